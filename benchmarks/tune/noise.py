@@ -36,9 +36,9 @@ def recorded(path: Path) -> dict[str, list[FloatArray]]:
     In groups: one thread or several, with nothing else that computes or beside others.
     """
     logs: Mapping[str, list[float]] = defaultdict(list)
-    for one in read(path):
-        if one.generation.log_ratio is not None:
-            logs[one.stream].append(one.generation.log_ratio)
+    for recorded in read(path):
+        if recorded.generation.log_ratio is not None:
+            logs[recorded.stream].append(recorded.generation.log_ratio)
     groups: Mapping[str, list[FloatArray]] = defaultdict(list)
     for stream, values in logs.items():
         if len(values) >= _LEAST:

@@ -99,9 +99,9 @@ def rows(noises: Mapping[str, Sequence[FloatArray]], races: int) -> str:
         for name, streams in noises.items():
             rng = np.random.default_rng([place, *name.encode()])
             seen = [run(times(rng), streams[number % len(streams)], rng) for number in range(races)]
-            left = sum(not one.kept for one in seen)
+            left = sum(not race.kept for race in seen)
             edge = math.log1p(RULE.margin)
-            regrets = np.array([one.regret for one in seen])
+            regrets = np.array([race.regret for race in seen])
             lines.append(
                 [
                     name,
@@ -109,12 +109,12 @@ def rows(noises: Mapping[str, Sequence[FloatArray]], races: int) -> str:
                     f"{races}",
                     f"{left / races:.1%}",
                     f"{rate_bounds(left, races)[1]:.1%}",
-                    f"{sum(one.ended and one.regret > edge for one in seen) / races:.1%}",
+                    f"{sum(race.ended and race.regret > edge for race in seen) / races:.1%}",
                     f"{np.expm1(regrets.mean()):.2%}",
                     f"{np.expm1(np.quantile(regrets, 0.99)):.1%}",
-                    f"{np.expm1(np.mean([one.regret_of_all for one in seen])):.2%}",
-                    f"{np.mean([one.generations for one in seen]):.1f}",
-                    f"{np.mean([one.cost for one in seen]):.0%}",
+                    f"{np.expm1(np.mean([race.regret_of_all for race in seen])):.2%}",
+                    f"{np.mean([race.generations for race in seen]):.1f}",
+                    f"{np.mean([race.cost for race in seen]):.0%}",
                 ]
             )
             sys.stderr.write(f"{' | '.join(lines[-1])}\n")

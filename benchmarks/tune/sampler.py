@@ -205,7 +205,7 @@ class Optuna(_Known):
             chosen = frozenset(name for name in trial.params.values() if name)
             if chosen not in self.seen:
                 return chosen
-        return next((one for one in (self._drawn() for _ in range(1000)) if one not in self.seen), None)
+        return next((drawn for drawn in (self._drawn() for _ in range(1000)) if drawn not in self.seen), None)
 
     def _drawn(self) -> Set:
         picks = [str(self.rng.choice(("", *group))) for group in GROUPS]

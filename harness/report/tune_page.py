@@ -60,9 +60,9 @@ def tune_json(found: Tuning) -> str:
 
 def tune_csv(found: Tuning) -> str:
     """A line a candidate: `of` is the dispatch that it configures, "" where it is one of the whole program."""
-    tried = [("", one) for one in (*found.singles, *found.combinations)]
-    tried += [(dispatch.name, one) for dispatch in found.dispatches for one in dispatch.tried]
-    return to_csv([{"of": of, **asdict(one), "parts": " ".join(one.parts)} for of, one in tried])
+    tried = [("", candidate) for candidate in (*found.singles, *found.combinations)]
+    tried += [(dispatch.name, candidate) for dispatch in found.dispatches for candidate in dispatch.tried]
+    return to_csv([{"of": of, **asdict(candidate), "parts": " ".join(candidate.parts)} for of, candidate in tried])
 
 
 def terminal_page(found: Tuning, out: str = "") -> Page:
@@ -97,7 +97,7 @@ def _page(found: Tuning, out: str, *, whole: bool) -> Page:
 
 def beside_start(found: Tuning) -> Confirmation | None:
     """The last confirmation beside the start, which is the variant's where there is one; None: there is none."""
-    return next((one for one in reversed(found.confirmations) if one.base == found.start_name), None)
+    return next((row for row in reversed(found.confirmations) if row.base == found.start_name), None)
 
 
 # --- the variant, and how to use it ---
@@ -137,7 +137,7 @@ def _options(options: Mapping[str, Any]) -> str:
 
 
 def _confirmations(found: Tuning) -> list[Part]:
-    last = tuple({(one.head, one.base): one for one in found.confirmations}.values())
+    last = tuple({(row.head, row.base): row for row in found.confirmations}.values())
     if not last:
         return []
     fields: tuple[Field[Confirmation], ...] = (
@@ -151,7 +151,7 @@ def _confirmations(found: Tuning) -> list[Part]:
         Field(title="after", value=lambda one: one.head_ns, unit="ns", rank=1),
         Field(title="why", kind="sentence", value=_undecided),
     )
-    tones = [TONES[one.verdict] for one in last]
+    tones = [TONES[row.verdict] for row in last]
     return [
         Table(
             title="Measured in fresh processes, by the rule of harness compare",
@@ -217,7 +217,7 @@ _EACH: tuple[Field[Tried], ...] = (
 def _changes_counted(found: Tuning) -> list[Part]:
     """A line for each thing that changes came to which were not timed."""
     tried = [*found.singles, *found.combinations]
-    groups = {standing: [one for one in tried if one.standing == standing] for standing in _UNTIMED}
+    groups = {standing: [candidate for candidate in tried if candidate.standing == standing] for standing in _UNTIMED}
     lines = [
         f"{_UNTIMED[standing]} ({len(group)}): {_names_by_reason(group)}" for standing, group in groups.items() if group
     ]
@@ -226,11 +226,13 @@ def _changes_counted(found: Tuning) -> list[Part]:
 
 def _names_by_reason(group: Sequence[Tried]) -> str:
     """The first of their names, each reason once: `a, b (its module has the bytes of stock's)`."""
-    shown_ones = group[:_MOST_NAMES]
-    reasons = dict.fromkeys(one.reason for one in shown_ones)
-    named = [(reason, ", ".join(one.name for one in shown_ones if one.reason == reason)) for reason in reasons]
+    first = group[:_MOST_NAMES]
+    reasons = dict.fromkeys(candidate.reason for candidate in first)
+    named = [
+        (reason, ", ".join(candidate.name for candidate in first if candidate.reason == reason)) for reason in reasons
+    ]
     words = "; ".join(f"{names} ({shown(reason)})" if reason else names for reason, names in named)
-    left = len(group) - len(shown_ones)
+    left = len(group) - len(first)
     return f"{words}; and {left} more" if left else words
 
 
@@ -266,8 +268,8 @@ def _dispatches(found: Tuning) -> list[Part]:
         Table(
             title=f"Dispatches: {found.covered * 100:.0f} % of a call's time before",
             columns=tabulate(fields, found.dispatches),
-            tones=["good" if one.kept else "" for one in found.dispatches],
-            after=[_RATIOS] if any(one.alone is not None for one in found.dispatches) else [],
+            tones=["good" if dispatch.kept else "" for dispatch in found.dispatches],
+            after=[_RATIOS] if any(dispatch.alone is not None for dispatch in found.dispatches) else [],
         )
     ]
 

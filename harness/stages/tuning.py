@@ -211,7 +211,11 @@ def _concluded(
     sought, form = underway.sought, answered.form
     way = Way() if form is None else form.compiled.way
     seconds = underway.stages.get("dispatches", 0.0)
-    tried = (*found.singles, *found.combinations, *(each for one in answered.dispatches for each in one.tried))
+    tried = (
+        *found.singles,
+        *found.combinations,
+        *(each for dispatch in answered.dispatches for each in dispatch.tried),
+    )
     raced = any(each.ratio is not None for each in tried)
     waiting = any(each.standing == "untried" for each in tried) or OUT_OF_TIME in (
         lowered.note,

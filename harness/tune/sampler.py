@@ -62,9 +62,9 @@ class Sampler:
         self._names = [name for group in self._groups for name in group]
         self._index = {name: index for index, name in enumerate(self._names)}
         pairs = [
-            (self._index[one], self._index[other])
+            (self._index[name], self._index[other])
             for first, second in combinations(self._groups, 2)
-            for one in first
+            for name in first
             for other in second
         ]
         self._pairs = np.array(pairs, dtype=int).reshape(-1, 2)
@@ -89,19 +89,19 @@ class Sampler:
     def ask(self) -> Set | None:
         """The set to try next, of two changes or more; None: no other is expected to be worth its time."""
         mean, spread = self._fit()
-        seen = sorted(self._told, key=lambda one: (float(np.dot(self._row(one), mean)), len(one), sorted(one)))
+        seen = sorted(self._told, key=lambda told: (float(np.dot(self._row(told), mean)), len(told), sorted(told)))
         best = float(np.dot(self._row(seen[0]), mean))
         centres = [*seen[:_CENTRES], self._climb(seen[0], mean)]
-        candidates = {one for centre in centres for one in self._near(centre)} | set(centres)
-        fresh = sorted((one for one in candidates if self._is_fresh(one)), key=lambda one: (len(one), sorted(one)))
+        candidates = {near for centre in centres for near in self._near(centre)} | set(centres)
+        fresh = sorted(filter(self._is_fresh, candidates), key=lambda chosen: (len(chosen), sorted(chosen)))
         if not fresh:
             return None
-        rows = np.array([self._row(one) for one in fresh])
+        rows = np.array([self._row(each) for each in fresh])
         expected = rows @ mean
         deviation = np.sqrt(np.maximum(((rows @ spread) * rows).sum(axis=1), 1e-12))
         fails = self._chances_to_fail()
         works = [
-            math.prod(1 - fails.get(frozenset(two), _BROKEN) for two in combinations(sorted(one), 2)) for one in fresh
+            math.prod(1 - fails.get(frozenset(two), _BROKEN) for two in combinations(sorted(each), 2)) for each in fresh
         ]
         worth = _improvement(best - expected, deviation) * np.array(works)
         chosen = fresh[int(np.argmax(worth))]
@@ -132,7 +132,7 @@ class Sampler:
         found = []
         for group in self._groups:
             without = chosen.difference(group)
-            found += [one for one in (without, *(without | {name} for name in group)) if one != chosen]
+            found += [step for step in (without, *(without | {name} for name in group)) if step != chosen]
         return found
 
     def _near(self, chosen: Set) -> set[Set]:
@@ -143,8 +143,8 @@ class Sampler:
         """What the model thinks best, from a set on in single steps."""
         value = float(np.dot(self._row(chosen), mean))
         while True:
-            steps = [one for one in self._steps(chosen) if not any(failed <= one for failed in self._failed)]
-            values = [float(np.dot(self._row(one), mean)) for one in steps]
+            steps = [step for step in self._steps(chosen) if not any(failed <= step for failed in self._failed)]
+            values = [float(np.dot(self._row(step), mean)) for step in steps]
             if not values or min(values) >= value - 1e-9:
                 return chosen
             value = min(values)
@@ -157,7 +157,7 @@ class Sampler:
 
     def _fit(self) -> tuple[FloatArray, FloatArray]:
         """Mean, with the price of each change, and covariance of the effects and interactions."""
-        rows = np.array([self._row(one) for one, values in self._told.items() for _ in values])
+        rows = np.array([self._row(told) for told, values in self._told.items() for _ in values])
         values = np.array([value for several in self._told.values() for value in several])
         size = len(self._names)
         effects = np.array([np.mean(self._told.get(frozenset({name}), [0.0])) for name in self._names])

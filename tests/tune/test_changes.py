@@ -60,8 +60,8 @@ def offer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Offer:
     monkeypatch.setattr(room, "shipped", lambda _: tmp_path)
 
     def offered(*given: Plugin[Any] | FlagSet, start: Way = STOCK, without: tuple[str, ...] = ()) -> tuple[Change, ...]:
-        register(monkeypatch, PLUGINS.group, *((one.name, one) for one in given if isinstance(one, Plugin)))
-        flag_sets = tuple(one for one in given if isinstance(one, FlagSet))
+        register(monkeypatch, PLUGINS.group, *((each.name, each) for each in given if isinstance(each, Plugin)))
+        flag_sets = tuple(each for each in given if isinstance(each, FlagSet))
         suite = a_suite(a_variant("stock", flag_sets=flag_sets))
         return changes_for(suite, start, a_device(compile_flags=(O2,)), "3.13.0", without=without)
 
@@ -170,7 +170,7 @@ def test_plugins_come_in_the_order_of_their_phases_and_of_what_they_make(given: 
     with pytest.MonkeyPatch.context() as patch:
         plugins = [rewriting(name) for name in ORDER[:-2]]
         plugins += [rewriting("late", "flow"), plugin("spec", TuningSpec(file=written_file("a.mlir", "module {}")))]
-        register(patch, PLUGINS.group, *((one.name, one) for one in plugins))
+        register(patch, PLUGINS.group, *((each.name, each) for each in plugins))
         changes = [
             Change(name=name, parts=(), purpose="", way=Way(plugins=uses_of([(name, {})]))) for name in given[split:]
         ]

@@ -45,7 +45,7 @@ def test_nothing_is_added_to_what_failed() -> None:
     sampler.tell({"O2", "tiling"}, None)
     asked = list(iter(sampler.ask, None))
     assert asked
-    assert not any("O3" in one or {"O2", "tiling"} <= one for one in asked)
+    assert not any("O3" in chosen or {"O2", "tiling"} <= chosen for chosen in asked)
 
 
 def test_it_ends() -> None:
@@ -75,5 +75,5 @@ def test_sets_are_possible_new_and_the_same_again(alone: dict[str, float | None]
     asked = search()
     assert asked == search()
     assert len(set(asked)) == len(asked)
-    assert all(len(one) > 1 for one in asked)
-    assert all(len(one.intersection(group)) <= 1 for one in asked for group in GROUPS)
+    assert all(len(chosen) > 1 for chosen in asked)
+    assert all(len(chosen.intersection(group)) <= 1 for chosen in asked for group in GROUPS)
