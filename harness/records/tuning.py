@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from harness.records.comparison import Verdict
+from harness.records.bisection import Trial
 
 # What became of a candidate.
 #   inert      its module has the bytes of another candidate's, or of the start's
@@ -82,30 +82,6 @@ class TunedDispatch:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Confirmation:
-    """The variant beside another, measured by compare's rule, confirmed in fresh processes.
-
-    Attributes:
-        head: What was measured; base: beside what. Both as a report names them.
-        ratio: Head divided by base; ci_low and ci_high its interval.
-        base_ns: What a call takes; head_ns likewise.
-    """
-
-    head: str
-    base: str
-    verdict: Verdict
-    reason: str = ""
-    ratio: float | None = None
-    ci_low: float | None = None
-    ci_high: float | None = None
-    p: float | None = None
-    base_ns: float | None = None
-    head_ns: float | None = None
-    generations: int = 0
-    seconds: float = 0.0
-
-
-@dataclass(frozen=True, kw_only=True)
 class Moment:
     """One candidate of the whole program on the clock of the search, for the picture of the race.
 
@@ -135,7 +111,8 @@ class Tuning:
         singles: Each change alone; combinations: several together, in the order in which they were tried.
         dispatches: Those that make up most of the time, the longest first.
         covered: The share of the call's time that these make up.
-        confirmations: The last one of each pair counts.
+        confirmations: The variant beside others by compare's rule, base and head as a report names them; of each pair the
+            last one counts.
         answer: What it came to.
         sentence: The same, for people.
         variant: The name of the variant that was written; "": none.
@@ -169,7 +146,7 @@ class Tuning:
     combinations: tuple[Tried, ...] = ()
     dispatches: tuple[TunedDispatch, ...] = ()
     covered: float = 0.0
-    confirmations: tuple[Confirmation, ...] = ()
+    confirmations: tuple[Trial, ...] = ()
     variant: str = ""
     parts: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()

@@ -11,7 +11,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from harness.records.tuning import Confirmation, Standing, Tried, TunedDispatch, Tuning
+from harness.records.bisection import Trial
+from harness.records.tuning import Standing, Tried, TunedDispatch, Tuning
 from harness.remaining import duration
 from harness.report.data import Field, json_bytes, tabulate, to_csv
 from harness.report.page import (
@@ -95,7 +96,7 @@ def _page(found: Tuning, out: str, *, whole: bool) -> Page:
     return Page(title=title, parts=parts, notes=_trust(found))
 
 
-def beside_start(found: Tuning) -> Confirmation | None:
+def beside_start(found: Tuning) -> Trial | None:
     """The last confirmation beside the start, which is the variant's where there is one; None: there is none."""
     return next((row for row in reversed(found.confirmations) if row.base == found.start_name), None)
 
@@ -140,15 +141,15 @@ def _confirmations(found: Tuning) -> list[Part]:
     last = tuple({(row.head, row.base): row for row in found.confirmations}.values())
     if not last:
         return []
-    fields: tuple[Field[Confirmation], ...] = (
-        Field(title="measured", kind="name", value=lambda one: one.head),
-        Field(title="beside", kind="text", value=lambda one: one.base),
-        Field(title="finding", kind="text", value=lambda one: marked(one.verdict)),
-        Field(title="ratio", kind="text", value=lambda one: interval_text(one.ratio, one.ci_low, one.ci_high)),
-        Field(title="p", kind="text", value=lambda one: p_text(one.p)),
-        Field(title="generations", value=lambda one: one.generations or None),
-        Field(title="before", value=lambda one: one.base_ns, unit="ns", rank=1),
-        Field(title="after", value=lambda one: one.head_ns, unit="ns", rank=1),
+    fields: tuple[Field[Trial], ...] = (
+        Field(title="measured", kind="name", value=lambda row: row.head),
+        Field(title="beside", kind="text", value=lambda row: row.base),
+        Field(title="finding", kind="text", value=lambda row: marked(row.verdict)),
+        Field(title="ratio", kind="text", value=lambda row: interval_text(row.ratio, row.ci_low, row.ci_high)),
+        Field(title="p", kind="text", value=lambda row: p_text(row.p)),
+        Field(title="generations", value=lambda row: row.generations or None),
+        Field(title="before", value=lambda row: row.base_value, unit="ns", rank=1),
+        Field(title="after", value=lambda row: row.head_value, unit="ns", rank=1),
         Field(title="why", kind="sentence", value=_undecided),
     )
     tones = [TONES[row.verdict] for row in last]
@@ -161,9 +162,9 @@ def _confirmations(found: Tuning) -> list[Part]:
     ]
 
 
-def _undecided(one: Confirmation) -> str:
+def _undecided(row: Trial) -> str:
     """Why it has no finding."""
-    return "" if one.verdict in MEASURED and one.verdict != "inconclusive" else one.reason
+    return "" if row.verdict in MEASURED and row.verdict != "inconclusive" else row.reason
 
 
 # --- flags and plugins ---

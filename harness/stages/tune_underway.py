@@ -36,7 +36,7 @@ from harness.progress import Progress
 from harness.records.bisection import Trial
 from harness.records.case import Case
 from harness.records.run import Lost, Round
-from harness.records.tuning import Confirmation, Moment
+from harness.records.tuning import Moment
 from harness.remaining import duration
 from harness.stages.ablating import joined_name, moved_model
 from harness.stages.options import RunOptions, compile_limits
@@ -406,7 +406,7 @@ class TuneUnderway:
 
     # --- confirmations ---
 
-    def confirm(self, head: Compiled, base: Compiled, rule: Rule, budget_s: float) -> Confirmation:
+    def confirm(self, head: Compiled, base: Compiled, rule: Rule, budget_s: float) -> Trial:
         """One whole program beside another by the rule of comparisons, confirmed in fresh processes."""
 
         def measured() -> dict[str, Any]:
@@ -429,20 +429,7 @@ class TuneUnderway:
         key = f"confirm/{base.name}/{head.name}/{digest([base.code, head.code])}"
         kept = self.remember("confirm", key, measured)
         trial: Trial = adapter(Trial).validate_python(kept)
-        return Confirmation(
-            head=head.name,
-            base=base.name,
-            verdict=trial.verdict,
-            reason=trial.reason,
-            ratio=trial.ratio,
-            ci_low=trial.ci_low,
-            ci_high=trial.ci_high,
-            p=trial.p,
-            base_ns=trial.base_value,
-            head_ns=trial.head_value,
-            generations=trial.generations,
-            seconds=trial.seconds,
-        )
+        return replace(trial, head=head.name, base=base.name)
 
 
 def digest(texts: Sequence[str]) -> str:

@@ -12,7 +12,8 @@ import numpy as np
 from harness.bisect.variants import Use
 from harness.errors import CaseError
 from harness.explain.profile import ProfiledTurns
-from harness.records.tuning import Answer, Confirmation, Moment, TunedDispatch
+from harness.records.bisection import Trial
+from harness.records.tuning import Answer, Moment, TunedDispatch
 from harness.stages.tune_underway import START, TuneUnderway, Untimed, digest
 from harness.stages.tuning_changes import Form, FoundForms
 from harness.stages.tuning_lowering import Lowered, Winner
@@ -42,7 +43,7 @@ class Answered:
     form: Form | None
     spec: str
     dispatches: tuple[TunedDispatch, ...]
-    confirmations: tuple[Confirmation, ...]
+    confirmations: tuple[Trial, ...]
 
 
 class AnswerSearch:
@@ -50,7 +51,7 @@ class AnswerSearch:
 
     def __init__(self, underway: TuneUnderway, start: Form, found: FoundForms, rule: Rule) -> None:
         self._underway, self._start, self._found, self._rule = underway, start, found, rule
-        self._confirmations: list[Confirmation] = []
+        self._confirmations: list[Trial] = []
         self._specs: dict[str, str] = {}
 
     def answer(self, form: Form, lowered: Lowered) -> Answered:
@@ -92,6 +93,10 @@ class AnswerSearch:
     ) -> Form | None:
         """The form with a spec of the winners that help; `dispatches` learn what each is worth in the whole."""
         self._underway.progress.stage(f"{self._underway.sought.model} with tuned dispatches", 1)
+        first: dict[tuple[str, ...], Winner] = {}
+        for name, winner in winners.items():  # a spec has one configuration for equal operations
+            shared = first.setdefault((winner.root.matcher, *winner.root.operands), winner)
+            dispatches[name] = replace(dispatches[name], chosen=shared.configuration.text)
         tuned = self._compiled(WITH_SPEC, form, winners)
         if isinstance(tuned, Untimed):
             winners = self._without_culprits(form, winners, dispatches)

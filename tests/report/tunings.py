@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from harness.records.tuning import Confirmation, Moment, Tried, TunedDispatch, Tuning
+from harness.records.bisection import Trial
+from harness.records.tuning import Moment, Tried, TunedDispatch, Tuning
 
 SPEC = "module attributes {transform.with_named_sequence} {\n}\n"
 NHWC, O3, INNER_TILING = "channels-last", "--iree-opt-level=O3", "--iree-dispatch-creation-data-tiling"
@@ -86,7 +87,8 @@ DISPATCHES = (
     ),
 )
 CONFIRMATIONS = (
-    Confirmation(
+    Trial(
+        floor=0.01,
         head="tuned-rdb",
         base="the start (stock)",
         verdict="improved",
@@ -95,12 +97,13 @@ CONFIRMATIONS = (
         ci_low=0.334,
         ci_high=0.342,
         p=1e-9,
-        base_ns=25.4e6,
-        head_ns=8.6e6,
+        base_value=25.4e6,
+        head_value=8.6e6,
         generations=22,
         seconds=41.0,
     ),
-    Confirmation(
+    Trial(
+        floor=0.01,
         head="tuned-rdb",
         base=f"the best single change ({NHWC})",
         verdict="improved",
@@ -109,8 +112,8 @@ CONFIRMATIONS = (
         ci_low=0.645,
         ci_high=0.657,
         p=4e-8,
-        base_ns=13.2e6,
-        head_ns=8.6e6,
+        base_value=13.2e6,
+        head_value=8.6e6,
         generations=22,
         seconds=36.0,
     ),

@@ -78,6 +78,7 @@ def test_the_whole_with_its_winners_is_confirmed_beside_the_start_and_the_best_s
         "b": (0.5, True),
         "c": (None, False),
     }
+    assert {each.chosen for each in found.dispatches[:2]} == {tile(4).text}, "equal operations have one configuration"
     assert [each.base for each in found.confirmations] == ["the start (stock)", "the best single change (single)"]
     assert [moment.name for moment in underway.moments] == ["with-spec", "with-spec"]
 

@@ -18,9 +18,9 @@ from harness.errors import CaseError
 from harness.explain.profile import Profile
 from harness.measure import Group, LoadableModule
 from harness.progress import Silent
+from harness.records.bisection import Trial
 from harness.records.comparison import Verdict
 from harness.records.run import Build, Failure, Lost, Round, Run, Turn
-from harness.records.tuning import Confirmation
 from harness.stages import tune_underway, tuning_lowering
 from harness.stages.tune_options import TuneOptions
 from harness.stages.tune_underway import START, Compiled, Raced, Sought, TuneUnderway, Untimed
@@ -125,10 +125,10 @@ class Scripted(TuneUnderway):
         self.seconds[name] = seconds
         return super().race(name, *args, seconds=seconds, **kwargs)
 
-    def confirm(self, head: Compiled, base: Compiled, *_: object) -> Confirmation:
+    def confirm(self, head: Compiled, base: Compiled, *_: object) -> Trial:
         """The verdict that the test gave."""
         verdict = self.verdicts.get((head.name, base.name), "improved")
-        return Confirmation(head=head.name, base=base.name, verdict=verdict, ratio=0.5)
+        return Trial(head=head.name, base=base.name, floor=0.01, verdict=verdict, ratio=0.5)
 
     def _measure(self, group: Group, number: int, *_: object, **__: object) -> Iterator[Round | Lost]:
         self.raced.append(sorted(case.name for case in group.cases))
