@@ -111,8 +111,8 @@ class Tuning:
         singles: Each change alone; combinations: several together, in the order in which they were tried.
         dispatches: Those that make up most of the time, the longest first.
         covered: The share of the call's time that these make up.
-        confirmations: The variant beside others by compare's rule, base and head as a report names them; of each pair the
-            last one counts.
+        confirmations: The variant beside others by compare's rule, base and head as a report names them; the last one
+            of each pair counts.
         answer: What it came to.
         sentence: The same, for people.
         variant: The name of the variant that was written; "": none.
