@@ -333,7 +333,9 @@ def _by_stage(found: Tuning) -> str:
 
 def _took(seconds: float) -> str:
     """A time that is known: `duration` alone would say of half a second that it is ten."""
-    return f"{seconds:.2g} s" if seconds < 9.5 else f"{seconds:.0f} s" if seconds < 95 else duration(seconds)
+    if seconds < 600:
+        return f"{seconds:.2g} s" if seconds < 9.5 else f"{seconds:.0f} s"
+    return duration(seconds)
 
 
 def _trust(found: Tuning) -> list[str]:

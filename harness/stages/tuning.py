@@ -254,7 +254,7 @@ def _concluded(
         moments=tuple(underway.moments),
         machine=describe_machine(capture_environment()),
         notes=tuple(filter(None, (lowered.note, "" if underway.options.wait else _BESIDE))),
-        settings=begun.options,
+        settings={**begun.options, "out": underway.options.out.as_posix()},
         command=begun.command,
     )
 

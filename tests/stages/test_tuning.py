@@ -142,6 +142,7 @@ def test_a_convolution_is_tuned_and_the_variant_goes_into_any_suite(made: Path, 
     assert convolution.kept and convolution.whole is not None and convolution.whole < 1
     assert {each.head for each in found.confirmations if each.verdict == "improved"} == {"with-spec"}
     assert "lowering_config" in found.spec
+    assert found.settings["out"] == "tuned", "by which a page says where the variant lies"
     assert (folder / SPEC_FILE).read_text() == found.spec
     assert found.by_hand and found.spent_s == pytest.approx(sum(found.stages.values()), abs=0.5)
     shutil.copytree(made, tmp_path / "copy", symlinks=True)
