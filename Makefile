@@ -61,7 +61,7 @@ untimed: $(VENV)/.installed browser
 
 # Alone, since they compare times.
 timed: $(VENV)/.installed
-	$(BIN)/pytest --quiet --durations 10 -m timing $(ARGS) tests/end_to_end
+	$(BIN)/pytest --quiet --durations 10 -m timing $(ARGS) tests/end_to_end tests/measure
 
 # Chromium, in which the tests open the dashboard, on Debian and its kin, as root. Without one those tests are skipped.
 browser:
