@@ -26,6 +26,7 @@ from benchmarks.tune.outcomes import Outcome, machine_of, measured
 from benchmarks.tune.rate import PROGRAMS, measure_rate, measured_rates
 from benchmarks.tune.searches import SEARCHES, Part, Search
 from benchmarks.tune.tables import render
+from harness.store.tune_directory import TUNING_FILE, load_tuning
 
 BEGIN, END = "<!-- made by `python -m benchmarks.tune`: begin -->", "<!-- benchmarks.tune: end -->"
 _ON_OTHER_MACHINE = """\
@@ -48,6 +49,7 @@ def main() -> int:
     parser.add_argument("--replay", action="store_true", help="measure nothing, only write the tables")
     parser.add_argument("--no-wait", action="store_true", help="measure beside another harness, as on another core")
     parser.add_argument("--on-other-machine", action="store_true", help="say how the variants are tried on another one")
+    parser.add_argument("--elsewhere", type=Path, help="searches of another machine, which get a table of their own")
     parser.add_argument("--out", type=Path, help="where everything goes; default: results/tune")
     parser.add_argument("--document", type=Path, default=ROOT / "docs" / "tuning.md", help="where the tables go")
     arguments = parser.parse_args()
@@ -60,7 +62,9 @@ def main() -> int:
     failed = []
     if not arguments.replay:
         failed = measure(measuring, parts, arguments.only, quick=arguments.quick)
-    text = render(_outcomes(measuring), measured_rates(measuring.out))
+    files = sorted(arguments.elsewhere.rglob(TUNING_FILE)) if arguments.elsewhere else []
+    elsewhere = [load_tuning(file.parent) for file in files]
+    text = render(_outcomes(measuring), measured_rates(measuring.out), elsewhere)
     if arguments.quick:
         sys.stdout.write(f"{text}\n")
     elif text:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from benchmarks.tune.outcomes import Counts, Outcome, count, geometric_mean
 from benchmarks.tune.rate import Rate
 from benchmarks.tune.searches import Part
+from harness.records.tuning import Tuning
 from harness.remaining import duration
 from harness.report.markdown_text import blocks, details, escape, table
 from harness.report.units import interval_text
@@ -24,8 +25,12 @@ _TITLES: dict[Part, str] = {
 }
 
 
-def render(outcomes: Sequence[Outcome], rates: Sequence[Rate]) -> str:
-    """The goals, then a table for each part that was measured."""
+def render(outcomes: Sequence[Outcome], rates: Sequence[Rate], elsewhere: Sequence[Tuning] = ()) -> str:
+    """The goals, then a table for each part that was measured.
+
+    Args:
+        elsewhere: Searches of another machine.
+    """
     parts = []
     for part, title in _TITLES.items():
         own = [each for each in outcomes if each.search.part == part]
@@ -36,6 +41,8 @@ def render(outcomes: Sequence[Outcome], rates: Sequence[Rate]) -> str:
     again = [each for each in outcomes if each.again or each.lost_again]
     if again:
         parts += ["### Another process, another day, other load", _again(again)]
+    if elsewhere:
+        parts += ["### Searches on another machine", _elsewhere(elsewhere)]
     return blocks(_goals(outcomes, rates), _made(outcomes), *parts, *_counts(outcomes))
 
 
@@ -186,6 +193,29 @@ def _again(outcomes: Sequence[Outcome]) -> str:
         rows.append([f"`{each.search.name}`", _of(each, each.baseline), *cells])
     heads = ["variant", "of stock, after its search", *map(_day, days)]
     return table(heads, rows, numbers=[False, *[True] * (len(heads) - 1)])
+
+
+def _elsewhere(tunings: Sequence[Tuning]) -> str:
+    """What searches found by their own confirmation; nothing was measured beside them afterwards."""
+    rows = []
+    for tuning in tunings:
+        # The last of each pair counts, and the best single change is asked after the start.
+        beside = {trial.base == tuning.start_name: trial for trial in tuning.confirmations if trial.head != trial.base}
+        cells = [
+            interval_text(trial.ratio, trial.ci_low, trial.ci_high) if (trial := beside.get(is_start)) else NONE
+            for is_start in (True, False)
+        ]
+        found = ", ".join(f"`{part}`" for part in tuning.parts) if tuning.variant else tuning.answer
+        kept = sum(dispatch.kept for dispatch in tuning.dispatches)
+        found += f"; {plural(kept, 'dispatch', 'dispatches')} tuned" if kept else ""
+        name = f"`{tuning.model}@{tuning.device}`"
+        rows.append([name, f"`{tuning.start}`", *cells, duration(tuning.spent_s), found])
+    heads = ["case", "from", "of its time", "of the best single change's", "searched", "what was found"]
+    machines = " and ".join(sorted({tuning.machine for tuning in tunings}))
+    return blocks(
+        f"On {escape(machines)}. Ratios are those of the searches' own confirmations.",
+        table(heads, rows, numbers=[False, False, True, True, True, False]),
+    )
 
 
 def _day(name: str) -> str:

@@ -99,6 +99,15 @@ def test_the_tables_have_the_goals_and_a_line_for_each_model() -> None:
     assert "ESRGAN" not in text  # nothing of it was measured
 
 
+def test_searches_of_another_machine_stand_by_their_own_confirmation() -> None:
+    tuning = make_tuning()
+    last = {trial.base: trial for trial in tuning.confirmations}
+    text = render([], [], [tuning, make_tuning(variant="", answer="nothing beats the start")])
+    line = next(line for line in text.splitlines() if line.startswith("| `rdb@cpu` |"))
+    assert f"{last[tuning.start_name].ratio:.3f}" in line
+    assert "| nothing beats the start; " in text
+
+
 def test_a_geometric_mean_undoes_a_ratio_and_its_inverse() -> None:
     assert geometric_mean([0.25, 4.0, 1.0]) == pytest.approx(1.0)
 
