@@ -3,8 +3,8 @@
     .venv/bin/python -m benchmarks.tune.race                                     (noise that is drawn; two minutes)
     .venv/bin/python -m benchmarks.tune.race --recording results/verdicts.jsonl.gz   (noise that was measured)
 
-Candidates with known times race by harness.tune.race on noise of real generations; seeded, so that everybody gets the
-same table from the same recording. It is printed as Markdown.
+Candidates with known times race by the rule of `harness tune` on noise of real generations; seeded, so that everybody
+gets the same table from the same recording. The table goes into docs/tuning.md.
 """
 
 from __future__ import annotations
@@ -18,13 +18,16 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.documents import replace_between
+from benchmarks.tune.measuring import ROOT
 from benchmarks.tune.noise import courses, drawn, recorded
-from harness.report.markdown_text import table
+from harness.report.markdown_text import blocks, table
+from harness.stages.tune_underway import RULE
 from harness.stats.intervals import rate_bounds
 from harness.stats.pairing import FloatArray
 from harness.tune.race import Race, RaceRule
 
-RULE = RaceRule()
+BEGIN, END = "<!-- made by `python -m benchmarks.tune.race`: begin -->", "<!-- benchmarks.tune.race: end -->"
 
 
 def _flags(rng: np.random.Generator) -> FloatArray:
@@ -122,13 +125,14 @@ def rows(noises: Mapping[str, Sequence[FloatArray]], races: int) -> str:
 
 
 def main() -> None:
-    """Print the table."""
+    """Write the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--recording", type=Path, help="by `make verdicts`; its noise is played back")
     parser.add_argument("--races", type=int, default=200, help="of each field of candidates and noise")
     arguments = parser.parse_args()
     noises = recorded(arguments.recording) if arguments.recording else drawn()
-    sys.stdout.write(rows(noises, arguments.races) + "\n")
+    made = f"The noise is {'of a recording of real generations' if arguments.recording else 'drawn'}."
+    replace_between(ROOT / "docs" / "tuning.md", BEGIN, END, blocks(rows(noises, arguments.races), made))
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
 """How good the sets are that a sampler of combinations finds: ours, Optuna's, hill climbing, and chance.
 
-    .venv/bin/python -m benchmarks.tune.sampler       (two minutes; without Optuna installed its line is left out)
+    .venv/bin/python -m benchmarks.tune.sampler       (minutes; without Optuna installed its line is left out)
 
 Changes with known effects and interactions are told to each sampler alone first, with noise, then what it asks for. The
 one with the lowest told time is what a search would choose; how much slower that truly is than the best of all sets is
-what the table says. Seeded, so that everybody gets the same; printed as Markdown.
+what the table says. Seeded, so that everybody gets the same; the table goes into docs/tuning.md. The sampler was made
+on the problems before FIRST_SEED, so those of the table were not seen then.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from typing import Protocol
 
 import numpy as np
 
-from harness.report.markdown_text import table
+from benchmarks.documents import replace_between
+from benchmarks.tune.measuring import ROOT
+from harness.report.markdown_text import blocks, table
 from harness.stats.pairing import FloatArray
 from harness.tune.sampler import Sampler
 
@@ -28,6 +31,9 @@ Set = frozenset[str]
 # Deviation of what a sampler is told, and after how many asks it is judged.
 NOISE = 0.015
 ASKS = (5, 10, 20, 40)
+FIRST_SEED = 1000
+BEGIN = "<!-- made by `python -m benchmarks.tune.sampler`: begin -->"
+END = "<!-- benchmarks.tune.sampler: end -->"
 
 
 class Asker(Protocol):
@@ -155,14 +161,14 @@ class Greedy(_Known):
 
     def ask(self) -> Set | None:
         """The first new step from the best, else from the next best."""
-        for start in sorted(self.told, key=lambda one: self.told[one]):
+        for start in sorted(self.told, key=lambda chosen: self.told[chosen]):
             steps = []
             for group in GROUPS:
                 without = start.difference(group)
                 there = sum(self.told.get(frozenset({name}), 0.0) for name in start.intersection(group))
                 steps += [(self.told.get(frozenset({name}), 1.0) - there, without | {name}) for name in group]
                 steps.append((-there, without))
-            for _, step in sorted(steps, key=lambda one: (one[0], sorted(one[1]))):
+            for _, step in sorted(steps, key=lambda ranked: (ranked[0], sorted(ranked[1]))):
                 if step not in self.seen:
                     return step
         return None
@@ -224,7 +230,7 @@ def search(asker: Asker, known: Problem, asks: Sequence[int], rng: np.random.Gen
             told[chosen] = measured
 
     def regret() -> float:
-        value = known.value(min(told, key=lambda one: told[one]))
+        value = known.value(min(told, key=lambda chosen: told[chosen]))
         return (np.inf if value is None else value) - float(known.values.min())
 
     for name in NAMES:
@@ -249,7 +255,7 @@ def rows(problems: int) -> str:
     for kind, make_problem in {"with pairs": by_pairs, "of dispatches": by_dispatches}.items():
         for name, make in askers.items():
             regrets = []
-            for seed in range(problems):
+            for seed in range(FIRST_SEED, FIRST_SEED + problems):
                 known = make_problem(np.random.default_rng(seed))
                 regrets.append(search(make(seed), known, ASKS, np.random.default_rng([seed, 1])))
             means, tails = np.mean(regrets, axis=0), np.quantile(regrets, 0.9, axis=0)
@@ -260,10 +266,12 @@ def rows(problems: int) -> str:
 
 
 def main() -> None:
-    """Print the table."""
+    """Write the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--problems", type=int, default=50, help="to search, by each sampler")
-    sys.stdout.write(rows(parser.parse_args().problems) + "\n")
+    parser.add_argument("--problems", type=int, default=50, help="of each kind, to search by each sampler")
+    problems = parser.parse_args().problems
+    made = f"{problems} problems of each kind; the sampler was made on others. What is told has noise of {NOISE:.1%}."
+    replace_between(ROOT / "docs" / "tuning.md", BEGIN, END, blocks(rows(problems), made))
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from benchmarks.tune.defaults import defaults_table
 from benchmarks.tune.outcomes import Counts, Outcome, count, geometric_mean
 from benchmarks.tune.rate import Rate
 from benchmarks.tune.searches import Part
@@ -41,6 +42,9 @@ def render(outcomes: Sequence[Outcome], rates: Sequence[Rate], elsewhere: Sequen
     again = [each for each in outcomes if each.again or each.lost_again]
     if again:
         parts += ["### Another process, another day, other load", _again(again)]
+    stock = [each.tuning for each in outcomes if each.tuning and each.tuning.start == each.baseline]
+    if len({tuning.model for tuning in stock}) > 1:
+        parts += ["### What it says of the compiler's defaults", defaults_table(stock)]
     if elsewhere:
         parts += ["### Searches on another machine", _elsewhere(elsewhere)]
     return blocks(_goals(outcomes, rates), _made(outcomes), *parts, *_counts(outcomes))

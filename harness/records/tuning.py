@@ -21,6 +21,11 @@ Standing = Literal["inert", "failed", "wrong", "untried", "lost", "best"]
 Answer = Literal["faster", "nothing beats the start", "budget too small"]
 
 
+def same_bytes(name: str) -> str:
+    """The reason of a candidate that is inert beside another, by that one's name; `start` is the start."""
+    return f"its module has the bytes of {name}'s"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Tried:
     """A candidate: some changes of flags and plugins, or a lowering configuration of a dispatch.

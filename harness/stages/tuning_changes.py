@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from harness.measure import LoadableModule
-from harness.records.tuning import Moment, Standing, Tried
+from harness.records.tuning import Moment, Standing, Tried, same_bytes
 from harness.stages.tune_underway import START, Compiled, Raced, TuneUnderway, Untimed
 from harness.tune.changes import Change, changes_for, combine, groups
 from harness.tune.sampler import PRICE, Sampler
@@ -168,7 +168,7 @@ class ChangeSearch:
             return None, _tried(name, changes, "wrong" if compiled.wrong else "failed", compiled.reason)
         twin = self._by_code.setdefault(compiled.code, Form(changes=changes, compiled=compiled))
         if twin.compiled is not compiled:
-            return None, _tried(name, changes, "inert", f"its module has the bytes of {twin.name}'s")
+            return None, _tried(name, changes, "inert", same_bytes(twin.name))
         return twin, _tried(name, changes, "lost", "")
 
     # --- together ---

@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 
 from benchmarks.tune import __main__ as command
+from benchmarks.tune.defaults import defaults
 from benchmarks.tune.measuring import ROOT
 from benchmarks.tune.outcomes import Contender, Outcome, count, geometric_mean, measured
 from benchmarks.tune.searches import SEARCHES, Search
 from benchmarks.tune.tables import render
 from harness.records.run import Failure, Run
-from harness.records.tuning import Tuning
+from harness.records.tuning import Standing, Tried, Tuning, same_bytes
 from harness.suite.load import load_suite
 from tests.report.builders import make_build, make_case, make_check, make_header, make_rounds
 from tests.report.tunings import make_tuning
@@ -106,6 +107,26 @@ def test_searches_of_another_machine_stand_by_their_own_confirmation() -> None:
     line = next(line for line in text.splitlines() if line.startswith("| `rdb@cpu` |"))
     assert f"{last[tuning.start_name].ratio:.3f}" in line
     assert "| nothing beats the start; " in text
+
+
+def test_a_change_is_judged_as_a_default_over_all_models() -> None:
+    def single(name: str, standing: Standing, ratio: float | None = None, twin: str = "") -> Tried:
+        low, high = (None, None) if ratio is None else (0.99 * ratio, 1.01 * ratio)
+        reason = same_bytes(twin) if twin else ""
+        return Tried(name=name, parts=(name,), standing=standing, ratio=ratio, low=low, high=high, reason=reason)
+
+    one = (single("nhwc", "best", 0.5), single("o2", "lost", 1.1), single("o3", "inert", twin="o2"))
+    other = (single("nhwc", "inert", twin="start"), single("o2", "failed"), single("o3", "untried"))
+    found = {
+        default.name: default
+        for default in defaults([make_tuning(model="a", singles=one), make_tuning(model="b", singles=other)])
+    }
+    assert found["nhwc"].ratios == {"a": 0.5, "b": 1.0} and found["nhwc"].mean == pytest.approx(0.5**0.5)
+    assert (found["nhwc"].faster, found["nhwc"].slower, found["nhwc"].refused) == (1, 0, 0)
+    assert (found["o2"].ratios, found["o2"].slower, found["o2"].refused) == ({"a": 1.1}, 1, 1)
+    assert "o3" not in found  # one model says nothing of a default
+    again = defaults([make_tuning(model=model, singles=one) for model in "ab"])
+    assert next(default.ratios for default in again if default.name == "o3") == {"a": 1.1, "b": 1.1}
 
 
 def test_a_geometric_mean_undoes_a_ratio_and_its_inverse() -> None:
