@@ -83,6 +83,7 @@ def defaults_table(tunings: Sequence[Tuning]) -> str:
     rows = [
         [
             f"`{default.name}`",
+            f"{len(default.ratios) + default.refused}",
             f"{default.mean:.3f}",
             f"{default.faster}",
             f"{default.slower}",
@@ -93,11 +94,11 @@ def defaults_table(tunings: Sequence[Tuning]) -> str:
         ]
         for default in told
     ]
-    heads = ["change", "mean", "faster", "slower", "refused", "best", "worst", "made of"]
+    heads = ["change", "tried in", "mean", "faster", "slower", "refused", "best", "worst", "made of"]
     return blocks(
-        f"Each change alone in {models} models: its time divided by that of stock, in the race of changes (three "
-        "generations), and 1 where it changes no byte. `Faster` and `slower` count the models in which it is so by "
-        "more than 1 % beyond doubt, `refused` those in which it does not compile or computes something else. What is "
-        "neither faster nor slower anywhere is left out.",
-        table(heads, rows, numbers=[False, *[True] * 6, False]),
+        f"Each change alone in up to {models} models (a budget may end before it is tried): its time divided by that "
+        "of stock, in the race of changes (three generations), and 1 where it changes no byte. `Faster` and `slower` "
+        "count the models in which it is so by more than 1 % beyond doubt, `refused` those in which it does not "
+        "compile or computes something else. What is neither faster nor slower anywhere is left out.",
+        table(heads, rows, numbers=[False, *[True] * 7, False]),
     )
