@@ -53,6 +53,8 @@ def main() -> int:
     parser.add_argument("--out", type=Path, help="where everything goes; default: results/tune")
     parser.add_argument("--document", type=Path, default=ROOT / "docs" / "tuning.md", help="where the tables go")
     arguments = parser.parse_args()
+    if arguments.elsewhere and not arguments.elsewhere.is_dir():
+        parser.error(f"--elsewhere {arguments.elsewhere}: is no folder; copy the other machine's results here first")
     out = arguments.out or ROOT / "results" / ("tune-quick" if arguments.quick else "tune")
     if arguments.on_other_machine:
         sys.stdout.write(_ON_OTHER_MACHINE.format(out=out, root=ROOT))

@@ -52,10 +52,9 @@ def defaults(tunings: Sequence[Tuning]) -> list[Default]:
 
 
 def _with_ratios(singles: Sequence[Tried]) -> list[Tried]:
-    """What is inert takes what its twin takes: that of the start, or of another change."""
-    of_twins = {same_bytes(single.name): single for single in singles}
+    """What is inert takes as long as what has its bytes: the start, or another change, which its reason names."""
     start = Tried(name="start", parts=(), standing="lost", ratio=1.0)
-    of_twins[same_bytes("start")] = start
+    of_twins = {same_bytes(single.name): single for single in (start, *singles)}
     return [
         replace(single, ratio=twin.ratio, low=twin.low, high=twin.high)
         if single.standing == "inert" and (twin := of_twins.get(single.reason)) is not None
@@ -77,7 +76,7 @@ def _default(name: str, models: dict[str, Tried]) -> Default:
 
 
 def defaults_table(tunings: Sequence[Tuning]) -> str:
-    """The changes that matter to more than one model, as Markdown."""
+    """The changes that make some model faster or slower beyond doubt, as Markdown."""
     told = [default for default in defaults(tunings) if default.faster or default.slower]
     models = len({tuning.model for tuning in tunings})
     rows = [

@@ -116,7 +116,9 @@ def by_dispatches(rng: np.random.Generator) -> Problem:
         slower = np.maximum(effects, 0).sum(axis=0)
         faster = [
             np.min(
-                [np.minimum(one, 0) for one, its in zip(effects, work, strict=True) if its == kind], axis=0, initial=0
+                [np.minimum(effect, 0) for effect, its in zip(effects, work, strict=True) if its == kind],
+                axis=0,
+                initial=0,
             )
             for kind in range(3)
         ]

@@ -8,9 +8,11 @@ from benchmarks.tune.defaults import defaults_table
 from benchmarks.tune.outcomes import Counts, Outcome, count, geometric_mean
 from benchmarks.tune.rate import Rate
 from benchmarks.tune.searches import Part
+from harness.records.bisection import Trial
 from harness.records.tuning import Tuning
 from harness.remaining import duration
 from harness.report.markdown_text import blocks, details, escape, table
+from harness.report.tune_page import beside_start
 from harness.report.units import interval_text
 from harness.stats import Estimate
 from harness.text import plural
@@ -203,23 +205,31 @@ def _elsewhere(tunings: Sequence[Tuning]) -> str:
     """What searches found by their own confirmation; nothing was measured beside them afterwards."""
     rows = []
     for tuning in tunings:
-        # The last of each pair counts, and the best single change is asked after the start.
-        beside = {trial.base == tuning.start_name: trial for trial in tuning.confirmations if trial.head != trial.base}
-        cells = [
-            interval_text(trial.ratio, trial.ci_low, trial.ci_high) if (trial := beside.get(is_start)) else NONE
-            for is_start in (True, False)
-        ]
-        found = ", ".join(f"`{part}`" for part in tuning.parts) if tuning.variant else tuning.answer
+        start = beside_start(tuning)
+        single = next((trial for trial in reversed(tuning.confirmations) if trial.base != tuning.start_name), None)
         kept = sum(dispatch.kept for dispatch in tuning.dispatches)
-        found += f"; {plural(kept, 'dispatch', 'dispatches')} tuned" if kept else ""
-        name = f"`{tuning.model}@{tuning.device}`"
-        rows.append([name, f"`{tuning.start}`", *cells, duration(tuning.spent_s), found])
+        found = [", ".join(f"`{part}`" for part in tuning.parts) if tuning.variant else tuning.answer]
+        found += [f"{plural(kept, 'dispatch', 'dispatches')} tuned"] if kept else []
+        rows.append(
+            [
+                f"`{tuning.model}@{tuning.device}`",
+                f"`{tuning.start}`",
+                _confirmed(start),
+                _confirmed(single),
+                duration(tuning.spent_s),
+                "; ".join(found),
+            ]
+        )
     heads = ["case", "from", "of its time", "of the best single change's", "searched", "what was found"]
     machines = " and ".join(sorted({tuning.machine for tuning in tunings}))
     return blocks(
         f"On {escape(machines)}. Ratios are those of the searches' own confirmations.",
         table(heads, rows, numbers=[False, False, True, True, True, False]),
     )
+
+
+def _confirmed(trial: Trial | None) -> str:
+    return NONE if trial is None else interval_text(trial.ratio, trial.ci_low, trial.ci_high)
 
 
 def _day(name: str) -> str:
