@@ -2,13 +2,16 @@
 
 A run is a header (run.json, written once) and append-only files with one JSON line a record: builds.jsonl, ir.jsonl,
 checks.jsonl, references.jsonl, rounds.jsonl, work.jsonl and peaks.jsonl, and lost.jsonl for cases lost while measuring.
+A run of several hosts has hosts.jsonl and placed.jsonl too: which host measured which group, and what each is like.
 """
 
 from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from harness.errors import CaseError
@@ -213,6 +216,7 @@ class Peak:
         operations_per_s: The best of all programs that compute, in f32; None where none ran.
         bytes_per_s: The best of all that stream.
         measured: By program, as in `sgemm 512` and `copy`: operations or bytes a second.
+        host: Whose they are; "" where one machine measured the whole run.
     """
 
     device: str
@@ -223,6 +227,7 @@ class Peak:
     bytes_by: str = ""
     measured: dict[str, float] = field(default_factory=dict)
     failure: Failure | None = None
+    host: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -350,22 +355,61 @@ class Turn:
 
 @dataclass(frozen=True, kw_only=True)
 class Round:
-    """One turn of every case of a group, in the order they ran, inside one worker process (a generation)."""
+    """One turn of every case of a group, in the order they ran, inside one worker process (a generation).
+
+    Attributes:
+        host: Which host timed it; "" where one machine measured the whole run.
+    """
 
     group: str
     generation: int
     round: int
     started_unix_ns: int
     turns: tuple[Turn, ...]
+    host: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Lost:
-    """A case that was lost while its group was measured."""
+    """A case that was lost while its group was measured.
+
+    Attributes:
+        host: Which host lost it; "" where one machine measured the whole run.
+    """
 
     case: str
     generation: int
     failure: Failure
+    host: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HostRecord:
+    """One of several hosts that measured a run; a later record of the same name replaces an earlier one.
+
+    Attributes:
+        environment: As in a header, with the host's own devices, device_names and peers.
+    """
+
+    name: str
+    environment: dict[str, dict[str, Any]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Placed:
+    """That a group is measured on a host; a later record of the same group replaces an earlier one.
+
+    What other hosts recorded of the group stays on disk and no longer counts.
+
+    Attributes:
+        attempt: How often the group had been placed before.
+        why: Why it moved here; "" where it was here from the beginning.
+    """
+
+    group: str
+    host: str
+    attempt: int = 0
+    why: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -467,7 +511,10 @@ class Run:
     """A whole run, read back: finished, or as far as it got.
 
     Attributes:
+        rounds: Those that count, see `Placed`; of lost cases and peaks likewise.
         turns_dropped: When `harness results gc` deleted its rounds (ISO 8601, UTC); "" where it did not.
+        hosts: () where one machine measured the whole run, the header's.
+        placed: All of them, in order.
     """
 
     header: Header
@@ -481,3 +528,22 @@ class Run:
     peaks: tuple[Peak, ...] = ()
     finished: bool = False
     turns_dropped: str = ""
+    hosts: tuple[HostRecord, ...] = ()
+    placed: tuple[Placed, ...] = ()
+
+    @cached_property
+    def host_of_group(self) -> Mapping[str, str]:
+        """The host that a group was placed on last, by group; {} where one machine measured the whole run."""
+        return {placed.group: placed.host for placed in self.placed}
+
+    @cached_property
+    def _environments(self) -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
+        return {host.name: host.environment for host in self.hosts}
+
+    def host_of(self, case: Case) -> str:
+        """The host that measured a case, or that it is placed on; "" where no host is known for it."""
+        return self.host_of_group.get(case.group, "")
+
+    def environment_of(self, case: Case) -> Mapping[str, Mapping[str, Any]]:
+        """What the machine that measured a case was like: its host, or else the one that the header tells of."""
+        return self._environments.get(self.host_of(case), self.header.environment)

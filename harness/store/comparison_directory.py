@@ -43,6 +43,7 @@ from harness.store.files import (
     describe_bytes,
     describe_folder,
     finished_document,
+    line_of,
     read_document,
 )
 from harness.store.run_directory import append_line, make_folder, new_run_id, writing_results
@@ -150,7 +151,7 @@ class ComparisonDirectory:
 
     def keep_round(self, measured: Round) -> None:
         """Keep the turns of one round, at once."""
-        self._append(TURNS_FILE, adapter(Round).dump_json(measured))
+        self._append(TURNS_FILE, line_of(measured))
 
     def keep_compile(self, case: str, fields: Mapping[str, Any]) -> None:
         """Keep what one generation of compiles took."""

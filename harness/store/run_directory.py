@@ -4,6 +4,7 @@
         run.json           the header, written first; its settings may change where a run goes on
         builds.jsonl       one JSON line a record; and ir.jsonl, checks.jsonl, references.jsonl, rounds.jsonl,
                            lost.jsonl, work.jsonl, peaks.jsonl
+        hosts.jsonl        where several hosts measured it: what each is like; and placed.jsonl, which measured what
         logs/              what iree-compile printed for builds that failed, and rewrites for those that did not
         report.md          the full report
         tables/            its rows of a results folder's tables, see harness.store.tables
@@ -21,7 +22,7 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime, timezone
@@ -33,7 +34,21 @@ from pydantic import ValidationError
 
 from harness.cache import WRITING_PREFIX, write_atomically
 from harness.errors import RunError
-from harness.records.run import SCHEMA_VERSION, Build, Check, Header, IrCounts, Lost, Peak, Reference, Round, Run, Work
+from harness.records.run import (
+    SCHEMA_VERSION,
+    Build,
+    Check,
+    Header,
+    HostRecord,
+    IrCounts,
+    Lost,
+    Peak,
+    Placed,
+    Reference,
+    Round,
+    Run,
+    Work,
+)
 from harness.scratch import sweep
 from harness.store.database import RowsOf, try_to_write_tables
 from harness.store.files import (
@@ -45,6 +60,7 @@ from harness.store.files import (
     adapter,
     describe_folder,
     finished_document,
+    line_of,
     log_path,
     parsing,
     read_document,
@@ -55,7 +71,7 @@ from harness.store.files import (
     writing,
 )
 
-Record = Build | IrCounts | Check | Reference | Round | Lost | Work | Peak
+Record = Build | IrCounts | Check | Reference | Round | Lost | Work | Peak | HostRecord | Placed
 _T = TypeVar("_T")
 
 HEADER_FILE = "run.json"
@@ -71,6 +87,8 @@ _FILES: dict[type[Any], str] = {
     Lost: "lost.jsonl",
     Work: "work.jsonl",
     Peak: "peaks.jsonl",
+    HostRecord: "hosts.jsonl",
+    Placed: "placed.jsonl",
 }
 # What is said where there is no room in a results folder, or no right to write there.
 _ELSEWHERE = "choose another folder with --results"
@@ -234,9 +252,8 @@ class RunDirectory:
         """
         if getattr(record, "failure", None) is not None:
             self.before_failure()
-        line = adapter(type(record)).dump_json(record) + b"\n"
         with _continuable(self.path):
-            append_line(self.path / _FILES[type(record)], line)
+            append_line(self.path / _FILES[type(record)], line_of(record) + b"\n")
 
     def log(self, case: str, text: str, kind: LogKind = "stderr") -> Path:
         """Keep what tools, or only the rewrites of plugins, printed for a case; the file's path inside the run."""
@@ -291,8 +308,9 @@ def load_run(path: Path, *, rounds: bool = True) -> Run:
     dropped = read_dropped(path)
     if dropped is None:
         _require_turns(path)
-    return Run(
-        header=_header(path / HEADER_FILE),
+    header = _header(path / HEADER_FILE)
+    run = Run(
+        header=header,
         builds=_records(path, Build),
         ir=_records(path, IrCounts),
         checks=_records(path, Check),
@@ -303,16 +321,32 @@ def load_run(path: Path, *, rounds: bool = True) -> Run:
         peaks=_records(path, Peak),
         finished=(path / FINISHED_FILE).is_file(),
         turns_dropped=dropped.when if dropped is not None else "",
+        hosts=_records(path, HostRecord),
+        placed=_records(path, Placed),
     )
+    if not run.placed:
+        return run
+    groups = {case.name: case.group for case in header.cases}
+    lost = tuple(lost for lost in run.lost if _counts(lost.host, groups.get(lost.case, ""), run.host_of_group))
+    return replace(run, rounds=_that_count(run.rounds, run.host_of_group), lost=lost)
 
 
 def load_rounds(path: Path) -> tuple[Round, ...]:
-    """The rounds of a run directory alone.
+    """The rounds of a run directory alone, without those that no longer count since their group moved.
 
     Raises:
         RunError: They are damaged; the message names file and line.
     """
-    return _records(path, Round)
+    return _that_count(_records(path, Round), {placed.group: placed.host for placed in _records(path, Placed)})
+
+
+def _that_count(rounds: Iterable[Round], host_of_group: Mapping[str, str]) -> tuple[Round, ...]:
+    return tuple(measured for measured in rounds if _counts(measured.host, measured.group, host_of_group))
+
+
+def _counts(host: str, group: str, host_of_group: Mapping[str, str]) -> bool:
+    """Whether what a host recorded of a group counts: that group is there still, or was never placed."""
+    return host_of_group.get(group, host) == host
 
 
 def _require_turns(path: Path) -> None:

@@ -18,7 +18,7 @@ from harness.cache import write_atomically
 from harness.errors import RunError
 from harness.metrics import LATENCY
 from harness.records.run import Failure, Round
-from harness.store.files import TURNS_FILE, adapter, read_document, read_lines
+from harness.store.files import TURNS_FILE, adapter, line_of, read_document, read_lines
 
 UNFINISHED_FILE, GENERATIONS_FILE = "unfinished.json", "generations.jsonl"
 
@@ -93,9 +93,9 @@ def read_generations(folder: Path) -> tuple[KeptGeneration, ...]:
     generations = _records(folder / GENERATIONS_FILE, KeptGeneration)
     ended = {(kept.row, kept.generation) for kept in generations if kept.metric == LATENCY.name}
     rounds = [kept for kept in _records(folder / TURNS_FILE, Round) if (kept.group, kept.generation) in ended]
-    for name, kind, records in ((GENERATIONS_FILE, KeptGeneration, generations), (TURNS_FILE, Round, rounds)):
+    for name, records in ((GENERATIONS_FILE, generations), (TURNS_FILE, rounds)):
         if (folder / name).is_file():
-            lines = b"".join(adapter(kind).dump_json(record) + b"\n" for record in records)
+            lines = b"".join(line_of(record) + b"\n" for record in records)
             write_atomically(folder / name, lines)
     return tuple(generations)
 

@@ -13,6 +13,7 @@ import signal
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -32,10 +33,12 @@ from harness.records.run import (
     Check,
     Failure,
     Header,
+    HostRecord,
     IrCounts,
     Lost,
     ModelRecord,
     Peak,
+    Placed,
     Reference,
     Round,
     Run,
@@ -44,7 +47,7 @@ from harness.records.run import (
 from harness.store.check import check_folder
 from harness.store.comparison_directory import ComparisonDirectory
 from harness.store.folders import is_id
-from harness.store.run_directory import Record, RunDirectory, load_run, new_run_id, require_writable
+from harness.store.run_directory import Record, RunDirectory, load_rounds, load_run, new_run_id, require_writable
 from tests.builders import make_header, make_round
 from tests.store.made import contents, edit, room_for, start
 
@@ -58,6 +61,7 @@ _plain: st.SearchStrategy[Any] = st.recursive(
     max_leaves=5,
 )
 _sections = st.dictionaries(st.text(), st.dictionaries(st.text(), _plain), max_size=3)
+st.register_type_strategy(HostRecord, st.builds(HostRecord, name=st.text(), environment=_sections))
 _headers = st.builds(
     make_header,
     suite_description=st.text(),
@@ -80,6 +84,8 @@ RECORDS: dict[type[Any], str] = {
     Lost: "lost",
     Work: "work",
     Peak: "peaks",
+    HostRecord: "hosts",
+    Placed: "placed",
 }
 
 BUILD = Build(
@@ -106,6 +112,35 @@ def test_every_kind_of_record_comes_back_as_it_was(kind: type[Any], data: st.Dat
     assert {field: getattr(run, field) for field in RECORDS.values() if getattr(run, field)} == {
         RECORDS[kind]: tuple(records)
     }
+
+
+def test_what_another_host_recorded_of_a_group_stays_on_disk_and_does_not_count(tmp_path: Path) -> None:
+    failure = Failure(stage="measure", message="the device is gone")
+    with RunDirectory.create(tmp_path, make_header()) as directory:
+        for host in ("ash", "elm"):
+            directory.append(HostRecord(name=host, environment={"machine": {"id": host}}))
+        directory.append(Placed(group="net@cpu", host="ash"))
+        for number in range(2):
+            directory.append(replace(make_round(number), host="ash"))
+        directory.append(Lost(case="net/fast@cpu", generation=0, failure=failure, host="ash"))
+        before = load_run(directory.path)
+        directory.append(Placed(group="net@cpu", host="elm", attempt=1, why="ash is gone"))
+        directory.append(replace(make_round(0), host="elm"))
+    run = load_run(directory.path)
+    case = run.header.cases[0]
+    assert [measured.host for measured in before.rounds] == ["ash", "ash"]
+    assert before.lost
+    assert [measured.host for measured in run.rounds] == [measured.host for measured in load_rounds(directory.path)]
+    assert [measured.host for measured in run.rounds] == ["elm"]
+    assert not run.lost
+    assert (directory.path / "rounds.jsonl").read_text().count('"host":"ash"') == 2
+    assert run.host_of(case) == "elm"
+    assert run.environment_of(case) == {"machine": {"id": "elm"}}
+    assert run.environment_of(replace(case, model="other")) == run.header.environment
+
+
+def test_one_machine_names_no_host_in_its_lines(run: Path) -> None:
+    assert "host" not in (run / "rounds.jsonl").read_text()
 
 
 @given(header=_headers)
