@@ -24,7 +24,7 @@ from harness.compare.judge import CHANGED
 from harness.compare.pairs import TOOLCHAIN_PREFIX, Pair, Side, is_toolchain, side_of
 from harness.errors import RunError, ToolchainError, UsageError
 from harness.records.comparison import MachineFacts, Row, SelfcheckFacts, SideFacts
-from harness.records.run import Header
+from harness.records.run import Header, Run
 from harness.store.names import LATEST, find_folder
 from harness.store.run_directory import HEADER_FILE, load_run
 from harness.text import shown
@@ -197,6 +197,13 @@ def describe_machine(environment: Environment) -> str:
     return ", ".join(part for part in parts if part) or "a machine of which nothing is known"
 
 
+def describe_machines(run: Run) -> str:
+    """The machine that measured a run, and of several hosts each by its name and in these words."""
+    if not run.environments:
+        return describe_machine(run.header.environment)
+    return "; ".join(f"{host}: {describe_machine(environment)}" for host, environment in run.environments.items())
+
+
 def describe_toolchains(header: Header) -> tuple[str, ...]:
     """Release and revision of each: `3.12.0 (f17ed20a11)`."""
     return tuple(
@@ -218,7 +225,7 @@ def side_facts(side: Side, label: str, variants: Iterable[str] = ()) -> SideFact
         suite=header.suite,
         started=header.started,
         toolchains=describe_toolchains(header),
-        machine=describe_machine(header.environment),
+        machine=describe_machines(side.run),
         variants=tuple(dict.fromkeys(variants)),
         commit=side.commit.sha if side.commit is not None else "",
         subject=side.commit.subject if side.commit is not None else "",
@@ -256,23 +263,38 @@ def noise_of(environment: Environment) -> float:
 def require_comparable(base: Side, head: Side, pairs: Sequence[Pair], *, across_hosts: bool) -> None:
     """Refuse to compare recorded numbers of different machines or devices, unless that is what was asked for.
 
+    Where a run has several hosts, it is the host of each case that counts.
+
+    Args:
+        pairs: Each has both sides.
+
     Raises:
         UsageError: They differ; the message says how.
     """
     if across_hosts or base is head:
         return
-    environments = [side.run.header.environment for side in (base, head)]
-    ids = [environment.get("machine", {}).get("id") for environment in environments]
+    both = f"{base.label} and {head.label}"
     advice = "measure both on one machine, or give --across-hosts to compare them all the same"
-    if None in ids:
-        raise UsageError(f"whether {base.label} and {head.label} were measured on one machine is not known; {advice}")
-    if ids[0] != ids[1]:
-        said = "; ".join(describe_machine(environment) for environment in environments)
-        raise UsageError(f"{base.label} and {head.label} were measured on different machines ({said}); {advice}")
-    for device in dict.fromkeys(pair.case.device for pair in pairs):
-        facts = [environment.get("devices", {}).get(device, "") for environment in environments]
+    if not (base.run.environments or head.run.environments):
+        _require_same_machine(both, base.run.header.environment, head.run.header.environment, advice)
+    places = [(base.run.host_of(pair.both[0]), head.run.host_of(pair.both[1]), pair.case.device) for pair in pairs]
+    for (base_host, head_host, device), pair in dict(zip(places, pairs, strict=True)).items():
+        first, second = base.run.environment_of(pair.both[0]), head.run.environment_of(pair.both[1])
+        if base_host or head_host:
+            what = f"the two sides of {pair.name} ({both})"
+            _require_same_machine(what, first, second, f"{advice}; --filter chooses cases")
+        facts = [environment.get("devices", {}).get(device, "") for environment in (first, second)]
         if facts[0] != facts[1]:
             raise UsageError(
                 f"device {device} was {facts[0] or 'not there'} in {base.label} and {facts[1] or 'not there'} in "
                 f"{head.label}; {advice}"
             )
+
+
+def _require_same_machine(what: str, base: Environment, head: Environment, advice: str) -> None:
+    ids = [environment.get("machine", {}).get("id") for environment in (base, head)]
+    if None in ids:
+        raise UsageError(f"whether {what} were measured on one machine is not known; {advice}")
+    if ids[0] != ids[1]:
+        said = "; ".join(describe_machine(environment) for environment in (base, head))
+        raise UsageError(f"{what} were measured on different machines ({said}); {advice}")

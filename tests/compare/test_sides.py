@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 
 from harness.compare import sides as sides_module
 from harness.compare.commits import Commit
-from harness.compare.pairs import Side, is_toolchain, pair_runs
+from harness.compare.pairs import Side, is_toolchain, pair_runs, side_of
 from harness.compare.sides import (
     describe_machine,
     machine_facts,
@@ -26,6 +27,7 @@ from harness.compare.sides import (
 )
 from harness.errors import HarnessError, RunError, ToolchainError, UsageError
 from harness.records.comparison import SelfcheckFacts, Verdict
+from harness.records.run import HostRecord, Placed
 from harness.store.run_directory import RunDirectory
 from harness.toolchain import Toolchain
 from tests.builders import commit, git, make_header, make_row
@@ -341,6 +343,33 @@ def test_recorded_numbers_of_other_machines_or_devices_are_compared_only_where_t
 def test_one_machine_may_have_got_another_device_that_no_compared_case_uses() -> None:
     base, head = (a_host(name, devices={"gpu": name}) for name in ("results/base", "results/head"))
     require_comparable(base, head, pair_runs(base, head), across_hosts=False)
+
+
+def on_hosts(label: str, *hosts: str) -> Side:
+    """Three groups, each measured on one of these hosts, which are machines of their own."""
+    placed = tuple(Placed(group=f"m{place}@cpu", host=host) for place, host in enumerate(hosts))
+    run = replace(
+        a_side(*(a_case(model=f"m{place}") for place in range(len(hosts))), label=label).run,
+        hosts=tuple(
+            HostRecord(name=host, environment={"machine": {"id": host}, "devices": {"cpu": host}})
+            for host in sorted(set(hosts))
+        ),
+        placed=placed,
+    )
+    return side_of(run, label)
+
+
+def test_of_several_hosts_it_is_that_of_each_case_that_counts() -> None:
+    base, head = on_hosts("results/base", "ash", "elm", "elm"), on_hosts("results/head", "ash", "elm", "ash")
+    pairs = pair_runs(base, head)
+    require_comparable(base, head, pairs[:2], across_hosts=False)
+    require_comparable(base, head, pairs, across_hosts=True)
+    assert message(UsageError, partial(require_comparable, base, head, pairs, across_hosts=False)) == (
+        "the two sides of m2/stock@cpu (results/base and results/head) were measured on different machines (machine "
+        "elm; machine ash); measure both on one machine, or give --across-hosts to compare them all the same; --filter "
+        "chooses cases"
+    )
+    assert side_facts(base, "base").machine == "ash: machine ash; elm: machine elm"
 
 
 def test_a_run_is_on_the_machine_that_it_is_on() -> None:
