@@ -19,7 +19,16 @@ from numpy.typing import NDArray
 from harness.history.causes import Cause, commits_text, explain, toolchain_text
 from harness.history.evidence import Programs, RelatedSeries, Relations, gather_evidence, programs_needed, sides_of
 from harness.history.levels import SeriesChange
-from harness.history.series import Runs, SeriesRow, SeriesValues, load_programs, load_values, series_rows, usable_runs
+from harness.history.series import (
+    Runs,
+    SeriesRow,
+    SeriesValues,
+    load_programs,
+    load_values,
+    series_rows,
+    usable_runs,
+    with_hosts,
+)
 from harness.metrics import LATENCY, LATENCY_VS_REFERENCE, is_exact
 from harness.progress import Progress, Silent
 from harness.store.schema import Role
@@ -133,6 +142,7 @@ def history_changes(
     values = load_values(history, [row.series for row in chosen], runs)
     found = _search([row for row in chosen if row.series in values], values, jobs or 1, progress or Silent())
     changed = [row for row in chosen if found.get(row.series)]
+    runs = with_hosts(history, runs, [row.series for row in changed])
     relations = Relations(rows)
     others = {other.series for row in changed for other in relations.rows(row)} - values.keys()
     values |= load_values(history, others, runs)

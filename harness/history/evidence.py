@@ -268,10 +268,11 @@ def sides_of(change: SeriesChange, runs: Runs, programs: Programs) -> tuple[Side
 def _side(change: SeriesChange, point: int, level: NDArray[np.int64], runs: Runs, programs: Programs) -> Side:
     place = change.run(point)
     facts = [runs.facts[int(run)] for run in level]
+    machines = [runs.machine(change.row.series, int(run)) for run in level]
     loads = [run.load for run in facts if run.load is not None]
     return Side(
         program=programs[change.row.series, runs.ids[place]],
-        machines=tuple(run.machine for run in facts if run.machine),
+        machines=tuple(machine for machine in machines if machine),
         kernels=tuple(run.kernel for run in facts if run.kernel),
         drivers=tuple(driver for run in facts if (driver := run.driver(change.row.device))),
         commit=runs.facts[place].commit,

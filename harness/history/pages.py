@@ -17,6 +17,7 @@ from harness.metrics import metric_title
 from harness.report.page import Bullets, Column, Heading, Name, Page, Part, Sentence, Step, Steps, Table
 from harness.report.units import percent, ratio_text, unit_that_tells
 from harness.store.marks import Acknowledgement
+from harness.store.schema import BETWEEN_HOSTS
 from harness.text import one_line, plural
 
 if TYPE_CHECKING:
@@ -113,10 +114,11 @@ def overview_page(suites: pd.DataFrame, events: Sequence[ChangeEvent], *, last: 
 
 
 def _recent_counts(events: Sequence[ChangeEvent], suite: str, machine_class: str) -> str:
-    """`▲ 2 compiler, ▼ 1 machine`; a device's class begins with its machine's."""
+    """`▲ 2 compiler, ▼ 1 machine`; a device's class begins with its machine's, or with one of several hosts'."""
+    classes = tuple(machine_class.split(BETWEEN_HOSTS))
     counts: Counter[tuple[str, str]] = Counter()
     for event in events:
-        if event.recent and event.lead.suite == suite and event.lead.machine_class.startswith(machine_class):
+        if event.recent and event.lead.suite == suite and event.lead.machine_class.startswith(classes):
             counts[_mark(event), event.cause] += len(event.cases)
     return ", ".join(f"{mark} {count} {cause}" for (mark, cause), count in counts.items()) or "none"
 

@@ -10,8 +10,8 @@ import difflib
 import fnmatch
 import re
 import shlex
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from harness.errors import UsageError
 from harness.metrics import LATENCY, LATENCY_VS_BASELINE, LATENCY_VS_REFERENCE
 from harness.store.place import without_password
-from harness.store.schema import Role
+from harness.store.schema import BETWEEN_HOSTS, Role
 from harness.text import shown
 
 if TYPE_CHECKING:
@@ -196,10 +196,20 @@ def _driver(devices: str, device: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Runs:
-    """Runs in which changes are looked for, in order of time: finished ones whose clock was right."""
+    """Runs in which changes are looked for, in order of time: finished ones whose clock was right.
+
+    Attributes:
+        hosts: Machine of the points of a series in a run of several hosts, by ids of the series and the run; of those
+            series that have changes.
+    """
 
     ids: tuple[str, ...]
     facts: tuple[RunFacts, ...]
+    hosts: Mapping[tuple[str, str], str] = field(default_factory=dict)
+
+    def machine(self, series: str, place: int) -> str:
+        """Which machine measured a series in a run; "" where the run does not say."""
+        return self.hosts.get((series, self.ids[place]), self.facts[place].machine)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -284,6 +294,20 @@ def load_values(history: History, series: Iterable[str], runs: Runs) -> dict[str
         for name, low, high in zip(wanted, edges[:-1], edges[1:], strict=True)
         if high > low
     }
+
+
+def with_hosts(history: History, runs: Runs, series: Iterable[str]) -> Runs:
+    """The runs, with the machine that measured each of these series in those of several hosts."""
+    several = [run for run, facts in zip(runs.ids, runs.facts, strict=True) if BETWEEN_HOSTS in facts.machine]
+    if not several:
+        return runs
+    frame = history.query(
+        "SELECT series, run, machine FROM points JOIN (SELECT unnest(?::VARCHAR[]) AS series) AS chosen USING (series) "
+        "JOIN (SELECT unnest(?::VARCHAR[]) AS run) AS several USING (run)",
+        [sorted(set(series)), several],
+    )
+    machines = {(str(name), str(run)): str(machine) for name, run, machine in frame.itertuples(index=False, name=None)}
+    return replace(runs, hosts=machines)
 
 
 def load_programs(history: History, points: Collection[tuple[str, str]]) -> dict[tuple[str, str], Program]:

@@ -16,7 +16,7 @@ import pytest
 
 from harness.history.changes import Change, history_changes
 from harness.history.events import group_changes, run_order
-from harness.records.run import Run
+from harness.records.run import HostRecord, Placed, Run
 from tests.history import made
 from tests.history.made import (
     NEWEST,
@@ -311,7 +311,7 @@ def test_the_compilers_part_of_two_near_changes_is_dated_by_the_ratio(later: int
     assert {latency.series, ratio.series} <= {change.series for change in event.changes}
 
 
-def environment(machine: str, kernel: str) -> dict[str, object]:
+def environment(machine: str, kernel: str) -> dict[str, dict[str, Any]]:
     return {
         "machine": {"id": machine, "system": "Linux", "architecture": "x86_64", "kernel": kernel},
         "cpu": {"model": "EPYC", "usable_cores": 2},
@@ -334,6 +334,23 @@ def test_a_machine_that_was_replaced_is_told_beside_the_compiler() -> None:
             "; meanwhile the machine changed from aaaaaaaaaaaa to bbbbbbbbbbbb and the kernel changed from 6.1 to 6.8, "
             "and another machine can move a ratio too"
         )
+
+
+def test_a_group_that_moved_to_another_host_of_its_class_is_told_by_its_machine() -> None:
+    """Both hosts have a part in every run, and only the group `net@cpu` moves from one to the other."""
+    hosts = tuple(HostRecord(name=name, environment=environment(name * 12, "6.1")) for name in "ab")
+    runs = []
+    for night, run in enumerate(nights(same_modules=True, machine=step(AT, 1.05), harness_commit="c" * 20)):
+        elsewhere, own = ("a", "b") if night >= AT else ("b", "a")
+        placed = (Placed(group="net@cpu", host=own), Placed(group="other@cpu", host=elsewhere))
+        rounds = tuple(replace(measured, host=own) for measured in run.rounds)
+        runs.append(replace(run, hosts=hosts, placed=placed, rounds=rounds))
+
+    change = only(search(runs), "latency")
+
+    assert change.machine_class == "EPYC, 2 cores, Linux x86_64"
+    assert (change.cause, change.first_bad) == ("machine", night_id(AT))
+    assert change.evidence.endswith("; meanwhile the machine changed from aaaaaaaaaaaa to bbbbbbbbbbbb")
 
 
 def test_a_machine_that_is_another_every_night_explains_nothing() -> None:
