@@ -61,7 +61,7 @@ class Point:
 
 @dataclass(frozen=True, kw_only=True)
 class Panel:
-    """One device; `peak` is None where it was not measured."""
+    """One device, of several hosts on one of them; `peak` is None where it was not measured."""
 
     device: str
     points: tuple[Point, ...]
@@ -109,9 +109,10 @@ def panels_of(report: Report) -> list[Panel]:
             if row.status == "measured" and row.attained is not None
         )
         measured = section.peak is not None and section.peak.operations_per_s and section.peak.bytes_per_s
-        panel = Panel(device=section.device, points=(), peak=section.peak if measured else None)
-        panel = panels.get(section.device, panel)
-        panels[section.device] = replace(panel, points=(*panel.points, *points))
+        place = f"{section.device} of {section.host}" if section.host else section.device
+        panel = Panel(device=place, points=(), peak=section.peak if measured else None)
+        panel = panels.get(place, panel)
+        panels[place] = replace(panel, points=(*panel.points, *points))
     return [panel for panel in panels.values() if panel.points]
 
 

@@ -537,13 +537,23 @@ class Run:
         return {placed.group: placed.host for placed in self.placed}
 
     @cached_property
-    def _environments(self) -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
-        return {host.name: host.environment for host in self.hosts}
+    def environments(self) -> Mapping[str, dict[str, dict[str, Any]]]:
+        """What each host was like that groups were placed on, by its name; {} where one machine measured the whole run.
+
+        Of a run that has placed nothing, all of its hosts.
+        """
+        used = set(self.host_of_group.values())
+        return {host.name: host.environment for host in self.hosts if not used or host.name in used}
+
+    @property
+    def machines(self) -> tuple[dict[str, dict[str, Any]], ...]:
+        """What each machine was like that measured the run: its hosts, or the one that the header tells of."""
+        return tuple(self.environments.values()) or (self.header.environment,)
 
     def host_of(self, case: Case) -> str:
         """The host that measured a case, or that it is placed on; "" where no host is known for it."""
         return self.host_of_group.get(case.group, "")
 
-    def environment_of(self, case: Case) -> Mapping[str, Mapping[str, Any]]:
+    def environment_of(self, case: Case) -> dict[str, dict[str, Any]]:
         """What the machine that measured a case was like: its host, or else the one that the header tells of."""
-        return self._environments.get(self.host_of(case), self.header.environment)
+        return self.environments.get(self.host_of(case), self.header.environment)

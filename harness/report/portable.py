@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath, PureWindowsPath
+from typing import Any
 
 from harness.records.comparison import Comparison, Row, SideFacts
 from harness.report.run_report import Report
@@ -34,13 +35,17 @@ def portable_comparison(comparison: Comparison) -> Comparison:
 
 
 def portable_report(report: Report) -> Report:
-    """The report with the suite that its machine was checked with by its file's name alone."""
-    environment = report.facts.environment
+    """The report with the suite that its machines were checked with by its file's name alone."""
+    facts = report.facts
+    hosts = {host: _environment(environment) for host, environment in facts.hosts.items()}
+    return replace(report, facts=replace(facts, environment=_environment(facts.environment), hosts=hosts))
+
+
+def _environment(environment: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
     selfcheck = environment.get("selfcheck") or {}
     if not _is_absolute(str(selfcheck.get("suite", ""))):
-        return report
-    checked = {**selfcheck, "suite": _last_part(str(selfcheck["suite"]))}
-    return replace(report, facts=replace(report.facts, environment={**environment, "selfcheck": checked}))
+        return environment
+    return {**environment, "selfcheck": {**selfcheck, "suite": _last_part(str(selfcheck["suite"]))}}
 
 
 def portable(words: Sequence[str]) -> list[str]:

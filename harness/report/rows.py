@@ -7,14 +7,14 @@ import json
 import math
 import shlex
 import statistics
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
 
 from harness.compare.pairs import side_of
 from harness.compare.recorded import Timings
-from harness.compare.sides import selfcheck_of
+from harness.compare.sides import Environment, selfcheck_of
 from harness.metrics import (
     COMPILE_TIME,
     EXACT,
@@ -31,7 +31,7 @@ from harness.report.run_report import Report, build_report
 from harness.report.run_row import Row
 from harness.stats import Estimate, estimate_ratio
 from harness.store.clock import clock_fault, utc_text
-from harness.store.schema import Role
+from harness.store.schema import BETWEEN_HOSTS, Role
 from harness.text import one_line
 
 UNKNOWN_MACHINE = "a machine of which nothing is known"
@@ -54,7 +54,7 @@ def rows_of(run: Run, *, now: datetime | None = None) -> dict[str, list[Record]]
     """
     started = utc_text(run.header.started)
     report = build_report(run)
-    facts = _facts_of_cases(run.header)
+    facts = _facts_of_cases(run)
     clock = clock_fault(run.header.started, run.rounds, now or datetime.now(timezone.utc))
     return {
         "runs": [_run_row(run, started, report, clock)],
@@ -63,14 +63,19 @@ def rows_of(run: Run, *, now: datetime | None = None) -> dict[str, list[Record]]
     }
 
 
-def machine_class(environment: Mapping[str, Mapping[str, Any]], device: str = "") -> str:
+def machine_id(environment: Environment) -> str:
+    """12 hex digits; "" where it is not known."""
+    return str(environment.get("machine", {}).get("id", ""))
+
+
+def machine_class(environment: Environment, device: str = "") -> str:
     """`AMD EPYC 7B13, 2 cores, Linux x86_64 (virtual)`: which machines' figures may be compared; versions left out.
 
     Two machines of a class may differ in speed, and one machine may change. A new kernel or driver begins no new class,
     so that its effect is seen as a step; another processor or number of cores does.
 
     Args:
-        environment: Of a run's header, see harness.machine.environment.
+        environment: Of the machine that measured, see harness.machine.environment.
         device: The suite's name for one; the class then has the device's name too, where the run knows it, so that two
             GPUs beside the same processor are two classes.
     """
@@ -85,6 +90,11 @@ def machine_class(environment: Mapping[str, Mapping[str, Any]], device: str = ""
         str(environment.get("device_names", {}).get(device, "")),
     ]
     return one_line(", ".join(part for part in parts if part)) or UNKNOWN_MACHINE
+
+
+def _told_by_hosts(run: Run, fact: Callable[[Environment], str]) -> str:
+    """A fact of the machine that measured a run; of several hosts, what each of them says, once and in order."""
+    return BETWEEN_HOSTS.join(sorted({told for environment in run.machines if (told := fact(environment))}))
 
 
 def series_id(suite: str, case_id: str, metric: str, machine_class: str, role: Role, fixed: str = "") -> str:
@@ -125,10 +135,10 @@ class _CaseFacts:
     ambiguous: bool
 
 
-def _facts_of_cases(header: Header) -> dict[str, _CaseFacts]:
+def _facts_of_cases(run: Run) -> dict[str, _CaseFacts]:
     """By name of the case, in the header's order."""
+    header = run.header
     places = {toolchain.version: place for place, toolchain in enumerate(header.toolchains)}
-    peers = header.environment.get("peers", {})
     seen: set[tuple[str, str]] = set()
     facts = {}
     for case in header.cases:
@@ -142,7 +152,7 @@ def _facts_of_cases(header: Header) -> dict[str, _CaseFacts]:
             "device": case.device,
             "peer": case.peer or "",
             "role": role,
-            "toolchain": case.toolchain if case.peer is None else str(peers.get(case.variant, "")),
+            "toolchain": case.toolchain if case.peer is None else _peer_version(case, run),
         }
         facts[case.name] = _CaseFacts(
             case=case,
@@ -154,10 +164,14 @@ def _facts_of_cases(header: Header) -> dict[str, _CaseFacts]:
     return facts
 
 
+def _peer_version(case: Case, run: Run) -> str:
+    return str(run.environment_of(case).get("peers", {}).get(case.variant, ""))
+
+
 def _run_row(run: Run, started: str, report: Report, clock: str) -> Record:
     header = run.header
-    environment = header.environment
-    machine, cpu = environment.get("machine", {}), environment.get("cpu", {})
+    environment: Environment = run.machines[0] if len(run.machines) == 1 else {}
+    cpu = environment.get("cpu", {})
     newest = header.toolchains[-1] if header.toolchains else None
     selfcheck = selfcheck_of(environment)
     spreads = [
@@ -172,11 +186,11 @@ def _run_row(run: Run, started: str, report: Report, clock: str) -> Record:
         "suite_file": header.suite,
         "started": started,
         "finished": run.finished,
-        "machine_class": machine_class(environment),
-        "machine": str(machine.get("id", "")),
-        "cpu": str(cpu.get("model", "")),
+        "machine_class": _told_by_hosts(run, machine_class),
+        "machine": _told_by_hosts(run, machine_id),
+        "cpu": _told_by_hosts(run, lambda host: str(host.get("cpu", {}).get("model", ""))),
         "cores": cores if isinstance(cores, int) else None,
-        "kernel": str(machine.get("kernel", "")),
+        "kernel": _told_by_hosts(run, lambda host: str(host.get("machine", {}).get("kernel", ""))),
         "toolchain": newest.version if newest is not None else "",
         "revision": newest.revision if newest is not None else "",
         "reference": header.toolchains[0].version if len(header.toolchains) > 1 else None,
@@ -195,9 +209,18 @@ def _run_row(run: Run, started: str, report: Report, clock: str) -> Record:
         "selfcheck_when": selfcheck.when if selfcheck is not None else None,
         "command": shlex.join(header.command),
         "clock": clock,
-        "devices": "; ".join(f"{name}: {text}" for name, text in environment.get("devices", {}).items()),
+        "devices": _devices(run),
         "purpose": header.purpose,
     }
+
+
+def _devices(run: Run) -> str:
+    """What each device is; where it is another on other hosts, what it is on each."""
+    told: dict[str, set[str]] = {}
+    for environment in run.machines:
+        for name, text in environment.get("devices", {}).items():
+            told.setdefault(name, set()).add(str(text))
+    return "; ".join(f"{name}: {BETWEEN_HOSTS.join(sorted(texts))}" for name, texts in told.items())
 
 
 def _case_row(header: Header, started: str, row: Row, facts: _CaseFacts) -> Record:
@@ -234,12 +257,12 @@ def _points(run: Run, started: str, report: Report, facts: Mapping[str, _CaseFac
     """The points of a run, case by case."""
     header = run.header
     against = _Others(run) if len(header.toolchains) > 1 else None
-    machine = str(header.environment.get("machine", {}).get("id", ""))
     points = []
     for row in report.rows():
         of_case = facts[row.case]
         case, columns, role = of_case.case, of_case.columns, of_case.columns["role"]
-        classed = machine_class(header.environment, case.device)
+        environment = run.environment_of(case)
+        classed = machine_class(environment, case.device)
         for figure in _figures(case, row, against):
             fixed = [figure.reference or (columns["toolchain"] if role in ("reference", "other") else "")]
             if of_case.ambiguous:
@@ -256,7 +279,7 @@ def _points(run: Run, started: str, report: Report, facts: Mapping[str, _CaseFac
                     **columns,
                     "revision": of_case.revision,
                     "machine_class": classed,
-                    "machine": machine,
+                    "machine": machine_id(environment),
                     "metric": figure.metric,
                     "unit": metric.unit if metric is not None else "ratio",
                     "value": figure.value,

@@ -54,6 +54,7 @@ FIELDS: tuple[Field[Row], ...] = (
     _field("model"),
     _field("variant", title="variant", kind="text"),
     _field("device"),
+    _field("host"),
     _field("toolchain", title="toolchain", kind="text"),
     _field("baseline"),
     _field("status"),
@@ -227,8 +228,9 @@ def _peak_text(peak: Peak | None) -> str:
         return f"the peaks of {where} are not known: {peak.failure.message}"
     if peak.operations_per_s is None or peak.bytes_per_s is None:
         return ""
+    whose = peak.host or "this machine"
     return (
-        f"{where} of this machine: {three_digits(peak.operations_per_s)}FLOP/s in f32 "
+        f"{where} of {whose}: {three_digits(peak.operations_per_s)}FLOP/s in f32 "
         f"({peak.operations_by}), {three_digits(peak.bytes_per_s)}B/s ({peak.bytes_by})"
     )
 
@@ -245,6 +247,7 @@ def run_json(report: Report) -> str:
                     "group": section.group,
                     "model": section.model,
                     "device": section.device,
+                    "host": section.host,
                     "call": section.call,
                     "rounds_by_generation": section.rounds,
                     "work": asdict(section.work) if section.work else None,

@@ -6,9 +6,12 @@ The lists of changes are those of a comparison, with the baseline variant as the
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from harness.compare.pairs import WHERE_ALL_IS
+from harness.compare.sides import describe_machine
 from harness.errors import ExitCode
 from harness.report.changes import MOST_SHOWN, names_by_fate, tool_output
 from harness.report.failed_together import Cause, Fate, cause_parts, causes_of
@@ -52,6 +55,7 @@ from harness.report.verdicts import LOST, TONES
 from harness.store.files import log_path
 
 _MOST_NOTES = 8
+_MOST_HOSTS = 20
 # Columns of the main table that an ablation leaves out: it is about what each step does to code and latency.
 _NOT_ABLATED = ("instr/call", "module", "compile")
 
@@ -64,6 +68,7 @@ def terminal_page(report: Report) -> Page:
             Heading(facts.suite_name, aside=f"{facts.started}, run {facts.id}"),
             Paragraph(facts.suite_description),
             Paragraph(run_line(facts, report.sections), "dim"),
+            *_hosts(report),
             Warnings(report.notes),
             *(part for section in report.sections for part in _terminal_section(section)),
             *_failures(report),
@@ -81,8 +86,27 @@ def _closing(report: Report) -> list[Sentence]:
     return [line for line in lines if line]
 
 
+def _title(section: Section) -> str:
+    """`net on cpu`, and where there are several hosts, which of them measured it."""
+    return f"{section.model} on {section.device}{f' of {section.host}' if section.host else ''}"
+
+
+def _hosts(report: Report) -> list[Part]:
+    """What each host is, where several measured the run; their figures do not compare."""
+    hosts = report.facts.hosts
+    if not hosts:
+        return []
+    groups = Counter(section.host for section in report.sections)
+    columns = (
+        Column("host", list(hosts)),
+        Column("machine", [describe_machine(environment) for environment in hosts.values()]),
+        Column("groups", [str(groups[host]) for host in hosts], kind="number"),
+    )
+    return [Table(title="Hosts; figures of one do not compare with another's", columns=columns, most=_MOST_HOSTS)]
+
+
 def _terminal_section(section: Section) -> list[Part]:
-    title = f"{section.model} on {section.device}"
+    title = _title(section)
     if fate := common_fate(section):
         return [Heading(title), Paragraph(fate, "dim")]
     facts = (section.device_facts, section.call, sampling((section,)))
@@ -173,6 +197,7 @@ def _lists(report: Report, around: Surroundings, *, full: bool) -> list[Part]:
     return [
         choice("what happened to each failed case", 5, lost, [*lost[:1], *names_by_fate(fates)] if lost else ()),
         choice("the pictures", 1, pictures_of(around, folded=False)),
+        choice("the hosts", 3, _hosts(report)),
         choice("variants side by side", 6, groups),
         choice("changed latencies", 2, latency_changes(report, full=full)),
         choice("compilation metrics", 4, folded),
@@ -216,7 +241,7 @@ def _results(report: Report, *, full: bool) -> list[Part]:
     folded = not full and len(report.sections) > MOST_SHOWN
     parts: list[Part] = [Heading("Results"), Paragraph(legend(report), "dim")]
     for section in report.sections:
-        title = f"{section.model} on {section.device}"
+        title = _title(section)
         if fate := common_fate(section):
             parts += [Heading(title, level=4), Paragraph(f"{fate}.")]
             continue
@@ -271,8 +296,13 @@ def _commands(report: Report) -> list[Part]:
 def _environment(report: Report) -> list[Part]:
     facts = report.facts
     groups = {**facts.environment, "settings": facts.settings, "run": {"command": shlex.join(facts.command)}}
-    values = {f"{group}.{key}": value for group, known in groups.items() for key, value in known.items()}
-    return [Heading("Environment"), Fold("Click to show", (values_table("Fact", values),))]
+    hosts = [Fold(host, (_known(environment),)) for host, environment in facts.hosts.items()]
+    return [Heading("Environment"), Fold("Click to show", (_known(groups), *hosts))]
+
+
+def _known(environment: Mapping[str, Mapping[str, Any]]) -> Table:
+    values = {f"{section}.{key}": value for section, known in environment.items() for key, value in known.items()}
+    return values_table("Fact", values)
 
 
 def ablation_page(report: Report) -> Page:
@@ -293,7 +323,7 @@ def ablation_page(report: Report) -> Page:
         module = [Column("same code as", same)] if any(same) else []
         failures = [f"{row.variant}: {row.remarks[0]}" for row in section.rows if row.failure is not None]
         parts += [
-            Heading(f"{section.model} on {section.device}", level=4),
+            Heading(_title(section), level=4),
             Paragraph(_how(section)),
             Table(columns=(*main, *counted, *module)),
             Bullets(failures),

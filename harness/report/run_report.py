@@ -18,6 +18,7 @@ from harness.report.remarks import was_compared
 from harness.report.run_row import Row, Section
 from harness.report.run_rows import baseline_label, section_of
 from harness.stats.own_time import own_ns, taken_share
+from harness.text import plural
 
 # Of a quiet core other processes take some per mille; more than this is worth a note.
 TAKEN = 0.05
@@ -33,12 +34,15 @@ class Facts:
 
     Attributes:
         started: ISO 8601, UTC.
-        machine: Which one it was; "" where the run does not say.
-        cpu: Its processor, likewise.
+        machine: Which one it was; "" where the run does not say. Of several hosts, how many there were.
+        cpu: Its processor, likewise; of several hosts each one's.
         baseline: What the others are compared with, as in a section; the variant alone where sections differ.
         toolchains: Release and revision of each.
         peers: Title and version of each that was measured.
         command: The command line of the run.
+        environment: Of the machine that measured, or of several hosts, of the one that asked them.
+        hosts: Of each of several hosts, by its name; {} where one machine measured the whole run.
+        shard: Which part of its suite the run is, as in `2/8`; "" where it is the whole.
         results: The folder that holds the run, as whoever reads of it names it.
     """
 
@@ -59,6 +63,8 @@ class Facts:
     command: tuple[str, ...]
     settings: dict[str, Any] = field(default_factory=dict)
     environment: dict[str, dict[str, Any]] = field(default_factory=dict)
+    hosts: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
+    shard: str = ""
     results: str = "results"
 
     @property
@@ -157,15 +163,17 @@ def collect_facts(run: Run) -> Facts:
         started=header.started,
         finished=run.finished,
         baseline=baseline_label(header.cases, header.baseline),
-        machine=machine_name(header.environment),
-        cpu=str(header.environment.get("cpu", {}).get("model", "")),
+        machine=plural(len(run.environments), "host") if run.environments else machine_name(header.environment),
+        cpu=" + ".join(sorted({str(host.get("cpu", {}).get("model", "")) for host in run.machines} - {""})),
         toolchains=describe_toolchains(header),
-        peers=tuple(dict.fromkeys(header.environment.get("peers", {}).values())),
+        peers=tuple(dict.fromkeys(peer for host in run.machines for peer in host.get("peers", {}).values())),
         harness_version=header.harness_version,
         harness_commit=header.harness_commit,
         command=header.command,
         settings=header.settings,
         environment=header.environment,
+        hosts=dict(run.environments),
+        shard=str(header.settings.get("shard") or ""),
     )
 
 
@@ -210,6 +218,13 @@ def collect_notes(run: Run, sections: Sequence[Section]) -> tuple[str, ...]:
             f"Its raw turns were dropped on {run.turns_dropped[:10]}; figures are in the history, and "
             "in report.md of its folder."
         )
+    if shard := run.header.settings.get("shard"):
+        notes.append(f"This is shard {shard} of its suite; the cases of the other shards are in runs of their own.")
+    notes.extend(
+        f"{placed.group} was begun again on {placed.host}: {placed.why.rstrip('.')}."
+        for placed in {placed.group: placed for placed in run.placed}.values()
+        if placed.why
+    )
     if any(len(section.rounds) == 1 for section in sections):
         notes.append(
             "Groups measured in one generation have ratios without intervals: one set of processes cannot show how "

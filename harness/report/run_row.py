@@ -42,6 +42,7 @@ class Row:
     Attributes:
         baseline: Whether the other rows of its section are compared with it.
         peer: The engine that ran it instead of IREE, by its registered name.
+        host: Which one measured it; "" where one machine measured the whole run.
         status: `same`: not measured on its own, since its module and run flags are those of `same_as`, whose timings
             it shows. `not timed`: compiled and right, in a run that was to time nothing. `turns dropped`: its raw turns
             were deleted by `harness results gc`. `missing`: planned, and neither measured nor failed nor skipped in a
@@ -69,6 +70,7 @@ class Row:
     toolchain: str
     baseline: bool
     peer: str | None = None
+    host: str = ""
     compile_flags: tuple[str, ...] = ()
     run_flags: tuple[str, ...] = ()
     status: Status
@@ -141,6 +143,7 @@ class Section:
         best_peer: Label of the fastest peer; "" where none was measured.
         work: What one call has to do; None in runs that did not count it.
         peak: What the machine reaches with as many threads; None where it was not measured, as of a GPU.
+        host: Which one measured the group; "" where one machine measured the whole run.
     """
 
     group: str
@@ -154,6 +157,7 @@ class Section:
     best_peer: str = ""
     work: Work | None = None
     peak: Peak | None = None
+    host: str = ""
 
     @property
     def toolchains(self) -> tuple[str, ...]:

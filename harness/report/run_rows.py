@@ -62,6 +62,7 @@ def section_of(name: str, cases: Sequence[Case], side: Side, timings: Timings, v
     """The rows of the cases that were measured against each other."""
     header, evidence, times = side.run.header, side.evidence, timings.groups[name]
     best_peer = _best_peer(cases, times)
+    host, environment = side.run.host_of(cases[0]), side.run.environment_of(cases[0])
     group = _Group(
         side=side,
         timings=timings,
@@ -74,14 +75,15 @@ def section_of(name: str, cases: Sequence[Case], side: Side, timings: Timings, v
         group=name,
         model=cases[0].model,
         device=cases[0].device,
-        device_facts=str(header.environment.get("devices", {}).get(cases[0].device, "")),
+        device_facts=str(environment.get("devices", {}).get(cases[0].device, "")),
         call=_call(evidence.models.get(cases[0].model)),
         baseline=baseline_label(cases, header.baseline),
         rounds=tuple(len(rounds) for rounds in times.generations.values()),
         rows=tuple(_row(case, group) for case in cases),
         best_peer=best_peer.variant if best_peer is not None else "",
         work=evidence.work.get(cases[0].model),
-        peak=evidence.peaks.get(cases[0].device),
+        peak=evidence.peaks.get((host, cases[0].device)),
+        host=host,
     )
 
 
@@ -121,6 +123,7 @@ def _row(case: Case, group: _Group) -> Row:
         toolchain=case.toolchain,
         baseline=case.baseline,
         peer=case.peer,
+        host=group.side.run.host_of(case),
         compile_flags=case.compile_flags,
         run_flags=case.run_flags,
         status=status,
@@ -183,7 +186,7 @@ def _with_times(row: Row, timed: Case, group: _Group) -> Row:
     if (work := group.side.evidence.work.get(row.model)) is not None:
         model = group.side.evidence.models.get(row.model)
         narrow = model is not None and any(argument.dtype in NARROW_TYPES for argument in model.arguments)
-        peak = group.side.evidence.peaks.get(row.device)
+        peak = group.side.evidence.peaks.get((row.host, row.device))
         row = replace(row, attained=attained(work, latency.median_ns, peak, narrow=narrow))
     if group.best_peer is not None and timed is not group.best_peer:
         row = replace(row, peer_estimate=estimate_ratio(group.times.log_ratios(timed.name, group.best_peer.name)))

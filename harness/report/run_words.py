@@ -20,6 +20,8 @@ from harness.text import plural
 
 # Things that outputs are held against, which a sentence has room for.
 _MOST_SOURCES = 5
+# Hosts whose selfchecks it has room for.
+_MOST_HOSTS = 3
 
 _VERDICTS: Mapping[Change, Verdict] = {words.change: words.verdict for words in WORDS.values()}
 
@@ -170,9 +172,13 @@ def _by_source(report: Report, checked: Sequence[Row]) -> list[str]:
 
 
 def trust(report: Report) -> str:
-    """How often verdicts on the run's machine were wrong when that was last checked; "" where it never was."""
-    selfcheck = selfcheck_of(report.facts.environment)
-    return "" if selfcheck is None else machine_line(selfcheck)
+    """How often verdicts on the run's machines were wrong when they were last checked; "" where they never were."""
+    facts = report.facts
+    lines = [machine_line(selfcheck_of(environment), host) for host, environment in facts.hosts.items()]
+    known = [line for line in lines if line]
+    if len(known) > _MOST_HOSTS:
+        return f"{'; '.join(known[:_MOST_HOSTS])}; and so on for {len(known) - _MOST_HOSTS} more hosts"
+    return "; ".join(known) if facts.hosts else machine_line(selfcheck_of(facts.environment))
 
 
 def next_steps(report: Report) -> list[Step]:

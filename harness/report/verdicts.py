@@ -171,8 +171,8 @@ def change_size(row: Row) -> float:
     return abs(math.log(row.ratio)) if row.ratio is not None and 0 < row.ratio < math.inf else math.inf
 
 
-def machine_line(selfcheck: SelfcheckFacts | None) -> str:
-    """How often this machine's verdicts are wrong, and how small a change they see; "" where nobody knows."""
+def machine_line(selfcheck: SelfcheckFacts | None, host: str = "this machine") -> str:
+    """How often a machine's verdicts are wrong, and how small a change they see; "" where nobody knows."""
     if selfcheck is None or not selfcheck.rows or not math.isfinite(selfcheck.upper_bound):
         return ""
     if selfcheck.detects is None or not math.isfinite(selfcheck.detects):
@@ -181,7 +181,7 @@ def machine_line(selfcheck: SelfcheckFacts | None) -> str:
         detects = f"detects {_rough_share(selfcheck.detects)}"
     time = f" in {selfcheck.seconds:.0f} s" if math.isfinite(selfcheck.seconds) else ""
     return (
-        f"on this machine: {selfcheck.flagged} of {selfcheck.rows} A/A rows flagged (at most "
+        f"on {host}: {selfcheck.flagged} of {selfcheck.rows} A/A rows flagged (at most "
         f"{_rough_share(selfcheck.upper_bound)} by the 95 % bound); {detects}{time} (checked with {selfcheck.suite})"
     )
 

@@ -51,8 +51,11 @@ def clock_fault(started: str, rounds: Sequence[Round], now: datetime) -> str:
         return f"it started on {time:%Y-%m-%d}, which is in the future"
     if time.year < _FIRST_YEAR:
         return f"it started in {time.year}, before anything could be measured"
+    by_host: dict[str, list[int]] = {}  # each has a clock of its own
+    for measured in rounds:
+        by_host.setdefault(measured.host, []).append(measured.started_unix_ns)
     back_ns = max(
-        (before.started_unix_ns - after.started_unix_ns for before, after in itertools.pairwise(rounds)),
+        (before - after for started_ns in by_host.values() for before, after in itertools.pairwise(started_ns)),
         default=0,
     )
     if back_ns > _BACK_NS:

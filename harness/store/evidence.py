@@ -11,7 +11,7 @@ from harness.records.run import Build, Check, Failure, IrCounts, Lost, ModelReco
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """A run's records by name of the case, the model or the device.
+    """A run's records by name of the case or the model, and peaks by host and device.
 
     A later record of the same one (after --resume) replaces an earlier one.
     """
@@ -23,7 +23,7 @@ class Evidence:
     lost: Mapping[str, Lost]
     models: Mapping[str, ModelRecord]
     work: Mapping[str, Work]
-    peaks: Mapping[str, Peak]
+    peaks: Mapping[tuple[str, str], Peak]
     rounds: Mapping[str, Sequence[Round]]
     finished: bool
     turns_dropped: str = ""
@@ -42,7 +42,7 @@ def gather(run: Run) -> Evidence:
         lost={lost.case: lost for lost in run.lost},
         models={model.name: model for model in run.header.models},
         work={work.model: work for work in run.work},
-        peaks={peak.device: peak for peak in run.peaks},
+        peaks={(peak.host, peak.device): peak for peak in run.peaks},
         rounds=rounds,
         finished=run.finished,
         turns_dropped=run.turns_dropped,

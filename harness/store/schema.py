@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 # What a toolchain is in its run: `newest` is the last that was given, `reference` the first of several, which stays the
 # same from night to night, so that what it shows is the machine's; `other` lies between.
 Role = Literal["newest", "reference", "other"]
+# Stands between what several hosts of a run say of themselves, in the table `runs`.
+BETWEEN_HOSTS = " + "
 
 SCHEMA = """
 CREATE TABLE runs ( -- one run
@@ -28,8 +30,10 @@ CREATE TABLE runs ( -- one run
     started VARCHAR,                -- When the run began.
     finished BOOLEAN,               -- Whether it came to its end; change points are looked for in finished runs
                                     -- only.
-    machine_class VARCHAR,          -- What figures may be compared within: processor, cores and system, in words.
-    machine VARCHAR,                -- 12 hex digits that tell machines apart.
+    machine_class VARCHAR,          -- What figures may be compared within: processor, cores and system, in words; of
+                                    -- several hosts each of their classes, ` + ` between.
+    machine VARCHAR,                -- 12 hex digits that tell machines apart; of several hosts each, as above, and so
+                                    -- are `cpu`, `kernel` and the device's text in `devices`.
     cpu VARCHAR,                    -- The processor's name.
     cores BIGINT,                   -- How many of them the run could use.
     kernel VARCHAR,                 -- Release of the operating system's kernel.
@@ -76,7 +80,8 @@ CREATE TABLE points ( -- one figure of one case in one run
     role VARCHAR,                   -- Of its toolchain: `newest`, `reference` or `other`; of a peer `newest`.
     toolchain VARCHAR,              -- Release of IREE; of a peer, the engine's name and version.
     revision VARCHAR,               -- IREE's commit that this release was built from; "" of a peer.
-    machine_class VARCHAR,          -- As in `runs`; of a device that is no CPU, its name too.
+    machine_class VARCHAR,          -- As in `runs`, of the host that measured the case; of a device that is no CPU,
+                                    -- its name too.
     machine VARCHAR,                -- 12 hex digits that tell machines apart.
     metric VARCHAR,                 -- `latency`, `latency-vs-baseline`, `latency-vs-reference`, or one of
                                     -- harness.metrics.

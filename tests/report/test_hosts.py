@@ -1,0 +1,122 @@
+"""A run of several hosts: each figure is told with the host that it is of, and with that host's class of machines."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from harness.records.run import HostRecord, Peak, Placed, Run
+from harness.report import render
+from harness.report.portable import portable_report
+from harness.report.rows import machine_class, rows_of
+from harness.report.run_report import build_report
+from harness.store.clock import clock_fault, parse_time
+from tests.report.builders import make_build, make_case, make_header, make_rounds
+
+HOSTS = {"ash": "AMD EPYC 7B13", "elm": "Neoverse-V2"}
+CHECKED = {"flagged": 0, "rows": 40, "upper_bound": 0.07, "detects": 0.02, "seconds": 9.0, "when": ""}
+
+
+def an_environment(host: str) -> dict[str, dict[str, Any]]:
+    return {
+        "machine": {"id": f"{host}00", "system": "Linux", "architecture": "x86_64", "kernel": "6.1"},
+        "cpu": {"model": HOSTS[host], "usable_cores": 2},
+        "devices": {"cpu": f"{HOSTS[host]} by local-sync"},
+        "selfcheck": {**CHECKED, "suite": f"/home/{host}/small.toml"},
+    }
+
+
+@pytest.fixture
+def run() -> Run:
+    """`block` was measured on ash, and `mm` on elm since birch is gone."""
+    cases = tuple(make_case(model, variant, "cpu") for model in ("block", "mm") for variant in ("stock", "fast"))
+    host_of = {"block@cpu": "ash", "mm@cpu": "elm"}
+    rounds = [
+        replace(measured, host=host)
+        for group, host in host_of.items()
+        for measured in make_rounds(group, {case.name: 1e6 for case in cases if case.group == group})
+    ]
+    return Run(
+        header=make_header(cases),
+        builds=tuple(make_build(case, code=case.name.encode().hex()) for case in cases),
+        rounds=tuple(rounds),
+        hosts=tuple(HostRecord(name=host, environment=an_environment(host)) for host in HOSTS),
+        placed=(
+            Placed(group="block@cpu", host="ash"),
+            Placed(group="mm@cpu", host="birch"),
+            Placed(group="mm@cpu", host="elm", attempt=1, why="birch did not answer for 60 s"),
+        ),
+        peaks=tuple(
+            Peak(device="cpu", threads=1, operations_per_s=ops, operations_by="sgemm", bytes_per_s=1e9, host=host)
+            for host, ops in zip(HOSTS, (1e9, 2e9), strict=True)
+        ),
+        finished=True,
+    )
+
+
+def test_points_have_the_class_and_the_machine_of_the_host_that_measured_them(run: Run) -> None:
+    rows = rows_of(run)
+    classes = {host: machine_class(an_environment(host)) for host in HOSTS}
+    assert {(row["model"], row["machine"], row["machine_class"]) for row in rows["points"]} == {
+        ("block", "ash00", classes["ash"]),
+        ("mm", "elm00", classes["elm"]),
+    }
+    (row,) = rows["runs"]
+    assert row["machine_class"] == f"{classes['ash']} + {classes['elm']}"
+    assert (row["machine"], row["cpu"]) == ("ash00 + elm00", "AMD EPYC 7B13 + Neoverse-V2")
+    assert row["devices"] == "cpu: AMD EPYC 7B13 by local-sync + Neoverse-V2 by local-sync"
+    assert (row["kernel"], row["cores"], row["load_1min"], row["selfcheck_rows"]) == ("6.1", None, None, None)
+
+
+def test_hosts_that_measured_nothing_are_no_part_of_the_run(run: Run) -> None:
+    (row,) = rows_of(replace(run, placed=run.placed[:1]))["runs"]
+    assert (row["machine"], row["cores"], row["selfcheck_rows"]) == ("ash00", 2, 40)
+
+
+def test_the_series_of_a_group_is_that_of_one_machine_of_its_hosts_class(run: Run) -> None:
+    alone = replace(run, hosts=(), placed=(), header=replace(run.header, environment=an_environment("elm")))
+    series = [{row["series"] for row in rows_of(made)["points"] if row["model"] == "mm"} for made in (run, alone)]
+    assert series[0] == series[1]
+
+
+def test_each_page_lists_the_hosts_and_heads_each_table_with_its_own(run: Run) -> None:
+    page = render(run, "markdown", full=True)
+    for text in (
+        "2 hosts, AMD EPYC 7B13 + Neoverse-V2",
+        "block on cpu of ash",
+        "mm on cpu of elm",
+        "machine elm00, Neoverse-V2, 2 cores, Linux",
+        "mm@cpu was begun again on elm: birch did not answer for 60 s.",
+        "on ash: 0 of 40 A/A rows flagged",
+    ):
+        assert text in page
+    assert "block on cpu of ash" in render(run, "terminal", width=200)
+
+
+def test_json_and_csv_have_the_host_of_each_row_and_what_it_is(run: Run) -> None:
+    document = json.loads(render(run, "json"))
+    assert {(row["model"], row["host"]) for row in document["rows"]} == {("block", "ash"), ("mm", "elm")}
+    assert {host: facts["cpu"]["model"] for host, facts in document["run"]["hosts"].items()} == HOSTS
+    assert [(group["host"], group["peak"]["operations_per_s"]) for group in document["groups"]] == [
+        ("ash", 1e9),
+        ("elm", 2e9),
+    ]
+
+
+def test_what_is_sent_elsewhere_names_no_folder_of_a_host(run: Run) -> None:
+    hosts = portable_report(build_report(run)).facts.hosts
+    assert {host: facts["selfcheck"]["suite"] for host, facts in hosts.items()} == dict.fromkeys(HOSTS, "small.toml")
+
+
+def test_hosts_have_clocks_of_their_own(run: Run) -> None:
+    behind = tuple(
+        replace(measured, started_unix_ns=measured.started_unix_ns - 10**13 * (measured.host == "elm"))
+        for measured in run.rounds
+    )
+    now = parse_time(run.header.started)
+    assert now is not None
+    assert clock_fault(run.header.started, behind, now) == ""
+    assert "went back" in clock_fault(run.header.started, [replace(measured, host="") for measured in behind], now)
