@@ -33,6 +33,7 @@ from harness.store.run_directory import load_run
 from harness.suite.cases import Selection
 from harness.suite.completion import CASES
 from harness.suite.load import SuiteList, find_list, load_suite
+from harness.suite.shards import parse_shard
 from harness.toolchain import Toolchain, get_toolchains, releases_named
 
 # From the least to the weightiest. A suite that cannot be run at all says less than one of which a case failed.
@@ -44,8 +45,8 @@ _NOTHING = "what was asked for matches no case"
 def run(options: RunOptions | None = None, *, format: Format = "terminal") -> int:  # noqa: A002 (the option's name)
     """Compile, check and measure every case of a suite, and print the report.
 
-    The exit status is 3 if a case failed or is missing; of a list of suites, the weightiest of theirs. What is stopped
-    with Ctrl-C prints what there is so far, and how to go on.
+    The exit status is 3 if a case failed or is missing, or nothing was measured, which is no failure of a shard; of a
+    list of suites, the weightiest of theirs. What is stopped with Ctrl-C prints what there is so far, and how to go on.
 
     Args:
         format: How to print the report.
@@ -97,7 +98,7 @@ def _resumed(options: RunOptions) -> RunOptions:
                 "--skip is for a run that goes on with --resume; leave cases out with [matrix] or --filter"
             )
         return options
-    own = ("toolchains", "patterns", "tags", "budget_s", "generations", "seed")
+    own = ("toolchains", "patterns", "tags", "budget_s", "generations", "seed", "shard")
     given = [name for name in own if getattr(options, name)] + ([] if options.measure else ["no_measure"])
     if given:
         raise UsageError(f"--resume goes on with the run's own settings; leave out {', '.join(given)}")
@@ -112,6 +113,7 @@ def _resumed(options: RunOptions) -> RunOptions:
         toolchains=tuple(toolchain.version for toolchain in header.toolchains),
         patterns=tuple(settings["patterns"]),
         tags=tuple(settings["tags"]),
+        shard=settings.get("shard"),
         measure=bool(settings.get("measure", True)),
         keep_going=options.keep_going or bool(settings.get("keep_going")),
     )
@@ -240,6 +242,7 @@ class ListOptions:
         toolchains: Under these releases.
         patterns: Only these cases.
         tags: Only cases with these tags.
+        shard: Only those of this shard, as of harness run.
         flags: With all flags of each case; so does --verbose.
         format: How to print them.
         quiet: Say nothing of what is installed for it.
@@ -251,6 +254,7 @@ class ListOptions:
     toolchains: Toolchains = ()
     patterns: Annotated[Patterns, CASES] = ()
     tags: Tags = ()
+    shard: str | None = None
     flags: bool = False
     format: Literal["terminal", "json"] = "terminal"
     quiet: Quiet = False
@@ -301,7 +305,9 @@ def _list_suites(suites: SuiteList, options: ListOptions) -> int:
 def _planned_cases(options: ListOptions, suite: Path) -> tuple[Case, ...]:
     """A suite's cases on this machine."""
     selection = Selection(patterns=options.patterns, tags=options.tags)
-    return prepare(suite, selection, find_toolchains(options.toolchains, suite, teller(quiet=options.quiet))).cases
+    shard = parse_shard(options.shard) if options.shard is not None else None
+    toolchains = find_toolchains(options.toolchains, suite, teller(quiet=options.quiet))
+    return prepare(suite, selection, toolchains, shard=shard).cases
 
 
 def _cases_record(suite: Path, cases: tuple[Case, ...]) -> dict[str, Any]:
@@ -310,7 +316,7 @@ def _cases_record(suite: Path, cases: tuple[Case, ...]) -> dict[str, Any]:
 
 def _print_cases(cases: tuple[Case, ...], *, flags: bool) -> None:
     """A line for each case, and their number; lines that grep and awk read, so no table."""
-    width = max(len(case.name) for case in cases)
+    width = max((len(case.name) for case in cases), default=0)
     for case in cases:
         remark = f"skipped: {case.skip}" if case.skip else "expected to fail" if case.known_to_fail else ""
         print_text(f"{case.name:<{width}}  {case.id}  {remark}".rstrip())

@@ -117,7 +117,7 @@ def plan_comparison(base: Side, head: Side, options: CompareOptions) -> Plan:
         fates=fates | {name: known.verdict for name, known in outputs.items()},
         rules=rules_of(header, head.label, options.floor),
         gates=header.gates if options.within is None else (),
-        partial=bool(options.patterns or header.settings.get("patterns") or header.settings.get("tags")),
+        partial=bool(options.patterns or any(header.settings.get(part) for part in ("patterns", "tags", "shard"))),
     )
     require_gated_cases(pairs, plan.gates, header.suite, partial=plan.partial)
     if not options.remeasure:

@@ -14,9 +14,10 @@ def exit_code(summary: Summary) -> ExitCode:
     """3 if a planned case failed or is missing, or nothing was measured; else 0.
 
     Of a run that was only to compile and check, being right is enough. Skipped cases and failures that were expected
-    are no failures, but a run of nothing else has measured nothing. What turns were dropped of had been measured.
+    are no failures, but a run of nothing else has measured nothing, unless it is a shard: others have the rest. What
+    turns were dropped of had been measured.
     """
-    done = summary.measured or summary.not_timed or summary.turns_dropped
+    done = summary.measured or summary.not_timed or summary.turns_dropped or summary.of_shard
     if summary.failed or summary.missing or summary.not_measured_yet or not done:
         return ExitCode.CASE_FAILED
     return ExitCode.OK

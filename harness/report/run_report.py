@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from harness.compare.pairs import side_of
@@ -84,6 +84,7 @@ class Summary:
         peers: Measured rows of other engines.
         not_timed: Rows of a run that was only to compile and check.
         turns_dropped: Rows whose raw turns were deleted by `harness results gc`.
+        of_shard: Whether the run is a shard of its suite, which may have nothing to measure.
     """
 
     planned: int
@@ -102,6 +103,7 @@ class Summary:
     peers: int = 0
     not_timed: int = 0
     turns_dropped: int = 0
+    of_shard: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,7 +147,7 @@ def build_report(run: Run) -> Report:
         facts=collect_facts(run),
         sections=sections,
         comparisons=run.header.groups,
-        summary=count_rows(rows, run.header.cases),
+        summary=replace(count_rows(rows, run.header.cases), of_shard=bool(run.header.settings.get("shard"))),
         notes=collect_notes(run, sections),
         floor=verdicts.floor,
     )

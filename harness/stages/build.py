@@ -58,7 +58,7 @@ class Batch:
 
     Attributes:
         builds: The builds of their cases, by the case's name.
-        groups_elsewhere: How many groups belong to models of other batches.
+        groups_elsewhere: How many groups belong to models of other batches, or to other shards.
     """
 
     models: frozenset[str]
@@ -95,7 +95,7 @@ def compile_stage(context: Context, artifacts: Mapping[str, ModelArtifact | Fail
         return Batch(
             models=ready,
             builds={name: build for name, build in builds.items() if name in of_ready},
-            groups_elsewhere=len(elsewhere),
+            groups_elsewhere=len(elsewhere) + prepared.groups_elsewhere,
         )
 
     progress.stage(COMPILE, len(requests))

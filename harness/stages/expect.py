@@ -240,7 +240,7 @@ def _measuring(context: Context, cases: Sequence[Case], earlier: Earlier) -> tup
     groups: dict[str, list[Case]] = {}
     for case in cases:
         groups.setdefault(case.group, []).append(case)
-    share_s = float(settings["budget_s"]) / (generations * max(1, len(groups)))
+    share_s = float(settings["budget_s"]) / (generations * max(1, len(groups) + context.prepared.groups_elsewhere))
     pieces, measure_s = [], 0.0
     for generation in range(generations):
         for name, members in groups.items():

@@ -20,6 +20,7 @@ from harness.suite.cells import chain_of, suits
 from harness.suite.flags import refusal
 from harness.suite.load import LoadedSuite, Suite, Variant, load_suite
 from harness.suite.present import find_devices
+from harness.suite.shards import Part, Shard, part_of
 from harness.text import did_you_mean, shown
 from harness.toolchain import Toolchain, compiler_flags, find_toolchain, runtime_flags
 from harness.toolchain.tools import flag_name
@@ -36,6 +37,7 @@ class Prepared:
         peers: With their options, by label.
         devices: What the suite's devices are here, with their driver's version, by name; those that are there.
         device_names: What tells a device from others of its kind, by the device's name; processors are left out.
+        part: The shard that the cases are; None: they are the whole plan.
     """
 
     loaded: LoadedSuite
@@ -45,11 +47,17 @@ class Prepared:
     cases: tuple[Case, ...]
     devices: dict[str, str]
     device_names: dict[str, str] = field(default_factory=dict)
+    part: Part | None = None
 
     @property
     def suite(self) -> Suite:
         """The suite itself."""
         return self.loaded.suite
+
+    @property
+    def groups_elsewhere(self) -> int:
+        """How many more groups the run's budget has to serve, in other shards."""
+        return self.part.groups_elsewhere if self.part is not None else 0
 
     @property
     def toolchain(self) -> Toolchain:
@@ -72,13 +80,18 @@ class Prepared:
 
 
 def prepare(
-    path: Path, selection: Selection, toolchains: Sequence[Toolchain] = (), others: Sequence[Toolchain] = ()
+    path: Path,
+    selection: Selection,
+    toolchains: Sequence[Toolchain] = (),
+    others: Sequence[Toolchain] = (),
+    shard: Shard | None = None,
 ) -> Prepared:
     """Load a suite and plan its cases; nothing is compiled, and models are not built.
 
     Args:
         toolchains: What to run it under, of different versions; (): the one that is installed beside the harness.
         others: What runs of it elsewhere are compared with: a flag that only these know skips cases, and is no mistake.
+        shard: Of the cases, only these, which may be none.
 
     Raises:
         SuiteError: The suite is wrong, or names flags that none of the toolchains knows, or builders or plugins that
@@ -111,14 +124,17 @@ def prepare(
         plans.append(_with_known_flags(suite, cases, toolchain, (*toolchains, *others), plugins))
         devices = {name: device.facts for name, device in found.items() if device.missing is None} | devices
         names = {name: device.name for name, device in found.items() if device.name} | names
+    cases = across_toolchains(plans)
+    part = part_of(cases, suite.models, shard) if shard is not None else None
     return Prepared(
         loaded=loaded,
         toolchains=toolchains,
         plugins=plugins,
         peers={peer.label: peer for peer in peers},
-        cases=across_toolchains(plans),
+        cases=part.cases if part is not None else cases,
         devices=devices,
         device_names=names,
+        part=part,
     )
 
 

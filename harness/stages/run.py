@@ -42,6 +42,8 @@ from harness.stages.prepare import Prepared, prepare
 from harness.stages.skipping import give_up
 from harness.store.run_directory import RunDirectory, new_run_id, require_writable
 from harness.suite.cases import Selection
+from harness.suite.shards import parse_shard, shard_settings
+from harness.text import plural
 from harness.toolchain import Toolchain
 from harness.verify import AnyRunnable
 
@@ -72,9 +74,13 @@ def run_suite(
             are part of the run.
     """
     assert options.suite is not None  # noqa: S101 (the caller's contract)
+    shard = parse_shard(options.shard) if options.shard is not None else None
     require_writable(options.results)
     selection = Selection(patterns=options.patterns, tags=options.tags)
-    prepared = prepare(options.suite, selection, toolchains, others)
+    prepared = prepare(options.suite, selection, toolchains, others, shard)
+    if prepared.part is not None and not prepared.cases:
+        groups = plural(prepared.part.groups, "group")
+        progress.note(f"{options.suite}: shard {shard} has none of its {groups}; there is nothing to run")
     for finding in contradictions(prepared):
         progress.note(f"{options.suite}: {finding.text}")
     artifacts = materialize_models(prepared, options.compile_limits, progress)
@@ -97,7 +103,7 @@ def run_suite(
         for case in prepared.cases:
             for record in (done.builds.get(case.name), done.checks.get(case.name)):
                 context.given_up.note(case, record.failure if record is not None else None)
-        for batch in compile_stage(context, artifacts):
+        for batch in compile_stage(context, artifacts) if prepared.cases else ():
             directory.before_failure = partial(require_cache, directory.path, artifacts, batch.builds)
             _check_and_measure(context, artifacts, batch, Path(scratch))
         directory.finish(lambda run: render(run, "markdown", full=True), rows_of)
@@ -255,4 +261,5 @@ def _settings(prepared: Prepared, options: RunOptions) -> dict[str, Any]:
         "tags": list(options.tags),
         "keep_going": options.keep_going,
         "skip": [],
+        **(shard_settings(prepared.part) if prepared.part is not None else {}),
     }

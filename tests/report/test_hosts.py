@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from harness.errors import ExitCode
 from harness.records.run import HostRecord, Peak, Placed, Run
 from harness.report import render
+from harness.report.outcome import exit_code
 from harness.report.portable import portable_report
 from harness.report.rows import machine_class, rows_of
 from harness.report.run_report import build_report
@@ -120,3 +122,15 @@ def test_hosts_have_clocks_of_their_own(run: Run) -> None:
     assert now is not None
     assert clock_fault(run.header.started, behind, now) == ""
     assert "went back" in clock_fault(run.header.started, [replace(measured, host="") for measured in behind], now)
+
+
+def test_a_shard_says_which_it_is_and_may_have_nothing_to_measure(run: Run) -> None:
+    shard = replace(run, header=replace(run.header, settings={**run.header.settings, "shard": "2/8"}))
+    assert "This is shard 2/8 of its suite" in render(shard, "markdown")
+    assert json.loads(render(shard, "json"))["run"]["shard"] == "2/8"
+    nothing = {"cases": (), "models": ()}
+    statuses = [
+        exit_code(build_report(Run(header=replace(header, **nothing), finished=True)).summary)
+        for header in (shard.header, run.header)
+    ]
+    assert statuses == [ExitCode.OK, ExitCode.CASE_FAILED]
