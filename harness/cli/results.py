@@ -17,6 +17,7 @@ from harness.cli.app import app
 from harness.cli.output import print_page, print_text, tell
 from harness.errors import ExitCode, RunError, UsageError
 from harness.progress import Progress, Silent, Terminal
+from harness.report import render
 from harness.report.data import to_json
 from harness.report.names import compared
 from harness.report.page import Page
@@ -72,8 +73,9 @@ def merge(
     """Copy finished runs and comparisons of other machines into a results folder.
 
     Each is looked at before it is let in: its records, its hashes, and that nothing in it leads out of its folder. What
-    is there already is left as it is. The exit status is 2 if anything was refused; everything else is merged all the
-    same.
+    is there already is left as it is. Runs of harness run --shard are not copied but joined into the run that they are
+    parts of, for which all shards have to be given. The exit status is 2 if anything was refused; everything else is
+    merged all the same.
 
     Args:
         sources: Results folders, or single runs: paths, or URLs such as s3://bucket/results or zip://::results.zip.
@@ -81,7 +83,7 @@ def merge(
         format: How to print what became of each.
     """
     with Terminal() as progress:
-        outcomes = merge_folders(sources, into, rows_of, progress)
+        outcomes = merge_folders(sources, into, rows_of, lambda run: render(run, "markdown", full=True), progress)
     _print("merged", [asdict(outcome) for outcome in outcomes], merged_page(outcomes), format)
     return ExitCode.USAGE if any(outcome.fate == "refused" for outcome in outcomes) else ExitCode.OK
 

@@ -1,20 +1,30 @@
-"""Merges results folders: copies what the target does not have, whole or not at all, and says what became of each."""
+"""Merges results folders: copies what the target does not have, whole or not at all, and says what became of each.
+
+Runs of `harness run --shard` are joined into the run that they are parts of; alone they would be nights of which most
+cases are missing.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import contextlib
+import itertools
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Literal
 
-from harness.errors import RunError, UsageError
+from harness.errors import HarnessError, RunError, UsageError
 from harness.progress import Progress
+from harness.records.run import Run
 from harness.store.archive import compacted_tables, write_set
 from harness.store.check import WRONG, check_folder, check_history, why_not_mergeable
 from harness.store.database import RowsOf
 from harness.store.files import (
     DROPPED_FILE,
     TURNS_FILE,
+    writing,
 )
 from harness.store.folders import HISTORY_FOLDER, MARKS_FOLDER, is_id, kind_of, look_into
 from harness.store.marks import mark_files, parse_mark, put_mark
@@ -26,10 +36,11 @@ from harness.store.place import (
     without_password,
 )
 from harness.store.remote import open_place
-from harness.store.run_directory import require_writable
+from harness.store.run_directory import HEADER_FILE, load_run, require_writable
+from harness.store.shards import ShardRun, is_shard, join_shards, shard_run, write_joined
 from harness.text import plural, shown
 
-Fate = Literal["copied", "already there", "left out", "refused"]
+Fate = Literal["copied", "joined", "already there", "left out", "refused"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +49,7 @@ class Outcome:
 
     Attributes:
         source: The place it is from.
-        why: Why it was left out or refused; a remark where it was copied.
+        why: Why it was left out or refused; a remark where it was copied; what it was joined to.
     """
 
     name: str
@@ -47,14 +58,17 @@ class Outcome:
     why: str = ""
 
 
-def merge(sources: Sequence[str], into: str, rows_of: RowsOf, progress: Progress) -> list[Outcome]:
-    """Copy finished folders of several places into one.
+def merge(
+    sources: Sequence[str], into: str, rows_of: RowsOf, report_of: Callable[[Run], str], progress: Progress
+) -> list[Outcome]:
+    """Copy finished folders of several places into one, and join shards.
 
     What cannot be read is refused with a reason; everything else is merged all the same.
 
     Args:
         sources: Results folders, or one run's or comparison's folder; paths or URLs of fsspec.
         into: A results folder, made where it is not there.
+        report_of: Makes the report of a run that is joined.
 
     Raises:
         HarnessError: The target cannot be used.
@@ -63,10 +77,89 @@ def merge(sources: Sequence[str], into: str, rows_of: RowsOf, progress: Progress
     if not is_url(into):
         require_own_history(target.local)
         require_writable(target.local)
-    return [outcome for source in sources for outcome in _merge_place(source, target, rows_of, progress)]
+    with _Shards() as shards:
+        outcomes = [
+            outcome for source in sources for outcome in _merge_place(source, target, rows_of, shards, progress)
+        ]
+        return [*outcomes, *shards.join(target, report_of, rows_of)]
 
 
-def _merge_place(source: str, target: Place, rows_of: RowsOf, progress: Progress) -> Iterator[Outcome]:
+class _Shards:
+    """The shards that a merge has met; a context manager, which holds a copy of each that nobody else can change."""
+
+    def __init__(self) -> None:
+        self._stack = contextlib.ExitStack()
+        self._numbers = itertools.count()
+        self._found: list[tuple[ShardRun, Place]] = []
+
+    def __enter__(self) -> _Shards:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    @cached_property
+    def _scratch(self) -> Path:
+        """Made when the first shard is met.
+
+        Raises:
+            RunError: It cannot be made.
+        """
+        with writing(Path(tempfile.gettempdir())):
+            return Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="harness-shards-")))
+
+    def keep(self, name: str, place: Place, check: Callable[[Path], None]) -> None:
+        """Copy a shard's folder and look at the copy.
+
+        Raises:
+            RunError: It is refused.
+        """
+        own = Place("", self._scratch / str(next(self._numbers)))  # shards of one second have one name
+        own.put(place.local / name, check)
+        folder = own.local / name
+        self._found.append((shard_run(f"{place.address}/{name}", folder, load_run(folder)), place))
+
+    def join(self, target: Place, report_of: Callable[[Run], str], rows_of: RowsOf) -> Iterator[Outcome]:
+        """Join the shards of each suite."""
+        suites: dict[str, list[tuple[ShardRun, Place]]] = {}
+        for shard, place in self._found:
+            suites.setdefault(shard.run.header.suite_name, []).append((shard, place))
+        for suite, found in suites.items():
+            shards = [shard for shard, _ in found]
+            fate: Fate = "joined"
+            try:
+                run = join_shards(shards)
+                whole, becomes = run.header.id, f"of {run.header.id}"
+                target.fetch([whole])
+                new = not _is_there(run, target.local / whole)
+                if new:
+                    folder = write_joined(run, shards, self._scratch / "joined", report_of, rows_of)
+                    target.put(folder, partial(_require_sound, name=whole))
+                why = f"joined from {plural(len(shards), 'shard')}"
+                result = Outcome(name=whole, source=why, fate="copied" if new else "already there")
+            except HarnessError as error:
+                fate, becomes = "left out", "of a run that is not joined"
+                source = plural(len(shards), "shard")
+                result = Outcome(name=shown(suite), source=source, fate="refused", why=str(error))
+            for shard, place in found:
+                name = shown(shard.run.header.id)
+                yield Outcome(name=name, source=place.address, fate=fate, why=f"shard {shard.shard} {becomes}")
+            yield result
+
+
+def _is_there(run: Run, folder: Path) -> bool:
+    """Whether a place has this joined run already, perhaps from another harness, which writes other reports."""
+    return (folder / HEADER_FILE).is_file() and load_run(folder, rounds=False).header == run.header
+
+
+def _require_sound(copy: Path, name: str) -> None:
+    """Refuse a folder that is not what a harness leaves behind."""
+    finding = check_folder(copy, name=name)
+    if finding.state != "ok":
+        raise RunError(finding.why)
+
+
+def _merge_place(source: str, target: Place, rows_of: RowsOf, shards: _Shards, progress: Progress) -> Iterator[Outcome]:
     try:
         place, names, whole = _folders_of(source)
         if place.local.resolve() == target.local.resolve():
@@ -76,7 +169,8 @@ def _merge_place(source: str, target: Place, rows_of: RowsOf, progress: Progress
         return
     progress.stage(f"Merging {shown(place.address)}", len(names))
     for name in names:
-        yield _merge_folder(name, place, target)
+        if (outcome := _merge_folder(name, place, target, shards)) is not None:
+            yield outcome
         progress.step(name)
     if not whole:
         return
@@ -101,8 +195,12 @@ def _folders_of(source: str) -> tuple[Place, list[str], bool]:
     return place, place.names(), True
 
 
-def _merge_folder(name: str, place: Place, target: Place) -> Outcome:
-    """Copy a folder, look at the copy, which nobody else can change, and only then give it its name."""
+def _merge_folder(name: str, place: Place, target: Place, shards: _Shards) -> Outcome | None:
+    """Copy a folder, look at the copy, which nobody else can change, and only then give it its name.
+
+    Returns:
+        None: It is a shard, and is kept to be joined.
+    """
 
     def outcome(fate: Fate, why: str = "") -> Outcome:
         return Outcome(name=shown(name), source=place.address, fate=fate, why=why)
@@ -124,6 +222,9 @@ def _merge_folder(name: str, place: Place, target: Place) -> Outcome:
         contents = look_into(folder)
         if (reason := why_not_mergeable(contents, name)) is not None:
             return outcome("left out", reason)
+        if contents.kind == "run" and is_shard(folder):
+            shards.keep(name, place, check)
+            return None
         copied = target.put(folder, check)
     except RunError as error:
         return outcome("refused", str(error))

@@ -67,6 +67,7 @@ from harness.store.files import (
     read_dropped,
     read_lines,
     read_manifest,
+    reading,
     require_schema,
     writing,
 )
@@ -261,6 +262,13 @@ class RunDirectory:
         with _continuable(self.path):
             write_atomically(path, text.encode())
         return path
+
+    def keep_log(self, file: Path) -> None:
+        """Keep a log of another run, which this one is joined from."""
+        with reading(file):
+            text = file.read_bytes()
+        with _continuable(self.path):
+            write_atomically(self.path / LOGS_FOLDER / file.name, text)
 
     def finish(self, report: Callable[[Run], str], rows_of: RowsOf | None = None) -> None:
         """Write the report and the tables of the finished run, and close it for good.

@@ -19,7 +19,7 @@ from harness.models.model import Model
 from harness.records.case import Case
 from harness.text import shown
 
-_SHARD = re.compile(r"([0-9]{1,4})/([0-9]{1,4})")
+SHARD_PATTERN = r"^([0-9]{1,4})/([0-9]{1,4})$"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +56,7 @@ def parse_shard(text: str) -> Shard:
     Raises:
         UsageError: It is none.
     """
-    match = _SHARD.fullmatch(text.strip())
+    match = re.fullmatch(SHARD_PATTERN, text.strip())
     shard = Shard(number=int(match[1]), count=int(match[2])) if match is not None else None
     if shard is None or not 1 <= shard.number <= shard.count:
         raise UsageError(

@@ -128,7 +128,7 @@ def test_a_shard_says_which_it_is_and_may_have_nothing_to_measure(run: Run) -> N
     shard = replace(run, header=replace(run.header, settings={**run.header.settings, "shard": "2/8"}))
     assert "This is shard 2/8 of its suite" in render(shard, "markdown")
     assert json.loads(render(shard, "json"))["run"]["shard"] == "2/8"
-    nothing = {"cases": (), "models": ()}
+    nothing: dict[str, Any] = {"cases": (), "models": ()}
     statuses = [
         exit_code(build_report(Run(header=replace(header, **nothing), finished=True)).summary)
         for header in (shard.header, run.header)

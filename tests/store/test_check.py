@@ -180,7 +180,7 @@ def test_more_than_fits_a_file_is_neither_merged_nor_read(tmp_path: Path, spoil:
     """A run of a stranger: its tables are made again of its records, where these are read."""
     folder = a_run(tmp_path / "theirs")
     spoil(folder)
-    (outcome,) = merge([str(tmp_path / "theirs")], str(tmp_path / "ours"), rows_of, Silent())
+    (outcome,) = merge([str(tmp_path / "theirs")], str(tmp_path / "ours"), rows_of, str, Silent())
     assert outcome.fate == "refused"
     assert "which no harness writes" in outcome.why
     with open_tables(str(tmp_path / "theirs"), rows_of, Silent()) as tables:

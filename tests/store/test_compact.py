@@ -244,7 +244,7 @@ def test_nothing_is_deleted_or_written_through_a_link(tmp_path: Path, link: str)
     for attempt in (
         lambda: done(results),
         lambda: drop_turns(place, timedelta(days=1), NOW, rows_of, Silent(), dry_run=False),
-        lambda: merge([str(tmp_path / "from")], str(results), rows_of, Silent()),
+        lambda: merge([str(tmp_path / "from")], str(results), rows_of, str, Silent()),
     ):
         with pytest.raises(RunError) as caught:
             attempt()

@@ -88,7 +88,7 @@ def test_it_is_verified(tmp_path: Path) -> None:
 
 def test_it_is_merged_and_no_table_has_rows_of_it(tmp_path: Path) -> None:
     folder, explanation = keep(tmp_path / "there")
-    (outcome,) = merge([str(tmp_path / "there")], str(tmp_path / "here"), rows_of, Silent())
+    (outcome,) = merge([str(tmp_path / "there")], str(tmp_path / "here"), rows_of, str, Silent())
     assert (outcome.name, outcome.fate) == (folder.name, "copied")
     assert load_explanation(tmp_path / "here" / folder.name) == explanation
     with open_tables(str(tmp_path / "here"), rows_of, Silent()) as tables:

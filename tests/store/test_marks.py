@@ -160,13 +160,13 @@ def test_merging_loses_no_tag_in_either_order(tmp_path: Path) -> None:
     both = []
     for order in (["one", "other"], ["other", "one"]):
         into = tmp_path / "-".join(order)
-        outcomes = merge([str(tmp_path / place) for place in order], str(into), rows_of, Silent())
+        outcomes = merge([str(tmp_path / place) for place in order], str(into), rows_of, str, Silent())
         assert {outcome.why for outcome in outcomes if outcome.name == "marks/"} == {
             "2 statements about runs and changes"
         }
         both.append(contents(into / "marks"))
         assert [found[1] for found in tagged(into)] == ["cold", "quiet"]
-        again = merge([str(tmp_path / "one")], str(into), rows_of, Silent())
+        again = merge([str(tmp_path / "one")], str(into), rows_of, str, Silent())
         assert [outcome.fate for outcome in again] == ["already there"]
     assert both[0] == both[1]
 
@@ -237,7 +237,7 @@ def test_a_file_that_is_no_statement_costs_no_other(tmp_path: Path, harm: Callab
     (note,) = marks.notes
     sound, wrong = check_marks(results)
     assert (sound.state, wrong.state) == ("ok", "damaged")
-    refused, copied = merge([str(results)], str(tmp_path / "into"), rows_of, Silent())
+    refused, copied = merge([str(results)], str(tmp_path / "into"), rows_of, str, Silent())
     assert (refused.fate, copied.fate) == ("refused", "copied")
     for sentence in (note, wrong.why, refused.why):
         assert why in sentence

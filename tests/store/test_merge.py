@@ -40,7 +40,7 @@ from tests.store.made import (
 
 
 def merged(*sources: Path, into: Path) -> list[Outcome]:
-    return merge([str(source) for source in sources], str(into), rows_of, Silent())
+    return merge([str(source) for source in sources], str(into), rows_of, str, Silent())
 
 
 def test_runs_and_comparisons_of_several_places_are_copied_byte_by_byte(tmp_path: Path) -> None:
@@ -307,7 +307,7 @@ import sys
 from harness.report.rows import rows_of
 from harness.store.merging import (merge)
 from harness.progress import Silent
-for outcome in merge([sys.argv[1]], sys.argv[2], rows_of, Silent()):
+for outcome in merge([sys.argv[1]], sys.argv[2], rows_of, str, Silent()):
     print(outcome.fate)
 """
 _KILLED = """

@@ -1,0 +1,301 @@
+"""Runs of `harness run --shard` -> the one run that they are parts of, with the host of each group.
+
+`join_shards` takes runs that were checked where they came in, and gives a run; `write_joined` makes its folder.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field, ValidationError
+
+from harness.errors import RunError, UsageError
+from harness.records.case import Case
+from harness.records.run import Header, HostRecord, ModelRecord, Placed, Run
+from harness.store.clock import parse_time
+from harness.store.database import RowsOf
+from harness.store.files import LOGS_FOLDER, adapter, read_document
+from harness.store.run_directory import HEADER_FILE, Record, RunDirectory, new_run_id
+from harness.suite.shards import SHARD_PATTERN, Shard, parse_shard
+from harness.text import plural, shown
+
+_ENDING = "-joined"
+_ADVICE = "give the shards of one run, all of them in one command"
+# Of a run's settings, those that change nothing of what is measured, and those that tell shards apart.
+_OWN_SETTINGS = ("jobs", "keep_going", "skip", "shard", "shard_places")
+# Shards that a sentence names.
+_MOST_NAMES = 8
+
+
+@dataclass(frozen=True)
+class _Settings:
+    """What a shard's settings say of it."""
+
+    shard: Annotated[str, Field(pattern=SHARD_PATTERN)]
+    shard_places: list[Annotated[int, Field(ge=0)]]
+    plan_groups: Annotated[int, Field(ge=0)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShardRun:
+    """A finished run of one shard, which was checked.
+
+    Attributes:
+        name: What messages call it: where it was found.
+        folder: A copy of it that nobody else changes.
+        groups: Its groups by their place in the plan of the whole suite.
+    """
+
+    name: str
+    folder: Path
+    run: Run
+    shard: Shard
+    groups: Mapping[int, str]
+    plan_groups: int
+
+
+def is_shard(folder: Path) -> bool:
+    """Whether a run's folder says that it is a shard; what cannot be read is none, and is refused as a run."""
+    try:
+        return bool(json.loads(read_document(folder / HEADER_FILE))["settings"].get("shard"))
+    except (RunError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return False
+
+
+def shard_run(name: str, folder: Path, run: Run) -> ShardRun:
+    """A shard's run with what its settings say of it.
+
+    Raises:
+        RunError: They are no settings of a shard, or its turns are gone, or it was measured by several hosts itself.
+    """
+    groups = list(dict.fromkeys(case.group for case in run.header.cases))
+    try:
+        said: _Settings = adapter(_Settings).validate_python(
+            {key: run.header.settings.get(key) for key in ("shard", "shard_places", "plan_groups")}
+        )
+        shard = parse_shard(said.shard)
+    except (ValidationError, UsageError):
+        raise RunError(f"{name}: {HEADER_FILE} is damaged (what it says of its shard); run the shard again") from None
+    places = said.shard_places
+    if len(places) != len(groups) or places != sorted(set(places)):
+        raise RunError(f"{name}: {HEADER_FILE} is damaged (places of its groups); run the shard again")
+    if run.turns_dropped:
+        raise RunError(f"{name}: its raw turns were dropped, so that no run can be made of it; run the shard again")
+    if run.hosts:
+        raise RunError(f"{name}: was measured by several hosts, and shards of such runs are not joined")
+    return ShardRun(
+        name=name,
+        folder=folder,
+        run=run,
+        shard=shard,
+        groups=dict(zip(places, groups, strict=True)),
+        plan_groups=said.plan_groups,
+    )
+
+
+def join_shards(shards: Sequence[ShardRun]) -> Run:
+    """The run that these are all shards of.
+
+    On one machine it is a run like any other; else each machine is a host, named by its shards.
+
+    Raises:
+        RunError: One is missing or there twice, or they are not of one run.
+    """
+    for shard in shards[1:]:
+        _require_same_run(shards[0], shard)
+    _require_each_once(shards)
+    shards = sorted(shards, key=lambda known: (_started(known), known.shard.number))  # rounds then are in order of time
+    hosts = _hosts(shards)
+    by_place = {place: (shard, group) for shard in shards for place, group in shard.groups.items()}
+    if sorted(place for shard in shards for place in shard.groups) != list(range(shards[0].plan_groups)):
+        raise RunError(f"{shards[0].name}: its shards do not have each group of their suite once; run them again")
+    cases = tuple(
+        case
+        for place in sorted(by_place)
+        for case in by_place[place][0].run.header.cases
+        if case.group == by_place[place][1]
+    )
+    parts = [_of_host(shard, hosts.get(shard.shard.number, "")) for shard in shards]
+
+    def every(field: str) -> tuple[Any, ...]:
+        return tuple(itertools.chain.from_iterable(getattr(part, field) for part in parts))
+
+    environments: dict[str, dict[str, dict[str, Any]]] = {}
+    for shard in shards:
+        host = hosts.get(shard.shard.number, "")
+        environments[host] = _together(environments.get(host), shard.run.header.environment)
+    return Run(
+        header=_header(shards, cases, environments[""] if not hosts else {}),
+        builds=every("builds"),
+        ir=every("ir"),
+        checks=every("checks"),
+        references=every("references"),
+        rounds=every("rounds"),
+        lost=every("lost"),
+        work=every("work"),
+        peaks=every("peaks"),
+        finished=True,
+        hosts=tuple(HostRecord(name=host, environment=known) for host, known in environments.items() if hosts),
+        placed=tuple(
+            Placed(group=group, host=hosts[shard.shard.number])
+            for _, (shard, group) in sorted(by_place.items(), key=lambda item: item[0])
+            if hosts
+        ),
+    )
+
+
+def write_joined(
+    run: Run, shards: Sequence[ShardRun], results: Path, report_of: Callable[[Run], str], rows_of: RowsOf
+) -> Path:
+    """The folder of a joined run, with the logs of its shards.
+
+    Raises:
+        RunError: It cannot be written.
+    """
+    with RunDirectory.create(results, run.header) as directory:
+        for record in _records(run):
+            directory.append(record)
+        for shard in shards:
+            for log in sorted((shard.folder / LOGS_FOLDER).glob("*.txt")):
+                directory.keep_log(log)
+        directory.finish(report_of, rows_of)
+    return directory.path
+
+
+def _records(run: Run) -> Iterator[Record]:
+    yield from run.hosts
+    yield from run.placed
+    yield from itertools.chain[Record](
+        run.builds, run.ir, run.checks, run.references, run.work, run.peaks, run.rounds, run.lost
+    )
+
+
+def _started(shard: ShardRun) -> float:
+    time = parse_time(shard.run.header.started)
+    return time.timestamp() if time is not None else 0.0
+
+
+def _require_same_run(first: ShardRun, other: ShardRun) -> None:
+    """Refuse shards that do not belong together."""
+    facts = [_facts(shard) for shard in (first, other)]
+    for what in facts[0].keys() | facts[1].keys():
+        ours, theirs = (known.get(what) for known in facts)
+        if ours != theirs:
+            raise RunError(
+                f"{other.name} is not of the same run as {first.name}: their {what} differ ({shown(str(ours))[:80]}; "
+                f"{shown(str(theirs))[:80]}); {_ADVICE}"
+            )
+
+
+def _facts(shard: ShardRun) -> dict[str, object]:
+    """What all shards of a run have in common, each under its name in a sentence; the telling ones first."""
+    header = shard.run.header
+    settings = {f"settings {key}": value for key, value in header.settings.items() if key not in _OWN_SETTINGS}
+    return {
+        "numbers of shards": shard.shard.count,
+        "suite files": header.suite_sha256,
+        "releases of IREE": [(known.version, known.compiler_sha256) for known in header.toolchains],
+        "versions of the harness": f"{header.harness_version} {header.harness_commit}",
+        **settings,
+    }
+
+
+def _require_each_once(shards: Sequence[ShardRun]) -> None:
+    numbers = Counter(shard.shard.number for shard in shards)
+    count = shards[0].shard.count
+    for number, times in numbers.items():
+        if times > 1:
+            twice = [shard.name for shard in shards if shard.shard.number == number]
+            raise RunError(f"{twice[0]} and {twice[1]} are both shard {number}/{count}; {_ADVICE}")
+    missing = [f"{number}/{count}" for number in range(1, count + 1) if number not in numbers]
+    if missing:
+        more = f" and {len(missing) - _MOST_NAMES} more" if len(missing) > _MOST_NAMES else ""
+        raise RunError(
+            f"{shown(shards[0].run.header.suite_name)}: {plural(len(missing), 'shard')} "
+            f"{'is' if len(missing) == 1 else 'are'} missing, {', '.join(missing[:_MOST_NAMES])}{more}; {_ADVICE}"
+        )
+
+
+def _hosts(shards: Sequence[ShardRun]) -> dict[int, str]:
+    """The host of each shard by its number, named by all shards of its machine; {} where there is one machine only."""
+    by_machine: dict[str, list[int]] = {}
+    for shard in shards:
+        environment = shard.run.header.environment
+        machine = str(environment.get("machine", {}).get("id", "")) or f"unknown {shard.shard}"
+        key = f"{machine} {json.dumps(environment.get('devices', {}), sort_keys=True)}"
+        by_machine.setdefault(key, []).append(shard.shard.number)
+    if len(by_machine) == 1:
+        return {}
+    return {
+        number: f"shard-{'+'.join(map(str, sorted(numbers)))}" for numbers in by_machine.values() for number in numbers
+    }
+
+
+def _together(
+    known: dict[str, dict[str, Any]] | None, environment: dict[str, dict[str, Any]]
+) -> dict[str, dict[str, Any]]:
+    """What the first shard of a machine says of it, with the peers of all."""
+    if known is None:
+        return environment
+    return {**known, "peers": {**environment.get("peers", {}), **known.get("peers", {})}}
+
+
+def _of_host(shard: ShardRun, host: str) -> Run:
+    """A shard's records with their host; those of groups that are not its own are left out."""
+    run = shard.run
+    cases = {case.name for case in run.header.cases}
+    groups, models = set(shard.groups.values()), {case.model for case in run.header.cases}
+    return replace(
+        run,
+        builds=tuple(build for build in run.builds if build.case in cases),
+        ir=tuple(counted for counted in run.ir if counted.case in cases),
+        checks=tuple(check for check in run.checks if check.case in cases),
+        references=tuple(reference for reference in run.references if reference.case in cases),
+        work=tuple(work for work in run.work if work.model in models),
+        rounds=tuple(replace(measured, host=host) for measured in run.rounds if measured.group in groups),
+        lost=tuple(replace(lost, host=host) for lost in run.lost if lost.case in cases),
+        peaks=tuple(replace(peak, host=host) for peak in run.peaks),
+    )
+
+
+def _header(shards: Sequence[ShardRun], cases: tuple[Case, ...], environment: dict[str, dict[str, Any]]) -> Header:
+    """That of the first shard to begin, as if it had had all cases."""
+    first = shards[0].run.header
+    models: dict[str, ModelRecord] = {}
+    for shard in shards:
+        for model in shard.run.header.models:
+            other = models.setdefault(model.name, model)
+            if other.mlir_sha256 != model.mlir_sha256:
+                raise RunError(
+                    f"{shard.name}: model {shown(model.name)} is another program than in another shard; {_ADVICE}"
+                )
+    begun = parse_time(first.started)
+    if begun is None:
+        raise RunError(f"{shards[0].name}: its start is no time; run the shard again")
+    common = {
+        key: value for key, value in first.settings.items() if key not in ("shard", "shard_places", "plan_groups")
+    }
+    return replace(
+        first,
+        id=f"{new_run_id(first.suite_name, begun)}{_ENDING}",
+        command=_without_shard(first.command),
+        cases=cases,
+        models=tuple(models[name] for name in dict.fromkeys(case.model for case in cases) if name in models),
+        settings={**common, "joined_from": [shard.run.header.id for shard in shards]},
+        environment=environment,
+    )
+
+
+def _without_shard(command: Sequence[str]) -> tuple[str, ...]:
+    """The command line that runs the whole suite."""
+    words = [word for word in command if not word.startswith("--shard=")]
+    while "--shard" in words:
+        place = words.index("--shard")
+        del words[place : place + 2]
+    return tuple(words)

@@ -1,0 +1,262 @@
+"""Shards are joined by `merge`: into one run like any other, with the host of each group, or not at all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.cli import run_command_line
+from harness.compare.pairs import pair_runs, side_of
+from harness.compare.sides import require_comparable
+from harness.errors import UsageError
+from harness.history.open import open_history
+from harness.progress import Silent
+from harness.records.case import Case
+from harness.records.run import Failure, Lost, Peak
+from harness.report import render
+from harness.report.rows import rows_of
+from harness.report.run_report import build_report
+from harness.store.check import check_folder
+from harness.store.merging import Outcome, merge
+from harness.store.run_directory import RunDirectory, load_run
+from harness.suite.shards import Shard, part_of, shard_settings
+from tests.builders import a_model
+from tests.report.builders import make_build, make_case, make_failed_build, make_header, make_rounds
+from tests.store.made import edit, fates
+
+MODELS = ("block", "mm", "pool", "relu", "softmax")
+COUNT = 3
+WHOLE = "20261121-031500-esrgan-joined"
+ENVIRONMENTS = {
+    "one": ("3f2a91c04b7e", "AMD EPYC 7B13"),
+    "two": ("0123456789ab", "Neoverse-V2"),
+}
+
+
+def an_environment(machine: str) -> dict[str, dict[str, Any]]:
+    number, cpu = ENVIRONMENTS[machine]
+    return {
+        "machine": {"id": number, "system": "Linux", "architecture": "x86_64"},
+        "cpu": {"model": cpu, "usable_cores": 2},
+        "devices": {"cpu": cpu},
+        "peers": {},
+    }
+
+
+def cases_of(models: Sequence[str]) -> tuple[Case, ...]:
+    return tuple(make_case(model, variant, "cpu") for model in models for variant in ("stock", "fast"))
+
+
+def a_run(results: Path, cases: tuple[Case, ...], **header: Any) -> Path:
+    """A finished run of these cases, of which `mm/fast` did not compile."""
+    broken = {case.name for case in cases if (case.model, case.variant) == ("mm", "fast")}
+    with RunDirectory.create(results, make_header(cases, harness_commit="c0ffee", **header)) as directory:
+        for case in cases:
+            failed = case.name in broken
+            directory.append(make_failed_build(case) if failed else make_build(case, code=case.name.encode().hex()))
+            if failed:
+                directory.log(case.name, "error: no")
+        for group in dict.fromkeys(case.group for case in cases):
+            times = {case.name: 1e6 for case in cases if case.group == group and case.name not in broken}
+            for measured in make_rounds(group, times, generations=3, rounds=4):
+                directory.append(measured)
+        directory.append(Peak(device="cpu", threads=1, operations_per_s=1e9, bytes_per_s=1e9))
+        directory.finish(lambda run: render(run, "markdown", full=True), rows_of)
+    return directory.path
+
+
+def make_shards(folder: Path, machines: Sequence[str], models: Sequence[str] = MODELS, **header: Any) -> list[Path]:
+    """The runs of all shards, of which each has a results folder of its own, as artifacts of a workflow have it."""
+    cases, found = cases_of(models), []
+    for number, machine in enumerate(machines, start=1):
+        part = part_of(cases, [a_model(model) for model in models], Shard(number=number, count=len(machines)))
+        facts = {
+            "environment": an_environment(machine),
+            "settings": {"budget_s": 9.0, "generations": 3, "jobs": number, "purpose": "", **shard_settings(part)},
+            "command": ("harness", "run", "suites/esrgan.toml", "--shard", str(part.shard)),
+        }
+        found.append(a_run(folder / f"shard-{number}", part.cases, **{**facts, **header}))
+    return found
+
+
+def joined(into: Path, *sources: Path) -> list[Outcome]:
+    return merge([str(source) for source in sources], str(into), rows_of, lambda run: render(run, "markdown"), Silent())
+
+
+def refusal(into: Path, *sources: Path) -> str:
+    """Why shards are not joined, after a look that nothing was written."""
+    (refused,) = [outcome for outcome in joined(into, *sources) if outcome.fate == "refused"]
+    assert not list(into.glob("2*"))
+    assert "\n" not in refused.why
+    return refused.why
+
+
+def test_shards_of_one_machine_become_the_run_that_they_are_parts_of(tmp_path: Path) -> None:
+    shards = make_shards(tmp_path, ["one"] * COUNT)
+    outcomes = joined(tmp_path / "into", *(shard.parent for shard in reversed(shards)))
+    assert [outcome.fate for outcome in outcomes] == ["joined"] * COUNT + ["copied"]
+    folder = tmp_path / "into" / WHOLE
+    assert sorted(path.name for path in (tmp_path / "into").iterdir() if path.name[0] != ".") == [WHOLE]
+    assert check_folder(folder, name=WHOLE).state == "ok"
+    run = load_run(folder)
+    whole = load_run(a_run(tmp_path / "whole", cases_of(MODELS), environment=an_environment("one")))
+    assert run.header.cases == whole.header.cases
+    assert run.header.command == ("harness", "run", "suites/esrgan.toml")
+    assert (run.hosts, run.placed, run.header.environment) == ((), (), whole.header.environment)
+    assert "shard" not in run.header.settings
+    figures = [
+        [(row.case, row.status, row.latency_ns, row.kind) for row in build_report(made).rows()] for made in (run, whole)
+    ]
+    assert figures[0] == figures[1]
+    assert [path.name for path in (folder / "logs").iterdir()] == ["mm,fast@cpu.stderr.txt"]
+
+
+def test_shards_of_several_machines_become_a_run_with_the_host_of_each_group(tmp_path: Path) -> None:
+    shards = make_shards(tmp_path, ["one", "two", "one"])
+    joined(tmp_path / "into", *shards)
+    run = load_run(tmp_path / "into" / WHOLE)
+    parts = {number: load_run(shard) for number, shard in enumerate(shards, start=1)}
+    hosts = {1: "shard-1+3", 2: "shard-2", 3: "shard-1+3"}
+    assert {host.name: host.environment["machine"]["id"] for host in run.hosts} == {
+        "shard-1+3": "3f2a91c04b7e",
+        "shard-2": "0123456789ab",
+    }
+    assert run.host_of_group == {case.group: hosts[number] for number in parts for case in parts[number].header.cases}
+    assert len(run.rounds) == sum(len(part.rounds) for part in parts.values())
+    assert {(measured.group, measured.host) for measured in run.rounds} == set(run.host_of_group.items())
+    assert {peak.host for peak in run.peaks} == {"shard-1+3", "shard-2"}
+    assert "2 hosts" in (tmp_path / "into" / WHOLE / "report.md").read_text()
+
+
+def test_a_joined_run_compares_and_has_a_history_as_one(tmp_path: Path) -> None:
+    runs = []
+    for day in (21, 22):
+        started = f"2026-11-{day}T03:15:00+00:00"
+        shards = make_shards(tmp_path / str(day), ["one", "two"], started=started, id=f"202611{day}-031500-esrgan")
+        joined(tmp_path / "into", *shards)
+        runs.append(load_run(tmp_path / "into" / f"202611{day}-031500-esrgan-joined"))
+    base, head = (side_of(run, run.header.id) for run in runs)
+    pairs = [pair for pair in pair_runs(base, head) if pair.case.variant == "stock"]
+    require_comparable(base, head, pairs, across_hosts=False)
+    with open_history(str(tmp_path / "into")) as history:
+        series = history.query("SELECT machine_class, points FROM series WHERE metric = 'latency'")
+        ((classes,),) = history.query("SELECT DISTINCT machine_class FROM runs").itertuples(index=False, name=None)
+    assert set(series["points"]) == {2}
+    assert " + ".join(sorted(set(series["machine_class"]))) == classes
+
+
+def test_groups_of_another_machine_are_not_compared_as_if_of_one(tmp_path: Path) -> None:
+    for name, machines in (("base", ["one", "two"]), ("head", ["two", "two"])):
+        joined(tmp_path / name, *make_shards(tmp_path / f"from-{name}", machines))
+    base, head = (side_of(load_run(tmp_path / name / WHOLE), name) for name in ("base", "head"))
+    with pytest.raises(UsageError, match=r"the two sides of \S+ \(base and head\) were measured on different machines"):
+        require_comparable(base, head, pair_runs(base, head), across_hosts=False)
+
+
+def test_a_shard_without_groups_is_not_missing(tmp_path: Path) -> None:
+    shards = make_shards(tmp_path, ["one"] * 3, models=("mm", "relu"))
+    assert sorted(len(load_run(shard).header.cases) for shard in shards) == [0, 2, 2]
+    assert fates(joined(tmp_path / "into", *(shard.parent for shard in shards)))[WHOLE] == "copied"
+    assert len(load_run(tmp_path / "into" / WHOLE).header.cases) == 4
+
+
+def test_joining_again_changes_nothing(tmp_path: Path) -> None:
+    shards = make_shards(tmp_path, ["one", "two"])
+    joined(tmp_path / "into", *shards)
+    before = {file: file.stat().st_mtime_ns for file in (tmp_path / "into" / WHOLE).rglob("*.json*")}
+    assert fates(joined(tmp_path / "into", *shards))[WHOLE] == "already there"
+    assert before == {file: file.stat().st_mtime_ns for file in (tmp_path / "into" / WHOLE).rglob("*.json*")}
+
+
+def test_whole_runs_beside_shards_are_copied(tmp_path: Path) -> None:
+    make_shards(tmp_path, ["one", "two"])
+    other = a_run(tmp_path / "shard-1", cases_of(["relu"]), suite_name="other")
+    outcomes = fates(joined(tmp_path / "into", tmp_path / "shard-1", tmp_path / "shard-2"))
+    assert (outcomes[other.name], outcomes[WHOLE]) == ("copied", "copied")
+
+
+ADVICE = "give the shards of one run, all of them in one command"
+
+
+def test_a_shard_that_is_missing_or_there_twice_is_one_sentence(tmp_path: Path) -> None:
+    shards = make_shards(tmp_path, ["one", "two", "one"])
+    into = tmp_path / "into"
+    assert refusal(into, shards[0], shards[2]) == f"esrgan: 1 shard is missing, 2/3; {ADVICE}"
+    assert refusal(into, shards[0]) == f"esrgan: 2 shards are missing, 2/3, 3/3; {ADVICE}"
+    assert refusal(into, *shards, shards[0]) == f"{shards[0]} and {shards[0]} are both shard 1/3; {ADVICE}"
+    (shards[1] / "finished.json").unlink()
+    assert refusal(into, *shards) == f"esrgan: 1 shard is missing, 2/3; {ADVICE}"
+
+
+@pytest.mark.parametrize(
+    ("other", "why"),
+    [
+        ({"suite_sha256": "ee" * 32}, f"their suite files differ ({'5e' * 32}; {'ee' * 32})"),
+        ({"toolchains": ()}, "their releases of IREE differ ([('3.13.0', "),
+        ({"harness_version": "9"}, "their versions of the harness differ (0.1.0 c0ffee; 9 c0ffee)"),
+        ({"settings": {"budget_s": 1.0}}, "their settings budget_s differ (9.0; 1.0)"),
+        ({"settings": {"shard": "2/4"}}, "their numbers of shards differ (3; 4)"),
+    ],
+)
+def test_shards_of_other_runs_are_refused(tmp_path: Path, other: dict[str, Any], why: str) -> None:
+    shards = make_shards(tmp_path, ["one"] * COUNT)
+    changed = json.loads((shards[1] / "run.json").read_text())
+    other = {**other, "settings": {**changed["settings"], **other.get("settings", {})}}
+    unhashed(shards[1], **other)
+    assert refusal(tmp_path / "into", *shards).startswith(f"{shards[1]} is not of the same run as {shards[0]}: {why}")
+
+
+def unhashed(folder: Path, **header: Any) -> None:
+    """Change a run's header, and have it finished without hashes."""
+    edit(folder / "run.json", **header)
+    (folder / "finished.json").write_text('{"finished": "2026-11-21T04:00:00+00:00"}')
+
+
+@pytest.mark.parametrize("settings", [{"shard": "9/3"}, {"shard": "../../x"}, {"shard_places": [0]}, {"shard": 7}])
+def test_what_only_says_that_it_is_a_shard_is_refused(tmp_path: Path, settings: dict[str, Any]) -> None:
+    shards = make_shards(tmp_path, ["one", "two"])
+    whole = load_run(shards[1]).header.settings
+    unhashed(shards[1], settings={**whole, **settings})
+    outcomes = joined(tmp_path / "into", *shards)
+    assert [outcome.fate for outcome in outcomes].count("refused") == 2
+    assert not list((tmp_path / "into").glob("2*"))
+
+
+def test_records_of_groups_that_are_not_a_shards_own_are_left_out(tmp_path: Path) -> None:
+    shards = make_shards(tmp_path, ["one", "one"])
+    foreign = next(case for case in load_run(shards[0]).header.cases)
+    with (shards[1] / "lost.jsonl").open("ab") as file:
+        lost = Lost(case=foreign.name, generation=0, failure=Failure(stage="measure", message="no"))
+        file.write(json.dumps({"case": lost.case, "generation": 0, "failure": vars(lost.failure)}).encode() + b"\n")
+    unhashed(shards[1])
+    joined(tmp_path / "into", *shards)
+    assert not load_run(tmp_path / "into" / WHOLE).lost
+
+
+def test_the_command_says_what_it_joined(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shards = make_shards(tmp_path, ["one", "two"])
+    words = ["results", "merge", *map(str, shards), "--into", str(tmp_path / "into")]
+    assert run_command_line(words) == 0
+    out = capsys.readouterr().out
+    assert f"shard 2/2 of {WHOLE}" in out
+    assert "2 joined, 1 copied" in out
+    assert run_command_line([*words[:3], *words[4:]]) == 2
+
+
+def test_models_that_two_shards_made_otherwise_are_refused(tmp_path: Path) -> None:
+    model = replace(a_model("mm"), reference="onnxruntime")
+    cases = tuple(make_case("mm", "stock", device) for device in ("cpu", "pool"))
+    shards = []
+    for number in (1, 2):
+        part = part_of(cases, [model], Shard(number=number, count=2))
+        header = make_header(part.cases, settings=shard_settings(part))
+        made = tuple(replace(known, mlir_sha256=f"{number}" * 64) for known in header.models)
+        shards.append(a_run(tmp_path / str(number), part.cases, settings=header.settings, models=made))
+    assert refusal(tmp_path / "into", *shards) == (
+        f"{shards[1]}: model mm is another program than in another shard; {ADVICE}"
+    )
