@@ -72,6 +72,7 @@ def cell_of(
         # Only where a device has them, so that the cases of older suites keep their identity.
         *([{"more_uris": device.more_uris}] if device.more_uris else []),
         *([{"vulkan_driver": device.vulkan_driver}] if device.vulkan_driver else []),
+        *([{"host": device.host}] if device.host else []),
     ]
     return Case(
         id=hashlib.sha256(json.dumps(identity, sort_keys=True, separators=(",", ":")).encode()).hexdigest(),
@@ -193,5 +194,6 @@ def peer_cases(
 
 def _identity(model_id: str, device: Device, peer: SuitePeer) -> str:
     definition = [model_id, "peer", peer.name, dict(peer.options), device.uri, device.pin, threads_of(device)]
+    definition += [{"host": device.host}] if device.host else []
     text = json.dumps(definition, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:ID_DIGITS]

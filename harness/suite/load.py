@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from harness.errors import SuiteError, UsageError
 from harness.ir.op_counts import check_wanted
@@ -89,6 +89,9 @@ class Device:
         threads: How many each local-task device and peers get; None: IREE's choice, and see `Case.threads`.
         backend: The compiler backend that its flags choose: llvm-cpu, vmvx, vulkan-spirv, cuda, ...
         pin: Hold the process on one core.
+        on: With a fleet, a shell pattern on the names or the classes of the hosts that may measure it.
+        hosts: With a fleet, whether one of these hosts measures it, or each; see harness.suite.hosts.
+        host: The only one that may measure it, where it is one of several that `each` made; "": see `on`.
     """
 
     name: str
@@ -101,6 +104,9 @@ class Device:
     compile_flags: tuple[str, ...] = ()
     run_flags: tuple[str, ...] = ()
     pin: bool = False
+    on: str = "*"
+    hosts: Literal["one", "each"] = "one"
+    host: str = ""
     tags: tuple[str, ...] = ()
 
     @property

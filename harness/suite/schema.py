@@ -203,6 +203,12 @@ class DeviceTable(_Table):
     compile_flags: list[Flag] = Field(default_factory=list)
     run_flags: list[Flag] = Field(default_factory=list)
     pin: bool = Field(False, description="Hold the measuring process on one core, where the system can.")
+    on: Pattern = Field(
+        "*", description="With --fleet, the hosts that it may be measured on: a shell pattern on names or classes."
+    )
+    hosts: Literal["one", "each"] = Field(
+        "one", description="With --fleet, whether one host of these measures it, or each of them, side by side."
+    )
     tags: list[Name] = Field(default_factory=list)
 
     @field_validator("uri", mode="before")
