@@ -13,7 +13,7 @@ import pytest
 from harness.cli import run_command_line
 from harness.compare.pairs import pair_runs, side_of
 from harness.compare.sides import require_comparable
-from harness.errors import UsageError
+from harness.errors import ExitCode, UsageError
 from harness.history.open import open_history
 from harness.progress import Silent
 from harness.records.case import Case
@@ -245,6 +245,9 @@ def test_the_command_says_what_it_joined(tmp_path: Path, capsys: pytest.CaptureF
     out = capsys.readouterr().out
     assert f"shard 2/2 of {WHOLE}" in out
     assert "2 joined, 1 copied" in out
+    within = ["compare", "--within", str(tmp_path / "into" / WHOLE), "--no-remeasure", "--results", str(tmp_path)]
+    assert run_command_line(within) == ExitCode.CASE_FAILED  # mm/fast did not compile
+    assert "relu/fast@cpu" in capsys.readouterr().out
     assert run_command_line([*words[:3], *words[4:]]) == 2
 
 

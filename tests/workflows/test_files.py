@@ -60,7 +60,7 @@ def test_they_keep_githubs_schema(tmp_path: Path) -> None:
     copies = [tmp_path / f"{number}.yml" for number in range(len(WORKFLOWS_TO_COPY))]
     for file, block in zip(copies, WORKFLOWS_TO_COPY, strict=True):
         file.write_text(block.replace("COMMIT", "0" * 40))
-    assert len(copies) == 2
+    assert len(copies) == 3
     for schema, files in (("github-workflows", [*WORKFLOWS, *copies]), ("github-actions", ACTIONS)):
         command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", f"vendor.{schema}", *map(str, files)]
         checked = subprocess.run(command, capture_output=True, text=True)
@@ -159,10 +159,17 @@ def test_scripts_are_bash(script: Path) -> None:
 
 
 def test_of_the_workflows_to_copy_the_second_follows_the_first() -> None:
-    untrusted, trusted = (yaml.safe_load(block) for block in WORKFLOWS_TO_COPY)
+    untrusted, trusted = (yaml.safe_load(block) for block in WORKFLOWS_TO_COPY[:2])
     assert trusted[True]["workflow_run"]["workflows"] == [untrusted["name"]]
     assert untrusted["permissions"] == {"contents": "read"}
     assert trusted["permissions"] == {}
+
+
+def test_the_matrix_to_copy_has_every_shard() -> None:
+    measure = yaml.safe_load(WORKFLOWS_TO_COPY[2])["jobs"]["measure"]
+    numbers = measure["strategy"]["matrix"]["shard"]
+    assert numbers == list(range(1, len(numbers) + 1))
+    assert measure["env"]["SHARD"] == f"${{{{ matrix.shard }}}}/{len(numbers)}"
 
 
 @pytest.mark.parametrize("block", BLOCKS)
@@ -180,7 +187,7 @@ def test_inputs_to_copy_are_those_of_the_actions_and_releases_are_pinned(block: 
 
 
 def test_actions_and_variables_of_the_page_are_those_of_the_workflows() -> None:
-    workflows = "".join(file.read_text() for file in WORKFLOWS)
+    workflows = "".join(file.read_text() for file in (*WORKFLOWS, *ACTIONS))
     actions = re.findall(r"actions/\S+@[0-9a-f]{40} # v\S+", CI_PAGE)
     assert actions
     assert [action for action in actions if action not in workflows] == []
