@@ -130,11 +130,8 @@ class _Shards:
             try:
                 run = join_shards(shards)
                 whole, becomes = run.header.id, f"of {run.header.id}"
-                target.fetch([whole])
-                new = not _is_there(run, target.local / whole)
-                if new:
-                    folder = write_joined(run, shards, self._scratch / "joined", report_of, rows_of)
-                    target.put(folder, partial(_require_sound, name=whole))
+                folder = write_joined(run, shards, self._scratch / "joined", report_of, rows_of)
+                new = _put_joined(run, folder, target)
                 why = f"joined from {plural(len(shards), 'shard')}"
                 result = Outcome(name=whole, source=why, fate="copied" if new else "already there")
             except HarnessError as error:
@@ -147,9 +144,19 @@ class _Shards:
             yield result
 
 
-def _is_there(run: Run, folder: Path) -> bool:
-    """Whether a place has this joined run already, perhaps from another harness, which writes other reports."""
-    return (folder / HEADER_FILE).is_file() and load_run(folder, rounds=False).header == run.header
+def _put_joined(run: Run, folder: Path, target: Place) -> bool:
+    """Copy a joined run to its place; False: it is there already, though its files tell another time of joining.
+
+    Raises:
+        RunError: Another run of that name is there, or the place cannot be written.
+    """
+    try:
+        return target.put(folder, partial(_require_sound, name=folder.name))
+    except RunError:
+        there = target.local / folder.name
+        if (there / HEADER_FILE).is_file() and load_run(there, rounds=False).header == run.header:
+            return False
+        raise
 
 
 def _require_sound(copy: Path, name: str) -> None:

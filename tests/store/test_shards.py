@@ -23,6 +23,7 @@ from harness.report.rows import rows_of
 from harness.report.run_report import build_report
 from harness.store.check import check_folder
 from harness.store.merging import Outcome, merge
+from harness.store.remote import open_place
 from harness.store.run_directory import RunDirectory, load_run
 from harness.suite.shards import Shard, part_of, shard_settings
 from tests.builders import a_model
@@ -171,6 +172,15 @@ def test_joining_again_changes_nothing(tmp_path: Path) -> None:
     before = {file: file.stat().st_mtime_ns for file in (tmp_path / "into" / WHOLE).rglob("*.json*")}
     assert fates(joined(tmp_path / "into", *shards))[WHOLE] == "already there"
     assert before == {file: file.stat().st_mtime_ns for file in (tmp_path / "into" / WHOLE).rglob("*.json*")}
+
+
+def test_a_place_may_be_a_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
+    shards, url = make_shards(tmp_path, ["one", "two"]), f"memory://{tmp_path.name}/all"
+    for fate in ("copied", "already there"):
+        outcomes = merge([str(shard) for shard in shards], url, rows_of, lambda run: render(run, "markdown"), Silent())
+        assert fates(outcomes)[WHOLE] == fate
+    assert open_place(url).names() == [WHOLE]
 
 
 def test_whole_runs_beside_shards_are_copied(tmp_path: Path) -> None:
