@@ -36,6 +36,8 @@ Environment = Mapping[str, Mapping[str, Any]]
 _SELFCHECK = TypeAdapter(SelfcheckFacts)
 # Where a selfcheck found that even a change to twice the time stays unseen.
 _SEES_NOTHING = 1.0
+# Hosts of a run that a line has room for.
+_MOST_HOSTS = 4
 
 
 class Maker(Protocol):
@@ -201,7 +203,9 @@ def describe_machines(run: Run) -> str:
     """The machine that measured a run, and of several hosts each by its name and in these words."""
     if not run.environments:
         return describe_machine(run.header.environment)
-    return "; ".join(f"{host}: {describe_machine(environment)}" for host, environment in run.environments.items())
+    hosts = [f"{host}: {describe_machine(environment)}" for host, environment in run.environments.items()]
+    more = f"; and {len(hosts) - _MOST_HOSTS} more hosts" if len(hosts) > _MOST_HOSTS else ""
+    return f"{'; '.join(hosts[:_MOST_HOSTS])}{more}"
 
 
 def describe_toolchains(header: Header) -> tuple[str, ...]:

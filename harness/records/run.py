@@ -374,7 +374,7 @@ class Lost:
     """A case that was lost while its group was measured.
 
     Attributes:
-        host: Which host lost it; "" where one machine measured the whole run.
+        host: Which host lost it; "" where one machine measured the whole run, or wherever else it would be lost too.
     """
 
     case: str

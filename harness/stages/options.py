@@ -37,8 +37,8 @@ class RunOptions:
         tags: Only cases with these tags.
         budget_s: Seconds of timed rounds for the whole run (default: the suite's).
         generations: Fresh sets of processes, the independent samples (default: the suite's).
-        shard: Only this part of the cases, as in 2/8 for the second of eight, each of which another machine may run;
-            harness results merge joins their runs. A shard of more than there are groups has none, and ends with 0.
+        shard: Only this part of the cases, as in 2/8 for the second of eight. Other machines run the others, and
+            harness results merge joins the runs. A part that is left without a case ends with 0.
         jobs: Compiles at once (default: the number of cores).
         measure: Time the cases; else compile and check them, as for a side of a comparison.
         seed: Of the order of turns (default: 0).

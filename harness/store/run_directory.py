@@ -335,7 +335,9 @@ def load_run(path: Path, *, rounds: bool = True) -> Run:
     if not run.placed:
         return run
     groups = {case.name: case.group for case in header.cases}
-    lost = tuple(lost for lost in run.lost if _counts(lost.host, groups.get(lost.case, ""), run.host_of_group))
+    lost = tuple(
+        lost for lost in run.lost if not lost.host or _counts(lost.host, groups.get(lost.case, ""), run.host_of_group)
+    )
     return replace(run, rounds=_that_count(run.rounds, run.host_of_group), lost=lost)
 
 

@@ -127,7 +127,7 @@ def join_shards(shards: Sequence[ShardRun]) -> Run:
         return tuple(itertools.chain.from_iterable(getattr(part, field) for part in parts))
 
     environments: dict[str, dict[str, dict[str, Any]]] = {}
-    for shard in shards:
+    for shard in _measuring(shards):
         host = hosts.get(shard.shard.number, "")
         environments[host] = _together(environments.get(host), shard.run.header.environment)
     return Run(
@@ -184,7 +184,7 @@ def _started(shard: ShardRun) -> float:
 def _require_same_run(first: ShardRun, other: ShardRun) -> None:
     """Refuse shards that do not belong together."""
     facts = [_facts(shard) for shard in (first, other)]
-    for what in facts[0].keys() | facts[1].keys():
+    for what in {**facts[0], **facts[1]}:
         ours, theirs = (known.get(what) for known in facts)
         if ours != theirs:
             raise RunError(
@@ -222,10 +222,15 @@ def _require_each_once(shards: Sequence[ShardRun]) -> None:
         )
 
 
+def _measuring(shards: Sequence[ShardRun]) -> Sequence[ShardRun]:
+    """Those that have groups, whose machines are the run's; all, where none has."""
+    return [shard for shard in shards if shard.groups] or shards
+
+
 def _hosts(shards: Sequence[ShardRun]) -> dict[int, str]:
     """The host of each shard by its number, named by all shards of its machine; {} where there is one machine only."""
     by_machine: dict[str, list[int]] = {}
-    for shard in shards:
+    for shard in _measuring(shards):
         environment = shard.run.header.environment
         machine = str(environment.get("machine", {}).get("id", "")) or f"unknown {shard.shard}"
         key = f"{machine} {json.dumps(environment.get('devices', {}), sort_keys=True)}"

@@ -31,6 +31,7 @@ from tests.report.builders import make_build, make_case, make_failed_build, make
 from tests.store.made import edit, fates
 
 MODELS = ("block", "mm", "pool", "relu", "softmax")
+TWO_MODELS = ("mm", "relu")
 COUNT = 3
 WHOLE = "20261121-031500-esrgan-joined"
 ENVIRONMENTS = {
@@ -160,10 +161,14 @@ def test_groups_of_another_machine_are_not_compared_as_if_of_one(tmp_path: Path)
 
 
 def test_a_shard_without_groups_is_not_missing(tmp_path: Path) -> None:
-    shards = make_shards(tmp_path, ["one"] * 3, models=("mm", "relu"))
-    assert sorted(len(load_run(shard).header.cases) for shard in shards) == [0, 2, 2]
+    sizes = [len(load_run(shard).header.cases) for shard in make_shards(tmp_path / "sizes", ["one"] * 3, TWO_MODELS)]
+    assert sorted(sizes) == [0, 2, 2]
+    machines = ["one" if size else "two" for size in sizes]
+    shards = make_shards(tmp_path, machines, TWO_MODELS)
     assert fates(joined(tmp_path / "into", *(shard.parent for shard in shards)))[WHOLE] == "copied"
-    assert len(load_run(tmp_path / "into" / WHOLE).header.cases) == 4
+    run = load_run(tmp_path / "into" / WHOLE)
+    assert len(run.header.cases) == 4
+    assert (run.hosts, run.header.environment) == ((), an_environment("one"))
 
 
 def test_joining_again_changes_nothing(tmp_path: Path) -> None:
