@@ -22,6 +22,7 @@ from harness.stages import build as room
 from harness.stages.build import Batch, compile_stage, require_cache
 from harness.stages.context import Done
 from harness.stages.failures import FailureNotes
+from harness.suite.shards import Shard, part_of
 from harness.verify.kept import trim_outputs
 from tests.builders import Notes, a_model, a_suite, make_case
 from tests.stages.conftest import UnderWay
@@ -157,6 +158,15 @@ def test_a_compile_that_timed_out_takes_the_other_variants_along(
     assert notes.lines == [
         f"Failed (compile): {SLOW_NAMES[0]}: iree-compile ran past its limit of 1 s; 1 case fails with it"
     ]
+
+
+def test_a_shard_gives_its_groups_the_seconds_that_they_have_in_the_whole_run(under_way: UnderWay) -> None:
+    models = (a_model("net"), a_model("other"), a_model("third"))
+    part = part_of([make_case(model=model.name) for model in models], models, Shard(number=1, count=3))
+    context = under_way.context(part.cases, a_suite(models=models))
+    context = replace(context, prepared=replace(context.prepared, part=part))
+    (batch,) = compile_stage(context, {model.name: BROKEN for model in models})
+    assert (len(batch.builds), batch.groups_elsewhere) == (1, 2)
 
 
 def test_what_killed_harnesses_left_in_the_cache_and_outputs_beyond_its_limit_go_as_a_run_begins(
