@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
@@ -47,5 +48,21 @@ Toolchains = Annotated[
         help="Release of IREE, as in 3.12.0, installed into the cache once; of run, list, check and bench a range too, "
         "as in 3.0.0..3.13.0; repeatable: the others are compared with "
         "the first (default: the one that is installed).",
+    ),
+]
+Certificates = Annotated[
+    Path | None,
+    Parameter(
+        name="--certificates",
+        env_var="HARNESS_FLEET_CERTIFICATES",
+        help="Folder of this machine's certificate in its fleet (default: fleet in the user's configuration folder).",
+    ),
+]
+TrustNetwork = Annotated[
+    bool,
+    Parameter(
+        name="--trust-network",
+        negative="",
+        help="Use tcp:// beyond this machine too, where whoever reaches the port runs programs on the whole fleet.",
     ),
 ]

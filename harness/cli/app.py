@@ -55,6 +55,10 @@ COMMANDS = {
         "inspect:export",
         "Write a model's MLIR and inputs to a folder, for use with plain iree-compile and iree-benchmark-module.",
     ),
+    "fleet": (
+        "fleet:fleet",
+        "Let many hosts compile and measure for one run: certificates, a scheduler, workers, and what they do.",
+    ),
     "github": ("github:github", "Post reports on GitHub."),
     "history": (
         "history:history_app",

@@ -78,15 +78,21 @@ def machine_class(environment: Environment, device: str = "") -> str:
         environment: Of the machine that measured, see harness.machine.environment.
         device: The suite's name for one; the class then has the device's name too, where the run knows it, so that two
             GPUs beside the same processor are two classes.
+
+    A machine whose user says its class, as `harness fleet worker --class` does, has that one instead.
     """
     machine, cpu = environment.get("machine", {}), environment.get("cpu", {})
+    said = str(machine.get("class", ""))
     cores = cpu.get("usable_cores")
     system = " ".join(str(machine[key]) for key in ("system", "architecture") if key in machine)
     virtual = " (virtual)" if machine.get("virtual") else ""
-    parts = [
+    processor = [
         str(cpu.get("model", "")),
         "" if cores is None else f"{cores} core{'' if cores == 1 else 's'}",
         f"{system}{virtual}" if system else "",
+    ]
+    parts = [
+        *([said] if said else processor),
         str(environment.get("device_names", {}).get(device, "")),
     ]
     return one_line(", ".join(part for part in parts if part)) or UNKNOWN_MACHINE

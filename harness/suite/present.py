@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
+from typing import TypeAlias
 
 from harness.errors import SuiteError
 from harness.process import Limits
@@ -15,6 +17,7 @@ from harness.toolchain.devices import (
     VULKAN_DRIVERS,
     DeviceInfo,
     DeviceProbe,
+    VulkanDriver,
     driver_of,
     environment_for,
     probe_driver,
@@ -25,6 +28,8 @@ from harness.toolchain.find import Toolchain
 _PROBE_LIMITS = Limits(seconds=60)
 # A runtime may be built without some of IREE's drivers; any other driver that offers nothing is a misspelt name.
 _DRIVERS = (*DRIVERS, "amdgpu", "metal", "null", "webgpu")
+# What a driver by name offers, through that driver of Vulkan where a suite says which.
+Probe: TypeAlias = Callable[[str, VulkanDriver | None], DeviceProbe]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,33 +55,50 @@ def find_devices(suite: Suite, toolchain: Toolchain) -> dict[str, Presence]:
     Raises:
         SuiteError: A device's URI names a driver that IREE does not have.
     """
-    probes: dict[tuple[str, str | None], DeviceProbe] = {}
-    return {device.name: _find_device(suite, device, toolchain, probes) for device in suite.devices}
+
+    @cache
+    def probe(driver: str, chosen: VulkanDriver | None) -> DeviceProbe:
+        if chosen is not None and driver == "vulkan":
+            return probe_vulkan_driver(toolchain, chosen, limits=_PROBE_LIMITS)
+        return probe_driver(toolchain, driver, limits=_PROBE_LIMITS)
+
+    return devices_among(suite, probe, environment_for)
+
+
+def devices_among(
+    suite: Suite, probe: Probe, environment: Callable[[VulkanDriver], Mapping[str, str]]
+) -> dict[str, Presence]:
+    """Each of the suite's devices by name, among those that a machine's drivers offer, this one or another.
+
+    Args:
+        probe: What a driver offers there.
+        environment: Variables with which the Vulkan loader finds that driver there.
+
+    Raises:
+        SuiteError: A device's URI names a driver that IREE does not have.
+    """
+    return {device.name: _find_device(suite, device, probe, environment) for device in suite.devices}
 
 
 def _find_device(
-    suite: Suite, device: Device, toolchain: Toolchain, probes: dict[tuple[str, str | None], DeviceProbe]
+    suite: Suite, device: Device, probe: Probe, environment: Callable[[VulkanDriver], Mapping[str, str]]
 ) -> Presence:
     chosen = VULKAN_DRIVERS[device.vulkan_driver] if device.vulkan_driver is not None else None
     infos: list[DeviceInfo] = []
     for uri in device.uris:
         name = driver_of(uri)
-        key = (name, device.vulkan_driver)
-        if key not in probes and chosen is not None and name == "vulkan":
-            probes[key] = probe_vulkan_driver(toolchain, chosen, limits=_PROBE_LIMITS)
-        elif key not in probes:
-            probes[key] = probe_driver(toolchain, name, limits=_PROBE_LIMITS)
-        if probes[key].reason is not None and name not in _DRIVERS:
+        found = probe(name, chosen)
+        if found.reason is not None and name not in _DRIVERS:
             hint = did_you_mean(name, _DRIVERS)
             raise SuiteError(f"{suite.path}: [devices.{device.name}] uri: there is no driver {name!r}{hint}")
-        info = _by_uri(probes[key], uri)
+        info = _by_uri(found, uri)
         if isinstance(info, str):
             return Presence(missing=info)
         infos.append(info)
     return Presence(
         facts=" + ".join(info.facts for info in infos),
         name=" + ".join(info.name for info in infos if driver_of(info.uri) not in PROCESSORS and info.name),
-        environment=environment_for(chosen) if chosen is not None else {},
+        environment=environment(chosen) if chosen is not None else {},
     )
 
 

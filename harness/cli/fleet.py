@@ -1,0 +1,179 @@
+"""`harness fleet`: certificates, a scheduler, workers, and what they do.
+
+What a fleet needs is an extra, so that it is imported in the commands, once it is known to be there.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import App, Parameter
+
+from harness.cli.app import app
+from harness.cli.output import print_page, print_text, tell
+from harness.errors import ExitCode
+from harness.fleet import require_extra
+from harness.options import Certificates, Count, Flag, Positive, TrustNetwork
+
+fleet = App(
+    name="fleet",
+    help="Let many hosts compile and measure for one run: certificates, a scheduler, workers, and what they do.",
+)
+app.command(fleet)
+
+_Name = Annotated[str | None, Parameter(show_default=False)]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class WorkerOptions:
+    """What a user can choose about a host.
+
+    Attributes:
+        scheduler: The fleet's scheduler, such as tls://bench:8786.
+        name: Of this host in its fleet, where no other has it (default: the machine's).
+        host_class: Its class of machine in your words, for hosts that differ in what the harness cannot see (default:
+            processor, cores, system). Figures of one class may be compared.
+        jobs: Compiles at once (default: the number of cores).
+        compile_timeout: Seconds after which a compile is stopped here, if the run gives it more.
+        compile_memory: GiB of memory at which a compile is stopped here (default: 80 % of the machine's).
+        as_root: Take part as root too; whoever has a certificate of the fleet can run programs here.
+    """
+
+    scheduler: str
+    certificates: Certificates = None
+    trust_network: TrustNetwork = False
+    name: str | None = None
+    host_class: Annotated[str, Parameter(name="--class", show_default=False)] = ""
+    jobs: Count | None = None
+    compile_timeout: Positive = 3600.0
+    compile_memory: Positive | None = None
+    as_root: Flag = False
+
+
+@fleet.command
+def certificates(
+    folder: Path | None = None, *, authority: Path | None = None, name: _Name = None, days: Count = 365
+) -> int:
+    """Make a fleet's own authority with the certificate of its first member, or of one more member.
+
+    Each member of a fleet has a folder: the scheduler, every worker, everybody who starts runs. Members know each other
+    by the authority that signed them. Nothing is overwritten; for a new certificate make a new folder.
+
+    harness fleet certificates
+
+    harness fleet certificates for-host-a --authority ~/.config/iree-harness/fleet --name host-a
+
+    Args:
+        folder: Of the files to make (default: fleet in the user's configuration folder, where all commands look).
+        authority: A folder that this command made for the fleet; its key signs the new certificate.
+        name: Of the member, for people (default: the machine's, or the folder's).
+        days: For how long the certificate is valid; an authority is for ten years.
+    """
+    require_extra()
+    from harness.fleet.access import default_folder
+    from harness.fleet.certificates import AUTHORITY_KEY, make_fleet, make_member
+
+    where = folder or default_folder()
+    if authority is None:
+        made = make_fleet(where, name or socket.gethostname(), days)
+        tell(f"{where / AUTHORITY_KEY} signs members of this fleet: keep it here, and give it to no other machine.")
+    else:
+        made = make_member(where, authority, name or where.resolve().name, days)
+    print_text(f"{made.folder}: the certificate of {made.name}, valid until {made.ends:%Y-%m-%d}")
+    return ExitCode.OK
+
+
+@fleet.command
+def scheduler(
+    *,
+    listen: str,
+    dashboard: str | None = None,
+    certificates: Certificates = None,
+    trust_network: TrustNetwork = False,
+    lost_after: Positive = 60.0,
+    as_root: Flag = False,
+) -> int:
+    """Run the scheduler of a fleet, Dask's own, until ctrl-C or SIGTERM.
+
+    harness fleet scheduler --listen tls://0.0.0.0:8786
+
+    Args:
+        listen: Where, as tls://0.0.0.0:8786; tcp://127.0.0.1:8786 for a fleet on one machine.
+        dashboard: Show Dask's pages there, as :8787 for this machine alone.
+        lost_after: Seconds without a sign of life after which a host is given up.
+        as_root: Run as root too; whoever has a certificate of the fleet can run programs here.
+    """
+    require_extra()
+    from harness.fleet.access import access_to, dashboard_address
+    from harness.fleet.scheduler import serve_scheduler
+    from harness.fleet.worker import refuse_root
+
+    access = access_to(listen, "--listen", certificates, trust_network=trust_network)
+    shown = None if dashboard is None else dashboard_address(dashboard, trust_network=trust_network)
+    refuse_root("harness fleet scheduler", as_root=as_root)
+    serve_scheduler(access, dashboard=shown, lost_after_s=lost_after, say=tell)
+    return ExitCode.OK
+
+
+@fleet.command
+def worker(options: WorkerOptions) -> int:
+    """Make this machine a host of a fleet until ctrl-C or SIGTERM: say what it offers, then compile and measure.
+
+    Where the scheduler goes away, the host waits for it, as long as it takes, and joins again.
+
+    harness fleet worker --scheduler tls://bench:8786
+    """
+    require_extra()
+    from harness.fleet.access import access_to
+    from harness.fleet.offer import offer_of_this_host
+    from harness.fleet.status import offer_page
+    from harness.fleet.worker import HostOptions, host_name, refuse_root, require_place, serve_worker
+    from harness.stages.options import compile_limits
+
+    access = access_to(options.scheduler, "--scheduler", options.certificates, trust_network=options.trust_network)
+    refuse_root("harness fleet worker", as_root=options.as_root)
+    name = host_name(options.name)
+    require_place(access, name)  # before anything that takes long
+    offer = offer_of_this_host(name, options.jobs or os.cpu_count() or 1, options.host_class)
+    print_page(offer_page(offer), "terminal")
+    limits = compile_limits(options.compile_timeout, options.compile_memory)
+    serve_worker(access, HostOptions(offer=offer, limits=limits), tell)
+    return ExitCode.OK
+
+
+@fleet.command
+def status(
+    *,
+    fleet: str,
+    certificates: Certificates = None,
+    trust_network: TrustNetwork = False,
+    format: Literal["terminal", "markdown", "json"] = "terminal",  # noqa: A002 (the option's name)
+) -> int:
+    """Say which hosts a fleet has, what each does now, what waits, and why.
+
+    harness fleet status --fleet tls://bench:8786
+
+    Args:
+        fleet: The fleet's scheduler, such as tls://bench:8786.
+        format: How to print it.
+    """
+    require_extra()
+    from harness.fleet.access import access_to, ask
+    from harness.fleet.scheduler import FACTS
+    from harness.fleet.status import fleet_now, status_json, status_page
+    from harness.fleet.worker import require_same_versions
+
+    access = access_to(fleet, "--fleet", certificates, trust_network=trust_network)
+    facts = ask(access, FACTS)
+    require_same_versions(facts, str(access.address), "this machine")
+    now = fleet_now(facts, str(access.address))
+    if format == "json":
+        print_text(status_json(now))
+    else:
+        print_page(status_page(now), format)
+    return ExitCode.OK

@@ -1,0 +1,22 @@
+"""Many hosts, one run, on Dask: what a host offers, who may join, what each does; the only room that imports Dask.
+
+Dask is an extra, and this file imports none of it. `worker` and `scheduler` are processes of their own, `connection` is
+what an asker has of them, `status` what they do now; `certificates` and `access` say who may join at all.
+"""
+
+from importlib.util import find_spec
+
+from harness.errors import UsageError
+
+__all__ = ["require_extra"]
+
+
+def require_extra() -> None:
+    """See that what a fleet needs is installed; before anything else of this room is imported.
+
+    Raises:
+        UsageError: It is not.
+    """
+    missing = [package for package in ("distributed", "cryptography") if find_spec(package) is None]
+    if missing:
+        raise UsageError(f"a fleet needs {' and '.join(missing)}; run pip install 'iree-harness[fleet]'")

@@ -1,0 +1,236 @@
+"""Which address may be used how, and one sentence for each way in which nobody can be reached there.
+
+Who can talk to a Dask scheduler can run programs on all of its workers. So an address beyond this machine is `tls://`,
+where both sides show a certificate of the fleet; `tcp://`, which asks nobody who they are, is for this machine alone
+unless somebody says that the network can be trusted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import socket
+import ssl
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import urlsplit
+
+import platformdirs
+
+from harness.errors import UsageError
+from harness.fleet.certificates import AUTHORITY, CERTIFICATE, KEY, Member, read_member
+
+if TYPE_CHECKING:
+    from distributed.security import Security
+
+DEFAULT_PORT = 8786
+TRUST_OPTION = "--trust-network"
+_NAME_THE_FOLDER = "name the folder of the scheduler's fleet with --certificates"
+# A scheduler greets at once; what does not is something else.
+_CONNECT_S, _GREET_S, _ANSWER_S = 10.0, 5.0, 30.0
+_ROLES = ("client", "scheduler", "worker")
+_VERIFY_EXPIRED, _VERIFY_NOT_YET = 10, 9  # X509_V_ERR_* of OpenSSL's x509_vfy.h
+
+
+@dataclass(frozen=True, kw_only=True)
+class Address:
+    """Where a scheduler listens."""
+
+    scheme: Literal["tcp", "tls"]
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.scheme}://{host}:{self.port}"
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine reaches it."""
+        return is_loopback(self.host)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Access:
+    """An address that may be used, and the certificate to show there.
+
+    Attributes:
+        member: None for tcp://.
+    """
+
+    address: Address
+    member: Member | None
+
+    def security(self) -> Security:
+        """What Dask wants to know of it; all parts of a fleet use one certificate for all that they do."""
+        from distributed.security import Security
+
+        if self.member is None:
+            return Security(require_encryption=False)
+        folder = self.member.folder
+        own = {"cert": str(folder / CERTIFICATE), "key": str(folder / KEY)}
+        files = {f"tls_{role}_{part}": file for role in _ROLES for part, file in own.items()}
+        return Security(require_encryption=True, tls_ca_file=str(folder / AUTHORITY), **files)
+
+
+def default_folder() -> Path:
+    """Where a user's certificate is looked for: the user's configuration folder of this system."""
+    return Path(platformdirs.user_config_dir("iree-harness", appauthor=False)) / "fleet"
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address or name means this machine and is reached from nowhere else."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def parse_address(text: str, option: str) -> Address:
+    """Read an address such as `tls://bench:8786`.
+
+    Args:
+        option: Where the user gave it.
+
+    Raises:
+        UsageError: It is none.
+    """
+    wanted = f"{option} {text}: write tls://HOST:{DEFAULT_PORT}, or tcp://127.0.0.1:{DEFAULT_PORT} on one machine"
+    try:
+        parts = urlsplit(text)
+        scheme, host, port = parts.scheme, parts.hostname, parts.port
+    except ValueError as error:
+        raise UsageError(wanted) from error
+    if not host or parts.path or parts.query or parts.username:
+        raise UsageError(wanted)
+    if scheme == "tls":
+        return Address(scheme="tls", host=host, port=DEFAULT_PORT if port is None else port)
+    if scheme == "tcp":
+        return Address(scheme="tcp", host=host, port=DEFAULT_PORT if port is None else port)
+    raise UsageError(wanted)
+
+
+def access_to(text: str, option: str, certificates: Path | None, *, trust_network: bool) -> Access:
+    """Check that an address may be used, and find the certificate for it.
+
+    Args:
+        option: Where the user gave the address.
+        certificates: The folder of this member's certificate; None: the user's own.
+
+    Raises:
+        UsageError: It is no address, it asks nobody who they are, or the certificate will not do.
+    """
+    address = parse_address(text, option)
+    if address.scheme == "tls":
+        return Access(address=address, member=read_member(certificates or default_folder()))
+    if not address.is_loopback and not trust_network:
+        raise UsageError(
+            f"{option} {address}: whoever reaches a tcp:// address runs programs on the whole fleet; use"
+            f" tls://{address.host}:{address.port}, or give {TRUST_OPTION} where nobody else is on the network"
+        )
+    return Access(address=address, member=None)
+
+
+def dashboard_address(text: str, *, trust_network: bool) -> Address:
+    """Read where Dask's dashboard is to be shown: `:8787` on this machine alone, or `HOST:8787`.
+
+    Raises:
+        UsageError: It is no address, others would see the pages, or what draws them is not installed.
+    """
+    if find_spec("bokeh") is None:
+        raise UsageError("--dashboard: Dask draws it with bokeh, which is not installed; run pip install bokeh")
+    address = parse_address(f"tcp://{'127.0.0.1' if text.startswith(':') else ''}{text}", "--dashboard")
+    if not address.is_loopback and not trust_network:
+        raise UsageError(
+            f"--dashboard {text}: its pages ask nobody for a password; give :{address.port} and come through `ssh -L"
+            f" {address.port}:127.0.0.1:{address.port}`, or give {TRUST_OPTION} where nobody else is on the network"
+        )
+    return address
+
+
+def require_answer(access: Access) -> None:
+    """See that a scheduler is there and takes our certificate.
+
+    Raises:
+        UsageError: It is not there, or one side does not trust the other.
+    """
+    address = access.address
+    try:
+        with socket.create_connection((address.host, address.port), timeout=_CONNECT_S) as plain:
+            plain.settimeout(_GREET_S)
+            if access.member is None:
+                greeting = plain.recv(1)
+            else:
+                context: ssl.SSLContext = access.security().get_connection_args("client")["ssl_context"]
+                with context.wrap_socket(plain) as channel:
+                    greeting = channel.recv(1)  # what the other side thinks of our certificate comes only with it
+    except ssl.SSLError as error:
+        raise UsageError(_refusal(access, error)) from error
+    except TimeoutError as error:
+        raise UsageError(_silence(access)) from error
+    except OSError as error:
+        raise UsageError(
+            f"{address}: nobody answers ({error.strerror or error}); start `harness fleet scheduler` there, or check"
+            " address and firewall"
+        ) from error
+    if not greeting:
+        raise UsageError(_silence(access))
+
+
+def _silence(access: Access) -> str:
+    other = "tls" if access.address.scheme == "tcp" else "tcp"
+    return (
+        f"{access.address}: nobody answers as a scheduler does; check the address, and whether it should begin with"
+        f" {other}://"
+    )
+
+
+def _refusal(access: Access, error: ssl.SSLError) -> str:
+    """Why two sides do not trust each other, from what either says of the other's certificate."""
+    address, reason = access.address, (error.reason or "").upper()
+    folder = access.member.folder if access.member is not None else default_folder()
+    if isinstance(error, ssl.SSLCertVerificationError):
+        if error.verify_code == _VERIFY_EXPIRED:
+            return f"{address}: the scheduler's certificate has expired; make a new one for it, and start it again"
+        if error.verify_code == _VERIFY_NOT_YET:
+            return f"{address}: the scheduler's certificate is not valid yet; set the clocks of both machines"
+        return f"{address}: the scheduler is of another fleet than {folder}; {_NAME_THE_FOLDER}"
+    if "EXPIRED" in reason:
+        return (
+            f"{address}: the scheduler takes {folder}/certificate.pem for expired; compare the clocks of both machines"
+        )
+    if "CERTIFICATE" in reason or "UNKNOWN_CA" in reason or "DECRYPT_ERROR" in reason:
+        return f"{address}: the scheduler takes {folder} for another fleet's; {_NAME_THE_FOLDER}"
+    if "WRONG_VERSION" in reason or "RECORD_LAYER" in reason or "EOF" in reason:
+        return _silence(access)
+    return f"{address}: the connection was refused ({error.reason or error}); check the certificates of both sides"
+
+
+def ask(access: Access, operation: str, **message: Any) -> Any:
+    """Ask a scheduler something without joining it.
+
+    Raises:
+        UsageError: It cannot be reached, or does not know the question.
+    """
+    require_answer(access)
+    answer = asyncio.run(_ask(access, operation, message))
+    if answer is None:
+        raise UsageError(
+            f"{access.address}: a Dask scheduler, but not the harness's; start it with `harness fleet scheduler`"
+        )
+    return answer
+
+
+async def _ask(access: Access, operation: str, message: dict[str, Any]) -> Any:
+    from distributed.core import rpc
+
+    arguments = access.security().get_connection_args("client")
+    scheduler = rpc(str(access.address), connection_args=arguments, timeout=_CONNECT_S)
+    try:
+        return await asyncio.wait_for(getattr(scheduler, operation)(**message), _ANSWER_S)
+    except (OSError, asyncio.TimeoutError) as error:
+        raise UsageError(f"{access.address}: the scheduler does not answer ({error}); see what it says") from error
+    finally:
+        await scheduler.close_rpc()

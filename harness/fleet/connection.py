@@ -1,0 +1,168 @@
+"""What an asker has of a fleet: Dask's client, the hosts that it can use, and why it cannot use the others."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from distributed.client import Client
+
+from harness.errors import UsageError
+from harness.fleet.access import Access, ask
+from harness.fleet.offer import Offer, Versions, from_plain, own_versions
+from harness.fleet.scheduler import FACTS, HOSTS_TOPIC, WAITS
+from harness.fleet.worker import require_same_versions
+
+_CONNECT_S = 20.0
+# Records of hosts are put in the order of their clocks' times here and there; minutes do no harm.
+CLOCK_TOLERANCE_S = 600.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hosts:
+    """The hosts of a fleet, at one moment.
+
+    Attributes:
+        offers: Of those that can be used, by name.
+        refused: Why the others cannot be used, a sentence each, by name.
+    """
+
+    offers: Mapping[str, Offer]
+    refused: Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class HostChange:
+    """A host has joined or left; one whose worker was started again has left and joined.
+
+    Attributes:
+        address: Of its worker.
+    """
+
+    change: Literal["joined", "left"]
+    name: str
+    address: str
+
+
+class Fleet:
+    """A fleet that this process asks for work, as long as `connect` holds it.
+
+    Attributes:
+        client: Dask's, to submit orders with.
+        access: Where the scheduler is.
+    """
+
+    def __init__(self, access: Access, client: Client) -> None:
+        self.access, self.client = access, client
+        self._listeners: list[Callable[[HostChange], None]] = []
+        self._lock = threading.Lock()
+        client.subscribe_topic(HOSTS_TOPIC, self._heard)
+
+    def hosts(self) -> Hosts:
+        """Who is here now.
+
+        Raises:
+            UsageError: The scheduler has gone.
+        """
+        return hosts_of(self._ask(FACTS))
+
+    def offers(self) -> Mapping[str, Offer]:
+        """The offers of the hosts that can be used, by name."""
+        return self.hosts().offers
+
+    def refused(self) -> Mapping[str, str]:
+        """Why other hosts cannot be used, a sentence each, by name."""
+        return self.hosts().refused
+
+    def listen(self, listener: Callable[[HostChange], None]) -> None:
+        """Tell somebody of every host that joins or leaves from now on, in the thread of Dask's client."""
+        with self._lock:
+            self._listeners.append(listener)
+
+    def tell_waits(self, waits: Mapping[str, str]) -> None:
+        """Let `harness fleet status` show what this asker cannot begin, and why; it replaces what was told before.
+
+        Args:
+            waits: The reason, by the group or case.
+        """
+        self._ask(WAITS, client=self.client.id, waits=[[what, why] for what, why in waits.items()])
+
+    def _ask(self, operation: str, **message: Any) -> Any:
+        try:
+            return self.client.sync(getattr(self.client.scheduler, operation), **message)
+        except OSError as error:
+            raise UsageError(f"{self.access.address}: the scheduler has gone ({error}); start it again") from error
+
+    def _heard(self, event: tuple[float, Mapping[str, Any]]) -> None:
+        _, told = event
+        change = HostChange(change=told["change"], name=str(told["name"]), address=str(told["address"]))
+        with self._lock:
+            listeners = list(self._listeners)
+        for listener in listeners:
+            listener(change)
+
+
+@contextmanager
+def connect(access: Access, here: str = "this machine") -> Iterator[Fleet]:
+    """Join a fleet as an asker.
+
+    Args:
+        here: What this machine is called in sentences.
+
+    Raises:
+        UsageError: The scheduler cannot be reached, does not trust us, or is of other versions.
+    """
+    require_same_versions(ask(access, FACTS), str(access.address), here)
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # the asker says itself what goes wrong
+    try:
+        client = Client(
+            str(access.address),
+            security=access.security(),
+            timeout=_CONNECT_S,
+            set_as_default=False,
+            direct_to_workers=False,  # hosts may be reached by the scheduler alone
+        )
+    except OSError as error:
+        raise UsageError(f"{access.address}: the scheduler does not answer ({error}); see what it says") from error
+    with client:
+        yield Fleet(access, client)
+
+
+def hosts_of(facts: Mapping[str, Any]) -> Hosts:
+    """The hosts in what a scheduler says, each with its offer or with why it cannot be used."""
+    offers: dict[str, Offer] = {}
+    refused: dict[str, str] = {}
+    for host in facts["hosts"]:
+        offer = usable_offer(host, own_versions())
+        if isinstance(offer, Offer):
+            offers[offer.name] = offer
+        else:
+            refused[str(host["name"])] = offer
+    return Hosts(offers=offers, refused=refused)
+
+
+def usable_offer(host: Mapping[str, Any], own: Versions) -> Offer | str:
+    """A host's offer, or why it cannot be used, as a sentence.
+
+    Args:
+        host: Of a scheduler's facts.
+        own: The asker's versions.
+    """
+    name, record = host["name"], host["offer"]
+    if not isinstance(record, Mapping) or "versions" not in record:
+        return f"{name}: a Dask worker, and no host of the harness; start it with `harness fleet worker`"
+    differences = Versions(**record["versions"]).differences(own)
+    if differences:
+        return f"{name} and this machine differ: {name} has {', '.join(differences)}; install the same on both"
+    behind_s = float(host["clock_behind_s"])
+    if abs(behind_s) > CLOCK_TOLERANCE_S:
+        ahead = "behind" if behind_s > 0 else "ahead of"
+        return f"{name}: its clock is {abs(behind_s) / 3600:.1f} h {ahead} the scheduler's; set both by one time server"
+    try:
+        return from_plain(record)
+    except ValueError:
+        return f"{name}: what it offers cannot be read; install the same harness on it as here"

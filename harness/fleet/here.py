@@ -1,0 +1,135 @@
+"""What a worker process knows of its own host: what it offers, what it may use, and what it is doing now.
+
+Orders run in threads of one worker process, so this is one state for all of them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from distributed.diagnostics.plugin import WorkerPlugin
+from distributed.worker import Worker
+
+from harness import process
+from harness.errors import UsageError
+from harness.fleet.offer import Offer, to_plain
+from harness.process import Limits
+from harness.scratch import own_temporary_folder
+
+# Names of what a worker tells the scheduler of itself: once when it joins, and with every heartbeat.
+OFFER_KEY, DOING_KEY = "harness_offer", "harness_doing"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Doing:
+    """A piece of work that a host is at.
+
+    Attributes:
+        what: `measure`, `compile`, `check`.
+        of: The group or case, for people.
+        since: When it began, in seconds since 1970 by the host's clock.
+    """
+
+    what: str
+    of: str
+    since: float
+
+
+_lock = threading.Lock()
+_doing: dict[int, Doing] = {}
+_host: HostPlugin | None = None
+
+
+class HostPlugin(WorkerPlugin):  # type: ignore[misc]
+    """Makes a fresh worker process a host of the harness; Dask sets it up before the worker joins, at every start."""
+
+    name = "harness-host"
+
+    def __init__(self, offer: Offer, limits: Limits) -> None:
+        self.offer, self.limits = offer, limits
+        self._stack = contextlib.ExitStack()
+
+    def __getstate__(self) -> tuple[Offer, Limits]:
+        return self.offer, self.limits
+
+    def __setstate__(self, state: tuple[Offer, Limits]) -> None:
+        self.__init__(*state)  # type: ignore[misc]
+
+    def setup(self, worker: Worker) -> None:
+        """Be the host from here on."""
+        global _host
+        self.offer = replace(self.offer, address=worker.contact_address or worker.address)
+        # Ctrl-C goes to all processes of a terminal, and this one is ended by its nanny. A handler that does nothing is
+        # not inherited by children, as SIG_IGN would be.
+        signal.signal(signal.SIGINT, lambda *_: None)
+        # Dask gives all its workers one seed, and what is measured here has to be as random as elsewhere.
+        os.environ.pop("PYTHONHASHSEED", None)
+        tempfile.tempdir = None
+        self._stack.enter_context(own_temporary_folder())
+        _host = self
+
+    def teardown(self, worker: Worker) -> None:  # noqa: ARG002 (Dask's signature)
+        """End what the host has started; the threads that wait for it then end too."""
+        process.stop_all()
+        self._stack.close()
+
+
+def host() -> Offer:
+    """This host, for orders that run on it.
+
+    Raises:
+        UsageError: This process is no worker of a fleet.
+    """
+    return _plugin().offer
+
+
+def limits_here(asked: Limits) -> Limits:
+    """What a child may use that an order starts here: as much as it asks for, and no more than the host gives."""
+    given = _plugin().limits
+    seconds = min((each.seconds for each in (asked, given) if each.seconds is not None), default=None)
+    memory = min((each.memory_bytes for each in (asked, given) if each.memory_bytes is not None), default=None)
+    return Limits(seconds=seconds, memory_bytes=memory)
+
+
+@contextlib.contextmanager
+def doing(what: str, of: str) -> Iterator[None]:
+    """Let `harness fleet status` show a piece of work while it goes on.
+
+    Args:
+        what: `measure`, `compile`, `check`.
+        of: The group or case, for people.
+    """
+    piece = Doing(what=what, of=of, since=time.time())
+    with _lock:
+        _doing[id(piece)] = piece
+    try:
+        yield
+    finally:
+        with _lock:
+            _doing.pop(id(piece), None)
+
+
+def startup_offer(worker: Worker) -> dict[str, Any]:  # noqa: ARG001 (Dask's signature)
+    """What the worker tells the scheduler when it joins."""
+    return to_plain(host())
+
+
+def doing_now(worker: Worker) -> list[list[str | float]]:  # noqa: ARG001 (Dask's signature)
+    """What the worker tells the scheduler with every heartbeat, the oldest first."""
+    with _lock:
+        pieces = sorted(_doing.values(), key=lambda piece: piece.since)
+    return [[piece.what, piece.of, piece.since] for piece in pieces]
+
+
+def _plugin() -> HostPlugin:
+    if _host is None:
+        raise UsageError("this process is no host of a fleet; start one with `harness fleet worker`")
+    return _host

@@ -1,0 +1,209 @@
+"""What a host offers: found by the code of `harness doctor`, once, when its worker starts."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from fnmatch import fnmatchcase
+from functools import cache
+from typing import Any
+
+from harness import __version__
+from harness.cache import environments_root
+from harness.doctor import diagnose
+from harness.doctor.examine import PeerHere
+from harness.errors import ToolchainError
+from harness.machine.environment import harness_commit
+from harness.process import Limits
+from harness.report.rows import machine_class
+from harness.stages.build import host_cpu_of
+from harness.suite.load import Suite
+from harness.suite.present import Presence, devices_among
+from harness.toolchain import Toolchain, find_toolchain, installed_environments
+from harness.toolchain.devices import VULKAN_DRIVERS, DeviceProbe, VulkanDriver, environment_for
+from harness.toolchain.find import find_in_environment
+from harness.toolchain.host_cpu import TargetCpu, host_target_cpu
+
+_PROBE_LIMITS = Limits(seconds=60)
+_COMMIT_DIGITS = 12
+
+
+@dataclass(frozen=True, kw_only=True)
+class Versions:
+    """What has to be the same on all hosts of a fleet: values travel between them as Python pickles them.
+
+    Attributes:
+        harness: The release, and the commit where it is a checkout.
+        python: Major and minor version.
+    """
+
+    harness: str
+    dask: str
+    distributed: str
+    python: str
+
+    def differences(self, other: Versions) -> tuple[str, ...]:
+        """`harness 0.2.0 instead of 0.1.0` for each that the other has otherwise."""
+        names = {"harness": "harness", "dask": "Dask", "distributed": "distributed", "python": "Python"}
+        return tuple(
+            f"{title} {theirs} instead of {own}"
+            for name, title in names.items()
+            if (own := getattr(self, name)) != (theirs := getattr(other, name))
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfferedToolchain:
+    """A compiler and runtime pair that is on a host.
+
+    Attributes:
+        revision: The git commit that it was built from, or "".
+        cpu: What `host` means to this compiler there; None where it does not say.
+    """
+
+    compiler_sha256: str
+    revision: str
+    cpu: TargetCpu | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfferedVulkan:
+    """A driver of Vulkan that suites ask for by name.
+
+    Attributes:
+        environment: Variables with which the Vulkan loader finds it on that host.
+    """
+
+    probe: DeviceProbe
+    environment: Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Offer:
+    """A host as its worker describes it.
+
+    Attributes:
+        name: Of the host in its fleet; no other host has it.
+        address: Of its worker, as Dask has it; another one after each start of the worker.
+        versions: Of what runs there.
+        host_cpu: Identity of its CPU, as stages.build.host_cpu_of says it.
+        cores: How many compiles run there at once.
+        environment: As that of a run's header, without what depends on a suite.
+        drivers: What IREE's drivers offer, by their names.
+        vulkan_drivers: What drivers of Vulkan offer, by the names that suites have for them.
+        peers: Other engines, here or missing.
+        toolchains: By version; the first is the one that is installed beside the harness.
+    """
+
+    name: str
+    address: str = ""
+    versions: Versions
+    host_cpu: str
+    cores: int
+    environment: dict[str, dict[str, Any]]
+    drivers: Mapping[str, DeviceProbe]
+    vulkan_drivers: Mapping[str, OfferedVulkan] = field(default_factory=dict)
+    peers: tuple[PeerHere, ...] = ()
+    toolchains: Mapping[str, OfferedToolchain] = field(default_factory=dict)
+
+    @property
+    def machine_class(self) -> str:
+        """Which hosts' figures may be compared with this one's, in words."""
+        return machine_class(self.environment)
+
+    def fits(self, pattern: str) -> bool:
+        """Whether a shell pattern matches the host's name, or its class."""
+        return fnmatchcase(self.name, pattern) or fnmatchcase(self.machine_class, pattern)
+
+    def devices(self, suite: Suite) -> dict[str, Presence]:
+        """Each of a suite's devices by name, as it is on this host, or why it is not.
+
+        Raises:
+            SuiteError: A device's URI names a driver that IREE does not have.
+        """
+
+        def probe(driver: str, chosen: VulkanDriver | None) -> DeviceProbe:
+            if chosen is not None and driver == "vulkan":
+                return self.vulkan_drivers[chosen.name].probe
+            unasked = DeviceProbe(driver=driver, reason=f"{self.name} was not asked for {driver} devices")
+            return self.drivers.get(driver, unasked)
+
+        return devices_among(suite, probe, lambda chosen: self.vulkan_drivers[chosen.name].environment)
+
+
+@cache
+def own_versions() -> Versions:
+    """Of this process."""
+    import dask
+    import distributed
+
+    commit = harness_commit().removesuffix("+dirty")[:_COMMIT_DIGITS]
+    return Versions(
+        harness=f"{__version__} ({commit})" if commit else __version__,
+        dask=dask.__version__,
+        distributed=distributed.__version__,
+        python=".".join(platform.python_version_tuple()[:2]),
+    )
+
+
+def offer_of_this_host(name: str, cores: int, host_class: str = "") -> Offer:
+    """Look at this machine and say what it offers; drivers and compilers are asked, which takes seconds.
+
+    Args:
+        name: Of the host.
+        cores: How many compiles may run at once.
+        host_class: Its class in the user's words, instead of its processor, cores and system.
+
+    Raises:
+        ToolchainError: There is no IREE here.
+    """
+    diagnosis = diagnose(find_toolchain(), installed_environments(environments_root()), limits=_PROBE_LIMITS)
+    environment = dict(diagnosis.environment)
+    if host_class:
+        environment["machine"] = {**environment["machine"], "class": host_class}
+    host_cpu = host_cpu_of(environment)
+    beside = diagnosis.toolchain
+    assert isinstance(beside, Toolchain)  # noqa: S101 (else find_toolchain said why not)
+    installed = (find_in_environment(extra.folder) for extra in diagnosis.environments)
+    toolchains = {
+        each.version: each for each in (beside, *installed) if each is beside or each.version != beside.version
+    }
+    return Offer(
+        name=name,
+        versions=own_versions(),
+        host_cpu=host_cpu,
+        cores=cores,
+        environment=environment,
+        drivers={probe.driver: probe for probe in diagnosis.probes},
+        vulkan_drivers={
+            name: OfferedVulkan(probe=probe, environment=environment_for(VULKAN_DRIVERS[name]))
+            for name, probe in diagnosis.vulkan_drivers.items()
+        },
+        peers=diagnosis.peers,
+        toolchains={version: _offered(each, host_cpu) for version, each in toolchains.items()},
+    )
+
+
+def _offered(toolchain: Toolchain, host_cpu: str) -> OfferedToolchain:
+    try:
+        cpu = host_target_cpu(toolchain, host_cpu)
+    except ToolchainError:  # of a release whose compiler takes other flags; who needs it asks it again, and learns why
+        cpu = None
+    return OfferedToolchain(compiler_sha256=toolchain.compiler_sha256, revision=toolchain.revision, cpu=cpu)
+
+
+def to_plain(offer: Offer) -> dict[str, Any]:
+    """An offer as Dask's messages carry it."""
+    return asdict(offer)
+
+
+def from_plain(record: Mapping[str, Any]) -> Offer:
+    """An offer as it came.
+
+    Raises:
+        ValueError: It is none, such as that of a later harness.
+    """
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(Offer).validate_python(record)

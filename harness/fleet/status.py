@@ -1,0 +1,262 @@
+"""What a fleet does now: facts of its scheduler -> hosts, what waits and why -> a page, or JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from harness.fleet.connection import hosts_of
+from harness.fleet.offer import Offer
+from harness.remaining import duration
+from harness.report.data import to_json
+from harness.report.page import Column, Link, Page, Paragraph, Part, Table, Warnings
+from harness.text import plural
+from harness.toolchain.devices import PROCESSORS
+
+_UNSEEN_NOTICED_S = 15.0
+_VERBS = {"measure": "measures", "compile": "compiles", "check": "checks"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Piece:
+    """A piece of work that a host is at.
+
+    Attributes:
+        what: `measure`, `compile`, `check`; "" where only Dask's name of the task is known.
+        of: The group, the case, or the task.
+        seconds: For how long, by the scheduler's clock; None where nobody said.
+    """
+
+    what: str
+    of: str
+    seconds: float | None
+
+    @property
+    def words(self) -> str:
+        """`measures rdb@cpu, for 12 s`."""
+        did = f"{_VERBS.get(self.what, self.what)} {self.of}".strip()
+        return did if self.seconds is None else f"{did}, for {duration(self.seconds)}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class HostNow:
+    """A host and what it does.
+
+    Attributes:
+        unseen_s: Seconds since it last gave a sign of life.
+    """
+
+    offer: Offer
+    doing: tuple[Piece, ...]
+    unseen_s: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Waiting:
+    """Work that does not run.
+
+    Attributes:
+        what: A group or case, or the first few tasks.
+        why: As a clause: `host-a measures another group`.
+        count: How many there are of it.
+    """
+
+    what: str
+    why: str
+    count: int = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class FleetNow:
+    """A fleet at one moment.
+
+    Attributes:
+        dashboard: Address of Dask's pages; "": it has none.
+        refused: Why hosts that are there cannot be used, by name.
+        askers: How many processes ask it for work.
+    """
+
+    address: str
+    dashboard: str
+    hosts: tuple[HostNow, ...]
+    refused: Mapping[str, str]
+    waiting: tuple[Waiting, ...]
+    askers: int
+
+
+def fleet_now(facts: Mapping[str, Any], address: str) -> FleetNow:
+    """What a scheduler's facts say.
+
+    Args:
+        facts: Its answer to harness.fleet.scheduler.FACTS.
+    """
+    found = hosts_of(facts)
+    records = {str(host["name"]): host for host in facts["hosts"]}
+    hosts = tuple(
+        HostNow(
+            offer=offer,
+            doing=_doing(records[name], facts["now"]),
+            unseen_s=float(records[name]["unseen_s"]),
+        )
+        for name, offer in sorted(found.offers.items())
+    )
+    told = [Waiting(what=str(what), why=str(why)) for what, why in facts["waits"]]
+    measuring = {host.offer.name: piece.of for host in hosts for piece in host.doing if piece.what == "measure"}
+    queued = [
+        Waiting(what=_first_of(group), why=_why(group["why"], str(group["host"]), measuring), count=int(group["count"]))
+        for group in facts["queued"]
+    ]
+    return FleetNow(
+        address=address,
+        dashboard=str(facts["dashboard"]),
+        hosts=hosts,
+        refused=found.refused,
+        waiting=(*told, *queued),
+        askers=int(facts["askers"]),
+    )
+
+
+def _doing(host: Mapping[str, Any], now_s: float) -> tuple[Piece, ...]:
+    """What a host says of its work; where it says nothing, the tasks that Dask sees running."""
+    behind_s = float(host["clock_behind_s"])
+    said = [
+        Piece(what=str(what), of=str(of), seconds=max(0.0, now_s - behind_s - float(since)))
+        for what, of, since in host["doing"]
+    ]
+    return tuple(said or [Piece(what="", of=str(key), seconds=None) for key in host["executing"]])
+
+
+def _first_of(group: Mapping[str, Any]) -> str:
+    first, more = group["first"], int(group["count"]) - len(group["first"])
+    return ", ".join(map(str, first)) + (f" and {more:,} more" if more else "")
+
+
+def _why(reason: str, host: str, measuring: Mapping[str, str]) -> str:
+    if reason == "gone":
+        return f"its host {host} has gone"
+    if reason == "lacking":
+        return "no host has what it takes"
+    if reason == "busy" and host in measuring:
+        return f"its host {host} measures {measuring[host]}"
+    return f"its host {host} is busy" if reason == "busy" else "all hosts are busy"
+
+
+def devices_of(offer: Offer) -> list[dict[str, str]]:
+    """The devices that a host has beside its own processor: driver, URI and name."""
+    found = {
+        device.uri: {"driver": probe.driver, "uri": device.uri, "name": device.name}
+        for probe in (*offer.drivers.values(), *(vulkan.probe for vulkan in offer.vulkan_drivers.values()))
+        if probe.driver not in PROCESSORS
+        for device in probe.devices
+    }
+    return list(found.values())
+
+
+def offer_page(offer: Offer) -> Page:
+    """What one host offers, for the terminal that starts it."""
+    return Page(parts=_host_parts([HostNow(offer=offer, doing=(), unseen_s=0.0)]))
+
+
+def status_page(now: FleetNow) -> Page:
+    """Hosts, what each does, and what waits."""
+    parts: list[Part] = []
+    if now.refused:
+        parts.append(Warnings(list(now.refused.values())))
+    parts += _host_parts(now.hosts)
+    if now.waiting:
+        parts.append(_waiting_table(now.waiting))
+    if now.dashboard:
+        parts.append(Paragraph(("Dask's dashboard: ", Link(now.dashboard, now.dashboard))))
+    return Page(verdict=_verdict(now), parts=parts)
+
+
+def _verdict(now: FleetNow) -> str:
+    at_work = sum(bool(host.doing) for host in now.hosts)
+    waiting = sum(each.count for each in now.waiting)
+    counts = [
+        plural(len(now.hosts), "host"),
+        f"{at_work:,} at work" if now.hosts else "start one with `harness fleet worker`",
+        f"{plural(now.askers, 'run')} asking",
+        f"{waiting:,} waiting" if waiting else "nothing waiting",
+    ]
+    return f"{now.address}: {', '.join(counts)}."
+
+
+def _host_parts(hosts: Sequence[HostNow]) -> list[Part]:
+    if not hosts:
+        return []
+    offers = [host.offer for host in hosts]
+    columns = [
+        Column("host", [offer.name for offer in offers], kind="name"),
+        Column("does", [_does(host) for host in hosts]),
+        Column("class", [offer.machine_class for offer in offers], rank=1),
+        Column("compiles at once", [f"{offer.cores:,}" for offer in offers], kind="number", rank=3),
+        Column("devices", [_devices(offer) for offer in offers], rank=2),
+        Column("toolchains", [", ".join(offer.toolchains) for offer in offers], rank=2),
+        Column("host CPU", [_cpu(offer) for offer in offers], rank=4),
+    ]
+    return [Table(title="Hosts", columns=columns, tones=["open" if _is_unseen(host) else "" for host in hosts])]
+
+
+def _is_unseen(host: HostNow) -> bool:
+    return host.unseen_s > _UNSEEN_NOTICED_S
+
+
+def _does(host: HostNow) -> str:
+    does = "; ".join(piece.words for piece in host.doing) or "nothing"
+    return f"{does} (silent for {duration(host.unseen_s)})" if _is_unseen(host) else does
+
+
+def _devices(offer: Offer) -> str:
+    return ", ".join(("CPU", *(device["name"] or device["uri"] for device in devices_of(offer))))
+
+
+def _cpu(offer: Offer) -> str:
+    """The processor that `host` means to the compiler beside the harness."""
+    cpu = next((toolchain.cpu for toolchain in offer.toolchains.values()), None)
+    return "" if cpu is None else cpu.name
+
+
+def _waiting_table(waiting: Sequence[Waiting]) -> Table:
+    columns = (
+        Column("what", [each.what for each in waiting], kind="name"),
+        Column("number", [f"{each.count:,}" for each in waiting], kind="number"),
+        Column("waits because", [each.why for each in waiting], kind="sentence"),
+    )
+    return Table(title="Waiting", columns=columns, most=40)
+
+
+def status_json(now: FleetNow) -> str:
+    """The same for programs, as one JSON document with `schema_version`."""
+    return to_json(
+        {
+            "address": now.address,
+            "dashboard": now.dashboard or None,
+            "askers": now.askers,
+            "hosts": [_host_record(host) for host in now.hosts],
+            "refused": [{"host": name, "why": why} for name, why in now.refused.items()],
+            "waiting": [{"what": each.what, "why": each.why, "count": each.count} for each in now.waiting],
+        }
+    )
+
+
+def _host_record(host: HostNow) -> dict[str, Any]:
+    offer = host.offer
+    return {
+        "name": offer.name,
+        "address": offer.address,
+        "class": offer.machine_class,
+        "cores": offer.cores,
+        "devices": devices_of(offer),
+        "toolchains": [
+            {
+                "version": version,
+                "compiler_sha256": toolchain.compiler_sha256,
+                "host_cpu": None if toolchain.cpu is None else toolchain.cpu.name,
+            }
+            for version, toolchain in offer.toolchains.items()
+        ],
+        "doing": [{"what": piece.what, "of": piece.of, "seconds": piece.seconds} for piece in host.doing],
+        "unseen_s": host.unseen_s,
+    }

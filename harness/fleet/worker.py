@@ -1,0 +1,225 @@
+"""`harness fleet worker`: makes this machine a host of a fleet, until somebody ends it.
+
+A host is one Dask worker process with several threads: compiles in some, at most one measurement in another. In one
+process `process.hold_still` stops the compilers while something is timed, as in a run on one machine. A nanny, this
+process, starts the worker process again where it dies.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import re
+import socket
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import dask
+from distributed.nanny import Nanny
+from distributed.utils import get_ip
+
+from harness.errors import UsageError
+from harness.fleet.access import Access, ask, require_answer
+from harness.fleet.here import DOING_KEY, OFFER_KEY, HostPlugin, doing_now, startup_offer
+from harness.fleet.offer import Offer, Versions, own_versions
+from harness.fleet.scheduler import FACTS
+from harness.fleet.signals import stopped_by_signal
+from harness.process import Limits
+from harness.suite.schema import LONGEST_NAME, NAME_PATTERN
+from harness.text import one_line, shown
+
+# Of a host's threads, those that do not compile: for the one that measures, for a check, and for files that come.
+OTHER_THREADS = 3
+COMPILE, MEASURE = "compile", "measure"  # Dask resources
+# Time for a worker process to start and join; Dask's death timeout.
+_START_S = 60.0
+_TRY_AGAIN_S = 5.0
+_LONGEST_HOST = LONGEST_NAME // 2  # with a device's before it it is a name too
+
+# What Dask does in a worker beside its work, made so rare that it is not in what is timed.
+_SETTINGS = {
+    "distributed.worker.profile.enabled": False,  # looks at all threads every 10 ms
+    "distributed.admin.tick.interval": "1 s",  # 20 ms
+    "distributed.admin.system-monitor.interval": "5 s",  # 500 ms
+    "distributed.admin.system-monitor.gil.enabled": False,  # 1 ms
+    "distributed.admin.system-monitor.disk": False,
+    # Dask would give a worker's children one thread for every library and another malloc.
+    "distributed.nanny.pre-spawn-environ": {},
+    "distributed.worker.http.routes": [],
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class HostOptions:
+    """How this machine takes part.
+
+    Attributes:
+        offer: What it offers.
+        limits: The most that any child of an order may use here.
+    """
+
+    offer: Offer
+    limits: Limits
+
+
+def refuse_root(command: str, *, as_root: bool) -> None:
+    """Refuse to do as root what others send.
+
+    Raises:
+        UsageError: This is root, and nobody said that it may be.
+    """
+    if hasattr(os, "geteuid") and os.geteuid() == 0 and not as_root:
+        raise UsageError(
+            f"{command}: this is root, and whoever has a certificate of the fleet can run programs here; start it as a"
+            " user of its own, or with --as-root in a container that holds nothing else"
+        )
+
+
+def host_name(given: str | None) -> str:
+    """The name of this host in its fleet: what the user says, else the machine's.
+
+    Raises:
+        UsageError: It cannot be part of a device's name, as `cpu.host-a`.
+    """
+    name = socket.gethostname() if given is None else given
+    if not re.fullmatch(NAME_PATTERN, name) or len(name) > _LONGEST_HOST:
+        raise UsageError(
+            f"--name {shown(name)!r}: is no name of a host; give letters, digits and . _ + -, at most {_LONGEST_HOST}"
+        )
+    return name
+
+
+def require_place(access: Access, name: str) -> None:
+    """See that a host may join: the scheduler runs the same versions and has no host of that name.
+
+    Raises:
+        UsageError: It may not, or the scheduler cannot be reached.
+    """
+    facts = ask(access, FACTS)
+    require_same_versions(facts, str(access.address), name)
+    taken = next((host for host in facts["hosts"] if host["name"] == name), None)
+    if taken is not None:
+        raise UsageError(
+            f"{access.address}: the host {name} is there already ({taken['address']}); choose another name with --name"
+        )
+
+
+def require_same_versions(facts: Mapping[str, Any], there: str, here: str) -> None:
+    """See that a scheduler and this process can exchange values.
+
+    Args:
+        facts: What the scheduler says of itself.
+        there: What it is called.
+        here: What this machine is called.
+
+    Raises:
+        UsageError: They cannot.
+    """
+    differences = Versions(**facts["versions"]).differences(own_versions())
+    if differences:
+        raise UsageError(f"{there} and {here} differ: {here} has {', '.join(differences)}; install the same on both")
+
+
+def serve_worker(access: Access, options: HostOptions, say: Callable[[str], None]) -> None:
+    """Take part in a fleet until a signal ends it.
+
+    Where the scheduler goes away, what is under way here is given up, and the host joins again as soon as a scheduler
+    answers: it waits as long as it takes.
+
+    Args:
+        say: Told what happens, a sentence each.
+
+    Raises:
+        UsageError: The host may not join.
+    """
+    require_place(access, options.offer.name)
+    with _settings():
+        asyncio.run(_serve(access, options, say))
+
+
+@contextmanager
+def _settings() -> Iterator[None]:
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters is said here, in a sentence
+    with dask.config.set(_SETTINGS):
+        yield
+
+
+async def _serve(access: Access, options: HostOptions, say: Callable[[str], None]) -> None:
+    name, address = options.offer.name, access.address
+    async with stopped_by_signal() as stop:
+        while not stop.is_set():
+            nanny = _nanny(access, options)
+            try:
+                if await _until(nanny.start(), stop):
+                    say(f"{name} has joined {address}")
+                    await _until(nanny.finished(), stop)
+            except Exception as error:  # Dask raises what the worker process raised, of any kind
+                say(f"{name} cannot join {address} ({one_line(str(error.__cause__ or error))}); it tries again")
+            finally:
+                await nanny.close()
+            if not stop.is_set():
+                say(f"{name} is no longer with {address}; it joins again when a scheduler answers there")
+                await _join_again(access, name, stop)
+
+
+async def _join_again(access: Access, name: str, stop: asyncio.Event) -> None:
+    """Wait until a scheduler answers that lets the host in.
+
+    Raises:
+        UsageError: One answers that is of other versions.
+    """
+    while not stop.is_set():
+        await _until(asyncio.sleep(_TRY_AGAIN_S), stop)
+        try:
+            await asyncio.to_thread(require_answer, access)
+        except UsageError:
+            continue
+        facts = await asyncio.to_thread(ask, access, FACTS)
+        require_same_versions(facts, str(access.address), name)
+        # The scheduler may not have noticed yet that this host was gone.
+        if all(host["name"] != name for host in facts["hosts"]):
+            return
+
+
+async def _until(work: Any, stop: asyncio.Event) -> bool:
+    """Wait for something, or for the end; whether it was the former.
+
+    Raises:
+        Exception: What the work raises.
+    """
+    task, stopped = asyncio.ensure_future(work), asyncio.ensure_future(stop.wait())
+    try:
+        await asyncio.wait({task, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        if task.done():
+            task.result()
+        return task.done()
+    finally:
+        for each in (task, stopped):
+            each.cancel()
+
+
+def _nanny(access: Access, options: HostOptions) -> Nanny:
+    offer = options.offer
+    return Nanny(
+        str(access.address),
+        name=offer.name,
+        nthreads=offer.cores + OTHER_THREADS,
+        resources={COMPILE: offer.cores, MEASURE: 1},
+        security=access.security(),
+        protocol=f"{access.address.scheme}://",
+        # The one address by which the scheduler is reached, where Dask would listen at all of them.
+        host=get_ip(access.address.host),
+        # Dask would count the worker process alone; the memory is taken by its children, under limits of the harness.
+        memory_limit=0,
+        death_timeout=_START_S,
+        local_directory=tempfile.gettempdir(),
+        silence_logs=logging.CRITICAL,
+        dashboard_address="127.0.0.1:0",
+        plugins=(HostPlugin(offer, options.limits),),
+        startup_information={OFFER_KEY: startup_offer},
+        metrics={DOING_KEY: doing_now},
+    )

@@ -1,0 +1,109 @@
+"""What `host` means in a compiler flag: the processor and its features, as iree-compile resolves them on a machine.
+
+Where one machine compiles for another, `host` would mean the wrong one. So a machine says what its own compiler makes
+of the word, and the flags say that instead: equal flags then mean equal code, wherever they are compiled.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness import process
+from harness.cache import cache_root, read_memo, write_memo
+from harness.errors import ToolchainError
+from harness.text import one_line
+from harness.toolchain.find import Toolchain
+
+CPU_FLAG, FEATURES_FLAG = "--iree-llvmcpu-target-cpu", "--iree-llvmcpu-target-cpu-features"
+_HOST_FLAGS = (f"{CPU_FLAG}=host", f"{FEATURES_FLAG}=host")
+# The target's description in the IR of any program. A string there holds no quotation mark.
+_CPU = re.compile(r'\bcpu = "([^"]*)"')
+_FEATURES = re.compile(r'\bcpu_features = "([^"]*)"')
+_PROGRAM = "func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> { return %a : tensor<4xf32> }\n"
+_COMMAND = (
+    "program.mlir",
+    "--compile-to=flow",
+    "-o",
+    "-",
+    "--iree-hal-target-device=local",
+    "--iree-hal-local-target-device-backends=llvm-cpu",
+    _HOST_FLAGS[0],
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TargetCpu:
+    """A processor in the compiler's words.
+
+    Attributes:
+        name: `znver3`, `sapphirerapids`, `neoverse-n1`.
+        features: Each with + or -, joined by commas, as its flag takes them.
+    """
+
+    name: str
+    features: str
+
+    @property
+    def flags(self) -> tuple[str, str]:
+        """The compiler's flags for it."""
+        return f"{CPU_FLAG}={self.name}", f"{FEATURES_FLAG}={self.features}"
+
+
+def without_host(flags: Sequence[str], cpu: TargetCpu) -> tuple[str, ...]:
+    """Flags in which `host` is written out as a processor; other flags stay as they are, in their order.
+
+    The compiler reads `host` in either flag as processor and features both, and refuses another value beside it.
+    """
+    if not any(flag in _HOST_FLAGS for flag in flags):
+        return tuple(flags)
+    place = next(place for place, flag in enumerate(flags) if flag in _HOST_FLAGS)
+    before, after = flags[:place], [flag for flag in flags[place:] if flag not in _HOST_FLAGS]
+    return (*before, *cpu.flags, *after)
+
+
+def host_target_cpu(toolchain: Toolchain, host_cpu: str) -> TargetCpu:
+    """What a toolchain's compiler takes `host` for on this machine; a memo keeps it.
+
+    Args:
+        host_cpu: Identity of this machine's CPU, so that a cache which several machines share keeps one for each.
+
+    Raises:
+        ToolchainError: iree-compile does not tell.
+    """
+    key = hashlib.sha256(f"{toolchain.compiler_sha256}\n{host_cpu}".encode()).hexdigest()[:32]
+    memo = cache_root() / "toolchains" / f"host-cpu-{key}.json"
+    kept = read_memo(memo)
+    if isinstance(kept, list) and len(kept) == 2:
+        return TargetCpu(name=str(kept[0]), features=str(kept[1]))
+    cpu = _asked(toolchain)
+    write_memo(memo, [cpu.name, cpu.features])
+    return cpu
+
+
+def _asked(toolchain: Toolchain) -> TargetCpu:
+    with tempfile.TemporaryDirectory(prefix="host-cpu-") as folder:
+        (Path(folder) / "program.mlir").write_text(_PROGRAM)
+        command = [str(toolchain.iree_compile), *_COMMAND]
+        try:
+            finished = process.run(command, cwd=Path(folder), limits=process.Limits(seconds=120))
+        except OSError as error:
+            raise ToolchainError(f"{toolchain.iree_compile} cannot be started: {error.strerror or error}") from error
+    cpu = target_cpu_in(finished.stdout)
+    if cpu is None:
+        said = one_line(finished.stderr)[:200] or finished.how_it_ended()
+        raise ToolchainError(
+            f"iree-compile {toolchain.version} does not say which CPU this machine has ({said}); run"
+            f" `iree-compile {' '.join(_COMMAND[1:])}` on a small program and see what it prints"
+        )
+    return cpu
+
+
+def target_cpu_in(ir: str) -> TargetCpu | None:
+    """The processor that a program's IR is for; None where it names none."""
+    name, features = _CPU.search(ir), _FEATURES.search(ir)
+    return None if name is None or features is None else TargetCpu(name=name[1], features=features[1])
