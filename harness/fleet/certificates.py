@@ -272,9 +272,7 @@ def _write(folder: Path, files: Mapping[str, bytes]) -> None:
     """
     there = [name for name in (AUTHORITY, AUTHORITY_KEY, CERTIFICATE, KEY) if (folder / name).exists()]
     if there:
-        raise UsageError(
-            f"{folder}: {', '.join(there)} is there already, and is not overwritten; choose another folder"
-        )
+        raise UsageError(f"{folder}: {', '.join(there)} would be overwritten; choose another folder")
     with writing(folder, "choose another folder"):
         folder.mkdir(mode=_FOLDER_MODE, parents=True, exist_ok=True)
         for name, data in files.items():

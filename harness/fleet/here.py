@@ -6,6 +6,7 @@ Orders run in threads of one worker process, so this is one state for all of the
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import signal
 import tempfile
@@ -48,7 +49,7 @@ _doing: dict[int, Doing] = {}
 _host: HostPlugin | None = None
 
 
-class HostPlugin(WorkerPlugin):  # type: ignore[misc]
+class HostPlugin(WorkerPlugin):
     """Makes a fresh worker process a host of the harness; Dask sets it up before the worker joins, at every start."""
 
     name = "harness-host"
@@ -72,6 +73,7 @@ class HostPlugin(WorkerPlugin):  # type: ignore[misc]
         signal.signal(signal.SIGINT, lambda *_: None)
         # Dask gives all its workers one seed, and what is measured here has to be as random as elsewhere.
         os.environ.pop("PYTHONHASHSEED", None)
+        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what fails here is said by who ordered it
         tempfile.tempdir = None
         self._stack.enter_context(own_temporary_folder())
         _host = self

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from fnmatch import fnmatchcase
 from functools import cache
+from importlib.metadata import version
 from typing import Any
 
 from harness import __version__
@@ -135,14 +136,11 @@ class Offer:
 @cache
 def own_versions() -> Versions:
     """Of this process."""
-    import dask
-    import distributed
-
     commit = harness_commit().removesuffix("+dirty")[:_COMMIT_DIGITS]
     return Versions(
         harness=f"{__version__} ({commit})" if commit else __version__,
-        dask=dask.__version__,
-        distributed=distributed.__version__,
+        dask=version("dask"),
+        distributed=version("distributed"),
         python=".".join(platform.python_version_tuple()[:2]),
     )
 
@@ -177,11 +175,11 @@ def offer_of_this_host(name: str, cores: int, host_class: str = "") -> Offer:
         environment=environment,
         drivers={probe.driver: probe for probe in diagnosis.probes},
         vulkan_drivers={
-            name: OfferedVulkan(probe=probe, environment=environment_for(VULKAN_DRIVERS[name]))
-            for name, probe in diagnosis.vulkan_drivers.items()
+            driver: OfferedVulkan(probe=probe, environment=environment_for(VULKAN_DRIVERS[driver]))
+            for driver, probe in diagnosis.vulkan_drivers.items()
         },
         peers=diagnosis.peers,
-        toolchains={version: _offered(each, host_cpu) for version, each in toolchains.items()},
+        toolchains={number: _offered(each, host_cpu) for number, each in toolchains.items()},
     )
 
 

@@ -7,6 +7,7 @@ what an asker cannot begin and why (`WAITS`), which no other part of the fleet c
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -27,6 +28,7 @@ from harness.fleet.signals import stopped_by_signal
 FACTS, WAITS, HOSTS_TOPIC = "harness_facts", "harness_waits", "harness-hosts"
 # Of the tasks that wait for one reason, how many are named.
 _NAMED = 3
+_DASKS_OWN = "fire-and-forget"  # a client that is always there
 
 _SETTINGS = {
     # Dask moves work from busy workers to idle ones. Here a task is pinned because its module, its host's CPU or its
@@ -41,7 +43,7 @@ _SETTINGS = {
 _DASHBOARD_ROUTES = ["distributed.http.health", "distributed.http.statics", "distributed.http.scheduler.info"]
 
 
-class FleetPlugin(SchedulerPlugin):  # type: ignore[misc]
+class FleetPlugin(SchedulerPlugin):
     """What the scheduler knows of hosts beyond Dask."""
 
     name = "harness-fleet"
@@ -94,7 +96,7 @@ class FleetPlugin(SchedulerPlugin):  # type: ignore[misc]
                 }
                 for state in workers
             ],
-            "askers": len(self._scheduler.clients),
+            "askers": sum(client != _DASKS_OWN for client in self._scheduler.clients),
             "waits": [pair for waits in self._waits.values() for pair in waits],
             "queued": self._queued(),
         }
@@ -147,6 +149,7 @@ def serve_scheduler(
     Raises:
         UsageError: The address cannot be listened at.
     """
+    logging.getLogger("distributed").setLevel(logging.WARNING)
     with scheduler_settings(lost_after_s, dashboard):
         asyncio.run(_serve(access, dashboard, say))
 

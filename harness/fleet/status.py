@@ -175,12 +175,13 @@ def _verdict(now: FleetNow) -> str:
     at_work = sum(bool(host.doing) for host in now.hosts)
     waiting = sum(each.count for each in now.waiting)
     counts = [
-        plural(len(now.hosts), "host"),
-        f"{at_work:,} at work" if now.hosts else "start one with `harness fleet worker`",
-        f"{plural(now.askers, 'run')} asking",
-        f"{waiting:,} waiting" if waiting else "nothing waiting",
+        f"{plural(len(now.hosts), 'host')}, {at_work:,} at work"
+        if now.hosts
+        else "no host, start one with `harness fleet worker`",
+        f"{plural(now.askers, 'run')} asking" if now.askers else "no run asks it",
+        f"{waiting:,} waiting" if waiting else "nothing waits",
     ]
-    return f"{now.address}: {', '.join(counts)}."
+    return f"{now.address}: {'; '.join(counts)}."
 
 
 def _host_parts(hosts: Sequence[HostNow]) -> list[Part]:

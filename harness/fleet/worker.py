@@ -194,9 +194,10 @@ async def _until(work: Any, stop: asyncio.Event) -> bool:
     task, stopped = asyncio.ensure_future(work), asyncio.ensure_future(stop.wait())
     try:
         await asyncio.wait({task, stopped}, return_when=asyncio.FIRST_COMPLETED)
-        if task.done():
-            task.result()
-        return task.done()
+        if not task.done():
+            return False
+        task.result()
+        return True
     finally:
         for each in (task, stopped):
             each.cancel()

@@ -1,0 +1,71 @@
+"""Which addresses may be used, and what is said of those where nobody is."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from harness.errors import UsageError
+from harness.fleet.access import access_to, dashboard_address, parse_address, require_answer
+from harness.fleet.certificates import make_fleet
+
+
+@pytest.mark.parametrize(
+    ("text", "shown", "loopback"),
+    [
+        ("tls://bench:9000", "tls://bench:9000", False),
+        ("tls://bench", "tls://bench:8786", False),
+        ("tcp://127.0.0.1:0", "tcp://127.0.0.1:0", True),
+        ("tcp://localhost", "tcp://localhost:8786", True),
+        ("tls://[::1]:8786", "tls://[::1]:8786", True),
+        ("tls://0.0.0.0:8786", "tls://0.0.0.0:8786", False),
+    ],
+)
+def test_addresses_that_can_be_used(text: str, shown: str, loopback: bool) -> None:
+    address = parse_address(text, "--fleet")
+    assert (str(address), address.is_loopback) == (shown, loopback)
+
+
+@pytest.mark.parametrize(
+    "text", ["bench:8786", "http://bench", "tls://", "tls://bench:http", "tls://a@bench", "inproc://x"]
+)
+def test_others_are_one_sentence(text: str) -> None:
+    with pytest.raises(UsageError, match="write tls://HOST:8786"):
+        parse_address(text, "--fleet")
+
+
+def test_tcp_is_for_this_machine_unless_the_network_is_trusted() -> None:
+    with pytest.raises(UsageError, match=r"use tls://10\.0\.0\.1:8786, or give --trust-network"):
+        access_to("tcp://10.0.0.1", "--fleet", None, trust_network=False)
+    assert access_to("tcp://10.0.0.1", "--fleet", None, trust_network=True).member is None
+    assert access_to("tcp://127.0.0.1", "--fleet", None, trust_network=False).member is None
+
+
+def test_the_dashboard_is_for_this_machine_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.fleet.access.find_spec", lambda _: None)
+    with pytest.raises(UsageError, match="bokeh"):
+        dashboard_address(":8787", trust_network=False)
+    monkeypatch.setattr("harness.fleet.access.find_spec", lambda _: object())
+    assert str(dashboard_address(":8787", trust_network=False)) == "tcp://127.0.0.1:8787"
+    with pytest.raises(UsageError, match="ssh -L 8787"):
+        dashboard_address("0.0.0.0:8787", trust_network=False)
+
+
+def test_who_does_not_answer_is_named(tmp_path: Path) -> None:
+    make_fleet(tmp_path / "fleet", "bench", 1)
+    with socket.create_server(("127.0.0.1", 0)) as unheard:
+        port = unheard.getsockname()[1]
+    for scheme in ("tcp", "tls"):
+        access = access_to(f"{scheme}://127.0.0.1:{port}", "--fleet", tmp_path / "fleet", trust_network=False)
+        with pytest.raises(UsageError, match=rf"{scheme}://127.0.0.1:{port}: nobody answers \(Connection refused\)"):
+            require_answer(access)
+
+
+def test_what_answers_otherwise_is_no_scheduler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.fleet.access._GREET_S", 0.1)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.raises(UsageError, match="whether it should begin with tls://"):
+            require_answer(access_to(address, "--fleet", None, trust_network=False))
