@@ -9,15 +9,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import dask
 from distributed.client import Client
 
 from harness.errors import UsageError
 from harness.fleet.access import Access, ask
-from harness.fleet.offer import Offer, Versions, from_plain, own_versions
+from harness.fleet.offer import Offer, Versions, from_text, own_versions, versions_in
 from harness.fleet.scheduler import FACTS, HOSTS_TOPIC, WAITS
 from harness.fleet.worker import require_same_versions
 
-_CONNECT_S = 20.0
+# A scheduler that has gone is noticed after so long, where Dask would try for half a minute.
+_CONNECT_S = 10.0
 # Records of hosts are put in the order of their clocks' times here and there; minutes do no harm.
 CLOCK_TOLERANCE_S = 600.0
 
@@ -61,6 +63,11 @@ class Fleet:
         self._listeners: list[Callable[[HostChange], None]] = []
         self._lock = threading.Lock()
         client.subscribe_topic(HOSTS_TOPIC, self._heard)
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether the scheduler is there; where it is not, Dask's client looks for it for some seconds, then closes."""
+        return str(self.client.status) == "running"
 
     def hosts(self) -> Hosts:
         """Who is here now.
@@ -118,18 +125,19 @@ def connect(access: Access, here: str = "this machine") -> Iterator[Fleet]:
     """
     require_same_versions(ask(access, FACTS), str(access.address), here)
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # the asker says itself what goes wrong
-    try:
-        client = Client(
-            str(access.address),
-            security=access.security(),
-            timeout=_CONNECT_S,
-            set_as_default=False,
-            direct_to_workers=False,  # hosts may be reached by the scheduler alone
-        )
-    except OSError as error:
-        raise UsageError(f"{access.address}: the scheduler does not answer ({error}); see what it says") from error
-    with client:
-        yield Fleet(access, client)
+    with dask.config.set({"distributed.comm.timeouts.connect": f"{_CONNECT_S} s"}):
+        try:
+            client = Client(
+                str(access.address),
+                security=access.security(),
+                timeout=_CONNECT_S,
+                set_as_default=False,
+                direct_to_workers=False,  # hosts may be reached by the scheduler alone
+            )
+        except OSError as error:
+            raise UsageError(f"{access.address}: the scheduler does not answer ({error}); see what it says") from error
+        with client:
+            yield Fleet(access, client)
 
 
 def hosts_of(facts: Mapping[str, Any]) -> Hosts:
@@ -152,10 +160,11 @@ def usable_offer(host: Mapping[str, Any], own: Versions) -> Offer | str:
         host: Of a scheduler's facts.
         own: The asker's versions.
     """
-    name, record = host["name"], host["offer"]
-    if not isinstance(record, Mapping) or "versions" not in record:
+    name, text = host["name"], str(host["offer"])
+    try:
+        differences = versions_in(text).differences(own)
+    except ValueError:
         return f"{name}: a Dask worker, and no host of the harness; start it with `harness fleet worker`"
-    differences = Versions(**record["versions"]).differences(own)
     if differences:
         return f"{name} and this machine differ: {name} has {', '.join(differences)}; install the same on both"
     behind_s = float(host["clock_behind_s"])
@@ -163,6 +172,6 @@ def usable_offer(host: Mapping[str, Any], own: Versions) -> Offer | str:
         ahead = "behind" if behind_s > 0 else "ahead of"
         return f"{name}: its clock is {abs(behind_s) / 3600:.1f} h {ahead} the scheduler's; set both by one time server"
     try:
-        return from_plain(record)
+        return from_text(text)
     except ValueError:
         return f"{name}: what it offers cannot be read; install the same harness on it as here"

@@ -14,14 +14,13 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 from distributed.diagnostics.plugin import WorkerPlugin
 from distributed.worker import Worker
 
 from harness import process
 from harness.errors import UsageError
-from harness.fleet.offer import Offer, to_plain
+from harness.fleet.offer import Offer, to_text
 from harness.process import Limits
 from harness.scratch import own_temporary_folder
 
@@ -119,9 +118,9 @@ def doing(what: str, of: str) -> Iterator[None]:
             _doing.pop(id(piece), None)
 
 
-def startup_offer(worker: Worker) -> dict[str, Any]:  # noqa: ARG001 (Dask's signature)
+def startup_offer(worker: Worker) -> str:  # noqa: ARG001 (Dask's signature)
     """What the worker tells the scheduler when it joins."""
-    return to_plain(host())
+    return to_text(host())
 
 
 def doing_now(worker: Worker) -> list[list[str | float]]:  # noqa: ARG001 (Dask's signature)

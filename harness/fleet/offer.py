@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import platform
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -45,10 +46,10 @@ class Versions:
     python: str
 
     def differences(self, other: Versions) -> tuple[str, ...]:
-        """`harness 0.2.0 instead of 0.1.0` for each that the other has otherwise."""
+        """`harness 0.2.0 instead of 0.1.0` for each that is 0.1.0 of the other."""
         names = {"harness": "harness", "dask": "Dask", "distributed": "distributed", "python": "Python"}
         return tuple(
-            f"{title} {theirs} instead of {own}"
+            f"{title} {own} instead of {theirs}"
             for name, title in names.items()
             if (own := getattr(self, name)) != (theirs := getattr(other, name))
         )
@@ -191,17 +192,29 @@ def _offered(toolchain: Toolchain, host_cpu: str) -> OfferedToolchain:
     return OfferedToolchain(compiler_sha256=toolchain.compiler_sha256, revision=toolchain.revision, cpu=cpu)
 
 
-def to_plain(offer: Offer) -> dict[str, Any]:
-    """An offer as Dask's messages carry it."""
-    return asdict(offer)
+def to_text(offer: Offer) -> str:
+    """An offer as Dask's messages carry it: JSON, since they make tuples of lists."""
+    return json.dumps(asdict(offer))
 
 
-def from_plain(record: Mapping[str, Any]) -> Offer:
+def versions_in(text: str) -> Versions:
+    """Of what runs on the host of an offer, which may have another form than offers have here.
+
+    Raises:
+        ValueError: It is no offer of any harness.
+    """
+    try:
+        return Versions(**json.loads(text)["versions"])
+    except (TypeError, LookupError) as error:
+        raise ValueError("no versions") from error
+
+
+def from_text(text: str) -> Offer:
     """An offer as it came.
 
     Raises:
-        ValueError: It is none, such as that of a later harness.
+        ValueError: It has another form than offers have here.
     """
     from pydantic import TypeAdapter
 
-    return TypeAdapter(Offer).validate_python(record)
+    return TypeAdapter(Offer).validate_json(text)

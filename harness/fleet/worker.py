@@ -119,7 +119,7 @@ def require_same_versions(facts: Mapping[str, Any], there: str, here: str) -> No
     Raises:
         UsageError: They cannot.
     """
-    differences = Versions(**facts["versions"]).differences(own_versions())
+    differences = own_versions().differences(Versions(**facts["versions"]))
     if differences:
         raise UsageError(f"{there} and {here} differ: {here} has {', '.join(differences)}; install the same on both")
 

@@ -1,0 +1,230 @@
+"""A fleet of real processes on this machine: who joins, what each says, who dies and comes back.
+
+Each host has a cache, temporary files and a CPU of its own: what its compiler makes of `host` is in the cache already,
+so that nothing is compiled.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from harness.errors import UsageError
+from harness.fleet.access import access_to
+from harness.fleet.certificates import make_fleet, make_member
+from harness.fleet.connection import Fleet, HostChange, connect
+from harness.fleet.offer import Offer
+from harness.fleet.worker import COMPILE, MEASURE
+from harness.machine.environment import capture_environment
+from harness.process import Limits
+from harness.stages.build import host_cpu_of
+from harness.toolchain import Toolchain
+
+_COMMAND = [sys.executable, "-c", "from harness.cli import main; main()", "fleet"]
+_PATIENCE_S = 60.0
+
+
+def _wait(condition: Callable[[], Any]) -> Any:
+    """What a condition gives once it is true."""
+    deadline = time.monotonic() + _PATIENCE_S
+    while not (found := condition()):
+        assert time.monotonic() < deadline, "it took too long"
+        time.sleep(0.05)
+    return found
+
+
+@dataclass(frozen=True)
+class _Process:
+    """A scheduler or a worker, and what it has said so far."""
+
+    started: subprocess.Popen[bytes]
+    log: Path
+
+    def says(self, pattern: str, times: int = 1) -> re.Match[str]:
+        """Wait until it has said something so many times; the last one."""
+
+        def said() -> re.Match[str] | None:
+            found = list(re.finditer(pattern, self.log.read_text()))
+            assert len(found) >= times or self.started.poll() is None, self.log.read_text()
+            return found[-1] if len(found) >= times else None
+
+        match = _wait(said)
+        assert isinstance(match, re.Match)
+        return match
+
+    def end(self) -> int:
+        """Ask it to end, as a service manager does; its exit status."""
+        self.started.terminate()
+        return self.started.wait(_PATIENCE_S)
+
+
+@dataclass(frozen=True)
+class _World:
+    """Certificates of a fleet, and its processes."""
+
+    folder: Path
+    toolchain: Toolchain
+    processes: list[_Process] = field(default_factory=list)
+
+    def start(self, name: str, *arguments: str, cpu: str = "znver3") -> _Process:
+        """Start `harness fleet ...` as another machine would, in an environment of its own."""
+        cache, temporary = self.folder / f"{name}-cache", self.folder / f"{name}-tmp"
+        temporary.mkdir(exist_ok=True)
+        identity = f"{self.toolchain.compiler_sha256}\n{host_cpu_of(capture_environment())}"
+        memo = cache / "toolchains" / f"host-cpu-{hashlib.sha256(identity.encode()).hexdigest()[:32]}.json"
+        memo.parent.mkdir(parents=True, exist_ok=True)
+        memo.write_text(json.dumps([cpu, "+avx2"]))
+        log = self.folder / f"{name}-{len(self.processes)}.log"
+        own = {"HARNESS_CACHE": str(cache), "TMPDIR": str(temporary), "COLUMNS": "160"}
+        with log.open("wb") as file:
+            started = subprocess.Popen(
+                [*_COMMAND, *arguments, "--certificates", str(self.folder / name)],
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, **own},
+                start_new_session=True,
+            )
+        self.processes.append(_Process(started, log))
+        return self.processes[-1]
+
+    def start_scheduler(self, listen: str = "tls://127.0.0.1:0") -> tuple[_Process, str]:
+        """A scheduler, and the address that it has."""
+        scheduler = self.start("bench", "scheduler", "--listen", listen, "--as-root")
+        return scheduler, scheduler.says(r"(\S+): a scheduler listens")[1]
+
+    def start_worker(self, name: str, address: str, cpu: str = "znver3") -> _Process:
+        """A host with a class of its own."""
+        its = ("--name", name, "--class", f"class of {name}", "--jobs", "1", "--compile-memory", "2", "--as-root")
+        return self.start(name, "worker", "--scheduler", address, *its, cpu=cpu)
+
+    @contextlib.contextmanager
+    def asked(self, address: str) -> Iterator[Fleet]:
+        """The fleet, for this process."""
+        with connect(access_to(address, "--fleet", self.folder / "bench", trust_network=False)) as fleet:
+            yield fleet
+
+
+@pytest.fixture
+def world(tmp_path: Path, real_toolchain: Toolchain) -> Iterator[_World]:
+    make_fleet(tmp_path / "bench", "bench", 1)
+    for name in ("host-a", "host-b"):
+        make_member(tmp_path / name, tmp_path / "bench", name, 1)
+    make_fleet(tmp_path / "stranger", "stranger", 1)
+    world = _World(tmp_path, real_toolchain)
+    yield world
+    for process in world.processes:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.started.pid, signal.SIGKILL)
+        process.started.wait()
+
+
+def test_hosts_join_work_die_and_come_back(world: _World) -> None:
+    _, address = world.start_scheduler()
+    first = world.start_worker("host-a", address)
+    second = world.start_worker("host-b", address, cpu="znver4")
+    first.says("host-a has joined")
+    second.says("host-b has joined")
+    stranger = world.start("stranger", "status", "--fleet", address)
+    namesake = world.start("host-b", "worker", "--scheduler", address, "--name", "host-a", "--as-root")
+    changes: list[HostChange] = []
+    with world.asked(address) as fleet:
+        fleet.listen(changes.append)
+        offers = fleet.offers()
+        assert sorted(offers) == ["host-a", "host-b"]
+        cpus = {name: next(iter(offer.toolchains.values())).cpu for name, offer in offers.items()}
+        assert {name: cpu and cpu.name for name, cpu in cpus.items()} == {"host-a": "znver3", "host-b": "znver4"}
+        assert offers["host-a"].fits("class of host-?")
+
+        def order(release: str) -> tuple[Offer, Limits, bool, str]:
+            from harness.fleet import here
+
+            with here.doing("measure", "mlp@cpu"):
+                while not Path(release).exists():
+                    time.sleep(0.02)
+                asked = Limits(seconds=10.0, memory_bytes=2**40)
+                return here.host(), here.limits_here(asked), "PYTHONHASHSEED" in os.environ, os.environ["TMPDIR"]
+
+        def submit(release: Path) -> Any:
+            place = {"workers": [offers["host-b"].address], "resources": {MEASURE: 1}, "pure": False}
+            return fleet.client.submit(order, str(release), **place)
+
+        release = world.folder / "release"
+        running, behind = submit(release), submit(release)
+        fleet.tell_waits({"esrgan@hip": "no host has the device hip"})
+        seen = _wait(lambda: _status(world, address, lambda now: now["hosts"][1]["doing"] and now["waiting"]))
+        assert [piece["of"] for piece in seen["hosts"][1]["doing"]] == ["mlp@cpu"]
+        why = {each["why"] for each in seen["waiting"]}
+        assert why == {"no host has the device hip", "its host host-b measures mlp@cpu"}
+        release.touch()
+        host, limits, seeded, temporary = running.result(timeout=_PATIENCE_S)
+        assert host == offers["host-b"]
+        assert limits == Limits(seconds=10.0, memory_bytes=2 * 2**30)
+        assert (seeded, Path(temporary).name) == (False, "host-b-tmp")
+        behind.result(timeout=_PATIENCE_S)
+
+        worker = next(
+            child for child in psutil.Process(second.started.pid).children() if "spawn_main" in str(child.cmdline())
+        )
+        lost = submit(world.folder / "never")
+        _wait(lambda: _status(world, address, lambda now: now["hosts"][1]["doing"]))
+        worker.kill()
+        with pytest.raises(Exception, match="died"):
+            lost.result(timeout=_PATIENCE_S)
+        _wait(lambda: [change.change for change in changes if change.name == "host-b"] == ["left", "joined"])
+        again = fleet.offers()["host-b"]
+        assert again.address != offers["host-b"].address
+        assert again.toolchains == offers["host-b"].toolchains
+        assert fleet.client.submit(lambda: 7, resources={COMPILE: 1}).result(timeout=_PATIENCE_S) == 7
+    assert stranger.started.wait(_PATIENCE_S) == namesake.started.wait(_PATIENCE_S) == 2
+    stranger.says("the scheduler is of another fleet than .*stranger")
+    namesake.says("the host host-a is there already .*choose another name with --name")
+    assert [process.end() for process in (first, second)] == [0, 0]
+    assert not _status(world, address, bool)["hosts"]
+
+
+def _status(world: _World, address: str, holds: Callable[[Any], Any]) -> Any:
+    """The status as JSON, where something holds for it; else None."""
+    from harness.fleet.access import ask
+    from harness.fleet.scheduler import FACTS
+    from harness.fleet.status import fleet_now, status_json
+
+    facts = ask(access_to(address, "--fleet", world.folder / "bench", trust_network=False), FACTS)
+    now = json.loads(status_json(fleet_now(facts, address)))
+    return now if holds(now) else None
+
+
+def test_a_scheduler_that_dies_and_comes_back_has_its_host_again(
+    world: _World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("harness.fleet.connection._CONNECT_S", 1.0)
+    scheduler, address = world.start_scheduler()
+    host = world.start_worker("host-a", address)
+    host.says("host-a has joined")
+    with world.asked(address) as fleet:
+        assert list(fleet.offers()) == ["host-a"]
+        assert fleet.is_connected
+        scheduler.started.kill()
+        scheduler.started.wait()
+        with pytest.raises(UsageError, match="the scheduler has gone"):
+            fleet.hosts()
+        assert not fleet.is_connected
+        host.says("it joins again when a scheduler answers there")
+    world.start_scheduler(address)
+    host.says("host-a has joined", times=2)
+    with world.asked(address) as fleet:
+        assert list(fleet.offers()) == ["host-a"]
+    assert host.end() == 0

@@ -1,0 +1,78 @@
+"""What an asker makes of a host's offer."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, replace
+
+import pytest
+
+from harness.errors import UsageError
+from harness.fleet.connection import hosts_of, usable_offer
+from harness.fleet.offer import from_text, own_versions, to_text
+from harness.fleet.worker import require_same_versions
+from harness.report.rows import machine_class
+from tests.builders import a_device, a_suite
+from tests.fleet.hosts import make_facts, make_offer, told
+
+
+def test_an_offer_travels_as_text() -> None:
+    offer = make_offer()
+    assert from_text(to_text(offer)) == offer
+
+
+def test_a_pattern_fits_a_name_or_a_class() -> None:
+    offer = make_offer("host-a")
+    assert [offer.fits(pattern) for pattern in ("*", "host-*", "*EPYC*", "host-b", "*Xeon*")] == [True] * 3 + [
+        False
+    ] * 2
+    said = make_offer(environment={**offer.environment, "machine": {"class": "rack 7"}})
+    assert said.fits("rack 7")
+    assert machine_class({**said.environment, "device_names": {"gpu": "H100"}}, "gpu") == "rack 7, H100"
+
+
+def test_a_suites_devices_are_found_on_a_host_elsewhere() -> None:
+    devices = (
+        a_device("cpu", uri="local-sync"),
+        a_device("gpu", uri="cuda"),
+        a_device("second", uri="cuda://1"),
+        a_device("lavapipe", uri="vulkan", vulkan_driver="lavapipe"),
+        a_device("hip", uri="hip"),
+    )
+    found = make_offer().devices(a_suite(devices=devices))
+    missing = {name: presence.missing for name, presence in found.items()}
+    assert missing["cpu"] is missing["gpu"] is None
+    assert found["gpu"].name == "NVIDIA H100"
+    assert missing["second"] == "no device cuda://1; cuda has cuda://GPU-1"
+    assert missing["lavapipe"] == "no Vulkan device; install a Vulkan driver"
+    assert missing["hip"] == "host-a was not asked for hip devices"
+
+
+def test_a_host_that_cannot_be_used_says_why() -> None:
+    offer, own = make_offer(), own_versions()
+    later = told(replace(offer, versions=replace(own, harness="9.0", python="3.99")))
+    assert usable_offer(told(offer), own) == offer
+    assert usable_offer(later, own) == (
+        f"host-a and this machine differ: host-a has harness 9.0 instead of {own.harness}, Python 3.99 instead of"
+        f" {own.python}; install the same on both"
+    )
+    faults = {
+        "and no host of the harness": told(offer, offer=None),
+        "its clock is 3.0 h behind the scheduler's": told(offer, clock_behind_s=10_800.0),
+        "its clock is 3.0 h ahead of the scheduler's": told(offer, clock_behind_s=-10_800.0),
+        "cannot be read": told(offer, offer=json.dumps({"versions": asdict(own)})),
+    }
+    for words, host in faults.items():
+        hosts = hosts_of(make_facts(host))
+        assert not hosts.offers
+        assert words in hosts.refused["host-a"]
+
+
+def test_a_scheduler_of_other_versions_is_refused() -> None:
+    own = own_versions()
+    require_same_versions({"versions": asdict(own)}, "tls://bench:8786", "host-a")
+    with pytest.raises(UsageError) as caught:
+        require_same_versions({"versions": asdict(replace(own, dask="1.0"))}, "tls://bench:8786", "host-a")
+    assert str(caught.value) == (
+        f"tls://bench:8786 and host-a differ: host-a has Dask {own.dask} instead of 1.0; install the same on both"
+    )

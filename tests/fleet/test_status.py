@@ -1,0 +1,72 @@
+"""What `harness fleet status` makes of a scheduler's facts."""
+
+from __future__ import annotations
+
+import json
+
+from harness.fleet.status import fleet_now, offer_page, status_json, status_page
+from harness.report.markdown import to_markdown
+from harness.report.terminal import to_terminal
+from tests.fleet.hosts import make_facts, make_offer, told
+
+_BUSY = told(make_offer("host-a"), doing=[["measure", "mlp@cpu", 975.0], ["compile", "rdb/stock@cpu", 990.0]])
+_SILENT = told(make_offer("host-b"), executing=["check-1"], unseen_s=40.0)
+_OTHER = told(make_offer("worker-9"), offer=None)
+_FACTS = make_facts(
+    _BUSY,
+    _SILENT,
+    _OTHER,
+    dashboard="http://127.0.0.1:8787/status",
+    askers=1,
+    waits=[["esrgan@hip", "no host has the device hip"]],
+    queued=[
+        {"why": "busy", "host": "host-a", "count": 5, "first": ["g1", "g2", "g3"]},
+        {"why": "busy", "host": "host-b", "count": 1, "first": ["c1"]},
+        {"why": "gone", "host": "host-c", "count": 1, "first": ["g4"]},
+        {"why": "lacking", "host": "", "count": 1, "first": ["g5"]},
+    ],
+)
+
+
+def test_hosts_what_each_does_and_what_waits() -> None:
+    page = to_terminal(status_page(fleet_now(_FACTS, "tls://bench:8786")), width=200, color=False)
+    lines = [" ".join(line.split()) for line in page.splitlines()]
+    assert lines[0] == "tls://bench:8786: 2 hosts, 2 at work; 1 run asking; 9 waiting."
+    text = " ".join(lines)
+    for sentence in (
+        "worker-9: a Dask worker, and no host of the harness; start it with `harness fleet worker`",
+        "host-a measures mlp@cpu, for 20 s; compiles rdb/stock@cpu, for 10 s AMD EPYC 7B13, 8 cores, Linux x86_64",
+        "host-b check-1 (silent for 40 s)",
+        "CPU, NVIDIA H100",
+        "esrgan@hip 1 no host has the device hip",
+        "g1, g2, g3 and 2 more 5 its host host-a measures mlp@cpu",
+        "c1 1 its host host-b is busy",
+        "g4 1 its host host-c has gone",
+        "g5 1 no host has what it takes",
+        "http://127.0.0.1:8787/status",
+    ):
+        assert sentence in text
+    assert "| `host-a` |" in to_markdown(status_page(fleet_now(_FACTS, "tls://bench:8786")))
+
+
+def test_json_has_the_same() -> None:
+    document = json.loads(status_json(fleet_now(_FACTS, "tls://bench:8786")))
+    assert document["schema_version"] == 1
+    assert [host["name"] for host in document["hosts"]] == ["host-a", "host-b"]
+    assert document["hosts"][0]["doing"][0] == {"what": "measure", "of": "mlp@cpu", "seconds": 25.0}
+    assert document["hosts"][0]["devices"] == [{"driver": "cuda", "uri": "cuda://GPU-1", "name": "NVIDIA H100"}]
+    assert document["refused"][0]["host"] == "worker-9"
+    assert sum(each["count"] for each in document["waiting"]) == 9
+
+
+def test_an_empty_fleet_says_what_to_do() -> None:
+    page = status_page(fleet_now(make_facts(), "tls://bench:8786"))
+    assert page.verdict == (
+        "tls://bench:8786: no host, start one with `harness fleet worker`; no run asks it; nothing waits."
+    )
+
+
+def test_a_host_shows_what_it_offers() -> None:
+    text = to_terminal(offer_page(make_offer()), width=200, color=False)
+    assert "znver3" in text
+    assert "3.13.0" in text
