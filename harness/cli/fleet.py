@@ -8,8 +8,9 @@ from __future__ import annotations
 import os
 import socket
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
@@ -18,6 +19,9 @@ from harness.cli.output import print_page, print_text, tell
 from harness.errors import ExitCode
 from harness.fleet import require_extra
 from harness.options import Certificates, Count, Flag, Positive, TrustNetwork
+
+if TYPE_CHECKING:
+    from harness.fleet.certificates import Member
 
 fleet = App(
     name="fleet",
@@ -116,6 +120,7 @@ def scheduler(
     access = access_to(listen, "--listen", certificates, trust_network=trust_network)
     shown = None if dashboard is None else dashboard_address(dashboard, trust_network=trust_network)
     refuse_root("harness fleet scheduler", as_root=as_root)
+    _warn_of_the_end(access.member)
     serve_scheduler(access, dashboard=shown, lost_after_s=lost_after, say=tell)
     return ExitCode.OK
 
@@ -141,9 +146,16 @@ def worker(options: WorkerOptions) -> int:
     require_place(access, name)  # before anything that takes long
     offer = offer_of_this_host(name, options.jobs or os.cpu_count() or 1, options.host_class)
     print_page(offer_page(offer), "terminal")
+    _warn_of_the_end(access.member)
     limits = compile_limits(options.compile_timeout, options.compile_memory)
     serve_worker(access, HostOptions(offer=offer, limits=limits), tell)
     return ExitCode.OK
+
+
+def _warn_of_the_end(member: Member | None) -> None:
+    """Say that a certificate is soon over, before what runs for weeks."""
+    if member is not None and (sentence := member.soon_over(datetime.now(timezone.utc))):
+        tell(sentence)
 
 
 @fleet.command

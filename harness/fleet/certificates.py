@@ -27,11 +27,13 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from harness.errors import UsageError
 from harness.store.files import writing
+from harness.text import plural
 
 AUTHORITY, AUTHORITY_KEY = "authority.pem", "authority-key.pem"
 CERTIFICATE, KEY = "certificate.pem", "key.pem"
 MEMBER_FILES = (AUTHORITY, CERTIFICATE, KEY)
 AUTHORITY_DAYS = 3650
+_LAST_DAYS = 30
 # Before today, since clocks of hosts differ.
 _BACKDATED = timedelta(hours=1)
 _PRIVATE_MODE, _FOLDER_MODE = 0o600, 0o700
@@ -50,9 +52,15 @@ class Member:
     name: str
     ends: datetime
 
-    def days_left(self, now: datetime) -> int:
-        """Whole days until it ends."""
-        return (self.ends - now).days
+    def soon_over(self, now: datetime) -> str:
+        """A sentence that says so in its last month; "" before."""
+        days = (self.ends - now).days
+        if days >= _LAST_DAYS:
+            return ""
+        return (
+            f"{self.folder / CERTIFICATE}: valid for {plural(days, 'more day')} only; make a new one, with"
+            " `harness fleet certificates NEW --authority FOLDER`"
+        )
 
 
 def make_fleet(folder: Path, name: str, days: int) -> Member:

@@ -99,8 +99,11 @@ class Fleet:
         self._ask(WAITS, client=self.client.id, waits=[[what, why] for what, why in waits.items()])
 
     def _ask(self, operation: str, **message: Any) -> Any:
+        scheduler = self.client.scheduler  # None once the client has given it up
         try:
-            return self.client.sync(getattr(self.client.scheduler, operation), **message)
+            if scheduler is None:
+                raise ConnectionError("it was not found again")
+            return self.client.sync(getattr(scheduler, operation), **message)
         except OSError as error:
             raise UsageError(f"{self.access.address}: the scheduler has gone ({error}); start it again") from error
 

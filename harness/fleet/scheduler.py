@@ -7,16 +7,16 @@ what an asker cannot begin and why (`WAITS`), which no other part of the fleet c
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
 import dask
 from distributed.diagnostics.plugin import SchedulerPlugin
-from distributed.scheduler import Scheduler, TaskState
+from distributed.scheduler import Scheduler, TaskState, heartbeat_interval
 
 from harness.errors import UsageError
 from harness.fleet.access import Access, Address
@@ -28,6 +28,7 @@ from harness.fleet.signals import stopped_by_signal
 FACTS, WAITS, HOSTS_TOPIC = "harness_facts", "harness_waits", "harness-hosts"
 # Of the tasks that wait for one reason, how many are named.
 _NAMED = 3
+_LOOK_EVERY_S, _KILL_S = 5.0, 15.0
 _DASKS_OWN = "fire-and-forget"  # a client that is always there
 
 _SETTINGS = {
@@ -37,6 +38,8 @@ _SETTINGS = {
     "distributed.scheduler.work-stealing": False,
     # A task whose host died is the asker's to place anew: it knows what else was to run there.
     "distributed.scheduler.allowed-failures": 0,
+    # A silent host is given up here: Dask would wait half a minute more for its nanny, and its tasks with it.
+    "distributed.scheduler.worker-ttl": None,
     # Without a dashboard nothing but the harness's own questions is answered.
     "distributed.scheduler.http.routes": ["distributed.http.health"],
 }
@@ -48,8 +51,8 @@ class FleetPlugin(SchedulerPlugin):
 
     name = "harness-fleet"
 
-    def __init__(self, scheduler: Scheduler, dashboard: str) -> None:
-        self._scheduler, self._dashboard = scheduler, dashboard
+    def __init__(self, scheduler: Scheduler, dashboard: str, say: Callable[[str], None]) -> None:
+        self._scheduler, self._dashboard, self._say = scheduler, dashboard, say
         self._hosts: dict[str, str] = {}  # of all that ever joined: name by address
         self._waits: dict[str, list[list[str]]] = {}  # by the asker's client
         scheduler.handlers[FACTS] = self.facts
@@ -59,23 +62,45 @@ class FleetPlugin(SchedulerPlugin):
         """A host has joined."""
         state = scheduler.workers[worker]
         self._hosts[worker] = str(state.name)
-        self._tell({"change": "joined", "name": str(state.name), "address": worker})
+        self._tell("joined", worker)
 
     def remove_worker(self, scheduler: Scheduler, worker: str, **_: Any) -> None:  # noqa: ARG002 (Dask's signature)
         """A host has left, by itself or not."""
-        self._tell({"change": "left", "name": self._hosts.get(worker, worker), "address": worker})
+        self._tell("left", worker)
 
     def remove_client(self, scheduler: Scheduler, client: str) -> None:  # noqa: ARG002 (Dask's signature)
         """An asker has gone, and what it could not begin with it."""
         self._waits.pop(client, None)
 
-    def _tell(self, event: dict[str, str]) -> None:
-        self._scheduler.log_event(HOSTS_TOPIC, event)
+    def _tell(self, change: str, worker: str) -> None:
+        name = self._hosts.get(worker, worker)
+        self._say(f"{name} has {change} ({worker})")
+        self._scheduler.log_event(HOSTS_TOPIC, {"change": change, "name": name, "address": worker})
 
     def waits(self, client: str, waits: list[list[str]]) -> str:
         """Note what an asker cannot begin: pairs of what it is and why."""
         self._waits[client] = [[str(what), str(why)] for what, why in waits]
         return "OK"
+
+    async def watch(self, lost_after_s: float) -> None:
+        """Give up hosts that are silent, for ever.
+
+        A host gives a sign of life every half second; where there are many of them, less often.
+        """
+        while True:
+            await asyncio.sleep(min(lost_after_s / 4, _LOOK_EVERY_S))
+            states = list(self._scheduler.workers.values())
+            patience_s = max(lost_after_s, 10 * heartbeat_interval(len(states)))
+            silent = [state for state in states if time.time() - state.last_seen > patience_s]
+            for state in silent:
+                self._say(f"{state.name} is silent for more than {patience_s:g} s, and is given up")
+                await self._scheduler.remove_worker(address=state.address, stimulus_id=f"silent-{time.time()}")
+            await asyncio.gather(*(self._kill(state.nanny) for state in silent if state.nanny))
+
+    async def _kill(self, nanny: str) -> None:
+        """Let a host's nanny, if it lives, kill its worker process, which may hang; it starts another then."""
+        with contextlib.suppress(OSError, asyncio.TimeoutError):
+            await asyncio.wait_for(self._scheduler.rpc(nanny).kill(), _KILL_S)
 
     def facts(self) -> dict[str, Any]:
         """Who is here, what each does, and what waits, as plain values."""
@@ -123,20 +148,6 @@ class FleetPlugin(SchedulerPlugin):
         return ("queued", "") if task.state == "queued" else None
 
 
-@contextmanager
-def scheduler_settings(lost_after_s: float, dashboard: Address | None) -> Iterator[None]:
-    """Dask's settings for a scheduler of the harness.
-
-    Args:
-        lost_after_s: After how many seconds without a sign of life a host is given up.
-    """
-    settings = {**_SETTINGS, "distributed.scheduler.worker-ttl": f"{lost_after_s} s"}
-    if dashboard is not None:
-        settings["distributed.scheduler.http.routes"] = _DASHBOARD_ROUTES
-    with dask.config.set(settings):
-        yield
-
-
 def serve_scheduler(
     access: Access, *, dashboard: Address | None, lost_after_s: float, say: Callable[[str], None]
 ) -> None:
@@ -144,17 +155,19 @@ def serve_scheduler(
 
     Args:
         dashboard: Where Dask's pages are shown; None: nowhere.
+        lost_after_s: Without a sign of life, after which a host is given up.
         say: Told when it listens, with its address.
 
     Raises:
         UsageError: The address cannot be listened at.
     """
     logging.getLogger("distributed").setLevel(logging.WARNING)
-    with scheduler_settings(lost_after_s, dashboard):
-        asyncio.run(_serve(access, dashboard, say))
+    routes = {} if dashboard is None else {"distributed.scheduler.http.routes": _DASHBOARD_ROUTES}
+    with dask.config.set({**_SETTINGS, **routes}):
+        asyncio.run(_serve(access, dashboard, lost_after_s, say))
 
 
-async def _serve(access: Access, dashboard: Address | None, say: Callable[[str], None]) -> None:
+async def _serve(access: Access, dashboard: Address | None, lost_after_s: float, say: Callable[[str], None]) -> None:
     address = access.address
     shown = f"http://{dashboard.host}:{dashboard.port}/status" if dashboard is not None else ""
     async with stopped_by_signal() as stop:
@@ -168,7 +181,7 @@ async def _serve(access: Access, dashboard: Address | None, say: Callable[[str],
                 dashboard_address=f"{dashboard.host}:{dashboard.port}" if dashboard is not None else "127.0.0.1:0",
                 dashboard=dashboard is not None,
             )
-            plugin = FleetPlugin(scheduler, shown)
+            plugin = FleetPlugin(scheduler, shown, say)
             scheduler.add_plugin(plugin)
             await scheduler
         except OSError as error:
@@ -177,5 +190,7 @@ async def _serve(access: Access, dashboard: Address | None, say: Callable[[str],
                 " scheduler that has it"
             ) from error
         say(f"{scheduler.address}: a scheduler listens" + (f"; its dashboard is at {shown}" if shown else ""))
+        watching = asyncio.ensure_future(plugin.watch(lost_after_s))
         await stop.wait()
+        watching.cancel()
         await scheduler.close()

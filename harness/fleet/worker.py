@@ -150,33 +150,48 @@ def _settings() -> Iterator[None]:
 
 async def _serve(access: Access, options: HostOptions, say: Callable[[str], None]) -> None:
     name, address = options.offer.name, access.address
+    has_joined = False
     async with stopped_by_signal() as stop:
         while not stop.is_set():
             nanny = _nanny(access, options)
             try:
                 if await _until(nanny.start(), stop):
+                    has_joined = True
                     say(f"{name} has joined {address}")
                     await _until(nanny.finished(), stop)
             except Exception as error:  # Dask raises what the worker process raised, of any kind
-                say(f"{name} cannot join {address} ({one_line(str(error.__cause__ or error))}); it tries again")
+                if not has_joined:
+                    await asyncio.to_thread(require_place, access, name)  # two hosts may want one name at once
+                    raise UsageError(f"{name} cannot join {address}: {_innermost(error)}; see what it says") from error
+                say(f"{name} cannot join {address}: {_innermost(error)}")
             finally:
                 await nanny.close()
             if not stop.is_set():
                 say(f"{name} is no longer with {address}; it joins again when a scheduler answers there")
-                await _join_again(access, name, stop)
+                await _join_again(access, name, stop, say)
 
 
-async def _join_again(access: Access, name: str, stop: asyncio.Event) -> None:
-    """Wait until a scheduler answers that lets the host in.
+def _innermost(error: BaseException) -> str:
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return one_line(str(error)) or type(error).__name__
+
+
+async def _join_again(access: Access, name: str, stop: asyncio.Event, say: Callable[[str], None]) -> None:
+    """Wait until a scheduler answers that lets the host in; each new reason why none does is said once.
 
     Raises:
         UsageError: One answers that is of other versions.
     """
+    said = ""
     while not stop.is_set():
         await _until(asyncio.sleep(_TRY_AGAIN_S), stop)
         try:
             await asyncio.to_thread(require_answer, access)
-        except UsageError:
+        except UsageError as error:
+            if str(error) != said:
+                said = str(error)
+                say(said)
             continue
         facts = await asyncio.to_thread(ask, access, FACTS)
         require_same_versions(facts, str(access.address), name)

@@ -44,7 +44,9 @@ def test_members_of_one_fleet_trust_each_other_and_no_others(tmp_path: Path) -> 
     make_fleet(tmp_path / "first", "bench", 365)
     member = make_member(tmp_path / "second", tmp_path / "first", "host-a", 30)
     make_fleet(tmp_path / "stranger", "bench", 365)
-    assert (member.name, member.days_left(datetime.now(timezone.utc))) == ("host-a", 29)
+    today = datetime.now(timezone.utc)
+    assert (member.name, member.soon_over(today - timedelta(days=1))) == ("host-a", "")
+    assert "valid for 29 more days only" in member.soon_over(today)
     _channel(tmp_path / "first", tmp_path / "second")
     _channel(tmp_path / "second", tmp_path / "first")
     with pytest.raises(ssl.SSLCertVerificationError):
