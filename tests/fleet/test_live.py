@@ -66,6 +66,11 @@ class _Process:
         assert isinstance(match, re.Match)
         return match
 
+    def worker(self) -> psutil.Process:
+        """The worker process that a host's nanny has started."""
+        children = psutil.Process(self.started.pid).children()
+        return next(child for child in children if "spawn_main" in str(child.cmdline()))
+
     def end(self) -> int:
         """Ask it to end, as a service manager does; its exit status."""
         self.started.terminate()
@@ -103,7 +108,7 @@ class _World:
 
     def start_scheduler(self, listen: str = "tls://127.0.0.1:0") -> tuple[_Process, str]:
         """A scheduler, and the address that it has."""
-        scheduler = self.start("bench", "scheduler", "--listen", listen, "--as-root")
+        scheduler = self.start("bench", "scheduler", "--listen", listen, "--lost-after", "3", "--as-root")
         return scheduler, scheduler.says(r"(\S+): a scheduler listens")[1]
 
     def start_worker(self, name: str, address: str, cpu: str = "znver3") -> _Process:
@@ -149,14 +154,16 @@ def test_hosts_join_work_die_and_come_back(world: _World) -> None:
         assert {name: cpu and cpu.name for name, cpu in cpus.items()} == {"host-a": "znver3", "host-b": "znver4"}
         assert offers["host-a"].fits("class of host-?")
 
-        def order(release: str) -> tuple[Offer, Limits, bool, str]:
+        def order(release: str) -> tuple[Offer, Limits, set[str], str]:
             from harness.fleet import here
 
             with here.doing("measure", "mlp@cpu"):
                 while not Path(release).exists():
                     time.sleep(0.02)
                 asked = Limits(seconds=10.0, memory_bytes=2**40)
-                return here.host(), here.limits_here(asked), "PYTHONHASHSEED" in os.environ, os.environ["TMPDIR"]
+                return here.host(), here.limits_here(asked), daskish & set(os.environ), os.environ["TMPDIR"]
+
+        daskish = {"PYTHONHASHSEED", "OMP_NUM_THREADS", "MALLOC_TRIM_THRESHOLD_"} - set(os.environ)
 
         def submit(release: Path) -> Any:
             place = {"workers": [offers["host-b"].address], "resources": {MEASURE: 1}, "pure": False}
@@ -170,18 +177,15 @@ def test_hosts_join_work_die_and_come_back(world: _World) -> None:
         why = {each["why"] for each in seen["waiting"]}
         assert why == {"no host has the device hip", "its host host-b measures mlp@cpu"}
         release.touch()
-        host, limits, seeded, temporary = running.result(timeout=_PATIENCE_S)
+        host, limits, added, temporary = running.result(timeout=_PATIENCE_S)
         assert host == offers["host-b"]
         assert limits == Limits(seconds=10.0, memory_bytes=2 * 2**30)
-        assert (seeded, Path(temporary).name) == (False, "host-b-tmp")
+        assert (added, Path(temporary).name) == (set(), "host-b-tmp")
         behind.result(timeout=_PATIENCE_S)
 
-        worker = next(
-            child for child in psutil.Process(second.started.pid).children() if "spawn_main" in str(child.cmdline())
-        )
         lost = submit(world.folder / "never")
         _wait(lambda: _status(world, address, lambda now: now["hosts"][1]["doing"]))
-        worker.kill()
+        second.worker().kill()
         with pytest.raises(Exception, match="died"):
             lost.result(timeout=_PATIENCE_S)
         _wait(lambda: [change.change for change in changes if change.name == "host-b"] == ["left", "joined"])
@@ -207,9 +211,7 @@ def _status(world: _World, address: str, holds: Callable[[Any], Any]) -> Any:
     return now if holds(now) else None
 
 
-def test_a_scheduler_that_dies_and_comes_back_has_its_host_again(
-    world: _World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_host_that_hangs_and_a_scheduler_that_dies_come_back(world: _World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("harness.fleet.connection._CONNECT_S", 1.0)
     scheduler, address = world.start_scheduler()
     host = world.start_worker("host-a", address)
@@ -217,6 +219,10 @@ def test_a_scheduler_that_dies_and_comes_back_has_its_host_again(
     with world.asked(address) as fleet:
         assert list(fleet.offers()) == ["host-a"]
         assert fleet.is_connected
+        host.worker().suspend()
+        scheduler.says("host-a is silent for more than 5 s, and is given up")
+        scheduler.says("host-a has joined", times=2)
+        assert list(fleet.offers()) == ["host-a"]
         scheduler.started.kill()
         scheduler.started.wait()
         with pytest.raises(UsageError, match="the scheduler has gone"):
