@@ -55,13 +55,7 @@ class HostPlugin(WorkerPlugin):
 
     def __init__(self, offer: Offer, limits: Limits) -> None:
         self.offer, self.limits = offer, limits
-        self._stack = contextlib.ExitStack()
-
-    def __getstate__(self) -> tuple[Offer, Limits]:
-        return self.offer, self.limits
-
-    def __setstate__(self, state: tuple[Offer, Limits]) -> None:
-        self.__init__(*state)  # type: ignore[misc]
+        self._temporary: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
 
     def setup(self, worker: Worker) -> None:
         """Be the host from here on."""
@@ -74,13 +68,14 @@ class HostPlugin(WorkerPlugin):
         os.environ.pop("PYTHONHASHSEED", None)
         logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what fails here is said by who ordered it
         tempfile.tempdir = None
-        self._stack.enter_context(own_temporary_folder())
+        self._temporary = own_temporary_folder()
+        self._temporary.__enter__()
         _host = self
 
     def teardown(self, worker: Worker) -> None:  # noqa: ARG002 (Dask's signature)
         """End what the host has started; the threads that wait for it then end too."""
         process.stop_all()
-        self._stack.close()
+        self._temporary.__exit__(None, None, None)
 
 
 def host() -> Offer:

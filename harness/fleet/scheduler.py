@@ -51,8 +51,9 @@ class FleetPlugin(SchedulerPlugin):
 
     name = "harness-fleet"
 
-    def __init__(self, scheduler: Scheduler, dashboard: str, say: Callable[[str], None]) -> None:
-        self._scheduler, self._dashboard, self._say = scheduler, dashboard, say
+    def __init__(self, scheduler: Scheduler, say: Callable[[str], None]) -> None:
+        self._scheduler, self._say = scheduler, say
+        self.dashboard = ""  # its address, once there is one
         self._hosts: dict[str, str] = {}  # of all that ever joined: name by address
         self._waits: dict[str, list[list[str]]] = {}  # by the asker's client
         scheduler.handlers[FACTS] = self.facts
@@ -108,7 +109,7 @@ class FleetPlugin(SchedulerPlugin):
         return {
             "versions": asdict(own_versions()),
             "now": time.time(),
-            "dashboard": self._dashboard,
+            "dashboard": self.dashboard,
             "hosts": [
                 {
                     "name": str(state.name),
@@ -169,7 +170,6 @@ def serve_scheduler(
 
 async def _serve(access: Access, dashboard: Address | None, lost_after_s: float, say: Callable[[str], None]) -> None:
     address = access.address
-    shown = f"http://{dashboard.host}:{dashboard.port}/status" if dashboard is not None else ""
     async with stopped_by_signal() as stop:
         try:
             scheduler = Scheduler(
@@ -181,7 +181,7 @@ async def _serve(access: Access, dashboard: Address | None, lost_after_s: float,
                 dashboard_address=f"{dashboard.host}:{dashboard.port}" if dashboard is not None else "127.0.0.1:0",
                 dashboard=dashboard is not None,
             )
-            plugin = FleetPlugin(scheduler, shown, say)
+            plugin = FleetPlugin(scheduler, say)
             scheduler.add_plugin(plugin)
             await scheduler
         except OSError as error:
@@ -189,7 +189,11 @@ async def _serve(access: Access, dashboard: Address | None, lost_after_s: float,
                 f"--listen {address}: cannot listen there ({error.strerror or error}); choose another port, or end the"
                 " scheduler that has it"
             ) from error
-        say(f"{scheduler.address}: a scheduler listens" + (f"; its dashboard is at {shown}" if shown else ""))
+        if dashboard is not None:  # Dask takes another port where that one is taken
+            port = scheduler.identity()["services"]["dashboard"]
+            plugin.dashboard = f"http://{dashboard.host}:{port}/status"
+        shown = f"; its dashboard is at {plugin.dashboard}" if plugin.dashboard else ""
+        say(f"{scheduler.address}: a scheduler listens{shown}")
         watching = asyncio.ensure_future(plugin.watch(lost_after_s))
         await stop.wait()
         watching.cancel()

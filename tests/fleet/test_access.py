@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import socket
+from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from harness.errors import UsageError
 from harness.fleet.access import access_to, dashboard_address, parse_address, require_answer
@@ -34,6 +37,13 @@ def test_addresses_that_can_be_used(text: str, shown: str, loopback: bool) -> No
 def test_others_are_one_sentence(text: str) -> None:
     with pytest.raises(UsageError, match="write tls://HOST:8786"):
         parse_address(text, "--fleet")
+
+
+@given(host=st.ip_addresses(), port=st.integers(0, 65535), scheme=st.sampled_from(["tcp", "tls"]))
+def test_an_address_reads_as_it_is_written(host: IPv4Address | IPv6Address, port: int, scheme: str) -> None:
+    text = f"{scheme}://[{host}]:{port}" if host.version == 6 else f"{scheme}://{host}:{port}"
+    address = parse_address(text, "--fleet")
+    assert (str(address), address.is_loopback) == (text, host.is_loopback)
 
 
 def test_tcp_is_for_this_machine_unless_the_network_is_trusted() -> None:
