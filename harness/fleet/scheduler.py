@@ -184,9 +184,11 @@ async def _serve(access: Access, dashboard: Address | None, lost_after_s: float,
             plugin = FleetPlugin(scheduler, say)
             scheduler.add_plugin(plugin)
             await scheduler
-        except OSError as error:
+        except RuntimeError as error:
+            if not isinstance(error.__cause__, OSError):
+                raise
             raise UsageError(
-                f"--listen {address}: cannot listen there ({error.strerror or error}); choose another port, or end the"
+                f"--listen {address}: cannot listen there ({error.__cause__.strerror}); choose another port, or end the"
                 " scheduler that has it"
             ) from error
         if dashboard is not None:  # Dask takes another port where that one is taken

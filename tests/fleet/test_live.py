@@ -145,6 +145,7 @@ def test_hosts_join_work_die_and_come_back(world: _World) -> None:
     second.says("host-b has joined")
     stranger = world.start("stranger", "status", "--fleet", address)
     namesake = world.start("host-b", "worker", "--scheduler", address, "--name", "host-a", "--as-root")
+    second_scheduler = world.start("bench", "scheduler", "--listen", address, "--as-root")
     changes: list[HostChange] = []
     with world.asked(address) as fleet:
         fleet.listen(changes.append)
@@ -193,7 +194,8 @@ def test_hosts_join_work_die_and_come_back(world: _World) -> None:
         assert again.address != offers["host-b"].address
         assert again.toolchains == offers["host-b"].toolchains
         assert fleet.client.submit(lambda: 7, resources={COMPILE: 1}).result(timeout=_PATIENCE_S) == 7
-    assert stranger.started.wait(_PATIENCE_S) == namesake.started.wait(_PATIENCE_S) == 2
+    assert [each.started.wait(_PATIENCE_S) for each in (stranger, namesake, second_scheduler)] == [2, 2, 2]
+    second_scheduler.says(r"cannot listen there \(Address already in use\)")
     stranger.says("the scheduler is of another fleet than .*stranger")
     namesake.says("the host host-a is there already .*choose another name with --name")
     assert [process.end() for process in (first, second)] == [0, 0]
