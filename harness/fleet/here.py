@@ -20,7 +20,7 @@ from distributed.worker import Worker
 
 from harness import process
 from harness.errors import UsageError
-from harness.fleet.offer import Offer, to_text
+from harness.fleet.offer import Offer, own_versions, to_text
 from harness.process import Limits
 from harness.scratch import own_temporary_folder
 
@@ -60,7 +60,8 @@ class HostPlugin(WorkerPlugin):
     def setup(self, worker: Worker) -> None:
         """Be the host from here on."""
         global _host
-        self.offer = replace(self.offer, address=worker.contact_address or worker.address)
+        address = worker.contact_address or worker.address
+        self.offer = replace(self.offer, address=address, versions=own_versions())  # a nanny may outlive an update
         # Ctrl-C goes to all processes of a terminal, and this one is ended by its nanny. A handler that does nothing is
         # not inherited by children, as SIG_IGN would be.
         signal.signal(signal.SIGINT, lambda *_: None)

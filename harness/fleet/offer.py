@@ -45,6 +45,11 @@ class Versions:
     distributed: str
     python: str
 
+    @classmethod
+    def told(cls, record: Mapping[str, Any]) -> Versions:
+        """What another host says of itself, which may be of a harness that says other things."""
+        return cls(**{name: str(record.get(name, "unknown")) for name in cls.__dataclass_fields__})
+
     def differences(self, other: Versions) -> tuple[str, ...]:
         """`harness 0.2.0 instead of 0.1.0` for each that is 0.1.0 of the other."""
         names = {"harness": "harness", "dask": "Dask", "distributed": "distributed", "python": "Python"}
@@ -204,8 +209,8 @@ def versions_in(text: str) -> Versions:
         ValueError: It is no offer of any harness.
     """
     try:
-        return Versions(**json.loads(text)["versions"])
-    except (TypeError, LookupError) as error:
+        return Versions.told(json.loads(text)["versions"])
+    except (TypeError, LookupError, AttributeError) as error:
         raise ValueError("no versions") from error
 
 

@@ -22,7 +22,7 @@ from harness.errors import UsageError
 from harness.fleet.access import Access, Address
 from harness.fleet.here import DOING_KEY, OFFER_KEY
 from harness.fleet.offer import own_versions
-from harness.fleet.signals import stopped_by_signal
+from harness.fleet.signals import stopped_by_signal, until
 
 # Operations of the scheduler that are the harness's, and the topic of its events.
 FACTS, WAITS, HOSTS_TOPIC = "harness_facts", "harness_waits", "harness-hosts"
@@ -162,6 +162,7 @@ def serve_scheduler(
     Raises:
         UsageError: The address cannot be listened at.
     """
+    own_versions()  # of the code that runs here, whatever the checkout is later
     logging.getLogger("distributed").setLevel(logging.WARNING)
     routes = {} if dashboard is None else {"distributed.scheduler.http.routes": _DASHBOARD_ROUTES}
     with dask.config.set({**_SETTINGS, **routes}):
@@ -196,7 +197,5 @@ async def _serve(access: Access, dashboard: Address | None, lost_after_s: float,
             plugin.dashboard = f"http://{dashboard.host}:{port}/status"
         shown = f"; its dashboard is at {plugin.dashboard}" if plugin.dashboard else ""
         say(f"{scheduler.address}: a scheduler listens{shown}")
-        watching = asyncio.ensure_future(plugin.watch(lost_after_s))
-        await stop.wait()
-        watching.cancel()
+        await until(plugin.watch(lost_after_s), stop)
         await scheduler.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 
 _SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
@@ -24,3 +24,21 @@ async def stopped_by_signal() -> AsyncIterator[asyncio.Event]:
         for number, handler in before.items():
             loop.remove_signal_handler(number)
             signal.signal(number, handler)
+
+
+async def until(work: Awaitable[object], stop: asyncio.Event) -> bool:
+    """Wait for something, or for the end; whether it was the former.
+
+    Raises:
+        Exception: What the work raises.
+    """
+    task, stopped = asyncio.ensure_future(work), asyncio.ensure_future(stop.wait())
+    try:
+        await asyncio.wait({task, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            return False
+        task.result()
+        return True
+    finally:
+        for each in (task, stopped):
+            each.cancel()

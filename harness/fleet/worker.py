@@ -23,11 +23,11 @@ from distributed.nanny import Nanny
 from distributed.utils import get_ip
 
 from harness.errors import UsageError
-from harness.fleet.access import Access, ask, require_answer
+from harness.fleet.access import Access, ask
 from harness.fleet.here import DOING_KEY, OFFER_KEY, HostPlugin, doing_now, startup_offer
 from harness.fleet.offer import Offer, Versions, own_versions
 from harness.fleet.scheduler import FACTS
-from harness.fleet.signals import stopped_by_signal
+from harness.fleet.signals import stopped_by_signal, until
 from harness.process import Limits
 from harness.suite.schema import LONGEST_NAME, NAME_PATTERN
 from harness.text import one_line, shown
@@ -50,6 +50,7 @@ _SETTINGS = {
     # Dask would give a worker's children one thread for every library and another malloc.
     "distributed.nanny.pre-spawn-environ": {},
     "distributed.worker.http.routes": [],
+    "distributed.comm.timeouts.connect": "10 s",
 }
 
 
@@ -119,7 +120,7 @@ def require_same_versions(facts: Mapping[str, Any], there: str, here: str) -> No
     Raises:
         UsageError: They cannot.
     """
-    differences = own_versions().differences(Versions(**facts["versions"]))
+    differences = own_versions().differences(Versions.told(facts["versions"]))
     if differences:
         raise UsageError(f"{there} and {here} differ: {here} has {', '.join(differences)}; install the same on both")
 
@@ -155,10 +156,10 @@ async def _serve(access: Access, options: HostOptions, say: Callable[[str], None
         while not stop.is_set():
             nanny = _nanny(access, options)
             try:
-                if await _until(nanny.start(), stop):
-                    has_joined = True
-                    say(f"{name} has joined {address}")
-                    await _until(nanny.finished(), stop)
+                await nanny.start()  # to its end, of seconds: half a start cannot be closed
+                has_joined = True
+                say(f"{name} has joined {address}")
+                await until(nanny.finished(), stop)
             except Exception as error:  # Dask raises what the worker process raised, of any kind
                 if not has_joined:
                     await asyncio.to_thread(require_place, access, name)  # two hosts may want one name at once
@@ -185,37 +186,18 @@ async def _join_again(access: Access, name: str, stop: asyncio.Event, say: Calla
     """
     said = ""
     while not stop.is_set():
-        await _until(asyncio.sleep(_TRY_AGAIN_S), stop)
+        await until(asyncio.sleep(_TRY_AGAIN_S), stop)
         try:
-            await asyncio.to_thread(require_answer, access)
+            facts = await asyncio.to_thread(ask, access, FACTS)
         except UsageError as error:
             if str(error) != said:
                 said = str(error)
                 say(said)
             continue
-        facts = await asyncio.to_thread(ask, access, FACTS)
         require_same_versions(facts, str(access.address), name)
         # The scheduler may not have noticed yet that this host was gone.
         if all(host["name"] != name for host in facts["hosts"]):
             return
-
-
-async def _until(work: Any, stop: asyncio.Event) -> bool:
-    """Wait for something, or for the end; whether it was the former.
-
-    Raises:
-        Exception: What the work raises.
-    """
-    task, stopped = asyncio.ensure_future(work), asyncio.ensure_future(stop.wait())
-    try:
-        await asyncio.wait({task, stopped}, return_when=asyncio.FIRST_COMPLETED)
-        if not task.done():
-            return False
-        task.result()
-        return True
-    finally:
-        for each in (task, stopped):
-            each.cancel()
 
 
 def _nanny(access: Access, options: HostOptions) -> Nanny:
