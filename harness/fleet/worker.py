@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import multiprocessing
 import os
 import re
 import socket
@@ -167,6 +168,8 @@ async def _serve(access: Access, options: HostOptions, say: Callable[[str], None
                 say(f"{name} cannot join {address}: {_innermost(error)}")
             finally:
                 await nanny.close()
+                for stray in multiprocessing.active_children():  # a nanny leaves one behind that never started
+                    stray.kill()
             if not stop.is_set():
                 say(f"{name} is no longer with {address}; it joins again when a scheduler answers there")
                 await _join_again(access, name, stop, say)
