@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from harness.cache import cache_root
 from harness.measure import Group, Loadable, LoadableModule, Settings, measure_generation
 from harness.measure.generation import CheckOutputs, load_order
 from harness.models.bench_folder import MODULE_FILE
 from harness.records.case import Case
-from harness.records.run import Lost, Round
+from harness.records.run import Check, Lost, Round
 from harness.stages.check import distinct
 from harness.stages.context import MEASURE, Context
+from harness.stages.failures import GivenUp
 from harness.verify import AnyRunnable, RunnablePeer
 from harness.verify.kept import later_problem
 
@@ -22,69 +23,142 @@ _COMPLETE = 0.5
 _ONE_CALL = Settings(seconds=0.0, target_turn_ns=1, least_rounds=0)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """One generation of one group, as whoever measures it needs to know it beside the cases themselves.
+
+    Attributes:
+        seconds: Of timed rounds that it has left.
+        seed: The run's.
+        first_round: Above 0 where an interrupted generation goes on.
+        checked: Whether a later call of each case is held against its first.
+        timed: Cases that had a turn before.
+    """
+
+    group: str
+    generation: int
+    seconds: float
+    seed: int
+    call_limit_s: float
+    first_round: int
+    checked: bool
+    timed: frozenset[str]
+
+
+# A case that is lost, and those that are not tried since it timed out.
+Losses = tuple[Lost, ...]
+
+
+def run_generation(
+    wanted: Wanted, members: Sequence[AnyRunnable], checks: Mapping[str, Check], given_up: GivenUp
+) -> Iterator[Round | Losses]:
+    """Measure one generation of a group on this machine; nothing is timed while the caller holds what it got.
+
+    Args:
+        members: The group's cases that are alive.
+        checks: Of their first calls.
+    """
+    loading = load_order([item.case.name for item in members], f"{wanted.seed}/{wanted.group}/{wanted.generation}")
+    group = _group(wanted.group, sorted(members, key=lambda item: loading.index(item.case.name)))
+    limits = Settings(seconds=wanted.seconds, seed=wanted.seed, call_limit_s=wanted.call_limit_s)
+    check = _check_of(checks) if wanted.checked else None
+    alive, timed = {item.case.name: item.case for item in members}, set(wanted.timed)
+    results = measure_generation(group, wanted.generation, limits, first_round=wanted.first_round, check=check)
+    for result in results:
+        if isinstance(result, Round):
+            timed.update(turn.case for turn in result.turns)
+            yield result
+            continue
+        others = _taken_along(alive.pop(result.case), result, alive.values(), timed, given_up)
+        yield (result, *others)
+        if others:  # some of them are loaded here already; the next generation begins without them
+            return
+
+
 def measure_stage(context: Context, runnable: Sequence[AnyRunnable], *, groups_elsewhere: int = 0) -> None:
     """Measure generation by generation, so that each group's generations are spread over the whole stage.
 
     Args:
         groups_elsewhere: How many more groups the run's budget has to serve, before or after.
     """
-    directory, done, progress = context.directory, context.done, context.progress
-    settings = directory.header.settings
-    generations = int(settings["generations"])
+    done, progress = context.done, context.progress
+    generations = int(context.directory.header.settings["generations"])
     alive = [item for item in distinct(runnable) if item.case.name not in done.lost]
     groups = list(dict.fromkeys(item.case.group for item in alive))
     if not groups:
         return
     progress.stage(MEASURE, generations * len(groups))
     timed = {item.case.name for item in alive if any(group == item.case.group for group, _ in done.generations)}
-
-    seconds = float(settings["budget_s"]) / (generations * (len(groups) + groups_elsewhere))
     for generation in range(generations):
         for name in groups:
-            earlier_s, earlier_rounds = done.generations.get((name, generation), (0.0, 0))
-            if earlier_rounds and earlier_s > _COMPLETE * seconds:
-                progress.step(name)
-                continue
+            wanted = wanted_generation(context, name, generation, timed, groups=len(groups) + groups_elsewhere)
             members = [item for item in alive if item.case.group == name]
             if not members:
                 context.remaining.forget([name])
+            if wanted is None or not members:
                 progress.step(name)
                 continue
-            loading = load_order([item.case.name for item in members], f"{settings['seed']}/{name}/{generation}")
-            group = _group(name, sorted(members, key=lambda item: loading.index(item.case.name)))
-            limits = Settings(
-                seconds=max(seconds - earlier_s, 0.0),
-                seed=int(settings["seed"]),
-                call_limit_s=context.options.call_timeout_s,
-            )
-            first = generation == 0 and not earlier_rounds
-            results = measure_generation(
-                group, generation, limits, first_round=earlier_rounds, check=_check_of(context) if first else None
-            )
-            for result in results:
-                directory.append(result)
+            for result in run_generation(wanted, members, context.checks, context.given_up):
+                keep_measured(context, result, [item.case for item in members])
                 if isinstance(result, Round):
                     timed.update(turn.case for turn in result.turns)
                     progress.step(_where(result, generations), advance=0)
-                    continue
-                case = next(item.case for item in members if item.case.name == result.case)
-                others = _taken_along(context, case, result, [item.case for item in alive], timed)
-                context.failures.case(case, result.failure, len(others))
-                for other in others:
-                    directory.append(other)
-                gone = {result.case, *(other.case for other in others)}
-                alive = [item for item in alive if item.case.name not in gone]
-                if others:  # some of them are loaded here already; the next generation begins without them
-                    break
+                else:
+                    gone = {lost.case for lost in result}
+                    alive = [item for item in alive if item.case.name not in gone]
             progress.step(name)
 
 
-def _taken_along(context: Context, case: Case, lost: Lost, alive: Sequence[Case], timed: Collection[str]) -> list[Lost]:
+def wanted_generation(
+    context: Context, group: str, generation: int, timed: Collection[str], *, groups: int
+) -> Wanted | None:
+    """What a run still wants of a generation of a group; None where an interrupted run has had it.
+
+    Args:
+        timed: Cases that had a turn before.
+        groups: That the run's budget has to serve.
+    """
+    settings = context.directory.header.settings
+    seconds = float(settings["budget_s"]) / (int(settings["generations"]) * groups)
+    earlier_s, earlier_rounds = context.done.generations.get((group, generation), (0.0, 0))
+    if earlier_rounds and earlier_s > _COMPLETE * seconds:
+        return None
+    return Wanted(
+        group=group,
+        generation=generation,
+        seconds=max(seconds - earlier_s, 0.0),
+        seed=int(settings["seed"]),
+        call_limit_s=context.options.call_timeout_s,
+        first_round=earlier_rounds,
+        checked=generation == 0 and not earlier_rounds,
+        timed=frozenset(timed),
+    )
+
+
+def keep_measured(context: Context, result: Round | Losses, members: Sequence[Case]) -> None:
+    """Write down what came of a generation, and say what was lost.
+
+    Raises:
+        RunError: The run's directory cannot be written.
+    """
+    if isinstance(result, Round):
+        context.directory.append(result)
+        return
+    for lost in result:
+        context.directory.append(lost)
+    first, *others = result
+    case = next(case for case in members if case.name == first.case)
+    context.given_up.note(case, first.failure)
+    context.failures.case(case, first.failure, len(others))
+
+
+def _taken_along(
+    case: Case, lost: Lost, alive: Collection[Case], timed: Collection[str], given_up: GivenUp
+) -> list[Lost]:
     """The cases that a timeout takes along: variants of its model, device and toolchain that had no turn yet."""
-    if not context.given_up.note(case, lost.failure):
+    if not given_up.note(case, lost.failure):
         return []
-    untimed = [other for other in alive if other.name not in timed and other.name != case.name]
-    refused = [(other.name, context.given_up.refusal(other, "measure")) for other in untimed]
+    refused = [(other.name, given_up.refusal(other, "measure")) for other in alive if other.name not in timed]
     return [
         Lost(case=name, generation=lost.generation, failure=failure) for name, failure in refused if failure is not None
     ]
@@ -101,7 +175,7 @@ def call_again_stage(context: Context, runnable: Sequence[AnyRunnable]) -> list[
     lost = set(context.done.lost)
     for name, items in members.items():
         context.progress.step(name, advance=0)
-        for result in measure_generation(_group(name, items), 0, limits, check=_check_of(context)):
+        for result in measure_generation(_group(name, items), 0, limits, check=_check_of(context.checks)):
             if isinstance(result, Lost):
                 context.directory.append(result)
                 failed = next(item.case for item in items if item.case.name == result.case)
@@ -111,8 +185,8 @@ def call_again_stage(context: Context, runnable: Sequence[AnyRunnable]) -> list[
     return [item for item in runnable if item.case.name not in lost]
 
 
-def _check_of(context: Context) -> CheckOutputs:
-    return lambda case, files: later_problem(context.checks[case], files, cache_root())
+def _check_of(checks: Mapping[str, Check]) -> CheckOutputs:
+    return lambda case, files: later_problem(checks[case], files, cache_root())
 
 
 def _where(timed: Round, generations: int) -> str:
