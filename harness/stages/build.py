@@ -81,7 +81,7 @@ def compile_stage(context: Context, artifacts: Mapping[str, ModelArtifact | Fail
     sweep_writing(cache_root())
     trim_outputs(cache_root())
     builds = dict(context.done.builds)
-    requests = _requests(context, artifacts, builds, cache)
+    requests = requests_of(context, artifacts, builds, host_cpu_of(context.directory.header.environment))
     models = dict.fromkeys(case.model for case in prepared.cases if case.skip is None)
     cases = {case.name: case for case in prepared.cases}
     waiting = Counter(request.case.model for request in requests)
@@ -114,39 +114,66 @@ def compile_stage(context: Context, artifacts: Mapping[str, ModelArtifact | Fail
             continue
         build, stderr = item
         finished = time.monotonic()
-        if build.failure is not None:
-            context.directory.log(build.case, stderr)
-            case = cases[build.case]
-            artifact = artifacts[case.model]
-            assert isinstance(artifact, ModelArtifact)  # noqa: S101 (else nothing was compiled)
-            others = dependent_cases(prepared, case, artifact)
-            if context.given_up.note(case, build.failure):
-                alike = (case.group, case.toolchain)
-                untried = [left for name, left in cases.items() if name not in builds and name != case.name]
-                others = max(others, sum((left.group, left.toolchain) == alike for left in untried))
-            context.failures.case(case, build.failure, others)
-        elif printed := cache.printed(build):
-            context.directory.log(build.case, printed, "plugins")
-        if context.options.verbose and (printed := stderr if build.failure is not None else cache.printed(build)):
-            for line in (f"{build.case} printed:", *printable(printed).rstrip().splitlines()):
-                progress.note(line)
-        if build.case not in builds:
-            context.directory.append(build)
-        builds[build.case] = build
+        keep_build(context, build, stderr, artifacts, builds)
         waiting[cases[build.case].model] -= 1
         progress.step(build.case, seconds=None if build.compile_ns is None else build.compile_ns / 1e9)
     yield batch()
 
 
-def _requests(
+def keep_build(
     context: Context,
+    build: Build,
+    stderr: str,
     artifacts: Mapping[str, ModelArtifact | Failure],
     builds: dict[str, Build],
-    cache: BuildCache,
+) -> None:
+    """Write down what came of a compile, and say what failed.
+
+    Args:
+        stderr: What the compiler printed.
+        builds: All so far, by case; this one is put there.
+
+    Raises:
+        RunError: The run's directory cannot be written.
+    """
+    cases = {case.name: case for case in context.prepared.cases}
+    if build.failure is not None:
+        context.directory.log(build.case, stderr)
+        case = cases[build.case]
+        artifact = artifacts[case.model]
+        assert isinstance(artifact, ModelArtifact)  # noqa: S101 (else nothing was compiled)
+        others = dependent_cases(context.prepared, case, artifact)
+        if context.given_up.note(case, build.failure):
+            alike = (case.group, case.toolchain)
+            untried = [left for name, left in cases.items() if name not in builds and name != case.name]
+            others = max(others, sum((left.group, left.toolchain) == alike for left in untried))
+        context.failures.case(case, build.failure, others)
+        printed = stderr
+    else:
+        printed = BuildCache(cache_root()).printed(build)
+        if printed:
+            context.directory.log(build.case, printed, "plugins")
+    if context.options.verbose and printed:
+        for line in (f"{build.case} printed:", *printable(printed).rstrip().splitlines()):
+            context.progress.note(line)
+    if build.case not in builds:
+        context.directory.append(build)
+    builds[build.case] = build
+
+
+def requests_of(
+    context: Context, artifacts: Mapping[str, ModelArtifact | Failure], builds: dict[str, Build], host_cpu: str
 ) -> list[CompileRequest]:
-    """What is still to be compiled; the cases of models that could not be made fail at once."""
-    prepared, directory = context.prepared, context.directory
-    host_cpu = host_cpu_of(directory.header.environment)
+    """What is still to be compiled, small models first; the cases of models that could not be made fail at once.
+
+    Args:
+        builds: All so far, by case; those of failed models are put there.
+        host_cpu: Identity of the CPU that `host` means in flags.
+
+    Raises:
+        RunError: The run's directory cannot be written.
+    """
+    prepared, directory, cache = context.prepared, context.directory, BuildCache(cache_root())
     requests: list[tuple[int, CompileRequest]] = []
     for case in prepared.cases:
         if case.skip is not None:

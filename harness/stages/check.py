@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,16 +13,19 @@ from harness.machine.processor import usable_cores
 from harness.measure import last_core
 from harness.models.bench_folder import lay_out
 from harness.models.materialize import ModelArtifact
+from harness.models.model import Model
+from harness.peers.registry import AppliedPeer
 from harness.peers.worker import LoadablePeer
 from harness.process import Limits
 from harness.records.case import Case
-from harness.records.run import Check, Failure
+from harness.records.run import Build, Check, Failure, Reference
 from harness.stages.build import Batch
 from harness.stages.context import REFERENCE, VERIFY, Context
-from harness.stages.failures import dependent_cases, unchecked
+from harness.stages.failures import GivenUp, dependent_cases, unchecked
 from harness.stages.models import peer_model
 from harness.stages.prepare import Prepared
 from harness.stages.second_opinion import SecondPath
+from harness.toolchain import Toolchain
 from harness.verify import AnyRunnable, Runnable, RunnablePeer, check_cases
 from harness.verify.benchmark_module import run_benchmark_module
 
@@ -47,36 +50,48 @@ def lay_out_stage(
 def _ready(
     prepared: Prepared, artifacts: Mapping[str, ModelArtifact | Failure], batch: Batch, scratch: Path
 ) -> Iterator[AnyRunnable]:
-    cache = BuildCache(cache_root())
-    pinned = last_core()
+    models = {model.name: model for model in prepared.suite.models}
     for number, case in enumerate(prepared.cases):
         build, artifact = batch.builds.get(case.name), artifacts.get(case.model)
-        cpus = pinned if case.pin else None
         if case.model not in batch.models or case.skip is not None or not isinstance(artifact, ModelArtifact):
             continue
         if case.peer is not None:
-            yield RunnablePeer(case=case, artifact=artifact, loadable=_peer(prepared, case, artifact), cpus=cpus)
+            yield runnable_peer(case, prepared.peers[case.variant], models[case.model], artifact)
         elif build is not None and build.failure is None:
-            yield Runnable(
-                case=case,
-                build=build,
-                artifact=artifact,
-                bench=lay_out(scratch / str(number), cache.module(build), artifact, cache.files(build)),
-                toolchain=prepared.toolchain_of(case),
-                cpus=cpus,
-            )
+            yield runnable_module(case, build, artifact, prepared.toolchain_of(case), scratch / str(number))
 
 
-def _peer(prepared: Prepared, case: Case, artifact: ModelArtifact) -> LoadablePeer:
-    model = next(model for model in prepared.suite.models if model.name == case.model)
-    return LoadablePeer(
+def runnable_module(case: Case, build: Build, artifact: ModelArtifact, toolchain: Toolchain, folder: Path) -> Runnable:
+    """A case whose build is in this machine's cache, ready to run.
+
+    Args:
+        folder: A new one, to run it in.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    cache = BuildCache(cache_root())
+    return Runnable(
+        case=case,
+        build=build,
+        artifact=artifact,
+        bench=lay_out(folder, cache.module(build), artifact, cache.files(build)),
+        toolchain=toolchain,
+        cpus=last_core() if case.pin else None,
+    )
+
+
+def runnable_peer(case: Case, peer: AppliedPeer, model: Model, artifact: ModelArtifact) -> RunnablePeer:
+    """A case of a peer, ready to run on this machine."""
+    loadable = LoadablePeer(
         name=case.name,
-        peer=prepared.peers[case.variant],
+        peer=peer,
         model=peer_model(model, artifact),
         arguments=tuple(argument.for_worker() for argument in artifact.arguments),
         threads=case.threads or usable_cores(),
         cache=cache_root() / "peers" / case.variant,
     )
+    return RunnablePeer(case=case, artifact=artifact, loadable=loadable, cpus=last_core() if case.pin else None)
 
 
 # iree-benchmark-module makes about this many calls where each is long: one to estimate and some for each repetition.
@@ -89,8 +104,7 @@ def verify_stage(context: Context, runnable: Sequence[AnyRunnable], scratch: Pat
     Args:
         scratch: A folder for programs that baselines are held against.
     """
-    prepared, directory, progress = context.prepared, context.directory, context.progress
-    checks = context.checks
+    prepared, progress, checks = context.prepared, context.progress, context.checks
     checks.update(context.done.checks)
     cases = [item.case for item in runnable]
     open_groups = {case.group for case in cases if case.name not in checks}
@@ -107,41 +121,73 @@ def verify_stage(context: Context, runnable: Sequence[AnyRunnable], scratch: Pat
     second = SecondPath(
         models=models, scratch=scratch, compile_limits=context.options.compile_limits, call_limits=limits
     )
+    for check in run_checks(wanted, frozenset(checks), second, context.given_up, lambda case: progress.step(case, 0)):
+        if check.case not in checks:
+            item = next(item for item in wanted if item.case.name == check.case)
+            left = [other.case for other in wanted if other.case.name not in checks and other is not item]
+            keep_check(context, check, item, left)
+        progress.step(check.case)
+    return [item for item in runnable if checks[item.case.name].failure is None]
 
+
+def run_checks(
+    wanted: Sequence[AnyRunnable],
+    done: Collection[str],
+    second: SecondPath,
+    given_up: GivenUp,
+    on_start: Callable[[str], object] = lambda _: None,
+) -> Iterator[Check]:
+    """Check cases on this machine, one after the other.
+
+    Args:
+        wanted: Model by model, device by device, baselines first.
+        done: Those that were checked before, and are run because others need their outputs.
+        second: What baselines without a reference are held against; it has the models and the limits of a call.
+    """
+    refused: list[Check] = []
     started = time.monotonic_ns()
 
     def begin(case: str) -> None:
         nonlocal started
-        progress.step(case, advance=0)
+        on_start(case)
         started = time.monotonic_ns()
-
-    def keep(check: Check) -> None:
-        directory.append(check)
-        checks[check.case] = check
 
     def tried() -> Iterator[AnyRunnable]:
         for item in wanted:
-            failure = None if item.case.name in checks else context.given_up.refusal(item.case, "verify")
+            failure = None if item.case.name in done else given_up.refusal(item.case, "verify")
             if failure is None:
                 yield item
             else:
-                keep(unchecked(item.case, failure))
-                progress.step(item.case.name)
+                refused.append(unchecked(item.case, failure))
 
-    for check in check_cases(tried(), models, limits, begin, cache_root(), second):
-        if check.case not in checks:
-            alone = second.why_none.get(check.case, "") if check.max_relative is None and check.failure is None else ""
-            keep(replace(check, wall_ns=time.monotonic_ns() - started, no_second_opinion=alone))
-            item = next(item for item in wanted if item.case.name == check.case)
-            others = dependent_cases(prepared, item.case, item.artifact)
-            if context.given_up.note(item.case, check.failure):
-                alike = (item.case.group, item.case.toolchain)
-                left = [other.case for other in wanted if other.case.name not in checks]
-                others = max(others, sum((case.group, case.toolchain) == alike for case in left))
-            if check.failure is not None:
-                context.failures.check(item.case, check.failure, others)
-        progress.step(check.case)
-    return [item for item in runnable if checks[item.case.name].failure is None]
+    cases = {item.case.name: item.case for item in wanted}
+    for check in check_cases(tried(), second.models, second.call_limits, begin, cache_root(), second):
+        yield from refused
+        refused.clear()
+        alone = second.why_none.get(check.case, "") if check.max_relative is None and check.failure is None else ""
+        if check.case not in done:
+            given_up.note(cases[check.case], check.failure)
+        yield replace(check, wall_ns=time.monotonic_ns() - started, no_second_opinion=alone)
+    yield from refused
+
+
+def keep_check(context: Context, check: Check, item: AnyRunnable, left: Sequence[Case]) -> None:
+    """Write down how a case was checked, and say what is wrong.
+
+    Args:
+        left: The cases that are not checked yet.
+
+    Raises:
+        RunError: The run's directory cannot be written.
+    """
+    context.directory.append(check)
+    context.checks[check.case] = check
+    others = dependent_cases(context.prepared, item.case, item.artifact)
+    if context.given_up.note(item.case, check.failure):
+        alike = (item.case.group, item.case.toolchain)
+        others = max(others, sum((case.group, case.toolchain) == alike for case in left))
+    if check.failure is not None:
+        context.failures.check(item.case, check.failure, others)
 
 
 def reference_stage(context: Context, runnable: Sequence[AnyRunnable]) -> None:
@@ -150,13 +196,17 @@ def reference_stage(context: Context, runnable: Sequence[AnyRunnable]) -> None:
     compiled = [item for item in distinct(runnable) if isinstance(item, Runnable)]
     wanted = [item for item in compiled if item.case.name not in context.done.references]
     progress.stage(REFERENCE, len(wanted))
-    limits = Limits(seconds=_BENCHMARK_CALLS * context.options.call_timeout_s)
     for item in wanted:
         progress.step(item.case.name, advance=0)
-        started = time.monotonic_ns()
-        reference = run_benchmark_module(item.case.name, item.call, limits)
-        directory.append(replace(reference, wall_ns=time.monotonic_ns() - started))
+        directory.append(run_reference(item, context.options.call_timeout_s))
         progress.step(item.case.name)
+
+
+def run_reference(item: Runnable, call_timeout_s: float) -> Reference:
+    """What iree-benchmark-module says of a case on this machine."""
+    started = time.monotonic_ns()
+    reference = run_benchmark_module(item.case.name, item.call, Limits(seconds=_BENCHMARK_CALLS * call_timeout_s))
+    return replace(reference, wall_ns=time.monotonic_ns() - started)
 
 
 def distinct(runnable: Sequence[AnyRunnable]) -> list[AnyRunnable]:
