@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Protocol
 
 from harness.errors import SuiteError, UsageError
 from harness.models.materialize import model_id
@@ -19,7 +20,7 @@ from harness.suite.cases import Selection, across_toolchains, plan_cases, unknow
 from harness.suite.cells import chain_of, suits
 from harness.suite.flags import refusal
 from harness.suite.load import LoadedSuite, Suite, Variant, load_suite
-from harness.suite.present import find_devices
+from harness.suite.present import Presence, find_devices
 from harness.suite.shards import Part, Shard, part_of
 from harness.text import did_you_mean, shown
 from harness.toolchain import Toolchain, compiler_flags, find_toolchain, runtime_flags
@@ -79,12 +80,52 @@ class Prepared:
         return chain_of(self.suite, variant, device, self.plugins_of(case))
 
 
+class Place(Protocol):
+    """Where a suite's devices and peers are."""
+
+    def suite(self, suite: Suite) -> Suite:
+        """The suite as that place has it: a device may be there more than once."""
+        ...
+
+    def devices(self, suite: Suite, toolchain: Toolchain) -> Mapping[str, Presence]:
+        """Each of the suite's devices by name, or why it is not there.
+
+        Raises:
+            SuiteError: A device's URI names a driver that IREE does not have.
+        """
+        ...
+
+    def missing(self, peer: AppliedPeer) -> str | None:
+        """Why a peer cannot be used there, as a sentence; None: it can."""
+        ...
+
+
+class OwnDevices:
+    """What is on this machine."""
+
+    def suite(self, suite: Suite) -> Suite:
+        """The suite as it is."""
+        return suite
+
+    def devices(self, suite: Suite, toolchain: Toolchain) -> Mapping[str, Presence]:
+        """As the toolchain's runtime sees them."""
+        return find_devices(suite, toolchain)
+
+    def missing(self, peer: AppliedPeer) -> str | None:
+        """As the peer itself says it."""
+        return peer.missing
+
+
+_OWN_DEVICES = OwnDevices()
+
+
 def prepare(
     path: Path,
     selection: Selection,
     toolchains: Sequence[Toolchain] = (),
     others: Sequence[Toolchain] = (),
     shard: Shard | None = None,
+    place: Place = _OWN_DEVICES,
 ) -> Prepared:
     """Load a suite and plan its cases; nothing is compiled, and models are not built.
 
@@ -92,6 +133,7 @@ def prepare(
         toolchains: What to run it under, of different versions; (): the one that is installed beside the harness.
         others: What runs of it elsewhere are compared with: a flag that only these know skips cases, and is no mistake.
         shard: Of the cases, only these, which may be none.
+        place: Where its devices and peers are.
 
     Raises:
         SuiteError: The suite is wrong, or names flags that none of the toolchains knows, or builders or plugins that
@@ -100,17 +142,18 @@ def prepare(
         UsageError: The selection matches no case.
     """
     loaded = load_suite(path)
-    suite = loaded.suite
+    suite = place.suite(loaded.suite)
+    loaded = replace(loaded, suite=suite)
     plugins = _plugins(suite)
     peers = tuple(apply_peer(peer.name, peer.options, peer.case_label, f"{path}: peers") for peer in suite.peers)
-    missing_peers = {peer.label: reason for peer in peers if (reason := peer.missing) is not None}
+    missing_peers = {peer.label: reason for peer in peers if (reason := place.missing(peer)) is not None}
     model_ids = {model.name: model_id(model, path) for model in suite.models}
     toolchains = tuple(toolchains) or (find_toolchain(),)
     plans: list[tuple[Case, ...]] = []
     devices: dict[str, str] = {}
     names: dict[str, str] = {}
     for toolchain in toolchains:
-        found = find_devices(suite, toolchain)
+        found = place.devices(suite, toolchain)
         cases = plan_cases(
             suite,
             model_ids=model_ids,

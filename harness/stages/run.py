@@ -11,7 +11,6 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
@@ -21,21 +20,16 @@ from harness import __version__
 from harness.cache import cache_root
 from harness.errors import Interrupted, RunError
 from harness.machine.environment import capture_environment, harness_commit
-from harness.measure.alone import only_one_measures
 from harness.models.materialize import ModelArtifact, record
-from harness.process import hold_still
-from harness.progress import Progress, WithTimeLeft
+from harness.progress import Progress
 from harness.records.run import SCHEMA_VERSION, Failure, Header, ModelRecord, ToolchainRecord
 from harness.report import render
 from harness.report.rows import rows_of
-from harness.stages.build import Batch, compile_stage, require_cache
-from harness.stages.check import distinct, lay_out_stage, reference_stage, verify_stage
+from harness.stages.build import require_cache
 from harness.stages.checking import contradictions
 from harness.stages.context import Context, Done, done_in
-from harness.stages.count import ir_stage, peak_stage, work_stage
-from harness.stages.expect import earlier_runs, expect
 from harness.stages.failures import FailureNotes, GivenUp
-from harness.stages.measure import call_again_stage, measure_stage
+from harness.stages.here import HERE, Bench
 from harness.stages.models import materialize_models, skip_unfit_peers
 from harness.stages.options import RunOptions
 from harness.stages.prepare import Prepared, prepare
@@ -45,13 +39,13 @@ from harness.suite.cases import Selection
 from harness.suite.shards import parse_shard, shard_settings
 from harness.text import plural
 from harness.toolchain import Toolchain
-from harness.verify import AnyRunnable
 
 
 def run_suite(
     options: RunOptions,
     progress: Progress,
     toolchains: Sequence[Toolchain] = (),
+    bench: Bench = HERE,
     *,
     others: Sequence[Toolchain] = (),
     purpose: str = "",
@@ -63,6 +57,7 @@ def run_suite(
     Args:
         options: With a suite.
         toolchains: Of different versions; (): the one that is installed beside the harness.
+        bench: Where its devices are and its work is done.
         others: That the run is compared with: a flag that only they know skips cases.
         purpose: The command that wants it, where that is another than `harness run`; one of PURPOSES.
         on_begin: Gets the run's directory before anything is compiled.
@@ -77,7 +72,7 @@ def run_suite(
     shard = parse_shard(options.shard) if options.shard is not None else None
     require_writable(options.results)
     selection = Selection(patterns=options.patterns, tags=options.tags)
-    prepared = prepare(options.suite, selection, toolchains, others, shard)
+    prepared = prepare(options.suite, selection, toolchains, others, shard, bench)
     if prepared.part is not None and not prepared.cases:
         groups = plural(prepared.part.groups, "group")
         progress.note(f"{options.suite}: shard {shard} has none of its {groups}; there is nothing to run")
@@ -85,8 +80,12 @@ def run_suite(
         progress.note(f"{options.suite}: {finding.text}")
     artifacts = materialize_models(prepared, options.compile_limits, progress)
     prepared = skip_unfit_peers(prepared, artifacts)
-    directory, done = _open(prepared, artifacts, options, purpose)
-    with directory, tempfile.TemporaryDirectory(prefix="harness-run-") as scratch, _interruptible(directory):
+    directory, done = _open(prepared, artifacts, options, purpose, bench.address)
+    with (
+        directory,
+        tempfile.TemporaryDirectory(prefix="harness-run-") as scratch,
+        _interruptible(directory, bench.address),
+    ):
         on_begin(directory)
         context = Context(
             prepared=prepared,
@@ -99,77 +98,37 @@ def run_suite(
             with_reference=with_reference,
         )
         directory.before_failure = partial(require_cache, directory.path, artifacts, {})
-        context = _foreseen(context, artifacts)
         for case in prepared.cases:
             for record in (done.builds.get(case.name), done.checks.get(case.name)):
                 context.given_up.note(case, record.failure if record is not None else None)
-        for batch in compile_stage(context, artifacts) if prepared.cases else ():
-            directory.before_failure = partial(require_cache, directory.path, artifacts, batch.builds)
-            _check_and_measure(context, artifacts, batch, Path(scratch))
+        if prepared.cases:
+            bench.run(context, artifacts, Path(scratch))
         directory.finish(lambda run: render(run, "markdown", full=True), rows_of)
     return directory.path
 
 
-def _foreseen(context: Context, artifacts: Mapping[str, ModelArtifact | Failure]) -> Context:
-    """The run, once it has said what it has to do; from now on its progress says how long the rest takes."""
-    programs = [artifact.sha256 for artifact in artifacts.values() if isinstance(artifact, ModelArtifact)]
-    expected = expect(context, artifacts, earlier_runs(context.options.results, programs, context.directory.path))
-    context.progress.note(expected.sentence)
-    remaining = expected.remaining
-    return replace(context, remaining=remaining, progress=WithTimeLeft(context.progress, remaining))
-
-
-def _check_and_measure(
-    context: Context, artifacts: Mapping[str, ModelArtifact | Failure], batch: Batch, scratch: Path
-) -> None:
-    """Check and measure a batch's models; the compilers of other models are held still while anything is timed."""
-    progress, options = context.progress, context.options
-    ir_stage(context, artifacts, batch.builds)
-    if options.measure:
-        work_stage(context, artifacts, batch.models)
-    runnable = lay_out_stage(context.prepared, artifacts, batch, scratch, peers=options.measure)
-    _forget_all_but(runnable, context, batch)
-    right = verify_stage(context, runnable, scratch)
-    _forget_all_but(distinct(right), context, batch)
-    if not options.measure:
-        right = call_again_stage(context, right)
-        if not context.with_reference:
-            return
-    with (
-        only_one_measures(progress.note, wait=options.wait),
-        hold_still(),
-    ):
-        if context.with_reference:
-            reference_stage(context, right)
-        if options.measure:
-            peak_stage(context, right)
-            measure_stage(context, right, groups_elsewhere=batch.groups_elsewhere)
-
-
-def _forget_all_but(runnable: Sequence[AnyRunnable], context: Context, batch: Batch) -> None:
-    """Foresee nothing more of a batch's cases but these, and of groups that have none of them."""
-    alive = {name for item in runnable for name in (item.case.name, item.case.group)}
-    cases = [case for case in context.prepared.cases if case.model in batch.models]
-    planned = {name for case in cases for name in (case.name, case.group)}
-    context.remaining.forget(planned - alive)
-
-
 @contextmanager
-def _interruptible(directory: RunDirectory) -> Iterator[None]:
+def _interruptible(directory: RunDirectory, fleet: str) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        sentence = f"interrupted; go on with `harness run --resume {shlex.quote(str(directory.path))}`"
+        place = f" --fleet {fleet}" if fleet else ""
+        sentence = f"interrupted; go on with `harness run --resume {shlex.quote(str(directory.path))}{place}`"
         raise Interrupted(sentence, run=directory.path) from None
 
 
 def _open(
-    prepared: Prepared, artifacts: Mapping[str, ModelArtifact | Failure], options: RunOptions, purpose: str
+    prepared: Prepared,
+    artifacts: Mapping[str, ModelArtifact | Failure],
+    options: RunOptions,
+    purpose: str,
+    fleet: str,
 ) -> tuple[RunDirectory, Done]:
     if options.resume is None:
-        header = _header(prepared, artifacts, options, purpose)
+        header = _header(prepared, artifacts, options, purpose, fleet)
         return RunDirectory.create(options.results, header), Done()
     directory, run = RunDirectory.resume(options.resume)
+    _require_same_kind_of_place(run.header.settings, fleet, options.resume)
     _require_same_toolchains(run.header.toolchains, prepared, options.resume)
     planned = {(case.id, case.name, case.toolchain) for case in run.header.cases}
     if planned != {(case.id, case.name, case.toolchain) for case in prepared.cases}:
@@ -189,6 +148,14 @@ def _open(
     return directory, done
 
 
+def _require_same_kind_of_place(settings: Mapping[str, Any], fleet: str, path: Path) -> None:
+    """Refuse to go on here with what hosts of a fleet measured, and the other way round."""
+    if settings.get("fleet") and not fleet:
+        raise RunError(f"{path}: hosts of a fleet measured it; go on with --fleet {settings['fleet']}")
+    if fleet and not settings.get("fleet"):
+        raise RunError(f"{path}: one machine measured it; go on there, without --fleet")
+
+
 def _require_same_toolchains(begun_with: Sequence[ToolchainRecord], prepared: Prepared, path: Path) -> None:
     """Refuse to go on with another build of a release: its figures would be those of two compilers."""
     here = {toolchain.version: toolchain.compiler_sha256 for toolchain in prepared.toolchains}
@@ -201,7 +168,11 @@ def _require_same_toolchains(begun_with: Sequence[ToolchainRecord], prepared: Pr
 
 
 def _header(
-    prepared: Prepared, artifacts: Mapping[str, ModelArtifact | Failure], options: RunOptions, purpose: str
+    prepared: Prepared,
+    artifacts: Mapping[str, ModelArtifact | Failure],
+    options: RunOptions,
+    purpose: str,
+    fleet: str,
 ) -> Header:
     now = datetime.now(timezone.utc)
     suite = prepared.suite
@@ -228,7 +199,7 @@ def _header(
         groups=suite.groups,
         floors=dict(suite.floors),
         gates=suite.gates,
-        settings={**_settings(prepared, options), "purpose": purpose},
+        settings={**_settings(prepared, options), "purpose": purpose, **({"fleet": fleet} if fleet else {})},
         environment={
             **capture_environment(),
             "devices": dict(prepared.devices),
