@@ -30,6 +30,8 @@ class BuildCache:
     to the tools, what rewrites printed, and the facts.
     """
 
+    FACTS_FILE = _FACTS_FILE
+
     def __init__(self, root: Path) -> None:
         self._builds = root / "builds"
         self._locks = root / "locks"
@@ -37,23 +39,23 @@ class BuildCache:
 
     def module(self, build: Build) -> Path:
         """Where a build's module lies."""
-        return self._folder(build.cache_key) / MODULE_FILE
+        return self.folder(build.cache_key) / MODULE_FILE
 
     def program(self, build: Build) -> Path | None:
         """Where the program lies that plugins made of the model; None where the model itself was compiled."""
-        return self._folder(build.cache_key) / MODEL_FILE if build.rewritten else None
+        return self.folder(build.cache_key) / MODEL_FILE if build.rewritten else None
 
     def files(self, build: Build) -> tuple[Path, ...]:
         """The files that plugins gave to the tools."""
-        return tuple(self._folder(build.cache_key) / name for name in build.files)
+        return tuple(self.folder(build.cache_key) / name for name in build.files)
 
     def printed(self, build: Build) -> str:
         """What the rewrites of a build that is kept printed, each below its plugin's name."""
-        return printed_in(self._folder(build.cache_key))
+        return printed_in(self.folder(build.cache_key))
 
     def find(self, key: str, case: str) -> Build | None:
         """The build with that key, if it is there and whole."""
-        folder = self._folder(key)
+        folder = self.folder(key)
         try:
             build = _BUILD.validate_json((folder / _FACTS_FILE).read_bytes())
             whole = build.sizes is not None and (folder / MODULE_FILE).stat().st_size == build.sizes.module_bytes
@@ -64,8 +66,11 @@ class BuildCache:
             return None
         return replace(build, case=case, cached=True)
 
-    def compile(self, request: CompileRequest) -> tuple[Build, str]:
+    def compile(self, request: CompileRequest, key: str = "") -> tuple[Build, str]:
         """Compile a case, or take its build from the cache.
+
+        Args:
+            key: What it is kept under, where another machine has said that; "": the request's own.
 
         Returns:
             The build, and all that the compiler printed on stderr ("" from the cache, where it lies beside the
@@ -74,7 +79,7 @@ class BuildCache:
         Raises:
             OSError: The cache folder cannot be written.
         """
-        key = cache_key(request)
+        key = key or cache_key(request)
         if found := self.find(key, request.case.name):
             return found, ""
         for folder in (self._builds, self._locks, self._scratch):
@@ -92,11 +97,12 @@ class BuildCache:
         """Remove what killed harnesses left in the scratch folder."""
         sweep(self._scratch)
 
-    def _folder(self, key: str) -> Path:
+    def folder(self, key: str) -> Path:
+        """Where a build lies, if it is there: whole once it has its facts, which are written last."""
         return self._builds / key[:2] / key
 
     def _keep(self, build: Build, stderr: str, scratch: Path) -> None:
-        final = self._folder(build.cache_key)
+        final = self.folder(build.cache_key)
         final.parent.mkdir(parents=True, exist_ok=True)
         if not build.rewritten:
             (scratch / MODEL_FILE).unlink()

@@ -171,18 +171,26 @@ def call_again_stage(context: Context, runnable: Sequence[AnyRunnable]) -> list[
     for item in distinct_cases:
         members.setdefault(item.case.group, []).append(item)
     context.progress.stage("Call again", len(members))
-    limits = replace(_ONE_CALL, call_limit_s=context.options.call_timeout_s)
     lost = set(context.done.lost)
     for name, items in members.items():
         context.progress.step(name, advance=0)
-        for result in measure_generation(_group(name, items), 0, limits, check=_check_of(context.checks)):
-            if isinstance(result, Lost):
-                context.directory.append(result)
-                failed = next(item.case for item in items if item.case.name == result.case)
-                context.failures.case(failed, result.failure)
-                lost.add(result.case)
+        for result in call_group_again(name, items, context.checks, context.options.call_timeout_s):
+            context.directory.append(result)
+            failed = next(item.case for item in items if item.case.name == result.case)
+            context.failures.case(failed, result.failure)
+            lost.add(result.case)
         context.progress.step(name)
     return [item for item in runnable if item.case.name not in lost]
+
+
+def call_group_again(
+    group: str, members: Sequence[AnyRunnable], checks: Mapping[str, Check], call_limit_s: float
+) -> Iterator[Lost]:
+    """Call each case of a group once more on this machine; those whose outputs are not those of their first call."""
+    limits = replace(_ONE_CALL, call_limit_s=call_limit_s)
+    for result in measure_generation(_group(group, members), 0, limits, check=_check_of(checks)):
+        if isinstance(result, Lost):
+            yield result
 
 
 def _check_of(checks: Mapping[str, Check]) -> CheckOutputs:
