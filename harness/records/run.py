@@ -294,6 +294,7 @@ class Reference:
         device_peak_bytes: The same of the device-local ones.
         memory: Of each device, in the order of the command line; () in runs that are older than this field.
         wall_ns: What the whole process took; None in runs that are older than this field.
+        host: Which host was asked; "" where one machine measured the whole run.
     """
 
     case: str
@@ -305,6 +306,7 @@ class Reference:
     load_1min: float | None = None
     wall_ns: int | None = None
     failure: Failure | None = None
+    host: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -511,7 +513,7 @@ class Run:
     """A whole run, read back: finished, or as far as it got.
 
     Attributes:
-        rounds: Those that count, see `Placed`; of lost cases and peaks likewise.
+        rounds: Those that count, see `Placed`; of lost cases and references likewise.
         turns_dropped: When `harness results gc` deleted its rounds (ISO 8601, UTC); "" where it did not.
         hosts: () where one machine measured the whole run, the header's.
         placed: All of them, in order.

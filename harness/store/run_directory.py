@@ -335,10 +335,17 @@ def load_run(path: Path, *, rounds: bool = True) -> Run:
     if not run.placed:
         return run
     groups = {case.name: case.group for case in header.cases}
-    lost = tuple(
-        lost for lost in run.lost if not lost.host or _counts(lost.host, groups.get(lost.case, ""), run.host_of_group)
+    where = run.host_of_group
+
+    def counts(record: Lost | Reference) -> bool:
+        return not record.host or _counts(record.host, groups.get(record.case, ""), where)
+
+    return replace(
+        run,
+        rounds=_that_count(run.rounds, where),
+        lost=tuple(filter(counts, run.lost)),
+        references=tuple(filter(counts, run.references)),
     )
-    return replace(run, rounds=_that_count(run.rounds, run.host_of_group), lost=lost)
 
 
 def load_rounds(path: Path) -> tuple[Round, ...]:
