@@ -136,9 +136,9 @@ def keep_build(
     Raises:
         RunError: The run's directory cannot be written.
     """
-    cases = {case.name: case for case in context.prepared.cases}
     if build.failure is not None:
         context.directory.log(build.case, stderr)
+        cases = {case.name: case for case in context.prepared.cases}
         case = cases[build.case]
         artifact = artifacts[case.model]
         assert isinstance(artifact, ModelArtifact)  # noqa: S101 (else nothing was compiled)

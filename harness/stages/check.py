@@ -125,7 +125,7 @@ def verify_stage(context: Context, runnable: Sequence[AnyRunnable], scratch: Pat
         if check.case not in checks:
             item = next(item for item in wanted if item.case.name == check.case)
             left = [other.case for other in wanted if other.case.name not in checks and other is not item]
-            keep_check(context, check, item, left)
+            keep_check(context, check, item.case, item.artifact, left)
         progress.step(check.case)
     return [item for item in runnable if checks[item.case.name].failure is None]
 
@@ -171,7 +171,7 @@ def run_checks(
     yield from refused
 
 
-def keep_check(context: Context, check: Check, item: AnyRunnable, left: Sequence[Case]) -> None:
+def keep_check(context: Context, check: Check, case: Case, artifact: ModelArtifact, left: Sequence[Case]) -> None:
     """Write down how a case was checked, and say what is wrong.
 
     Args:
@@ -182,12 +182,12 @@ def keep_check(context: Context, check: Check, item: AnyRunnable, left: Sequence
     """
     context.directory.append(check)
     context.checks[check.case] = check
-    others = dependent_cases(context.prepared, item.case, item.artifact)
-    if context.given_up.note(item.case, check.failure):
-        alike = (item.case.group, item.case.toolchain)
-        others = max(others, sum((case.group, case.toolchain) == alike for case in left))
+    others = dependent_cases(context.prepared, case, artifact)
+    if context.given_up.note(case, check.failure):
+        alike = (case.group, case.toolchain)
+        others = max(others, sum((other.group, other.toolchain) == alike for other in left))
     if check.failure is not None:
-        context.failures.check(item.case, check.failure, others)
+        context.failures.check(case, check.failure, others)
 
 
 def reference_stage(context: Context, runnable: Sequence[AnyRunnable]) -> None:
@@ -214,14 +214,21 @@ def distinct(runnable: Sequence[AnyRunnable]) -> list[AnyRunnable]:
 
     Only those are timed. The same bytes in another release's runtime are another thing to measure.
     """
+    builds = {item.case.name: item.build for item in runnable if isinstance(item, Runnable)}
+    names = {case.name for case in distinct_cases([item.case for item in runnable], builds)}
+    return [item for item in runnable if item.case.name in names]
+
+
+def distinct_cases(cases: Sequence[Case], builds: Mapping[str, Build]) -> list[Case]:
+    """As `distinct`, of cases whose builds are known by name."""
     seen = set()
-    distinct: list[AnyRunnable] = []
-    for item in runnable:
-        if isinstance(item, RunnablePeer):
-            distinct.append(item)
+    distinct: list[Case] = []
+    for case in cases:
+        if case.peer is not None:
+            distinct.append(case)
             continue
-        key = (item.case.group, item.build.module_sha256, item.case.run_flags, item.case.toolchain)
+        key = (case.group, builds[case.name].module_sha256, case.run_flags, case.toolchain)
         if key not in seen:
             seen.add(key)
-            distinct.append(item)
+            distinct.append(case)
     return distinct
