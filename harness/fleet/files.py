@@ -1,0 +1,249 @@
+"""Files that an order names: known by place and hash, sent where they are lacking, checked before they are used.
+
+Every file has a place below a host's cache folder. What the asker has anywhere, such as a model's program, lies under
+its own hash; a build lies where the content-addressed BuildCache has it, whole; outputs that were right lie under a
+hash too. So an order that travels holds paths which are relative to the cache, and each host adds its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from harness.cache import cache_root
+from harness.compile import BuildCache
+from harness.errors import RunError
+from harness.files import file_sha256
+from harness.records.run import Build
+
+CHUNK_BYTES = 64 * 2**20
+_FOLDER = "fleet"
+_COMING = ".coming-"
+# What has been coming for longer comes no more.
+_SURELY_LEFT_S = 24 * 3600.0
+
+_T = TypeVar("_T")
+_hashes: dict[tuple[str, int, int], str] = {}
+_hashes_lock = threading.Lock()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Item:
+    """A file that an order needs.
+
+    Attributes:
+        place: Where it lies below a cache folder, as in `fleet/3f/3f.../input0.npy`.
+        build: The key of the build that it is a part of; "": it is a file for itself.
+    """
+
+    place: str
+    sha256: str
+    size: int
+    build: str = ""
+
+    @property
+    def chunks(self) -> Iterator[tuple[int, int]]:
+        """Offset and size of each part that is sent; one for an empty file too."""
+        for offset in range(0, max(self.size, 1), CHUNK_BYTES):
+            yield offset, min(CHUNK_BYTES, self.size - offset)
+
+
+class Luggage:
+    """What an order takes along: its files, and where they lie on this machine."""
+
+    def __init__(self) -> None:
+        self.files: dict[Item, Path] = {}
+
+    @property
+    def items(self) -> tuple[Item, ...]:
+        """The files, as the order names them."""
+        return tuple(self.files)
+
+    def pack(self, value: _T) -> _T:
+        """The same plain value, in which each path of a file has become its place below a cache.
+
+        Raises:
+            OSError: A file cannot be read.
+        """
+        packed: _T = _with_paths(value, self._put)
+        return packed
+
+    def add_build(self, build: Build) -> None:
+        """Take a build of this machine's cache along, whole.
+
+        Raises:
+            OSError: A file of it cannot be read.
+        """
+        for item in build_items(build.cache_key):
+            self.files[item] = cache_root() / item.place
+
+    def add_kept(self, place: str) -> None:
+        """Take a file along that lies at the same place in every cache, such as a right output, if it is still here."""
+        path = cache_root() / place
+        if path.is_file():
+            self.files[item_of(place)] = path
+
+    def _put(self, path: Path) -> Path:
+        sha256 = sha256_of(path)
+        place = f"{_FOLDER}/{sha256[:2]}/{sha256}/{path.name}"
+        self.files[Item(place=place, sha256=sha256, size=path.stat().st_size)] = path
+        return Path(place)
+
+
+def unpack(value: _T) -> _T:
+    """A packed value with paths in this machine's cache."""
+    unpacked: _T = _with_paths(value, lambda path: cache_root() / path)
+    return unpacked
+
+
+def _with_paths(value: Any, change: Any) -> Any:
+    """A plain value of dataclasses, tuples, lists and mappings, with each of its paths changed."""
+    if isinstance(value, Path):
+        return change(value)
+    if isinstance(value, tuple | list):
+        return type(value)(_with_paths(each, change) for each in value)
+    if isinstance(value, Mapping):
+        return {key: _with_paths(each, change) for key, each in value.items()}
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        before = {each.name: getattr(value, each.name) for each in dataclasses.fields(value) if each.init}
+        after = {name: _with_paths(each, change) for name, each in before.items()}
+        return replace(value, **after) if after != before else value
+    return value
+
+
+def sha256_of(path: Path) -> str:
+    """Hash of a file, which is read again only once it has changed.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    status = path.stat()
+    key = (str(path), status.st_size, status.st_mtime_ns)
+    with _hashes_lock:
+        known = _hashes.get(key)
+    if known is None:
+        known = file_sha256(path)
+        with _hashes_lock:
+            _hashes[key] = known
+    return known
+
+
+def item_of(place: str, build: str = "") -> Item:
+    """A file of this machine's cache.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    path = cache_root() / place
+    return Item(place=place, sha256=sha256_of(path), size=path.stat().st_size, build=build)
+
+
+def build_items(key: str) -> tuple[Item, ...]:
+    """All files of a build in this machine's cache, the one last that says that it is whole.
+
+    Raises:
+        OSError: A file of it cannot be read.
+    """
+    root = cache_root()
+    folder = BuildCache(root).folder(key)
+    paths = [path for path in folder.iterdir() if path.is_file() and not path.name.startswith(_COMING)]
+    paths.sort(key=lambda path: (path.name == BuildCache.FACTS_FILE, path.name))
+    return tuple(item_of(path.relative_to(root).as_posix(), key) for path in paths)
+
+
+def lacking_here(items: tuple[Item, ...], whose: str, here: str) -> tuple[Item, ...]:
+    """Those of the files that this machine's cache lacks.
+
+    Args:
+        whose: Who has them: a host's name.
+        here: What this machine is called.
+
+    Raises:
+        RunError: A build is here under the same key with another module.
+    """
+    root, cache = cache_root(), BuildCache(cache_root())
+    builds = {item.build for item in items if item.build}
+    whole = {key: cache.find(key, "") for key in builds}
+    lacking = []
+    for item in items:
+        build = whole.get(item.build)
+        if build is not None:
+            if item.place == _place_of_module(item.build) and build.module_sha256 != item.sha256:
+                raise RunError(
+                    f"the build {item.build[:16]} is another module on {whose} than on {here}, though all that decides "
+                    f"it is equal; compile it on both by hand and compare, or empty the cache of one"
+                )
+        elif not _is_here(root / item.place, item):
+            lacking.append(item)
+    return tuple(lacking)
+
+
+def _place_of_module(key: str) -> str:
+    root = cache_root()
+    return (BuildCache(root).folder(key) / "module.vmfb").relative_to(root).as_posix()
+
+
+def _is_here(path: Path, item: Item) -> bool:
+    try:
+        return path.stat().st_size == item.size and sha256_of(path) == item.sha256
+    except OSError:
+        return False
+
+
+def write_chunk(item: Item, offset: int, chunk: bytes, sender: str) -> None:
+    """Keep a part of a file that comes; the last one is followed by a look at its hash, before anybody can use it.
+
+    Args:
+        sender: Who sends, as part of a file's name: several may send the same at once.
+
+    Raises:
+        OSError: The disk is full, or the cache cannot be written.
+        RunError: What has come is not what was meant.
+    """
+    final = cache_root() / item.place
+    final.parent.mkdir(parents=True, exist_ok=True)
+    part = final.parent / f"{_COMING}{item.sha256[:16]}-{sender}"
+    if offset == 0:
+        _sweep(final.parent)
+    with part.open("wb" if offset == 0 else "r+b") as file:
+        file.seek(offset)
+        file.write(chunk)
+    if offset + len(chunk) < item.size:
+        return
+    found = file_sha256(part)
+    if found != item.sha256:
+        part.unlink()
+        raise RunError(f"{item.place}: has come damaged, with the hash {found[:16]} instead of {item.sha256[:16]}")
+    part.chmod(0o644)
+    part.replace(final)
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what was sent in part and never to its end."""
+    for path in folder.glob(f"{_COMING}*"):
+        with contextlib.suppress(OSError):
+            if time.time() - path.stat().st_mtime > _SURELY_LEFT_S:
+                path.unlink()
+
+
+def read_chunk(item: Item, offset: int, size: int) -> bytes:
+    """A part of a file of this machine's cache.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    with (cache_root() / item.place).open("rb") as file:
+        file.seek(offset)
+        return file.read(size)
+
+
+def fresh_sender() -> str:
+    """A name for one sending of files."""
+    return os.urandom(6).hex()

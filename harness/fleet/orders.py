@@ -1,0 +1,230 @@
+"""What travels between an asker and a host: plain frozen values, in which a file is its place below a cache folder.
+
+Code does not travel. A plugin, a peer and a toolchain are named, found again on the host, and compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from harness.compile import CompileRequest
+from harness.compile.request import cache_key
+from harness.fleet.files import Item, Luggage
+from harness.models.materialize import ModelArtifact
+from harness.models.model import Model
+from harness.plugins import Applied
+from harness.plugins.chain import Arranged
+from harness.process import Limits
+from harness.records.case import Case
+from harness.records.run import Build, Check, Lost, Round, ToolchainRecord
+from harness.stages.failures import GivenUp
+from harness.toolchain import Toolchain
+from harness.toolchain.host_cpu import CPU_FLAG, FEATURES_FLAG, TargetCpu, without_host
+
+
+@dataclass(frozen=True, kw_only=True)
+class NamedPlugin:
+    """A plugin with options, as a host finds it again.
+
+    Attributes:
+        version: Its own.
+        sources_sha256: Of its rewrites.
+        files: The unique names of its files, which hold hashes of their bytes.
+    """
+
+    name: str
+    options: Mapping[str, Any]
+    version: str
+    sources_sha256: str
+    files: tuple[str, ...]
+
+    @classmethod
+    def of(cls, applied: Applied) -> NamedPlugin:
+        """What names a plugin that is here."""
+        return cls(
+            name=applied.name,
+            options=applied.options,
+            version=applied.plugin.version,
+            sources_sha256=applied.sources_sha256,
+            files=tuple(file.unique_name for file in applied.files),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompileOrder:
+    """Compile one case.
+
+    Attributes:
+        key: What its build is kept under, on every machine.
+        case: Its flags name no `host`, and files as `flag_files` says.
+        flag_files: Files that flags name, by the path that the asker's flags have.
+        model: Its program.
+    """
+
+    key: str
+    case: Case
+    toolchain: ToolchainRecord
+    flag_files: Mapping[str, Path]
+    model: Path
+    model_sha256: str
+    function: str
+    host_cpu: str
+    limits: Limits
+    plugins: tuple[NamedPlugin, ...]
+    arranged: Arranged
+    files: tuple[Item, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupOrder:
+    """What a host needs to know of a group whose cases are compiled.
+
+    Attributes:
+        cases: Those that are alive, in the plan's order; their environment is the host's.
+        builds: By case; of peers there are none.
+        peers: Registered name and options of the peers among them, by label.
+        toolchains: By version.
+        checks: That were done, by case.
+        given_up: What is not tried since another case timed out.
+    """
+
+    group: str
+    cases: tuple[Case, ...]
+    model: Model
+    artifact: ModelArtifact
+    builds: Mapping[str, Build]
+    peers: Mapping[str, tuple[str, Mapping[str, Any]]]
+    toolchains: Mapping[str, ToolchainRecord]
+    compile_limits: Limits
+    call_timeout_s: float
+    given_up: GivenUp
+    checks: Mapping[str, Check] = field(default_factory=dict)
+    files: tuple[Item, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trouble:
+    """Why a host could not do what it was asked to, though the case itself may be all right.
+
+    Attributes:
+        message: A sentence, which does not name the host.
+        lacking: Files that are no longer there; the same order may be given again once they are sent.
+    """
+
+    message: str
+    lacking: tuple[Item, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compiled:
+    """What came of a compile.
+
+    Attributes:
+        stderr: What the compiler printed.
+        items: The build's files, as they lie in the host's cache; () where it failed.
+    """
+
+    build: Build
+    stderr: str
+    items: tuple[Item, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checked:
+    """What came of checking a group.
+
+    Attributes:
+        items: Right outputs that were kept in the host's cache.
+    """
+
+    checks: tuple[Check, ...]
+    items: tuple[Item, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """What came of one generation: rounds, and losses in their place among them."""
+
+    results: tuple[Round | tuple[Lost, ...], ...]
+
+
+def named(toolchain: Toolchain) -> ToolchainRecord:
+    """What names a toolchain."""
+    return ToolchainRecord(
+        version=toolchain.version, revision=toolchain.revision, compiler_sha256=toolchain.compiler_sha256
+    )
+
+
+def needs_cpu(case: Case, arranged: Arranged) -> bool:
+    """Whether a case's module depends on the CPU that it is for, as flags that say `host` and rewrites make it."""
+    return bool(arranged.rewrites) or any(
+        flag in (f"{CPU_FLAG}=host", f"{FEATURES_FLAG}=host") for flag in case.compile_flags
+    )
+
+
+def compile_order(request: CompileRequest, cpu: TargetCpu | None, luggage: Luggage) -> CompileOrder:
+    """The order that a request becomes.
+
+    Args:
+        request: Its `host_cpu` is that of the host that will measure the case.
+        cpu: What `host` means to the compiler there; None: it does not say, and flags stay as they are.
+        luggage: Gets the files that it needs.
+
+    Raises:
+        OSError: A file cannot be read.
+    """
+    flags = request.case.compile_flags
+    case = replace(request.case, compile_flags=flags if cpu is None else without_host(flags, cpu))
+    values = {flag.partition("=")[2] for flag in case.compile_flags}
+    flag_files = {value: Path(value) for value in sorted(values) if value.startswith("/") and Path(value).is_file()}
+    packed = luggage.pack(
+        CompileOrder(
+            key=cache_key(replace(request, case=case)),
+            case=case,
+            toolchain=named(request.toolchain),
+            flag_files=flag_files,
+            model=request.model,
+            model_sha256=request.model_sha256,
+            function=request.function,
+            host_cpu=request.host_cpu,
+            limits=request.limits,
+            plugins=tuple(NamedPlugin.of(applied) for applied in request.plugins),
+            arranged=request.arranged,
+        )
+    )
+    return replace(packed, files=luggage.items)
+
+
+def group_order(
+    cases: Sequence[Case],
+    model: Model,
+    artifact: ModelArtifact,
+    builds: Mapping[str, Build],
+    luggage: Luggage,
+    **facts: Any,
+) -> GroupOrder:
+    """The order for a group.
+
+    Args:
+        cases: That are alive.
+        builds: All of the run, by case.
+        luggage: Gets the files that it needs.
+        facts: The other fields of GroupOrder.
+
+    Raises:
+        OSError: A file cannot be read.
+    """
+    # Where the model came from is of no use there: the artifact is what was made of it.
+    plain = replace(model, mlir=None, onnx=None, parameters={}, inputs=())
+    own = {case.name: builds[case.name] for case in cases if case.peer is None}
+    order = GroupOrder(group=cases[0].group, cases=tuple(cases), model=plain, artifact=artifact, builds=own, **facts)
+    packed = luggage.pack(order)
+    for build in {build.cache_key: build for build in own.values()}.values():
+        luggage.add_build(build)
+    for check in order.checks.values():
+        for output in check.outputs:
+            luggage.add_kept(output.file)
+    return replace(packed, files=luggage.items)

@@ -1,0 +1,211 @@
+"""Which host measures which group: pure decisions over what groups need and what hosts have.
+
+A group stays with its host from night to night, whatever other groups and hosts come and go, as far as balance lets
+it: hosts are preferred in the order of a hash of group and host (rendezvous hashing, Thaler and Ravishankar 1998), and
+none takes more than its share.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from harness.fleet.offer import Offer
+from harness.records.case import Case
+from harness.suite.hosts import fits
+from harness.suite.load import Device, Suite
+from harness.suite.present import Presence
+from harness.text import one_line
+from harness.toolchain.host_cpu import TargetCpu
+
+
+@dataclass(frozen=True, kw_only=True)
+class Host:
+    """A host, as far as a suite is concerned.
+
+    Attributes:
+        missing: Why a device or a peer cannot be used there, by the suite's name or label; "" where it can.
+        cpus: What `host` means to a compiler there, by version; None: it does not say.
+        compilers: Hash of the compiler, by version, of those that are there.
+    """
+
+    name: str
+    machine_class: str
+    host_cpu: str
+    missing: Mapping[str, str]
+    cpus: Mapping[str, TargetCpu | None] = field(default_factory=dict)
+    compilers: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, offer: Offer, suite: Suite) -> Host:
+        """A host from what it offers.
+
+        Raises:
+            SuiteError: A device's URI names a driver that IREE does not have.
+        """
+        there = offer.devices(suite)
+        found = {device.name: _missing(device, offer, there[device.name]) for device in suite.devices}
+        peers = {peer.name: peer.missing for peer in offer.peers}
+        labels = {peer.case_label: peers.get(peer.name, _NO_PEER) or "" for peer in suite.peers}
+        return cls(
+            name=offer.name,
+            machine_class=offer.machine_class,
+            host_cpu=offer.host_cpu,
+            missing={**found, **labels},
+            cpus={version: toolchain.cpu for version, toolchain in offer.toolchains.items()},
+            compilers={version: toolchain.compiler_sha256 for version, toolchain in offer.toolchains.items()},
+        )
+
+
+_NO_PEER = "no package there brings it"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Group:
+    """What a group needs.
+
+    Attributes:
+        peers: Labels of the engines among its cases.
+        compilers: Hash of the compiler, by version, of its cases.
+        cpu: Identity of the CPU that its modules are made for; "" where that does not matter, or none is made yet.
+        machine_class: Of the host that has begun it; "": nobody has.
+    """
+
+    name: str
+    device: str
+    peers: frozenset[str] = frozenset()
+    compilers: Mapping[str, str] = field(default_factory=dict)
+    cpu: str = ""
+    machine_class: str = ""
+
+
+def group_of(cases: Sequence[Case], compilers: Mapping[str, str]) -> Group:
+    """What the cases of a group need.
+
+    Args:
+        compilers: Hashes of all compilers of the run, by version.
+    """
+    versions = {case.toolchain for case in cases if case.peer is None}
+    return Group(
+        name=cases[0].group,
+        device=cases[0].device,
+        peers=frozenset(case.variant for case in cases if case.peer is not None),
+        compilers={version: compilers[version] for version in sorted(versions)},
+    )
+
+
+def unfit(group: Group, host: Host) -> str:
+    """Why a host cannot measure a group, as a clause; "": it can."""
+    for name in (group.device, *sorted(group.peers)):
+        if why := host.missing.get(name, f"it does not know {name}"):
+            return why
+    for version, sha256 in group.compilers.items():
+        if host.compilers.get(version, sha256) != sha256:
+            return f"its IREE {version} is another build than the asker's"
+    if group.cpu and host.host_cpu != group.cpu:
+        return "it has another CPU than the one that the group's modules are made for"
+    if group.machine_class and host.machine_class != group.machine_class:
+        return f"it is of another class than the host that has begun ({group.machine_class})"
+    return ""
+
+
+def preference(group: str, host: str) -> int:
+    """How much a group is drawn to a host: as random as a hash, and always the same."""
+    return int.from_bytes(hashlib.sha256(f"{group}\n{host}".encode()).digest()[:8], "big")
+
+
+def place(groups: Sequence[Group], hosts: Sequence[Host], kept: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The host of each group, by the group's name; a group that fits nowhere is left out.
+
+    No host takes more of the groups that fit the same hosts than its share, rounded up.
+
+    Args:
+        kept: Groups that were placed before, and where: they stay, if that host is among these.
+    """
+    names = {host.name for host in hosts}
+    placed = {name: host for name, host in (kept or {}).items() if host in names}
+    fitting = {group.name: tuple(host.name for host in hosts if not unfit(group, host)) for group in groups}
+    share = {able: math.ceil(count / len(able)) for able, count in Counter(fitting.values()).items() if able}
+    load = Counter((fitting[name], placed[name]) for name in fitting if name in placed)
+    for group in sorted(groups, key=lambda group: group.name):
+        able = fitting[group.name]
+        if group.name in placed or not able:
+            continue
+        best = sorted(able, key=lambda host: preference(group.name, host), reverse=True)
+        chosen = next((host for host in best if load[able, host] < share[able]), best[0])
+        load[able, chosen] += 1
+        placed[group.name] = chosen
+    return placed
+
+
+def choose_for_idle(host: Host, waiting: Mapping[str, Sequence[Group]]) -> str | None:
+    """A group for a host that has nothing to measure: the last in line of the host that has most; None: none fits.
+
+    Args:
+        waiting: By host, its groups that nobody has begun, in the order in which it would begin them.
+    """
+    for queue in sorted(waiting.values(), key=len, reverse=True):
+        if len(queue) < 2:  # its owner comes to a single one as soon
+            continue
+        chosen = next((group.name for group in reversed(queue) if not unfit(group, host)), None)
+        if chosen is not None:
+            return chosen
+    return None
+
+
+def choose_after_loss(group: Group, hosts: Sequence[Host], load: Mapping[str, int]) -> str | None:
+    """The host that a group moves to; None: there is none for it.
+
+    Args:
+        hosts: Those that are there.
+        load: How many groups each still has to do.
+    """
+    able = [host.name for host in hosts if not unfit(group, host)]
+    return min(able, key=lambda name: (load.get(name, 0), -preference(group.name, name)), default=None)
+
+
+def why_nowhere(group: Group, hosts: Collection[Host]) -> str:
+    """Why no host can measure a group, as a sentence."""
+    if not hosts:
+        return f"{group.name}: no host has joined; start one with `harness fleet worker`"
+    reasons: dict[str, list[str]] = {}
+    for host in hosts:
+        reasons.setdefault(unfit(group, host), []).append(host.name)
+    said = "; ".join(f"{', '.join(sorted(names))}: {one_line(why)}" for why, names in reasons.items())
+    return f"{group.name}: no host can measure it ({said})"
+
+
+def devices_of_fleet(suite: Suite, offers: Collection[Offer]) -> dict[str, Presence]:
+    """Each of a suite's devices by name: as it is on the hosts that have it, or why none has.
+
+    Raises:
+        SuiteError: A device's URI names a driver that IREE does not have.
+    """
+    there = {offer.name: offer.devices(suite) for offer in offers}
+    found: dict[str, Presence] = {}
+    for device in suite.devices:
+        missing = {
+            offer.name: _missing(device, offer, there[offer.name][device.name])
+            for offer in sorted(offers, key=lambda offer: offer.name)
+        }
+        has = [there[name][device.name] for name, why in missing.items() if not why]
+        if has:
+            # Each host has an environment of its own, which its cases get once it is known.
+            found[device.name] = Presence(
+                facts=" or ".join(dict.fromkeys(presence.facts for presence in has)),
+                name=" or ".join(dict.fromkeys(presence.name for presence in has if presence.name)),
+            )
+        else:
+            said = "; ".join(f"{name}: {why}" for name, why in missing.items())
+            found[device.name] = Presence(missing=f"no host of the fleet has it ({said})")
+    return found
+
+
+def _missing(device: Device, offer: Offer, presence: Presence) -> str:
+    """Why a device cannot be used on a host; "": it can."""
+    if not fits(device, offer.name, offer.machine_class):
+        return f"it is not what on = {device.on!r} asks for" if not device.host else f"it is not {device.host}"
+    return presence.missing or ""

@@ -1,0 +1,241 @@
+"""What runs on a host: functions of an order, with the host's own toolchains, plugins, peers and cache.
+
+Each gives what came of it, or Trouble: why this host could not do it, while another might.
+"""
+
+from __future__ import annotations
+
+import functools
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+from harness.cache import cache_root, environments_root
+from harness.compile import BuildCache, CompileRequest
+from harness.errors import HarnessError, RunError
+from harness.fleet import files
+from harness.fleet.files import Item, unpack
+from harness.fleet.here import doing, host, limits_here
+from harness.fleet.orders import Checked, Compiled, CompileOrder, GroupOrder, Measured, NamedPlugin, Trouble
+from harness.ir.roofline import measure_peak, peak_threads
+from harness.measure.alone import only_one_measures
+from harness.peers.registry import apply_peer
+from harness.plugins import Applied, apply_plugin
+from harness.process import Limits, hold_still
+from harness.records.case import Case
+from harness.records.run import Lost, Peak, Reference, ToolchainRecord
+from harness.stages.check import run_checks, run_reference, runnable_module, runnable_peer
+from harness.stages.measure import Wanted, call_group_again, run_generation
+from harness.stages.second_opinion import SecondPath
+from harness.text import one_line
+from harness.toolchain import Toolchain, get_toolchains
+from harness.toolchain.install import DISK_FULL
+from harness.verify import AnyRunnable, Runnable
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+_LONGEST = 400
+
+
+def _answering(work: Callable[_P, _T]) -> Callable[_P, _T | Trouble]:
+    """The same function, which gives Trouble where it would raise what is the host's."""
+
+    @functools.wraps(work)
+    def answer(*args: _P.args, **kwargs: _P.kwargs) -> _T | Trouble:
+        try:
+            return work(*args, **kwargs)
+        except HarnessError as error:
+            return Trouble(message=one_line(str(error))[:_LONGEST])
+        except OSError as error:
+            where = f"{error.filename}: " if error.filename else ""
+            return Trouble(message=f"{where}{error.strerror or error}; make room there, or mend its permissions")
+        except MemoryError:
+            return Trouble(message="its memory is full")
+
+    return answer
+
+
+@_answering
+def lacking(items: tuple[Item, ...]) -> tuple[Item, ...]:
+    """Those of the files that this host lacks."""
+    return files.lacking_here(items, "the asker's machine", "this one")
+
+
+@_answering
+def receive(item: Item, offset: int, chunk: bytes, sender: str) -> None:
+    """Keep a part of a file."""
+    files.write_chunk(item, offset, chunk, sender)
+
+
+@_answering
+def send(item: Item, offset: int, size: int) -> bytes:
+    """A part of a file of this host's cache."""
+    return files.read_chunk(item, offset, size)
+
+
+@_answering
+def compile_case(order: CompileOrder) -> Compiled | Trouble:
+    """Compile a case, or take its build from this host's cache."""
+    order, flag_files = unpack(replace(order, flag_files={})), order.flag_files
+    here = {theirs: str(cache_root() / ours) for theirs, ours in flag_files.items()}
+    cache = BuildCache(cache_root())
+    with doing("compile", order.case.name):
+        build = cache.find(order.key, order.case.name)
+        stderr = ""
+        if build is None:
+            request = CompileRequest(
+                case=replace(order.case, compile_flags=_renamed(order.case.compile_flags, here)),
+                toolchain=_toolchain(order.toolchain),
+                model=order.model,
+                model_sha256=order.model_sha256,
+                function=order.function,
+                host_cpu=order.host_cpu,
+                limits=limits_here(order.limits),
+                plugins=tuple(_plugin(plugin) for plugin in order.plugins),
+                arranged=order.arranged,
+            )
+            build, stderr = cache.compile(request, order.key)
+            if build.failure is not None and DISK_FULL.search(f"{build.failure.message} {stderr}"):
+                return Trouble(message="its disk is full; make room there, or set HARNESS_CACHE or TMPDIR")
+        theirs = {ours: their for their, ours in here.items()}
+        build = replace(build, command=_renamed(build.command, theirs))
+        return Compiled(
+            build=build, stderr=stderr, items=() if build.failure is not None else files.build_items(order.key)
+        )
+
+
+def _renamed(flags: tuple[str, ...], names: Mapping[str, str]) -> tuple[str, ...]:
+    """Flags in which files have the names that they have on another machine."""
+
+    def renamed(flag: str) -> str:
+        name, equals, value = flag.partition("=")
+        return f"{name}{equals}{names.get(value, value)}"
+
+    return tuple(renamed(flag) for flag in flags)
+
+
+@_answering
+def check_group(order: GroupOrder) -> Checked:
+    """Check the cases of a group; those of baselines again where others need their outputs."""
+    with doing("check", order.group), _runnable(order) as (runnable, scratch):
+        open_cases = {item.case.name for item in runnable if item.case.name not in order.checks}
+        wanted = [
+            item
+            for item in runnable
+            if item.case.name in open_cases
+            or (item.case.baseline and open_cases and order.checks[item.case.name].failure is None)
+        ]
+        second = SecondPath(
+            models={order.model.name: order.model},
+            scratch=scratch,
+            compile_limits=limits_here(order.compile_limits),
+            call_limits=limits_here(Limits(seconds=order.call_timeout_s)),
+        )
+        done = frozenset(order.checks)
+        found = [check for check in run_checks(wanted, done, second, order.given_up) if check.case not in done]
+    kept = {output.file for check in found for output in check.outputs}
+    return Checked(checks=tuple(found), items=tuple(files.item_of(file) for file in sorted(kept)))
+
+
+@_answering
+def call_again(order: GroupOrder) -> tuple[Lost, ...]:
+    """Hold a later call of each case against its first, and time nothing."""
+    with doing("check", order.group), _runnable(order) as (runnable, _):
+        return tuple(call_group_again(order.group, runnable, order.checks, order.call_timeout_s))
+
+
+@_answering
+def ask_reference(order: GroupOrder) -> tuple[Reference, ...]:
+    """What iree-benchmark-module says of each of the cases."""
+    with doing("measure", order.group), _alone(), _runnable(order) as (runnable, _):
+        compiled = [item for item in runnable if isinstance(item, Runnable)]
+        return tuple(replace(run_reference(item, order.call_timeout_s), host=host().name) for item in compiled)
+
+
+@_answering
+def find_peak(case: Case, toolchain: ToolchainRecord) -> Peak | None:
+    """What this host's processors reach with as many threads as a case's device has; None where it has others too."""
+    threads = peak_threads(case)
+    if threads is None:
+        return None
+    with doing("measure", f"peaks of {case.device}"), _alone():
+        cache = cache_root() / "peaks"
+        peak = measure_peak(case.device, threads, _toolchain(toolchain), host_cpu=host().host_cpu, cache=cache)
+        return replace(peak, host=host().name)
+
+
+@_answering
+def measure(order: GroupOrder, wanted: Wanted) -> Measured:
+    """Measure one generation of a group."""
+    with doing("measure", order.group), _alone(), _runnable(order) as (runnable, _):
+        results = run_generation(wanted, runnable, order.checks, order.given_up)
+        return Measured(results=tuple(_of_this_host(result) for result in results))
+
+
+def _of_this_host(result: Any) -> Any:
+    """A round, or losses, with this host's name."""
+    if isinstance(result, tuple):
+        return tuple(replace(lost, host=host().name) for lost in result)
+    return replace(result, host=host().name)
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Nothing else of the harness computes on this host; another harness on it is waited for."""
+    with only_one_measures(lambda _: None), hold_still():
+        yield
+
+
+@contextmanager
+def _runnable(order: GroupOrder) -> Iterator[tuple[list[AnyRunnable], Path]]:
+    """The cases of an order, ready to run, and a folder for the time.
+
+    Raises:
+        RunError: A file is no longer there.
+    """
+    order = unpack(order)
+    toolchains = {version: _toolchain(record) for version, record in order.toolchains.items()}
+    peers = {label: apply_peer(name, options, label) for label, (name, options) in order.peers.items()}
+    gone = next((item.place for item in order.files if not (cache_root() / item.place).exists()), None)
+    if gone is not None:
+        raise RunError(f"{cache_root() / gone} is gone, which was sent here; leave the cache alone while it is used")
+    with tempfile.TemporaryDirectory(prefix="harness-fleet-", ignore_cleanup_errors=True) as scratch:
+        runnable: list[AnyRunnable] = []
+        for number, case in enumerate(order.cases):
+            if case.peer is not None:
+                runnable.append(runnable_peer(case, peers[case.variant], order.model, order.artifact))
+            else:
+                toolchain, folder = toolchains[case.toolchain], Path(scratch) / str(number)
+                runnable.append(runnable_module(case, order.builds[case.name], order.artifact, toolchain, folder))
+        yield runnable, Path(scratch)
+
+
+def _toolchain(wanted: ToolchainRecord) -> Toolchain:
+    """The toolchain of that version, installed here if need be.
+
+    Raises:
+        ToolchainError: It cannot be had here.
+        RunError: It is another build of that release.
+    """
+    (toolchain,) = get_toolchains((wanted.version,), root=environments_root())
+    if toolchain.compiler_sha256 != wanted.compiler_sha256:
+        raise RunError(
+            f"its IREE {wanted.version} is another build than the asker's; install the same packages on both"
+        )
+    return toolchain
+
+
+def _plugin(wanted: NamedPlugin) -> Applied:
+    """The plugin of that name with those options.
+
+    Raises:
+        SuiteError: It is not here, or refuses the options.
+        RunError: It is another one.
+    """
+    applied = apply_plugin(wanted.name, wanted.options)
+    if NamedPlugin.of(applied) != wanted:
+        raise RunError(f"its plugin {wanted.name} is another than the asker's; install the same package on both")
+    return applied
