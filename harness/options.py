@@ -66,3 +66,11 @@ TrustNetwork = Annotated[
         help="Use tcp:// beyond this machine too, where whoever reaches the port runs programs on the whole fleet.",
     ),
 ]
+FleetAddress = Annotated[
+    str | None,
+    Parameter(
+        name="--fleet",
+        help="Compile and measure on the hosts of a fleet: the address of its scheduler, as in tls://bench:8786 "
+        "(default: on this machine).",
+    ),
+]

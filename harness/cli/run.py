@@ -16,6 +16,7 @@ from cyclopts import Parameter
 from harness.cache import environments_root
 from harness.cli.app import app
 from harness.cli.output import print_text, reporter, tell, tell_where, teller, terminal_form
+from harness.cli.places import bench_at
 from harness.errors import ExitCode, HarnessError, Interrupted, NothingSelected, UsageError
 from harness.options import Format, Patterns, Quiet, Tags, Toolchains, Verbose
 from harness.process import stop_all
@@ -77,9 +78,12 @@ def run_one(options: RunOptions, *, purpose: str = "") -> Path:
     """
     options = _resumed(options)
     assert options.suite is not None  # noqa: S101 (_resumed made sure)
-    with reporter(quiet=options.quiet, verbose=options.verbose) as progress:
+    with (
+        reporter(quiet=options.quiet, verbose=options.verbose) as progress,
+        bench_at(options.fleet, options.certificates, trust_network=options.trust_network) as bench,
+    ):
         toolchains = find_toolchains(options.toolchains, options.suite, progress.note)
-        return run_suite(options, progress, toolchains, purpose=purpose)
+        return run_suite(options, progress, toolchains, bench, purpose=purpose)
 
 
 def _resumed(options: RunOptions) -> RunOptions:

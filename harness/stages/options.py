@@ -11,7 +11,21 @@ import psutil
 from cyclopts import Parameter
 from cyclopts.completion import CompletionContext
 
-from harness.options import Count, Flag, Format, Patterns, Positive, Quiet, Share, Tags, Toolchains, Verbose
+from harness.options import (
+    Certificates,
+    Count,
+    Flag,
+    FleetAddress,
+    Format,
+    Patterns,
+    Positive,
+    Quiet,
+    Share,
+    Tags,
+    Toolchains,
+    TrustNetwork,
+    Verbose,
+)
 from harness.process import Limits
 from harness.store.names import NAMED, complete_folders
 from harness.suite.completion import CASES, complete_cases, names_to_offer
@@ -48,6 +62,7 @@ class RunOptions:
         call_timeout_s: Seconds after which a turn, or one call through iree-run-module, is stopped.
         keep_going: Try the other variants of a model and device too where one of them timed out.
         wait: Wait while another harness measures on this machine; else measure beside it.
+        fleet: The scheduler of the fleet that it is done on (default: on this machine).
         quiet: Say nothing while it works.
         verbose: Show what rewrites of plugins print, and all that a compiler prints that fails.
     """
@@ -71,6 +86,9 @@ class RunOptions:
     call_timeout_s: Annotated[Positive, Parameter(name="--call-timeout")] = 300.0
     keep_going: Flag = False
     wait: bool = True
+    fleet: FleetAddress = None
+    certificates: Certificates = None
+    trust_network: TrustNetwork = False
     quiet: Quiet = False
     verbose: Verbose = False
 

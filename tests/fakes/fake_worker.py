@@ -1,9 +1,9 @@
 """A worker that times nothing: it speaks the worker's protocol and answers from a script.
 
-The script is the first of the `uris` of the `open` request, as JSON:
+The script is $FAKE_WORKER, or else the first of the `uris` of the `open` request, as JSON:
 {"log": file to append each request to, "per_call_ns": {case: ns}, "refuse_load": [cases], "refuse_open": "...",
  "die_in_round": {case: round number}, "die_at_load": [cases], "hang_in_round": case,
- "die_at_open": {flags: how many workers}}
+ "die_at_open": {flags: how many workers}, "round_s": seconds that each round really takes}
 """
 
 import json
@@ -22,7 +22,7 @@ def main() -> None:
     for line in sys.stdin:
         request = json.loads(line)
         if request["op"] == "open":
-            script, marker = json.loads(request["uris"][0]), request["marker"]
+            script, marker = json.loads(os.environ.get("FAKE_WORKER") or request["uris"][0]), request["marker"]
         with Path(script["log"]).open("a") as log:
             log.write(json.dumps({"pid": os.getpid(), **request}) + "\n")
         answer: dict[str, Any] = {"ok": True}
@@ -43,11 +43,14 @@ def main() -> None:
                 os.abort()
             if request["case"] in script.get("refuse_load", []):
                 answer = {"ok": False, "error": "module not for this device"}
+        elif request["op"] == "outputs":
+            answer = {"ok": False, "error": "a worker that computes nothing has no outputs"}
         elif request["op"] == "calibrate":
             per_call = script["per_call_ns"].get(request["case"], 1_000_000)
             answer |= {"calls": max(1, request["target_ns"] // per_call), "first_call_ns": 1, "per_call_ns": per_call}
         elif request["op"] == "round":
             answer |= {"started_unix_ns": time.time_ns(), "turns": []}
+            time.sleep(script.get("round_s", 0.0))
             for case, calls in request["turns"]:
                 _mark(marker, case)
                 if script.get("die_in_round", {}).get(case) == rounds:

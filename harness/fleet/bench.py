@@ -1,0 +1,81 @@
+"""A fleet as the place where a run is done: its devices are those of its hosts, and its work goes over `line`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from harness.cache import cache_root, sweep_writing
+from harness.compile import BuildCache
+from harness.errors import UsageError
+from harness.fleet.connection import Fleet
+from harness.fleet.desk import Desk
+from harness.fleet.line import Line
+from harness.fleet.offer import Offer
+from harness.fleet.placing import devices_of_fleet
+from harness.models.materialize import ModelArtifact
+from harness.peers.registry import AppliedPeer
+from harness.records.run import Failure
+from harness.stages.context import Context
+from harness.stages.count import ir_stage, work_stage
+from harness.suite.hosts import each_host
+from harness.suite.load import Suite
+from harness.suite.present import Presence
+from harness.toolchain import Toolchain
+from harness.verify.kept import trim_outputs
+
+
+class FleetBench:
+    """A fleet, to which this process is connected, in the place of this machine.
+
+    It is planned for the hosts that are there when it is made; later ones help.
+    """
+
+    def __init__(self, fleet: Fleet) -> None:
+        """Look at who is there.
+
+        Raises:
+            UsageError: Nobody is.
+        """
+        self._fleet = fleet
+        hosts = fleet.hosts()
+        if not hosts.offers:
+            said = "; ".join(hosts.refused.values())
+            raise UsageError(
+                f"{fleet.access.address}: no host has joined{f' that can be used ({said})' if said else ''}; start"
+                " `harness fleet worker` on one"
+            )
+        self._offers: tuple[Offer, ...] = tuple(hosts.offers.values())
+
+    @property
+    def address(self) -> str:
+        """Of the scheduler."""
+        return str(self._fleet.access.address)
+
+    def suite(self, suite: Suite) -> Suite:
+        """The suite, with a device for each host where it says so."""
+        return each_host(suite, {offer.name: offer.machine_class for offer in self._offers})
+
+    def devices(self, suite: Suite, toolchain: Toolchain) -> Mapping[str, Presence]:  # noqa: ARG002 (Place's signature)
+        """Each device that any host has, and why none has the others."""
+        return devices_of_fleet(suite, self._offers)
+
+    def missing(self, peer: AppliedPeer) -> str | None:
+        """Why no host can use a peer; None: one can."""
+        said = {offer.name: each.missing for offer in self._offers for each in offer.peers if each.name == peer.name}
+        if any(reason is None for reason in said.values()):
+            return None
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in sorted(said.items()))
+        return f"no host of the fleet has {peer.name} ({reasons or 'none knows it'})"
+
+    def run(self, context: Context, artifacts: Mapping[str, ModelArtifact | Failure], scratch: Path) -> None:  # noqa: ARG002
+        """Compile, check and measure on the fleet's hosts; then count what the modules hold on this machine."""
+        BuildCache(cache_root()).sweep()
+        sweep_writing(cache_root())
+        trim_outputs(cache_root())
+        with Desk(self._fleet) as desk:
+            line = Line(self._fleet, desk, context, artifacts)
+            line.run()
+        ir_stage(context, artifacts, line.builds)
+        if context.options.measure:
+            work_stage(context, artifacts, artifacts)

@@ -1,0 +1,276 @@
+"""Gives orders to hosts with the files that they need, and takes what comes back, one event at a time.
+
+Files go and come in threads of their own, so that whoever decides never waits for them. What an order's host has
+already is not asked again, as long as its worker lives.
+"""
+
+from __future__ import annotations
+
+import itertools
+import queue
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import CancelledError, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from distributed.client import Future
+from distributed.scheduler import KilledWorker
+
+from harness.errors import HarnessError, RunError
+from harness.fleet import tasks
+from harness.fleet.connection import Fleet, HostChange
+from harness.fleet.files import Item, Luggage, fresh_sender, lacking_here, write_chunk
+from harness.fleet.orders import Checked, Compiled, Trouble
+from harness.text import one_line
+
+_MESSENGERS = 16
+# What is smaller goes with the task that keeps it.
+_SMALL_BYTES = 2**20
+_LONGEST = 300
+_ASAP = 10  # of Dask's priorities: files before what they are for
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answered:
+    """An order has come to an end; the files that it names have come too."""
+
+    ticket: int
+    value: Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class Died:
+    """The worker has gone that had an order."""
+
+    ticket: int
+    address: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class HostsChanged:
+    """A host has joined or left."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failed:
+    """What ends the run: this machine's disk is full, or two hosts made two modules of one case."""
+
+    error: HarnessError
+
+
+Event = Answered | Died | HostsChanged | Failed
+
+
+class Gone(Exception):
+    """The worker at an address has gone."""
+
+
+class Desk:
+    """Where orders go out and answers come in; a context manager, which calls back at its end what is still out."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self._fleet = fleet
+        self._events: queue.Queue[Event] = queue.Queue()
+        self._pool = ThreadPoolExecutor(max_workers=_MESSENGERS, thread_name_prefix="fleet")
+        self._numbers = itertools.count(1)
+        self._lock = threading.Lock()
+        self._out: dict[str, set[Future[Any]]] = {}  # by address
+        self._gone: set[str] = set()
+        self._known: dict[str, set[Item]] = {}
+        self.sent_bytes = self.fetched_bytes = 0
+        fleet.listen(self._heard)
+
+    def __enter__(self) -> Desk:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            addresses = list(self._out)
+        for address in addresses:
+            self.forget(address)
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def give(
+        self,
+        host: str,
+        address: str,
+        task: Callable[..., Any],
+        *args: Any,
+        name: str,
+        resource: str,
+        luggage: Luggage | None = None,
+    ) -> int:
+        """Give an order to a host; a ticket, with which its end comes.
+
+        Args:
+            host: Its name.
+            task: One of harness.fleet.tasks.
+            name: What the scheduler calls it, for people.
+            resource: Of the host, which it takes.
+            luggage: What it needs there.
+        """
+        ticket = next(self._numbers)
+        self._pool.submit(self._carry, ticket, host, address, task, args, f"{name} #{ticket}", resource, luggage)
+        return ticket
+
+    def take(self, timeout_s: float) -> Event | None:
+        """The next event; None where nothing happens for so long."""
+        try:
+            return self._events.get(timeout=timeout_s)
+        except queue.Empty:
+            return None
+
+    def forget(self, address: str) -> None:
+        """A worker has gone: call back what it had."""
+        with self._lock:
+            self._gone.add(address)
+            self._known.pop(address, None)
+            out = self._out.pop(address, set())
+        if self._fleet.is_connected:
+            for future in out:
+                future.cancel()
+
+    def _heard(self, change: HostChange) -> None:
+        if change.change == "left":
+            # In Dask's own thread, which may wait for nothing.
+            self._pool.submit(self.forget, change.address)
+        self._events.put(HostsChanged())
+
+    def _carry(
+        self,
+        ticket: int,
+        host: str,
+        address: str,
+        task: Callable[..., Any],
+        args: Sequence[Any],
+        name: str,
+        resource: str,
+        luggage: Luggage | None,
+    ) -> None:
+        try:
+            if luggage is not None and (trouble := self._send(address, luggage)) is not None:
+                self._events.put(Answered(ticket=ticket, value=trouble))
+                return
+            future = self._submit(address, task, *args, key=name, resources={resource: 1})
+        except Gone:
+            self._events.put(Died(ticket=ticket, address=address))
+        except OSError as error:  # a file of this machine's own
+            message = f"{error.filename}: cannot be read ({error.strerror}); see who removes files of the cache"
+            self._events.put(Failed(error=RunError(message)))
+        except RuntimeError:  # the desk is closed
+            return
+        else:
+            future.add_done_callback(lambda done: self._come(ticket, host, address, done))
+
+    def _come(self, ticket: int, host: str, address: str, future: Future[Any]) -> None:
+        try:
+            self._pool.submit(self._collect, ticket, host, address, future)
+        except RuntimeError:  # the desk is closed
+            return
+
+    def _collect(self, ticket: int, host: str, address: str, future: Future[Any]) -> None:
+        try:
+            value = self._result(address, future)
+            if isinstance(value, Compiled | Checked):
+                self._fetch(host, address, value.items)
+        except Gone:
+            self._events.put(Died(ticket=ticket, address=address))
+        except HarnessError as error:
+            self._events.put(Failed(error=error))
+        except OSError as error:
+            message = (
+                f"{error.filename}: the cache cannot be written ({error.strerror}); make room or set HARNESS_CACHE"
+            )
+            self._events.put(Failed(error=RunError(message)))
+        else:
+            self._events.put(Answered(ticket=ticket, value=value))
+
+    def _submit(self, address: str, task: Callable[..., Any], *args: Any, **options: Any) -> Future[Any]:
+        with self._lock:
+            if address in self._gone:
+                raise Gone
+        future = self._fleet.client.submit(
+            task, *args, workers=[address], allow_other_workers=False, pure=False, retries=0, **options
+        )
+        with self._lock:
+            self._out.setdefault(address, set()).add(future)
+            is_gone = address in self._gone
+        if is_gone:
+            future.cancel()
+        return future
+
+    def _result(self, address: str, future: Future[Any]) -> Any:
+        """What a task gave.
+
+        Raises:
+            Gone: Its worker has gone.
+        """
+        try:
+            return future.result()
+        except (KilledWorker, CancelledError, OSError) as error:
+            raise Gone from error
+        except Exception as error:  # a defect, there or here: the host's trouble, with its words
+            return Trouble(message=one_line(f"{type(error).__name__}: {error}")[:_LONGEST])
+        finally:
+            with self._lock:
+                self._out.get(address, set()).discard(future)
+
+    def _ask(self, address: str, task: Callable[..., Any], *args: Any) -> Any:
+        return self._result(address, self._submit(address, task, *args, priority=_ASAP))
+
+    def _send(self, address: str, luggage: Luggage) -> Trouble | None:
+        """Send what a host lacks; why it cannot have it.
+
+        Raises:
+            Gone: Its worker has gone.
+            OSError: A file of this machine cannot be read.
+        """
+        with self._lock:
+            known = self._known.setdefault(address, set())
+            unknown = tuple(item for item in luggage.items if item not in known)
+        if not unknown:
+            return None
+        lacking = self._ask(address, tasks.lacking, unknown)
+        if isinstance(lacking, Trouble):
+            return lacking
+        sender = fresh_sender()
+        for item in lacking:
+            with luggage.files[item].open("rb") as file:
+                for offset, size in item.chunks:
+                    chunk = file.read(size)
+                    if (trouble := self._send_chunk(address, item, offset, chunk, sender)) is not None:
+                        return trouble
+        with self._lock:
+            known.update(unknown)
+        return None
+
+    def _send_chunk(self, address: str, item: Item, offset: int, chunk: bytes, sender: str) -> Trouble | None:
+        part: Any = chunk
+        if len(chunk) > _SMALL_BYTES:
+            try:
+                part = self._fleet.client.scatter(chunk, workers=[address], direct=False, hash=False)
+            except (OSError, ValueError, KeyError) as error:  # no such worker
+                raise Gone from error
+        answer = self._ask(address, tasks.receive, item, offset, part, sender)
+        self.sent_bytes += len(chunk)
+        return answer if isinstance(answer, Trouble) else None
+
+    def _fetch(self, host: str, address: str, items: Sequence[Item]) -> None:
+        """Have what a host made in this machine's cache too.
+
+        Raises:
+            Gone: Its worker has gone.
+            HarnessError: It has come damaged, or is another module than the one that is here.
+            OSError: The cache cannot be written.
+        """
+        sender = fresh_sender()
+        for item in lacking_here(tuple(items), host, "this machine"):
+            for offset, size in item.chunks:
+                chunk = self._ask(address, tasks.send, item, offset, size)
+                if isinstance(chunk, Trouble):
+                    raise RunError(f"{host}: {chunk.message}")
+                write_chunk(item, offset, chunk, sender)
+                self.fetched_bytes += len(chunk)
+        with self._lock:
+            self._known.setdefault(address, set()).update(items)

@@ -1,0 +1,529 @@
+"""The line of a run over a fleet: orders to hosts, answers into the run's directory, until nothing is left.
+
+One thread decides and writes. What it does next follows from `state` and from one event at a time: an answer, a worker
+that died, a host that joined or left. A generation is the unit that is done again, and nothing of it is written before
+all of it is here, so nothing arrives twice, and a host that is lost takes no more than a generation with it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import shlex
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
+
+from harness.errors import RunError, UsageError
+from harness.fleet import tasks
+from harness.fleet.connection import Fleet
+from harness.fleet.desk import Answered, Desk, Died, Event, Failed, HostsChanged
+from harness.fleet.files import Luggage
+from harness.fleet.orders import Checked, Compiled, Measured, Trouble, named
+from harness.fleet.placing import Group, Host, choose_after_loss, choose_for_idle, why_nowhere
+from harness.fleet.plan import make_groups, make_jobs, put_on_hosts, recall
+from harness.fleet.state import (
+    AGAIN,
+    CHECK,
+    PEAK,
+    REFERENCE,
+    GroupState,
+    HostState,
+    Job,
+    Step,
+    limit_s,
+    order_for,
+    steps,
+)
+from harness.fleet.worker import COMPILE, MEASURE
+from harness.models.materialize import ModelArtifact
+from harness.records.case import Case
+from harness.records.run import Build, Failure, Lost, Peak, Placed, Round
+from harness.stages.build import keep_build, require_cache
+from harness.stages.check import distinct_cases, keep_check
+from harness.stages.context import Context
+from harness.stages.failures import unchecked
+from harness.stages.measure import keep_measured, wanted_generation
+from harness.store.run_directory import load_run
+from harness.text import plural
+
+TITLE = "Fleet"
+# Within this time a host that has gone may come back and go on with its groups.
+RETURN_S = 60.0
+_TICK_S = 1.0
+_MOST_DEATHS = 2
+
+
+class _Work(NamedTuple):
+    """An order that is out.
+
+    Attributes:
+        host: That has it.
+        what: For people.
+        limit_s: Within which it comes to an end once it is the host's turn; None: its compiler has one.
+        done: Called with its answer.
+        died: Called where its worker has gone, with whether it was what the host was measuring.
+    """
+
+    host: str
+    what: str
+    limit_s: float | None
+    done: Callable[[Any], None]
+    died: Callable[[bool], None]
+
+
+class Line:
+    """A run under way on a fleet."""
+
+    def __init__(
+        self, fleet: Fleet, desk: Desk, context: Context, artifacts: Mapping[str, ModelArtifact | Failure]
+    ) -> None:
+        self._fleet, self._desk, self._artifacts = fleet, desk, artifacts
+        self._generations = dict(context.done.generations)
+        self._context = replace(context, done=replace(context.done, generations=self._generations))
+        self._context.checks.update(context.done.checks)
+        self.builds: dict[str, Build] = dict(context.done.builds)
+        self._hosts: dict[str, HostState] = {}
+        self._groups: dict[str, GroupState] = {}
+        self._jobs: deque[Job] = deque()
+        self._at_work: dict[int, _Work] = {}
+        self._open: list[GroupState] = []
+        self._hungry: set[str] = set()
+        self._looked_s = time.monotonic()
+        self._hung: set[str] = set()  # addresses of workers that do not come to an end
+        self._refused: dict[str, str] = {}
+        self._recorded: set[str] = set()
+        self._asked = set(context.done.references)  # of iree-benchmark-module
+        self._peaks: dict[tuple[str, str], Peak | None] = {}
+
+    def run(self) -> None:
+        """Do all that is left.
+
+        Raises:
+            RunError: The scheduler has gone, all hosts have, or this machine's disk is full.
+        """
+        self._context.directory.before_failure = partial(
+            require_cache, self._context.directory.path, self._artifacts, self.builds
+        )
+        self._look_at_hosts()
+        self._begin()
+        while self._is_open() or self._at_work or self._jobs:
+            self._require_scheduler()
+            self._feed()
+            event = self._desk.take(_TICK_S)
+            if event is not None:
+                self._handle(event)
+            if time.monotonic() - self._looked_s > _TICK_S:
+                self._looked_s = time.monotonic()
+                self._give_up_waiting()
+                self._hungry.update(self._hosts)
+
+    def _require_scheduler(self) -> None:
+        if not self._fleet.is_connected:
+            raise RunError(f"{self._address}: the scheduler has gone; {self._go_on}")
+
+    def _is_open(self) -> bool:
+        """Whether any group has something left."""
+        while self._open and not self._open[-1].todo:
+            self._open.pop()
+        return bool(self._open)
+
+    @property
+    def _address(self) -> str:
+        return str(self._fleet.access.address)
+
+    @property
+    def _go_on(self) -> str:
+        run = shlex.quote(str(self._context.directory.path))
+        return f"what has arrived is kept: go on with `harness run --resume {run} --fleet {self._address}`"
+
+    # --- what is to be done ---
+
+    def _begin(self) -> None:
+        """Put groups on hosts, and make a job of each compile that is left."""
+        context = self._context
+        self._groups = make_groups(context, self._artifacts)
+        run = load_run(context.directory.path, rounds=False)
+        self._recorded.update(record.name for record in run.hosts)
+        recall(run, self._hosts, self._groups)
+        put_on_hosts(self._groups, self._hosts)
+        jobs, compiled = make_jobs(context, self._artifacts, self.builds, self._groups, self._hosts)
+        self._jobs.extend(jobs)
+        self._open = list(self._groups.values())
+        self._hungry.update(self._hosts)
+        left = [group for group in self._groups.values() if group.todo]
+        here = [state.host for state in self._hosts.values() if state.address]
+        words = [*([plural(len(jobs), "compile")] if jobs else []), plural(len(left), "group")]
+        context.progress.note(f"To do: {', '.join(words)}, on {plural(len(here), 'host')}")
+        context.progress.stage(TITLE, len(jobs) + sum(len(group.todo) for group in left))
+        for build in compiled:
+            keep_build(context, build, "", self._artifacts, self.builds)
+        for group in left:
+            if not group.host:
+                self._fail(group, why_nowhere(group.need, here))
+
+    # --- who does it ---
+
+    def _look_at_hosts(self) -> None:
+        """Hosts as they are now: those that came, came back, or have gone."""
+        suite, progress = self._context.prepared.suite, self._context.progress
+        self._require_scheduler()
+        try:
+            hosts = self._fleet.hosts()
+        except UsageError as error:
+            raise RunError(f"{error}; {self._go_on}") from error
+        for name, why in hosts.refused.items():
+            if self._refused.get(name) != why:
+                self._refused[name] = why
+                progress.note(f"Without {why}")
+        for name, offer in hosts.offers.items():
+            state = self._hosts.get(name)
+            if offer.address in self._hung or (state is not None and state.address == offer.address):
+                continue
+            if state is None:
+                self._hosts[name] = state = HostState(host=Host.of(offer, suite))
+            elif state.address:
+                self._lose(state)
+            if self._groups:
+                progress.note(f"{name} has joined" if state.offer is None else f"{name} is back")
+            state.host, state.offer, state.address = Host.of(offer, suite), offer, offer.address
+        for state in self._hosts.values():
+            if state.address and state.name not in hosts.offers:
+                self._lose(state)
+                progress.note(f"{state.name} has gone; its work waits for it for {RETURN_S:.0f} s")
+
+    def _lose(self, state: HostState) -> None:
+        """A host's worker has gone: what it had in hand is to be done again."""
+        self._desk.forget(state.address)
+        state.address, state.gone_since = "", time.monotonic()
+        was_at = state.measuring[:1]
+        for ticket in [*state.measuring, *state.compiling]:
+            self._finish(ticket).died(ticket in was_at)
+
+    def _feed(self) -> None:
+        """Give every host something to compile and something to measure that may want it."""
+        hungry, self._hungry = self._hungry, set()
+        for state in [self._hosts[name] for name in sorted(hungry) if name in self._hosts]:
+            while state.wants_compile and (job := self._next_job(state)) is not None:
+                self._give_job(state, job)
+            while state.wants_turn and (group := self._next_group(state)) is not None:
+                self._give_step(state, group)
+
+    def _next_job(self, state: HostState) -> Job | None:
+        """A compile for a host: one of its own groups', else any that may be compiled there."""
+        refusal = self._context.given_up.refusal
+        while (job := self._allowed_job(state)) is not None:
+            self._jobs.remove(job)
+            refusals = [failure for case in job.cases if (failure := refusal(case, "compile")) is not None]
+            if len(refusals) < len(job.cases):
+                return job
+            build = Build(case=job.cases[0].name, command=(), cache_key="", failure=refusals[0])
+            self._keep_build(build, "", job.cases)
+        return None
+
+    def _allowed_job(self, state: HostState) -> Job | None:
+        own = (job for job in self._jobs if job.host == state.name)
+        return next((job for job in itertools.chain(own, self._jobs) if job.allows(state.host)), None)
+
+    def _next_group(self, state: HostState) -> GroupState | None:
+        own = [group for group in self._groups.values() if group.host == state.name and group.todo]
+        ready = [group for group in own if group.is_ready]
+        if ready:
+            return min(ready, key=lambda group: group.order)
+        if own:
+            return None
+        waiting: dict[str, list[Group]] = {}
+        for group in self._groups.values():
+            if group.todo and not group.begun and group.ticket is None:
+                waiting.setdefault(group.host, []).append(group.need)
+        chosen = choose_for_idle(state.host, waiting)
+        if chosen is None:
+            return None
+        self._context.progress.note(f"{state.name} takes {chosen} from {self._groups[chosen].host}")
+        self._groups[chosen].host = state.name
+        return self._next_group(state) if self._groups[chosen].is_ready else None
+
+    def _give_job(self, state: HostState, job: Job) -> None:
+        name = f"compile {job.order.case.name}"
+        ticket = self._desk.give(
+            state.name, state.address, tasks.compile_case, job.order, name=name, resource=COMPILE, luggage=job.luggage
+        )
+        state.compiling.add(ticket)
+
+        def done(answer: Compiled | Trouble) -> None:
+            if isinstance(answer, Trouble):
+                self._refuse_job(job, state.name, answer.message)
+            else:
+                self._keep_build(answer.build, answer.stderr, job.cases)
+
+        def died(was_at_it: bool) -> None:  # noqa: ARG001 (nobody knows which of several compiles it was)
+            job.deaths += 1
+            if job.deaths >= _MOST_DEATHS:
+                self._fail_job(job, f"{state.name}: its worker ended {job.deaths} times while it compiled this")
+            else:
+                self._jobs.appendleft(job)
+
+        self._at_work[ticket] = _Work(state.name, job.order.case.name, None, done, died)
+
+    def _refuse_job(self, job: Job, host: str, why: str) -> None:
+        """A host cannot compile something; another may."""
+        self._context.progress.note(f"{host} cannot compile {job.order.case.name}: {why}")
+        job.refused[host] = why
+        if any(job.allows(state.host) for state in self._hosts.values() if state.address):
+            self._jobs.append(job)
+        else:
+            self._fail_job(job, "; ".join(f"{name}: {reason}" for name, reason in job.refused.items()))
+
+    def _fail_job(self, job: Job, why: str) -> None:
+        failure = Failure(stage="compile", message=why)
+        build = Build(case=job.cases[0].name, command=(), cache_key="", failure=failure)
+        self._keep_build(build, "", job.cases)
+
+    def _give_step(self, state: HostState, group: GroupState) -> None:
+        step = group.todo[0]
+        if (given := self._order(state, group, step)) is None:  # nothing is left to do at this step
+            group.todo.popleft()
+            self._context.progress.step(group.name)
+            return
+        if step not in (CHECK, AGAIN):
+            self._place(state, group)
+        task, args, luggage, keep = given
+        name = f"{step if isinstance(step, str) else 'measure'} {group.name}"
+        ticket = self._desk.give(state.name, state.address, task, *args, name=name, resource=MEASURE, luggage=luggage)
+        state.measuring.append(ticket)
+        state.since = state.since if len(state.measuring) > 1 else time.monotonic()
+        group.ticket = ticket
+
+        def done(answer: Any) -> None:
+            group.ticket = None
+            if isinstance(answer, Trouble):
+                self._refuse_group(group, answer.message)
+                return
+            group.todo.popleft()
+            keep(answer)
+            self._context.progress.step(f"{state.name}: {_words(group.name, step)}")
+
+        def died(was_at_it: bool) -> None:
+            group.ticket = None
+            group.deaths += was_at_it
+            if group.deaths >= _MOST_DEATHS:
+                self._fail(group, f"{state.name}: its worker ended {group.deaths} times while it measured this group")
+
+        limit = limit_s(self._context, group, step)
+        self._at_work[ticket] = _Work(state.name, _words(group.name, step), limit, done, died)
+
+    def _order(
+        self, state: HostState, group: GroupState, step: Step
+    ) -> tuple[Callable[..., Any], tuple[Any, ...], Luggage | None, Callable[[Any], None]] | None:
+        """The task of a step, what it takes, and who keeps what comes of it; None: there is nothing to do."""
+        context = self._context
+        artifact = self._artifacts[group.cases[0].model] if group.cases else None
+        if not isinstance(artifact, ModelArtifact):
+            return None
+        if step == PEAK:
+            case = group.cases[0]
+            if (state.name, case.device) in self._peaks:
+                return None
+            toolchain = named(context.prepared.toolchain)
+            return tasks.find_peak, (case, toolchain), None, partial(self._keep_peak, state.name, case)
+        cases = group.cases if step == CHECK else distinct_cases(group.cases, self.builds)
+        if step == REFERENCE:
+            cases = [case for case in cases if case.peer is None and case.name not in self._asked]
+        if not cases or (step == CHECK and all(case.name in context.checks for case in cases)):
+            return None
+        args: tuple[Any, ...] = ()
+        if isinstance(step, int):
+            wanted = wanted_generation(context, group.name, step, group.timed, groups=len(self._groups))
+            if wanted is None:
+                return None
+            args = (wanted,)
+        order, luggage = order_for(context, cases, artifact, self.builds, state)
+        task, keep = _TASKS[step] if isinstance(step, str) else (tasks.measure, Line._keep_generation)
+        return task, (order, *args), luggage, partial(keep, self, group)
+
+    def _place(self, state: HostState, group: GroupState) -> None:
+        """Write down that a host has begun with a group."""
+        directory = self._context.directory
+        if state.name not in self._recorded:
+            self._recorded.add(state.name)
+            directory.append(state.record(self._context.prepared.suite))
+        if not group.begun:
+            group.begun = True
+            group.need = replace(group.need, machine_class=state.host.machine_class)
+            directory.append(Placed(group=group.name, host=state.name, attempt=group.attempt))
+
+    # --- what comes of it ---
+
+    def _handle(self, event: Event) -> None:
+        match event:
+            case Failed(error=error):
+                raise error
+            case HostsChanged():
+                self._look_at_hosts()
+                self._hungry.update(self._hosts)
+            case Died(ticket=ticket, address=address):
+                if ticket not in self._at_work:
+                    return
+                state = self._hosts[self._at_work[ticket].host]
+                if state.address == address:
+                    self._lose(state)
+                self._look_at_hosts()
+            case Answered(ticket=ticket, value=value):
+                if ticket in self._at_work:
+                    self._finish(ticket).done(value)
+
+    def _finish(self, ticket: int) -> _Work:
+        """An order is out no more."""
+        work = self._at_work.pop(ticket)
+        state = self._hosts[work.host]
+        self._hungry.add(work.host)
+        state.compiling.discard(ticket)
+        if ticket in state.measuring:
+            state.measuring.remove(ticket)
+            state.since = time.monotonic()
+        return work
+
+    def _keep_build(self, build: Build, stderr: str, cases: list[Case]) -> None:
+        for case in cases:
+            own = replace(build, case=case.name)
+            keep_build(self._context, own, stderr, self._artifacts, self.builds)
+            self._context.progress.step(case.name)
+            group = self._groups[case.group]
+            group.uncompiled.discard(case.name)
+            self._hungry.add(group.host)
+            if own.failure is not None:
+                self._drop(group, {case.name})
+
+    def _drop(self, group: GroupState, names: set[str]) -> None:
+        group.cases = [case for case in group.cases if case.name not in names]
+        if not group.cases and group.ticket is None:
+            self._context.progress.step(group.name, len(group.todo))
+            group.todo.clear()
+
+    def _keep_checks(self, group: GroupState, answer: Checked) -> None:
+        artifact = self._artifacts[group.cases[0].model]
+        assert isinstance(artifact, ModelArtifact)  # noqa: S101 (else it has no order)
+        cases = {case.name: case for case in group.cases}
+        for check in answer.checks:
+            left = [case for case in group.cases if case.name not in self._context.checks and case.name != check.case]
+            keep_check(self._context, check, cases[check.case], artifact, left)
+        self._drop(group, {check.case for check in answer.checks if check.failure is not None})
+
+    def _keep_lost(self, group: GroupState, answer: tuple[Lost, ...]) -> None:
+        for lost in answer:
+            keep_measured(self._context, (lost,), group.cases)
+        self._drop(group, {lost.case for lost in answer})
+
+    def _keep_references(self, group: GroupState, answer: tuple[Any, ...]) -> None:  # noqa: ARG002 (as the others)
+        for reference in answer:
+            self._asked.add(reference.case)
+            self._context.directory.append(reference)
+
+    def _keep_peak(self, host: str, case: Case, answer: Peak | None) -> None:
+        self._peaks[host, case.device] = answer
+        if answer is not None:
+            self._context.directory.append(answer)
+
+    def _keep_generation(self, group: GroupState, answer: Measured) -> None:
+        members = list(group.cases)
+        for result in answer.results:
+            keep_measured(self._context, result, members)
+            if isinstance(result, Round):
+                group.timed.update(turn.case for turn in result.turns)
+            else:
+                self._drop(group, {lost.case for lost in result})
+
+    # --- what goes wrong ---
+
+    def _give_up_waiting(self) -> None:
+        """Move the groups of hosts that have been gone for too long."""
+        now = time.monotonic()
+        for state in self._hosts.values():
+            work = self._at_work[state.measuring[0]] if state.measuring else None
+            if work is not None and work.limit_s is not None and now - state.since > work.limit_s:
+                why = f"does not come to an end with {work.what} within {work.limit_s:.0f} s"
+                self._context.progress.note(f"{state.name} {why}; it gets nothing more until its worker starts again")
+                self._hung.add(state.address)
+                self._lose(state)
+        gone = {name for name, state in self._hosts.items() if not state.address and now - state.gone_since > RETURN_S}
+        if gone and len(gone) == len(self._hosts):
+            raise RunError(f"{self._address}: all hosts have gone; start one, and {self._go_on}")
+        for group in self._groups.values():
+            if group.todo and group.host in gone:
+                self._move(group, f"{group.host} has gone and did not come back within {RETURN_S:.0f} s")
+        here = [state.host for state in self._hosts.values() if state.address]
+        for job in [job for job in self._jobs if here and not any(job.allows(host) for host in here)]:
+            self._jobs.remove(job)
+            self._fail_job(job, f"no host that is here can compile it: it is for the CPU of {job.host}")
+
+    def _refuse_group(self, group: GroupState, why: str) -> None:
+        group.refused[group.host] = why
+        self._move(group, f"{group.host}: {why}")
+
+    def _move(self, group: GroupState, why: str) -> None:
+        """Begin a group again on another host of its class, or report it as failed."""
+        here = [state.host for state in self._hosts.values() if state.address and state.name not in group.refused]
+        load: dict[str, int] = {}
+        for other in self._groups.values():
+            load[other.host] = load.get(other.host, 0) + bool(other.todo)
+        chosen = choose_after_loss(group.need, here, load)
+        if chosen is None:
+            self._fail(group, f"{why}; no other host of the fleet can go on with this group")
+            return
+        self._context.progress.note(f"{group.name} moves to {chosen}: {why}")
+        group.host = chosen
+        self._hungry.add(chosen)
+        if not group.begun:
+            return
+        group.attempt += 1
+        group.timed.clear()
+        self._asked.difference_update(case.name for case in group.cases)
+        for generation in [key for key in self._generations if key[0] == group.name]:
+            del self._generations[generation]
+        before = len(group.todo)
+        group.todo = deque(steps(self._context))
+        self._context.progress.step(group.name, before - len(group.todo))
+        state = self._hosts[chosen]
+        if state.name not in self._recorded:
+            self._recorded.add(state.name)
+            self._context.directory.append(state.record(self._context.prepared.suite))
+        self._context.directory.append(Placed(group=group.name, host=chosen, attempt=group.attempt, why=why))
+
+    def _fail(self, group: GroupState, why: str) -> None:
+        """Report what is left of a group as failed, at the stage that each case has come to."""
+        context = self._context
+        for job in list(self._jobs):
+            job.cases = [case for case in job.cases if case.group != group.name]
+            if not job.cases:
+                self._jobs.remove(job)
+                context.progress.step(group.name)
+        for case in group.cases:
+            if case.peer is None and case.name not in self.builds:
+                failure = Failure(stage="compile", message=why)
+                self.builds[case.name] = Build(case=case.name, command=(), cache_key="", failure=failure)
+                context.directory.append(self.builds[case.name])
+            elif case.name not in context.checks:
+                failure = Failure(stage="verify", message=why)
+                context.checks[case.name] = unchecked(case, failure)
+                context.directory.append(context.checks[case.name])
+            else:
+                failure = Failure(stage="measure", message=why)
+                generation = next((step for step in group.todo if isinstance(step, int)), 0)
+                context.directory.append(Lost(case=case.name, generation=generation, failure=failure, host=group.host))
+            context.failures.case(case, failure)
+        group.cases = []
+        context.progress.step(group.name, len(group.todo))
+        group.todo.clear()
+
+
+_TASKS: dict[str, tuple[Callable[..., Any], Callable[..., None]]] = {
+    CHECK: (tasks.check_group, Line._keep_checks),
+    AGAIN: (tasks.call_again, Line._keep_lost),
+    REFERENCE: (tasks.ask_reference, Line._keep_references),
+}
+
+
+def _words(group: str, step: Step) -> str:
+    return f"{group} generation {step + 1}" if isinstance(step, int) else f"{group} {step}"

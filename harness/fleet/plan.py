@@ -1,0 +1,125 @@
+"""What a run has to do on a fleet, as it begins or goes on: groups and their hosts, and the compiles that are left."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from harness.cache import cache_root
+from harness.compile import BuildCache
+from harness.fleet.files import Luggage
+from harness.fleet.orders import compile_order, needs_cpu
+from harness.fleet.placing import Host, group_of, place
+from harness.fleet.state import GroupState, HostState, Job, steps
+from harness.models.materialize import ModelArtifact
+from harness.records.case import Case
+from harness.records.run import Build, Failure, Run
+from harness.report.rows import machine_class
+from harness.stages.build import host_cpu_of, requests_of
+from harness.stages.context import Context, Done
+
+
+def make_groups(context: Context, artifacts: Mapping[str, ModelArtifact | Failure]) -> dict[str, GroupState]:
+    """All groups that have a case to run, with the steps of those that have one which has not failed yet."""
+    compilers = {toolchain.version: toolchain.compiler_sha256 for toolchain in context.prepared.toolchains}
+    members: dict[str, list[Case]] = {}
+    for case in context.prepared.cases:
+        if case.skip is None and isinstance(artifacts[case.model], ModelArtifact):
+            members.setdefault(case.group, []).append(case)
+    has_turns = {group for group, _ in context.done.generations}
+    groups: dict[str, GroupState] = {}
+    for number, (name, cases) in enumerate(members.items()):
+        alive = [case for case in cases if not _has_failed(case, context.done)]
+        group = GroupState(need=group_of(cases, compilers), number=number, cases=alive)
+        group.timed = {case.name for case in alive if name in has_turns}
+        group.todo.extend(steps(context) if alive else ())
+        groups[name] = group
+    return groups
+
+
+def _has_failed(case: Case, done: Done) -> bool:
+    records = (done.builds.get(case.name), done.checks.get(case.name))
+    return case.name in done.lost or any(record is not None and record.failure is not None for record in records)
+
+
+def recall(run: Run, hosts: dict[str, HostState], groups: Mapping[str, GroupState]) -> None:
+    """Put groups where an interrupted run had placed them.
+
+    Args:
+        hosts: Those that are here; gets those that are not.
+    """
+    for record in run.hosts:
+        if record.name not in hosts:
+            said, cpu = machine_class(record.environment), host_cpu_of(record.environment)
+            hosts[record.name] = HostState(host=Host(name=record.name, machine_class=said, host_cpu=cpu, missing={}))
+    for placed in run.placed:
+        group = groups.get(placed.group)
+        if group is not None and placed.host in hosts:
+            group.host, group.attempt, group.begun = placed.host, placed.attempt, True
+            group.need = replace(group.need, machine_class=hosts[placed.host].host.machine_class)
+
+
+def put_on_hosts(groups: Mapping[str, GroupState], hosts: Mapping[str, HostState]) -> None:
+    """Place all groups that have something to do and no host; one that fits nowhere is left without."""
+    here = [state.host for state in hosts.values() if state.address]
+    kept = {name: group.host for name, group in groups.items() if group.host}
+    open_groups = [group.need for group in groups.values() if group.todo]
+    for name, host in place(open_groups, here, kept).items():
+        groups[name].host = groups[name].host or host
+
+
+def make_jobs(
+    context: Context,
+    artifacts: Mapping[str, ModelArtifact | Failure],
+    builds: dict[str, Build],
+    groups: Mapping[str, GroupState],
+    hosts: Mapping[str, HostState],
+) -> tuple[list[Job], list[Build]]:
+    """The compiles that are left, small models first; cases of equal keys share one.
+
+    Where flags say `host`, that is the host that the case's group is on.
+
+    Args:
+        builds: All so far, by case; those of failed models are put there.
+        groups: Gets what each waits for.
+
+    Returns:
+        And the builds that are in this machine's cache already.
+
+    Raises:
+        RunError: The run's directory cannot be written.
+        OSError: A file that is to be sent cannot be read.
+    """
+    cache = BuildCache(cache_root())
+    jobs: dict[str, Job] = {}
+    found: list[Build] = []
+    for request in requests_of(context, artifacts, builds, ""):
+        case = request.case
+        group = groups.get(case.group)
+        if group is None or not group.host:
+            continue
+        host = hosts[group.host].host
+        tied = needs_cpu(case, request.arranged)
+        alike = [state.host.cpus.get(case.toolchain) for state in hosts.values() if state.host.host_cpu == host.host_cpu]
+        cpu = next((known for known in alike if known is not None), None) if tied else None
+        if tied:
+            group.need = replace(group.need, cpu=host.host_cpu)
+            request = replace(request, host_cpu=host.host_cpu)
+        luggage = Luggage()
+        order = compile_order(request, cpu, luggage)
+        if (build := cache.find(order.key, case.name)) is not None:
+            found.append(build)
+            continue
+        group.uncompiled.add(case.name)
+        if order.key in jobs:
+            jobs[order.key].cases.append(case)
+            continue
+        only_alike = tied and (cpu is None or bool(request.arranged.rewrites))
+        jobs[order.key] = Job(
+            order=order,
+            luggage=luggage,
+            cases=[case],
+            host=group.host,
+            host_cpu=host.host_cpu if only_alike else "",
+        )
+    return list(jobs.values()), found

@@ -1,0 +1,210 @@
+"""What an asker knows of a run on a fleet: hosts, compiles and groups, and what is next for each."""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from harness.fleet.files import Luggage
+from harness.fleet.offer import Offer
+from harness.fleet.orders import CompileOrder, GroupOrder, group_order, named
+from harness.fleet.placing import Group, Host
+from harness.models.materialize import ModelArtifact
+from harness.records.case import Case
+from harness.records.run import Build, HostRecord
+from harness.stages.context import Context
+from harness.suite.load import Suite
+
+# How many orders a host has in hand beside the one it is at, so that it never waits for the next.
+_COMPILES_AHEAD = 2
+_TURNS_AHEAD = 1
+
+CHECK, AGAIN, REFERENCE, PEAK = "check", "again", "reference", "peak"
+# What is measured before the first generation comes right before it, so that a group is begun as late as can be.
+_RANKS = {CHECK: -1, AGAIN: -1, REFERENCE: 0, PEAK: 0}
+# Calls that a step makes of a case, at most, each of which has a limit of its own: see harness.measure.generation,
+# harness.verify.cases and harness.stages.check.
+_CALLS = 20
+_BESIDE_CALLS_S = 600.0
+# A step of a group: one of these, or the number of a generation.
+Step = str | int
+
+
+@dataclass(kw_only=True, eq=False)
+class HostState:
+    """A host, now.
+
+    Attributes:
+        offer: None where it has not been here since this run began or went on.
+        address: Of its worker; "": it is not here.
+        gone_since: By the monotonic clock, in seconds.
+        compiling: Tickets of its compiles.
+        measuring: Tickets of what takes its right to measure, in their order.
+        since: When the first of these had its turn, by the monotonic clock, in seconds.
+    """
+
+    host: Host
+    offer: Offer | None = None
+    address: str = ""
+    gone_since: float = field(default_factory=time.monotonic)
+    compiling: set[int] = field(default_factory=set)
+    measuring: list[int] = field(default_factory=list)
+    since: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """The host's."""
+        return self.host.name
+
+    @property
+    def wants_compile(self) -> bool:
+        """Whether another compile can be given to it."""
+        most = self.offer.cores + _COMPILES_AHEAD if self.offer is not None else 0
+        return bool(self.address) and len(self.compiling) < most
+
+    @property
+    def wants_turn(self) -> bool:
+        """Whether something more to measure can be given to it."""
+        return bool(self.address) and len(self.measuring) <= _TURNS_AHEAD
+
+    def record(self, suite: Suite) -> HostRecord:
+        """What a run keeps of it."""
+        assert self.offer is not None  # noqa: S101 (it measures)
+        there = {name: device for name, device in self.offer.devices(suite).items() if device.missing is None}
+        peers = {peer.name: peer.version for peer in self.offer.peers if peer.version is not None}
+        labels = {peer.case_label: peers[peer.name] for peer in suite.peers if peer.name in peers}
+        environment: dict[str, dict[str, Any]] = {
+            **self.offer.environment,
+            "devices": {name: device.facts for name, device in there.items()},
+            "device_names": {name: device.name for name, device in there.items() if device.name},
+            "peers": dict(labels),
+        }
+        return HostRecord(name=self.name, environment=environment)
+
+
+@dataclass(kw_only=True, eq=False)
+class Job:
+    """A compile, and the cases that share it.
+
+    Attributes:
+        host: That measures them.
+        host_cpu: Identity of the CPU that it has to be compiled on; "": on any.
+        refused: Why hosts could not do it, by name.
+        deaths: How often a host's worker ended over it.
+    """
+
+    order: CompileOrder
+    luggage: Luggage
+    cases: list[Case]
+    host: str
+    host_cpu: str
+    refused: dict[str, str] = field(default_factory=dict)
+    deaths: int = 0
+
+    def allows(self, host: Host) -> bool:
+        """Whether it may be compiled there."""
+        version, sha256 = self.order.toolchain.version, self.order.toolchain.compiler_sha256
+        same_cpu = not self.host_cpu or host.host_cpu == self.host_cpu
+        return same_cpu and host.name not in self.refused and host.compilers.get(version, sha256) == sha256
+
+
+@dataclass(kw_only=True, eq=False)
+class GroupState:
+    """A group, now.
+
+    Attributes:
+        number: In the plan's order.
+        cases: Those that have not failed.
+        uncompiled: Cases whose builds are not here yet.
+        todo: Steps that are left, in their order.
+        ticket: Of the step that a host has in hand; None: none has.
+        timed: Cases that had a turn.
+        deaths: How often its host's worker ended while it was measured.
+        refused: Why hosts could not do it, by name.
+    """
+
+    need: Group
+    number: int
+    cases: list[Case]
+    host: str = ""
+    attempt: int = 0
+    begun: bool = False
+    uncompiled: set[str] = field(default_factory=set)
+    todo: deque[Step] = field(default_factory=deque)
+    ticket: int | None = None
+    timed: set[str] = field(default_factory=set)
+    deaths: int = 0
+    refused: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The group's."""
+        return self.need.name
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether its host may go on with it."""
+        return not self.uncompiled and self.ticket is None and bool(self.todo)
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """Groups with the smallest come first, so that the generations of each are spread."""
+        step = self.todo[0]
+        return (step if isinstance(step, int) else _RANKS[step]), self.number
+
+
+def steps(context: Context) -> Iterator[Step]:
+    """All that a group goes through in a run."""
+    yield CHECK
+    if not context.options.measure:
+        yield AGAIN
+    if context.with_reference:
+        yield REFERENCE
+    if context.options.measure:
+        yield PEAK
+        yield from range(int(context.directory.header.settings["generations"]))
+
+
+def limit_s(context: Context, group: GroupState, step: Step) -> float:
+    """Within how many seconds a step of a group surely ends: its processes have limits, and this is all of them."""
+    limits, settings = context.options.compile_limits, context.directory.header.settings
+    calls_s = _CALLS * context.options.call_timeout_s * max(1, len(group.cases))
+    compile_s = 2 * (limits.seconds or 0.0) if step == CHECK else 0.0  # of the second opinion
+    return calls_s + compile_s + float(settings["budget_s"]) + _BESIDE_CALLS_S
+
+
+def order_for(
+    context: Context,
+    cases: Sequence[Case],
+    artifact: ModelArtifact,
+    builds: Mapping[str, Build],
+    host: HostState,
+) -> tuple[GroupOrder, Luggage]:
+    """The order for these cases of a group on a host, with what it takes along.
+
+    Raises:
+        OSError: A file cannot be read.
+    """
+    prepared, luggage = context.prepared, Luggage()
+    assert host.offer is not None  # noqa: S101 (it gets an order)
+    model = next(model for model in prepared.suite.models if model.name == cases[0].model)
+    environment = dict(host.offer.devices(prepared.suite)[cases[0].device].environment)
+    peers = {case.variant: prepared.peers[case.variant] for case in cases if case.peer is not None}
+    order = group_order(
+        [replace(case, environment=environment) for case in cases],
+        model,
+        artifact,
+        builds,
+        luggage,
+        peers={label: (peer.name, dict(peer.options)) for label, peer in peers.items()},
+        toolchains={toolchain.version: named(toolchain) for toolchain in prepared.toolchains},
+        compile_limits=context.options.compile_limits,
+        call_timeout_s=context.options.call_timeout_s,
+        given_up=copy.deepcopy(context.given_up),
+        checks={case.name: context.checks[case.name] for case in cases if case.name in context.checks},
+    )
+    return order, luggage

@@ -1,0 +1,252 @@
+"""A whole run over a fleet of real processes on this machine, whose tools are scripted."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from harness.errors import RunError
+from harness.fleet import line
+from harness.fleet.access import access_to
+from harness.fleet.bench import FleetBench
+from harness.fleet.connection import Fleet, connect
+from harness.records.run import Run
+from harness.stages.context import Context, Done, done_in
+from harness.stages.failures import FailureNotes, GivenUp
+from harness.stages.options import RunOptions
+from harness.stages.prepare import Prepared
+from harness.store.run_directory import RunDirectory, load_run
+from harness.suite.load import LoadedSuite
+from tests.builders import Notes, a_device, a_model, a_suite, a_variant, make_artifact, make_case, make_header
+from tests.fakes.fake_toolchain import make_fake_toolchain
+
+_PATIENCE_S = 60.0
+_MODELS = ("a", "b", "c", "d")
+_FLAGS = {"stock": ("--iree-llvmcpu-target-cpu=host",), "fast": ("--fake-code=fast",)}
+_GENERATIONS = 3
+_CASES = [
+    make_case(variant, model=model, compile_flags=flags) for model in _MODELS for variant, flags in _FLAGS.items()
+]
+_GROUPS = {case.group for case in _CASES}
+
+
+class World:
+    """A scheduler, hosts, and one run."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.processes: list[subprocess.Popen[bytes]] = []
+        command = [sys.executable, "-c", "from harness.cli import main; main()", "fleet", "scheduler", "--as-root"]
+        self.scheduler = self.start("scheduler", [*command, "--listen", "tcp://127.0.0.1:0"])
+        self.address = self.says("scheduler", r"(\S+): a scheduler listens")
+        self.toolchain = make_fake_toolchain(folder / "tools")
+        self.notes = Stopping()
+        cases = tuple(_CASES)
+        settings = {"budget_s": 2.4, "generations": _GENERATIONS, "seed": 0}
+        self.directory = RunDirectory.create(folder / "results", make_header(cases=cases, settings=settings))
+        models = tuple(a_model(name) for name in _MODELS)
+        variants = [a_variant(name, *flags) for name, flags in _FLAGS.items()]
+        suite = a_suite(*variants, models=models, devices=(a_device(),))
+        self.prepared = Prepared(
+            loaded=LoadedSuite(suite=suite, text_sha256=""),
+            toolchains=(self.toolchain,),
+            plugins={},
+            peers={},
+            cases=cases,
+            devices={},
+        )
+        self.artifacts = {}
+        for name in _MODELS:
+            program = folder / "models" / name / "model.mlir"
+            program.parent.mkdir(parents=True)
+            program.write_text(f"module @{name} {{}}\n")
+            self.artifacts[name] = replace(make_artifact(program, arguments=()), name=name, sha256=name * 64)
+
+    def start(self, name: str, command: list[str]) -> subprocess.Popen[bytes]:
+        """A process of its own."""
+        with (self.folder / f"{name}.log").open("ab") as log:
+            started = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
+        self.processes.append(started)
+        return started
+
+    def hosts(self, *names: str) -> list[subprocess.Popen[bytes]]:
+        """Hosts that have joined."""
+        command = [sys.executable, "-m", "tests.fleet.fake_host", self.address]
+        started = [self.start(name, [*command, name, str(self.folder / name)]) for name in names]
+        for name in names:
+            self.says(name, "has joined")
+        return started
+
+    def says(self, name: str, pattern: str) -> str:
+        """Wait until a process has said something."""
+        log = self.folder / f"{name}.log"
+        match = _wait(lambda: re.search(pattern, log.read_text()))
+        return str(match[match.lastindex or 0])
+
+    def context(self, done: Done | None = None) -> Context:
+        """The run, as it begins or goes on."""
+        return Context(
+            prepared=self.prepared,
+            options=RunOptions(Path("suite.toml"), results=self.folder / "results", call_timeout_s=10.0),
+            directory=self.directory,
+            done=done or Done(),
+            progress=self.notes,
+            failures=FailureNotes(self.notes),
+            given_up=GivenUp(keep_going=False),
+        )
+
+    def when_measured(self, generations: int, act: Callable[[], object], host: str = "") -> threading.Thread:
+        """Do something once so many generations are on disk."""
+
+        def measured() -> bool:
+            rounds = load_run(self.directory.path).rounds
+            return len({(each.group, each.generation) for each in rounds if host in ("", each.host)}) >= generations
+
+        def wait() -> None:
+            _wait(measured)
+            act()
+
+        thread = threading.Thread(target=wait)
+        thread.start()
+        return thread
+
+    @contextlib.contextmanager
+    def asked(self) -> Iterator[Fleet]:
+        """The fleet, for this process."""
+        with connect(access_to(self.address, "--fleet", None, trust_network=False)) as fleet:
+            yield fleet
+
+    def run(self, done: Done | None = None) -> Run:
+        """Do all that is left."""
+        with self.asked() as fleet:
+            FleetBench(fleet).run(self.context(done), self.artifacts, self.folder)
+        return load_run(self.directory.path)
+
+
+def _wait(condition: Callable[[], Any]) -> Any:
+    deadline = time.monotonic() + _PATIENCE_S
+    while not (found := condition()):
+        assert time.monotonic() < deadline, "it took too long"
+        time.sleep(0.05)
+    return found
+
+
+def _worker_of(host: subprocess.Popen[bytes]) -> psutil.Process:
+    """The worker process of a host, which its nanny started."""
+    return next(child for child in psutil.Process(host.pid).children() if "spawn_main" in " ".join(child.cmdline()))
+
+
+def _end(host: subprocess.Popen[bytes]) -> None:
+    """Switch a host off."""
+    os.killpg(host.pid, signal.SIGKILL)
+
+
+class Stopping(Notes):
+    """What is said of a run, which somebody stops at a certain step."""
+
+    stop_at: str | None = None
+
+    def step(self, text: str, advance: int = 1, seconds: float | None = None) -> None:
+        """Count a step."""
+        super().step(text, advance, seconds)
+        if self.stop_at is not None and self.stop_at in text:
+            raise KeyboardInterrupt
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
+    world = World(tmp_path)
+    yield world
+    for process in world.processes:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def _assert_whole(run: Run) -> None:
+    """Each case is compiled, checked and timed as often as it should be, nothing twice, each group on one host."""
+    names = sorted(case.name for case in _CASES)
+    assert sorted(build.case for build in run.builds) == names
+    assert sorted(check.case for check in run.checks) == names
+    assert [record.failure for record in (*run.builds, *run.checks, *run.references)] == [None] * 3 * len(names)
+    assert not run.lost
+    assert {timed.generation for timed in run.rounds} == set(range(_GENERATIONS))
+    turns = [(timed.group, timed.generation, timed.round) for timed in run.rounds]
+    assert len(turns) == len(set(turns))
+    assert {group for group, _, _ in turns} == _GROUPS
+    assert {timed.host for timed in run.rounds} <= {host.name for host in run.hosts}
+    assert all(timed.host == run.host_of_group[timed.group] for timed in run.rounds)
+
+
+def test_a_run_over_two_hosts_is_whole(world: World) -> None:
+    world.hosts("host-a", "host-b")
+    run = world.run()
+    _assert_whole(run)
+    assert {placed.host for placed in run.placed} == {"host-a", "host-b"}
+    commands = {build.case: build.command for build in run.builds}
+    assert "--iree-llvmcpu-target-cpu=znver3" in commands["a/stock@cpu"]
+    assert not any(flag.endswith("=host") for command in commands.values() for flag in command)
+
+
+def test_a_worker_that_dies_does_its_generation_again_when_it_is_back(world: World) -> None:
+    (host,) = world.hosts("host-a")
+    killed = world.when_measured(2, lambda: _worker_of(host).kill())
+    run = world.run()
+    killed.join()
+    _assert_whole(run)
+    assert [placed.attempt for placed in run.placed] == [0] * len(_GROUPS)
+    assert any("host-a has gone" in line for line in world.notes.lines)
+    assert "host-a is back" in world.notes.lines
+
+
+def test_groups_of_a_host_that_stays_away_begin_again_elsewhere(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(line, "RETURN_S", 1.0)
+    host, _ = world.hosts("host-a", "host-b")
+    killed = world.when_measured(2, lambda: _end(host), host="host-a")
+    run = world.run()
+    killed.join()
+    _assert_whole(run)
+    moved = [placed for placed in run.placed if placed.attempt]
+    assert moved
+    assert {(placed.host, placed.why.startswith("host-a has gone and did not come back")) for placed in moved} == {
+        ("host-b", True)
+    }
+
+
+def test_a_run_that_was_interrupted_goes_on_without_repeating(world: World) -> None:
+    world.hosts("host-a", "host-b")
+    world.notes.stop_at = "generation 2"
+    with pytest.raises(KeyboardInterrupt):
+        world.run()
+    rounds = world.directory.path / "rounds.jsonl"
+    rounds.write_text("".join(rounds.read_text().splitlines(keepends=True)[:-1]))  # killed while it wrote
+    before = load_run(world.directory.path)
+    world.notes.stop_at = None
+    run = world.run(done_in(before))
+    _assert_whole(run)
+    assert run.rounds[: len(before.rounds)] == before.rounds
+
+
+def test_a_scheduler_that_goes_away_ends_the_run_with_how_to_go_on(world: World) -> None:
+    world.hosts("host-a")
+    killed = world.when_measured(1, world.scheduler.kill)
+    with pytest.raises(
+        RunError, match=r"the scheduler has gone; what has arrived is kept: go on with .* --fleet tcp://"
+    ):
+        world.run()
+    killed.join()
+    assert load_run(world.directory.path).rounds
