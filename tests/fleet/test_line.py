@@ -24,10 +24,12 @@ from harness.fleet.access import access_to
 from harness.fleet.bench import FleetBench
 from harness.fleet.connection import Fleet, connect
 from harness.records.run import Run
+from harness.stages import run as stages_run
 from harness.stages.context import Context, Done, done_in
 from harness.stages.failures import FailureNotes, GivenUp
 from harness.stages.options import RunOptions
 from harness.stages.prepare import Prepared
+from harness.stages.run import run_suite
 from harness.store.run_directory import RunDirectory, load_run
 from harness.suite.load import LoadedSuite
 from tests.builders import Notes, a_device, a_model, a_suite, a_variant, make_artifact, make_case, make_header
@@ -250,3 +252,50 @@ def test_a_scheduler_that_goes_away_ends_the_run_with_how_to_go_on(world: World)
         world.run()
     killed.join()
     assert load_run(world.directory.path).rounds
+
+
+_SUITE = """\
+name = "small"
+baseline = "stock"
+[models.a]
+mlir = "models/a/model.mlir"
+function = "main"
+inputs = [{ shape = [4] }]
+[variants.stock]
+[variants.fast]
+flags = ["--fake-code=fast"]
+[devices.cpu]
+uri = "local-sync"
+backend = "llvm-cpu"
+compile_flags = ["--iree-hal-target-device=local", "--iree-llvmcpu-target-cpu=host"]
+on = "host-*"
+hosts = "each"
+[devices.gpu]
+uri = "hip"
+backend = "rocm"
+[measure]
+budget_s = 1
+generations = 2
+"""
+
+
+def test_a_suite_goes_from_its_file_to_its_report(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.hosts("host-a", "host-b")
+    suite = world.folder / "suite.toml"
+    suite.write_text(_SUITE)
+    monkeypatch.setattr(stages_run, "materialize_models", lambda *_: {"a": world.artifacts["a"]})
+    options = RunOptions(suite, results=world.folder / "results")
+    with world.asked() as fleet:
+        path = run_suite(options, world.notes, [world.toolchain], FleetBench(fleet))
+    run = load_run(path)
+    assert run.finished
+    assert run.header.settings["fleet"] == world.address
+    assert run.host_of_group == {"a@cpu.host-a": "host-a", "a@cpu.host-b": "host-b"}
+    assert {timed.host for timed in run.rounds} == {"host-a", "host-b"}
+    skips = {case.device: case.skip for case in run.header.cases}
+    assert skips.pop("gpu") is not None
+    assert skips == {"cpu.host-a": None, "cpu.host-b": None}
+    assert len({build.module_sha256 for build in run.builds}) == 2  # and the two hosts share them
+    with pytest.raises(RunError, match=f"hosts of a fleet measured it; go on with --fleet {world.address}"):
+        (path / "finished.json").unlink()
+        run_suite(replace(options, resume=path), world.notes, [world.toolchain])
