@@ -20,29 +20,16 @@ import pytest
 
 from harness.errors import RunError
 from harness.fleet import line
-from harness.fleet.access import access_to
 from harness.fleet.bench import FleetBench
-from harness.fleet.connection import Fleet, connect
 from harness.records.run import Run
 from harness.stages import run as stages_run
-from harness.stages.context import Context, Done, done_in
-from harness.stages.failures import FailureNotes, GivenUp
 from harness.stages.options import RunOptions
-from harness.stages.prepare import Prepared
 from harness.stages.run import run_suite
-from harness.store.run_directory import RunDirectory, load_run
-from harness.suite.load import LoadedSuite
-from tests.builders import Notes, a_device, a_model, a_suite, a_variant, make_artifact, make_case, make_header
-from tests.fakes.fake_toolchain import make_fake_toolchain
+from harness.store.run_directory import load_run
+from tests.fleet.asking import CASES, GENERATIONS, Asking
 
 _PATIENCE_S = 60.0
-_MODELS = ("a", "b", "c", "d")
-_FLAGS = {"stock": ("--iree-llvmcpu-target-cpu=host",), "fast": ("--fake-code=fast",)}
-_GENERATIONS = 3
-_CASES = [
-    make_case(variant, model=model, compile_flags=flags) for model in _MODELS for variant, flags in _FLAGS.items()
-]
-_GROUPS = {case.group for case in _CASES}
+_GROUPS = {case.group for case in CASES}
 
 
 class World:
@@ -54,28 +41,7 @@ class World:
         command = [sys.executable, "-c", "from harness.cli import main; main()", "fleet", "scheduler", "--as-root"]
         self.scheduler = self.start("scheduler", [*command, "--listen", "tcp://127.0.0.1:0"])
         self.address = self.says("scheduler", r"(\S+): a scheduler listens")
-        self.toolchain = make_fake_toolchain(folder / "tools")
-        self.notes = Stopping()
-        cases = tuple(_CASES)
-        settings = {"budget_s": 2.4, "generations": _GENERATIONS, "seed": 0}
-        self.directory = RunDirectory.create(folder / "results", make_header(cases=cases, settings=settings))
-        models = tuple(a_model(name) for name in _MODELS)
-        variants = [a_variant(name, *flags) for name, flags in _FLAGS.items()]
-        suite = a_suite(*variants, models=models, devices=(a_device(),))
-        self.prepared = Prepared(
-            loaded=LoadedSuite(suite=suite, text_sha256=""),
-            toolchains=(self.toolchain,),
-            plugins={},
-            peers={},
-            cases=cases,
-            devices={},
-        )
-        self.artifacts = {}
-        for name in _MODELS:
-            program = folder / "models" / name / "model.mlir"
-            program.parent.mkdir(parents=True)
-            program.write_text(f"module @{name} {{}}\n")
-            self.artifacts[name] = replace(make_artifact(program, arguments=()), name=name, sha256=name * 64)
+        self.asking = Asking(folder, self.address)
 
     def start(self, name: str, command: list[str]) -> subprocess.Popen[bytes]:
         """A process of its own."""
@@ -98,23 +64,11 @@ class World:
         match = _wait(lambda: re.search(pattern, log.read_text()))
         return str(match[match.lastindex or 0])
 
-    def context(self, done: Done | None = None) -> Context:
-        """The run, as it begins or goes on."""
-        return Context(
-            prepared=self.prepared,
-            options=RunOptions(Path("suite.toml"), results=self.folder / "results", call_timeout_s=10.0),
-            directory=self.directory,
-            done=done or Done(),
-            progress=self.notes,
-            failures=FailureNotes(self.notes),
-            given_up=GivenUp(keep_going=False),
-        )
-
     def when_measured(self, generations: int, act: Callable[[], object], host: str = "") -> threading.Thread:
         """Do something once so many generations are on disk."""
 
         def measured() -> bool:
-            rounds = load_run(self.directory.path).rounds
+            rounds = load_run(self.asking.directory.path).rounds
             return len({(each.group, each.generation) for each in rounds if host in ("", each.host)}) >= generations
 
         def wait() -> None:
@@ -124,18 +78,6 @@ class World:
         thread = threading.Thread(target=wait)
         thread.start()
         return thread
-
-    @contextlib.contextmanager
-    def asked(self) -> Iterator[Fleet]:
-        """The fleet, for this process."""
-        with connect(access_to(self.address, "--fleet", None, trust_network=False)) as fleet:
-            yield fleet
-
-    def run(self, done: Done | None = None) -> Run:
-        """Do all that is left."""
-        with self.asked() as fleet:
-            FleetBench(fleet).run(self.context(done), self.artifacts, self.folder)
-        return load_run(self.directory.path)
 
 
 def _wait(condition: Callable[[], Any]) -> Any:
@@ -156,18 +98,6 @@ def _end(host: subprocess.Popen[bytes]) -> None:
     os.killpg(host.pid, signal.SIGKILL)
 
 
-class Stopping(Notes):
-    """What is said of a run, which somebody stops at a certain step."""
-
-    stop_at: str | None = None
-
-    def step(self, text: str, advance: int = 1, seconds: float | None = None) -> None:
-        """Count a step."""
-        super().step(text, advance, seconds)
-        if self.stop_at is not None and self.stop_at in text:
-            raise KeyboardInterrupt
-
-
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
@@ -181,12 +111,12 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
 
 def _assert_whole(run: Run) -> None:
     """Each case is compiled, checked and timed as often as it should be, nothing twice, each group on one host."""
-    names = sorted(case.name for case in _CASES)
+    names = sorted(case.name for case in CASES)
     assert sorted(build.case for build in run.builds) == names
     assert sorted(check.case for check in run.checks) == names
     assert [record.failure for record in (*run.builds, *run.checks, *run.references)] == [None] * 3 * len(names)
     assert not run.lost
-    assert {timed.generation for timed in run.rounds} == set(range(_GENERATIONS))
+    assert {timed.generation for timed in run.rounds} == set(range(GENERATIONS))
     turns = [(timed.group, timed.generation, timed.round) for timed in run.rounds]
     assert len(turns) == len(set(turns))
     assert {group for group, _, _ in turns} == _GROUPS
@@ -196,7 +126,7 @@ def _assert_whole(run: Run) -> None:
 
 def test_a_run_over_two_hosts_is_whole(world: World) -> None:
     world.hosts("host-a", "host-b")
-    run = world.run()
+    run = world.asking.run()
     _assert_whole(run)
     assert {placed.host for placed in run.placed} == {"host-a", "host-b"}
     commands = {build.case: build.command for build in run.builds}
@@ -207,19 +137,19 @@ def test_a_run_over_two_hosts_is_whole(world: World) -> None:
 def test_a_worker_that_dies_does_its_generation_again_when_it_is_back(world: World) -> None:
     (host,) = world.hosts("host-a")
     killed = world.when_measured(2, lambda: _worker_of(host).kill())
-    run = world.run()
+    run = world.asking.run()
     killed.join()
     _assert_whole(run)
     assert [placed.attempt for placed in run.placed] == [0] * len(_GROUPS)
-    assert any("host-a has gone" in line for line in world.notes.lines)
-    assert "host-a is back" in world.notes.lines
+    assert any("host-a has gone" in line for line in world.asking.notes.lines)
+    assert "host-a is back" in world.asking.notes.lines
 
 
 def test_groups_of_a_host_that_stays_away_begin_again_elsewhere(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(line, "RETURN_S", 1.0)
     host, _ = world.hosts("host-a", "host-b")
     killed = world.when_measured(2, lambda: _end(host), host="host-a")
-    run = world.run()
+    run = world.asking.run()
     killed.join()
     _assert_whole(run)
     moved = [placed for placed in run.placed if placed.attempt]
@@ -229,16 +159,15 @@ def test_groups_of_a_host_that_stays_away_begin_again_elsewhere(world: World, mo
     }
 
 
-def test_a_run_that_was_interrupted_goes_on_without_repeating(world: World) -> None:
+def test_a_run_whose_asker_was_killed_goes_on_without_repeating(world: World) -> None:
     world.hosts("host-a", "host-b")
-    world.notes.stop_at = "generation 2"
-    with pytest.raises(KeyboardInterrupt):
-        world.run()
-    rounds = world.directory.path / "rounds.jsonl"
-    rounds.write_text("".join(rounds.read_text().splitlines(keepends=True)[:-1]))  # killed while it wrote
-    before = load_run(world.directory.path)
-    world.notes.stop_at = None
-    run = world.run(done_in(before))
+    asker = world.start("asker", [sys.executable, "-m", "tests.fleet.asking", str(world.folder), world.address])
+    world.when_measured(5, lambda: _end(asker)).join()
+    asker.wait()
+    rounds = world.asking.directory.path / "rounds.jsonl"
+    rounds.write_text("".join(rounds.read_text().splitlines(keepends=True)[:-1]))  # as if it had been writing
+    before = load_run(rounds.parent)
+    run = world.asking.run()
     _assert_whole(run)
     assert run.rounds[: len(before.rounds)] == before.rounds
 
@@ -249,9 +178,9 @@ def test_a_scheduler_that_goes_away_ends_the_run_with_how_to_go_on(world: World)
     with pytest.raises(
         RunError, match=r"the scheduler has gone; what has arrived is kept: go on with .* --fleet tcp://"
     ):
-        world.run()
+        world.asking.run()
     killed.join()
-    assert load_run(world.directory.path).rounds
+    assert load_run(world.asking.directory.path).rounds
 
 
 _SUITE = """\
@@ -283,10 +212,10 @@ def test_a_suite_goes_from_its_file_to_its_report(world: World, monkeypatch: pyt
     world.hosts("host-a", "host-b")
     suite = world.folder / "suite.toml"
     suite.write_text(_SUITE)
-    monkeypatch.setattr(stages_run, "materialize_models", lambda *_: {"a": world.artifacts["a"]})
+    monkeypatch.setattr(stages_run, "materialize_models", lambda *_: {"a": world.asking.artifacts["a"]})
     options = RunOptions(suite, results=world.folder / "results")
-    with world.asked() as fleet:
-        path = run_suite(options, world.notes, [world.toolchain], FleetBench(fleet))
+    with world.asking.asked() as fleet:
+        path = run_suite(options, world.asking.notes, [world.asking.toolchain], FleetBench(fleet))
     run = load_run(path)
     assert run.finished
     assert run.header.settings["fleet"] == world.address
@@ -298,4 +227,4 @@ def test_a_suite_goes_from_its_file_to_its_report(world: World, monkeypatch: pyt
     assert len({build.module_sha256 for build in run.builds}) == 2  # and the two hosts share them
     with pytest.raises(RunError, match=f"hosts of a fleet measured it; go on with --fleet {world.address}"):
         (path / "finished.json").unlink()
-        run_suite(replace(options, resume=path), world.notes, [world.toolchain])
+        run_suite(replace(options, resume=path), world.asking.notes, [world.asking.toolchain])
