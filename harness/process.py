@@ -35,6 +35,7 @@ _children: set[subprocess.Popen[bytes]] = set()
 _children_lock = threading.Lock()
 _gate = Gate()
 _warden = Warden()
+_thread = threading.local()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -259,6 +260,17 @@ def _wait(child: subprocess.Popen[bytes]) -> tuple[int, int | None]:
 
 
 @contextmanager
+def give_way() -> Iterator[None]:
+    """Let `hold_still` hold every child that this thread runs, where another thread times something."""
+    before = getattr(_thread, "gives_way", False)
+    _thread.gives_way = True
+    try:
+        yield
+    finally:
+        _thread.gives_way = before
+
+
+@contextmanager
 def hold_still() -> Iterator[None]:
     """Hold all pausable children still, and start none, while something is timed."""
     with _gate.hold():
@@ -277,12 +289,13 @@ def run(
     """Run a command to its end and keep everything it printed.
 
     Args:
-        pausable: Whether `hold_still` may hold it; the time that it is held counts neither for its limit nor for
-            `wall_ns`.
+        pausable: Whether `hold_still` may hold it, see also `give_way`; the time that it is held counts neither for its
+            limit nor for `wall_ns`.
 
     Raises:
         OSError: The program cannot be started.
     """
+    pausable = pausable or getattr(_thread, "gives_way", False)
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
 
         def begin() -> subprocess.Popen[bytes]:

@@ -17,7 +17,7 @@ from harness.models.materialize import ModelArtifact
 from harness.peers.registry import AppliedPeer
 from harness.records.run import Failure
 from harness.stages.context import Context
-from harness.stages.count import ir_stage, work_stage
+from harness.stages.count import work_stage
 from harness.suite.hosts import each_host
 from harness.suite.load import Suite
 from harness.suite.present import Presence
@@ -69,13 +69,11 @@ class FleetBench:
         return f"no host of the fleet has {peer.name} ({reasons or 'none knows it'})"
 
     def run(self, context: Context, artifacts: Mapping[str, ModelArtifact | Failure], scratch: Path) -> None:  # noqa: ARG002
-        """Compile, check and measure on the fleet's hosts; then count what the modules hold on this machine."""
+        """Compile, check and measure on the fleet's hosts; then count on this machine what the models have to do."""
         BuildCache(cache_root()).sweep()
         sweep_writing(cache_root())
         trim_outputs(cache_root())
         with Desk(self._fleet) as desk:
-            line = Line(self._fleet, desk, context, artifacts)
-            line.run()
-        ir_stage(context, artifacts, line.builds)
+            Line(self._fleet, desk, context, artifacts).run()
         if context.options.measure:
             work_stage(context, artifacts, artifacts)

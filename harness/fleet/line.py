@@ -21,9 +21,9 @@ from harness.fleet import tasks
 from harness.fleet.connection import Fleet
 from harness.fleet.desk import Answered, Desk, Died, Event, Failed, HostsChanged
 from harness.fleet.files import Luggage
-from harness.fleet.orders import Checked, Compiled, Measured, Trouble, named
+from harness.fleet.orders import Checked, Compiled, LookOrder, Measured, Trouble, named
 from harness.fleet.placing import Group, Host, choose_after_loss, choose_for_idle, why_nowhere
-from harness.fleet.plan import make_groups, make_jobs, put_on_hosts, recall
+from harness.fleet.plan import make_groups, make_jobs, make_looks, put_on_hosts, recall
 from harness.fleet.state import (
     AGAIN,
     CHECK,
@@ -44,6 +44,7 @@ from harness.records.run import Build, Failure, Lost, Peak, Placed, Round
 from harness.stages.build import keep_build, require_cache
 from harness.stages.check import distinct_cases, keep_check
 from harness.stages.context import Context
+from harness.stages.count import Found, keep_found
 from harness.stages.failures import unchecked
 from harness.stages.measure import keep_measured, wanted_generation
 from harness.store.run_directory import load_run
@@ -88,6 +89,7 @@ class Line:
         self._hosts: dict[str, HostState] = {}
         self._groups: dict[str, GroupState] = {}
         self._jobs: deque[Job] = deque()
+        self._has_looks = False
         self._at_work: dict[int, _Work] = {}
         self._open: list[GroupState] = []
         self._hungry: set[str] = set()
@@ -109,7 +111,7 @@ class Line:
         )
         self._look_at_hosts()
         self._begin()
-        while self._is_open() or self._at_work or self._jobs:
+        while self._is_open() or self._at_work or self._jobs or not self._has_looks:
             self._require_scheduler()
             self._feed()
             event = self._desk.take(_TICK_S)
@@ -204,6 +206,14 @@ class Line:
 
     def _feed(self) -> None:
         """Give every host something to compile and something to measure that may want it."""
+        if not self._has_looks and not self._jobs and not any(state.compiling for state in self._hosts.values()):
+            self._has_looks = True
+            looks = make_looks(self._context, self._artifacts, self.builds, self._groups)
+            self._jobs.extend(looks)
+            self._hungry.update(self._hosts)
+            if looks:
+                left = len(looks) + sum(len(group.todo) for group in self._groups.values())
+                self._context.progress.stage(TITLE, left)
         hungry, self._hungry = self._hungry, set()
         for state in [self._hosts[name] for name in sorted(hungry) if name in self._hosts]:
             while state.wants_compile and (job := self._next_job(state)) is not None:
@@ -216,6 +226,8 @@ class Line:
         refusal = self._context.given_up.refusal
         while (job := self._allowed_job(state)) is not None:
             self._jobs.remove(job)
+            if isinstance(job.order, LookOrder):
+                return job
             refusals = [failure for case in job.cases if (failure := refusal(case, "compile")) is not None]
             if len(refusals) < len(job.cases):
                 return job
@@ -246,15 +258,23 @@ class Line:
         return self._next_group(state) if self._groups[chosen].is_ready else None
 
     def _give_job(self, state: HostState, job: Job) -> None:
-        name = f"compile {job.order.case.name}"
+        is_look = isinstance(job.order, LookOrder)
         ticket = self._desk.give(
-            state.name, state.address, tasks.compile_case, job.order, name=name, resource=COMPILE, luggage=job.luggage
+            state.name,
+            state.address,
+            tasks.look if is_look else tasks.compile_case,
+            job.order,
+            name=f"{'ir' if is_look else 'compile'} {job.name}",
+            resource=COMPILE,
+            luggage=job.luggage,
         )
         state.compiling.add(ticket)
 
-        def done(answer: Compiled | Trouble) -> None:
+        def done(answer: Compiled | Found | Trouble) -> None:
             if isinstance(answer, Trouble):
                 self._refuse_job(job, state.name, answer.message)
+            elif isinstance(answer, Found):
+                keep_found(self._context, [case.name for case in job.cases], answer)
             else:
                 self._keep_build(answer.build, answer.stderr, job.cases)
 
@@ -265,11 +285,11 @@ class Line:
             else:
                 self._jobs.appendleft(job)
 
-        self._at_work[ticket] = _Work(state.name, job.order.case.name, None, done, died)
+        self._at_work[ticket] = _Work(state.name, job.name, None, done, died)
 
     def _refuse_job(self, job: Job, host: str, why: str) -> None:
         """A host cannot compile something; another may."""
-        self._context.progress.note(f"{host} cannot compile {job.order.case.name}: {why}")
+        self._context.progress.note(f"{host} cannot compile {job.name}: {why}")
         job.refused[host] = why
         if any(job.allows(state.host) for state in self._hosts.values() if state.address):
             self._jobs.append(job)
@@ -277,8 +297,12 @@ class Line:
             self._fail_job(job, "; ".join(f"{name}: {reason}" for name, reason in job.refused.items()))
 
     def _fail_job(self, job: Job, why: str) -> None:
+        if isinstance(job.order, LookOrder):
+            found = Found(counts=Failure(stage="ir", message=why))
+            keep_found(self._context, [case.name for case in job.cases], found)
+            return
         failure = Failure(stage="compile", message=why)
-        build = Build(case=job.cases[0].name, command=(), cache_key="", failure=failure)
+        build = Build(case=job.name, command=(), cache_key="", failure=failure)
         self._keep_build(build, "", job.cases)
 
     def _give_step(self, state: HostState, group: GroupState) -> None:
@@ -494,7 +518,7 @@ class Line:
     def _fail(self, group: GroupState, why: str) -> None:
         """Report what is left of a group as failed, at the stage that each case has come to."""
         context = self._context
-        for job in list(self._jobs):
+        for job in [job for job in self._jobs if not isinstance(job.order, LookOrder)]:
             job.cases = [case for case in job.cases if case.group != group.name]
             if not job.cases:
                 self._jobs.remove(job)

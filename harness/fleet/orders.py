@@ -5,7 +5,7 @@ Code does not travel. A plugin, a peer and a toolchain are named, found again on
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from harness.plugins.chain import Arranged
 from harness.process import Limits
 from harness.records.case import Case
 from harness.records.run import Build, Check, Lost, Round, ToolchainRecord
+from harness.stages.compiled import Compiled as CompiledCase
 from harness.stages.failures import GivenUp
 from harness.toolchain import Toolchain
 from harness.toolchain.host_cpu import CPU_FLAG, FEATURES_FLAG, TargetCpu, without_host
@@ -75,6 +76,27 @@ class CompileOrder:
     limits: Limits
     plugins: tuple[NamedPlugin, ...]
     arranged: Arranged
+    files: tuple[Item, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class LookOrder:
+    """Look at the IR of a build.
+
+    Attributes:
+        model: Its program, as it was before plugins.
+        shapes: Of its arguments.
+        wanted: Phases whose operations are counted.
+        storage: Whether encoded tensors are sized.
+    """
+
+    build: Build
+    model: Path
+    shapes: list[list[int]]
+    toolchain: ToolchainRecord
+    limits: Limits
+    wanted: tuple[str, ...]
+    storage: bool
     files: tuple[Item, ...] = ()
 
 
@@ -195,6 +217,31 @@ def compile_order(request: CompileRequest, cpu: TargetCpu | None, luggage: Lugga
             arranged=request.arranged,
         )
     )
+    return replace(packed, files=luggage.items)
+
+
+def look_order(compiled: CompiledCase, wanted: Collection[str], *, storage: bool, luggage: Luggage) -> LookOrder:
+    """The order for the IR of a build that is here.
+
+    Args:
+        wanted: Phases.
+        luggage: Gets the files that it needs.
+
+    Raises:
+        OSError: A file cannot be read.
+    """
+    packed = luggage.pack(
+        LookOrder(
+            build=compiled.build,
+            model=compiled.mlir,
+            shapes=compiled.shapes,
+            toolchain=named(compiled.toolchain),
+            limits=compiled.limits,
+            wanted=tuple(wanted),
+            storage=storage,
+        )
+    )
+    luggage.add_build(compiled.build)
     return replace(packed, files=luggage.items)
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from harness.cache import cache_root
 from harness.compile import BuildCache
 from harness.fleet.files import Luggage
-from harness.fleet.orders import compile_order, needs_cpu
+from harness.fleet.orders import compile_order, look_order, needs_cpu
 from harness.fleet.placing import Host, group_of, place
 from harness.fleet.state import GroupState, HostState, Job, steps
 from harness.models.materialize import ModelArtifact
@@ -17,6 +17,7 @@ from harness.records.run import Build, Failure, Run
 from harness.report.rows import machine_class
 from harness.stages.build import host_cpu_of, requests_of
 from harness.stages.context import Context, Done
+from harness.stages.count import unread
 
 
 def make_groups(context: Context, artifacts: Mapping[str, ModelArtifact | Failure]) -> dict[str, GroupState]:
@@ -100,7 +101,9 @@ def make_jobs(
             continue
         host = hosts[group.host].host
         tied = needs_cpu(case, request.arranged)
-        alike = [state.host.cpus.get(case.toolchain) for state in hosts.values() if state.host.host_cpu == host.host_cpu]
+        alike = [
+            state.host.cpus.get(case.toolchain) for state in hosts.values() if state.host.host_cpu == host.host_cpu
+        ]
         cpu = next((known for known in alike if known is not None), None) if tied else None
         if tied:
             group.need = replace(group.need, cpu=host.host_cpu)
@@ -123,3 +126,25 @@ def make_jobs(
             host_cpu=host.host_cpu if only_alike else "",
         )
     return list(jobs.values()), found
+
+
+def make_looks(
+    context: Context,
+    artifacts: Mapping[str, ModelArtifact | Failure],
+    builds: Mapping[str, Build],
+    groups: Mapping[str, GroupState],
+) -> list[Job]:
+    """The looks at IR that are left, once everything is compiled: best where the build is measured, or anywhere.
+
+    Raises:
+        OSError: A file that is to be sent cannot be read.
+    """
+    suite = context.prepared.suite
+    cases = {case.name: case for case in context.prepared.cases}
+    looks = []
+    for alike in unread(context, artifacts, builds):
+        luggage = Luggage()
+        order = look_order(alike[0], suite.ir, storage=suite.storage, luggage=luggage)
+        sharing = [cases[compiled.build.case] for compiled in alike]
+        looks.append(Job(order=order, luggage=luggage, cases=sharing, host=groups[sharing[0].group].host))
+    return looks

@@ -11,7 +11,7 @@ from typing import Any
 
 from harness.fleet.files import Luggage
 from harness.fleet.offer import Offer
-from harness.fleet.orders import CompileOrder, GroupOrder, group_order, named
+from harness.fleet.orders import CompileOrder, GroupOrder, LookOrder, group_order, named
 from harness.fleet.placing import Group, Host
 from harness.models.materialize import ModelArtifact
 from harness.records.case import Case
@@ -88,25 +88,30 @@ class HostState:
 
 @dataclass(kw_only=True, eq=False)
 class Job:
-    """A compile, and the cases that share it.
+    """A compile, or a look at the IR of a build, which is another one; and the cases that share it.
 
     Attributes:
         host: That measures them.
-        host_cpu: Identity of the CPU that it has to be compiled on; "": on any.
+        host_cpu: Identity of the CPU that it has to be done on; "": on any.
         refused: Why hosts could not do it, by name.
         deaths: How often a host's worker ended over it.
     """
 
-    order: CompileOrder
+    order: CompileOrder | LookOrder
     luggage: Luggage
     cases: list[Case]
     host: str
-    host_cpu: str
+    host_cpu: str = ""
     refused: dict[str, str] = field(default_factory=dict)
     deaths: int = 0
 
+    @property
+    def name(self) -> str:
+        """The first case's."""
+        return self.cases[0].name
+
     def allows(self, host: Host) -> bool:
-        """Whether it may be compiled there."""
+        """Whether it may be done there."""
         version, sha256 = self.order.toolchain.version, self.order.toolchain.compiler_sha256
         same_cpu = not self.host_cpu or host.host_cpu == self.host_cpu
         return same_cpu and host.name not in self.refused and host.compilers.get(version, sha256) == sha256

@@ -19,15 +19,26 @@ from harness.errors import HarnessError, RunError
 from harness.fleet import files
 from harness.fleet.files import Item, unpack
 from harness.fleet.here import doing, host, limits_here
-from harness.fleet.orders import Checked, Compiled, CompileOrder, GroupOrder, Measured, NamedPlugin, Trouble
+from harness.fleet.orders import (
+    Checked,
+    Compiled,
+    CompileOrder,
+    GroupOrder,
+    LookOrder,
+    Measured,
+    NamedPlugin,
+    Trouble,
+)
 from harness.ir.roofline import measure_peak, peak_threads
 from harness.measure.alone import only_one_measures
 from harness.peers.registry import apply_peer
 from harness.plugins import Applied, apply_plugin
-from harness.process import Limits, hold_still
+from harness.process import Limits, give_way, hold_still
 from harness.records.case import Case
 from harness.records.run import Lost, Peak, Reference, ToolchainRecord
 from harness.stages.check import run_checks, run_reference, runnable_module, runnable_peer
+from harness.stages.compiled import Compiled as CompiledCase
+from harness.stages.count import Found, look_at
 from harness.stages.measure import Wanted, call_group_again, run_generation
 from harness.stages.second_opinion import SecondPath
 from harness.text import one_line
@@ -82,7 +93,7 @@ def compile_case(order: CompileOrder) -> Compiled | Trouble:
     order, flag_files = unpack(replace(order, flag_files={})), order.flag_files
     here = {theirs: str(cache_root() / ours) for theirs, ours in flag_files.items()}
     cache = BuildCache(cache_root())
-    with doing("compile", order.case.name):
+    with doing("compile", order.case.name), give_way():
         build = cache.find(order.key, order.case.name)
         stderr = ""
         if build is None:
@@ -115,6 +126,21 @@ def _renamed(flags: tuple[str, ...], names: Mapping[str, str]) -> tuple[str, ...
         return f"{name}{equals}{names.get(value, value)}"
 
     return tuple(renamed(flag) for flag in flags)
+
+
+@_answering
+def look(order: LookOrder) -> Found:
+    """Count what a build's IR has."""
+    order = unpack(order)
+    compiled = CompiledCase(
+        build=order.build,
+        mlir=order.model,
+        shapes=order.shapes,
+        toolchain=_toolchain(order.toolchain),
+        limits=limits_here(order.limits),
+    )
+    with doing("compile", f"{order.build.case} once more for its IR"), give_way():
+        return look_at(compiled, order.wanted, storage=order.storage)
 
 
 @_answering

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -35,7 +36,7 @@ _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Found:
+class Found:
     """What was found in a build's IR.
 
     Attributes:
@@ -57,6 +58,21 @@ def ir_stage(context: Context, artifacts: Mapping[str, ModelArtifact | Failure],
     suite = context.prepared.suite
     if not suite.ir and not suite.storage:
         return
+    todo = unread(context, artifacts, builds)
+    context.progress.stage(IR, sum(len(alike) for alike in todo))
+    look = partial(look_at, wanted=suite.ir, storage=suite.storage)
+    with _pool(context) as pool:
+        for alike, found in zip(todo, pool.map(look, [alike[0] for alike in todo]), strict=True):
+            keep_found(context, [compiled.build.case for compiled in alike], found)
+
+
+def unread(
+    context: Context, artifacts: Mapping[str, ModelArtifact | Failure], builds: Mapping[str, Build]
+) -> list[list[Compiled]]:
+    """Builds whose IR the suite asks about and that nobody has looked at; those of one list have the same IR."""
+    suite = context.prepared.suite
+    if not suite.ir and not suite.storage:
+        return []
     todo: dict[object, list[Compiled]] = {}
     for case in context.prepared.cases:
         build, artifact = builds.get(case.name), artifacts.get(case.model)
@@ -68,20 +84,25 @@ def ir_stage(context: Context, artifacts: Mapping[str, ModelArtifact | Failure],
             # What inputs decide differs between models of equal programs.
             key = (build.cache_key, str(compiled.shapes) if suite.storage else None)
             todo.setdefault(key, []).append(compiled)
-    progress = context.progress
-    progress.stage(IR, sum(len(alike) for alike in todo.values()))
+    return list(todo.values())
 
-    def look(alike: list[Compiled]) -> _Found:
-        compiled = alike[0]
-        sized = suite.storage and compiled.reached([ENCODINGS])
-        found = _counts(compiled, compiled.reached(suite.ir))
-        return replace(found, storage=storage_of(compiled)) if sized else found
 
-    with _pool(context) as pool:
-        for alike, found in zip(todo.values(), pool.map(look, todo.values()), strict=True):
-            for compiled in alike:
-                context.directory.append(_record(compiled.build.case, found, suite.ir))
-                progress.step(compiled.build.case)
+def look_at(compiled: Compiled, wanted: Collection[str], *, storage: bool) -> Found:
+    """Count a build's ops at these phases on this machine, and size its encoded tensors."""
+    sized = storage and compiled.reached([ENCODINGS])
+    found = _counts(compiled, compiled.reached(wanted))
+    return replace(found, storage=storage_of(compiled)) if sized else found
+
+
+def keep_found(context: Context, cases: Sequence[str], found: Found) -> None:
+    """Write down what was found in the IR that these cases share.
+
+    Raises:
+        RunError: The run's directory cannot be written.
+    """
+    for case in cases:
+        context.directory.append(_record(case, found, context.prepared.suite.ir))
+        context.progress.step(case)
 
 
 @contextmanager
@@ -94,7 +115,7 @@ def _pool(context: Context) -> Iterator[ThreadPoolExecutor]:
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _record(case: str, found: _Found, wanted: Mapping[str, tuple[str, ...]]) -> IrCounts:
+def _record(case: str, found: Found, wanted: Mapping[str, tuple[str, ...]]) -> IrCounts:
     counts, storage = found.counts, found.storage
     record = IrCounts(
         case=case,
@@ -108,7 +129,7 @@ def _record(case: str, found: _Found, wanted: Mapping[str, tuple[str, ...]]) -> 
     return replace(record, counts=select_counts(counts, reached))
 
 
-def _counts(compiled: Compiled, phases: list[str]) -> _Found:
+def _counts(compiled: Compiled, phases: list[str]) -> Found:
     """All ops of a build's IR at those of these phases that its release has.
 
     They are kept in the cache, since most suites ask for the same ones again.
@@ -121,13 +142,13 @@ def _counts(compiled: Compiled, phases: list[str]) -> _Found:
             counts |= count_build(compiled, missing)
         except LacksPhase as error:
             if error.phase not in missing:
-                return _Found(counts=Failure.of(error))
+                return Found(counts=Failure.of(error))
             lacking.append(error.phase)
         except CaseError as error:
-            return _Found(counts=Failure.of(error))
+            return Found(counts=Failure.of(error))
         else:
             write_memo(memo, _COUNTS.dump_python(counts))
-    return _Found(counts={phase: counts[phase] for phase in phases if phase in counts}, lacking=tuple(lacking))
+    return Found(counts={phase: counts[phase] for phase in phases if phase in counts}, lacking=tuple(lacking))
 
 
 def kept_counts(cache_key: str) -> Path:
