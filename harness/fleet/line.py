@@ -12,7 +12,6 @@ import shlex
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -21,7 +20,8 @@ from harness.fleet import tasks
 from harness.fleet.connection import Fleet
 from harness.fleet.desk import Answered, Desk, Died, Event, Failed, HostsChanged
 from harness.fleet.files import Luggage
-from harness.fleet.orders import Checked, Compiled, LookOrder, Measured, Trouble, named
+from harness.fleet.kept import Kept
+from harness.fleet.orders import Compiled, LookOrder, Trouble, named
 from harness.fleet.placing import Group, Host, choose_after_loss, choose_for_idle, why_nowhere
 from harness.fleet.plan import make_groups, make_jobs, make_looks, put_on_hosts, recall
 from harness.fleet.state import (
@@ -35,18 +35,16 @@ from harness.fleet.state import (
     Step,
     limit_s,
     order_for,
-    steps,
 )
 from harness.fleet.worker import COMPILE, MEASURE
 from harness.models.materialize import ModelArtifact
 from harness.records.case import Case
-from harness.records.run import Build, Failure, Lost, Peak, Placed, Round
+from harness.records.run import Build, Failure
 from harness.stages.build import keep_build, require_cache
-from harness.stages.check import distinct_cases, keep_check
+from harness.stages.check import distinct_cases
 from harness.stages.context import Context
 from harness.stages.count import Found, keep_found
-from harness.stages.failures import unchecked
-from harness.stages.measure import keep_measured, wanted_generation
+from harness.stages.measure import wanted_generation
 from harness.store.run_directory import load_run
 from harness.text import plural
 
@@ -54,7 +52,7 @@ TITLE = "Fleet"
 # Within this time a host that has gone may come back and go on with its groups.
 RETURN_S = 60.0
 _TICK_S = 1.0
-_MOST_DEATHS = 2
+_MOST_DEATHS = 3
 
 
 class _Work(NamedTuple):
@@ -82,12 +80,9 @@ class Line:
         self, fleet: Fleet, desk: Desk, context: Context, artifacts: Mapping[str, ModelArtifact | Failure]
     ) -> None:
         self._fleet, self._desk, self._artifacts = fleet, desk, artifacts
-        self._generations = dict(context.done.generations)
-        self._context = replace(context, done=replace(context.done, generations=self._generations))
-        self._context.checks.update(context.done.checks)
-        self.builds: dict[str, Build] = dict(context.done.builds)
+        self._kept = Kept(context, artifacts)
+        self._context, self._groups = self._kept.context, self._kept.groups
         self._hosts: dict[str, HostState] = {}
-        self._groups: dict[str, GroupState] = {}
         self._jobs: deque[Job] = deque()
         self._has_looks = False
         self._at_work: dict[int, _Work] = {}
@@ -96,9 +91,6 @@ class Line:
         self._looked_s = time.monotonic()
         self._hung: set[str] = set()  # addresses of workers that do not come to an end
         self._refused: dict[str, str] = {}
-        self._recorded: set[str] = set()
-        self._asked = set(context.done.references)  # of iree-benchmark-module
-        self._peaks: dict[tuple[str, str], Peak | None] = {}
 
     def run(self) -> None:
         """Do all that is left.
@@ -107,7 +99,7 @@ class Line:
             RunError: The scheduler has gone, all hosts have, or this machine's disk is full.
         """
         self._context.directory.before_failure = partial(
-            require_cache, self._context.directory.path, self._artifacts, self.builds
+            require_cache, self._context.directory.path, self._artifacts, self._kept.builds
         )
         self._look_at_hosts()
         self._begin()
@@ -146,12 +138,10 @@ class Line:
     def _begin(self) -> None:
         """Put groups on hosts, and make a job of each compile that is left."""
         context = self._context
-        self._groups = make_groups(context, self._artifacts)
-        run = load_run(context.directory.path, rounds=False)
-        self._recorded.update(record.name for record in run.hosts)
-        recall(run, self._hosts, self._groups)
+        self._groups.update(make_groups(context, self._artifacts))
+        recall(load_run(context.directory.path, rounds=False), self._hosts, self._groups)
         put_on_hosts(self._groups, self._hosts)
-        jobs, compiled = make_jobs(context, self._artifacts, self.builds, self._groups, self._hosts)
+        jobs, compiled = make_jobs(context, self._artifacts, self._kept.builds, self._groups, self._hosts)
         self._jobs.extend(jobs)
         self._open = list(self._groups.values())
         self._hungry.update(self._hosts)
@@ -161,7 +151,7 @@ class Line:
         context.progress.note(f"To do: {', '.join(words)}, on {plural(len(here), 'host')}")
         context.progress.stage(TITLE, len(jobs) + sum(len(group.todo) for group in left))
         for build in compiled:
-            keep_build(context, build, "", self._artifacts, self.builds)
+            keep_build(context, build, "", self._artifacts, self._kept.builds)
         for group in left:
             if not group.host:
                 self._fail(group, why_nowhere(group.need, here))
@@ -208,7 +198,7 @@ class Line:
         """Give every host something to compile and something to measure that may want it."""
         if not self._has_looks and not self._jobs and not any(state.compiling for state in self._hosts.values()):
             self._has_looks = True
-            looks = make_looks(self._context, self._artifacts, self.builds, self._groups)
+            looks = make_looks(self._context, self._artifacts, self._kept.builds, self._groups)
             self._jobs.extend(looks)
             self._hungry.update(self._hosts)
             if looks:
@@ -312,7 +302,7 @@ class Line:
             self._context.progress.step(group.name)
             return
         if step not in (CHECK, AGAIN):
-            self._place(state, group)
+            self._kept.begin(group, state)
         task, args, luggage, keep = given
         name = f"{step if isinstance(step, str) else 'measure'} {group.name}"
         ticket = self._desk.give(state.name, state.address, task, *args, name=name, resource=MEASURE, luggage=luggage)
@@ -348,13 +338,13 @@ class Line:
             return None
         if step == PEAK:
             case = group.cases[0]
-            if (state.name, case.device) in self._peaks:
+            if (state.name, case.device) in self._kept.peaks:
                 return None
             toolchain = named(context.prepared.toolchain)
-            return tasks.find_peak, (case, toolchain), None, partial(self._keep_peak, state.name, case)
-        cases = group.cases if step == CHECK else distinct_cases(group.cases, self.builds)
+            return tasks.find_peak, (case, toolchain), None, partial(self._kept.peak, state.name, case.device)
+        cases = group.cases if step == CHECK else distinct_cases(group.cases, self._kept.builds)
         if step == REFERENCE:
-            cases = [case for case in cases if case.peer is None and case.name not in self._asked]
+            cases = [case for case in cases if case.peer is None and case.name not in self._kept.asked]
         if not cases or (step == CHECK and all(case.name in context.checks for case in cases)):
             return None
         args: tuple[Any, ...] = ()
@@ -363,20 +353,9 @@ class Line:
             if wanted is None:
                 return None
             args = (wanted,)
-        order, luggage = order_for(context, cases, artifact, self.builds, state)
-        task, keep = _TASKS[step] if isinstance(step, str) else (tasks.measure, Line._keep_generation)
-        return task, (order, *args), luggage, partial(keep, self, group)
-
-    def _place(self, state: HostState, group: GroupState) -> None:
-        """Write down that a host has begun with a group."""
-        directory = self._context.directory
-        if state.name not in self._recorded:
-            self._recorded.add(state.name)
-            directory.append(state.record(self._context.prepared.suite))
-        if not group.begun:
-            group.begun = True
-            group.need = replace(group.need, machine_class=state.host.machine_class)
-            directory.append(Placed(group=group.name, host=state.name, attempt=group.attempt))
+        order, luggage = order_for(context, cases, artifact, self._kept.builds, state)
+        task, keep = _TASKS[step] if isinstance(step, str) else (tasks.measure, Kept.generation)
+        return task, (order, *args), luggage, partial(keep, self._kept, group)
 
     # --- what comes of it ---
 
@@ -410,54 +389,8 @@ class Line:
         return work
 
     def _keep_build(self, build: Build, stderr: str, cases: list[Case]) -> None:
-        for case in cases:
-            own = replace(build, case=case.name)
-            keep_build(self._context, own, stderr, self._artifacts, self.builds)
-            self._context.progress.step(case.name)
-            group = self._groups[case.group]
-            group.uncompiled.discard(case.name)
-            self._hungry.add(group.host)
-            if own.failure is not None:
-                self._drop(group, {case.name})
-
-    def _drop(self, group: GroupState, names: set[str]) -> None:
-        group.cases = [case for case in group.cases if case.name not in names]
-        if not group.cases and group.ticket is None:
-            self._context.progress.step(group.name, len(group.todo))
-            group.todo.clear()
-
-    def _keep_checks(self, group: GroupState, answer: Checked) -> None:
-        artifact = self._artifacts[group.cases[0].model]
-        assert isinstance(artifact, ModelArtifact)  # noqa: S101 (else it has no order)
-        cases = {case.name: case for case in group.cases}
-        for check in answer.checks:
-            left = [case for case in group.cases if case.name not in self._context.checks and case.name != check.case]
-            keep_check(self._context, check, cases[check.case], artifact, left)
-        self._drop(group, {check.case for check in answer.checks if check.failure is not None})
-
-    def _keep_lost(self, group: GroupState, answer: tuple[Lost, ...]) -> None:
-        for lost in answer:
-            keep_measured(self._context, (lost,), group.cases)
-        self._drop(group, {lost.case for lost in answer})
-
-    def _keep_references(self, group: GroupState, answer: tuple[Any, ...]) -> None:  # noqa: ARG002 (as the others)
-        for reference in answer:
-            self._asked.add(reference.case)
-            self._context.directory.append(reference)
-
-    def _keep_peak(self, host: str, case: Case, answer: Peak | None) -> None:
-        self._peaks[host, case.device] = answer
-        if answer is not None:
-            self._context.directory.append(answer)
-
-    def _keep_generation(self, group: GroupState, answer: Measured) -> None:
-        members = list(group.cases)
-        for result in answer.results:
-            keep_measured(self._context, result, members)
-            if isinstance(result, Round):
-                group.timed.update(turn.case for turn in result.turns)
-            else:
-                self._drop(group, {lost.case for lost in result})
+        self._kept.build(build, stderr, cases)
+        self._hungry.update(self._groups[case.group].host for case in cases)
 
     # --- what goes wrong ---
 
@@ -499,53 +432,23 @@ class Line:
         self._context.progress.note(f"{group.name} moves to {chosen}: {why}")
         group.host = chosen
         self._hungry.add(chosen)
-        if not group.begun:
-            return
-        group.attempt += 1
-        group.timed.clear()
-        self._asked.difference_update(case.name for case in group.cases)
-        for generation in [key for key in self._generations if key[0] == group.name]:
-            del self._generations[generation]
-        before = len(group.todo)
-        group.todo = deque(steps(self._context))
-        self._context.progress.step(group.name, before - len(group.todo))
-        state = self._hosts[chosen]
-        if state.name not in self._recorded:
-            self._recorded.add(state.name)
-            self._context.directory.append(state.record(self._context.prepared.suite))
-        self._context.directory.append(Placed(group=group.name, host=chosen, attempt=group.attempt, why=why))
+        if group.begun:
+            self._kept.begin_again(group, self._hosts[chosen], why)
 
     def _fail(self, group: GroupState, why: str) -> None:
         """Report what is left of a group as failed, at the stage that each case has come to."""
-        context = self._context
         for job in [job for job in self._jobs if not isinstance(job.order, LookOrder)]:
             job.cases = [case for case in job.cases if case.group != group.name]
             if not job.cases:
                 self._jobs.remove(job)
-                context.progress.step(group.name)
-        for case in group.cases:
-            if case.peer is None and case.name not in self.builds:
-                failure = Failure(stage="compile", message=why)
-                self.builds[case.name] = Build(case=case.name, command=(), cache_key="", failure=failure)
-                context.directory.append(self.builds[case.name])
-            elif case.name not in context.checks:
-                failure = Failure(stage="verify", message=why)
-                context.checks[case.name] = unchecked(case, failure)
-                context.directory.append(context.checks[case.name])
-            else:
-                failure = Failure(stage="measure", message=why)
-                generation = next((step for step in group.todo if isinstance(step, int)), 0)
-                context.directory.append(Lost(case=case.name, generation=generation, failure=failure, host=group.host))
-            context.failures.case(case, failure)
-        group.cases = []
-        context.progress.step(group.name, len(group.todo))
-        group.todo.clear()
+                self._context.progress.step(group.name)
+        self._kept.fail(group, why)
 
 
 _TASKS: dict[str, tuple[Callable[..., Any], Callable[..., None]]] = {
-    CHECK: (tasks.check_group, Line._keep_checks),
-    AGAIN: (tasks.call_again, Line._keep_lost),
-    REFERENCE: (tasks.ask_reference, Line._keep_references),
+    CHECK: (tasks.check_group, Kept.checks),
+    AGAIN: (tasks.call_again, Kept.lost),
+    REFERENCE: (tasks.ask_reference, Kept.references),
 }
 
 

@@ -1,0 +1,153 @@
+"""What has come of a run on a fleet: written into the run's directory at once, and what it says of groups."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import replace
+
+from harness.fleet.orders import Checked, Measured
+from harness.fleet.state import GroupState, HostState, steps
+from harness.models.materialize import ModelArtifact
+from harness.records.case import Case
+from harness.records.run import Build, Failure, Lost, Peak, Placed, Reference, Round
+from harness.stages.build import keep_build
+from harness.stages.check import keep_check
+from harness.stages.context import Context
+from harness.stages.failures import unchecked
+from harness.stages.measure import keep_measured
+
+
+class Kept:
+    """A run so far; every method writes before it returns.
+
+    Attributes:
+        context: Of the run; what its `done` says of generations is no longer true of groups that have moved.
+        builds: By case.
+        groups: By name.
+        asked: Cases of which iree-benchmark-module was asked on the host where their group is.
+        peaks: By host and device; None: not of processors alone.
+    """
+
+    def __init__(self, context: Context, artifacts: Mapping[str, ModelArtifact | Failure]) -> None:
+        self._generations = dict(context.done.generations)
+        self.context = replace(context, done=replace(context.done, generations=self._generations))
+        self.context.checks.update(context.done.checks)
+        self.artifacts = artifacts
+        self.builds: dict[str, Build] = dict(context.done.builds)
+        self.groups: dict[str, GroupState] = {}
+        self.asked = set(context.done.references)
+        self.peaks: dict[tuple[str, str], Peak | None] = {}
+        self._recorded: set[str] = set()  # hosts
+
+    def build(self, build: Build, stderr: str, cases: list[Case]) -> None:
+        """A compile has ended, which these cases share."""
+        for case in cases:
+            own = replace(build, case=case.name)
+            keep_build(self.context, own, stderr, self.artifacts, self.builds)
+            self.context.progress.step(case.name)
+            group = self.groups[case.group]
+            group.uncompiled.discard(case.name)
+            if own.failure is not None:
+                self._drop(group, {case.name})
+
+    def checks(self, group: GroupState, answer: Checked) -> None:
+        """A group has been checked."""
+        artifact = self.artifacts[group.cases[0].model]
+        assert isinstance(artifact, ModelArtifact)  # noqa: S101 (else nothing was checked)
+        cases = {case.name: case for case in group.cases}
+        for check in answer.checks:
+            left = [case for case in group.cases if case.name not in self.context.checks and case.name != check.case]
+            keep_check(self.context, check, cases[check.case], artifact, left)
+        self._drop(group, {check.case for check in answer.checks if check.failure is not None})
+
+    def lost(self, group: GroupState, answer: tuple[Lost, ...]) -> None:
+        """A later call of each case was held against its first."""
+        for lost in answer:
+            keep_measured(self.context, (lost,), group.cases)
+        self._drop(group, {lost.case for lost in answer})
+
+    def references(self, group: GroupState, answer: tuple[Reference, ...]) -> None:  # noqa: ARG002 (as the others)
+        """iree-benchmark-module was asked."""
+        for reference in answer:
+            self.asked.add(reference.case)
+            self.context.directory.append(reference)
+
+    def peak(self, host: str, device: str, answer: Peak | None) -> None:
+        """A host's peak is known."""
+        self.peaks[host, device] = answer
+        if answer is not None:
+            self.context.directory.append(answer)
+
+    def generation(self, group: GroupState, answer: Measured) -> None:
+        """A generation has been measured."""
+        members = list(group.cases)
+        for result in answer.results:
+            keep_measured(self.context, result, members)
+            if isinstance(result, Round):
+                group.timed.update(turn.case for turn in result.turns)
+            else:
+                self._drop(group, {lost.case for lost in result})
+
+    def _drop(self, group: GroupState, names: set[str]) -> None:
+        group.cases = [case for case in group.cases if case.name not in names]
+        if not group.cases:
+            self._close(group)
+
+    def _close(self, group: GroupState) -> None:
+        self.context.progress.step(group.name, len(group.todo))
+        group.todo.clear()
+
+    def begin(self, group: GroupState, host: HostState) -> None:
+        """A host begins to time a group, if it has not yet."""
+        if not group.begun:
+            group.begun = True
+            self._place(group, host, "")
+
+    def begin_again(self, group: GroupState, host: HostState, why: str) -> None:
+        """A group that was begun begins again on another host; what the first one measured no longer counts."""
+        group.attempt += 1
+        group.timed.clear()
+        self.asked.difference_update(case.name for case in group.cases)
+        for generation in [key for key in self._generations if key[0] == group.name]:
+            del self._generations[generation]
+        cases = [case for case in self.context.prepared.cases if case.group == group.name and case.skip is None]
+        group.cases = [
+            case for case in cases if not self._is_wrong(case)
+        ]  # those that were lost there may be well here
+        before = len(group.todo)
+        group.todo = deque(steps(self.context))
+        self.context.progress.step(group.name, before - len(group.todo))
+        self._place(group, host, why)
+
+    def _is_wrong(self, case: Case) -> bool:
+        records = (self.builds.get(case.name), self.context.checks.get(case.name))
+        return any(record is not None and record.failure is not None for record in records)
+
+    def _place(self, group: GroupState, host: HostState, why: str) -> None:
+        directory = self.context.directory
+        if host.name not in self._recorded:
+            self._recorded.add(host.name)
+            directory.append(host.record(self.context.prepared.suite))
+        group.need = replace(group.need, machine_class=host.host.machine_class)
+        directory.append(Placed(group=group.name, host=host.name, attempt=group.attempt, why=why))
+
+    def fail(self, group: GroupState, why: str) -> None:
+        """Report what is left of a group as failed, at the stage that each case has come to."""
+        context = self.context
+        for case in group.cases:
+            if case.peer is None and case.name not in self.builds:
+                failure = Failure(stage="compile", message=why)
+                self.builds[case.name] = Build(case=case.name, command=(), cache_key="", failure=failure)
+                context.directory.append(self.builds[case.name])
+            elif case.name not in context.checks:
+                failure = Failure(stage="verify", message=why)
+                context.checks[case.name] = unchecked(case, failure)
+                context.directory.append(context.checks[case.name])
+            else:
+                failure = Failure(stage="measure", message=why)
+                generation = next((step for step in group.todo if isinstance(step, int)), 0)
+                context.directory.append(Lost(case=case.name, generation=generation, failure=failure, host=group.host))
+            context.failures.case(case, failure)
+        group.cases = []
+        self._close(group)
