@@ -91,6 +91,7 @@ class Line:
         self._looked_s = time.monotonic()
         self._hung: set[str] = set()  # addresses of workers that do not come to an end
         self._refused: dict[str, str] = {}
+        self._told: dict[str, str] = {}
 
     def run(self) -> None:
         """Do all that is left.
@@ -349,7 +350,8 @@ class Line:
             return None
         args: tuple[Any, ...] = ()
         if isinstance(step, int):
-            wanted = wanted_generation(context, group.name, step, group.timed, groups=len(self._groups))
+            groups = len(self._groups) + context.prepared.groups_elsewhere
+            wanted = wanted_generation(context, group.name, step, group.timed, groups=groups)
             if wanted is None:
                 return None
             args = (wanted,)
@@ -410,10 +412,21 @@ class Line:
         for group in self._groups.values():
             if group.todo and group.host in gone:
                 self._move(group, f"{group.host} has gone and did not come back within {RETURN_S:.0f} s")
+        self._tell_waits()
         here = [state.host for state in self._hosts.values() if state.address]
         for job in [job for job in self._jobs if here and not any(job.allows(host) for host in here)]:
             self._jobs.remove(job)
             self._fail_job(job, f"no host that is here can compile it: it is for the CPU of {job.host}")
+
+    def _tell_waits(self) -> None:
+        """Let `harness fleet status` show which groups wait for a host that has gone."""
+        gone = {name for name, state in self._hosts.items() if not state.address}
+        waiting = [group for group in self._groups.values() if group.todo and group.host in gone] if gone else []
+        waits = {group.name: f"its host {group.host} has gone, and may come back" for group in waiting}
+        if waits != self._told:
+            self._told = waits
+            self._require_scheduler()
+            self._fleet.tell_waits(waits)
 
     def _refuse_group(self, group: GroupState, why: str) -> None:
         group.refused[group.host] = why

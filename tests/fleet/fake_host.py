@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,8 @@ class FakeHost(HostPlugin):
         super().setup(worker)
         folder = Path(os.environ["FAKE_HOST"])
         toolchain = make_fake_toolchain(folder / "tools")
+        if folder.name.startswith("broken"):  # since it made its offer, somebody has installed another build
+            toolchain = replace(toolchain, compiler_sha256="00" * 32)
         changed: Any = tasks
         changed.get_toolchains = lambda *_, **__: (toolchain,)
         changed.measure_peak = lambda device, threads, *_, **__: Peak(device=device, threads=threads)

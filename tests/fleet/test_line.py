@@ -114,7 +114,10 @@ def _assert_whole(run: Run) -> None:
     names = sorted(case.name for case in CASES)
     assert sorted(build.case for build in run.builds) == names
     assert sorted(check.case for check in run.checks) == names
-    assert [record.failure for record in (*run.builds, *run.checks, *run.references)] == [None] * 3 * len(names)
+    assert sorted(reference.case for reference in run.references) == names
+    assert not any(build.failure for build in run.builds)
+    assert not any(check.failure for check in run.checks)
+    assert not any(reference.failure for reference in run.references)
     assert not run.lost
     assert {timed.generation for timed in run.rounds} == set(range(GENERATIONS))
     turns = [(timed.group, timed.generation, timed.round) for timed in run.rounds]
@@ -170,6 +173,16 @@ def test_a_run_whose_asker_was_killed_goes_on_without_repeating(world: World) ->
     run = world.asking.run()
     _assert_whole(run)
     assert run.rounds[: len(before.rounds)] == before.rounds
+
+
+def test_what_a_host_cannot_do_another_does(world: World) -> None:
+    world.hosts("host-a", "broken-b")
+    run = world.asking.run()
+    _assert_whole(run)
+    assert {placed.host for placed in run.placed} == {"host-a"}
+    why = "its IREE 0.0.0 is another build than the asker's; install the same packages on both"
+    assert any(line.startswith("broken-b cannot compile") and line.endswith(why) for line in world.asking.notes.lines)
+    assert any("moves to host-a: broken-b: " in line for line in world.asking.notes.lines)
 
 
 def test_a_scheduler_that_goes_away_ends_the_run_with_how_to_go_on(world: World) -> None:
