@@ -24,7 +24,8 @@ from harness.fleet.files import Item, Luggage, fresh_sender, lacking_here, write
 from harness.fleet.orders import Checked, Compiled, Trouble
 from harness.text import one_line
 
-_MESSENGERS = 16
+# More than the orders that a few frozen hosts hold up until they are given up.
+_MESSENGERS = 64
 # What is smaller goes with the task that keeps it.
 _SMALL_BYTES = 2**20
 _LONGEST = 300

@@ -406,7 +406,7 @@ class Line:
                 self._context.progress.note(f"{state.name} {why}; it gets nothing more until its worker starts again")
                 self._hung.add(state.address)
                 self._lose(state)
-        gone = {name for name, state in self._hosts.items() if not state.address and now - state.gone_since > RETURN_S}
+        gone = {name for name, state in self._hosts.items() if self._is_lost(state)}
         if gone and len(gone) == len(self._hosts):
             raise RunError(f"{self._address}: all hosts have gone; start one, and {self._go_on}")
         for group in self._groups.values():
@@ -417,6 +417,9 @@ class Line:
         for job in [job for job in self._jobs if here and not any(job.allows(host) for host in here)]:
             self._jobs.remove(job)
             self._fail_job(job, f"no host that is here can compile it: it is for the CPU of {job.host}")
+
+    def _is_lost(self, state: HostState) -> bool:
+        return not state.address and time.monotonic() - state.gone_since > RETURN_S
 
     def _tell_waits(self) -> None:
         """Let `harness fleet status` show which groups wait for a host that has gone."""
@@ -434,11 +437,14 @@ class Line:
 
     def _move(self, group: GroupState, why: str) -> None:
         """Begin a group again on another host of its class, or report it as failed."""
-        here = [state.host for state in self._hosts.values() if state.address and state.name not in group.refused]
+        able = [state for state in self._hosts.values() if state.name not in group.refused and state.name != group.host]
+        here = [state.host for state in able if state.address]
+        # Else one that may come back: the group waits for it as it did for its own.
+        away = [state.host for state in able if state.offer is not None and not self._is_lost(state)]
         load: dict[str, int] = {}
         for other in self._groups.values():
             load[other.host] = load.get(other.host, 0) + bool(other.todo)
-        chosen = choose_after_loss(group.need, here, load)
+        chosen = choose_after_loss(group.need, here, load) or choose_after_loss(group.need, away, load)
         if chosen is None:
             self._fail(group, f"{why}; no other host of the fleet can go on with this group")
             return
