@@ -93,9 +93,10 @@ def _worker_of(host: subprocess.Popen[bytes]) -> psutil.Process:
     return next(child for child in psutil.Process(host.pid).children() if "spawn_main" in " ".join(child.cmdline()))
 
 
-def _end(host: subprocess.Popen[bytes]) -> None:
-    """Switch a host off."""
-    os.killpg(host.pid, signal.SIGKILL)
+def _end(*machines: subprocess.Popen[bytes]) -> None:
+    """Switch machines off."""
+    for machine in machines:
+        os.killpg(machine.pid, signal.SIGKILL)
 
 
 @pytest.fixture
@@ -173,6 +174,19 @@ def test_a_run_whose_asker_was_killed_goes_on_without_repeating(world: World) ->
     run = world.asking.run()
     _assert_whole(run)
     assert run.rounds[: len(before.rounds)] == before.rounds
+
+
+def test_a_run_goes_on_without_a_host_that_went_meanwhile(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(line, "RETURN_S", 1.0)
+    _, host = world.hosts("host-a", "host-b")
+    asker = world.start("asker", [sys.executable, "-m", "tests.fleet.asking", str(world.folder), world.address])
+    world.when_measured(1, lambda: _end(asker, host), host="host-b").join()
+    asker.wait()
+    with world.asking.asked() as fleet:
+        _wait(lambda: list(fleet.offers()) == ["host-a"])
+    run = world.asking.run()
+    _assert_whole(run)
+    assert set(run.host_of_group.values()) == {"host-a"}
 
 
 def test_what_a_host_cannot_do_another_does(world: World) -> None:
