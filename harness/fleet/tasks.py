@@ -146,6 +146,7 @@ def look(order: LookOrder) -> Found:
 @_answering
 def check_group(order: GroupOrder) -> Checked:
     """Check the cases of a group; those of baselines again where others need their outputs."""
+    order = unpack(order)
     with doing("check", order.group), _runnable(order) as (runnable, scratch):
         open_cases = {item.case.name for item in runnable if item.case.name not in order.checks}
         wanted = [
@@ -217,7 +218,7 @@ def _alone() -> Iterator[None]:
 
 @contextmanager
 def _runnable(order: GroupOrder) -> Iterator[tuple[list[AnyRunnable], Path]]:
-    """The cases of an order, ready to run, and a folder for the time.
+    """The cases of an order, unpacked or not, ready to run, and a folder for the time.
 
     Raises:
         RunError: A file is no longer there.
