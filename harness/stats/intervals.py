@@ -35,6 +35,16 @@ class Location:
     p: float
     size: int
 
+    @property
+    def lowest(self) -> float:
+        """The centre of what lies lowest, where the samples come from several places (see harness.stats.hosts)."""
+        return self.centre
+
+    @property
+    def highest(self) -> float:
+        """That of what lies highest."""
+        return self.centre
+
 
 def paired_mean(samples: FloatArray, *, confidence: float) -> Location:
     """Mean of independent samples with Student's t interval (n - 1 degrees of freedom).

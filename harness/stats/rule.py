@@ -16,6 +16,7 @@ from typing import Literal
 
 import numpy as np
 
+from harness.stats.hosts import HostsLocation, locate_on_hosts
 from harness.stats.intervals import Location
 from harness.stats.pairing import FloatArray
 from harness.stats.signed_rank import locate, smallest_p
@@ -24,6 +25,8 @@ Standing = Literal["higher", "lower", "equal", "open"]
 
 # How often a confirmation may be looked at: once, and once more after as many generations again.
 CONFIRMING_LOOKS = 2
+# Generations that belong together: one with either side loaded first.
+PAIR = 2
 # Of the error that a row's intervals may make together, the share of those before any confirmation.
 _LOOKING = 0.8
 
@@ -75,7 +78,18 @@ def generations_needed(rows: int, rule: Rule, *, looks: int | None = None) -> in
     )
 
 
-def take_look(samples: FloatArray, *, looks: int, rule: Rule, confirming: bool = False) -> Location:
+def for_hosts(rule: Rule, hosts: int) -> Rule:
+    """The rule of a row that so many hosts measure: each has equally many pairs of generations at the first look.
+
+    A pair has either order of loading, and stays on one host.
+    """
+    pairs = PAIR * hosts
+    return replace(rule, first_look=-(-rule.first_look // pairs) * pairs) if hosts > 1 else rule
+
+
+def take_look(
+    samples: FloatArray, *, looks: int, rule: Rule, confirming: bool = False, hosts: Sequence[str] = ()
+) -> Location:
     """Where the samples lie, at one look of a plan of `looks`; p is times their number, and not corrected for rows.
 
     The interval's error is shared by all intervals that a row could end with: four fifths by the looks, the rest by the
@@ -83,10 +97,13 @@ def take_look(samples: FloatArray, *, looks: int, rule: Rule, confirming: bool =
 
     Args:
         confirming: Whether the samples hold a confirmation too.
+        hosts: On which each sample was measured; (): all on one.
     """
     error = 1 - rule.confidence
     share = (1 - _LOOKING) * error / (looks * CONFIRMING_LOOKS) if confirming else _LOOKING * error / looks
-    where = locate(samples, confidence=1 - share)
+    where = locate_on_hosts(samples, hosts or [""] * samples.size, confidence=1 - share)
+    if isinstance(where, HostsLocation):
+        where = replace(where, p_alike=min(1.0, where.p_alike * looks))
     return replace(where, p=min(1.0, where.p * looks))
 
 
@@ -98,12 +115,12 @@ def standing(look: Location, *, differs: bool, floor: float) -> Standing:
 
     Returns:
         `equal`: the whole interval lies within the floor, whether or not it holds zero. `higher` or `lower`: it differs
-        from zero, and the estimate lies beyond the floor. `open`: neither is known.
+        from zero, and the estimate lies beyond the floor, on every host. `open`: neither is known.
     """
     edge = math.log1p(floor)
     if -edge <= look.low and look.high <= edge:
         return "equal"
-    if differs and abs(look.centre) > edge:
+    if differs and (look.lowest > edge or look.highest < -edge):
         return "higher" if look.centre > 0 else "lower"
     return "open"
 
