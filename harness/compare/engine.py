@@ -8,25 +8,29 @@ back, and a test's scripted ones.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
 
+from harness.compare.spread import from_to, on_each
 from harness.errors import CaseError
 from harness.records.run import Failure
 from harness.stats.estimate import Estimate
+from harness.stats.hosts import HostsLocation
 from harness.stats.intervals import Location
 from harness.stats.pairing import FloatArray
 from harness.stats.rule import (
     CONFIRMING_LOOKS,
+    PAIR,
     Rule,
     Standing,
     adjust_p,
     combine_p,
     confirmation_p,
     confirmation_size,
+    for_hosts,
     generations_needed,
     plan_looks,
     standing,
@@ -61,6 +65,7 @@ class Generation:
         seconds: Wall time, starting and loading included.
         by_own_time: How many of the rounds are compared by own time, see harness.stats.own_time.
         taken: The share of its turns' time that other processes took; None: not known.
+        host: Where it was measured; "": here.
     """
 
     log_ratio: float | None
@@ -70,6 +75,11 @@ class Generation:
     seconds: float
     by_own_time: int = 0
     taken: float | None = None
+    host: str = ""
+
+
+# Gives what generations of these numbers gave, each as it ends, in any order; a CaseError is that of `Task.sample`.
+Batch = Callable[[Sequence[int]], Iterable[tuple[int, Generation | CaseError]]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,6 +95,9 @@ class Task:
         cap_s: Wall seconds for a row whose first generations differ plainly, where its budget has no room for a
             verdict.
         noise: The smallest change that this machine was found to see, as a share; 0: not known.
+        hosts: Of one class, that measure it at the same time.
+        batch: Measures a pair of generations on each of them (see harness.compare.spread) in place of `sample`; None:
+            one generation after the other. Seconds of the row are those of the host that takes longest.
     """
 
     name: str
@@ -93,6 +106,8 @@ class Task:
     budget_s: float
     cap_s: float = 0.0
     noise: float = 0.0
+    hosts: int = 1
+    batch: Batch | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,6 +122,7 @@ class Outcome:
         confirming: How many of them, the last ones, were the confirmation.
         reason: Why it is what it is, in plain words.
         lacked_time: Whether it differs plainly, and only time was lacking to call it changed.
+        hosts_disagree: Whether it is not decided since its hosts have different ratios.
     """
 
     name: str
@@ -117,12 +133,26 @@ class Outcome:
     generations: tuple[Generation, ...] = ()
     confirming: int = 0
     lacked_time: bool = False
+    hosts_disagree: bool = False
     failure: Failure | None = None
+
+
+def wall_seconds(generations: Iterable[Generation]) -> float:
+    """What generations of a row took: hosts measure at the same time, so that of the host that takes longest."""
+    return max(map(sum, _seconds_by_host(generations).values()), default=0.0)
+
+
+def _seconds_by_host(generations: Iterable[Generation]) -> dict[str, list[float]]:
+    seconds: dict[str, list[float]] = {}
+    for generation in generations:
+        seconds.setdefault(generation.host, []).append(generation.seconds)
+    return seconds
 
 
 @dataclass
 class _Row:
     task: Task
+    rule: Rule
     generations: list[Generation] = field(default_factory=list)
     looks: tuple[int, ...] = ()
     next_look: int = 0
@@ -133,28 +163,41 @@ class _Row:
     lacked_time: bool = False
     best: dict[bool, float] = field(default_factory=dict)
     state: Standing = "open"
-    confirming: int = 0
+    found: int | None = None
     confirmed: bool = False
     confirmation_p: float = 1.0
     failure: Failure | None = None
 
     @property
+    def confirming(self) -> int:
+        return 0 if self.found is None else len(self.generations) - self.found
+
+    @property
+    def width(self) -> int:
+        """Generations of a batch."""
+        return 1 if self.task.batch is None else PAIR * self.task.hosts
+
+    @property
     def seconds(self) -> float:
-        return sum(generation.seconds for generation in self.generations)
+        return wall_seconds(self.generations)
 
     @property
     def price(self) -> float:
-        """Seconds of a generation: the mean, but for the first one, which finds caches cold and files unread."""
-        paid = [generation.seconds for generation in self.generations[1:]] or [self.generations[0].seconds]
-        return sum(paid) / len(paid)
+        """Wall seconds of a generation: the mean, but for the first one, which finds caches cold and files unread.
+
+        Of several hosts, that of the slowest, by their number.
+        """
+        paid = [seconds[1:] or seconds for seconds in _seconds_by_host(self.generations).values()]
+        return max(sum(seconds) / len(seconds) for seconds in paid) / self.task.hosts
 
     @property
     def has_room(self) -> bool:
-        """Whether one more generation ends within the budget, or is needed to say anything at all."""
+        """Whether one more generation, or batch, ends within the budget, or is needed to say anything at all."""
         size = len(self.generations)
         if size < self.least and self.seconds < self.least_until_s:
             return True
-        return size < MOST_GENERATIONS and self.seconds + self.price <= self.task.budget_s
+        more = self.width
+        return size + more <= MOST_GENERATIONS and self.seconds + self.price * more <= self.task.budget_s
 
     @property
     def is_plain(self) -> bool:
@@ -166,7 +209,7 @@ class _Row:
         sizes = np.abs(self.ratios())
         if sizes.size < len(self.generations):
             return False
-        least = max(_FLOORS * math.log1p(self.task.rule.floor), _SEEN * math.log1p(self.task.noise))
+        least = max(_FLOORS * math.log1p(self.rule.floor), _SEEN * math.log1p(self.task.noise))
         return bool(sizes.min() >= least and sizes.max() <= _APART * sizes.min())
 
     @property
@@ -181,6 +224,14 @@ class _Row:
     def ratios(self, start: int = 0) -> FloatArray:
         logs = (generation.log_ratio for generation in self.generations[start:])
         return np.array([log for log in logs if log is not None])
+
+    def take_look(self, *, confirming: bool = False) -> Location:
+        hosts = [generation.host for generation in self.generations if generation.log_ratio is not None]
+        return take_look(self.ratios(), looks=len(self.looks), rule=self.rule, confirming=confirming, hosts=hosts)
+
+    def whole(self, size: int) -> int:
+        """The number of generations in as many whole batches as so many fill; at least one batch."""
+        return max(size // self.width, 1) * self.width
 
 
 OnSample = Callable[[str, Generation], None]
@@ -223,7 +274,7 @@ def decide(
     Raises:
         StoppedEarly: On KeyboardInterrupt.
     """
-    rows = [_Row(task=task) for task in tasks]
+    rows = [_Row(task=task, rule=for_hosts(task.rule, task.hosts)) for task in tasks]
     try:
         while pending := [row for row in rows if row.wants_more]:
             for row in pending:
@@ -251,19 +302,24 @@ def _plan(row: _Row, rows: int, on_sample: OnSample, on_beyond: OnBeyond) -> boo
         return False
     dear = task.budget_s / 2 < row.seconds < task.budget_s  # the first one may be; the second tells
     plain = row.is_plain and row.seconds < task.cap_s
-    if (dear or plain or row.has_room) and not _sample(row, on_sample):
+    if len(row.generations) == 1 and (dear or plain or row.has_room) and not _sample(row, on_sample):
         return False
     left = (task.budget_s - row.seconds) / max(row.price, 1e-9)
-    most = max(1, int(min(len(row.generations) + left, MOST_GENERATIONS)))
-    row.needed = generations_needed(rows, task.rule)
-    if row.needed > most >= task.rule.first_look:
+    most = row.whole(int(min(len(row.generations) + left, MOST_GENERATIONS)))
+    row.needed = _needed(row, rows)
+    if row.needed > most >= row.rule.first_look:
         most = row.least = row.needed
-    row.looks = plan_looks(most, task.rule)
+    row.looks = plan_looks(most, row.rule)
     # Where generations get dearer, as many as one look needs would not be enough for those that are planned.
-    row.needed = max(row.needed, generations_needed(rows, task.rule, looks=len(row.looks)))
+    row.needed = max(row.needed, _needed(row, rows, looks=len(row.looks)))
     if row.needed > most:
         _go_beyond_the_budget(row, on_beyond)
     return True
+
+
+def _needed(row: _Row, rows: int, *, looks: int | None = None) -> int:
+    """Generations, in whole batches, with which a row of so many can be called changed."""
+    return row.whole(generations_needed(rows, row.rule, looks=looks) + row.width - 1)
 
 
 def _go_beyond_the_budget(row: _Row, on_beyond: OnBeyond) -> bool:
@@ -276,7 +332,7 @@ def _go_beyond_the_budget(row: _Row, on_beyond: OnBeyond) -> bool:
         return False
     row.least, row.least_until_s = row.needed, task.cap_s
     if row.next_look == 0:
-        row.looks = plan_looks(row.needed, task.rule)
+        row.looks = plan_looks(row.needed, row.rule)
     seconds = _seconds_needed(row)
     sentence = (
         f"{task.name} differs {_fold(row.ratios())}, so it goes on beyond its {task.budget_s:g} s: a verdict takes "
@@ -288,7 +344,7 @@ def _go_beyond_the_budget(row: _Row, on_beyond: OnBeyond) -> bool:
 
 def _seconds_needed(row: _Row) -> float:
     """What a row takes until a plain change is confirmed, with what it has taken."""
-    more = row.needed - len(row.generations) + confirmation_size(row.needed, row.task.rule)
+    more = row.needed - len(row.generations) + confirmation_size(row.needed, row.rule)
     return row.seconds + more * row.price
 
 
@@ -313,20 +369,28 @@ def _go_to_next_look(row: _Row, rows: int, on_sample: OnSample, on_beyond: OnBey
 
 
 def _sample(row: _Row, on_sample: OnSample) -> bool:
+    """Measure one generation more, or one batch; False where the row failed."""
+    first, task = len(row.generations), row.task
     try:
-        generation = row.task.sample(len(row.generations))
+        if task.batch is None:
+            measured: Iterable[Generation | CaseError] = [task.sample(first)]
+        else:
+            gave = dict(task.batch(range(first, first + row.width)))
+            measured = [gave[number] for number in sorted(gave)]
+        for generation in measured:
+            if isinstance(generation, CaseError):
+                raise generation
+            row.generations.append(generation)
+            on_sample(task.name, generation)
     except CaseError as error:
         row.failure = Failure(stage=error.stage, message=str(error), stderr=error.stderr)
         return False
-    row.generations.append(generation)
-    on_sample(row.task.name, generation)
     return True
 
 
 def _look(row: _Row) -> None:
-    ratios = row.ratios()
-    if ratios.size:
-        row.look = take_look(ratios, looks=len(row.looks), rule=row.task.rule)
+    if row.ratios().size:
+        row.look = row.take_look()
         side = row.look.centre > 0
         row.best[side] = min(row.best.get(side, 1.0), row.look.p)
 
@@ -339,23 +403,22 @@ def _settle(rows: Sequence[_Row]) -> None:
     """Say where each open row stands, its p-value corrected for the number of rows."""
     for row, p in zip(rows, _adjusted(rows), strict=True):
         if row.state == "open" and row.look is not None and row.failure is None:
-            rule = row.task.rule
-            row.state = standing(row.look, differs=bool(p <= rule.alpha), floor=rule.floor)
+            row.state = standing(row.look, differs=bool(p <= row.rule.alpha), floor=row.rule.floor)
 
 
 def _confirm(row: _Row, on_sample: OnSample) -> None:
-    rule, found = row.task.rule, len(row.generations)
+    rule, found = row.rule, len(row.generations)
+    row.found = found
     direction: Literal["higher", "lower"] = "higher" if row.state == "higher" else "lower"
-    for _ in range(CONFIRMING_LOOKS):
-        for _ in range(confirmation_size(found, rule)):
+    for look in range(1, CONFIRMING_LOOKS + 1):
+        while row.confirming < look * confirmation_size(found, rule):
             if not _sample(row, on_sample):
                 return
-            row.confirming += 1
         row.confirmation_p = confirmation_p(row.ratios(found), direction, rule)
         row.confirmed = row.confirmation_p <= rule.confirm_alpha
         if row.confirmed:
             break
-    row.look = take_look(row.ratios(), looks=len(row.looks), rule=rule, confirming=True)
+    row.look = row.take_look(confirming=True)
     row.state = standing(row.look, differs=row.confirmed, floor=rule.floor)
 
 
@@ -374,28 +437,33 @@ def _outcome(row: _Row, p: float) -> Outcome:
         generations=tuple(row.generations),
         confirming=row.confirming,
         lacked_time=row.lacked_time and decision == "inconclusive",
+        hosts_disagree=decision == "inconclusive" and _do_hosts_disagree(row),
         failure=row.failure,
     )
+
+
+def _do_hosts_disagree(row: _Row) -> bool:
+    return row.look is not None and row.look.differ and not row.lacked_time
 
 
 def _stopped(row: _Row, p: float) -> Outcome:
     """A row of a comparison that was interrupted: only what needs nothing more stands."""
     outcome = _outcome(row, combine_p(p, row.confirmation_p) if row.confirmed else p)
     is_decided = row.failure is not None or row.state == "equal" or row.confirmed
-    return outcome if is_decided else replace(outcome, decision="inconclusive", reason=STOPPED)
+    return outcome if is_decided else replace(outcome, decision="inconclusive", reason=STOPPED, hosts_disagree=False)
 
 
 def _words(row: _Row) -> tuple[Decision, str]:
-    floor = f"{row.task.rule.floor * 100:g} %"
+    floor = f"{row.rule.floor * 100:g} %"
     if row.failure is not None:
         return "failed", row.failure.message
     if row.look is None:
         return "inconclusive", "no generation has a turn that took any time by the clock"
     if row.state in ("higher", "lower"):
         word: Decision = "regressed" if row.state == "higher" else "improved"
-        return word, f"confirmed in {row.confirming} fresh generations"
+        return word, f"confirmed in {row.confirming} fresh generations{on_each(row.look)}"
     if row.state == "equal":
-        why = f"the interval lies within {floor}"
+        why = f"the interval lies within {floor}{on_each(row.look)}"
         if row.confirmed:
             return "unchanged", f"{why}; there is a difference, and it is smaller than that"
         return "unchanged", f"{why}; a difference that was found first did not repeat" if row.confirming else why
@@ -403,7 +471,9 @@ def _words(row: _Row) -> tuple[Decision, str]:
 
 
 def _why_open(row: _Row, look: Location, floor: str) -> str:
-    rule = row.task.rule
+    rule = row.rule
+    if isinstance(look, HostsLocation) and _do_hosts_disagree(row):
+        return f"the hosts disagree, {from_to(look)}; compare them one by one"
     if row.confirming and not row.confirmed:
         return f"a difference was found, but {row.confirming} fresh generations did not show it again"
     if row.lacked_time:

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from harness.compare.comparison import Plan
-from harness.compare.engine import Generation, Outcome, StoppedEarly, Task, decide
+from harness.compare.engine import Batch, Generation, Outcome, StoppedEarly, Task, decide
 from harness.compare.expect import RowsLeft, earlier_rows, foresee
 from harness.compare.pairs import Known, Pair
 from harness.compare.rows import instructions_row, known_row, measured_row, with_kind_of_change
@@ -195,24 +195,37 @@ def _going_on(task: Task, metric: str, work: _Work, directory: ComparisonDirecto
             "sides again"
         )
 
+    def keep(number: int, measured: Generation | CaseError) -> None:
+        row = KeptGeneration(row=task.name, metric=metric, modules=modules, generation=number)
+        gave = {"failure": Failure.of(measured)} if isinstance(measured, CaseError) else vars(measured)
+        directory.keep_generation(replace(row, **gave))
+
     def sample(number: int) -> Generation:
         if number in kept:
-            return _as_it_was(kept[number])
-        row = KeptGeneration(row=task.name, metric=metric, modules=modules, generation=number)
+            measured = _as_it_was(kept[number])
+            if isinstance(measured, CaseError):
+                raise measured
+            return measured
         try:
             measured = task.sample(number)
         except CaseError as error:
-            directory.keep_generation(replace(row, failure=Failure.of(error)))
+            keep(number, error)
             raise
-        directory.keep_generation(replace(row, **vars(measured)))
+        keep(number, measured)
         return measured
 
-    return replace(task, sample=sample)
+    def batch(measure: Batch, numbers: Sequence[int]) -> Iterator[tuple[int, Generation | CaseError]]:
+        yield from ((number, _as_it_was(kept[number])) for number in numbers if number in kept)
+        for number, measured in measure([number for number in numbers if number not in kept]):
+            keep(number, measured)
+            yield number, measured
+
+    return replace(task, sample=sample, batch=None if task.batch is None else partial(batch, task.batch))
 
 
-def _as_it_was(kept: KeptGeneration) -> Generation:
+def _as_it_was(kept: KeptGeneration) -> Generation | CaseError:
     if kept.failure is not None:
-        raise CaseError(kept.failure.stage, kept.failure.message, kept.failure.stderr)
+        return CaseError(kept.failure.stage, kept.failure.message, kept.failure.stderr)
     return Generation(**{figure.name: getattr(kept, figure.name) for figure in fields(Generation)})
 
 
@@ -255,14 +268,16 @@ def _decide(
         return {}, False
     seconds, shown = 0.0, 0
     budget = int(sum(task.budget_s for task in tasks))
+    hosts = {task.name: task.hosts for task in tasks}
 
     def tell() -> None:
         progress.left(Left(seconds=left.seconds + later_s).words)
 
     def show(name: str, generation: Generation) -> None:
         nonlocal seconds, shown
-        seconds += generation.seconds
-        left.spend(name, generation.seconds)
+        taken_s = generation.seconds / hosts[name]  # hosts measure at the same time
+        seconds += taken_s
+        left.spend(name, taken_s)
         tell()
         now = min(int(seconds), budget)
         progress.step(name, advance=now - shown)

@@ -100,13 +100,29 @@ class MachineFacts:
 
 
 @dataclass(frozen=True, kw_only=True)
+class HostRatio:
+    """What one host of a fleet says of a row.
+
+    Attributes:
+        host: Its name.
+        ratio: Head divided by base, by the host's own generations.
+        generations: So many.
+    """
+
+    host: str
+    ratio: float
+    generations: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class Row:
     """One metric of one case, base against head.
 
     Attributes:
         metric: Its registered name, see harness.metrics.
         ratio: Head divided by base; None where one side has no value, or the base's is zero.
-        ci_low: Lower end of the 95 % interval of the ratio, valid at whichever look the row stopped; None: none.
+        ci_low: Lower end of the 95 % interval of the ratio, valid at whichever look the row stopped; None: none. Where
+            hosts differ, it reaches from the lowest ratio of a host to the highest.
         p: Of no difference, corrected for looks and for the number of rows; None for exact metrics.
         floor: Relative change below which nothing is called changed.
         base_value: In `unit`; for latency the median over generations.
@@ -118,6 +134,8 @@ class Row:
         own_time: The share of its rounds that are compared by own time (see harness.stats.own_time), not by wall time.
         reason: Why the verdict is what it is, in plain words.
         lacked_time: Whether its sides differ by far more than the noise, and only time was lacking to call it changed.
+        hosts: Of a fleet, those of one class that measured it, by name; (): the machine of the comparison.
+        hosts_disagree: Whether it is not decided since its hosts have different ratios.
         gate: `passed` or `violated`, where a gate of the suite decides; None: none matches.
         change: Which kind of change it is, where instructions could be counted: `more work`, `same work, slower`, ...
         control: Whether it is an A/A control: the same module on both sides, measured to test the machine.
@@ -146,6 +164,8 @@ class Row:
     own_time: float = 0.0
     reason: str = ""
     lacked_time: bool = False
+    hosts: tuple[HostRatio, ...] = ()
+    hosts_disagree: bool = False
     gate: Literal["passed", "violated"] | None = None
     change: str | None = None
     control: bool = False

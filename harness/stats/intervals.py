@@ -45,6 +45,11 @@ class Location:
         """That of what lies highest."""
         return self.centre
 
+    @property
+    def differ(self) -> bool:
+        """Whether these places are shown to differ."""
+        return False
+
 
 def paired_mean(samples: FloatArray, *, confidence: float) -> Location:
     """Mean of independent samples with Student's t interval (n - 1 degrees of freedom).

@@ -63,6 +63,7 @@ class KeptGeneration:
     seconds: float = 0.0
     by_own_time: int = 0
     taken: float | None = None
+    host: str = ""
     failure: Failure | None = None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -14,6 +14,7 @@ import pytest
 
 from harness.compare.engine import Generation, Outcome, StoppedEarly, Task, decide
 from harness.compare.remeasure import _going_on
+from harness.compare.spread import by_host
 from harness.errors import CaseError, RunError
 from harness.store.comparison_directory import ComparisonDirectory
 from harness.store.unfinished import Begun
@@ -26,6 +27,7 @@ ROWS: dict[str, Sequence[Step]] = {
     "slower": generations(*SLOWER),
     "noisy": generations(*NOISY),
     "crashes": [*generations(0.0, 0.1), crash()],
+    "on two hosts": generations(*NOISY),
 }
 
 
@@ -45,6 +47,12 @@ def interrupted_after(task: Task, steps: int, counted: itertools.count[int]) -> 
             raise step
         return step
 
+    def batch(numbers: Sequence[int]) -> Iterator[tuple[int, Generation]]:
+        for host, own in by_host(numbers, ("a", "b")).items():
+            yield from ((number, replace(sample(number), host=host)) for number in own)
+
+    if task.name == "on two hosts":
+        return replace(task, hosts=2, batch=batch)
     return replace(task, sample=sample)
 
 
@@ -61,7 +69,13 @@ def a_directory(results: Path) -> ComparisonDirectory:
 
 def test_wherever_it_is_stopped_the_rows_come_to_the_same(tmp_path: Path) -> None:
     whole = outcomes(a_directory(tmp_path / "whole"))
-    assert [outcome.decision for outcome in whole] == ["unchanged", "regressed", "inconclusive", "failed"]
+    assert [outcome.decision for outcome in whole] == [
+        "unchanged",
+        "regressed",
+        "inconclusive",
+        "failed",
+        "inconclusive",
+    ]
     total = sum(len(outcome.generations) for outcome in whole)
     for first, second in [(0, 3), (1, 1), (2, 20), (3, 5), (total // 2, 1), (total - 1, 0)]:
         directory = a_directory(tmp_path / f"{first}-{second}")
