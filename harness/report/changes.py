@@ -115,6 +115,7 @@ def change_columns(rows: Sequence[Row], layout: Layout, *, why: bool, verdicts: 
         ),
         Column("p", [p_text(row.p) for row in rows], kind="number", rank=4),
         Column("Generations", [str(row.generations or NOTHING) for row in rows], kind="number", rank=5),
+        Column("Hosts", [str(len(row.hosts)) if len(row.hosts) > 1 else "" for row in rows], kind="number", rank=5),
         Column(
             "Took",
             [f"{row.seconds:.1f}" if why and row.seconds else NOTHING for row in rows],

@@ -17,8 +17,12 @@ from harness.store.comparison_directory import COMPARISON_VERSION
 
 
 def comparison_csv(comparison: Comparison) -> str:
-    """A line a row; the commands that repeat it are left to the other formats, since they take several lines."""
-    records = [row_record(row) for row in finite(comparison).rows]
+    """A line a row; the commands that repeat it are left to the other formats, since they take several lines.
+
+    Of hosts it has the names.
+    """
+    rows = finite(comparison).rows
+    records = [row_record(row) | {"hosts": " ".join(host.host for host in row.hosts)} for row in rows]
     return to_csv([{name: value for name, value in record.items() if name != "repro"} for record in records])
 
 
@@ -57,9 +61,10 @@ def json_document(comparison: Comparison) -> bytes:
 
 
 def row_record(row: Row) -> dict[str, Any]:
-    """A row as a flat record of stable names; its commands are the one list in it."""
+    """A row as a flat record of stable names; its hosts and its commands are the lists in it."""
     record = dict(vars(row))  # in the order of the fields, and faster than naming each
     del record["stderr"]
+    record["hosts"] = [asdict(host) for host in row.hosts]
     if type(row.base_value) is int:  # as a byte count may be; it is written as it will be read
         record["base_value"] = float(row.base_value)
     if type(row.head_value) is int:

@@ -102,13 +102,13 @@ def _latencies(rows: Sequence[Row]) -> str:
     timed = of_metric(rows, LATENCY.name)
     lost = [_counted(len(cases(of_verdict(rows, verdict))), verdict) for verdict in ("failed", "missing")]
     rest = [_counted(len(of_verdict(timed, verdict)), verdict) for verdict in ("unchanged", "identical", "new")]
-    unsure = [_counted(sum(not row.lacked_time for row in of_verdict(timed, "inconclusive")), "inconclusive")]
-    plain = _plain(timed)
+    unsure = [row for row in of_verdict(timed, "inconclusive") if not row.lacked_time and not row.hosts_disagree]
+    plain = [*_plain(timed), *_disagreeing(timed)]
     if not of_verdict(timed, *MEASURED, "identical"):
         changes = ["no latency was compared"]
     else:
         changes = [*_changes(timed), *plain] or ["no regression or improvement"]
-    return ", ".join(part for part in (*changes, *lost, *unsure, *rest) if part)
+    return ", ".join(part for part in (*changes, *lost, _counted(len(unsure), "inconclusive"), *rest) if part)
 
 
 def _plain(rows: Sequence[Row]) -> list[str]:
@@ -120,6 +120,12 @@ def _plain(rows: Sequence[Row]) -> list[str]:
     if len(lacking) == 1:
         return [f"1 row differs {fold} and could not be decided for want of time"]
     return [f"{len(lacking)} rows differ up to {fold} and could not be decided for want of time"]
+
+
+def _disagreeing(rows: Sequence[Row]) -> list[str]:
+    """`the hosts disagree on 2 rows`."""
+    number = sum(row.hosts_disagree for row in rows)
+    return [f"the hosts disagree on {plural(number, 'row')}"] if number else []
 
 
 def _changes(rows: Sequence[Row]) -> list[str]:
@@ -177,11 +183,20 @@ def sides_line(comparison: Comparison, *, releases: bool = True) -> str:
     if toolchains[0] != toolchains[1]:
         versions = f"{toolchains[1]} vs. {toolchains[0]}" if releases else ""
     how = {
-        "remeasured": f"both measured side by side on {comparison.machine.description}",
+        "remeasured": f"both measured side by side on {_hosts(comparison)}{comparison.machine.description}",
         "recorded": "as the run recorded it" if comparison.within else "as their runs recorded them",
     }[comparison.mode]
     run = f"of run {comparison.head.run}" if comparison.within else ""
     return ", ".join(part for part in (run, versions, how) if part)
+
+
+def _hosts(comparison: Comparison) -> str:
+    """`4 hosts of one class: `, where rows were measured on several hosts at once; else ""."""
+    groups = {tuple(host.host for host in row.hosts) for row in comparison.rows if len(row.hosts) > 1}
+    if not groups:
+        return ""
+    most = max(map(len, groups))
+    return f"{most} hosts of one class: " if len(groups) == 1 else f"up to {most} hosts of one class each: "
 
 
 def _toolchains(side: SideFacts) -> str:
@@ -272,7 +287,10 @@ def next_steps(comparison: Comparison) -> list[Step]:
         steps.append(Step("see what the tools said of the failed rows"))
     if of_verdict(rows, "missing"):
         steps.append(Step("find out why rows are missing: what the base has, the head should have too"))
-    if of_verdict(latencies, "inconclusive"):
+    if apart := [row for row in latencies if row.hosts_disagree]:
+        rest = f" and {len(apart) - 1} more" if len(apart) > 1 else ""
+        steps.append(Step(f'measure the hosts of {apart[0].case}{rest} one by one: hosts = "each" of its device'))
+    if any(not row.hosts_disagree for row in of_verdict(latencies, "inconclusive")):
         steps.append(_more_time(comparison))
     if of_verdict(controls(comparison), *CHANGED):
         suite = shlex.quote(comparison.head.suite)
@@ -302,7 +320,8 @@ def full_report_command(comparison: Comparison) -> str:
 
 
 def _more_time(comparison: Comparison) -> Step:
-    rows = of_verdict(of_metric(real_rows(comparison), LATENCY.name), "inconclusive")
+    open_rows = of_verdict(of_metric(real_rows(comparison), LATENCY.name), "inconclusive")
+    rows = [row for row in open_rows if not row.hosts_disagree]
     what = f"decide {plural(len(rows), 'inconclusive row')}"
     if comparison.mode == "recorded":
         command = [word for word in comparison.command if word != "--no-remeasure"]

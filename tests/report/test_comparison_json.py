@@ -24,7 +24,7 @@ NAMES = {
     "machine": "description selfcheck controls controls_flagged",
     "selfcheck": "flagged rows upper_bound detects seconds when suite",
     "row": "case model variant device metric verdict ratio ci_low ci_high p floor base_value head_value unit "
-    "generations rounds seconds taken own_time reason lacked_time gate change control repro",
+    "generations rounds seconds taken own_time reason lacked_time hosts hosts_disagree gate change control repro",
     "output": "row stderr",
     "mean": "kind name ratio rows low high",
 }

@@ -12,15 +12,18 @@ from harness.records.comparison import (
     ANOTHER_PROGRAM,
     VERDICTS,
     Comparison,
+    HostRatio,
     Row,
     RuleName,
     Verdict,
 )
 from harness.report import render
+from harness.report.comparison import json_document
 from harness.report.github import render_comment
 from harness.report.page import Picture
 from harness.report.pages import Links
 from harness.report.verdicts import MARKS
+from harness.store.comparison_directory import comparison_from_json
 from tests.report.builders import make_comparison, make_recorded_comparison, make_row, make_side, make_timed
 from tests.report.rendered import Page, require_ours
 
@@ -66,6 +69,20 @@ def test_titles_name_what_is_compared_and_the_line_below_what_was_given() -> Non
     assert text.startswith(f"{sides[1].suite}: IREE 3.13.0 against IREE 3.11.0\n")
     assert text.count("results/new against results/old") == 1
     assert "@ IREE 3.13.0 (vs. base IREE 3.11.0): both measured" in render_comment(comparison)
+
+
+def test_a_row_of_several_hosts_says_how_many_and_what_each_of_them_says() -> None:
+    hosts = tuple(HostRatio(host=name, ratio=ratio, generations=8) for name, ratio in (("a", 1.05), ("b", 1.0)))
+    spread = make_timed("m/v@d", 1.0, 1.03, "regressed", hosts=hosts)
+    comparison = make_comparison([spread, make_timed("m/w@d", 1.0, 1.02, "regressed")])
+    text = render(comparison, "terminal", width=900)
+    assert "both measured side by side on 2 hosts of one class: machine 3f2a91c04b7e" in text
+    assert re.search(r"Generations +Hosts", text)
+    apart = replace(comparison, rows=(*comparison.rows, replace(spread, hosts=(*hosts, replace(hosts[0], host="c")))))
+    assert "on up to 3 hosts of one class each: machine" in render(apart, "terminal", width=900)
+    assert "Hosts" not in render(make_comparison([replace(spread, hosts=hosts[:1])]), "terminal", width=900)
+    assert comparison_from_json(json_document(comparison)).rows == comparison.rows
+    assert ",a b," in render(comparison, "csv")
 
 
 def test_a_size_within_its_floor_is_listed_and_is_no_finding() -> None:

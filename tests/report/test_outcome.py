@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from harness.errors import ExitCode
-from harness.records.comparison import Comparison, Row, Verdict
+from harness.records.comparison import Comparison, HostRatio, Row, Verdict
 from harness.report.comparison_words import headline, next_steps
 from harness.report.outcome import comparison_exit_code
 from harness.report.verdicts import busy_line
@@ -22,6 +22,15 @@ from tests.report.builders import (
 )
 
 SAME = make_row("m/same@d")
+UNSURE = make_timed("m/v@d", 1.0, 1.02, "inconclusive", seconds=14.3)
+APART = make_timed(
+    "m/apart@d",
+    1.0,
+    1.03,
+    "inconclusive",
+    hosts=tuple(HostRatio(host=name, ratio=ratio, generations=8) for name, ratio in (("a", 1.05), ("b", 1.0))),
+    hosts_disagree=True,
+)
 
 
 def row(verdict: Verdict, metric: str = "latency", **facts: Any) -> Row:
@@ -104,6 +113,7 @@ TIMED = make_timed("a/b@c", 1.0, 1.0, "unchanged")
             [TIMED, *(make_timed(f"m/v{n}@d", 360.0, 2.0 * n, "inconclusive", lacked_time=True) for n in (1, 2))],
             "2 rows differ up to 4.0-fold and could not be decided for want of time, 1 unchanged.",
         ),
+        ([TIMED, UNSURE, APART], "The hosts disagree on 1 row, 1 inconclusive, 1 unchanged."),
         (
             [TIMED, replace(TIMED, verdict="regressed", control=True, gate="violated")],
             "No regression or improvement, 1 unchanged.",
@@ -147,8 +157,6 @@ def test_threads_of_one_device_wait_for_each_other_on_a_quiet_machine_too() -> N
 
 
 # --- What to do next ---
-
-UNSURE = make_timed("m/v@d", 1.0, 1.02, "inconclusive", seconds=14.3)
 
 
 def commands(comparison: Comparison) -> list[str]:
@@ -199,6 +207,14 @@ def test_a_row_that_the_cap_had_no_room_for_gets_a_higher_one() -> None:
     (step,) = next_steps(make_comparison([row, UNSURE], command=command))
     assert step.text == "decide 1 row that differs plainly with a higher cap"
     assert step.command == "harness compare a b --row-cap 720"
+
+
+def test_hosts_that_disagree_are_measured_one_by_one_since_time_tells_nothing() -> None:
+    (step,) = next_steps(make_comparison([APART]))
+    assert (step.text, step.command) == ('measure the hosts of m/apart@d one by one: hosts = "each" of its device', "")
+    apart, more = next_steps(make_comparison([APART, replace(APART, case="m/other@d"), UNSURE]))
+    assert apart.text.startswith("measure the hosts of m/apart@d and 1 more one by one")
+    assert more.text == "decide 1 inconclusive row with twice the time"
 
 
 def test_the_regression_to_repeat_is_the_largest_that_no_gate_allows() -> None:
