@@ -14,7 +14,7 @@ from typing import Literal
 
 import numpy as np
 
-from harness.compare.spread import from_to, on_each
+from harness.compare.spread import from_to, on_hosts
 from harness.errors import CaseError
 from harness.records.run import Failure
 from harness.stats.estimate import Estimate
@@ -461,9 +461,9 @@ def _words(row: _Row) -> tuple[Decision, str]:
         return "inconclusive", "no generation has a turn that took any time by the clock"
     if row.state in ("higher", "lower"):
         word: Decision = "regressed" if row.state == "higher" else "improved"
-        return word, f"confirmed in {row.confirming} fresh generations{on_each(row.look)}"
+        return word, f"confirmed in {row.confirming} fresh generations{on_hosts(row.look)}"
     if row.state == "equal":
-        why = f"the interval lies within {floor}{on_each(row.look)}"
+        why = f"the interval lies within {floor}{on_hosts(row.look)}"
         if row.confirmed:
             return "unchanged", f"{why}; there is a difference, and it is smaller than that"
         return "unchanged", f"{why}; a difference that was found first did not repeat" if row.confirming else why

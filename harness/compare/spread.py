@@ -29,11 +29,11 @@ def by_host(numbers: Sequence[int], hosts: Sequence[str]) -> dict[str, list[int]
     return found
 
 
-def on_each(look: Location) -> str:
-    """`, on each of 4 hosts`, and what they say where that is not the same; "" of one."""
+def on_hosts(look: Location) -> str:
+    """`, on 4 hosts`, and what they say where that is not the same; "" of one."""
     if not isinstance(look, HostsLocation):
         return ""
-    return f", on each of {len(look.hosts)} hosts{f' ({from_to(look)})' if look.differ else ''}"
+    return f", on {len(look.hosts)} hosts{f' ({from_to(look)})' if look.differ else ''}"
 
 
 def from_to(look: HostsLocation) -> str:

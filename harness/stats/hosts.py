@@ -1,12 +1,12 @@
-"""Generations from several hosts of one class: what holds on each of them, not only on all of them together.
+"""Generations from several hosts of one class: where their ratio lies, and whether it is one ratio.
 
 Base and head are measured side by side on the same host, so how fast a host is drops out of every sample. What is left
 of a host is by how much the ratio itself differs there. Where it differs nowhere, samples of all hosts lie around one
 centre, and the signed-rank test of all of them stays exact, however much noisier one host is than another. Where it
-does, that test says something of a mixture, and its interval is too narrow for any host. So each host's own centre is
-looked at too, drawn towards that of all as far as the hosts are not shown to differ (Morris 1983, Parametric Empirical
-Bayes Inference, section 1; the variance between hosts by Hedges 1983, A Random Effects Model for Effect Sizes), and the
-interval reaches from the lowest to the highest.
+does, that test is of a mixture, and its interval too narrow for any host. So each host's own centre is looked at too,
+drawn towards that of all as far as noise explains how they differ (Morris 1983, Parametric Empirical Bayes Inference:
+Theory and Applications; the variance between hosts as Hedges 1983, A Random Effects Model for Effect Sizes, has it),
+and the interval reaches from the lowest to the highest. docs/statistics.md has the reasons and how often it errs.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from harness.stats.intervals import Location
 from harness.stats.pairing import FloatArray
 from harness.stats.signed_rank import locate
 
-# Hosts are shown to differ where having one ratio would rank their samples so far apart this seldom.
+# Hosts are shown to differ where one ratio for all would rank their samples so far apart at most this often.
 SHOWN = 0.05
 
 
@@ -32,7 +32,7 @@ class HostCentre:
     Attributes:
         host: Its name.
         centre: Hodges and Lehmann's estimate from its own log ratios.
-        drawn: The same, drawn towards that of all hosts as far as these are not shown to differ.
+        drawn: The same, drawn towards that of all hosts as far as noise explains how they differ.
         size: Its samples.
     """
 
@@ -44,7 +44,7 @@ class HostCentre:
 
 @dataclass(frozen=True, kw_only=True)
 class HostsLocation(Location):
-    """Where samples of several hosts lie; the interval is meant to hold the ratio of each of them.
+    """Where samples of several hosts lie: the interval is of the mean of these hosts, and as wide as they differ.
 
     Attributes:
         p: Two-sided, of no difference on any host.
@@ -72,7 +72,7 @@ class HostsLocation(Location):
 
 
 def locate_on_hosts(samples: FloatArray, hosts: Sequence[str], *, confidence: float) -> Location:
-    """Where the samples lie, for all hosts that they come from; of one host, as `locate` has it.
+    """Where samples of several hosts lie, a HostsLocation; of one host, what `locate` says.
 
     Args:
         samples: One-dimensional, finite, at least one.

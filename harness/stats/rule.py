@@ -115,7 +115,7 @@ def standing(look: Location, *, differs: bool, floor: float) -> Standing:
 
     Returns:
         `equal`: the whole interval lies within the floor, whether or not it holds zero. `higher` or `lower`: it differs
-        from zero, and the estimate lies beyond the floor, on every host. `open`: neither is known.
+        from zero, and the estimate lies beyond the floor; where hosts differ, that of each. `open`: neither is known.
     """
     edge = math.log1p(floor)
     if -edge <= look.low and look.high <= edge:
