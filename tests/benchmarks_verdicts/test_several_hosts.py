@@ -1,0 +1,68 @@
+"""Simulated hosts give what was recorded, made slower, noisier and off; one of them alone is no other than today's."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from benchmarks.verdicts.several_hosts import (
+    Host,
+    equal_streams,
+    from_to,
+    on_one,
+    play_all,
+    play_on,
+    scattered,
+    several_hosts,
+)
+from benchmarks.verdicts.trials import BUDGET_S, as_sampled, play
+from tests.benchmarks_verdicts.conftest import Script
+
+AS_RECORDED = Host(slowness=1.0, noise=1.0, log_ratio=0.0)
+
+
+def test_one_host_is_played_back_as_rows_of_one_machine_are(script: Script) -> None:
+    stream = as_sampled(script(generations=150, change=0.02, spread=0.006))
+    alone = play(stream, budget_s=BUDGET_S, start=6)
+    trial = play_on(stream, [AS_RECORDED], [6], floor=0.01)
+    here = tuple(replace(generation, host="") for generation in trial.outcome.generations)
+    assert replace(trial.outcome, generations=here, name=alone.name) == alone
+    assert trial.seconds == pytest.approx(0.5 * len(alone.generations))
+
+
+def test_each_host_reads_on_from_its_own_place_and_a_batch_waits_for_the_slowest(script: Script) -> None:
+    stream = as_sampled(script(generations=150, change=0.0))
+    hosts = [AS_RECORDED, Host(slowness=3.0, noise=2.0, log_ratio=0.001)]
+    trial = play_on(stream, hosts, [10, 148], floor=0.01)
+    used = trial.outcome.generations
+    assert [generation.log_ratio for generation in used[:2]] == [stream[place].log_ratio for place in (10, 11)]
+    second = [generation for generation in used if generation.host == "host 2"]
+    expected = [2 * (stream[place].log_ratio or 0.0) + 0.001 for place in (148, 149, 0, 1)]
+    assert [generation.log_ratio for generation in second[:4]] == pytest.approx(expected)
+    assert trial.seconds == sum(generation.seconds for generation in second) == 1.5 * len(used) / 2
+
+
+def test_ratios_of_hosts_are_what_the_tables_say(script: Script) -> None:
+    generator = np.random.default_rng(0)
+    assert np.expm1(on_one(0.05)(generator, 3)) == pytest.approx([0.05, 0, 0])
+    assert scattered(0.01)(generator, 4000).std() == pytest.approx(0.01, rel=0.05)
+    assert np.expm1(from_to(0.02, 0.05)(generator, 100)).min() >= 0.02
+    streams = {"loop": as_sampled(script(generations=150, spread=0.003))}
+    for ratios, decision in ((on_one(0.05), "inconclusive"), (from_to(0.05, 0.2), "regressed")):
+        (trial,) = play_all(streams, 4, ratios, trials=1)
+        assert trial.outcome.decision == decision
+        assert trial.outcome.hosts_disagree == (decision == "inconclusive")
+
+
+def test_the_tables_are_of_quiet_streams_of_equal_modules_and_always_the_same(script: Script) -> None:
+    names = ("loop A/A", "tiny A/A", "loop +3 %", "loop A/A beside a hog")
+    streams = {name: script(name, generations=150, spread=0.003) for name in names}
+    streams["block A/A"] = script("block A/A", generations=20)
+    assert list(equal_streams(streams)) == ["loop A/A", "tiny A/A"]
+    text = several_hosts(streams, trials=2)
+    assert text == several_hosts(streams, trials=2)
+    assert "Each line has 4 rows: 2 of each of the streams loop A/A, tiny A/A; in the first table 12 of equal" in text
+    assert re.search(r"\| 8 \| 0 \(0\.00 % to [0-9.]+ %\) \| 100\.0 % \|", text)
