@@ -19,6 +19,7 @@ from harness.stats.intervals import Location
 from harness.stats.pairing import FloatArray
 from harness.stats.rule import (
     CONFIRMING_LOOKS,
+    PAIR,
     Rule,
     Standing,
     confirmation_p,
@@ -96,6 +97,14 @@ def alternating(rng: np.random.Generator, trials: int) -> tuple[FloatArray, Floa
     return around(base + first), around(head - first)
 
 
+def of_several_hosts(rng: np.random.Generator, trials: int) -> tuple[FloatArray, FloatArray]:
+    """Pairs of generations go round four hosts of different speeds, some of them ten times as noisy as others."""
+    places = np.arange(LONGEST) // PAIR % 4
+    slowness, spread = np.array([0.0, 0.7, 0.2, 0.5])[places], np.array([0.005, 0.05, 0.01, 0.03])[places]
+    base, head = both(rng, trials, 1.0)
+    return around(slowness + spread * base), around(slowness + spread * head)
+
+
 def coarse(rng: np.random.Generator, trials: int) -> tuple[FloatArray, FloatArray]:
     """A clock that knows only steps of 4 %: ties, and many ratios of exactly one."""
     base, head = both(rng, trials, 0.04)
@@ -104,7 +113,17 @@ def coarse(rng: np.random.Generator, trials: int) -> tuple[FloatArray, FloatArra
 
 SHAPES: dict[str, Shape] = {
     shape.__name__: shape
-    for shape in (gaussian, heavy_tailed, disturbed, bimodal, drifting, autocorrelated, alternating, coarse)
+    for shape in (
+        gaussian,
+        heavy_tailed,
+        disturbed,
+        bimodal,
+        drifting,
+        autocorrelated,
+        alternating,
+        coarse,
+        of_several_hosts,
+    )
 }
 
 

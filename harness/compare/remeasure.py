@@ -216,7 +216,8 @@ def _going_on(task: Task, metric: str, work: _Work, directory: ComparisonDirecto
 
     def batch(measure: Batch, numbers: Sequence[int]) -> Iterator[tuple[int, Generation | CaseError]]:
         yield from ((number, _as_it_was(kept[number])) for number in numbers if number in kept)
-        for number, measured in measure([number for number in numbers if number not in kept]):
+        left = [number for number in numbers if number not in kept]
+        for number, measured in measure(left) if left else ():
             keep(number, measured)
             yield number, measured
 
