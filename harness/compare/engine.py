@@ -8,8 +8,9 @@ back, and a test's scripted ones.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -238,6 +239,16 @@ OnSample = Callable[[str, Generation], None]
 OnPass = Callable[[Sequence[str]], None]
 # Gets the name of a row that goes on beyond its budget, the seconds that it takes in all, and both in a sentence.
 OnBeyond = Callable[[str, float, str], None]
+# Does what there is to do for rows, by their names, and returns once all of it is done. It may do it at the same time,
+# in threads: no row asks what another one has come to.
+Together = Callable[[Mapping[str, Callable[[], None]]], None]
+
+
+def in_turn(todo: Mapping[str, Callable[[], None]]) -> None:
+    """One row after the other, as on a machine where nothing else may run beside what is timed."""
+    for act in todo.values():
+        act()
+
 
 # Why a row of an interrupted comparison is not decided.
 STOPPED = "it was interrupted before it was decided"
@@ -256,6 +267,7 @@ def decide(
     on_sample: OnSample,
     on_pass: OnPass = lambda _: None,
     on_beyond: OnBeyond = lambda _name, _seconds, _sentence: None,
+    together: Together = in_turn,
 ) -> Iterator[Outcome]:
     """Decide all rows together; outcomes come at the end, in the order of the tasks.
 
@@ -270,6 +282,7 @@ def decide(
     Args:
         on_sample: Gets each generation.
         on_pass: Gets the names of the rows that are still to be measured, whenever some are decided.
+        together: How the rows of a pass are walked.
 
     Raises:
         StoppedEarly: On KeyboardInterrupt.
@@ -277,14 +290,19 @@ def decide(
     rows = [_Row(task=task, rule=for_hosts(task.rule, task.hosts)) for task in tasks]
     try:
         while pending := [row for row in rows if row.wants_more]:
-            for row in pending:
-                _go_to_next_look(row, len(rows), on_sample, on_beyond)
+            together(
+                {row.task.name: partial(_go_to_next_look, row, len(rows), on_sample, on_beyond) for row in pending}
+            )
             _settle(rows)
             on_pass([row.task.name for row in rows if row.wants_more or row.state in ("higher", "lower")])
-        found = [row for row in rows if row.state in ("higher", "lower")]
-        for number, row in enumerate(found, start=1):
-            _confirm(row, on_sample)
-            on_pass([left.task.name for left in found[number:]])
+        found = {row.task.name: row for row in rows if row.state in ("higher", "lower")}
+
+        def confirm(name: str) -> None:
+            _confirm(found[name], on_sample)
+            del found[name]
+            on_pass(list(found))
+
+        together({name: partial(confirm, name) for name in found})
     except KeyboardInterrupt:
         raise StoppedEarly([_stopped(row, p) for row, p in zip(rows, _adjusted(rows), strict=True)]) from None
     for row, p in zip(rows, _adjusted(rows), strict=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -110,9 +110,7 @@ def _parameters(side: Side, case: Case, model: ModelRecord) -> dict[str, Path]:
 
 
 class LatencySampler:
-    """Measures one generation after the other in fresh workers.
-
-    The side that is loaded first, which has other addresses, changes from one generation to the next.
+    """Measures one generation after the other in fresh workers, see `measure_both`.
 
     Args:
         group: Two cases, base and head.
@@ -123,7 +121,7 @@ class LatencySampler:
         self._group = group
         self._settings = settings
         self._on_round = on_round
-        self._known: dict[str, Known] = {}
+        self._known: Mapping[str, Known] = {}
 
     def __call__(self, number: int) -> Generation:
         """Measure generation 0, 1, ...
@@ -131,23 +129,68 @@ class LatencySampler:
         Raises:
             CaseError: A side cannot be loaded or called; the message says which.
         """
-        started = time.monotonic()
-        cases = self._group.cases if number % 2 == 0 else self._group.cases[::-1]
-        rounds: list[Round] = []
-        for item in measure_generation(replace(self._group, cases=cases), number, self._settings, known=self._known):
-            if isinstance(item, Lost):
-                failure = item.failure
-                raise CaseError(failure.stage, f"the {item.case}'s module: {failure.message}", failure.stderr)
-            rounds.append(item)
-            self._on_round(item)
-        times = tabulate_rounds(rounds)
-        if not self._known:  # once, so that no generation decides how the next one is measured
-            medians = {name: _median(times.ns_per_call(name)) for name in (BASE, HEAD)}
-            calls = {turn.case: turn.calls for measured in rounds for turn in measured.turns}
-            self._known = {
-                name: Known(calls=calls[name], per_call_ns=ns) for name, ns in medians.items() if ns is not None
-            }
-        return summarise_generation(rounds, time.monotonic() - started)
+        generation, self._known = measure_both(self._group, number, self._settings, self._known, self._on_round)
+        return generation
+
+
+def measure_both(
+    group: Group,
+    number: int,
+    settings: Settings,
+    known: Mapping[str, Known],
+    on_round: Callable[[Round], None],
+) -> tuple[Generation, Mapping[str, Known]]:
+    """Measure a generation of two cases, base and head, in fresh workers; and what is known of them from then on.
+
+    The side that is loaded first, which has other addresses, changes from one generation to the next.
+
+    Args:
+        known: What the first generation on this machine told; {}: this is the first.
+        on_round: Gets each round as it ends, while nothing is timed.
+
+    Raises:
+        CaseError: A side cannot be loaded or called; the message says which.
+    """
+    started = time.monotonic()
+    cases = group.cases if number % 2 == 0 else group.cases[::-1]
+    rounds: list[Round] = []
+    for item in measure_generation(replace(group, cases=cases), number, settings, known=known):
+        if isinstance(item, Lost):
+            failure = item.failure
+            raise CaseError(failure.stage, f"the {item.case}'s module: {failure.message}", failure.stderr)
+        rounds.append(item)
+        on_round(item)
+    # Once, so that no generation decides how the next one is measured.
+    return summarise_generation(rounds, time.monotonic() - started), known or _known_from(rounds)
+
+
+def _known_from(rounds: list[Round]) -> dict[str, Known]:
+    times = tabulate_rounds(rounds)
+    medians = {name: _median(times.ns_per_call(name)) for name in (BASE, HEAD)}
+    calls = {turn.case: turn.calls for measured in rounds for turn in measured.turns}
+    return {name: Known(calls=calls[name], per_call_ns=ns) for name, ns in medians.items() if ns is not None}
+
+
+def group_of_row(name: str, base: Module, head: Module) -> Group:
+    """Both sides of a row, by its name, to be measured against each other."""
+    case = head.case
+    return Group(
+        name=name,
+        uri=case.uri,
+        more_uris=case.more_uris,
+        environment=case.environment,
+        cases=(replace(base.loadable, name=BASE), replace(head.loadable, name=HEAD)),
+        cpus=last_core() if case.pin else None,
+    )
+
+
+def settings_of_row(seed: int, call_limit_s: float) -> Settings:
+    """How each generation of a row is measured.
+
+    Args:
+        call_limit_s: Seconds after which a turn is stopped.
+    """
+    return Settings(seconds=GENERATION_S, seed=seed, call_limit_s=call_limit_s, long_round_s=LONG_ROUND_S)
 
 
 def latency_task(
@@ -169,17 +212,8 @@ def latency_task(
         name: Unique in the comparison; also the group of its rounds.
         on_round: Gets each round as it ends, while nothing is timed.
     """
-    case = head.case
-    group = Group(
-        name=name,
-        uri=case.uri,
-        more_uris=case.more_uris,
-        environment=case.environment,
-        cases=(replace(base.loadable, name=BASE), replace(head.loadable, name=HEAD)),
-        cpus=last_core() if case.pin else None,
-    )
-    settings = Settings(seconds=GENERATION_S, seed=seed, call_limit_s=call_limit_s, long_round_s=LONG_ROUND_S)
-    sample = LatencySampler(group, settings, on_round)
+    group = group_of_row(name, base, head)
+    sample = LatencySampler(group, settings_of_row(seed, call_limit_s), on_round)
     return Task(name=name, sample=sample, rule=rule, budget_s=budget_s, cap_s=cap_s, noise=noise)
 
 
