@@ -6,6 +6,7 @@ HarnessError                 base; carries the process's exit code
 │   ├── SuiteError           a suite, flag-set or model file is wrong: names file, table and key
 │   ├── ToolchainError       no IREE here, or a compiler and runtime that do not belong together
 │   ├── RunError             a run directory that cannot be read, resumed or written
+│   │   └── PlaceGone        the fleet that a run was done on has gone; it can go on
 │   └── GitHubError          GitHub's API refuses something, or does not answer
 ├── CaseError                3: one case failed; the other cases go on
 └── Interrupted            130: the user stopped it; the message says how to go on
@@ -73,6 +74,18 @@ class ToolchainError(UsageError):
 
 class RunError(UsageError):
     """A run directory cannot be read, resumed or written."""
+
+
+class PlaceGone(RunError):
+    """The fleet on which something was done has gone; what has arrived is kept, and it can go on.
+
+    Attributes:
+        what: Has gone, as a clause.
+    """
+
+    def __init__(self, what: str, go_on: str) -> None:
+        super().__init__(f"{what}; what has arrived is kept: go on with `{go_on}`")
+        self.what = what
 
 
 class GitHubError(UsageError):

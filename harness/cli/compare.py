@@ -10,6 +10,7 @@ from pathlib import Path
 
 from harness.cli.app import app
 from harness.cli.output import print_text, reporter, tell_where, terminal_form
+from harness.cli.places import bench_at
 from harness.compare.commits import Commit
 from harness.compare.options import CompareOptions, SelfcheckOptions
 from harness.compare.pairs import require_whole, side_of
@@ -58,7 +59,12 @@ def compare(
     underway, sides = _underway(options or CompareOptions())
     options = underway.options
     try:
-        with reporter(quiet=options.quiet, verbose=options.verbose) as progress, underway:
+        with (
+            reporter(quiet=options.quiet, verbose=options.verbose) as progress,
+            bench_at(options.fleet, options.certificates, trust_network=options.trust_network) as bench,
+            underway,
+        ):
+            underway.bench = bench
             try:
                 comparison, path = _compare(underway, sides, progress)
             except KeyboardInterrupt:
@@ -85,6 +91,12 @@ def _underway(options: CompareOptions) -> tuple[Underway, tuple[Named, Named] | 
         raise UsageError("--controls are measured, and --no-remeasure measures nothing; leave one of them out")
     if options.explain and not options.remeasure:
         raise UsageError("--explain measures, and --no-remeasure measures nothing; leave one of them out")
+    if options.fleet is not None and not options.remeasure:
+        raise UsageError("--fleet measures on hosts, and --no-remeasure measures nothing; leave one of them out")
+    if options.fleet is not None and options.explain:
+        raise UsageError("--explain measures on this machine, and --fleet on others; leave one of them out")
+    if options.spread and options.fleet is None:
+        raise UsageError("--spread spreads rows over hosts of a fleet; give --fleet, or leave it out")
     if options.within is not None:
         options = replace(options, within=find_folder(options.within, options.results, kind="run"))
     words = require_two(options.sides, options.toolchains, options.within)

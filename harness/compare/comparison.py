@@ -37,6 +37,7 @@ from harness.errors import UsageError
 from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY
 from harness.records.case import Gate
 from harness.records.comparison import Comparison, Row, SideFacts, Verdict
+from harness.records.run import HostRecord
 from harness.stats.rule import Rule
 from harness.suite.cases import matching
 
@@ -160,6 +161,7 @@ def conclude(
     created: datetime,
     name: str = "",
     command: tuple[str, ...] = (),
+    hosts: Sequence[HostRecord] = (),
 ) -> Comparison:
     """The whole comparison: with what is known and counted, gates, notes and the commands that repeat each row.
 
@@ -169,6 +171,7 @@ def conclude(
         created: When the comparison began, in UTC.
         name: Of its directory; "" where it is not kept.
         command: The command line.
+        hosts: Of a fleet, those that rows were put on.
     """
     base, head, options = plan.base, plan.head, plan.options
     pairs = {pair.name: pair for pair in plan.pairs}
@@ -178,9 +181,12 @@ def conclude(
     counted = [pair for pair in plan.pairs if _has_figures(plan.fates[pair.name])]
     rows += [row for pair in counted for row in exact_rows(pair, base, head, floors)]
     upstream = options.rule == "upstream"
+    named = {host.host for row in rows for host in row.hosts}
+    hosts = [host for host in hosts if host.name in named]
+    measured_on = hosts[0].environment if hosts else environment
     rows, unused = apply_gates(_in_order(rows, plan.pairs), plan.gates, plan.left_out, upstream=upstream)
     if upstream:
-        rows = list(judge_by_upstream(rows, pairs, str(environment.get("machine", {}).get("architecture", ""))))
+        rows = list(judge_by_upstream(rows, pairs, str(measured_on.get("machine", {}).get("architecture", ""))))
     rows = [_with_program(row, plan) for row in rows]
     rows = [with_repro(row, pairs[row.case], base, head, options) for row in rows]
     return Comparison(
@@ -191,13 +197,14 @@ def conclude(
         within=plan.within,
         mode="remeasured" if options.remeasure else "recorded",
         rule=options.rule,
-        machine=machine_facts(environment, rows),
+        machine=machine_facts(environment, rows, hosts),
         rows=tuple(rows),
         summary=summarise(rows),
         means=geometric_means(rows),
         notes=(*_notes(plan), *unused),
         settings=_settings(plan),
         command=command,
+        hosts=tuple(hosts),
     )
 
 

@@ -66,20 +66,21 @@ class RowsLeft:
         return next((upto - spent for upto in (self._expected[name], budget, 2 * budget) if upto > spent), 0.0)
 
 
-def foresee(latency: Sequence[Task], compiled: Sequence[Task], rows: Sequence[RowsLeft]) -> str:
+def foresee(latency: Sequence[Task], compiled: Sequence[Task], rows: Sequence[RowsLeft], abreast: int = 1) -> str:
     """What is to be measured, and how long that should take.
 
     Args:
         latency: Rows of latency.
         compiled: Rows of compile time.
         rows: Both of them.
+        abreast: How many rows are measured at the same time.
     """
     parts = [
         f"{what} of {plural(len(tasks), 'row')} for up to {tasks[0].budget_s:g} s each"
         for what, tasks in (("latencies", latency), ("compile times", compiled))
         if tasks
     ]
-    seconds = sum(of.seconds for of in rows)
+    seconds = sum(of.seconds for of in rows) / abreast
     todo = f"To measure: {', '.join(parts)}"
     if all(of.is_known for of in rows):
         return f"{todo}; {Left(seconds=seconds).words}, as earlier comparisons here took"

@@ -9,7 +9,19 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from harness.options import Flag, Patterns, Positive, Quiet, Share, Toolchains, Verbose, Whole
+from harness.options import (
+    Certificates,
+    Flag,
+    FleetAddress,
+    Patterns,
+    Positive,
+    Quiet,
+    Share,
+    Toolchains,
+    TrustNetwork,
+    Verbose,
+    Whole,
+)
 from harness.records.comparison import RuleName
 from harness.store.names import NAMED
 
@@ -53,6 +65,7 @@ class CompareOptions:
         compile_timeout: Seconds after which a compile is stopped.
         call_timeout: Seconds after which a turn is stopped.
         wait: Wait while another harness measures on this machine; else measure beside it.
+        spread: With --fleet, measure each row on all hosts of one class at the same time; else on one of them.
         quiet: Say nothing while it works.
         verbose: As of a run, where modules are compiled.
     """
@@ -81,6 +94,10 @@ class CompareOptions:
     compile_timeout: Positive = 900.0
     call_timeout: Positive = CALL_LIMIT_S
     wait: bool = True
+    fleet: FleetAddress = None
+    certificates: Certificates = None
+    trust_network: TrustNetwork = False
+    spread: Flag = False
     quiet: Quiet = False
     verbose: Verbose = False
 
@@ -93,6 +110,8 @@ class CompareOptions:
             *([] if self.prepare is None else ["--prepare", self.prepare]),
             *([] if self.floor is None else ["--floor", f"{self.floor:g}"]),
             *(["--rule", self.rule] if self.rule != "generations" else []),
+            *([] if self.fleet is None else ["--fleet", self.fleet]),
+            *(["--spread"] if self.spread else []),
         ]
 
 

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import shlex
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 
 from harness.compare.comparison import Plan
-from harness.compare.engine import Batch, Generation, Outcome, StoppedEarly, Task, decide
+from harness.compare.engine import Batch, Generation, Outcome, StoppedEarly, Task, Together, decide, in_turn
 from harness.compare.expect import RowsLeft, earlier_rows, foresee
 from harness.compare.pairs import Known, Pair
+from harness.compare.places import RowPlace, Work
 from harness.compare.rows import instructions_row, known_row, measured_row, with_kind_of_change
-from harness.compare.samplers import Gone, Module, find_module, latency_task, sample_compiles
+from harness.compare.samplers import Gone, find_module
 from harness.errors import CaseError, RunError
-from harness.measure import last_core
-from harness.measure.alone import only_one_measures
 from harness.measure.worker import ON_CALLING_THREAD
 from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY
 from harness.process import Limits
@@ -29,40 +29,27 @@ from harness.store.comparison_directory import ComparisonDirectory
 from harness.store.unfinished import KeptGeneration
 from harness.text import plural
 from harness.toolchain import Toolchain
-from harness.toolchain.devices import driver_of, probe_driver
-
-_PROBE_LIMITS = Limits(seconds=60)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Bench:
-    """What measuring needs of this machine.
+    """What measuring needs.
 
     Attributes:
+        place: Where rows are measured.
         toolchains: By release.
         cache: The cache folder.
         directory: Where each turn is kept as it is taken.
         memory_bytes: At which a compile is stopped; None: no limit.
-        noise: The smallest change that the machine's last selfcheck found, as a share; 0: not known.
     """
+
+    place: RowPlace
 
     toolchains: Mapping[str, Toolchain]
     cache: Path
     directory: ComparisonDirectory
     progress: Progress
     memory_bytes: int | None = None
-    noise: float = 0.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Work:
-    """A pair whose modules are here; `name` is unique among the tasks, `control` says that it is an A/A control."""
-
-    name: str
-    pair: Pair
-    base: Module
-    head: Module
-    control: bool
 
 
 class StoppedWithRows(KeyboardInterrupt):
@@ -81,21 +68,20 @@ def remeasure(plan: Plan, bench: Bench) -> list[Row]:
         RunError: No module of any pair is here, so that the comparison cannot be made; or the disk is full.
     """
     rows: list[Row] = []
-    works: list[_Work] = []
+    works: list[Work] = []
     gone: list[Known] = []
     for pair, control in [*((pair, False) for pair in plan.open), *((pair, True) for pair in plan.controls)]:
         found = _find(pair, plan, bench, control=control)
-        if isinstance(found, _Work):
+        if isinstance(found, Work):
             works.append(found)
         else:
             gone.append(found)
             rows.append(known_row(pair, found, control=control))
     if plan.open and gone and all(work.control for work in works):
         raise RunError(f"{gone[0].reason}; make the run again, or compare what was recorded with --no-remeasure")
-    absent = _absent_devices(works)
-    lost = [work for work in works if work.pair.case.device in absent]
-    rows += [known_row(work.pair, absent[work.pair.case.device], control=work.control) for work in lost]
-    works = [work for work in works if work not in lost]
+    missing = bench.place.missing(works)
+    rows += [known_row(work.pair, missing[work.name], control=work.control) for work in works if work.name in missing]
+    works = [work for work in works if work.name not in missing]
     if not works:
         return rows
     rounds: dict[str, list[Round]] = {work.name: [] for work in works}
@@ -108,12 +94,16 @@ def remeasure(plan: Plan, bench: Bench) -> list[Row]:
     left_of_compiles = RowsLeft(compiles, earlier.get(COMPILE_TIME.name, {}))
     if number := len(bench.directory.generations):
         bench.progress.note(f"Of before the interruption: {plural(number, 'generation')}, which count")
-    bench.progress.note(foresee(tasks, compiles, (left, left_of_compiles)))
-    with only_one_measures(bench.progress.note, wait=plan.options.wait):
-        latency, is_stopped = _decide(tasks, "Compare", bench.progress, left, later_s=left_of_compiles.seconds)
+    abreast = bench.place.abreast
+    bench.progress.note(foresee(tasks, compiles, (left, left_of_compiles), abreast))
+    with bench.place.alone(wait=plan.options.wait) as together:
+        later_s = left_of_compiles.seconds
+        latency, is_stopped = _decide(tasks, "Compare", bench.progress, left, together, abreast, later_s=later_s)
         compiled: Mapping[str, Outcome] = {}
         if not is_stopped:
-            compiled, is_stopped = _decide(compiles, "Compile times", bench.progress, left_of_compiles)
+            compiled, is_stopped = _decide(
+                compiles, "Compile times", bench.progress, left_of_compiles, together, abreast
+            )
             if not is_stopped:
                 _keep_compiles(compiled, bench.directory)
     for work in works:
@@ -123,7 +113,7 @@ def remeasure(plan: Plan, bench: Bench) -> list[Row]:
     return rows
 
 
-def _find(pair: Pair, plan: Plan, bench: Bench, *, control: bool) -> _Work | Known:
+def _find(pair: Pair, plan: Plan, bench: Bench, *, control: bool) -> Work | Known:
     try:
         base, head = (
             find_module(side, case, bench.toolchains[case.toolchain], bench.cache)
@@ -132,26 +122,10 @@ def _find(pair: Pair, plan: Plan, bench: Bench, *, control: bool) -> _Work | Kno
     except Gone as error:
         return Known(verdict="failed", reason=str(error))
     name = f"{pair.name} (A/A control)" if control else pair.name
-    return _Work(name=name, pair=pair, base=base, head=head, control=control)
+    return Work(name=name, pair=pair, base=base, head=head, control=control)
 
 
-def _absent_devices(works: Sequence[_Work]) -> dict[str, Known]:
-    """By name: devices that the runs had and that are not here now."""
-    absent = {}
-    for work in works:
-        case = work.pair.case
-        for toolchain in (work.base.loadable.toolchain, work.head.loadable.toolchain):
-            for uri in case.uris:
-                probe = probe_driver(toolchain, driver_of(uri), limits=_PROBE_LIMITS, environment=case.environment)
-                if probe.reason is not None:
-                    advice = f"; {probe.advice}" if probe.advice else ""
-                    absent[case.device] = Known(
-                        verdict="failed", reason=f"device {uri} is gone: {probe.reason}{advice}"
-                    )
-    return absent
-
-
-def _latency_task(work: _Work, plan: Plan, bench: Bench, rounds: list[Round]) -> Task:
+def _latency_task(work: Work, plan: Plan, bench: Bench, rounds: list[Round]) -> Task:
     """Each round is kept on disk, and in `rounds`, as it ends."""
 
     def keep(measured: Round) -> None:
@@ -159,22 +133,18 @@ def _latency_task(work: _Work, plan: Plan, bench: Bench, rounds: list[Round]) ->
         rounds.append(measured)
 
     options = plan.options
-    task = latency_task(
-        work.name,
-        work.base,
-        work.head,
-        plan.rules[LATENCY.name],
+    sampling = bench.place.latencies(work, seed=options.seed, call_limit_s=options.call_timeout, on_round=keep)
+    task = Task(
+        name=work.name,
+        rule=plan.rules[LATENCY.name],
         budget_s=options.row_budget,
-        seed=options.seed,
-        call_limit_s=options.call_timeout,
         cap_s=options.row_cap,
-        noise=bench.noise,
-        on_round=keep,
+        **vars(sampling),
     )
     return _going_on(task, LATENCY.name, work, bench.directory)
 
 
-def _going_on(task: Task, metric: str, work: _Work, directory: ComparisonDirectory) -> Task:
+def _going_on(task: Task, metric: str, work: Work, directory: ComparisonDirectory) -> Task:
     """The row, which gives the generations of earlier stretches before it measures, and keeps each that it measures.
 
     Raises:
@@ -230,7 +200,7 @@ def _as_it_was(kept: KeptGeneration) -> Generation | CaseError:
     return Generation(**{figure.name: getattr(kept, figure.name) for figure in fields(Generation)})
 
 
-def _compile_tasks(works: Sequence[_Work], plan: Plan, bench: Bench) -> list[Task]:
+def _compile_tasks(works: Sequence[Work], plan: Plan, bench: Bench) -> list[Task]:
     """Only of builds that changed: equal modules were compiled to equal code, and their time is nobody's news."""
     options = plan.options
     if not options.compile_budget:
@@ -242,9 +212,9 @@ def _compile_tasks(works: Sequence[_Work], plan: Plan, bench: Bench) -> list[Tas
             continue
         task = Task(
             name=work.name,
-            sample=partial(sample_compiles, work.base, work.head, last_core(), limits),
             rule=plan.rules[COMPILE_TIME.name],
             budget_s=options.compile_budget,
+            **vars(bench.place.compiles(work, limits)),
         )
         tasks.append(_going_on(task, COMPILE_TIME.name, work, bench.directory))
     return tasks
@@ -258,11 +228,20 @@ def _keep_compiles(outcomes: Mapping[str, Outcome], directory: ComparisonDirecto
 
 
 def _decide(
-    tasks: Sequence[Task], title: str, progress: Progress, left: RowsLeft, *, later_s: float = 0.0
+    tasks: Sequence[Task],
+    title: str,
+    progress: Progress,
+    left: RowsLeft,
+    together: Together = in_turn,
+    abreast: int = 1,
+    *,
+    later_s: float = 0.0,
 ) -> tuple[dict[str, Outcome], bool]:
     """Outcomes by name, and whether the user stopped them.
 
     Args:
+        together: How the rows of a pass are walked.
+        abreast: How many of them are measured at the same time.
         later_s: What comes after these rows is expected to take.
     """
     if not tasks:
@@ -270,28 +249,31 @@ def _decide(
     seconds, shown = 0.0, 0
     budget = int(sum(task.budget_s for task in tasks))
     hosts = {task.name: task.hosts for task in tasks}
+    one_tells = threading.Lock()  # rows may be walked in threads
 
     def tell() -> None:
-        progress.left(Left(seconds=left.seconds + later_s).words)
+        progress.left(Left(seconds=(left.seconds + later_s) / abreast).words)
 
     def show(name: str, generation: Generation) -> None:
         nonlocal seconds, shown
         taken_s = generation.seconds / hosts[name]  # hosts measure at the same time
-        seconds += taken_s
-        left.spend(name, taken_s)
-        tell()
-        now = min(int(seconds), budget)
-        progress.step(name, advance=now - shown)
-        shown = now
+        with one_tells:
+            seconds += taken_s
+            left.spend(name, taken_s)
+            tell()
+            now = min(int(seconds), budget)
+            progress.step(name, advance=now - shown)
+            shown = now
 
     def beyond(name: str, seconds: float, sentence: str) -> None:
-        left.extend(name, seconds)
-        progress.note(sentence)
+        with one_tells:
+            left.extend(name, seconds)
+            progress.note(sentence)
 
     tell()
     progress.stage(f"{title} (s at most)", budget)
     try:
-        outcomes: Sequence[Outcome] = list(decide(tasks, show, left.keep_open, beyond))
+        outcomes: Sequence[Outcome] = list(decide(tasks, show, left.keep_open, beyond, together))
     except StoppedEarly as stopped:
         return {outcome.name: outcome for outcome in stopped.outcomes}, True
     progress.step("", advance=budget - shown)
@@ -299,7 +281,7 @@ def _decide(
 
 
 def _rows_of(
-    work: _Work, latency: Outcome, compiled: Outcome | None, rounds: Sequence[Round], rules: Mapping[str, Rule]
+    work: Work, latency: Outcome, compiled: Outcome | None, rounds: Sequence[Round], rules: Mapping[str, Rule]
 ) -> Iterator[Row]:
     row = measured_row(work.pair, LATENCY, latency, rules[LATENCY.name].floor, control=work.control)
     counted = None

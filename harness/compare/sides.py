@@ -24,7 +24,7 @@ from harness.compare.judge import CHANGED
 from harness.compare.pairs import TOOLCHAIN_PREFIX, Pair, Side, is_toolchain, side_of
 from harness.errors import RunError, ToolchainError, UsageError
 from harness.records.comparison import MachineFacts, Row, SelfcheckFacts, SideFacts
-from harness.records.run import Header, Run
+from harness.records.run import Header, HostRecord, Run
 from harness.store.names import LATEST, find_folder
 from harness.store.run_directory import HEADER_FILE, load_run
 from harness.text import shown
@@ -236,12 +236,19 @@ def side_facts(side: Side, label: str, variants: Iterable[str] = ()) -> SideFact
     )
 
 
-def machine_facts(environment: Environment, rows: Iterable[Row]) -> MachineFacts:
-    """This machine, its rate of false alarms, and what the controls of this comparison showed."""
+def machine_facts(environment: Environment, rows: Iterable[Row], hosts: Sequence[HostRecord] = ()) -> MachineFacts:
+    """Where a comparison was made, its rate of false alarms, and what the controls of this comparison showed.
+
+    Args:
+        environment: Of this machine.
+        hosts: Of a fleet, those that measured in its place. A rate is one machine's: of several there is none.
+    """
     controls = [row for row in rows if row.control]
+    places: list[Environment] = [*(host.environment for host in hosts)] or [environment]
+    said = "; ".join(f"{host.name}: {describe_machine(host.environment)}" for host in hosts)
     return MachineFacts(
-        description=describe_machine(environment),
-        selfcheck=selfcheck_of(environment),
+        description=said or describe_machine(environment),
+        selfcheck=selfcheck_of(places[0]) if len(places) == 1 else None,
         controls=len(controls),
         controls_flagged=sum(row.verdict in CHANGED for row in controls),
     )

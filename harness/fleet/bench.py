@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from harness.cache import cache_root, sweep_writing
+from harness.compare.comparison import Plan
 from harness.compile import BuildCache
 from harness.errors import UsageError
 from harness.fleet.connection import Fleet
@@ -13,11 +14,15 @@ from harness.fleet.desk import Desk
 from harness.fleet.line import Line
 from harness.fleet.offer import Offer
 from harness.fleet.placing import devices_of_fleet
+from harness.fleet.rows import FleetRows
 from harness.models.materialize import ModelArtifact
 from harness.peers.registry import AppliedPeer
+from harness.progress import Progress
 from harness.records.run import Failure
 from harness.stages.context import Context
 from harness.stages.count import work_stage
+from harness.store.comparison_directory import ComparisonDirectory
+from harness.store.run_directory import load_run
 from harness.suite.hosts import each_host
 from harness.suite.load import Suite
 from harness.suite.present import Presence
@@ -31,13 +36,16 @@ class FleetBench:
     It is planned for the hosts that are there when it is made; later ones help.
     """
 
-    def __init__(self, fleet: Fleet) -> None:
+    def __init__(self, fleet: Fleet, like: Mapping[str, str] | None = None) -> None:
         """Look at who is there.
+
+        Args:
+            like: As of `Line`.
 
         Raises:
             UsageError: Nobody is.
         """
-        self._fleet = fleet
+        self._fleet, self._like = fleet, like or {}
         hosts = fleet.hosts()
         if not hosts.offers:
             said = "; ".join(hosts.refused.values())
@@ -51,6 +59,17 @@ class FleetBench:
     def address(self) -> str:
         """Of the scheduler."""
         return str(self._fleet.access.address)
+
+    def following(self, runs: Sequence[Path]) -> FleetBench:
+        """The same fleet, for a run that is compared with these: its groups go to the hosts that have theirs."""
+        like: dict[str, str] = {}
+        for run in runs:
+            like.update(load_run(run, rounds=False).host_of_group)
+        return FleetBench(self._fleet, like)
+
+    def rows(self, plan: Plan, directory: ComparisonDirectory, progress: Progress, noise: float) -> FleetRows:  # noqa: ARG002
+        """The hosts, as the place where a comparison's rows are measured; each has a noise of its own."""
+        return FleetRows(self._fleet, plan, directory, progress)
 
     def suite(self, suite: Suite) -> Suite:
         """The suite, with a device for each host where it says so."""
@@ -74,6 +93,6 @@ class FleetBench:
         sweep_writing(cache_root())
         trim_outputs(cache_root())
         with Desk(self._fleet) as desk:
-            Line(self._fleet, desk, context, artifacts).run()
+            Line(self._fleet, desk, context, artifacts, self._like).run()
         if context.options.measure:
             work_stage(context, artifacts, artifacts)

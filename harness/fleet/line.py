@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
-from harness.errors import RunError, UsageError
+from harness.errors import PlaceGone, UsageError
 from harness.fleet import tasks
 from harness.fleet.connection import Fleet
 from harness.fleet.desk import Answered, Desk, Died, Event, Failed, HostsChanged
@@ -77,11 +77,22 @@ class Line:
     """A run under way on a fleet."""
 
     def __init__(
-        self, fleet: Fleet, desk: Desk, context: Context, artifacts: Mapping[str, ModelArtifact | Failure]
+        self,
+        fleet: Fleet,
+        desk: Desk,
+        context: Context,
+        artifacts: Mapping[str, ModelArtifact | Failure],
+        like: Mapping[str, str] | None = None,
     ) -> None:
+        """Begin.
+
+        Args:
+            like: The hosts of groups in a run that this one is compared with: they are preferred.
+        """
         self._fleet, self._desk, self._artifacts = fleet, desk, artifacts
         self._kept = Kept(context, artifacts)
         self._context, self._groups = self._kept.context, self._kept.groups
+        self._like = like or {}
         self._hosts: dict[str, HostState] = {}
         self._jobs: deque[Job] = deque()
         self._has_looks = False
@@ -97,7 +108,8 @@ class Line:
         """Do all that is left.
 
         Raises:
-            RunError: The scheduler has gone, all hosts have, or this machine's disk is full.
+            PlaceGone: The scheduler has gone, or all hosts have.
+            RunError: This machine's disk is full.
         """
         self._context.directory.before_failure = partial(
             require_cache, self._context.directory.path, self._artifacts, self._kept.builds
@@ -117,7 +129,7 @@ class Line:
 
     def _require_scheduler(self) -> None:
         if not self._fleet.is_connected:
-            raise RunError(f"{self._address}: the scheduler has gone; {self._go_on}")
+            raise PlaceGone(f"{self._address}: the scheduler has gone", self._go_on)
 
     def _is_open(self) -> bool:
         """Whether any group has something left."""
@@ -132,7 +144,7 @@ class Line:
     @property
     def _go_on(self) -> str:
         run = shlex.quote(str(self._context.directory.path))
-        return f"what has arrived is kept: go on with `harness run --resume {run} --fleet {self._address}`"
+        return f"harness run --resume {run} --fleet {self._address}"
 
     # --- what is to be done ---
 
@@ -141,7 +153,7 @@ class Line:
         context = self._context
         self._groups.update(make_groups(context, self._artifacts))
         recall(load_run(context.directory.path, rounds=False), self._hosts, self._groups)
-        put_on_hosts(self._groups, self._hosts)
+        put_on_hosts(self._groups, self._hosts, self._like)
         jobs, compiled = make_jobs(context, self._artifacts, self._kept.builds, self._groups, self._hosts)
         self._jobs.extend(jobs)
         self._open = list(self._groups.values())
@@ -166,7 +178,7 @@ class Line:
         try:
             hosts = self._fleet.hosts()
         except UsageError as error:
-            raise RunError(f"{error}; {self._go_on}") from error
+            raise PlaceGone(str(error), self._go_on) from error
         for name, why in hosts.refused.items():
             if self._refused.get(name) != why:
                 self._refused[name] = why
@@ -408,7 +420,7 @@ class Line:
                 self._lose(state)
         gone = {name for name, state in self._hosts.items() if self._is_lost(state)}
         if gone and len(gone) == len(self._hosts):
-            raise RunError(f"{self._address}: all hosts have gone; start one, and {self._go_on}")
+            raise PlaceGone(f"{self._address}: all hosts have gone; start one", self._go_on)
         for group in self._groups.values():
             if group.todo and group.host in gone:
                 self._move(group, f"{group.host} has gone and did not come back within {RETURN_S:.0f} s")

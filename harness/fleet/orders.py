@@ -23,7 +23,7 @@ from harness.records.run import Build, Check, Lost, Round, ToolchainRecord
 from harness.stages.compiled import Compiled as CompiledCase
 from harness.stages.failures import GivenUp
 from harness.toolchain import Toolchain
-from harness.toolchain.host_cpu import CPU_FLAG, FEATURES_FLAG, TargetCpu, without_host
+from harness.toolchain.host_cpu import TargetCpu, is_of_host, without_host
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,9 +182,13 @@ def named(toolchain: Toolchain) -> ToolchainRecord:
 
 def needs_cpu(case: Case, arranged: Arranged) -> bool:
     """Whether a case's module depends on the CPU that it is for, as flags that say `host` and rewrites make it."""
-    return bool(arranged.rewrites) or any(
-        flag in (f"{CPU_FLAG}=host", f"{FEATURES_FLAG}=host") for flag in case.compile_flags
-    )
+    return bool(arranged.rewrites) or any(map(is_of_host, case.compile_flags))
+
+
+def flag_files_of(flags: Sequence[str]) -> dict[str, Path]:
+    """Files of this machine that flags name, by the path that the flags have."""
+    values = {flag.partition("=")[2] for flag in flags}
+    return {value: Path(value) for value in sorted(values) if value.startswith("/") and Path(value).is_file()}
 
 
 def compile_order(request: CompileRequest, cpu: TargetCpu | None, luggage: Luggage) -> CompileOrder:
@@ -200,14 +204,12 @@ def compile_order(request: CompileRequest, cpu: TargetCpu | None, luggage: Lugga
     """
     flags = request.case.compile_flags
     case = replace(request.case, compile_flags=flags if cpu is None else without_host(flags, cpu))
-    values = {flag.partition("=")[2] for flag in case.compile_flags}
-    flag_files = {value: Path(value) for value in sorted(values) if value.startswith("/") and Path(value).is_file()}
     packed = luggage.pack(
         CompileOrder(
             key=cache_key(replace(request, case=case)),
             case=case,
             toolchain=named(request.toolchain),
-            flag_files=flag_files,
+            flag_files=flag_files_of(case.compile_flags),
             model=request.model,
             model_sha256=request.model_sha256,
             function=request.function,

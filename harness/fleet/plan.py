@@ -9,7 +9,7 @@ from harness.cache import cache_root
 from harness.compile import BuildCache
 from harness.fleet.files import Luggage
 from harness.fleet.orders import compile_order, look_order, needs_cpu
-from harness.fleet.placing import Host, group_of, place
+from harness.fleet.placing import Host, group_of, place, unfit
 from harness.fleet.state import GroupState, HostState, Job, steps
 from harness.models.materialize import ModelArtifact
 from harness.records.case import Case
@@ -60,10 +60,20 @@ def recall(run: Run, hosts: dict[str, HostState], groups: Mapping[str, GroupStat
             group.need = replace(group.need, machine_class=hosts[placed.host].host.machine_class)
 
 
-def put_on_hosts(groups: Mapping[str, GroupState], hosts: Mapping[str, HostState]) -> None:
-    """Place all groups that have something to do and no host; one that fits nowhere is left without."""
+def put_on_hosts(
+    groups: Mapping[str, GroupState], hosts: Mapping[str, HostState], like: Mapping[str, str] | None = None
+) -> None:
+    """Place all groups that have something to do and no host; one that fits nowhere is left without.
+
+    Args:
+        like: Preferred hosts, by group, where they are here and will do.
+    """
     here = [state.host for state in hosts.values() if state.address]
     kept = {name: group.host for name, group in groups.items() if group.host}
+    known = {host.name: host for host in here}
+    for name, host in (like or {}).items():
+        if name in groups and name not in kept and host in known and not unfit(groups[name].need, known[host]):
+            kept[name] = host
     open_groups = [group.need for group in groups.values() if group.todo]
     for name, host in place(open_groups, here, kept).items():
         groups[name].host = groups[name].host or host

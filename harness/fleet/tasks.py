@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from harness.cache import cache_root, environments_root
+from harness.compare.samplers import Module, group_of_row, measure_both, sample_compiles, settings_of_row
 from harness.compile import BuildCache, CompileRequest
-from harness.errors import HarnessError, RunError
+from harness.errors import CaseError, HarnessError, RunError
 from harness.fleet import files
 from harness.fleet.files import Item, unpack
 from harness.fleet.here import doing, host, limits_here
@@ -29,13 +30,15 @@ from harness.fleet.orders import (
     NamedPlugin,
     Trouble,
 )
+from harness.fleet.row_orders import RowMeasured, RowModule, RowOrder
 from harness.ir.roofline import measure_peak, peak_threads
+from harness.measure import Known, last_core
 from harness.measure.alone import only_one_measures
 from harness.peers.registry import apply_peer
 from harness.plugins import Applied, apply_plugin
 from harness.process import Limits, give_way, hold_still
 from harness.records.case import Case
-from harness.records.run import Lost, Peak, Reference, ToolchainRecord
+from harness.records.run import Failure, Lost, Peak, Reference, Round, ToolchainRecord
 from harness.stages.check import run_checks, run_reference, runnable_module, runnable_peer
 from harness.stages.compiled import Compiled as CompiledCase
 from harness.stages.count import Found, look_at
@@ -209,6 +212,45 @@ def _of_this_host(result: Any) -> Any:
     return replace(result, host=host().name)
 
 
+@_answering
+def measure_row(order: RowOrder, number: int, known: Mapping[str, Known]) -> RowMeasured:
+    """Measure one generation of a row of a comparison: both its sides, in turns; or one compile of each.
+
+    Args:
+        number: Of the generation.
+        known: What the row's first generation on this host told; {}: this is the first.
+    """
+    with doing("measure", order.row), _alone():
+        base, head = (_module(order, side) for side in (order.base, order.head))
+        rounds: list[Round] = []
+        try:
+            if order.limits is not None:
+                generation = sample_compiles(base, head, last_core(), limits_here(order.limits), number)
+            else:
+                group = group_of_row(order.row, base, head)
+                settings = settings_of_row(order.seed, order.call_limit_s)
+                generation, known = measure_both(group, number, settings, known, rounds.append)
+        except CaseError as error:
+            return RowMeasured(failure=Failure.of(error))
+    return RowMeasured(
+        generation=replace(generation, host=host().name),
+        rounds=tuple(_of_this_host(measured) for measured in rounds),
+        known=known,
+    )
+
+
+def _module(order: RowOrder, side: RowModule) -> Module:
+    """One side of a row, as it lies here.
+
+    Raises:
+        RunError: A file is no longer there.
+    """
+    _require_files(order.files)
+    flag_files, here = side.flag_files or {}, unpack(replace(side, flag_files={}))
+    command = _renamed(side.build.command, {theirs: str(cache_root() / ours) for theirs, ours in flag_files.items()})
+    return here.module(_toolchain(side.toolchain), command)
+
+
 @contextmanager
 def _alone() -> Iterator[None]:
     """Nothing else of the harness computes on this host; another harness on it is waited for."""
@@ -226,9 +268,7 @@ def _runnable(order: GroupOrder) -> Iterator[tuple[list[AnyRunnable], Path]]:
     order = unpack(order)
     toolchains = {version: _toolchain(record) for version, record in order.toolchains.items()}
     peers = {label: apply_peer(name, options, label) for label, (name, options) in order.peers.items()}
-    gone = next((item.place for item in order.files if not (cache_root() / item.place).exists()), None)
-    if gone is not None:
-        raise RunError(f"{cache_root() / gone} is gone, which was sent here; leave the cache alone while it is used")
+    _require_files(order.files)
     with tempfile.TemporaryDirectory(prefix="harness-fleet-", ignore_cleanup_errors=True) as scratch:
         runnable: list[AnyRunnable] = []
         for number, case in enumerate(order.cases):
@@ -238,6 +278,13 @@ def _runnable(order: GroupOrder) -> Iterator[tuple[list[AnyRunnable], Path]]:
                 toolchain, folder = toolchains[case.toolchain], Path(scratch) / str(number)
                 runnable.append(runnable_module(case, order.builds[case.name], order.artifact, toolchain, folder))
         yield runnable, Path(scratch)
+
+
+def _require_files(items: tuple[Item, ...]) -> None:
+    """Refuse an order whose files somebody has deleted here."""
+    gone = next((item.place for item in items if not (cache_root() / item.place).exists()), None)
+    if gone is not None:
+        raise RunError(f"{cache_root() / gone} is gone, which was sent here; leave the cache alone while it is used")
 
 
 def _toolchain(wanted: ToolchainRecord) -> Toolchain:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from harness.records.run import HostRecord
+
 Verdict = Literal[
     "regressed", "improved", "unchanged", "inconclusive", "identical", "outputs differ", "failed", "missing", "new"
 ]
@@ -256,6 +258,7 @@ class Comparison:
         settings: The rule's numbers and the user's choices.
         command: The command line.
         explained: Of regressed latencies, what they are made of, where `harness compare --explain` was asked for that.
+        hosts: Of a fleet, those that measured it, by name; (): one machine did.
     """
 
     id: str
@@ -273,3 +276,4 @@ class Comparison:
     settings: dict[str, Any] = field(default_factory=dict)
     command: tuple[str, ...] = ()
     explained: tuple[Explained, ...] = ()
+    hosts: tuple[HostRecord, ...] = ()

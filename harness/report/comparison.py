@@ -52,6 +52,7 @@ def json_document(comparison: Comparison) -> bytes:
             "settings": comparison.settings,
             "command": comparison.command,
             "explained": [asdict(explained) for explained in comparison.explained],
+            "hosts": [asdict(host) for host in comparison.hosts],
         }
     )
     if b"\\ud" not in content:

@@ -20,9 +20,10 @@ from harness.compare.comparison import Plan, conclude, plan_comparison, recorded
 from harness.compare.engine import STOPPED
 from harness.compare.options import CompareOptions
 from harness.compare.pairs import Side
-from harness.compare.remeasure import Bench, StoppedWithRows, remeasure
+from harness.compare.remeasure import Bench as RowBench
+from harness.compare.remeasure import StoppedWithRows, remeasure
 from harness.compare.sides import noise_of
-from harness.errors import Interrupted, RunError, UsageError
+from harness.errors import Interrupted, PlaceGone, RunError, UsageError
 from harness.machine.environment import capture_environment
 from harness.metrics import LATENCY
 from harness.process import Limits
@@ -32,6 +33,7 @@ from harness.report import render
 from harness.report.comparison import json_document
 from harness.stages.explained_rows import explain_regressions
 from harness.stages.explaining import Terms
+from harness.stages.here import HERE, Bench
 from harness.stages.options import RunOptions
 from harness.stages.run import run_suite
 from harness.store.comparison_directory import ComparisonDirectory
@@ -42,7 +44,7 @@ from harness.text import plural
 from harness.toolchain import Toolchain
 
 # Options of a comparison that goes on; all others are those that it was begun with.
-_ANEW = ("resume", "results", "wait", "quiet", "verbose")
+_ANEW = ("resume", "results", "wait", "fleet", "certificates", "trust_network", "quiet", "verbose")
 
 
 def going_on(folder: ComparisonDirectory, options: CompareOptions) -> CompareOptions:
@@ -64,7 +66,18 @@ def going_on(folder: ComparisonDirectory, options: CompareOptions) -> CompareOpt
         begun: CompareOptions = adapter(CompareOptions).validate_python(folder.begun.options)
     except ValidationError:
         raise RunError(f"{folder.path / UNFINISHED_FILE}: is damaged; compare the two sides again") from None
-    return replace(begun, wait=options.wait, quiet=options.quiet, verbose=options.verbose, results=folder.path.parent)
+    if options.fleet is not None and begun.fleet is None:
+        raise RunError(f"{folder.path}: one machine measured it; go on there, without --fleet")
+    return replace(
+        begun,
+        wait=options.wait,
+        fleet=options.fleet or begun.fleet,  # its scheduler may be elsewhere now
+        certificates=options.certificates or begun.certificates,
+        trust_network=options.trust_network or begun.trust_network,
+        quiet=options.quiet,
+        verbose=options.verbose,
+        results=folder.path.parent,
+    )
 
 
 class InterruptedComparison(Interrupted):
@@ -80,7 +93,8 @@ class Underway:
 
     Attributes:
         command: The command line that it was begun with.
-        noise: As `Bench` has it.
+        noise: The smallest change that this machine was found to see, as a share; 0: not known.
+        bench: Where sides are compiled and checked, and rows measured: this machine, unless a fleet is put there.
     """
 
     def __init__(
@@ -103,6 +117,7 @@ class Underway:
         """
         self.options = options
         self.environment = capture_environment()
+        self.bench: Bench = HERE
         self._sides, self._folder, self._here = tuple(sides), folder, Path.cwd()
         self._stack = contextlib.ExitStack()
         begun = folder.begun if folder is not None else None
@@ -153,7 +168,12 @@ class Underway:
         """Said to who stops it."""
         if self._folder is None or not self._folder.can_go_on:
             return "interrupted"
-        return f"interrupted; go on with `harness compare --resume {shlex.quote(str(self._folder.path))}`"
+        return f"interrupted; go on with `{self._command_to_go_on}`"
+
+    @property
+    def _command_to_go_on(self) -> str:
+        assert self._folder is not None  # noqa: S101 (else there is nothing to go on with)
+        return f"harness compare --resume {shlex.quote(str(self._folder.path))}"
 
     def run_of_side(
         self,
@@ -179,15 +199,25 @@ class Underway:
         begun = self._begun_run(side)
         options = options if begun is None else replace(options, resume=begun)
         keep = partial(self._keep, side)
+        bench = self.bench.following(self._other_runs(side))
         try:
-            return run_suite(options, progress, toolchains, others=others, purpose="compare", on_begin=keep)
+            return run_suite(options, progress, toolchains, bench, others=others, purpose="compare", on_begin=keep)
         except Interrupted:
             raise Interrupted(self.how_to_go_on) from None
+        except PlaceGone as error:
+            raise PlaceGone(error.what, self._command_to_go_on) from None
 
     def finished_run(self, side: str) -> Path | None:
         """The run of a side that an earlier stretch has finished."""
         begun = self._begun_run(side)
         return begun if begun is not None and (begun / FINISHED_FILE).is_file() else None
+
+    def _other_runs(self, side: str) -> list[Path]:
+        """Runs that a side's is compared with, as far as there are any yet."""
+        given = [Path(word) for word in self._sides or self.options.sides if word != side]
+        begun = self._folder.begun if self._folder is not None else None
+        made = [Path(run) for name, run in begun.runs.items() if name != side] if begun is not None else []
+        return [run for run in (*given, *made) if (run / HEADER_FILE).is_file()]
 
     def _begun_run(self, side: str) -> Path | None:
         begun = self._folder.begun if self._folder is not None else None
@@ -237,18 +267,20 @@ def compare_sides(
     )
     directory = underway.folder(head.run.header.suite_name)
     if options.remeasure:
-        bench = Bench(
+        place = underway.bench.rows(plan, directory, progress, underway.noise)
+        bench = RowBench(
+            place=place,
             toolchains=toolchains,
             cache=cache_root(),
             directory=directory,
             progress=progress,
             memory_bytes=memory_bytes,
-            noise=underway.noise,
         )
         try:
             rows = remeasure(plan, bench)
         except StoppedWithRows as stopped:
-            raise _interrupted(concluded(stopped.rows), underway.how_to_go_on) from None
+            raise _interrupted(concluded(stopped.rows, hosts=place.hosts), underway.how_to_go_on) from None
+        concluded = partial(concluded, hosts=place.hosts)
     else:
         rows = recorded(plan)
     comparison = concluded(rows, name=directory.path.name)

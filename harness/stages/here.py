@@ -11,10 +11,12 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
+from harness.compare.comparison import Plan
+from harness.compare.places import RowPlace, ThisMachine
 from harness.measure.alone import only_one_measures
 from harness.models.materialize import ModelArtifact
 from harness.process import hold_still
-from harness.progress import WithTimeLeft
+from harness.progress import Progress, WithTimeLeft
 from harness.records.run import Failure
 from harness.stages.build import Batch, compile_stage, require_cache
 from harness.stages.check import distinct, lay_out_stage, reference_stage, verify_stage
@@ -23,6 +25,7 @@ from harness.stages.count import ir_stage, peak_stage, work_stage
 from harness.stages.expect import earlier_runs, expect
 from harness.stages.measure import call_again_stage, measure_stage
 from harness.stages.prepare import OwnDevices, Place
+from harness.store.comparison_directory import ComparisonDirectory
 from harness.verify import AnyRunnable
 
 
@@ -32,6 +35,19 @@ class Bench(Place, Protocol):
     @property
     def address(self) -> str:
         """What `--fleet` says of it; "": this machine."""
+        ...
+
+    def following(self, runs: Sequence[Path]) -> Bench:
+        """The same place, for a run that is compared with these runs, which may be begun only."""
+        ...
+
+    def rows(self, plan: Plan, directory: ComparisonDirectory, progress: Progress, noise: float) -> RowPlace:
+        """Where the rows of a comparison are measured.
+
+        Args:
+            directory: Where it is kept.
+            noise: The smallest change that this machine's last selfcheck found, as a share; 0: not known.
+        """
         ...
 
     def run(self, context: Context, artifacts: Mapping[str, ModelArtifact | Failure], scratch: Path) -> None:
@@ -52,6 +68,14 @@ class Here(OwnDevices):
     """This machine."""
 
     address = ""
+
+    def following(self, runs: Sequence[Path]) -> Here:  # noqa: ARG002 (Bench's signature)
+        """Here too."""
+        return self
+
+    def rows(self, plan: Plan, directory: ComparisonDirectory, progress: Progress, noise: float) -> ThisMachine:  # noqa: ARG002
+        """Here too."""
+        return ThisMachine(progress=progress, noise=noise)
 
     def run(self, context: Context, artifacts: Mapping[str, ModelArtifact | Failure], scratch: Path) -> None:
         """Compile, and check and measure what is compiled."""

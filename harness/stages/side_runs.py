@@ -142,6 +142,13 @@ class SideRuns:
             *("--no-measure", "--format", "json", "--results", str(self.options.results.absolute())),
             *("--compile-timeout", f"{self.options.compile_timeout:g}"),
             *([] if self.options.wait else ["--no-wait"]),
+            *([] if self.options.fleet is None else ["--fleet", self.options.fleet]),
+            *(
+                []
+                if self.options.certificates is None
+                else ["--certificates", str(self.options.certificates.absolute())]
+            ),
+            *(["--trust-network"] if self.options.trust_network else []),
             *(word for pattern in self.options.patterns for word in ("--filter", pattern)),
         ]
         command = [sys.executable, "-c", _HARNESS, "run", str(suite), *options]

@@ -18,7 +18,8 @@ import contextlib
 import json
 import math
 import shlex
-from collections.abc import Mapping
+import threading
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -28,10 +29,10 @@ from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
 from harness.cache import write_atomically
-from harness.errors import Interrupted, RunError
+from harness.errors import Interrupted, PlaceGone, RunError
 from harness.metrics import LATENCY
 from harness.records.comparison import Comparison, Explained
-from harness.records.run import Round
+from harness.records.run import HostRecord, Round
 from harness.store.clock import utc_text
 from harness.store.database import try_to_write_tables
 from harness.store.documents import parse_kept
@@ -84,6 +85,7 @@ class ComparisonDirectory:
         self.generations: tuple[KeptGeneration, ...] = ()
         self.rounds: tuple[Round, ...] = ()
         self._lock = FileLock(path / _LOCK_FILE)
+        self._one_writes = threading.Lock()  # rows of a fleet are measured at the same time
 
     @classmethod
     def create(cls, results: Path, suite: str, now: datetime, begun: Begun | None = None) -> ComparisonDirectory:
@@ -120,7 +122,7 @@ class ComparisonDirectory:
         with contextlib.suppress(OSError):  # before the release: after it, the file may be another harness's lock
             (self.path / _LOCK_FILE).unlink()
         self._lock.release()
-        is_stopped = kind is not None and issubclass(kind, KeyboardInterrupt | Interrupted)
+        is_stopped = kind is not None and issubclass(kind, KeyboardInterrupt | Interrupted | PlaceGone)
         if kind is not None and not self._is_measured() and not (is_stopped and self.can_go_on):
             with contextlib.suppress(OSError):
                 (self.path / UNFINISHED_FILE).unlink(missing_ok=True)
@@ -144,6 +146,17 @@ class ComparisonDirectory:
         if self.begun is not None:
             self.begun = replace(self.begun, runs={**self.begun.runs, side: str(run)})
             self._keep_begun()
+
+    def keep_placed(self, placed: Mapping[str, Sequence[str]], hosts: Sequence[HostRecord]) -> None:
+        """Keep which hosts of a fleet measure each row, by the row's name, and what these hosts are like."""
+        if self.begun is not None:
+            own = {host.name: host.environment for host in hosts}
+            rows = {name: tuple(names) for name, names in placed.items()}
+            with self._one_writes:
+                self.begun = replace(
+                    self.begun, placed={**self.begun.placed, **rows}, hosts={**self.begun.hosts, **own}
+                )
+                self._keep_begun()
 
     def keep_generation(self, kept: KeptGeneration) -> None:
         """Keep what a generation gave, once it has ended."""
@@ -175,7 +188,7 @@ class ComparisonDirectory:
                 (self.path / name).unlink(missing_ok=True)
 
     def _append(self, name: str, line: bytes) -> None:
-        with writing_results(self.path):
+        with self._one_writes, writing_results(self.path):
             append_line(self.path / name, line + b"\n")
 
 

@@ -34,6 +34,8 @@ class Begun:
         options: The user's, as plain values.
         command: The command line.
         runs: Folders of the runs that were made for its sides (of a bisect, its positions), finished or not, by name.
+        placed: Of a fleet, the hosts of each row, by the row's name: as many as were there when it was begun.
+        hosts: What each of these is like, by name, as a run's `HostRecord` has it.
     """
 
     created: str
@@ -42,6 +44,8 @@ class Begun:
     command: tuple[str, ...]
     noise: float = 0.0
     runs: dict[str, str] = field(default_factory=dict)
+    placed: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    hosts: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

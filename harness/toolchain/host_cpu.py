@@ -54,12 +54,17 @@ class TargetCpu:
         return f"{CPU_FLAG}={self.name}", f"{FEATURES_FLAG}={self.features}"
 
 
+def is_of_host(flag: str) -> bool:
+    """Whether a compiler flag says `host`, so that what is compiled depends on the machine that it is for."""
+    return flag in _HOST_FLAGS
+
+
 def without_host(flags: Sequence[str], cpu: TargetCpu) -> tuple[str, ...]:
     """Flags in which `host` is written out as a processor; other flags stay as they are, in their order.
 
     The compiler reads `host` in either flag as processor and features both, and refuses another value beside it.
     """
-    if not any(flag in _HOST_FLAGS for flag in flags):
+    if not any(map(is_of_host, flags)):
         return tuple(flags)
     place = next(place for place, flag in enumerate(flags) if flag in _HOST_FLAGS)
     before, after = flags[:place], [flag for flag in flags[place:] if flag not in _HOST_FLAGS]

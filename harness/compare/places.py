@@ -1,0 +1,146 @@
+"""Where rows are measured: the Protocol that `remeasure` takes, and this machine as one place.
+
+Hosts of a fleet are another, see harness.fleet.rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
+
+from harness.compare.engine import Batch, Generation, Together, in_turn
+from harness.compare.pairs import Known, Pair
+from harness.compare.samplers import LatencySampler, Module, group_of_row, sample_compiles, settings_of_row
+from harness.measure import last_core
+from harness.measure.alone import only_one_measures
+from harness.process import Limits
+from harness.progress import Progress
+from harness.records.run import HostRecord, Round
+from harness.toolchain.devices import driver_of, probe_driver
+
+_PROBE_LIMITS = Limits(seconds=60)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """A pair whose modules are here.
+
+    Attributes:
+        name: Unique among the rows of a comparison.
+        control: Whether it is an A/A control.
+    """
+
+    name: str
+    pair: Pair
+    base: Module
+    head: Module
+    control: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sampling:
+    """How generations of a row come about; the fields are those of harness.compare.engine.Task."""
+
+    sample: Callable[[int], Generation]
+    hosts: int = 1
+    batch: Batch | None = None
+    noise: float = 0.0
+
+
+class RowPlace(Protocol):
+    """Where rows are measured."""
+
+    @property
+    def abreast(self) -> int:
+        """How many rows are measured at the same time."""
+        ...
+
+    @property
+    def hosts(self) -> tuple[HostRecord, ...]:
+        """Of a fleet, the hosts that rows are on; (): this machine."""
+        ...
+
+    def missing(self, works: Sequence[Work]) -> Mapping[str, Known]:
+        """Rows that cannot be measured there, by name, with why; asked once, before anything is measured.
+
+        Raises:
+            UsageError: What the rows need there cannot be found out.
+        """
+        ...
+
+    def alone(self, *, wait: bool) -> AbstractContextManager[Together]:
+        """Measure there, and nothing else of the harness; what walks the rows of a pass.
+
+        Args:
+            wait: While another harness measures there; else measure beside it.
+        """
+        ...
+
+    def latencies(self, work: Work, *, seed: int, call_limit_s: float, on_round: Callable[[Round], None]) -> Sampling:
+        """Measure a row's latencies.
+
+        Args:
+            on_round: Gets each round that counts, while nothing is timed for the row.
+        """
+        ...
+
+    def compiles(self, work: Work, limits: Limits) -> Sampling:
+        """Measure a row's compile times, with nothing else on that machine.
+
+        Args:
+            limits: For each compile.
+        """
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class ThisMachine:
+    """This machine.
+
+    Attributes:
+        noise: The smallest change that its last selfcheck found, as a share; 0: not known.
+    """
+
+    progress: Progress
+    noise: float = 0.0
+    abreast: int = 1
+    hosts: tuple[HostRecord, ...] = ()
+
+    def missing(self, works: Sequence[Work]) -> Mapping[str, Known]:
+        """Rows whose device the runs had and this machine does not have now."""
+        absent = _absent_devices(works)
+        return {work.name: absent[work.pair.case.device] for work in works if work.pair.case.device in absent}
+
+    @contextmanager
+    def alone(self, *, wait: bool) -> Iterator[Together]:
+        """One row after the other."""
+        with only_one_measures(self.progress.note, wait=wait):
+            yield in_turn
+
+    def latencies(self, work: Work, *, seed: int, call_limit_s: float, on_round: Callable[[Round], None]) -> Sampling:
+        """In fresh workers; rounds come as they end."""
+        group, settings = group_of_row(work.name, work.base, work.head), settings_of_row(seed, call_limit_s)
+        return Sampling(sample=LatencySampler(group, settings, on_round), noise=self.noise)
+
+    def compiles(self, work: Work, limits: Limits) -> Sampling:
+        """On the core on which latencies are measured too."""
+        return Sampling(sample=partial(sample_compiles, work.base, work.head, last_core(), limits))
+
+
+def _absent_devices(works: Sequence[Work]) -> dict[str, Known]:
+    """By name: devices that the runs had and that are not here now."""
+    absent = {}
+    for work in works:
+        case = work.pair.case
+        for toolchain in (work.base.loadable.toolchain, work.head.loadable.toolchain):
+            for uri in case.uris:
+                probe = probe_driver(toolchain, driver_of(uri), limits=_PROBE_LIMITS, environment=case.environment)
+                if probe.reason is not None:
+                    advice = f"; {probe.advice}" if probe.advice else ""
+                    absent[case.device] = Known(
+                        verdict="failed", reason=f"device {uri} is gone: {probe.reason}{advice}"
+                    )
+    return absent
