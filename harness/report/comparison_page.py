@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import get_args
 
 from harness.compare.rows import geometric_means
+from harness.compare.sides import selfcheck_of
 from harness.metrics import COMPILE_TIME, LATENCY, TIMED
 from harness.records.comparison import VERDICTS, Comparison, Kind, Row
 from harness.report.changes import (
@@ -111,6 +112,7 @@ _MOST_IN_FOREST, _FOREST_WIDTH = 12, 96
 _MOST_COMMANDS = 20
 # Figures that a comment names without a table; a suite may count any number of ops.
 _MOST_FIGURES = 60
+_UNKNOWN_RATES = ("The hosts' A/A rates are not known; to measure one, there: ", Name("harness selfcheck SUITE"))
 _UNKNOWN_RATE = ("This machine's A/A rate is not known; to measure it: ", Name("harness selfcheck SUITE"))
 
 
@@ -415,6 +417,10 @@ def _commands(comparison: Comparison, *, full: bool) -> list[Part]:
 def _trust(comparison: Comparison) -> list[Sentence]:
     """How busy this machine was, how often its verdicts are wrong, and what the A/A controls showed."""
     busy = busy_line(of_metric(comparison.rows, LATENCY.name))
-    known, shown = machine_line(comparison.machine.selfcheck), controls_line(controls(comparison))
-    rate: Sentence = capital(known) if known else _UNKNOWN_RATE
-    return [*([capital(busy)] if busy else []), rate, *([capital(shown)] if shown else [])]
+    shown = controls_line(controls(comparison))
+    known = [machine_line(comparison.machine.selfcheck)]
+    if comparison.hosts:
+        known = [machine_line(selfcheck_of(host.environment), host.name) for host in comparison.hosts]
+    rates: list[Sentence] = [capital(said) for said in known if said]
+    unknown = _UNKNOWN_RATES if len(comparison.hosts) > 1 else _UNKNOWN_RATE
+    return [*([capital(busy)] if busy else []), *(rates or [unknown]), *([capital(shown)] if shown else [])]

@@ -30,6 +30,7 @@ def portable_comparison(comparison: Comparison) -> Comparison:
         head=_side(comparison.head),
         machine=replace(comparison.machine, selfcheck=selfcheck),
         rows=tuple(_row(row) if row.repro else row for row in comparison.rows),
+        hosts=tuple(replace(host, environment=_environment(host.environment)) for host in comparison.hosts),
         command=tuple(portable(comparison.command)),
     )
 
