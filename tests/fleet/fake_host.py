@@ -40,7 +40,9 @@ class FakeHost(HostPlugin):
         changed: Any = tasks
         changed.get_toolchains = lambda *_, **__: (toolchain,)
         changed.measure_peak = lambda device, threads, *_, **__: Peak(device=device, threads=threads)
-        os.environ["FAKE_WORKER"] = json.dumps({"log": str(folder / "turns"), "per_call_ns": {}, "round_s": 0.05})
+        os.environ["FAKE_WORKER"] = json.dumps(
+            {"log": str(folder / "turns"), "per_call_ns": {"head": 1_200_000}, "round_s": 0.05}
+        )
         session.WORKER = Path(fake_worker.__file__)
 
 

@@ -1,0 +1,189 @@
+"""A comparison over a fleet of real processes on this machine, with scripted tools: head takes 1.2 times as long."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import sys
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.cache import cache_root
+from harness.compare.options import CompareOptions
+from harness.compare.pairs import side_of
+from harness.errors import PlaceGone
+from harness.fleet import line
+from harness.fleet.bench import FleetBench
+from harness.records.comparison import Comparison
+from harness.stages import run as stages_run
+from harness.stages.comparing import Underway, compare_sides, going_on
+from harness.stages.options import RunOptions
+from harness.store.comparison_directory import ComparisonDirectory, load_comparison
+from harness.store.run_directory import load_run
+from tests.builders import make_artifact
+from tests.fleet.test_line import World, _end, _wait, _worker_of
+
+_SUITE = """\
+name = "small"
+baseline = "stock"
+[models.a]
+mlir = "models/a/model.mlir"
+function = "main"
+inputs = [{ shape = [4] }]
+[variants.stock]
+flags = ["--fake-code=SIDE"]
+[devices.cpu]
+uri = "local-sync"
+backend = "llvm-cpu"
+compile_flags = ["--iree-hal-target-device=local", "--iree-llvmcpu-target-cpu=host"]
+"""
+_SIDES = ("base", "head")
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
+    world = World(tmp_path)
+    program = cache_root() / "models" / "a" / "model.mlir"
+    program.parent.mkdir(parents=True)
+    program.write_text("module @a {}\n")
+    artifact = replace(make_artifact(program, arguments=()), name="a", sha256="a" * 64)
+    monkeypatch.setattr(stages_run, "materialize_models", lambda *_: {"a": artifact})
+    for side in _SIDES:
+        (tmp_path / f"{side}.toml").write_text(_SUITE.replace("SIDE", side))
+    yield world
+    for process in world.processes:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def compare(world: World, underway: Underway) -> tuple[Comparison, Path]:
+    """Compare a suite with another one, whose runs are made first where there are none."""
+    with world.asking.asked() as fleet, underway:
+        underway.bench = FleetBench(fleet)
+        runs = [
+            underway.run_of_side(
+                side,
+                RunOptions(world.folder / f"{side}.toml", results=underway.options.results, measure=False),
+                world.asking.notes,
+                [world.asking.toolchain],
+            )
+            for side in _SIDES
+        ]
+        base, head = (side_of(load_run(run, rounds=False), str(run)) for run in runs)
+        assert base.run.host_of_group == head.run.host_of_group
+        toolchains = {world.asking.toolchain.version: world.asking.toolchain}
+        return compare_sides(base, head, toolchains, underway, world.asking.notes)
+
+
+def begun(world: World, **options: Any) -> Underway:
+    results = world.folder / "results"
+    chosen = CompareOptions(results=results, by_name=True, compile_budget=2.0, fleet=world.address, **options)
+    return Underway(chosen, _SIDES, ["harness", "compare"])
+
+
+def again(world: World) -> Underway:
+    (path,) = (world.folder / "results").glob("*-compare")
+    folder = ComparisonDirectory.resume(path)
+    return Underway(going_on(folder, CompareOptions(fleet=world.address)), folder=folder)
+
+
+def when_measured(world: World, generations: int, act: Any) -> threading.Thread:
+    """Do something once so many generations of latency are on disk."""
+
+    def measured() -> bool:
+        files = (world.folder / "results").glob("*-compare/generations.jsonl")
+        return sum(len(file.read_text().splitlines()) for file in files) >= generations
+
+    def wait() -> None:
+        _wait(measured)
+        act()
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    return thread
+
+
+def hosts_by_generation(path: Path) -> dict[int, str]:
+    """Of the latency row, as its turns say; each generation has one host and no round twice."""
+    rounds = [json.loads(line) for line in (path / "rounds.jsonl").read_text().splitlines()]
+    assert max(Counter((each["generation"], each["round"]) for each in rounds).values()) == 1
+    hosts = {
+        each["generation"]: {other["host"] for other in rounds if other["generation"] == each["generation"]}
+        for each in rounds
+    }
+    assert sorted(hosts) == list(range(len(hosts)))
+    return {number: min(names) for number, names in hosts.items() if len(names) == 1}
+
+
+def test_both_sides_of_a_row_are_measured_on_one_host(world: World) -> None:
+    world.hosts("host-a", "host-b")
+    comparison, path = compare(world, begun(world))
+    latency = next(row for row in comparison.rows if row.metric == "latency")
+    assert (latency.verdict, round(latency.ratio or 0, 3)) == ("regressed", 1.2)
+    (host,) = latency.hosts
+    assert set(hosts_by_generation(path).values()) == {host.host}
+    assert host.generations == latency.generations
+    compiled = next(row for row in comparison.rows if row.metric == "compile-time")
+    assert [each.host for each in compiled.hosts] == [host.host]
+    assert [record.name for record in comparison.hosts] == [host.host]
+    assert comparison.machine.description.startswith(f"{host.host}: ")
+    assert load_comparison(path).hosts == comparison.hosts
+
+
+def test_a_row_that_is_spread_is_measured_on_all_hosts_while_workers_die(world: World) -> None:
+    first, _ = world.hosts("host-a", "host-b")
+    killed = when_measured(world, 3, lambda: _worker_of(first).kill())
+    comparison, path = compare(world, begun(world, spread=True))
+    killed.join()
+    latency = next(row for row in comparison.rows if row.metric == "latency")
+    assert latency.verdict == "regressed"
+    assert [host.host for host in latency.hosts] == ["host-a", "host-b"]
+    hosts = hosts_by_generation(path)
+    assert [hosts[number] for number in range(4)] == ["host-a", "host-a", "host-b", "host-b"]
+    assert len(hosts) == latency.generations
+    assert "host-a is back" in world.asking.notes.lines
+
+
+def test_what_a_host_that_is_switched_off_has_not_measured_the_other_one_does(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(line, "RETURN_S", 1.0)
+    first, _ = world.hosts("host-a", "host-b")
+    killed = when_measured(world, 4, lambda: _end(first))
+    comparison, path = compare(world, begun(world, spread=True))
+    killed.join()
+    latency = next(row for row in comparison.rows if row.metric == "latency")
+    assert latency.verdict == "regressed"
+    counted = Counter(hosts_by_generation(path).values())
+    assert counted["host-b"] > counted["host-a"] > 0
+
+
+def test_one_whose_scheduler_has_gone_goes_on_without_repeating(world: World) -> None:
+    world.hosts("host-a", "host-b")
+    killed = when_measured(world, 4, world.scheduler.kill)
+    with pytest.raises(PlaceGone, match=r"has gone.*; what has arrived is kept: go on with `harness compare --resume"):
+        compare(world, begun(world, spread=True))
+    killed.join()
+    (kept,) = (world.folder / "results").glob("*-compare/generations.jsonl")
+    before = kept.read_text().splitlines()
+    port = world.address.rpartition(":")[2]
+    command = [sys.executable, "-c", "from harness.cli import main; main()", "fleet", "scheduler", "--as-root"]
+    world.start("scheduler-2", [*command, "--listen", f"tcp://127.0.0.1:{port}"])
+    world.says("scheduler-2", "a scheduler listens")
+    for name in ("host-a", "host-b"):
+        world.says(name, r"has joined(?s:.*)has joined")
+    comparison, path = compare(world, again(world))
+    latency = next(row for row in comparison.rows if row.metric == "latency")
+    assert latency.verdict == "regressed"
+    assert [host.host for host in latency.hosts] == ["host-a", "host-b"]
+    assert len(hosts_by_generation(path)) == latency.generations > len(before)
