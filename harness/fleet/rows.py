@@ -17,9 +17,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple
 
 from harness.compare.comparison import Plan
 from harness.compare.engine import Generation, Together
@@ -36,9 +34,9 @@ from harness.fleet.orders import Trouble
 from harness.fleet.placing import Host, choose_after_loss
 from harness.fleet.row_orders import RowMeasured, RowOrder, compile_times_order, latency_order
 from harness.fleet.row_plan import RowNeed, are_alike, place_rows
+from harness.fleet.row_state import Answer, Out, Row
 from harness.fleet.state import HostState
 from harness.fleet.worker import MEASURE
-from harness.measure import Known as KnownCalls
 from harness.process import Limits
 from harness.progress import Progress
 from harness.records.run import HostRecord, Round
@@ -51,7 +49,7 @@ from harness.text import plural
 
 # How often those who wait look whether all has come to an end, and whether hosts that have gone are back.
 _TICK_S, _LOOK_S = 0.05, 1.0
-_MOST_DEATHS = 2
+_MOST_DEATHS = 3
 # Rows that a host has in hand, so that it has the order of one while the other's answer is under way.
 _ROWS_A_HOST = 2
 # Calls of a generation, at most, each of which has a limit of its own; and what else one takes.
@@ -60,53 +58,6 @@ _CALLS, _BESIDE_CALLS_S = 20, 600.0
 
 class _Stopped(Exception):
     """The comparison is at an end, and so are its threads."""
-
-
-class _Answer(NamedTuple):
-    """What became of an order.
-
-    Attributes:
-        value: None: the worker that had it has gone.
-        was_at_it: Whether it then was what the worker measured.
-    """
-
-    ticket: int
-    value: Any
-    was_at_it: bool = False
-
-
-@dataclass(kw_only=True, eq=False)
-class _Row:
-    """A row under way.
-
-    Attributes:
-        hosts: That measure it, in order; one that is lost leaves.
-        order: The order for a host that is here, with what it takes along.
-        on_round: Gets rounds that count.
-        limit_s: Within which a generation surely ends.
-        known: By host, what its first generation told.
-        lost: Why hosts no longer measure it, by name.
-    """
-
-    name: str
-    need: RowNeed
-    hosts: list[str]
-    order: Callable[[HostState], tuple[RowOrder, Luggage]]
-    on_round: Callable[[Round], None]
-    limit_s: float
-    mail: queue.Queue[_Answer | None] = field(default_factory=queue.Queue)
-    known: dict[str, Mapping[str, KnownCalls]] = field(default_factory=dict)
-    orders: dict[str, tuple[RowOrder, Luggage]] = field(default_factory=dict)
-    lost: dict[str, str] = field(default_factory=dict)
-    deaths: int = 0
-
-
-class _Out(NamedTuple):
-    """An order that is out."""
-
-    row: _Row
-    host: str
-    address: str
 
 
 class FleetRows:
@@ -120,7 +71,7 @@ class FleetRows:
         self._placed: dict[str, tuple[str, ...]] = {}
         self._suite: Suite | None = None
         self._desk: Desk | None = None
-        self._out: dict[int, _Out] = {}
+        self._out: dict[int, Out] = {}
         self._ended: dict[str, int] = {}  # by address: the order that its worker was at
         self._hung: set[str] = set()  # addresses of workers that do not come to an end
         self._looked_s = 0.0
@@ -194,7 +145,7 @@ class FleetRows:
             return latency_order(work, environment, seed=seed, call_limit_s=call_limit_s)
 
         hosts = self._placed[work.name]
-        row = _Row(
+        row = Row(
             name=work.name,
             need=self._needs[work.name],
             hosts=list(hosts),
@@ -212,7 +163,7 @@ class FleetRows:
 
     def compiles(self, work: Work, limits: Limits) -> Sampling:
         """On the first of the row's hosts."""
-        row = _Row(
+        row = Row(
             name=work.name,
             need=self._needs[work.name],
             hosts=list(self._placed[work.name][:1]),
@@ -222,13 +173,13 @@ class FleetRows:
         )
         return Sampling(sample=partial(self._sample, row))
 
-    def _sample(self, row: _Row, number: int) -> Generation:
+    def _sample(self, row: Row, number: int) -> Generation:
         ((_, measured),) = self._measure(row, [number])
         if isinstance(measured, CaseError):
             raise measured
         return measured
 
-    def _measure(self, row: _Row, numbers: Sequence[int]) -> Iterator[tuple[int, Generation | CaseError]]:
+    def _measure(self, row: Row, numbers: Sequence[int]) -> Iterator[tuple[int, Generation | CaseError]]:
         """Generations of a row, each as it ends; after one that fails, no more."""
         todo = self._dealt(row, numbers)
         out: dict[int, tuple[str, int]] = {}
@@ -266,7 +217,7 @@ class FleetRows:
                         return
                     todo[host].appendleft(number)
 
-    def _dealt(self, row: _Row, numbers: Iterable[int]) -> dict[str, deque[int]]:
+    def _dealt(self, row: Row, numbers: Iterable[int]) -> dict[str, deque[int]]:
         """What each host of a row measures.
 
         Raises:
@@ -277,7 +228,7 @@ class FleetRows:
                 row.hosts.append(self._another(row))
         return {host: deque(own) for host, own in by_host(sorted(numbers), row.hosts).items()}
 
-    def _another(self, row: _Row) -> str:
+    def _another(self, row: Row) -> str:
         """A host for a row that has lost all of its own."""
         before = next(iter(self._placed[row.name]))
         records = self._records() | {record.name: record for record in self.hosts}
@@ -296,7 +247,7 @@ class FleetRows:
         self._directory.keep_placed({}, [records[chosen]])
         return chosen
 
-    def _lose(self, row: _Row, host: str, why: str, todo: Mapping[str, deque[int]]) -> dict[str, deque[int]]:
+    def _lose(self, row: Row, host: str, why: str, todo: Mapping[str, deque[int]]) -> dict[str, deque[int]]:
         """A host measures a row no longer; what is left, on those that remain.
 
         Raises:
@@ -308,7 +259,7 @@ class FleetRows:
         dealt = self._dealt(row, [number for left in todo.values() for number in left])
         return {name: dealt.get(name, deque()) for name in row.hosts}
 
-    def _without_gone(self, row: _Row, todo: dict[str, deque[int]]) -> dict[str, deque[int]]:
+    def _without_gone(self, row: Row, todo: dict[str, deque[int]]) -> dict[str, deque[int]]:
         """What is left on each host, without hosts that have been away for too long while others are here."""
         now = time.monotonic()
         for host in [name for name, left in todo.items() if left]:
@@ -317,7 +268,7 @@ class FleetRows:
                 return self._lose(row, host, f"it has gone and did not come back within {line.RETURN_S:.0f} s", todo)
         return todo
 
-    def _give(self, row: _Row, host: str, number: int) -> int:
+    def _give(self, row: Row, host: str, number: int) -> int:
         assert self._desk is not None  # noqa: S101 (rows are walked while it is open)
         state = self._states[host]
         if host not in row.orders:
@@ -330,13 +281,13 @@ class FleetRows:
             ticket = self._desk.give(
                 host, address, tasks.measure_row, *args, name=name, resource=MEASURE, luggage=luggage
             )
-            self._out[ticket] = _Out(row, host, address)
+            self._out[ticket] = Out(row, host, address)
             if not state.measuring:
                 state.since = time.monotonic()
             state.measuring.append(ticket)
         return ticket
 
-    def _next(self, row: _Row) -> _Answer | None:
+    def _next(self, row: Row) -> Answer | None:
         """What next becomes of a row's orders; None: nothing for a while."""
         if self._stopped.is_set():
             raise _Stopped
@@ -423,16 +374,16 @@ class FleetRows:
                     self._note_gone([state for state in self._states.values() if state.address == address])
                 self._tell_death(ticket, address)
             case Answered(ticket=ticket, value=value):
-                self._tell(_Answer(ticket, value))
+                self._tell(Answer(ticket, value))
 
     def _tell_death(self, ticket: int, address: str) -> None:
         with self._lock:
             if address not in self._ended:
                 self._ended[address] = min((own for own, out in self._out.items() if out.address == address), default=0)
             was_at_it = self._ended[address] == ticket
-        self._tell(_Answer(ticket, None, was_at_it))
+        self._tell(Answer(ticket, None, was_at_it))
 
-    def _tell(self, answer: _Answer) -> None:
+    def _tell(self, answer: Answer) -> None:
         """Wake the thread of an order's row."""
         with self._lock:
             out = self._out.pop(answer.ticket, None)

@@ -155,6 +155,15 @@ BASE, HEAD = "results/base", "results/head"
         ((BASE, HEAD, "--filter", "nothing*"), "--filter nothing* matches no case of the comparison, such as product/"),
         ((BASE, "iree==nonsense"), "--toolchain iree==nonsense: is no version; write the release"),
         ((BASE, HEAD, "--row-budget", "0"), "Invalid value"),
+        ((BASE, HEAD, "--spread"), "--spread spreads rows over hosts of a fleet; give --fleet, or leave it out"),
+        (
+            (BASE, HEAD, "--fleet", "tls://x:1", "--no-remeasure"),
+            "--fleet measures on hosts, and --no-remeasure measures",
+        ),
+        (
+            (BASE, HEAD, "--fleet", "tls://x:1", "--explain"),
+            "--explain measures on this machine, and --fleet on others",
+        ),
         ((BASE, HEAD, "--results", "small.toml/x"), "small.toml/x: cannot be written (Not a directory)"),
     ],
 )

@@ -190,7 +190,7 @@ def test_what_a_lost_host_has_not_measured_the_others_do(
     assert len(kept) == sum(len(outcome.generations) for outcome in found.values())
 
 
-def test_a_row_that_ends_its_worker_twice_fails(tmp_path: Path) -> None:
+def test_a_row_that_ends_its_worker_three_times_fails(tmp_path: Path) -> None:
     starts = itertools.count(2)
 
     def act(fleet: FakeFleet, ticket: int, host: str, row: str, number: int) -> Sequence[Event] | None:
@@ -202,7 +202,7 @@ def test_a_row_that_ends_its_worker_twice_fails(tmp_path: Path) -> None:
 
     found = measure(FakeFleet("x", act=act), a_directory(tmp_path), models="ab")
     assert (found["a"].decision, found["b"].decision) == ("failed", "unchanged")
-    assert found["a"].reason == "x: its worker ended, or came to no end, 2 times while it measured this row"
+    assert found["a"].reason == "x: its worker ended, or came to no end, 3 times while it measured this row"
 
 
 def test_a_row_that_no_host_can_measure_says_what_each_says(tmp_path: Path) -> None:

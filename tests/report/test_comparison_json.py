@@ -19,7 +19,7 @@ from tests.report.builders import make_comparison, make_full_comparison, make_na
 # The names of each record, which other programs rely on.
 NAMES = {
     "comparison": "schema_version id created base head machine within mode rule rows tool_output summary means notes "
-    "settings command explained",
+    "settings command explained hosts",
     "side": "label run suite started toolchains machine variants commit subject",
     "machine": "description selfcheck controls controls_flagged",
     "selfcheck": "flagged rows upper_bound detects seconds when suite",

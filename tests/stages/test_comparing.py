@@ -94,6 +94,16 @@ def test_nothing_is_left_where_there_is_nothing_to_go_on_with(runs: Runs) -> Non
     assert not list(runs.results.iterdir())
 
 
+def test_one_on_a_fleet_goes_on_there_wherever_its_scheduler_is(runs: Runs) -> None:
+    runs.ends = [Interrupted("by the user")]
+    with pytest.raises(Interrupted):
+        sides(runs, fleet="tls://bench:8786", spread=True)
+    (path,) = runs.results.glob("*-compare")
+    assert again(path).options.fleet == "tls://bench:8786"
+    options = again(path, fleet="tls://other:1").options
+    assert (options.fleet, options.spread) == ("tls://other:1", True)
+
+
 @pytest.fixture
 def stopped(runs: Runs) -> Path:
     """A comparison that was stopped when its first side was being made."""
@@ -108,6 +118,9 @@ def test_one_that_goes_on_takes_no_options_of_its_own(stopped: Path) -> None:
     with pytest.raises(UsageError) as caught:
         again(stopped, seed=1, within=Path("run"))
     assert str(caught.value) == "--resume goes on with the comparison's own settings; leave out within, seed"
+    with pytest.raises(RunError) as refused:
+        again(stopped, fleet="tls://bench:8786")
+    assert str(refused.value) == f"{stopped}: one machine measured it; go on there, without --fleet"
 
 
 @pytest.mark.parametrize(
