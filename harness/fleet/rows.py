@@ -25,7 +25,7 @@ from harness.compare.pairs import Known
 from harness.compare.places import Sampling, Work
 from harness.compare.sides import noise_of
 from harness.compare.spread import by_host
-from harness.errors import CaseError, PlaceGone, UsageError
+from harness.errors import CaseError, PlaceGone, RunError, UsageError
 from harness.fleet import line, tasks
 from harness.fleet.connection import Fleet
 from harness.fleet.desk import Answered, Desk, Died, Event, Failed, HostsChanged
@@ -47,8 +47,8 @@ from harness.suite.hosts import each_host
 from harness.suite.load import Suite, load_suite
 from harness.text import plural
 
-# How often those who wait look whether all has come to an end, and whether hosts that have gone are back.
-_TICK_S, _LOOK_S = 0.05, 1.0
+# How often those who wait look: whether rows have come to an end, whether a host is there, and who is back.
+_TICK_S, _WAIT_S, _LOOK_S = 0.05, 0.5, 1.0
 _MOST_DEATHS = 3
 # Rows that a host has in hand, so that it has the order of one while the other's answer is under way.
 _ROWS_A_HOST = 2
@@ -108,11 +108,12 @@ class FleetRows:
         return {name: Known(verdict="failed", reason=why) for name, why in placing.nowhere.items()}
 
     def _loaded_suite(self) -> Suite:
-        """The head's suite, whose devices say what hosts need."""
+        """The head's suite, whose devices say what hosts need; with those of each host, here or away."""
         side = self._plan.head
         suite = load_suite(side.root / side.run.header.suite).suite
-        offers = self._fleet.hosts().offers.values()
-        return each_host(suite, {offer.name: offer.machine_class for offer in offers})
+        away = {record.name: machine_class(record.environment) for record in (*side.run.hosts, *self.hosts)}
+        here = {offer.name: offer.machine_class for offer in self._fleet.hosts().offers.values()}
+        return each_host(suite, {**away, **here})
 
     def _here(self) -> list[HostState]:
         return [state for state in list(self._states.values()) if state.address]
@@ -187,14 +188,13 @@ class FleetRows:
             for host, left in todo.items():
                 is_out = any(other == host for other, _ in out.values())
                 # The first one on a host tells the others how many calls fill a turn.
-                while left and self._states[host].address and (host in row.known or not is_out):
-                    number = left.popleft()
-                    out[self._give(row, host, number)] = host, number
+                while left and (host in row.known or not is_out) and (ticket := self._give(row, host, left[0])):
+                    out[ticket] = host, left.popleft()
                     is_out = True
             answer = self._next(row)
             gave = out.pop(answer.ticket, None) if answer is not None else None
             if answer is None or gave is None:
-                todo = self._without_gone(row, todo)
+                self._lose_gone(row, todo)
                 continue
             host, number = gave
             match answer.value:
@@ -208,14 +208,17 @@ class FleetRows:
                     yield number, CaseError(failure.stage, failure.message, failure.stderr)
                     return
                 case Trouble(message=why):
-                    todo = self._lose(row, host, why, {**todo, host: deque([number, *todo[host]])})
+                    todo.setdefault(host, deque()).appendleft(number)
+                    self._lose(row, host, why, todo)
                 case _:
                     row.deaths += answer.was_at_it
                     if row.deaths >= _MOST_DEATHS:
                         ended = f"its worker ended, or came to no end, {row.deaths} times"
                         yield number, CaseError("measure", f"{host}: {ended} while it measured this row")
                         return
-                    todo[host].appendleft(number)
+                    todo.setdefault(host, deque()).appendleft(number)
+                    if host in row.lost:
+                        self._deal_again(row, todo)
 
     def _dealt(self, row: Row, numbers: Iterable[int]) -> dict[str, deque[int]]:
         """What each host of a row measures.
@@ -247,37 +250,49 @@ class FleetRows:
         self._directory.keep_placed({}, [records[chosen]])
         return chosen
 
-    def _lose(self, row: Row, host: str, why: str, todo: Mapping[str, deque[int]]) -> dict[str, deque[int]]:
-        """A host measures a row no longer; what is left, on those that remain.
+    def _lose(self, row: Row, host: str, why: str, todo: dict[str, deque[int]]) -> None:
+        """A host measures a row no longer; what is left goes to those that remain.
 
         Raises:
             CaseError: None of its class does.
         """
-        row.lost[host] = why
-        row.hosts.remove(host)
-        self._progress.note(f"{row.name} goes on without {host}: {why}")
-        dealt = self._dealt(row, [number for left in todo.values() for number in left])
-        return {name: dealt.get(name, deque()) for name in row.hosts}
+        if host in row.hosts:
+            row.lost[host] = why
+            row.hosts.remove(host)
+            self._progress.note(f"{row.name} goes on without {host}: {why}")
+        self._deal_again(row, todo)
 
-    def _without_gone(self, row: Row, todo: dict[str, deque[int]]) -> dict[str, deque[int]]:
-        """What is left on each host, without hosts that have been away for too long while others are here."""
+    def _deal_again(self, row: Row, todo: dict[str, deque[int]]) -> None:
+        left = [number for own in todo.values() for number in own]
+        todo.clear()
+        todo.update(self._dealt(row, left))
+
+    def _lose_gone(self, row: Row, todo: dict[str, deque[int]]) -> None:
+        """Lose a host that has been away for too long, while others are here."""
         now = time.monotonic()
         for host in [name for name, left in todo.items() if left]:
             state = self._states[host]
             if not state.address and now - state.gone_since > line.RETURN_S and self._here():
-                return self._lose(row, host, f"it has gone and did not come back within {line.RETURN_S:.0f} s", todo)
-        return todo
+                self._lose(row, host, f"it has gone and did not come back within {line.RETURN_S:.0f} s", todo)
+                return
 
-    def _give(self, row: Row, host: str, number: int) -> int:
+    def _give(self, row: Row, host: str, number: int) -> int | None:
+        """Give a host an order; None: it is not here."""
         assert self._desk is not None  # noqa: S101 (rows are walked while it is open)
         state = self._states[host]
-        if host not in row.orders:
-            row.orders[host] = row.order(state)
-        order, luggage = row.orders[host]
+        if not state.address:
+            return None
+        try:
+            order, luggage = row.orders.get(host) or row.order(state)
+        except OSError as error:  # a file of this machine's own
+            message = f"{error.filename}: cannot be read ({error.strerror}); see who removes files of the cache"
+            raise RunError(message) from error
+        row.orders[host] = order, luggage
         args = (order, number, row.known.get(host, {}))
         name = f"measure {row.name} {number}"
         with self._lock:  # before anybody hears of its end
-            address = state.address
+            if not (address := state.address):
+                return None
             ticket = self._desk.give(
                 host, address, tasks.measure_row, *args, name=name, resource=MEASURE, luggage=luggage
             )
@@ -292,7 +307,7 @@ class FleetRows:
         if self._stopped.is_set():
             raise _Stopped
         try:
-            answer = row.mail.get(timeout=_TICK_S)
+            answer = row.mail.get(timeout=_WAIT_S)
         except queue.Empty:
             return None
         if self._stopped.is_set():

@@ -214,9 +214,9 @@ class Underway:
 
     def _other_runs(self, side: str) -> list[Path]:
         """Runs that a side's is compared with, as far as there are any yet."""
-        given = [Path(word) for word in self._sides or self.options.sides if word != side]
+        given = [self._here / word for word in self._sides or self.options.sides if word != side]
         begun = self._folder.begun if self._folder is not None else None
-        made = [Path(run) for name, run in begun.runs.items() if name != side] if begun is not None else []
+        made = [self._here / run for name, run in begun.runs.items() if name != side] if begun is not None else []
         return [run for run in (*given, *made) if (run / HEADER_FILE).is_file()]
 
     def _begun_run(self, side: str) -> Path | None:

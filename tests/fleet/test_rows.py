@@ -175,16 +175,28 @@ def goes_at(number: int, host: str) -> Act:
     return act
 
 
+def refuses_at(number: int, host: str) -> Act:
+    """A host can measure no more."""
+
+    def act(fleet: FakeFleet, ticket: int, asked: str, row: str, asked_number: int) -> Sequence[Event] | None:
+        if asked == host and asked_number >= number:
+            return [Answered(ticket=ticket, value=Trouble(message="its disk is full"))]
+        return None
+
+    return act
+
+
+@pytest.mark.parametrize("act", [goes_at(3, "y"), refuses_at(6, "y")])
 @pytest.mark.parametrize("spread", [False, True])
 def test_what_a_lost_host_has_not_measured_the_others_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spread: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spread: bool, act: Act
 ) -> None:
     monkeypatch.setattr(line, "RETURN_S", 0.0)
-    fleet = FakeFleet("x", "y", "z", act=goes_at(3, "y"))
+    fleet = FakeFleet("x", "y", "z", act=act)
     found = measure(fleet, a_directory(tmp_path), spread=spread)
     for outcome in found.values():
         assert outcome.decision == "unchanged"
-        assert hosts_of(outcome)["y"] <= 4
+        assert hosts_of(outcome)["y"] <= 6
     directory = next(tmp_path.iterdir())
     kept = (directory / "generations.jsonl").read_text().splitlines()
     assert len(kept) == sum(len(outcome.generations) for outcome in found.values())
