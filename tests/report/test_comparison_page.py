@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 
@@ -17,6 +17,7 @@ from harness.records.comparison import (
     RuleName,
     Verdict,
 )
+from harness.records.run import HostRecord
 from harness.report import render
 from harness.report.comparison import json_document
 from harness.report.github import render_comment
@@ -24,7 +25,7 @@ from harness.report.page import Picture
 from harness.report.pages import Links
 from harness.report.verdicts import MARKS
 from harness.store.comparison_directory import comparison_from_json
-from tests.report.builders import make_comparison, make_recorded_comparison, make_row, make_side, make_timed
+from tests.report.builders import SELFCHECK, make_comparison, make_recorded_comparison, make_row, make_side, make_timed
 from tests.report.rendered import Page, require_ours
 
 
@@ -83,6 +84,21 @@ def test_a_row_of_several_hosts_says_how_many_and_what_each_of_them_says() -> No
     assert "Hosts" not in render(make_comparison([replace(spread, hosts=hosts[:1])]), "terminal", width=900)
     assert comparison_from_json(json_document(comparison)).rows == comparison.rows
     assert ",a b," in render(comparison, "csv")
+
+
+def test_rows_of_different_hosts_say_whose_they_are_and_each_host_how_often_it_is_wrong() -> None:
+    checked = {"selfcheck": asdict(SELFCHECK)}
+    on = {name: (HostRatio(host=name, ratio=1.03, generations=8),) for name in ("ash", "oak")}
+    rows = [make_timed(f"m/{name}@d", 1.0, 1.03, "regressed", hosts=on[name]) for name in on]
+    hosts = (HostRecord(name="ash", environment=checked), HostRecord(name="oak", environment={}))
+    comparison = replace(make_comparison(rows), hosts=hosts)
+    text = render(comparison, "terminal", width=900)
+    assert re.search(r"Generations +Host ", text)
+    assert re.search(r"m/ash@d.* ash", text)
+    full = render(comparison, "markdown", full=True)
+    assert "On ash: " in full
+    assert "rates are not known" in render(replace(comparison, hosts=hosts[1:] * 2), "markdown", full=True)
+    assert comparison_from_json(json_document(comparison)).hosts == hosts
 
 
 def test_a_size_within_its_floor_is_listed_and_is_no_finding() -> None:
