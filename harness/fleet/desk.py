@@ -134,8 +134,10 @@ class Desk:
 
     def _heard(self, change: HostChange) -> None:
         if change.change == "left":
-            # In Dask's own thread, which may wait for nothing.
-            self._pool.submit(self.forget, change.address)
+            try:  # in Dask's own thread, which may wait for nothing
+                self._pool.submit(self.forget, change.address)
+            except RuntimeError:  # the desk is closed: a comparison has one for each side's run, then one for its rows
+                return
         self._events.put(HostsChanged())
 
     def _carry(

@@ -25,7 +25,7 @@ def make_offer(name: str = "host-a", **changes: Any) -> Offer:
         cores=8,
         environment={
             "machine": {"system": "Linux", "architecture": "x86_64"},
-            "cpu": {"model": "AMD EPYC 7B13", "usable_cores": 8},
+            "cpu": {"model": "AMD EPYC 7B13", "usable_cores": 8, "flags": ["avx2"]},
         },
         drivers={"local-sync": local, "cuda": DeviceProbe(driver="cuda", devices=(_GPU,)), "vulkan": NO_VULKAN},
         vulkan_drivers={"lavapipe": OfferedVulkan(probe=NO_VULKAN, environment={"VK_DRIVER_FILES": "/there.json"})},
