@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
+import threading
+from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
 from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
 
@@ -11,8 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import UsageError
-from harness.fleet.access import access_to, dashboard_address, parse_address, require_answer
-from harness.fleet.certificates import make_fleet
+from harness.fleet import certificates
+from harness.fleet.access import Access, access_to, dashboard_address, parse_address, require_answer
+from harness.fleet.certificates import AUTHORITY, Member, make_fleet, make_member
 
 
 @pytest.mark.parametrize(
@@ -79,3 +84,65 @@ def test_what_answers_otherwise_is_no_scheduler(tmp_path: Path, monkeypatch: pyt
         address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
         with pytest.raises(UsageError, match="whether it should begin with tls://"):
             require_answer(access_to(address, "--fleet", None, trust_network=False))
+
+
+def _access(folder: Path, port: int) -> Access:
+    """With a certificate that nobody has looked at, as when it ended while a scheduler ran."""
+    member = Member(folder=folder, name="", ends=datetime.now(timezone.utc))
+    return Access(address=parse_address(f"tls://127.0.0.1:{port}", "--fleet"), member=member)
+
+
+@contextlib.contextmanager
+def _scheduler_of(folder: Path) -> Iterator[int]:
+    """Something that greets as a scheduler does, whose certificate lies in a folder; its port."""
+    context = _access(folder, 0).security().get_listen_args("scheduler")["ssl_context"]
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def greet() -> None:
+            with contextlib.suppress(OSError):
+                plain, _ = server.accept()
+                with plain, context.wrap_socket(plain, server_side=True) as channel:
+                    channel.send(b"hello")
+
+        thread = threading.Thread(target=greet)
+        thread.start()
+        yield server.getsockname()[1]
+        thread.join()
+
+
+@pytest.fixture(scope="module")
+def members(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folders of members, each with something that another does not like."""
+    folder = tmp_path_factory.mktemp("members")
+    make_fleet(folder / "ours", "bench", 365)
+    make_fleet(folder / "stranger", "bench", 365)
+    for name, backdated, days in (("ended", timedelta(days=3), -1), ("early", timedelta(days=-3), 9)):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(certificates, "_BACKDATED", backdated)
+            patch.setattr(certificates, "read_member", lambda _: None)
+            make_member(folder / name, folder / "ours", name, days)
+    make_member(folder / "defector", folder / "stranger", "defector", 9)
+    both = (folder / "ours" / AUTHORITY).read_bytes() + (folder / "stranger" / AUTHORITY).read_bytes()
+    (folder / "defector" / AUTHORITY).write_bytes(both)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "asker", "words"),
+    [
+        ("ours", "ours", ""),
+        ("ours", "stranger", "the scheduler is of another fleet than "),
+        ("ended", "ours", "the scheduler's certificate has expired"),
+        ("early", "ours", "the scheduler's certificate is not valid yet; set the clocks"),
+        ("ours", "ended", "/ended/certificate.pem for expired; compare the clocks"),
+        ("ours", "defector", "/defector for another fleet's; name the folder"),
+    ],
+)
+def test_sides_that_do_not_trust_each_other_say_why(members: Path, scheduler: str, asker: str, words: str) -> None:
+    with _scheduler_of(members / scheduler) as port:
+        if not words:
+            require_answer(_access(members / asker, port))
+            return
+        with pytest.raises(UsageError) as caught:
+            require_answer(_access(members / asker, port))
+    assert words in str(caught.value)
