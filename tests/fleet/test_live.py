@@ -106,9 +106,9 @@ class _World:
         self.processes.append(_Process(started, log))
         return self.processes[-1]
 
-    def start_scheduler(self, listen: str = "tls://127.0.0.1:0") -> tuple[_Process, str]:
+    def start_scheduler(self, listen: str = "tls://127.0.0.1:0", lost_after: str = "60") -> tuple[_Process, str]:
         """A scheduler, and the address that it has."""
-        scheduler = self.start("bench", "scheduler", "--listen", listen, "--lost-after", "3", "--as-root")
+        scheduler = self.start("bench", "scheduler", "--listen", listen, "--lost-after", lost_after, "--as-root")
         return scheduler, scheduler.says(r"(\S+): a scheduler listens")[1]
 
     def start_worker(self, name: str, address: str, cpu: str = "znver3") -> _Process:
@@ -215,7 +215,7 @@ def _status(world: _World, address: str, holds: Callable[[Any], Any]) -> Any:
 
 def test_a_host_that_hangs_and_a_scheduler_that_dies_come_back(world: _World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("harness.fleet.connection._CONNECT_S", 1.0)
-    scheduler, address = world.start_scheduler()
+    scheduler, address = world.start_scheduler(lost_after="3")
     host = world.start_worker("host-a", address)
     host.says("host-a has joined")
     with world.asked(address) as fleet:
