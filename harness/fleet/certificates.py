@@ -27,13 +27,14 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from harness.errors import UsageError
 from harness.store.files import writing
-from harness.text import plural
+from harness.text import plural, shown
 
 AUTHORITY, AUTHORITY_KEY = "authority.pem", "authority-key.pem"
 CERTIFICATE, KEY = "certificate.pem", "key.pem"
 MEMBER_FILES = (AUTHORITY, CERTIFICATE, KEY)
 AUTHORITY_DAYS = 3650
 _LAST_DAYS = 30
+_LONGEST_NAME = 64  # ub-common-name of RFC 5280
 # Before today, since clocks of hosts differ.
 _BACKDATED = timedelta(hours=1)
 _PRIVATE_MODE, _FOLDER_MODE = 0o600, 0o700
@@ -67,13 +68,13 @@ def make_fleet(folder: Path, name: str, days: int) -> Member:
     """Make an authority, and the first member's certificate beside it.
 
     Raises:
-        UsageError: The folder has files of a fleet already.
+        UsageError: The folder has files of a fleet already, the name is none, or there are too many days.
         RunError: It cannot be written.
     """
     key = _new_key()
     authority = _authority(key)
-    files = {AUTHORITY: _pem(authority), AUTHORITY_KEY: _key_pem(key), **_member_files(authority, key, name, days)}
-    _write(folder, files)
+    member = _member_files(folder / AUTHORITY, authority, key, name, days)
+    _write(folder, {AUTHORITY: _pem(authority), AUTHORITY_KEY: _key_pem(key), **member})
     return read_member(folder)
 
 
@@ -84,21 +85,23 @@ def make_member(folder: Path, authority_folder: Path, name: str, days: int) -> M
     there; the new member trusts all of them.
 
     Raises:
-        UsageError: The authority's files are not there or do not fit, or the folder has files of a fleet already.
+        UsageError: The authority's files are not there, do not fit or may be read by others, the name is none, there
+            are too many days, or the folder has files of a fleet already.
         RunError: It cannot be written.
     """
+    if not _is_there(authority_folder / AUTHORITY_KEY):
+        raise UsageError(
+            f"--authority {authority_folder}: has no {AUTHORITY_KEY}; give the folder in which"
+            " `harness fleet certificates` made the fleet"
+        )
+    _require_private(authority_folder / AUTHORITY_KEY)
     trusted = _read(authority_folder / AUTHORITY)
     key = _load_key(authority_folder / AUTHORITY_KEY)
     public = key.public_key()
     signer = next((each for each in _load_certificates(trusted, authority_folder) if each.public_key() == public), None)
     if signer is None:
         raise UsageError(f"{authority_folder}: {AUTHORITY_KEY} is not the key of {AUTHORITY}; take both from one fleet")
-    if signer.not_valid_after_utc < datetime.now(timezone.utc) + timedelta(days=days):
-        raise UsageError(
-            f"{authority_folder / AUTHORITY}: the authority ends {signer.not_valid_after_utc:%Y-%m-%d}, before the new"
-            " certificate would; give fewer --days, or make a new authority"
-        )
-    _write(folder, {AUTHORITY: trusted, **_member_files(signer, key, name, days)})
+    _write(folder, {AUTHORITY: trusted, **_member_files(authority_folder / AUTHORITY, signer, key, name, days)})
     return read_member(folder)
 
 
@@ -114,7 +117,7 @@ def read_member(folder: Path, now: datetime | None = None) -> Member:
     """
     now = now or datetime.now(timezone.utc)
     make = "make certificates with `harness fleet certificates`, or name their folder with --certificates"
-    missing = [name for name in MEMBER_FILES if not (folder / name).exists()]
+    missing = [name for name in MEMBER_FILES if not _is_there(folder / name)]
     if missing:
         raise UsageError(f"{folder}: {', '.join(missing)} missing; {make}")
     _require_private(folder / KEY)
@@ -136,6 +139,13 @@ def read_member(folder: Path, now: datetime | None = None) -> Member:
             " set the clock"
         )
     return Member(folder=folder, name=_common_name(certificate), ends=ends)
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror or error}; give a folder that this user may read") from error
 
 
 def _require_private(path: Path) -> None:
@@ -167,8 +177,27 @@ def _authority(key: ec.EllipticCurvePrivateKey) -> x509.Certificate:
 
 
 def _member_files(
-    authority: x509.Certificate, authority_key: ec.EllipticCurvePrivateKey, name: str, days: int
+    where: Path, authority: x509.Certificate, authority_key: ec.EllipticCurvePrivateKey, name: str, days: int
 ) -> Mapping[str, bytes]:
+    """A member's certificate and key.
+
+    Args:
+        where: The authority's file, for messages.
+
+    Raises:
+        UsageError: The name is none, or the authority ends before the certificate would.
+    """
+    ends = authority.not_valid_after_utc
+    if days > (ends - datetime.now(timezone.utc)).days:
+        raise UsageError(
+            f"{where}: the authority ends {ends:%Y-%m-%d}, before the new certificate would; give fewer --days, or make"
+            " a new authority"
+        )
+    if not (name.isascii() and name.isprintable() and 0 < len(name) <= _LONGEST_NAME):
+        raise UsageError(
+            f"--name {shown(name)!r}: is no name of a member; give at most {_LONGEST_NAME} letters, digits and signs of"
+            " ASCII"
+        )
     key = _new_key()
     uses = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]  # a worker listens and connects
     signer = authority.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
@@ -249,14 +278,14 @@ def _read(path: Path) -> bytes:
     except OSError as error:
         raise UsageError(
             f"{path}: {error.strerror or error}; give a folder that `harness fleet certificates` made"
-        ) from (error)
+        ) from error
 
 
 def _load_certificates(pem: bytes, where: Path) -> list[x509.Certificate]:
     try:
         return x509.load_pem_x509_certificates(pem)
     except ValueError as error:
-        raise UsageError(f"{where}: is no certificate in PEM; take it from where it was made again") from error
+        raise UsageError(f"{where}: is no certificate in PEM; copy it again from where it was made") from error
 
 
 def _load_key(path: Path) -> ec.EllipticCurvePrivateKey:
@@ -264,7 +293,7 @@ def _load_key(path: Path) -> ec.EllipticCurvePrivateKey:
         key = serialization.load_pem_private_key(_read(path), password=None)
     except (ValueError, TypeError) as error:
         raise UsageError(
-            f"{path}: is no key in PEM without a password; take it from where it was made again"
+            f"{path}: is no key in PEM without a password; copy it again from where it was made"
         ) from error
     if not isinstance(key, ec.EllipticCurvePrivateKey):
         raise UsageError(f"{path}: is no key that `harness fleet certificates` made; make the certificates anew")
@@ -278,7 +307,7 @@ def _write(folder: Path, files: Mapping[str, bytes]) -> None:
         UsageError: It has some.
         RunError: It cannot be written.
     """
-    there = [name for name in (AUTHORITY, AUTHORITY_KEY, CERTIFICATE, KEY) if (folder / name).exists()]
+    there = [name for name in (AUTHORITY, AUTHORITY_KEY, CERTIFICATE, KEY) if _is_there(folder / name)]
     if there:
         raise UsageError(f"{folder}: {', '.join(there)} would be overwritten; choose another folder")
     with writing(folder, "choose another folder"):

@@ -79,6 +79,13 @@ def test_files_are_for_their_owner_alone_and_never_overwritten(tmp_path: Path) -
     assert not (tmp_path / "member" / AUTHORITY_KEY).exists()
 
 
+@pytest.mark.parametrize("name", ["", "höst", "two\nlines", "x" * 65])
+def test_what_is_no_name_of_a_member_is_one_sentence(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UsageError, match="is no name of a member; give at most 64 letters"):
+        make_fleet(tmp_path / "fleet", name, 365)
+    assert not (tmp_path / "fleet").exists()
+
+
 def test_every_fault_of_a_folder_is_one_sentence(tmp_path: Path) -> None:
     fleet, other, member = tmp_path / "fleet", tmp_path / "other", tmp_path / "member"
     make_fleet(fleet, "bench", 365)
@@ -101,8 +108,18 @@ def test_every_fault_of_a_folder_is_one_sentence(tmp_path: Path) -> None:
     assert "of another fleet" in fault()
     with pytest.raises(UsageError, match="take both from one fleet"):
         make_member(member, fleet, "host-a", 365)
+    for days in (3651, 10**12):
+        with pytest.raises(UsageError, match="fewer --days"):
+            make_member(member, other, "host-a", days)
     with pytest.raises(UsageError, match="fewer --days"):
-        make_member(member, other, "host-a", 3651)
+        make_fleet(member, "bench", 3651)
+    (other / AUTHORITY_KEY).chmod(0o644)
+    with pytest.raises(UsageError, match=f"chmod 600 {other / AUTHORITY_KEY}"):
+        make_member(member, other, "host-a", 365)
+    (other / AUTHORITY_KEY).unlink()
+    with pytest.raises(UsageError, match="give the folder in which `harness fleet certificates` made the fleet"):
+        make_member(member, other, "host-a", 365)
+    assert not member.exists()
     (fleet / CERTIFICATE).write_text("hello")
     assert "is no certificate" in fault()
     (fleet / CERTIFICATE).unlink()
