@@ -11,6 +11,7 @@ import asyncio
 import ipaddress
 import socket
 import ssl
+import struct
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -28,8 +29,9 @@ if TYPE_CHECKING:
 DEFAULT_PORT = 8786
 TRUST_OPTION = "--trust-network"
 _NAME_THE_FOLDER = "name the folder of the scheduler's fleet with --certificates"
-# A scheduler greets at once; what does not is something else.
+# A scheduler greets at once, and briefly; what does not is something else. Dask's messages begin with their length.
 _CONNECT_S, _GREET_S, _ANSWER_S = 10.0, 5.0, 30.0
+_LENGTH, _LONGEST_GREETING = struct.Struct("Q"), 2**20
 _ROLES = ("client", "scheduler", "worker")
 _VERIFY_EXPIRED, _VERIFY_NOT_YET = 10, 9  # X509_V_ERR_* of OpenSSL's x509_vfy.h
 
@@ -101,9 +103,10 @@ def parse_address(text: str, option: str) -> Address:
     try:
         parts = urlsplit(text)
         scheme, host, port = parts.scheme, parts.hostname, parts.port
+        (host or "").encode("idna")  # as sockets do with every name
     except ValueError as error:
         raise UsageError(wanted) from error
-    if not host or parts.path or parts.query or parts.username:
+    if not host or parts.path or parts.query or parts.fragment or parts.username:
         raise UsageError(wanted)
     if scheme == "tls":
         return Address(scheme="tls", host=host, port=DEFAULT_PORT if port is None else port)
@@ -161,11 +164,13 @@ def require_answer(access: Access) -> None:
         with socket.create_connection((address.host, address.port), timeout=_CONNECT_S) as plain:
             plain.settimeout(_GREET_S)
             if access.member is None:
-                greeting = plain.recv(1)
+                greeting = plain.recv(_LENGTH.size)
             else:
                 context: ssl.SSLContext = access.security().get_connection_args("client")["ssl_context"]
                 with context.wrap_socket(plain) as channel:
-                    greeting = channel.recv(1)  # what the other side thinks of our certificate comes only with it
+                    greeting = channel.recv(
+                        _LENGTH.size
+                    )  # what the other side thinks of our certificate comes only with it
     except ssl.SSLError as error:
         raise UsageError(_refusal(access, error)) from error
     except TimeoutError as error:
@@ -175,7 +180,7 @@ def require_answer(access: Access) -> None:
             f"{address}: nobody answers ({error.strerror or error}); start `harness fleet scheduler` there, or check"
             " address and firewall"
         ) from error
-    if not greeting:
+    if len(greeting) < _LENGTH.size or _LENGTH.unpack(greeting)[0] > _LONGEST_GREETING:
         raise UsageError(_silence(access))
 
 
@@ -218,7 +223,8 @@ def ask(access: Access, operation: str, **message: Any) -> Any:
     answer = asyncio.run(_ask(access, operation, message))
     if answer is None:
         raise UsageError(
-            f"{access.address}: a Dask scheduler, but not the harness's; start it with `harness fleet scheduler`"
+            f"{access.address}: Dask answers there, but no scheduler of the harness; start `harness fleet scheduler`, and"
+            " give the address that it prints"
         )
     return answer
 

@@ -37,7 +37,17 @@ def test_addresses_that_can_be_used(text: str, shown: str, loopback: bool) -> No
 
 
 @pytest.mark.parametrize(
-    "text", ["bench:8786", "http://bench", "tls://", "tls://bench:http", "tls://a@bench", "inproc://x"]
+    "text",
+    [
+        "bench:8786",
+        "http://bench",
+        "tls://",
+        "tls://bench:http",
+        "tls://a@bench",
+        "inproc://x",
+        "tls://a..b",
+        "tls://a#b",
+    ],
 )
 def test_others_are_one_sentence(text: str) -> None:
     with pytest.raises(UsageError, match="write tls://HOST:8786"):
@@ -78,10 +88,19 @@ def test_who_does_not_answer_is_named(tmp_path: Path) -> None:
             require_answer(access)
 
 
-def test_what_answers_otherwise_is_no_scheduler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.fleet.access._GREET_S", 0.1)
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
+@pytest.mark.parametrize("greeting", [b"", b"SSH-2.0-OpenSSH_9.2\r\n"])
+def test_what_answers_otherwise_is_no_scheduler(greeting: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.fleet.access._GREET_S", 1.0 if greeting else 0.1)
+    kept = []
+
+    def greet() -> None:
+        kept.append(other.accept()[0])
+        kept[0].sendall(greeting)
+
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        thread = threading.Thread(target=greet)
+        thread.start()
+        address = f"tcp://127.0.0.1:{other.getsockname()[1]}"
         with pytest.raises(UsageError, match="whether it should begin with tls://"):
             require_answer(access_to(address, "--fleet", None, trust_network=False))
 
