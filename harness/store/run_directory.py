@@ -71,6 +71,7 @@ from harness.store.files import (
     require_schema,
     writing,
 )
+from harness.text import shown
 
 Record = Build | IrCounts | Check | Reference | Round | Lost | Work | Peak | HostRecord | Placed
 _T = TypeVar("_T")
@@ -332,6 +333,8 @@ def load_run(path: Path, *, rounds: bool = True) -> Run:
         hosts=_records(path, HostRecord),
         placed=_records(path, Placed),
     )
+    if run.finished:
+        _require_hosts(path, run)
     if not run.placed:
         return run
     groups = {case.name: case.group for case in header.cases}
@@ -375,6 +378,29 @@ def _require_turns(path: Path) -> None:
     file = path / TURNS_FILE
     if not os.path.lexists(file) and TURNS_FILE in (read_manifest(path) or ()):
         raise RunError(f"{file}: is gone; take it from a backup")
+
+
+def _require_hosts(path: Path, run: Run) -> None:
+    """That a finished run tells where each group was measured, and what each host was like.
+
+    Else its figures would count as those of the machine that asked for them.
+
+    Raises:
+        RunError: It does not; the message names the file and the host or group.
+    """
+    known = {host.name for host in run.hosts}
+    for host in run.host_of_group.values():
+        if host not in known:
+            raise RunError(
+                f"{path / _FILES[HostRecord]}: has no line of {shown(host)}, which {_FILES[Placed]} names; take it from"
+                " a backup"
+            )
+    for measured in run.rounds:
+        if measured.host and measured.group not in run.host_of_group:
+            raise RunError(
+                f"{path / _FILES[Placed]}: has no line of {shown(measured.group)}, which {shown(measured.host)}"
+                " measured; take it from a backup"
+            )
 
 
 def _header(file: Path) -> Header:

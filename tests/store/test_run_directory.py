@@ -139,6 +139,26 @@ def test_what_another_host_recorded_of_a_group_stays_on_disk_and_does_not_count(
     assert run.environment_of(replace(case, model="other")) == run.header.environment
 
 
+@pytest.mark.parametrize(
+    ("file", "lacks"),
+    [
+        ("hosts.jsonl", "hosts.jsonl: has no line of elm, which placed.jsonl names"),
+        ("placed.jsonl", "placed.jsonl: has no line of net@cpu, which elm measured"),
+    ],
+)
+def test_figures_of_a_host_are_never_taken_for_the_askers(tmp_path: Path, file: str, lacks: str) -> None:
+    with RunDirectory.create(tmp_path, make_header()) as directory:
+        directory.append(HostRecord(name="elm", environment={}))
+        directory.append(Placed(group="net@cpu", host="elm"))
+        directory.append(replace(make_round(0), host="elm"))
+        directory.finish(lambda _: "")
+    assert load_run(directory.path).rounds
+    (directory.path / file).unlink()
+    with pytest.raises(RunError) as caught:
+        load_run(directory.path)
+    assert str(caught.value) == f"{directory.path}/{lacks}; take it from a backup"
+
+
 def test_one_machine_names_no_host_in_its_lines(run: Path) -> None:
     assert "host" not in (run / "rounds.jsonl").read_text()
 
