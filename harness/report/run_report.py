@@ -221,7 +221,10 @@ def collect_notes(run: Run, sections: Sequence[Section]) -> tuple[str, ...]:
             "in report.md of its folder."
         )
     if shard := run.header.settings.get("shard"):
-        notes.append(f"This is shard {shard} of its suite; the cases of the other shards are in runs of their own.")
+        notes.append(
+            f"This is shard {shard} of its suite; the other shards are runs of their own, and `harness results merge`"
+            " joins them all."
+        )
     notes.extend(
         f"{placed.group} was begun again on {placed.host}: {placed.why.rstrip('.')}."
         for placed in {placed.group: placed for placed in run.placed}.values()

@@ -26,7 +26,7 @@ from harness.suite.shards import SHARD_PATTERN, Shard, parse_shard
 from harness.text import plural, shown
 
 _ENDING = "-joined"
-_ADVICE = "give the shards of one run, all of them in one command"
+_ADVICE = "give all shards of one run, each once, in one command"
 # Of a run's settings, those that change nothing of what is measured, and those that tell shards apart.
 _OWN_SETTINGS = ("jobs", "keep_going", "skip", "shard", "shard_places")
 # Shards that a sentence names.
@@ -217,8 +217,8 @@ def _require_each_once(shards: Sequence[ShardRun]) -> None:
     if missing:
         more = f" and {len(missing) - _MOST_NAMES} more" if len(missing) > _MOST_NAMES else ""
         raise RunError(
-            f"{shown(shards[0].run.header.suite_name)}: {plural(len(missing), 'shard')} "
-            f"{'is' if len(missing) == 1 else 'are'} missing, {', '.join(missing[:_MOST_NAMES])}{more}; {_ADVICE}"
+            f"{plural(len(missing), 'shard')} {'is' if len(missing) == 1 else 'are'} missing,"
+            f" {', '.join(missing[:_MOST_NAMES])}{more}; {_ADVICE}"
         )
 
 

@@ -195,17 +195,17 @@ def test_whole_runs_beside_shards_are_copied(tmp_path: Path) -> None:
     assert (outcomes[other.name], outcomes[WHOLE]) == ("copied", "copied")
 
 
-ADVICE = "give the shards of one run, all of them in one command"
+ADVICE = "give all shards of one run, each once, in one command"
 
 
 def test_a_shard_that_is_missing_or_there_twice_is_one_sentence(tmp_path: Path) -> None:
     shards = make_shards(tmp_path, ["one", "two", "one"])
     into = tmp_path / "into"
-    assert refusal(into, shards[0], shards[2]) == f"esrgan: 1 shard is missing, 2/3; {ADVICE}"
-    assert refusal(into, shards[0]) == f"esrgan: 2 shards are missing, 2/3, 3/3; {ADVICE}"
+    assert refusal(into, shards[0], shards[2]) == f"1 shard is missing, 2/3; {ADVICE}"
+    assert refusal(into, shards[0]) == f"2 shards are missing, 2/3, 3/3; {ADVICE}"
     assert refusal(into, *shards, shards[0]) == f"{shards[0]} and {shards[0]} are both shard 1/3; {ADVICE}"
     (shards[1] / "finished.json").unlink()
-    assert refusal(into, *shards) == f"esrgan: 1 shard is missing, 2/3; {ADVICE}"
+    assert refusal(into, *shards) == f"1 shard is missing, 2/3; {ADVICE}"
 
 
 @pytest.mark.parametrize(
