@@ -119,7 +119,7 @@ def scheduler(
 
     access = access_to(listen, "--listen", certificates, trust_network=trust_network)
     shown = None if dashboard is None else dashboard_address(dashboard, trust_network=trust_network)
-    refuse_root("harness fleet scheduler", as_root=as_root)
+    refuse_root("fleet scheduler", as_root=as_root)
     _warn_of_the_end(access.member)
     serve_scheduler(access, dashboard=shown, lost_after_s=lost_after, say=tell)
     return ExitCode.OK
@@ -141,7 +141,7 @@ def worker(options: WorkerOptions) -> int:
     from harness.stages.options import compile_limits
 
     access = access_to(options.scheduler, "--scheduler", options.certificates, trust_network=options.trust_network)
-    refuse_root("harness fleet worker", as_root=options.as_root)
+    refuse_root("fleet worker", as_root=options.as_root)
     name = host_name(options.name)
     require_place(access, name)  # before anything that takes long
     offer = offer_of_this_host(name, options.jobs or os.cpu_count() or 1, options.host_class)

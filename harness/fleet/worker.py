@@ -76,8 +76,8 @@ def refuse_root(command: str, *, as_root: bool) -> None:
     """
     if hasattr(os, "geteuid") and os.geteuid() == 0 and not as_root:
         raise UsageError(
-            f"{command}: this is root, and whoever has a certificate of the fleet can run programs here; start it as a"
-            " user of its own, or with --as-root in a container that holds nothing else"
+            f"{command} does not run as root, since whoever has a certificate of the fleet can run programs here; start"
+            " it as a user of its own, or with --as-root in a container that holds nothing else"
         )
 
 
