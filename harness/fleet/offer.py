@@ -6,7 +6,6 @@ import json
 import platform
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from fnmatch import fnmatchcase
 from functools import cache
 from importlib.metadata import version
 from typing import Any
@@ -118,10 +117,6 @@ class Offer:
     def machine_class(self) -> str:
         """Which hosts' figures may be compared with this one's, in words."""
         return machine_class(self.environment)
-
-    def fits(self, pattern: str) -> bool:
-        """Whether a shell pattern matches the host's name, or its class."""
-        return fnmatchcase(self.name, pattern) or fnmatchcase(self.machine_class, pattern)
 
     def devices(self, suite: Suite) -> dict[str, Presence]:
         """Each of a suite's devices by name, as it is on this host, or why it is not.

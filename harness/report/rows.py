@@ -72,14 +72,13 @@ def machine_class(environment: Environment, device: str = "") -> str:
     """`AMD EPYC 7B13, 2 cores, Linux x86_64 (virtual)`: which machines' figures may be compared; versions left out.
 
     Two machines of a class may differ in speed, and one machine may change. A new kernel or driver begins no new class,
-    so that its effect is seen as a step; another processor or number of cores does.
+    so that its effect is seen as a step; another processor or number of cores does. A machine of which its user says a
+    class, as `harness fleet worker --class` does, has that one instead.
 
     Args:
         environment: Of the machine that measured, see harness.machine.environment.
         device: The suite's name for one; the class then has the device's name too, where the run knows it, so that two
             GPUs beside the same processor are two classes.
-
-    A machine whose user says its class, as `harness fleet worker --class` does, has that one instead.
     """
     machine, cpu = environment.get("machine", {}), environment.get("cpu", {})
     said = str(machine.get("class", ""))

@@ -21,13 +21,11 @@ def test_an_offer_travels_as_text() -> None:
     assert from_text(to_text(offer)) == offer
 
 
-def test_a_pattern_fits_a_name_or_a_class() -> None:
+def test_a_class_in_the_users_words_stands_for_processor_cores_and_system() -> None:
     offer = make_offer("host-a")
-    assert [offer.fits(pattern) for pattern in ("*", "host-*", "*EPYC*", "host-b", "*Xeon*")] == [True] * 3 + [
-        False
-    ] * 2
+    assert offer.machine_class == "AMD EPYC 7B13, 8 cores, Linux x86_64"
     said = make_offer(environment={**offer.environment, "machine": {"class": "rack 7"}})
-    assert said.fits("rack 7")
+    assert said.machine_class == "rack 7"
     assert machine_class({**said.environment, "device_names": {"gpu": "H100"}}, "gpu") == "rack 7, H100"
 
 
