@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import heapq
 import itertools
 import json
 from collections import Counter
@@ -110,7 +111,7 @@ def join_shards(shards: Sequence[ShardRun]) -> Run:
     for shard in shards[1:]:
         _require_same_run(shards[0], shard)
     _require_each_once(shards)
-    shards = sorted(shards, key=lambda known: (_started(known), known.shard.number))  # rounds then are in order of time
+    shards = sorted(shards, key=lambda known: (_started(known), known.shard.number))
     hosts = _hosts(shards)
     by_place = {place: (shard, group) for shard in shards for place, group in shard.groups.items()}
     if sorted(place for shard in shards for place in shard.groups) != list(range(shards[0].plan_groups)):
@@ -136,7 +137,8 @@ def join_shards(shards: Sequence[ShardRun]) -> Run:
         ir=every("ir"),
         checks=every("checks"),
         references=every("references"),
-        rounds=every("rounds"),
+        # Shards that ran at the same time would else look like a clock that went back.
+        rounds=tuple(heapq.merge(*(part.rounds for part in parts), key=lambda measured: measured.started_unix_ns)),
         lost=every("lost"),
         work=every("work"),
         peaks=every("peaks"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,11 @@ from harness.report import render
 from harness.report.rows import rows_of
 from harness.report.run_report import build_report
 from harness.store.check import check_folder
+from harness.store.clock import clock_fault
 from harness.store.merging import Outcome, merge
 from harness.store.remote import open_place
 from harness.store.run_directory import RunDirectory, load_run
+from harness.store.shards import ShardRun, join_shards, shard_run
 from harness.suite.shards import Shard, part_of, shard_settings
 from tests.builders import a_model
 from tests.report.builders import make_build, make_case, make_failed_build, make_header, make_rounds
@@ -116,6 +119,23 @@ def test_shards_of_one_machine_become_the_run_that_they_are_parts_of(tmp_path: P
     ]
     assert figures[0] == figures[1]
     assert [path.name for path in (folder / "logs").iterdir()] == ["mm,fast@cpu.stderr.txt"]
+
+
+def test_shards_that_ran_at_the_same_time_are_no_clock_that_went_back(tmp_path: Path) -> None:
+    shards = []
+    for path in make_shards(tmp_path, ["one", "one"]):
+        run = load_run(path)
+        times = [(place + 1) * 10**10 for place in range(len(run.rounds))]
+        rounds = [replace(known, started_unix_ns=time) for known, time in zip(run.rounds, times, strict=True)]
+        shards.append(shard_run(path.name, path, replace(run, rounds=tuple(rounds))))
+
+    def fault(*shards: ShardRun) -> str:
+        run = join_shards(shards)
+        return clock_fault(run.header.started, run.rounds, datetime.now(timezone.utc))
+
+    assert fault(*shards) == ""
+    back = tuple(reversed(shards[1].run.rounds))
+    assert "its clock went back" in fault(shards[0], replace(shards[1], run=replace(shards[1].run, rounds=back)))
 
 
 def test_shards_of_several_machines_become_a_run_with_the_host_of_each_group(tmp_path: Path) -> None:
