@@ -223,8 +223,8 @@ def ask(access: Access, operation: str, **message: Any) -> Any:
     answer = asyncio.run(_ask(access, operation, message))
     if answer is None:
         raise UsageError(
-            f"{access.address}: Dask answers there, but no scheduler of the harness; start `harness fleet scheduler`, and"
-            " give the address that it prints"
+            f"{access.address}: Dask answers there, but no scheduler of the harness; start `harness fleet scheduler`,"
+            " and give the address that it prints"
         )
     return answer
 

@@ -24,10 +24,11 @@ import psutil
 import pytest
 
 from harness.errors import UsageError
-from harness.fleet.access import access_to
+from harness.fleet.access import access_to, ask
 from harness.fleet.certificates import make_fleet, make_member
 from harness.fleet.connection import Fleet, HostChange, connect
 from harness.fleet.offer import Offer
+from harness.fleet.scheduler import FACTS
 from harness.fleet.worker import COMPILE, MEASURE
 from harness.machine.environment import capture_environment
 from harness.process import Limits
@@ -154,6 +155,8 @@ def test_hosts_join_work_die_and_come_back(world: _World) -> None:
         cpus = {name: next(iter(offer.toolchains.values())).cpu for name, offer in offers.items()}
         assert {name: cpu and cpu.name for name, cpu in cpus.items()} == {"host-a": "znver3", "host-b": "znver4"}
         assert offers["host-a"].machine_class == "class of host-a"
+        with pytest.raises(UsageError, match="Dask answers there, but no scheduler of the harness"):
+            ask(access_to(offers["host-a"].address, "--fleet", world.folder / "bench", trust_network=False), FACTS)
 
         def order(release: str) -> tuple[Offer, Limits, set[str], str]:
             from harness.fleet import here
@@ -204,8 +207,6 @@ def test_hosts_join_work_die_and_come_back(world: _World) -> None:
 
 def _status(world: _World, address: str, holds: Callable[[Any], Any]) -> Any:
     """The status as JSON, where something holds for it; else None."""
-    from harness.fleet.access import ask
-    from harness.fleet.scheduler import FACTS
     from harness.fleet.status import fleet_now, status_json
 
     facts = ask(access_to(address, "--fleet", world.folder / "bench", trust_network=False), FACTS)
