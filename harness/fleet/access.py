@@ -45,8 +45,7 @@ class Address:
     port: int
 
     def __str__(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{self.scheme}://{host}:{self.port}"
+        return f"{self.scheme}://{bracketed(self.host)}:{self.port}"
 
     @property
     def is_loopback(self) -> bool:
@@ -80,6 +79,11 @@ class Access:
 def default_folder() -> Path:
     """Where a user's certificate is looked for: the user's configuration folder of this system."""
     return Path(platformdirs.user_config_dir("iree-harness", appauthor=False)) / "fleet"
+
+
+def bracketed(host: str) -> str:
+    """A host as it stands before a port: an IPv6 address in brackets."""
+    return f"[{host}]" if ":" in host else host
 
 
 def is_loopback(host: str) -> bool:

@@ -19,7 +19,7 @@ from distributed.diagnostics.plugin import SchedulerPlugin
 from distributed.scheduler import Scheduler, TaskState, heartbeat_interval
 
 from harness.errors import UsageError
-from harness.fleet.access import Access, Address
+from harness.fleet.access import Access, Address, bracketed
 from harness.fleet.here import DOING_KEY, OFFER_KEY
 from harness.fleet.offer import own_versions
 from harness.fleet.signals import stopped_by_signal, until
@@ -174,7 +174,7 @@ async def _serve(access: Access, dashboard: Address | None, lost_after_s: float,
     async with stopped_by_signal() as stop:
         try:
             scheduler = Scheduler(
-                host=address.host,
+                host=bracketed(address.host),
                 port=address.port,
                 protocol=f"{address.scheme}://",
                 security=access.security(),

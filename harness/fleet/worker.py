@@ -24,7 +24,7 @@ from distributed.nanny import Nanny
 from distributed.utils import get_ip
 
 from harness.errors import UsageError
-from harness.fleet.access import Access, ask
+from harness.fleet.access import DEFAULT_PORT, Access, ask, bracketed
 from harness.fleet.here import DOING_KEY, OFFER_KEY, HostPlugin, doing_now, startup_offer
 from harness.fleet.offer import Offer, Versions, own_versions
 from harness.fleet.scheduler import FACTS
@@ -203,6 +203,15 @@ async def _join_again(access: Access, name: str, stop: asyncio.Event, say: Calla
             return
 
 
+def _own_address(scheduler: str) -> str:
+    """The address by which this machine reaches another; Dask's own function knows no IPv6."""
+    if ":" not in scheduler:
+        return get_ip(scheduler)
+    with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as unused:  # choosing a route sends nothing
+        unused.connect((scheduler, DEFAULT_PORT))
+        return bracketed(unused.getsockname()[0])
+
+
 def _nanny(access: Access, options: HostOptions) -> Nanny:
     offer = options.offer
     return Nanny(
@@ -213,7 +222,7 @@ def _nanny(access: Access, options: HostOptions) -> Nanny:
         security=access.security(),
         protocol=f"{access.address.scheme}://",
         # The one address by which the scheduler is reached, where Dask would listen at all of them.
-        host=get_ip(access.address.host),
+        host=_own_address(access.address.host),
         # Dask would count the worker process alone; the memory is taken by its children, under limits of the harness.
         memory_limit=0,
         death_timeout=_START_S,
