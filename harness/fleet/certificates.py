@@ -191,7 +191,7 @@ def _member_files(
     if days > (ends - datetime.now(timezone.utc)).days:
         raise UsageError(
             f"{where}: the authority ends {ends:%Y-%m-%d}, before the new certificate would; give fewer --days, or make"
-            " a new authority"
+            " a new fleet"
         )
     if not (name.isascii() and name.isprintable() and 0 < len(name) <= _LONGEST_NAME):
         raise UsageError(
