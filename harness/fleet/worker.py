@@ -206,7 +206,7 @@ async def _join_again(access: Access, name: str, stop: asyncio.Event, say: Calla
 def _own_address(scheduler: str) -> str:
     """The address by which this machine reaches another; Dask's own function knows no IPv6."""
     if ":" not in scheduler:
-        return get_ip(scheduler)
+        return str(get_ip(scheduler))
     with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as unused:  # choosing a route sends nothing
         unused.connect((scheduler, DEFAULT_PORT))
         return bracketed(unused.getsockname()[0])
