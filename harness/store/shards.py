@@ -230,13 +230,20 @@ def _measuring(shards: Sequence[ShardRun]) -> Sequence[ShardRun]:
 
 
 def _hosts(shards: Sequence[ShardRun]) -> dict[int, str]:
-    """The host of each shard by its number, named by all shards of its machine; {} where there is one machine only."""
+    """The host of each shard by its number, named by all shards of its machine; {} where there is one machine only.
+
+    Virtual machines that were made from one image may have one identity, so processor and devices have to agree too.
+    """
     by_machine: dict[str, list[int]] = {}
     for shard in _measuring(shards):
         environment = shard.run.header.environment
-        machine = str(environment.get("machine", {}).get("id", "")) or f"unknown {shard.shard}"
-        key = f"{machine} {json.dumps(environment.get('devices', {}), sort_keys=True)}"
-        by_machine.setdefault(key, []).append(shard.shard.number)
+        machine, cpu = environment.get("machine", {}), environment.get("cpu", {})
+        facts = [
+            machine.get("id") or f"unknown {shard.shard}",
+            *(cpu.get(fact) for fact in ("model", "usable_cores")),
+            environment.get("devices", {}),
+        ]
+        by_machine.setdefault(json.dumps(facts, sort_keys=True), []).append(shard.shard.number)
     if len(by_machine) == 1:
         return {}
     return {

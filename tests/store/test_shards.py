@@ -40,6 +40,7 @@ WHOLE = "20261121-031500-esrgan-joined"
 ENVIRONMENTS = {
     "one": ("3f2a91c04b7e", "AMD EPYC 7B13"),
     "two": ("0123456789ab", "Neoverse-V2"),
+    "image of one": ("3f2a91c04b7e", "Intel Xeon 8370C"),
 }
 
 
@@ -48,7 +49,7 @@ def an_environment(machine: str) -> dict[str, dict[str, Any]]:
     return {
         "machine": {"id": number, "system": "Linux", "architecture": "x86_64"},
         "cpu": {"model": cpu, "usable_cores": 2},
-        "devices": {"cpu": cpu},
+        "devices": {"cpu": "this CPU"},
         "peers": {},
     }
 
@@ -153,6 +154,12 @@ def test_shards_of_several_machines_become_a_run_with_the_host_of_each_group(tmp
     assert {(measured.group, measured.host) for measured in run.rounds} == set(run.host_of_group.items())
     assert {peak.host for peak in run.peaks} == {"shard-1+3", "shard-2"}
     assert "2 hosts" in (tmp_path / "into" / WHOLE / "report.md").read_text()
+
+
+def test_machines_of_one_image_with_other_processors_are_several(tmp_path: Path) -> None:
+    joined(tmp_path / "into", *make_shards(tmp_path, ["one", "image of one"]))
+    run = load_run(tmp_path / "into" / WHOLE)
+    assert [host.environment["cpu"]["model"] for host in run.hosts] == ["AMD EPYC 7B13", "Intel Xeon 8370C"]
 
 
 def test_a_joined_run_compares_and_has_a_history_as_one(tmp_path: Path) -> None:
