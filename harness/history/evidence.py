@@ -27,7 +27,7 @@ from harness.metrics import (
     is_exact,
     shows_the_program,
 )
-from harness.store.schema import Role
+from harness.store.schema import BETWEEN_HOSTS, Role
 
 # By series and id of the run.
 Programs = Mapping[tuple[str, str], Program]
@@ -124,7 +124,7 @@ class Side:
     Attributes:
         program: Of the run next to the change that is surely on this side.
         machines: Of each run of this side that says so, in order of time.
-        kernels: The same of its kernel.
+        kernels: The same of its kernel; a run of hosts with several does not say whose is which.
         drivers: The same of the case's own device.
         commit: The harness's, in the run next to the change.
         load: Median over this side's runs of the machine's load as they began.
@@ -273,7 +273,7 @@ def _side(change: SeriesChange, point: int, level: NDArray[np.int64], runs: Runs
     return Side(
         program=programs[change.row.series, runs.ids[place]],
         machines=tuple(machine for machine in machines if machine),
-        kernels=tuple(run.kernel for run in facts if run.kernel),
+        kernels=tuple(run.kernel for run in facts if run.kernel and BETWEEN_HOSTS not in run.kernel),
         drivers=tuple(driver for run in facts if (driver := run.driver(change.row.device))),
         commit=runs.facts[place].commit,
         load=statistics.median(loads) if loads else None,

@@ -353,6 +353,18 @@ def test_a_group_that_moved_to_another_host_of_its_class_is_told_by_its_machine(
     assert change.evidence.endswith("; meanwhile the machine changed from aaaaaaaaaaaa to bbbbbbbbbbbb")
 
 
+def test_a_new_kernel_of_another_host_explains_nothing() -> None:
+    runs = []
+    for night, run in enumerate(nights(same_modules=True, machine=step(AT, 1.05), harness_commit="c" * 20)):
+        kernels = {"a": "6.1", "b": "6.8" if night >= AT else "6.1"}
+        hosts = tuple(HostRecord(name=name, environment=environment(name * 12, kernels[name])) for name in "ab")
+        placed = (Placed(group="net@cpu", host="a"), Placed(group="other@cpu", host="b"))
+        rounds = tuple(replace(measured, host="a") for measured in run.rounds)
+        runs.append(replace(run, hosts=hosts, placed=placed, rounds=rounds))
+
+    assert "kernel" not in only(search(runs), "latency").evidence
+
+
 def test_a_machine_that_is_another_every_night_explains_nothing() -> None:
     runs = [
         make_night(
