@@ -209,7 +209,7 @@ def _own_address(scheduler: str) -> str:
         return str(get_ip(scheduler))
     with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as unused:  # choosing a route sends nothing
         unused.connect((scheduler, DEFAULT_PORT))
-        return bracketed(unused.getsockname()[0])
+        return bracketed(str(unused.getsockname()[0]))
 
 
 def _nanny(access: Access, options: HostOptions) -> Nanny:
