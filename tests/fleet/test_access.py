@@ -103,6 +103,8 @@ def test_what_answers_otherwise_is_no_scheduler(greeting: bytes, monkeypatch: py
         address = f"tcp://127.0.0.1:{other.getsockname()[1]}"
         with pytest.raises(UsageError, match="whether it should begin with tls://"):
             require_answer(access_to(address, "--fleet", None, trust_network=False))
+        thread.join()
+        kept[0].close()
 
 
 def _access(folder: Path, port: int) -> Access:
