@@ -1,0 +1,322 @@
+"""What a simulated host does instead of compiling and measuring: it waits, and gives made-up records of real sizes.
+
+`install` replaces the tasks of harness.fleet.tasks in a host's own process. The asker's orders name them, so it is none
+the wiser. As on a real host, compilers stand still while something is timed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from distributed.worker import get_worker
+from pydantic import TypeAdapter
+
+from benchmarks.fleet.sizes import Work
+from harness.cache import cache_root
+from harness.compile import BuildCache
+from harness.compile.request import MODULE_FILE, compile_command
+from harness.fleet import tasks
+from harness.fleet.files import Item
+from harness.fleet.orders import Checked, Compiled, CompileOrder, GroupOrder, Measured
+from harness.records.case import Case
+from harness.records.run import (
+    Account,
+    Build,
+    Check,
+    OutputRecord,
+    Peak,
+    Reference,
+    Round,
+    Sizes,
+    Statistics,
+    ToolchainRecord,
+    Turn,
+)
+from harness.stages.measure import Wanted
+
+COMPILE, CHECK, MEASURE = "compile", "check", "measure"
+_BUILD = TypeAdapter(Build)
+_STATISTICS = Statistics(
+    dispatches=10,
+    copies=13,
+    fills=5,
+    awaits=2,
+    submissions=1,
+    executables=10,
+    transient_bytes=19_796_992,
+    constant_bytes=958_464,
+    variable_bytes=0,
+)
+
+
+class Machine:
+    """A simulated host: what it is at, and the files that it has.
+
+    Args:
+        on_disk: Whether its files lie in this process's cache; else many hosts share the process, and each has but a
+            note of what its cache would hold.
+    """
+
+    def __init__(self, name: str, work: Work, events: Path, *, on_disk: bool) -> None:
+        self.name, self.work = name, work
+        self._events, self._on_disk = events, on_disk
+        self._still = threading.Condition()
+        self._times_something = False
+        self._contents: dict[str, Callable[[], bytes]] = {}
+        self._has: set[Item] = set()
+
+    @contextmanager
+    def compiling(self, seconds: float) -> Iterator[None]:
+        """So many seconds of a compiler that stands still while something is timed."""
+        with self._noted(COMPILE):
+            with self._still:
+                left = seconds
+                while left > 0:
+                    while self._times_something:
+                        self._still.wait()
+                    began = time.monotonic()
+                    self._still.wait(left)
+                    left -= time.monotonic() - began
+            yield
+
+    @contextmanager
+    def checking(self, seconds: float) -> Iterator[None]:
+        """So many seconds beside the compilers."""
+        with self._noted(CHECK):
+            time.sleep(seconds)
+            yield
+
+    def measures(self, seconds: float) -> None:
+        """So many seconds alone."""
+        with self._noted(MEASURE):
+            self._hold_still(True)
+            time.sleep(seconds)
+            self._hold_still(False)
+
+    def _hold_still(self, times_something: bool) -> None:  # noqa: FBT001 (a state)
+        with self._still:
+            self._times_something = times_something
+            self._still.notify_all()
+
+    @contextmanager
+    def _noted(self, what: str) -> Iterator[None]:
+        began = time.time()
+        yield
+        line = json.dumps({"host": self.name, "what": what, "began": began, "ended": time.time()})
+        with self._events.open("a") as events:
+            events.write(f"{line}\n")
+
+    def keep(self, place: str, content: Callable[[], bytes], build: str = "") -> Item:
+        """Have a file that was made here."""
+        data = content()
+        item = Item(place=place, sha256=hashlib.sha256(data).hexdigest(), size=len(data), build=build)
+        if self._on_disk:
+            path = cache_root() / place
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+        else:
+            self._contents[place] = content
+            self._has.add(item)
+        return item
+
+    def lacking(self, items: tuple[Item, ...]) -> tuple[Item, ...]:
+        """Those that it lacks."""
+        return tuple(item for item in items if item not in self._has)
+
+    def receive(self, item: Item, offset: int, chunk: bytes) -> None:
+        """A part of a file comes."""
+        if offset + len(chunk) >= item.size:
+            self._has.add(item)
+
+    def send(self, item: Item, offset: int, size: int) -> bytes:
+        """A part of a file that was made here."""
+        return self._contents[item.place]()[offset : offset + size]
+
+
+_machines: dict[str, Machine] = {}
+_make: Callable[[str], Machine] | None = None
+_lock = threading.Lock()
+
+
+def install(work: Work, events: Path, *, on_disk: bool) -> None:
+    """Simulate the hosts of this process from here on.
+
+    Args:
+        events: Gets a line of JSON for each piece of work that has come to its end.
+        on_disk: As of a Machine; files are then sent and kept by the harness's own tasks.
+    """
+    global _make
+    _make = partial(Machine, work=work, events=events, on_disk=on_disk)
+    replaced = [compile_case, check_group, ask_reference, find_peak, measure]
+    for task in replaced if on_disk else [*replaced, lacking, receive, send]:
+        setattr(tasks, task.__name__, task)
+
+
+def here() -> Machine:
+    """The host on which a task runs."""
+    name = str(get_worker().name)
+    with _lock:
+        assert _make is not None
+        if name not in _machines:
+            _machines[name] = _make(name)
+        return _machines[name]
+
+
+def random_bytes(seed: str, size: int) -> bytes:
+    """Bytes that nothing compresses, always the same of a seed."""
+    return random.Random(seed).randbytes(size)  # noqa: S311 (no secret)
+
+
+# --- the tasks, by the names that they have in harness.fleet.tasks ---
+
+
+def lacking(items: tuple[Item, ...]) -> tuple[Item, ...]:
+    """As the task of that name."""
+    return here().lacking(items)
+
+
+def receive(item: Item, offset: int, chunk: bytes, sender: str) -> None:  # noqa: ARG001 (the task's signature)
+    """As the task of that name."""
+    here().receive(item, offset, chunk)
+
+
+def send(item: Item, offset: int, size: int) -> bytes:
+    """As the task of that name."""
+    return here().send(item, offset, size)
+
+
+def compile_case(order: CompileOrder) -> Compiled:
+    """As the task of that name."""
+    machine = here()
+    seconds = machine.work.compile_of(order.case.name)
+    module = partial(random_bytes, order.key, machine.work.module_bytes)
+    with machine.compiling(seconds):
+        build = Build(
+            case=order.case.name,
+            command=compile_command(order.case.compile_flags),
+            cache_key=order.key,
+            compile_ns=round(seconds * 1e9),
+            peak_rss_bytes=150_933_504,
+            module_sha256=hashlib.sha256(module()).hexdigest(),
+            sizes=Sizes(
+                module_bytes=machine.work.module_bytes,
+                vm_bytes=9_020,
+                constant_bytes=machine.work.module_bytes - 23_236,
+                dispatch_bytes={"model_linked_embedded_elf_x86_64.so": 14_216},
+            ),
+            statistics=_STATISTICS,
+            outputs=1,
+        )
+        facts = _BUILD.dump_json(build)
+        folder = BuildCache(cache_root()).folder(order.key).relative_to(cache_root()).as_posix()
+        contents = {MODULE_FILE: module, "stderr.txt": bytes, BuildCache.FACTS_FILE: lambda: facts}
+        items = [machine.keep(f"{folder}/{name}", content, order.key) for name, content in contents.items()]
+    return Compiled(build=build, stderr="", items=tuple(items))
+
+
+def check_group(order: GroupOrder) -> Checked:
+    """As the task of that name."""
+    machine = here()
+    cases = [case for case in order.cases if case.name not in order.checks]
+    with machine.checking(machine.work.check_s * len(cases)):
+        items = {case.name: _keep_output(machine, case) for case in cases}
+    checks = [
+        Check(
+            case=case.name,
+            against=order.cases[0].name,
+            command=("iree-run-module", "--module=module.vmfb", "--device=local-sync", "--function=main"),
+            relative_tolerance=1e-4,
+            absolute_tolerance=1e-5,
+            max_absolute=3.1e-6,
+            max_relative=2.2e-6,
+            outputs=(OutputRecord(file=items[case.name].place),),
+            other_inputs=True,
+            wall_ns=round(machine.work.check_s * 1e9),
+        )
+        for case in cases
+    ]
+    return Checked(checks=tuple(checks), items=tuple(items.values()))
+
+
+def _keep_output(machine: Machine, case: Case) -> Item:
+    content = partial(random_bytes, case.name, machine.work.output_bytes)
+    return machine.keep(f"outputs/{hashlib.sha256(case.name.encode()).hexdigest()[:32]}.npy", content)
+
+
+def ask_reference(order: GroupOrder) -> tuple[Reference, ...]:
+    """As the task of that name."""
+    machine = here()
+    machine.measures(machine.work.reference_s * len(order.cases))
+    return tuple(
+        Reference(
+            case=case.name,
+            command=("iree-benchmark-module", "--module=module.vmfb", "--device=local-sync", "--function=main"),
+            real_time_ns=(1.01e8, 1.02e8, 1.0e8),
+            host_peak_bytes=20_000_000,
+            device_peak_bytes=0,
+            load_1min=0.5,
+            wall_ns=round(machine.work.reference_s * 1e9),
+            host=machine.name,
+        )
+        for case in order.cases
+    )
+
+
+def find_peak(case: Case, toolchain: ToolchainRecord) -> Peak:  # noqa: ARG001 (the task's signature)
+    """As the task of that name."""
+    machine = here()
+    machine.measures(machine.work.peak_s)
+    return Peak(device=case.device, threads=1, operations_per_s=9e10, bytes_per_s=2e10, host=machine.name)
+
+
+def measure(order: GroupOrder, wanted: Wanted) -> Measured:
+    """As the task of that name."""
+    machine = here()
+    turn_s = machine.work.turn_s
+    rounds = max(round(wanted.seconds / (turn_s * len(order.cases))), 1)
+    started_ns = time.time_ns()
+    machine.measures(machine.work.start_s + rounds * turn_s * len(order.cases))
+    return Measured(
+        results=tuple(
+            Round(
+                group=wanted.group,
+                generation=wanted.generation,
+                round=number,
+                started_unix_ns=started_ns,  # of the whole generation: tells two attempts at it apart
+                turns=tuple(_turn(case, turn_s) for case in order.cases),
+                host=machine.name,
+            )
+            for number in itertools.islice(itertools.count(wanted.first_round), rounds)
+        )
+    )
+
+
+def _turn(case: Case, turn_s: float) -> Turn:
+    wall_ns = round(turn_s * 1e9)
+    return Turn(
+        case=case.name,
+        calls=1,
+        wall_ns=wall_ns,
+        cpu_ns=wall_ns,
+        counters={"instructions": 300_123_456, "cycles": 150_123_456, "cache_misses": 12_345, "branch_misses": 1_234},
+        account=Account(
+            on_calling_thread=True,
+            thread_ns=wall_ns,
+            delayed_ns=1_234,
+            voluntary=0,
+            involuntary=1,
+            minor_faults=12,
+            major_faults=0,
+            core=1,
+        ),
+    )
