@@ -91,7 +91,9 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("size")
     parser.add_argument("--salt", default="")
-    parser.add_argument("--return-s", type=float, default=line.RETURN_S, help="how long a host that has gone is awaited")
+    parser.add_argument(
+        "--return-s", type=float, default=line.RETURN_S, help="how long a host that has gone is awaited"
+    )
     given = parser.parse_args(arguments)
     line.RETURN_S = given.return_s
     try:

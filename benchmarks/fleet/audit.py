@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 
-from harness.records.run import Round, Run
+from harness.records.run import Build, Check, Round, Run
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +68,7 @@ def audit(run: Run, generations: int) -> Audit:
 
 def _failed(run: Run) -> set[str]:
     """Cases that are reported as failed at any stage."""
-    records = [*run.builds, *run.checks]
+    records: list[Build | Check] = [*run.builds, *run.checks]
     return {record.case for record in records if record.failure is not None} | {lost.case for lost in run.lost}
 
 
@@ -77,7 +77,9 @@ def _once_each(run: Run, failed: set[str]) -> tuple[list[str], list[str]]:
     lost, twice = [], []
     for what, records in (("build", run.builds), ("check", run.checks), ("reference", run.references)):
         counts = Counter(record.case for record in records)
-        lost += [f"{case.name}: no {what}" for case in run.header.cases if not counts[case.name] | (case.name in failed)]
+        lost += [
+            f"{case.name}: no {what}" for case in run.header.cases if not counts[case.name] | (case.name in failed)
+        ]
         twice += [f"{name}: {count} records of its {what}" for name, count in counts.items() if count > 1]
     return lost, twice
 

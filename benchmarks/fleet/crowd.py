@@ -1,7 +1,7 @@
 """Many simulated hosts in one process: `python -m benchmarks.fleet.crowd ADDRESS EVENTS WORK NAME...`.
 
-Each is a Dask worker of its own with its own threads, connections and resources, on the one event loop. Only the process
-is shared, and with it what the hosts' own Python takes.
+Each is a Dask worker of its own with its own threads, connections and resources, on the one event loop. Only the
+process is shared, and with it what the hosts' own Python takes.
 """
 
 from __future__ import annotations

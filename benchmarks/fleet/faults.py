@@ -142,7 +142,7 @@ class Victims:
             stopped = [_worker_of(host)] if kind.startswith("worker") else [_worker_of(host), host.pid]
             for pid in stopped:
                 _signal(pid, signal.SIGSTOP)
-            self._after(back_s, lambda: [_signal(pid, signal.SIGCONT) for pid in stopped])
+            self._after(back_s, lambda: list(map(_go_on, stopped)))
         return f"{kind}: {name}{'' if 'killed' in kind and 'later' not in kind else f', {back_s} s'}"
 
     def _after(self, seconds: float, act: Callable[[], object]) -> None:
@@ -168,16 +168,22 @@ def _signal(pid: int | None, number: int) -> None:
             os.kill(pid, number)
 
 
+def _go_on(pid: int | None) -> None:
+    _signal(pid, signal.SIGCONT)
+
+
 def run_trials(seeds: range, kinds: Mapping[str, int] = KINDS) -> list[Trial]:
     """Do trials one after the other, with one fleet."""
     trials = []
-    with tempfile.TemporaryDirectory(prefix="fleet-faults-", ignore_cleanup_errors=True) as scratch:
-        with Processes(Path(scratch)) as processes:
-            victims = Victims(processes)
-            for seed in seeds:
-                victims.heal()
-                trials.append(_trial(victims, processes, Path(scratch) / f"trial-{seed}", seed, kinds))
-                _say(trials[-1])
+    with (
+        tempfile.TemporaryDirectory(prefix="fleet-faults-", ignore_cleanup_errors=True) as scratch,
+        Processes(Path(scratch)) as processes,
+    ):
+        victims = Victims(processes)
+        for seed in seeds:
+            victims.heal()
+            trials.append(_trial(victims, processes, Path(scratch) / f"trial-{seed}", seed, kinds))
+            _say(trials[-1])
     return trials
 
 
@@ -225,5 +231,7 @@ def _say(trial: Trial) -> None:
     found = trial.audit
     came = "did not end" if found is None else f"{found.whole}/{found.generations}, {found.reported} reported"
     wrong = () if found is None else (*found.lost, *found.twice)
-    sys.stderr.write(f"trial {trial.seed}: {came}, {trial.seconds:.0f} s, {trial.resumed} resumed, {trial.faults} {wrong}\n")
+    sys.stderr.write(
+        f"trial {trial.seed}: {came}, {trial.seconds:.0f} s, {trial.resumed} resumed, {trial.faults} {wrong}\n"
+    )
     sys.stderr.flush()

@@ -133,7 +133,9 @@ def write_models(suite: Suite, size: Size, folder: Path, salt: str) -> dict[str,
     return made
 
 
-def begin(folder: Path, size: Size, salt: str, progress: Progress) -> tuple[Context, dict[str, ModelArtifact | Failure]]:
+def begin(
+    folder: Path, size: Size, salt: str, progress: Progress
+) -> tuple[Context, dict[str, ModelArtifact | Failure]]:
     """A run that begins in this folder, or goes on where there is one: as `harness run` has it before it compiles.
 
     Args:

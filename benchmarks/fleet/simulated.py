@@ -24,6 +24,18 @@ from benchmarks.fleet.processes import Processes, free_port
 from benchmarks.fleet.sizes import Size, Work, to_text
 from benchmarks.fleet.waits import Event, Waits, waits_of
 
+HOSTS = (10, 50, 200)
+CASES_A_HOST = 50
+WORK = Work(
+    cores=2,
+    compile_s=8.0,
+    check_s=0.5,
+    reference_s=1.0,
+    start_s=1.5,
+    turn_s=0.05,
+    peak_s=2.0,
+)
+_VARIANTS, _GENERATIONS, _ROUNDS = 10, 5, 8
 _HOSTS_A_PROCESS = 50
 _LOST_AFTER_S = 60.0
 
@@ -57,6 +69,16 @@ class Simulated:
     def wall_s(self) -> float:
         """From the first question to the last answer."""
         return self.took.ended - self.took.began
+
+
+def size_for(hosts: int, cases_a_host: int) -> Size:
+    """A suite that has so many cases for each host."""
+    return Size(
+        models=max(hosts * cases_a_host // _VARIANTS, 1),
+        variants=_VARIANTS,
+        generations=_GENERATIONS,
+        generation_s=_VARIANTS * _ROUNDS * WORK.turn_s,
+    )
 
 
 def simulate(hosts: int, size: Size, work: Work) -> Simulated:

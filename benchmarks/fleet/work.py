@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from distributed.worker import get_worker
 from pydantic import TypeAdapter
@@ -103,7 +102,7 @@ class Machine:
             time.sleep(seconds)
             self._hold_still(False)
 
-    def _hold_still(self, times_something: bool) -> None:  # noqa: FBT001 (a state)
+    def _hold_still(self, times_something: bool) -> None:
         with self._still:
             self._times_something = times_something
             self._still.notify_all()
@@ -219,7 +218,11 @@ def compile_case(order: CompileOrder) -> Compiled:
         )
         facts = _BUILD.dump_json(build)
         folder = BuildCache(cache_root()).folder(order.key).relative_to(cache_root()).as_posix()
-        contents = {MODULE_FILE: module, "stderr.txt": bytes, BuildCache.FACTS_FILE: lambda: facts}
+        contents: dict[str, Callable[[], bytes]] = {
+            MODULE_FILE: module,
+            "stderr.txt": bytes,
+            BuildCache.FACTS_FILE: lambda: facts,
+        }
         items = [machine.keep(f"{folder}/{name}", content, order.key) for name, content in contents.items()]
     return Compiled(build=build, stderr="", items=tuple(items))
 
