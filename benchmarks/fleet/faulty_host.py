@@ -29,12 +29,9 @@ _events = Path()
 class SimulatedHost(HostPlugin):
     """A host whose work is simulated from the start of its worker process on."""
 
-    def __init__(self, offer: Offer, limits: Limits, work: Work | None = None, events: Path | None = None) -> None:
+    def __init__(self, offer: Offer, limits: Limits) -> None:
         super().__init__(offer, limits)
-        self._simulated = (work or _work, events or _events)
-
-    def __getstate__(self) -> Any:
-        return (*super().__getstate__(), *self._simulated)
+        self._simulated = (_work, _events)
 
     def setup(self, worker: DaskWorker) -> None:
         """Be the host from here on."""
