@@ -67,11 +67,11 @@ class Kept:
             keep_measured(self.context, (lost,), group.cases)
         self._drop(group, {lost.case for lost in answer})
 
-    def references(self, group: GroupState, answer: tuple[Reference, ...]) -> None:  # noqa: ARG002 (as the others)
+    def references(self, group: GroupState, answer: tuple[Reference, ...]) -> None:
         """iree-benchmark-module was asked."""
         for reference in answer:
             self.asked.add(reference.case)
-            self.context.directory.append(reference)
+            self.context.directory.append(replace(reference, attempt=group.attempt))
 
     def peak(self, host: str, device: str, answer: Peak | None) -> None:
         """A host's peak is known."""
@@ -83,11 +83,13 @@ class Kept:
         """A generation has been measured."""
         members = list(group.cases)
         for result in answer.results:
-            keep_measured(self.context, result, members)
             if isinstance(result, Round):
+                keep_measured(self.context, replace(result, attempt=group.attempt), members)
                 group.timed.update(turn.case for turn in result.turns)
             else:
-                self._drop(group, {lost.case for lost in result})
+                lost = tuple(replace(each, attempt=group.attempt) for each in result)
+                keep_measured(self.context, lost, members)
+                self._drop(group, {each.case for each in lost})
 
     def _drop(self, group: GroupState, names: set[str]) -> None:
         group.cases = [case for case in group.cases if case.name not in names]
@@ -147,7 +149,8 @@ class Kept:
             else:
                 failure = Failure(stage="measure", message=why)
                 generation = next((step for step in group.todo if isinstance(step, int)), 0)
-                context.directory.append(Lost(case=case.name, generation=generation, failure=failure, host=group.host))
+                lost = Lost(case=case.name, generation=generation, failure=failure, host=group.host)
+                context.directory.append(replace(lost, attempt=group.attempt))
             context.failures.case(case, failure)
         group.cases = []
         self._close(group)

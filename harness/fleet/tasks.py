@@ -159,7 +159,7 @@ def check_group(order: GroupOrder) -> Checked:
             or (item.case.baseline and open_cases and order.checks[item.case.name].failure is None)
         ]
         second = SecondPath(
-            models={order.model.name: unpack(order.model)},
+            models={order.model.name: order.model},
             scratch=scratch,
             compile_limits=limits_here(order.compile_limits),
             call_limits=limits_here(Limits(seconds=order.call_timeout_s)),

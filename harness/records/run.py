@@ -295,6 +295,7 @@ class Reference:
         memory: Of each device, in the order of the command line; () in runs that are older than this field.
         wall_ns: What the whole process took; None in runs that are older than this field.
         host: Which host was asked; "" where one machine measured the whole run.
+        attempt: As of the group's `Placed`.
     """
 
     case: str
@@ -307,6 +308,7 @@ class Reference:
     wall_ns: int | None = None
     failure: Failure | None = None
     host: str = ""
+    attempt: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -361,6 +363,7 @@ class Round:
 
     Attributes:
         host: Which host timed it; "" where one machine measured the whole run.
+        attempt: As of the group's `Placed`.
     """
 
     group: str
@@ -369,6 +372,7 @@ class Round:
     started_unix_ns: int
     turns: tuple[Turn, ...]
     host: str = ""
+    attempt: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -377,12 +381,14 @@ class Lost:
 
     Attributes:
         host: Which host lost it; "" where one machine measured the whole run, or wherever else it would be lost too.
+        attempt: As of the group's `Placed`.
     """
 
     case: str
     generation: int
     failure: Failure
     host: str = ""
+    attempt: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -401,7 +407,7 @@ class HostRecord:
 class Placed:
     """That a group is measured on a host; a later record of the same group replaces an earlier one.
 
-    What other hosts recorded of the group stays on disk and no longer counts.
+    What was recorded of the group in earlier attempts, on other hosts or on this one, stays on disk and does not count.
 
     Attributes:
         attempt: How often the group had been placed before.

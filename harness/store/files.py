@@ -62,7 +62,9 @@ def adapter(kind: type[Any]) -> TypeAdapter[Any]:
 
 def line_of(record: Any) -> bytes:
     """A record as one line of its file, without the line's end; an optional host is left out where there is none."""
-    without = {"host"} if getattr(type(record), "host", None) == getattr(record, "host", None) == "" else None
+    without: set[str] = set()
+    if getattr(type(record), "host", None) == "":
+        without = {name for name in ("host", "attempt") if not getattr(record, name, True)}
     return adapter(type(record)).dump_json(record, exclude=without)
 
 

@@ -338,10 +338,10 @@ def load_run(path: Path, *, rounds: bool = True) -> Run:
     if not run.placed:
         return run
     groups = {case.name: case.group for case in header.cases}
-    where = run.host_of_group
+    where = _places(run.placed)
 
     def counts(record: Lost | Reference) -> bool:
-        return not record.host or _counts(record.host, groups.get(record.case, ""), where)
+        return not record.host or _counts(record, groups.get(record.case, ""), where)
 
     return replace(
         run,
@@ -357,16 +357,22 @@ def load_rounds(path: Path) -> tuple[Round, ...]:
     Raises:
         RunError: They are damaged; the message names file and line.
     """
-    return _that_count(_records(path, Round), {placed.group: placed.host for placed in _records(path, Placed)})
+    return _that_count(_records(path, Round), _places(_records(path, Placed)))
 
 
-def _that_count(rounds: Iterable[Round], host_of_group: Mapping[str, str]) -> tuple[Round, ...]:
-    return tuple(measured for measured in rounds if _counts(measured.host, measured.group, host_of_group))
+def _places(placed: Iterable[Placed]) -> dict[str, tuple[str, int]]:
+    """Host and attempt of each group now: it may be back on a host where it was before."""
+    return {record.group: (record.host, record.attempt) for record in placed}
 
 
-def _counts(host: str, group: str, host_of_group: Mapping[str, str]) -> bool:
+def _that_count(rounds: Iterable[Round], places: Mapping[str, tuple[str, int]]) -> tuple[Round, ...]:
+    return tuple(measured for measured in rounds if _counts(measured, measured.group, places))
+
+
+def _counts(record: Round | Lost | Reference, group: str, places: Mapping[str, tuple[str, int]]) -> bool:
     """Whether what a host recorded of a group counts: that group is there still, or was never placed."""
-    return host_of_group.get(group, host) == host
+    own = (record.host, record.attempt)
+    return places.get(group, own) == own
 
 
 def _require_turns(path: Path) -> None:

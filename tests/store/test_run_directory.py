@@ -125,7 +125,7 @@ def test_what_another_host_recorded_of_a_group_stays_on_disk_and_does_not_count(
         directory.append(Lost(case="net/fast@cpu", generation=0, failure=failure, host="ash"))
         before = load_run(directory.path)
         directory.append(Placed(group="net@cpu", host="elm", attempt=1, why="ash is gone"))
-        directory.append(replace(make_round(0), host="elm"))
+        directory.append(replace(make_round(0), host="elm", attempt=1))
     run = load_run(directory.path)
     case = run.header.cases[0]
     assert [measured.host for measured in before.rounds] == ["ash", "ash"]
@@ -157,6 +157,15 @@ def test_figures_of_a_host_are_never_taken_for_the_askers(tmp_path: Path, file: 
     with pytest.raises(RunError) as caught:
         load_run(directory.path)
     assert str(caught.value) == f"{directory.path}/{lacks}; take it from a backup"
+
+
+def test_what_a_host_recorded_before_a_group_came_back_to_it_does_not_count(tmp_path: Path) -> None:
+    with RunDirectory.create(tmp_path, make_header()) as directory:
+        for attempt, host in enumerate(("ash", "elm", "ash")):
+            directory.append(Placed(group="net@cpu", host=host, attempt=attempt))
+            directory.append(replace(make_round(0, wall_ns=1000 + attempt), host=host, attempt=attempt))
+    (counted,) = load_run(directory.path).rounds
+    assert (counted.host, counted.turns[0].wall_ns) == ("ash", 1002)
 
 
 def test_one_machine_names_no_host_in_its_lines(run: Path) -> None:
