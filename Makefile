@@ -11,7 +11,7 @@ BIN := $(VENV)/bin
 ARGS ?=
 
 .PHONY: run test smoke install lint types unit untimed timed vulkan browser schema overhead verdicts explain bisect \
-        tune history plugins picture releases wheel clean
+        tune fleet history plugins picture releases wheel clean
 
 FIRST := $(foreach variant,stock im2col channels-last share-concat nhwc-share-tuned,--filter 'rdb/$(variant)@cpu')
 
@@ -96,6 +96,11 @@ bisect: install
 tune: install
 	-$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[peers]'
 	$(BIN)/python -m benchmarks.tune $(ARGS)
+
+# What a fleet's engine takes with 10, 50 and 200 hosts, whether a hundred runs survive hosts that are killed, and how
+# much sooner two workers compile than one: runs for an hour, then rewrites the tables of docs/fleet.md.
+fleet: install
+	$(BIN)/python -m benchmarks.fleet $(ARGS)
 
 # How often changes in a history are found, and how fast that is at ten million points: computes for some minutes, then
 # rewrites the tables of docs/history.md.

@@ -21,9 +21,13 @@ DOCUMENT = ROOT / "docs" / "fleet.md"
 PARTS = ("simulated", "faults", "real")
 
 
-def marks(part: str) -> tuple[str, str]:
-    """The lines of the document between which a part's tables are."""
-    return tuple(f"<!-- made by `python -m benchmarks.fleet {part}`: {end} -->" for end in ("begin", "end"))  # type: ignore[return-value]
+def mark(part: str, end: str) -> str:
+    """A line of the document before or after a part's tables.
+
+    Args:
+        end: `begin` or `end`.
+    """
+    return f"<!-- made by `python -m benchmarks.fleet {part}`: {end} -->"
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -41,7 +45,7 @@ def main(arguments: Sequence[str]) -> None:
         text = _real(given)
     sys.stdout.write(f"{text}\n")
     if not given.try_it:
-        replace_between(DOCUMENT, *marks(given.part), text)
+        replace_between(DOCUMENT, mark(given.part, "begin"), mark(given.part, "end"), text)
 
 
 def _simulated(given: argparse.Namespace) -> str:
