@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import queue
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +20,7 @@ from distributed.scheduler import KilledWorker
 from harness.errors import HarnessError, RunError
 from harness.fleet import tasks
 from harness.fleet.connection import Fleet, HostChange
-from harness.fleet.files import Item, Luggage, fresh_sender, lacking_here, write_chunk
+from harness.fleet.files import Item, Luggage, bundles, fresh_sender, lacking_here, write_chunk
 from harness.fleet.orders import Checked, Compiled, Trouble
 from harness.text import one_line
 
@@ -238,23 +238,31 @@ class Desk:
         if isinstance(lacking, Trouble):
             return lacking
         sender = fresh_sender()
-        for item in lacking:
-            with luggage.files[item].open("rb") as file:
-                for offset, size in item.chunks:
-                    chunk = file.read(size)
-                    if (trouble := self._send_chunk(address, item, offset, chunk, sender)) is not None:
-                        return trouble
+        for bundle in bundles(lacking, _SMALL_BYTES):
+            if (trouble := self._send_bundle(address, bundle, luggage, sender)) is not None:
+                return trouble
         with self._lock:
             known.update(unknown)
         return None
 
+    def _send_bundle(self, address: str, bundle: tuple[Item, ...], luggage: Luggage, sender: str) -> Trouble | None:
+        if bundle[0].size <= _SMALL_BYTES:
+            contents = tuple((item, luggage.files[item].read_bytes()) for item in bundle)
+            answer = self._ask(address, tasks.receive_small, contents, sender)
+            self.sent_bytes += sum(item.size for item in bundle)
+            return answer if isinstance(answer, Trouble) else None
+        (item,) = bundle
+        with luggage.files[item].open("rb") as file:
+            for offset, size in item.chunks:
+                if (trouble := self._send_chunk(address, item, offset, file.read(size), sender)) is not None:
+                    return trouble
+        return None
+
     def _send_chunk(self, address: str, item: Item, offset: int, chunk: bytes, sender: str) -> Trouble | None:
-        part: Any = chunk
-        if len(chunk) > _SMALL_BYTES:
-            try:
-                part = self._fleet.client.scatter(chunk, workers=[address], direct=False, hash=False)
-            except (OSError, ValueError, KeyError) as error:  # no such worker
-                raise Gone from error
+        try:
+            part = self._fleet.client.scatter(chunk, workers=[address], direct=False, hash=False)
+        except (OSError, ValueError, KeyError) as error:  # no such worker
+            raise Gone from error
         answer = self._ask(address, tasks.receive, item, offset, part, sender)
         self.sent_bytes += len(chunk)
         return answer if isinstance(answer, Trouble) else None
@@ -268,12 +276,30 @@ class Desk:
             OSError: The cache cannot be written.
         """
         sender = fresh_sender()
-        for item in lacking_here(tuple(items), host, "this machine"):
-            for offset, size in item.chunks:
-                chunk = self._ask(address, tasks.send, item, offset, size)
-                if isinstance(chunk, Trouble):
-                    raise RunError(f"{host}: {chunk.message}")
+        for bundle in bundles(lacking_here(tuple(items), host, "this machine"), _SMALL_BYTES):
+            for item, offset, chunk in self._fetch_bundle(host, address, bundle):
                 write_chunk(item, offset, chunk, sender)
                 self.fetched_bytes += len(chunk)
         with self._lock:
             self._known.setdefault(address, set()).update(items)
+
+    def _fetch_bundle(self, host: str, address: str, bundle: tuple[Item, ...]) -> Iterator[tuple[Item, int, bytes]]:
+        """Each file's parts, with where they begin.
+
+        Raises:
+            Gone: The worker has gone.
+            RunError: The host cannot read them.
+        """
+
+        def whole(answer: Any) -> Any:
+            if isinstance(answer, Trouble):
+                raise RunError(f"{host}: {answer.message}")
+            return answer
+
+        if bundle[0].size <= _SMALL_BYTES:
+            contents = whole(self._ask(address, tasks.send_small, bundle))
+            yield from ((item, 0, content) for item, content in zip(bundle, contents, strict=True))
+            return
+        (item,) = bundle
+        for offset, size in item.chunks:
+            yield item, offset, whole(self._ask(address, tasks.send, item, offset, size))

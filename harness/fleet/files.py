@@ -12,7 +12,7 @@ import dataclasses
 import os
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -53,6 +53,18 @@ class Item:
         """Offset and size of each part that is sent; one for an empty file too."""
         for offset in range(0, max(self.size, 1), CHUNK_BYTES):
             yield offset, min(CHUNK_BYTES, self.size - offset)
+
+
+def bundles(items: Iterable[Item], most_bytes: int) -> Iterator[tuple[Item, ...]]:
+    """Files in the groups in which they are sent: small ones together, up to so many bytes; a larger one alone."""
+    bundle: list[Item] = []
+    for item in items:
+        if bundle and sum(each.size for each in bundle) + item.size > most_bytes:
+            yield tuple(bundle)
+            bundle = []
+        bundle.append(item)
+    if bundle:
+        yield tuple(bundle)
 
 
 class Luggage:

@@ -85,9 +85,22 @@ def receive(item: Item, offset: int, chunk: bytes, sender: str) -> None:
 
 
 @_answering
+def receive_small(contents: tuple[tuple[Item, bytes], ...], sender: str) -> None:
+    """Keep several files that come whole."""
+    for item, content in contents:
+        files.write_chunk(item, 0, content, sender)
+
+
+@_answering
 def send(item: Item, offset: int, size: int) -> bytes:
     """A part of a file of this host's cache."""
     return files.read_chunk(item, offset, size)
+
+
+@_answering
+def send_small(items: tuple[Item, ...]) -> tuple[bytes, ...]:
+    """Several files of this host's cache, whole."""
+    return tuple(files.read_chunk(item, 0, item.size) for item in items)
 
 
 @_answering
