@@ -29,7 +29,7 @@ from benchmarks.fleet.sizes import Size, Work, to_text
 from harness.store.run_directory import load_run
 
 # Seconds without a sign of life after which a host is given up, and that a run waits for its return.
-LOST_AFTER_S, RETURN_S = 3.0, 3.0
+LOST_AFTER_S, RETURN_S = 3.0, 2.0
 HOSTS = ("host-a", "host-b", "host-c")
 SIZE = Size(models=9, variants=2, generations=3, generation_s=0.2, program_bytes=4096, argument_bytes=4096)
 WORK = Work(

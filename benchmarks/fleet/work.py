@@ -12,7 +12,7 @@ import json
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -132,14 +132,13 @@ class Machine:
         """Those that it lacks."""
         return tuple(item for item in items if item not in self._has)
 
-    def receive(self, item: Item, offset: int, chunk: bytes) -> None:
-        """A part of a file comes."""
-        if offset + len(chunk) >= item.size:
-            self._has.add(item)
+    def receive(self, items: Iterable[Item]) -> None:
+        """Files have come."""
+        self._has.update(items)
 
-    def send(self, item: Item, offset: int, size: int) -> bytes:
-        """A part of a file that was made here."""
-        return self._contents[item.place]()[offset : offset + size]
+    def send(self, item: Item) -> bytes:
+        """A file that was made here."""
+        return self._contents[item.place]()
 
 
 _machines: dict[str, Machine] = {}
@@ -157,7 +156,7 @@ def install(work: Work, events: Path, *, on_disk: bool) -> None:
     global _make
     _make = partial(Machine, work=work, events=events, on_disk=on_disk)
     replaced = [compile_case, check_group, ask_reference, find_peak, measure]
-    for task in replaced if on_disk else [*replaced, lacking, receive, send]:
+    for task in replaced if on_disk else [*replaced, lacking, receive_small, send_small]:
         setattr(tasks, task.__name__, task)
 
 
@@ -184,14 +183,14 @@ def lacking(items: tuple[Item, ...]) -> tuple[Item, ...]:
     return here().lacking(items)
 
 
-def receive(item: Item, offset: int, chunk: bytes, sender: str) -> None:  # noqa: ARG001 (the task's signature)
+def receive_small(contents: tuple[tuple[Item, bytes], ...], sender: str) -> None:  # noqa: ARG001 (the task's signature)
     """As the task of that name."""
-    here().receive(item, offset, chunk)
+    here().receive(item for item, _ in contents)
 
 
-def send(item: Item, offset: int, size: int) -> bytes:
+def send_small(items: tuple[Item, ...]) -> tuple[bytes, ...]:
     """As the task of that name."""
-    return here().send(item, offset, size)
+    return tuple(here().send(item) for item in items)
 
 
 def compile_case(order: CompileOrder) -> Compiled:
