@@ -15,7 +15,7 @@ from distributed.client import Client
 from harness.errors import UsageError
 from harness.fleet.access import Access, ask
 from harness.fleet.offer import Offer, Versions, from_text, own_versions, versions_in
-from harness.fleet.scheduler import FACTS, HOSTS_TOPIC, WAITS
+from harness.fleet.scheduler import FACTS, FORGET_MESSAGES, HOSTS_TOPIC, WAITS
 from harness.fleet.worker import require_same_versions
 
 # A scheduler that has gone is noticed after so long, where Dask would try for half a minute.
@@ -128,7 +128,7 @@ def connect(access: Access, here: str = "this machine") -> Iterator[Fleet]:
     """
     require_same_versions(ask(access, FACTS), str(access.address), here)
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # the asker says itself what goes wrong
-    with dask.config.set({"distributed.comm.timeouts.connect": f"{_CONNECT_S} s"}):
+    with dask.config.set({**FORGET_MESSAGES, "distributed.comm.timeouts.connect": f"{_CONNECT_S} s"}):
         try:
             client = Client(
                 str(access.address),

@@ -31,7 +31,10 @@ _NAMED = 3
 _LOOK_EVERY_S, _KILL_S = 5.0, 15.0
 _DASKS_OWN = "fire-and-forget"  # a client that is always there
 
+# Dask would keep the last thousand messages of each connection for its developers: of each host, files and all.
+FORGET_MESSAGES = {"distributed.admin.low-level-log-length": 0}
 _SETTINGS = {
+    **FORGET_MESSAGES,
     # Dask moves work from busy workers to idle ones. Here a task is pinned because its module, its host's CPU or its
     # group's earlier generations are there; and what is not pinned is given out as hosts ask for it, so nothing is left
     # to move.

@@ -27,7 +27,7 @@ from harness.errors import UsageError
 from harness.fleet.access import DEFAULT_PORT, Access, ask, bracketed
 from harness.fleet.here import DOING_KEY, OFFER_KEY, HostPlugin, doing_now, startup_offer
 from harness.fleet.offer import Offer, Versions, own_versions
-from harness.fleet.scheduler import FACTS
+from harness.fleet.scheduler import FACTS, FORGET_MESSAGES
 from harness.fleet.signals import stopped_by_signal, until
 from harness.process import Limits
 from harness.suite.schema import LONGEST_NAME, NAME_PATTERN
@@ -43,6 +43,7 @@ _LONGEST_HOST = LONGEST_NAME // 2  # with a device's before it it is a name too
 
 # What Dask does in a worker beside its work, made so rare that it is not in what is timed.
 _SETTINGS = {
+    **FORGET_MESSAGES,
     "distributed.worker.profile.enabled": False,  # looks at all threads every 10 ms
     "distributed.admin.tick.interval": "1 s",  # 20 ms
     "distributed.admin.system-monitor.interval": "5 s",  # 500 ms
