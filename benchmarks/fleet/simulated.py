@@ -26,13 +26,14 @@ from benchmarks.fleet.waits import Event, Waits, waits_of
 
 HOSTS = (10, 50, 200)
 CASES_A_HOST = 50
+# With 200 hosts all processes together take some 630 s of CPU, so a run takes longer than that on two cores.
 WORK = Work(
     cores=2,
-    compile_s=8.0,
-    check_s=0.5,
-    reference_s=1.0,
-    start_s=1.5,
-    turn_s=0.05,
+    compile_s=16.0,
+    check_s=1.0,
+    reference_s=2.0,
+    start_s=3.0,
+    turn_s=0.1,
     peak_s=2.0,
 )
 _VARIANTS, _GENERATIONS, _ROUNDS = 10, 5, 8
