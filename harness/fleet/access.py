@@ -12,6 +12,7 @@ import ipaddress
 import socket
 import ssl
 import struct
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -172,9 +173,8 @@ def require_answer(access: Access) -> None:
             else:
                 context: ssl.SSLContext = access.security().get_connection_args("client")["ssl_context"]
                 with context.wrap_socket(plain) as channel:
-                    greeting = channel.recv(
-                        _LENGTH.size
-                    )  # what the other side thinks of our certificate comes only with it
+                    # What the other side thinks of our certificate comes only with it.
+                    greeting = channel.recv(_LENGTH.size)
     except ssl.SSLError as error:
         raise UsageError(_refusal(access, error)) from error
     except TimeoutError as error:
@@ -224,7 +224,8 @@ def ask(access: Access, operation: str, **message: Any) -> Any:
         UsageError: It cannot be reached, or does not know the question.
     """
     require_answer(access)
-    answer = asyncio.run(_ask(access, operation, message))
+    with ThreadPoolExecutor(1) as apart:  # whoever calls may be within an event loop of their own
+        answer = apart.submit(asyncio.run, _ask(access, operation, message)).result()
     if answer is None:
         raise UsageError(
             f"{access.address}: Dask answers there, but no scheduler of the harness; start `harness fleet scheduler`,"

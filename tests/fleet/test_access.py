@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import struct
 import threading
 from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
@@ -123,7 +124,7 @@ def _scheduler_of(folder: Path) -> Iterator[int]:
             with contextlib.suppress(OSError):
                 plain, _ = server.accept()
                 with plain, context.wrap_socket(plain, server_side=True) as channel:
-                    channel.send(b"hello")
+                    channel.send(struct.pack("Q", 5) + b"hello")  # a message of Dask begins with its length
 
         thread = threading.Thread(target=greet)
         thread.start()
