@@ -131,7 +131,7 @@ class Kept:
         if host.name not in self._recorded:
             self._recorded.add(host.name)
             directory.append(host.record(self.context.prepared.suite))
-        group.need = replace(group.need, machine_class=host.host.machine_class)
+        group.need = replace(group.need, machine_class=host.host.classes[group.need.device])
         directory.append(Placed(group=group.name, host=host.name, attempt=group.attempt, why=why))
 
     def fail(self, group: GroupState, why: str) -> None:

@@ -152,7 +152,7 @@ class Line:
         """Put groups on hosts, and make a job of each compile that is left."""
         context = self._context
         self._groups.update(make_groups(context, self._artifacts))
-        recall(load_run(context.directory.path, rounds=False), self._hosts, self._groups)
+        recall(load_run(context.directory.path, rounds=False), context.prepared.suite, self._hosts, self._groups)
         put_on_hosts(self._groups, self._hosts, self._like)
         jobs, compiled = make_jobs(context, self._artifacts, self._kept.builds, self._groups, self._hosts)
         self._jobs.extend(jobs)

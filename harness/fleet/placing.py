@@ -12,9 +12,13 @@ import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from harness.fleet.offer import Offer
 from harness.records.case import Case
+from harness.records.run import HostRecord
+from harness.report.rows import machine_class
+from harness.stages.build import host_cpu_of
 from harness.suite.hosts import fits
 from harness.suite.load import Device, Suite
 from harness.suite.present import Presence
@@ -27,15 +31,16 @@ class Host:
     """A host, as far as a suite is concerned.
 
     Attributes:
+        classes: Which hosts' figures on a device may be compared with its own, by the suite's name of the device.
         missing: Why a device or a peer cannot be used there, by the suite's name or label; "" where it can.
         cpus: What `host` means to a compiler there, by version; None: it does not say.
         compilers: Hash of the compiler, by version, of those that are there.
     """
 
     name: str
-    machine_class: str
+    classes: Mapping[str, str]
     host_cpu: str
-    missing: Mapping[str, str]
+    missing: Mapping[str, str] = field(default_factory=dict)
     cpus: Mapping[str, TargetCpu | None] = field(default_factory=dict)
     compilers: Mapping[str, str] = field(default_factory=dict)
 
@@ -50,17 +55,28 @@ class Host:
         found = {device.name: _missing(device, offer, there[device.name]) for device in suite.devices}
         peers = {peer.name: peer.missing for peer in offer.peers}
         labels = {peer.case_label: peers.get(peer.name, _NO_PEER) or "" for peer in suite.peers}
+        names = {name: presence.name for name, presence in there.items() if presence.name}
         return cls(
             name=offer.name,
-            machine_class=offer.machine_class,
+            classes=_classes({**offer.environment, "device_names": names}, suite),
             host_cpu=offer.host_cpu,
             missing={**found, **labels},
             cpus={version: toolchain.cpu for version, toolchain in offer.toolchains.items()},
             compilers={version: toolchain.compiler_sha256 for version, toolchain in offer.toolchains.items()},
         )
 
+    @classmethod
+    def recalled(cls, record: HostRecord, suite: Suite) -> Host:
+        """A host as it was when it measured something."""
+        said = record.environment
+        return cls(name=record.name, classes=_classes(said, suite), host_cpu=host_cpu_of(said))
+
 
 _NO_PEER = "no package there brings it"
+
+
+def _classes(environment: Mapping[str, Mapping[str, Any]], suite: Suite) -> dict[str, str]:
+    return {device.name: machine_class(environment, device.name) for device in suite.devices}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +87,7 @@ class Group:
         peers: Labels of the engines among its cases.
         compilers: Hash of the compiler, by version, of its cases.
         cpu: Identity of the CPU that its modules are made for; "" where that does not matter, or none is made yet.
-        machine_class: Of the host that has begun it; "": nobody has.
+        machine_class: Of the host that has begun it, with the device; "": nobody has.
     """
 
     name: str
@@ -107,7 +123,7 @@ def unfit(group: Group, host: Host) -> str:
             return f"its IREE {version} is another build than the asker's"
     if group.cpu and host.host_cpu != group.cpu:
         return "it has another CPU than the one that the group's modules are made for"
-    if group.machine_class and host.machine_class != group.machine_class:
+    if group.machine_class and host.classes.get(group.device) != group.machine_class:
         return f"it is of another class than the host that has begun ({group.machine_class})"
     return ""
 

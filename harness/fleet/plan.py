@@ -14,10 +14,10 @@ from harness.fleet.state import GroupState, HostState, Job, steps
 from harness.models.materialize import ModelArtifact
 from harness.records.case import Case
 from harness.records.run import Build, Failure, Run
-from harness.report.rows import machine_class
-from harness.stages.build import host_cpu_of, requests_of
+from harness.stages.build import requests_of
 from harness.stages.context import Context, Done
 from harness.stages.count import unread
+from harness.suite.load import Suite
 
 
 def make_groups(context: Context, artifacts: Mapping[str, ModelArtifact | Failure]) -> dict[str, GroupState]:
@@ -43,7 +43,7 @@ def _has_failed(case: Case, done: Done) -> bool:
     return case.name in done.lost or any(record is not None and record.failure is not None for record in records)
 
 
-def recall(run: Run, hosts: dict[str, HostState], groups: Mapping[str, GroupState]) -> None:
+def recall(run: Run, suite: Suite, hosts: dict[str, HostState], groups: Mapping[str, GroupState]) -> None:
     """Put groups where an interrupted run had placed them.
 
     Args:
@@ -51,13 +51,12 @@ def recall(run: Run, hosts: dict[str, HostState], groups: Mapping[str, GroupStat
     """
     for record in run.hosts:
         if record.name not in hosts:
-            said, cpu = machine_class(record.environment), host_cpu_of(record.environment)
-            hosts[record.name] = HostState(host=Host(name=record.name, machine_class=said, host_cpu=cpu, missing={}))
+            hosts[record.name] = HostState(host=Host.recalled(record, suite))
     for placed in run.placed:
         group = groups.get(placed.group)
         if group is not None and placed.host in hosts:
             group.host, group.attempt, group.begun = placed.host, placed.attempt, True
-            group.need = replace(group.need, machine_class=hosts[placed.host].host.machine_class)
+            group.need = replace(group.need, machine_class=hosts[placed.host].host.classes[group.need.device])
 
 
 def put_on_hosts(

@@ -15,8 +15,6 @@ from harness.compare.pairs import Side
 from harness.compare.places import Work
 from harness.fleet.placing import Group, Host, place, unfit, why_nowhere
 from harness.records.case import Case
-from harness.records.run import HostRecord
-from harness.report.rows import machine_class
 from harness.stages.build import host_cpu_of
 from harness.toolchain.host_cpu import is_of_host
 
@@ -70,7 +68,6 @@ class Placing:
 def place_rows(
     needs: Mapping[str, RowNeed],
     hosts: Sequence[Host],
-    records: Mapping[str, HostRecord],
     *,
     kept: Mapping[str, tuple[str, ...]],
     checked_on: Mapping[str, str],
@@ -81,7 +78,6 @@ def place_rows(
     Args:
         needs: By the row's name.
         hosts: That are here.
-        records: What each is like, by name.
         kept: Hosts that rows had when the comparison was begun, which they keep.
         checked_on: The host on which a group's cases were checked, by group.
         spread: Whether all hosts of a class measure each row.
@@ -105,10 +101,8 @@ def place_rows(
         elif not host or unfit(own, known[host]):
             nowhere[name] = why_nowhere(own, hosts)
         elif spread:
-            alike = [
-                other.name for other in hosts if not unfit(own, other) and are_alike(other, known[host], records, own)
-            ]
-            rows[name] = tuple(sorted(alike))
+            alike = [other for other in hosts if not unfit(own, other) and are_alike(other, known[host], own)]
+            rows[name] = tuple(sorted(other.name for other in alike))
         else:
             rows[name] = (host,)
     return Placing(rows=rows, nowhere=nowhere)
@@ -122,7 +116,6 @@ def _joined(groups: Iterable[Group]) -> Group:
     return first
 
 
-def are_alike(host: Host, other: Host, records: Mapping[str, HostRecord], need: Group) -> bool:
+def are_alike(host: Host, other: Host, need: Group) -> bool:
     """Whether two hosts are of one class for a row: machine, device, and identity of the CPU."""
-    said = {machine_class(records[name].environment, need.device) for name in (host.name, other.name)}
-    return len(said) == 1 and host.host_cpu == other.host_cpu
+    return host.classes[need.device] == other.classes[need.device] and host.host_cpu == other.host_cpu

@@ -41,7 +41,6 @@ from harness.process import Limits
 from harness.progress import Progress
 from harness.records.run import HostRecord, Round
 from harness.report.rows import machine_class
-from harness.stages.build import host_cpu_of
 from harness.store.comparison_directory import ComparisonDirectory
 from harness.suite.hosts import each_host
 from harness.suite.load import Suite, load_suite
@@ -86,14 +85,13 @@ class FleetRows:
         begun = self._directory.begun
         assert begun is not None  # noqa: S101 (what is measured can go on)
         for name, environment in begun.hosts.items():
-            said, cpu = machine_class(environment), host_cpu_of(environment)
-            self._states[name] = HostState(host=Host(name=name, machine_class=said, host_cpu=cpu, missing={}))
+            record = HostRecord(name=name, environment=environment)
+            self._states[name] = HostState(host=Host.recalled(record, self._suite))
         self._look()
         self._needs = {work.name: RowNeed.of(work, self._plan) for work in works}
         placing = place_rows(
             self._needs,
             [state.host for state in self._here()],
-            self._records(),
             kept={name: hosts for name, hosts in begun.placed.items() if name in self._needs},
             checked_on={**self._plan.base.run.host_of_group, **self._plan.head.run.host_of_group},
             spread=self._plan.options.spread,
@@ -239,7 +237,7 @@ class FleetRows:
         alike = [
             state.host
             for state in self._here()
-            if state.name not in row.lost and are_alike(state.host, first, records, row.need.group)
+            if state.name not in row.lost and are_alike(state.host, first, row.need.group)
         ]
         load = Counter(out.host for out in self._out.values())
         chosen = choose_after_loss(row.need.group, alike, load)

@@ -18,6 +18,7 @@ from harness.fleet.placing import (
     unfit,
     why_nowhere,
 )
+from harness.fleet.state import HostState
 from tests.builders import a_device, a_suite
 from tests.fleet.hosts import make_offer
 
@@ -25,7 +26,8 @@ from tests.fleet.hosts import make_offer
 def a_host(name: str, *devices: str, **changes: object) -> Host:
     """A host that has these devices, or else cpu."""
     missing = dict.fromkeys(("cpu", "gpu"), "there is none") | dict.fromkeys(devices or ("cpu",), "")
-    host = Host(name=name, machine_class="EPYC", host_cpu="EPYC avx2", missing=missing, compilers={"3.13.0": "5e"})
+    classes = dict.fromkeys(missing, "EPYC")
+    host = Host(name=name, classes=classes, host_cpu="EPYC avx2", missing=missing, compilers={"3.13.0": "5e"})
     return replace(host, **changes)  # type: ignore[arg-type]
 
 
@@ -65,7 +67,7 @@ def test_what_makes_a_host_unfit() -> None:
     begun = a_group("net", cpu="EPYC avx2", machine_class="EPYC")
     assert not unfit(begun, a_host("a"))
     assert "another CPU" in unfit(begun, a_host("a", host_cpu="EPYC avx512"))
-    assert "another class" in unfit(begun, a_host("a", machine_class="Xeon"))
+    assert "another class" in unfit(begun, a_host("a", classes={"cpu": "Xeon", "gpu": "EPYC"}))
     assert "another build" in unfit(begun, a_host("a", compilers={"3.13.0": "aa"}))
     assert not unfit(begun, a_host("a", compilers={}))  # it installs that release
     assert "torch" in unfit(replace(begun, peers=frozenset(["torch"])), a_host("a"))
@@ -78,8 +80,16 @@ def test_an_idle_host_takes_the_last_of_the_longest_queue_that_fits() -> None:
     assert choose_for_idle(a_host("c"), {"b": waiting["b"]}) is None
 
 
+def test_two_gpus_beside_one_processor_are_two_classes() -> None:
+    suite = a_suite(devices=(a_device("gpu", uri="cuda"), a_device("cpu", uri="local-sync")))
+    host = Host.of(make_offer(), suite)
+    assert host.classes["gpu"] == f"{host.classes['cpu']}, NVIDIA H100"
+    record = HostState(host=host, offer=make_offer()).record(suite)
+    assert Host.recalled(record, suite).classes == host.classes
+
+
 def test_after_a_loss_the_host_with_least_to_do_takes_over() -> None:
-    hosts = [a_host("a"), a_host("b"), a_host("c", machine_class="Xeon")]
+    hosts = [a_host("a"), a_host("b"), a_host("c", classes={"cpu": "Xeon"})]
     begun = a_group("net", machine_class="EPYC")
     assert choose_after_loss(begun, hosts, {"a": 3, "b": 2}) == "b"
     assert choose_after_loss(begun, hosts[2:], {}) is None

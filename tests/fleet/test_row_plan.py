@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,7 +12,6 @@ from hypothesis import strategies as st
 from harness.compare.pairs import Pair
 from harness.fleet.placing import Host
 from harness.fleet.row_plan import Placing, RowNeed, place_rows
-from harness.records.run import HostRecord
 from tests.compare.runs import a_case, a_side
 from tests.fleet.test_placing import a_group, a_host
 
@@ -22,13 +22,8 @@ def a_need(model: str = "net", device: str = "cpu", **changes: object) -> RowNee
     return RowNeed(group=a_group(model, device, **changes))
 
 
-def a_record(name: str, model: str = "EPYC", gpu: str = "") -> HostRecord:
-    return HostRecord(name=name, environment={"cpu": {"model": model}, "device_names": {"gpu": gpu}})
-
-
 def placed(needs: dict[str, RowNeed], *hosts: Host, spread: bool = False, **given: Any) -> Placing:
-    records = {host.name: a_record(host.name) for host in hosts} | given.pop("records", {})
-    return place_rows(needs, hosts, records, **{"kept": {}, "checked_on": {}, "spread": spread, **given})
+    return place_rows(needs, hosts, **{"kept": {}, "checked_on": {}, "spread": spread, **given})
 
 
 def needs_of(*environments: dict[str, Any], **case: Any) -> RowNeed:
@@ -47,9 +42,9 @@ def test_all_rows_of_a_group_are_where_its_head_was_checked_if_it_is_there() -> 
 
 
 def test_rows_are_spread_over_hosts_of_one_class_alone() -> None:
-    hosts = [a_host(name, "gpu") for name in "dcba"]
-    records = {"b": a_record("b", "Xeon"), "c": a_record("c", gpu="H100")}
-    found = placed({"row": a_need(device="gpu")}, *hosts, spread=True, records=records, checked_on={"net@gpu": "a"})
+    hosts = [a_host(name, "gpu", classes={"gpu": "H100" if name == "c" else "A100"}) for name in "dcba"]
+    hosts[2] = replace(hosts[2], host_cpu="Xeon")
+    found = placed({"row": a_need(device="gpu")}, *hosts, spread=True, checked_on={"net@gpu": "a"})
     assert found.rows == {"row": ("a", "d")}
 
 
