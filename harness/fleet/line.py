@@ -11,9 +11,9 @@ import itertools
 import shlex
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from harness.errors import PlaceGone, UsageError
 from harness.fleet import tasks
@@ -47,6 +47,8 @@ from harness.stages.count import Found, keep_found
 from harness.stages.measure import wanted_generation
 from harness.store.run_directory import load_run
 from harness.text import plural
+
+_T = TypeVar("_T")
 
 TITLE = "Fleet"
 # Within this time a host that has gone may come back and go on with its groups.
@@ -100,7 +102,7 @@ class Line:
         self._open: list[GroupState] = []
         self._hungry: set[str] = set()
         self._looked_s = time.monotonic()
-        self._hung: set[str] = set()  # addresses of workers that do not come to an end
+        self._lost: set[str] = set()  # addresses of workers; one that is started again has another
         self._refused: dict[str, str] = {}
         self._told: dict[str, str] = {}
 
@@ -130,6 +132,14 @@ class Line:
     def _require_scheduler(self) -> None:
         if not self._fleet.is_connected:
             raise PlaceGone(f"{self._address}: the scheduler has gone", self._go_on)
+
+    def _asked(self, ask: Callable[[], _T]) -> _T:
+        """What the scheduler answers."""
+        self._require_scheduler()
+        try:
+            return ask()
+        except UsageError as error:
+            raise PlaceGone(str(error), self._go_on) from error
 
     def _is_open(self) -> bool:
         """Whether any group has something left."""
@@ -162,7 +172,7 @@ class Line:
         here = [state.host for state in self._hosts.values() if state.address]
         words = [*([plural(len(jobs), "compile")] if jobs else []), plural(len(left), "group")]
         context.progress.note(f"To do: {', '.join(words)}, on {plural(len(here), 'host')}")
-        context.progress.stage(TITLE, len(jobs) + sum(len(group.todo) for group in left))
+        context.progress.stage(TITLE, _cases(jobs) + sum(len(group.todo) for group in left))
         for build in compiled:
             keep_build(context, build, "", self._artifacts, self._kept.builds)
         for group in left:
@@ -174,18 +184,14 @@ class Line:
     def _look_at_hosts(self) -> None:
         """Hosts as they are now: those that came, came back, or have gone."""
         suite, progress = self._context.prepared.suite, self._context.progress
-        self._require_scheduler()
-        try:
-            hosts = self._fleet.hosts()
-        except UsageError as error:
-            raise PlaceGone(str(error), self._go_on) from error
+        hosts = self._asked(self._fleet.hosts)
         for name, why in hosts.refused.items():
             if self._refused.get(name) != why:
                 self._refused[name] = why
                 progress.note(f"Without {why}")
         for name, offer in hosts.offers.items():
             state = self._hosts.get(name)
-            if offer.address in self._hung or (state is not None and state.address == offer.address):
+            if offer.address in self._lost or (state is not None and state.address == offer.address):
                 continue
             if state is None:
                 self._hosts[name] = state = HostState(host=Host.of(offer, suite))
@@ -197,11 +203,13 @@ class Line:
         for state in self._hosts.values():
             if state.address and state.name not in hosts.offers:
                 self._lose(state)
-                progress.note(f"{state.name} has gone; its work waits for it for {RETURN_S:.0f} s")
 
-    def _lose(self, state: HostState) -> None:
-        """A host's worker has gone: what it had in hand is to be done again."""
+    def _lose(self, state: HostState, why: str = "") -> None:
+        """A host's worker has gone, or is no longer waited for: what it had in hand is to be done again."""
+        said = why or f"has gone; its work waits for it for {RETURN_S:.0f} s"
+        self._context.progress.note(f"{state.name} {said}")
         self._desk.forget(state.address)
+        self._lost.add(state.address)
         state.address, state.gone_since = "", time.monotonic()
         was_at = state.measuring[:1]
         for ticket in [*state.measuring, *state.compiling]:
@@ -215,7 +223,7 @@ class Line:
             self._jobs.extend(looks)
             self._hungry.update(self._hosts)
             if looks:
-                left = len(looks) + sum(len(group.todo) for group in self._groups.values())
+                left = _cases(looks) + sum(len(group.todo) for group in self._groups.values())
                 self._context.progress.stage(TITLE, left)
         hungry, self._hungry = self._hungry, set()
         for state in [self._hosts[name] for name in sorted(hungry) if name in self._hosts]:
@@ -251,7 +259,7 @@ class Line:
             return None
         waiting: dict[str, list[Group]] = {}
         for group in self._groups.values():
-            if group.todo and not group.begun and group.ticket is None:
+            if group.todo and not group.begun and group.ticket is None and state.name not in group.refused:
                 waiting.setdefault(group.host, []).append(group.need)
         chosen = choose_for_idle(state.host, waiting)
         if chosen is None:
@@ -294,10 +302,7 @@ class Line:
         """A host cannot compile something; another may."""
         self._context.progress.note(f"{host} cannot compile {job.name}: {why}")
         job.refused[host] = why
-        if any(job.allows(state.host) for state in self._hosts.values() if state.address):
-            self._jobs.append(job)
-        else:
-            self._fail_job(job, "; ".join(f"{name}: {reason}" for name, reason in job.refused.items()))
+        self._jobs.append(job)
 
     def _fail_job(self, job: Job, why: str) -> None:
         if isinstance(job.order, LookOrder):
@@ -415,9 +420,7 @@ class Line:
             work = self._at_work[state.measuring[0]] if state.measuring else None
             if work is not None and work.limit_s is not None and now - state.since > work.limit_s:
                 why = f"does not come to an end with {work.what} within {work.limit_s:.0f} s"
-                self._context.progress.note(f"{state.name} {why}; it gets nothing more until its worker starts again")
-                self._hung.add(state.address)
-                self._lose(state)
+                self._lose(state, f"{why}; it gets nothing more until its worker starts again")
         gone = {name for name, state in self._hosts.items() if self._is_lost(state)}
         if gone and len(gone) == len(self._hosts):
             raise PlaceGone(f"{self._address}: all hosts have gone; start one", self._go_on)
@@ -425,10 +428,10 @@ class Line:
             if group.todo and group.host in gone:
                 self._move(group, f"{group.host} has gone and did not come back within {RETURN_S:.0f} s")
         self._tell_waits()
-        here = [state.host for state in self._hosts.values() if state.address]
-        for job in [job for job in self._jobs if here and not any(job.allows(host) for host in here)]:
+        left = [state.host for name, state in self._hosts.items() if name not in gone]
+        for job in [job for job in self._jobs if not any(map(job.allows, left))]:
             self._jobs.remove(job)
-            self._fail_job(job, f"no host that is here can compile it: it is for the CPU of {job.host}")
+            self._fail_job(job, job.why_nowhere)
 
     def _is_lost(self, state: HostState) -> bool:
         return not state.address and time.monotonic() - state.gone_since > RETURN_S
@@ -440,8 +443,7 @@ class Line:
         waits = {group.name: f"its host {group.host} has gone, and may come back" for group in waiting}
         if waits != self._told:
             self._told = waits
-            self._require_scheduler()
-            self._fleet.tell_waits(waits)
+            self._asked(partial(self._fleet.tell_waits, waits))
 
     def _refuse_group(self, group: GroupState, why: str) -> None:
         group.refused[group.host] = why
@@ -469,10 +471,11 @@ class Line:
     def _fail(self, group: GroupState, why: str) -> None:
         """Report what is left of a group as failed, at the stage that each case has come to."""
         for job in [job for job in self._jobs if not isinstance(job.order, LookOrder)]:
+            before = len(job.cases)
             job.cases = [case for case in job.cases if case.group != group.name]
+            self._context.progress.step(group.name, before - len(job.cases))
             if not job.cases:
                 self._jobs.remove(job)
-                self._context.progress.step(group.name)
         self._kept.fail(group, why)
 
 
@@ -481,6 +484,10 @@ _TASKS: dict[str, tuple[Callable[..., Any], Callable[..., None]]] = {
     AGAIN: (tasks.call_again, Kept.lost),
     REFERENCE: (tasks.ask_reference, Kept.references),
 }
+
+
+def _cases(jobs: Iterable[Job]) -> int:
+    return sum(len(job.cases) for job in jobs)
 
 
 def _words(group: str, step: Step) -> str:

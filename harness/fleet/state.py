@@ -116,6 +116,15 @@ class Job:
         same_cpu = not self.host_cpu or host.host_cpu == self.host_cpu
         return same_cpu and host.name not in self.refused and host.compilers.get(version, sha256) == sha256
 
+    @property
+    def why_nowhere(self) -> str:
+        """Why no host that is left can do it."""
+        if self.refused:
+            said = "; ".join(f"{name}: {why}" for name, why in self.refused.items())
+            return f"{said}; no other host can compile it"
+        cpu = f"the CPU of {self.host} and " if self.host_cpu else ""
+        return f"no host has {cpu}the asker's build of IREE {self.order.toolchain.version}"
+
 
 @dataclass(kw_only=True, eq=False)
 class GroupState:

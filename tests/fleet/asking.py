@@ -67,9 +67,9 @@ class Asking:
         with connect(access_to(self.address, "--fleet", None, trust_network=False)) as fleet:
             yield fleet
 
-    def run(self) -> Run:
-        """Do all that is left."""
-        context = Context(
+    def context(self) -> Context:
+        """The run, as far as it is."""
+        return Context(
             prepared=self.prepared,
             options=RunOptions(Path("suite.toml"), results=self.folder / "results", call_timeout_s=10.0),
             directory=self.directory,
@@ -78,8 +78,11 @@ class Asking:
             failures=FailureNotes(self.notes),
             given_up=GivenUp(keep_going=False),
         )
+
+    def run(self) -> Run:
+        """Do all that is left."""
         with self.asked() as fleet:
-            FleetBench(fleet).run(context, self.artifacts, self.folder)
+            FleetBench(fleet).run(self.context(), self.artifacts, self.folder)
         return load_run(self.directory.path)
 
 
