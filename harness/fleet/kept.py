@@ -104,7 +104,9 @@ class Kept:
         """A host begins to time a group, if it has not yet."""
         if not group.begun:
             group.begun = True
-            self._place(group, host, "")
+            if group.noted != host.name:
+                self.place(group, host)
+            group.need = replace(group.need, machine_class=host.host.classes[group.need.device])
 
     def begin_again(self, group: GroupState, host: HostState, why: str) -> None:
         """A group that was begun begins again on another host; what the first one measured no longer counts."""
@@ -120,18 +122,20 @@ class Kept:
         before = len(group.todo)
         group.todo = deque(steps(self.context))
         self.context.progress.step(group.name, before - len(group.todo))
-        self._place(group, host, why)
+        self.place(group, host, why)
+        group.need = replace(group.need, machine_class=host.host.classes[group.need.device])
 
     def _is_wrong(self, case: Case) -> bool:
         records = (self.builds.get(case.name), self.context.checks.get(case.name))
         return any(record is not None and record.failure is not None for record in records)
 
-    def _place(self, group: GroupState, host: HostState, why: str) -> None:
+    def place(self, group: GroupState, host: HostState, why: str = "") -> None:
+        """A group is on a host."""
         directory = self.context.directory
         if host.name not in self._recorded:
             self._recorded.add(host.name)
             directory.append(host.record(self.context.prepared.suite))
-        group.need = replace(group.need, machine_class=host.host.classes[group.need.device])
+        group.noted = host.name
         directory.append(Placed(group=group.name, host=host.name, attempt=group.attempt, why=why))
 
     def fail(self, group: GroupState, why: str) -> None:

@@ -162,7 +162,7 @@ class Line:
         """Put groups on hosts, and make a job of each compile that is left."""
         context = self._context
         self._groups.update(make_groups(context, self._artifacts))
-        recall(load_run(context.directory.path, rounds=False), context.prepared.suite, self._hosts, self._groups)
+        recall(context, load_run(context.directory.path, rounds=False), self._hosts, self._groups)
         put_on_hosts(self._groups, self._hosts, self._like)
         jobs, compiled = make_jobs(context, self._artifacts, self._kept.builds, self._groups, self._hosts)
         self._jobs.extend(jobs)
@@ -176,6 +176,8 @@ class Line:
         for build in compiled:
             keep_build(context, build, "", self._artifacts, self._kept.builds)
         for group in left:
+            if group.need.cpu and not group.noted:
+                self._kept.place(group, self._hosts[group.host])
             if not group.host:
                 self._fail(group, why_nowhere(group.need, here))
 

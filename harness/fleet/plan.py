@@ -17,7 +17,6 @@ from harness.records.run import Build, Failure, Run
 from harness.stages.build import requests_of
 from harness.stages.context import Context, Done
 from harness.stages.count import unread
-from harness.suite.load import Suite
 
 
 def make_groups(context: Context, artifacts: Mapping[str, ModelArtifact | Failure]) -> dict[str, GroupState]:
@@ -43,20 +42,33 @@ def _has_failed(case: Case, done: Done) -> bool:
     return case.name in done.lost or any(record is not None and record.failure is not None for record in records)
 
 
-def recall(run: Run, suite: Suite, hosts: dict[str, HostState], groups: Mapping[str, GroupState]) -> None:
-    """Put groups where an interrupted run had placed them.
+def recall(context: Context, run: Run, hosts: dict[str, HostState], groups: Mapping[str, GroupState]) -> None:
+    """Put groups where an interrupted run had placed them, as far as it has timed them or compiled for that host.
 
     Args:
+        run: As it was read back.
         hosts: Those that are here; gets those that are not.
     """
+    prepared, done = context.prepared, context.done
     for record in run.hosts:
         if record.name not in hosts:
-            hosts[record.name] = HostState(host=Host.recalled(record, suite))
+            hosts[record.name] = HostState(host=Host.recalled(record, prepared.suite))
     for placed in run.placed:
-        group = groups.get(placed.group)
-        if group is not None and placed.host in hosts:
-            group.host, group.attempt, group.begun = placed.host, placed.attempt, True
-            group.need = replace(group.need, machine_class=hosts[placed.host].host.classes[group.need.device])
+        if placed.group in groups:
+            groups[placed.group].noted, groups[placed.group].attempt = placed.host, placed.attempt
+    timed = {group for group, _ in done.generations}
+    timed |= {case.group for case in prepared.cases if case.name in done.references or case.name in done.lost}
+    for group in groups.values():
+        group.begun = bool(group.noted) and (group.attempt > 0 or group.name in timed)
+        if not group.begun and not (group.noted and any(case.name in done.builds for case in group.cases)):
+            continue
+        group.host, host = group.noted, hosts[group.noted].host
+        compiled = [case for case in group.cases if case.peer is None]
+        group.need = replace(
+            group.need,
+            cpu=host.host_cpu if any(needs_cpu(case, prepared.arranged_for(case)) for case in compiled) else "",
+            machine_class=host.classes[group.need.device] if group.begun else "",
+        )
 
 
 def put_on_hosts(

@@ -133,6 +133,7 @@ class GroupState:
     Attributes:
         number: In the plan's order.
         cases: Those that have not failed.
+        noted: The host that the run's directory has it on; "": it says nothing yet.
         uncompiled: Cases whose builds are not here yet.
         todo: Steps that are left, in their order.
         ticket: Of the step that a host has in hand; None: none has.
@@ -146,6 +147,7 @@ class GroupState:
     cases: list[Case]
     host: str = ""
     attempt: int = 0
+    noted: str = ""
     begun: bool = False
     uncompiled: set[str] = field(default_factory=set)
     todo: deque[Step] = field(default_factory=deque)

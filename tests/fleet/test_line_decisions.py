@@ -166,6 +166,26 @@ def test_a_compile_waits_for_the_one_host_that_may_do_it(asking: Asking) -> None
     assert asking.notes.lines[-1] == "a is back"
 
 
+def test_a_group_goes_on_where_the_cpu_is_that_its_modules_are_made_for(asking: Asking) -> None:
+    def stop(fleet: Scripted, *_: object) -> Sequence[Event] | None:
+        if len(fleet.given) > len(CASES):
+            raise KeyboardInterrupt
+        return None
+
+    with pytest.raises(KeyboardInterrupt):
+        Scripted(asking, stop, a="EPYC", b="Xeon").run()
+    made = load_run(asking.directory.path)
+    assert set(made.host_of_group.values()) == {"a", "b"}
+    fleet = Scripted(asking, c="EPYC", d="Xeon")
+    run = fleet.run()
+    same = {"a": "c", "b": "d"}
+    groups = {case.group for case in CASES for build in made.builds if build.case == case.name}
+    assert groups
+    assert {group: run.host_of_group[group] for group in groups} == {
+        group: same[made.host_of_group[group]] for group in groups
+    }
+
+
 def test_a_scheduler_that_goes_while_it_is_told_something_ends_the_run_with_how_to_go_on(
     asking: Asking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
