@@ -405,7 +405,7 @@ class HostRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class Placed:
-    """That a group is measured on a host; a later record of the same group replaces an earlier one.
+    """That a group is measured on a host, or compiled for its CPU; a later record of a group replaces an earlier one.
 
     What was recorded of the group in earlier attempts, on other hosts or on this one, stays on disk and does not count.
 
