@@ -76,7 +76,7 @@ def merge(
     target = open_place(into)
     if not is_url(into):
         require_own_history(target.local)
-        require_writable(target.local)
+        require_writable(target.local, "choose another folder with --into")
     with _Shards() as shards:
         outcomes = [
             outcome for source in sources for outcome in _merge_place(source, target, rows_of, shards, progress)

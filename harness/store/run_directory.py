@@ -111,13 +111,16 @@ def new_run_id(suite: str, now: datetime) -> str:
     return f"{now.astimezone(timezone.utc):%Y%m%d-%H%M%S}-{name}"
 
 
-def require_writable(results: Path) -> None:
+def require_writable(results: Path, remedy: str = _ELSEWHERE) -> None:
     """Make the results folder, so that a run cannot end in nowhere to write to.
+
+    Args:
+        remedy: What helps where that fails.
 
     Raises:
         RunError: It cannot be made or written.
     """
-    with writing(results, _ELSEWHERE):
+    with writing(results, remedy):
         results.mkdir(parents=True, exist_ok=True)
         probe = results / f".probe-{os.getpid()}"
         probe.write_bytes(b"")

@@ -292,9 +292,7 @@ def _header(shards: Sequence[ShardRun], cases: tuple[Case, ...], environment: di
     begun = parse_time(first.started)
     if begun is None:
         raise RunError(f"{shards[0].name}: its start is no time; run the shard again")
-    common = {
-        key: value for key, value in first.settings.items() if key not in ("shard", "shard_places", "plan_groups")
-    }
+    common = {key: value for key, value in first.settings.items() if key not in (*_OWN_SETTINGS, "plan_groups")}
     return replace(
         first,
         id=f"{new_run_id(first.suite_name, begun)}{_ENDING}",

@@ -112,7 +112,7 @@ def test_places_that_hold_nothing_or_are_not_there(tmp_path: Path) -> None:
 def test_a_target_that_is_a_file_is_one_sentence(tmp_path: Path) -> None:
     a_run(tmp_path / "from")
     (tmp_path / "into").write_text("")
-    with pytest.raises(RunError, match=r"into: cannot be written \(File exists\)"):
+    with pytest.raises(RunError, match=r"into: cannot be written \(File exists\); choose another folder with --into"):
         merged(tmp_path / "from", into=tmp_path / "into")
 
 
