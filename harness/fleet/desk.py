@@ -17,7 +17,7 @@ from typing import Any
 from distributed.client import Future
 from distributed.scheduler import KilledWorker
 
-from harness.errors import HarnessError, RunError
+from harness.errors import RunError
 from harness.fleet import tasks
 from harness.fleet.connection import Fleet, HostChange
 from harness.fleet.files import Item, Luggage, bundles, fresh_sender, lacking_here, write_chunk
@@ -55,9 +55,9 @@ class HostsChanged:
 
 @dataclass(frozen=True, kw_only=True)
 class Failed:
-    """What ends the run: this machine's disk is full, or two hosts made two modules of one case."""
+    """What ends the run: this machine's disk is full, two hosts made two modules of one case, or a defect."""
 
-    error: HarnessError
+    error: Exception
 
 
 Event = Answered | Died | HostsChanged | Failed
@@ -161,8 +161,8 @@ class Desk:
         except OSError as error:  # a file of this machine's own
             message = f"{error.filename}: cannot be read ({error.strerror}); see who removes files of the cache"
             self._events.put(Failed(error=RunError(message)))
-        except RuntimeError:  # the desk is closed
-            return
+        except Exception as error:
+            self._events.put(self._unforeseen(ticket, address, error))
         else:
             future.add_done_callback(lambda done: self._come(ticket, host, address, done))
 
@@ -176,18 +176,24 @@ class Desk:
         try:
             value = self._result(address, future)
             if isinstance(value, Compiled | Checked):
-                self._fetch(host, address, value.items)
+                value = self._fetch(host, address, value.items) or value
         except Gone:
             self._events.put(Died(ticket=ticket, address=address))
-        except HarnessError as error:
-            self._events.put(Failed(error=error))
         except OSError as error:
             message = (
                 f"{error.filename}: the cache cannot be written ({error.strerror}); make room or set HARNESS_CACHE"
             )
             self._events.put(Failed(error=RunError(message)))
+        except Exception as error:
+            self._events.put(self._unforeseen(ticket, address, error))
         else:
             self._events.put(Answered(ticket=ticket, value=value))
+
+    def _unforeseen(self, ticket: int, address: str, error: Exception) -> Event:
+        """An order that came to no end; without this event it would be waited for."""
+        if self._fleet.is_connected:
+            return Failed(error=error)
+        return Died(ticket=ticket, address=address)  # a client that is closed raises all kinds
 
     def _submit(self, address: str, task: Callable[..., Any], *args: Any, **options: Any) -> Future[Any]:
         with self._lock:
@@ -267,39 +273,37 @@ class Desk:
         self.sent_bytes += len(chunk)
         return answer if isinstance(answer, Trouble) else None
 
-    def _fetch(self, host: str, address: str, items: Sequence[Item]) -> None:
-        """Have what a host made in this machine's cache too.
+    def _fetch(self, host: str, address: str, items: Sequence[Item]) -> Trouble | None:
+        """Have what a host made in this machine's cache too; why the host cannot send it.
 
         Raises:
             Gone: Its worker has gone.
-            HarnessError: It has come damaged, or is another module than the one that is here.
+            RunError: It is another module than the one that is here.
             OSError: The cache cannot be written.
         """
         sender = fresh_sender()
         for bundle in bundles(lacking_here(tuple(items), host, "this machine"), _SMALL_BYTES):
-            for item, offset, chunk in self._fetch_bundle(host, address, bundle):
+            for item, offset, chunk in self._fetch_bundle(address, bundle):
+                if isinstance(chunk, Trouble):
+                    return chunk
                 write_chunk(item, offset, chunk, sender)
                 self.fetched_bytes += len(chunk)
         with self._lock:
             self._known.setdefault(address, set()).update(items)
+        return None
 
-    def _fetch_bundle(self, host: str, address: str, bundle: tuple[Item, ...]) -> Iterator[tuple[Item, int, bytes]]:
-        """Each file's parts, with where they begin.
+    def _fetch_bundle(self, address: str, bundle: tuple[Item, ...]) -> Iterator[tuple[Item, int, bytes | Trouble]]:
+        """Each file's parts, with where they begin, or why the host cannot read them.
 
         Raises:
             Gone: The worker has gone.
-            RunError: The host cannot read them.
         """
-
-        def whole(answer: Any) -> Any:
-            if isinstance(answer, Trouble):
-                raise RunError(f"{host}: {answer.message}")
-            return answer
-
         if bundle[0].size <= _SMALL_BYTES:
-            contents = whole(self._ask(address, tasks.send_small, bundle))
+            contents = self._ask(address, tasks.send_small, bundle)
+            if isinstance(contents, Trouble):
+                contents = [contents] * len(bundle)
             yield from ((item, 0, content) for item, content in zip(bundle, contents, strict=True))
             return
         (item,) = bundle
         for offset, size in item.chunks:
-            yield item, offset, whole(self._ask(address, tasks.send, item, offset, size))
+            yield item, offset, self._ask(address, tasks.send, item, offset, size)

@@ -133,11 +133,9 @@ class Trouble:
 
     Attributes:
         message: A sentence, which does not name the host.
-        lacking: Files that are no longer there; the same order may be given again once they are sent.
     """
 
     message: str
-    lacking: tuple[Item, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
