@@ -9,6 +9,7 @@ HarnessError                 base; carries the process's exit code
 │   │   └── PlaceGone        the fleet that a run was done on has gone; it can go on
 │   └── GitHubError          GitHub's API refuses something, or does not answer
 ├── CaseError                3: one case failed; the other cases go on
+│   └── NoHost               no host of a fleet is left that can go on with it now
 └── Interrupted            130: the user stopped it; the message says how to go on
 """
 
@@ -116,6 +117,10 @@ class CaseError(HarnessError):
         super().__init__(message)
         self.stage = stage
         self.stderr = stderr
+
+
+class NoHost(CaseError):
+    """No host of a fleet is left that can go on with it now; another day there may be one."""
 
 
 class Interrupted(HarnessError):

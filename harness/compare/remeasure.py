@@ -16,7 +16,7 @@ from harness.compare.pairs import Known, Pair
 from harness.compare.places import RowPlace, Work
 from harness.compare.rows import instructions_row, known_row, measured_row, with_kind_of_change
 from harness.compare.samplers import Gone, find_module
-from harness.errors import CaseError, RunError
+from harness.errors import CaseError, NoHost, RunError
 from harness.measure.worker import ON_CALLING_THREAD
 from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY
 from harness.process import Limits
@@ -179,14 +179,17 @@ def _going_on(task: Task, metric: str, work: Work, directory: ComparisonDirector
         try:
             measured = task.sample(number)
         except CaseError as error:
-            keep(number, error)
+            if not isinstance(error, NoHost):
+                keep(number, error)
             raise
         keep(number, measured)
         return measured
 
     def batch(measure: Batch, numbers: Sequence[int]) -> Iterator[tuple[int, Generation | CaseError]]:
-        yield from ((number, _as_it_was(kept[number])) for number in numbers if number in kept)
-        left = [number for number in numbers if number not in kept]
+        known = {number: _as_it_was(kept[number]) for number in numbers if number in kept}
+        yield from known.items()
+        has_failed = any(isinstance(measured, CaseError) for measured in known.values())
+        left = [number for number in numbers if number not in known and not has_failed]
         for number, measured in measure(left) if left else ():
             keep(number, measured)
             yield number, measured

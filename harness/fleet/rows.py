@@ -25,7 +25,7 @@ from harness.compare.pairs import Known
 from harness.compare.places import Sampling, Work
 from harness.compare.sides import noise_of
 from harness.compare.spread import by_host
-from harness.errors import CaseError, PlaceGone, RunError, UsageError
+from harness.errors import CaseError, NoHost, PlaceGone, RunError, UsageError
 from harness.fleet import line, tasks
 from harness.fleet.connection import Fleet
 from harness.fleet.desk import Answered, Desk, Died, Event, Failed, HostsChanged
@@ -222,7 +222,7 @@ class FleetRows:
         """What each host of a row measures.
 
         Raises:
-            CaseError: There is none left.
+            NoHost: There is none left.
         """
         with self._lock:
             if not row.hosts:
@@ -243,7 +243,7 @@ class FleetRows:
         chosen = choose_after_loss(row.need.group, alike, load)
         if chosen is None:
             why = "; ".join(f"{host}: {said}" for host, said in row.lost.items())
-            raise CaseError("measure", f"{why}; no other host of its class is there")
+            raise NoHost("measure", f"{why}; no other host of its class is there")
         self._progress.note(f"{row.name} goes on on {chosen}")
         self._directory.keep_placed({}, [records[chosen]])
         return chosen
@@ -252,7 +252,7 @@ class FleetRows:
         """A host measures a row no longer; what is left goes to those that remain.
 
         Raises:
-            CaseError: None of its class does.
+            NoHost: None of its class does.
         """
         if host in row.hosts:
             row.lost[host] = why

@@ -15,7 +15,7 @@ import pytest
 from harness.compare.engine import Generation, Outcome, StoppedEarly, Task, decide
 from harness.compare.remeasure import _going_on
 from harness.compare.spread import by_host
-from harness.errors import CaseError, RunError
+from harness.errors import CaseError, NoHost, RunError
 from harness.store.comparison_directory import ComparisonDirectory
 from harness.store.unfinished import Begun
 from tests.compare.runs import a_build, a_case
@@ -95,3 +95,25 @@ def test_generations_of_other_modules_are_refused(tmp_path: Path) -> None:
     assert str(caught.value) == (
         f"{directory.path}: equal was measured with other modules than its runs have now; compare the two sides again"
     )
+
+
+def test_of_a_batch_that_failed_nothing_more_is_measured(tmp_path: Path) -> None:
+    asked: list[Sequence[int]] = []
+
+    def fail(numbers: Sequence[int]) -> list[tuple[int, Generation | CaseError]]:
+        asked.append(numbers)
+        return [(0, generations(0.1)[0]), (2, crash())]
+
+    directory, task = a_directory(tmp_path), replace(a_task("row", []), hosts=2, batch=fail)
+    for folder in (directory, ComparisonDirectory.resume(directory.path)):
+        with folder:
+            (outcome,) = decide([_going_on(task, "latency", a_work(), folder)], ignore)
+        assert (outcome.decision, len(outcome.generations), len(asked)) == ("failed", 1, 1)
+
+
+def test_a_row_without_a_host_has_another_chance_when_it_goes_on(tmp_path: Path) -> None:
+    directory = a_directory(tmp_path)
+    with directory, pytest.raises(NoHost):
+        _going_on(a_task("row", [NoHost("measure", "ash: it has gone")]), "latency", a_work(), directory).sample(0)
+    with ComparisonDirectory.resume(directory.path) as again:
+        assert _going_on(a_task("row", generations(0.1)), "latency", a_work(), again).sample(0).log_ratio == 0.1
