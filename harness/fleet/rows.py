@@ -203,7 +203,7 @@ class FleetRows:
                     yield number, generation
                     continue
                 case RowMeasured(failure=failure) if failure is not None:
-                    yield number, CaseError(failure.stage, failure.message, failure.stderr)
+                    yield number, CaseError(failure.stage, f"{host}: {failure.message}", failure.stderr)
                     return
                 case Trouble(message=why):
                     todo.setdefault(host, deque()).appendleft(number)

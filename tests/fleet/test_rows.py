@@ -232,7 +232,7 @@ def test_a_side_that_fails_fails_the_row(tmp_path: Path) -> None:
         return [Answered(ticket=ticket, value=RowMeasured(failure=failure))]
 
     (outcome,) = measure(FakeFleet("x", act=act), a_directory(tmp_path), models="a").values()
-    assert (outcome.decision, outcome.reason) == ("failed", "the head's module: it crashed")
+    assert (outcome.decision, outcome.reason) == ("failed", "x: the head's module: it crashed")
 
 
 @pytest.mark.parametrize("spread", [False, True])
