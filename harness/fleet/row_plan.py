@@ -98,8 +98,8 @@ def place_rows(
         own, host = need.group, placed.get(need.group.name, "")
         if need.two_cpus:
             nowhere[name] = "its two modules are made for two CPUs; make both runs again, with --fleet"
-        elif not host or unfit(own, known[host]):
-            nowhere[name] = why_nowhere(own, hosts)
+        elif not host:
+            nowhere[name] = why_nowhere(groups[own.name], hosts)
         elif spread:
             alike = [other for other in hosts if not unfit(own, other) and are_alike(other, known[host], own)]
             rows[name] = tuple(sorted(other.name for other in alike))
