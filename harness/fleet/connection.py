@@ -62,6 +62,8 @@ class Fleet:
         self.access, self.client = access, client
         self._listeners: list[Callable[[HostChange], None]] = []
         self._lock = threading.Lock()
+        self._waits: Mapping[str, str] = {}
+        self._said: dict[str, str] = {}
         client.subscribe_topic(HOSTS_TOPIC, self._heard)
 
     @property
@@ -94,9 +96,17 @@ class Fleet:
         """Let `harness fleet status` show what this asker cannot begin, and why; it replaces what was told before.
 
         Args:
-            waits: The reason, by the group or case.
+            waits: The reason, by the group, case or row.
         """
-        self._ask(WAITS, client=self.client.id, waits=[[what, why] for what, why in waits.items()])
+        if waits != self._waits:
+            self._ask(WAITS, client=self.client.id, waits=[[what, why] for what, why in waits.items()])
+            self._waits = dict(waits)
+
+    def unsaid(self, refused: Mapping[str, str]) -> list[str]:
+        """Of the reasons why hosts cannot be used, by name, those that this was not asked for before."""
+        news = [why for name, why in refused.items() if self._said.get(name) != why]
+        self._said.update(refused)
+        return news
 
     def _ask(self, operation: str, **message: Any) -> Any:
         scheduler = self.client.scheduler  # None once the client has given it up

@@ -35,6 +35,7 @@ from harness.fleet.state import (
     Step,
     limit_s,
     order_for,
+    why_waits,
 )
 from harness.fleet.worker import COMPILE, MEASURE
 from harness.models.materialize import ModelArtifact
@@ -103,8 +104,6 @@ class Line:
         self._hungry: set[str] = set()
         self._looked_s = time.monotonic()
         self._lost: set[str] = set()  # addresses of workers; one that is started again has another
-        self._refused: dict[str, str] = {}
-        self._told: dict[str, str] = {}
 
     def run(self) -> None:
         """Do all that is left.
@@ -187,10 +186,8 @@ class Line:
         """Hosts as they are now: those that came, came back, or have gone."""
         suite, progress = self._context.prepared.suite, self._context.progress
         hosts = self._asked(self._fleet.hosts)
-        for name, why in hosts.refused.items():
-            if self._refused.get(name) != why:
-                self._refused[name] = why
-                progress.note(f"Without {why}")
+        for why in self._fleet.unsaid(hosts.refused):
+            progress.note(f"Without {why}")
         for name, offer in hosts.offers.items():
             state = self._hosts.get(name)
             if offer.address in self._lost or (state is not None and state.address == offer.address):
@@ -442,10 +439,8 @@ class Line:
         """Let `harness fleet status` show which groups wait for a host that has gone."""
         gone = {name for name, state in self._hosts.items() if not state.address}
         waiting = [group for group in self._groups.values() if group.todo and group.host in gone] if gone else []
-        waits = {group.name: f"its host {group.host} has gone, and may come back" for group in waiting}
-        if waits != self._told:
-            self._told = waits
-            self._asked(partial(self._fleet.tell_waits, waits))
+        waits = {group.name: why_waits(group.host) for group in waiting}
+        self._asked(partial(self._fleet.tell_waits, waits))
 
     def _refuse_group(self, group: GroupState, why: str) -> None:
         group.refused[group.host] = why

@@ -35,7 +35,7 @@ from harness.fleet.placing import Host, choose_after_loss
 from harness.fleet.row_orders import RowMeasured, RowOrder, compile_times_order, latency_order
 from harness.fleet.row_plan import RowNeed, are_alike, place_rows
 from harness.fleet.row_state import Answer, Out, Row
-from harness.fleet.state import HostState
+from harness.fleet.state import HostState, why_waits
 from harness.fleet.worker import MEASURE
 from harness.process import Limits
 from harness.progress import Progress
@@ -72,8 +72,9 @@ class FleetRows:
         self._desk: Desk | None = None
         self._out: dict[int, Out] = {}
         self._ended: dict[str, int] = {}  # by address: the order that its worker was at
-        self._hung: set[str] = set()  # addresses of workers that do not come to an end
+        self._hung: set[str] = set()  # addresses of workers that do not come to an end, or are not what they were
         self._looked_s = 0.0
+        self._undone: set[str] = set()  # rows of a pass
         self._stopped = threading.Event()
         self._is_begun = False
 
@@ -329,14 +330,15 @@ class FleetRows:
             HarnessError: Whatever a row's doing raises.
         """
         self._stopped.clear()
-        lines: dict[tuple[str, ...], queue.SimpleQueue[Callable[[], None]]] = {}
-        for name, act in todo.items():
-            lines.setdefault(self._placed[name], queue.SimpleQueue()).put(act)
+        self._undone = set(todo)
+        lines: dict[tuple[str, ...], queue.SimpleQueue[str]] = {}
+        for name in todo:
+            lines.setdefault(self._placed[name], queue.SimpleQueue()).put(name)
         raised: list[BaseException] = []
         threads = [
-            threading.Thread(target=self._walk, args=(acts, raised), name=f"rows of {hosts[0]}")
-            for hosts, acts in lines.items()
-            for _ in range(min(_ROWS_A_HOST, acts.qsize()))
+            threading.Thread(target=self._walk, args=(names, todo, raised), name=f"rows of {hosts[0]}")
+            for hosts, names in lines.items()
+            for _ in range(min(_ROWS_A_HOST, names.qsize()))
         ]
         for thread in threads:
             thread.start()
@@ -367,10 +369,15 @@ class FleetRows:
         assert self._desk is not None  # noqa: S101 (rows are walked while it is open)
         return self._desk
 
-    def _walk(self, acts: queue.SimpleQueue[Callable[[], None]], raised: list[BaseException]) -> None:
+    def _walk(
+        self, names: queue.SimpleQueue[str], todo: Mapping[str, Callable[[], None]], raised: list[BaseException]
+    ) -> None:
         try:
             while not self._stopped.is_set():
-                acts.get_nowait()()
+                name = names.get_nowait()
+                todo[name]()
+                with self._lock:
+                    self._undone.discard(name)
         except (queue.Empty, _Stopped):
             return
         except BaseException as error:  # raised once all threads have come to an end
@@ -412,17 +419,21 @@ class FleetRows:
         """Hosts as they are now: those that came, came back, or have gone."""
         assert self._suite is not None  # noqa: S101 (`missing` comes first)
         self._looked_s = time.monotonic()
-        try:
-            all_offers = self._fleet.hosts().offers
-        except UsageError as error:
-            raise PlaceGone(str(error), self._go_on) from error
-        offers = {name: offer for name, offer in all_offers.items() if offer.address not in self._hung}
+        with self._asking():
+            hosts = self._fleet.hosts()
+        for why in self._fleet.unsaid(hosts.refused):
+            self._progress.note(f"Without {why}")
+        offers = {name: offer for name, offer in hosts.offers.items() if offer.address not in self._hung}
         with self._lock:
             for name, offer in offers.items():
                 state = self._states.get(name)
                 if state is not None and state.address == offer.address:
                     continue
                 host = Host.of(offer, self._suite)
+                if state is not None and state.is_another(host):
+                    self._hung.add(offer.address)
+                    self._progress.note(f"{name} is another machine than before, {host.machine_class}; it gets no row")
+                    continue
                 if state is None:
                     self._states[name] = HostState(host=host, offer=offer, address=offer.address)
                 else:
@@ -430,6 +441,19 @@ class FleetRows:
                 if self._is_begun:
                     self._progress.note(f"{name} has joined" if state is None else f"{name} is back")
             self._note_gone([state for state in self._states.values() if state.address and state.name not in offers])
+            since = {state.name: state.gone_since for state in self._states.values() if not state.address}
+            undone = sorted(self._undone)
+        away = {name for name, gone_since in since.items() if time.monotonic() - gone_since <= line.RETURN_S}
+        waiting = {name: host for name in undone for host in self._placed[name] if host in away}
+        with self._asking():  # so that `harness fleet status` shows them
+            self._fleet.tell_waits({name: why_waits(host) for name, host in waiting.items()})
+
+    @contextmanager
+    def _asking(self) -> Iterator[None]:
+        try:
+            yield
+        except UsageError as error:
+            raise PlaceGone(str(error), self._go_on) from error
 
     def _note_gone(self, states: Sequence[HostState]) -> None:
         for state in states:

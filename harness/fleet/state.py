@@ -71,6 +71,10 @@ class HostState:
         """Whether something more to measure can be given to it."""
         return bool(self.address) and len(self.measuring) <= _TURNS_AHEAD
 
+    def is_another(self, host: Host) -> bool:
+        """Whether what has joined under its name is of another class, or has another CPU: a machine of its own."""
+        return (host.machine_class, host.host_cpu) != (self.host.machine_class, self.host.host_cpu)
+
     def record(self, suite: Suite) -> HostRecord:
         """What a run keeps of it."""
         assert self.offer is not None  # noqa: S101 (it measures)
@@ -84,6 +88,11 @@ class HostState:
             "peers": dict(labels),
         }
         return HostRecord(name=self.name, environment=environment)
+
+
+def why_waits(host: str) -> str:
+    """What `harness fleet status` says of a group or a row whose host has gone, and is waited for."""
+    return f"its host {host} has gone, and may come back"
 
 
 @dataclass(kw_only=True, eq=False)

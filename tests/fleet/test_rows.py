@@ -19,7 +19,7 @@ from harness.compare.engine import Outcome, StoppedEarly, Task, decide
 from harness.compare.remeasure import _going_on
 from harness.errors import PlaceGone
 from harness.fleet import line, rows
-from harness.fleet.connection import Hosts
+from harness.fleet.connection import Fleet, Hosts
 from harness.fleet.desk import Answered, Died, Event, HostsChanged
 from harness.fleet.files import Luggage
 from harness.fleet.offer import Offer, OfferedToolchain
@@ -58,16 +58,32 @@ class FakeFleet:
         self.asked: list[tuple[str, str, int, bool]] = []
         self.takes = itertools.count()
         self.stop_at = -1
+        self.refused: dict[str, str] = {}
+        self.notes, self.told = Notes(), list[Mapping[str, str]]()
+        self._said: dict[str, str] = {}
         self._ratios, self._act = ratios or {}, act
         self._tickets = itertools.count(1)
 
     def hosts(self) -> Hosts:
         """Those that are there."""
-        return Hosts(offers=dict(self.offers), refused={})
+        return Hosts(offers=dict(self.offers), refused=self.refused)
+
+    unsaid: Any = Fleet.unsaid
+
+    def tell_waits(self, waits: Mapping[str, str]) -> None:
+        """What `harness fleet status` shows; at that, somebody starts x again."""
+        self.told.append(waits)
+        if waits:
+            self.come("x")
 
     def go(self, host: str) -> None:
         """A host leaves."""
         self.offers.pop(host, None)
+        self.events.put(HostsChanged())
+
+    def come(self, host: str, **changes: Any) -> None:
+        """A host is back, in a process of its own."""
+        self.offers[host] = replace(an_offer(host, **changes), address=f"tcp://{host}/2")
         self.events.put(HostsChanged())
 
     def give(self, host: str, _address: str, _task: object, order: Any, number: int, known: Any, **_: object) -> int:
@@ -124,7 +140,7 @@ def measure(
         for case, module in zip(cases, modules, strict=True)
     ]
     with directory:
-        place = FleetRows(fleet, plan, directory, Notes())  # type: ignore[arg-type]
+        place = FleetRows(fleet, plan, directory, fleet.notes)  # type: ignore[arg-type]
         assert place.missing(works) == {}
         tasks = []
         for work in works:
@@ -186,7 +202,19 @@ def refuses_at(number: int, host: str) -> Act:
     return act
 
 
-@pytest.mark.parametrize("act", [goes_at(3, "y"), refuses_at(6, "y")])
+def comes_back_as_another_at(number: int, host: str) -> Act:
+    """Somebody else's machine has its name from now on."""
+
+    def act(fleet: FakeFleet, ticket: int, asked: str, row: str, asked_number: int) -> Sequence[Event] | None:
+        if asked == host and asked_number >= number:
+            fleet.come(host, host_cpu="Xeon", environment={"cpu": {"model": "Xeon"}})
+            return [Died(ticket=ticket, address=f"tcp://{host}/1")]
+        return None
+
+    return act
+
+
+@pytest.mark.parametrize("act", [goes_at(3, "y"), refuses_at(6, "y"), comes_back_as_another_at(3, "y")])
 @pytest.mark.parametrize("spread", [False, True])
 def test_what_a_lost_host_has_not_measured_the_others_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spread: bool, act: Act
@@ -200,6 +228,36 @@ def test_what_a_lost_host_has_not_measured_the_others_do(
     directory = next(tmp_path.iterdir())
     kept = (directory / "generations.jsonl").read_text().splitlines()
     assert len(kept) == sum(len(outcome.generations) for outcome in found.values())
+
+
+def test_a_host_that_does_not_come_to_an_end_gets_nothing_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(line, "RETURN_S", 0.0)
+    monkeypatch.setattr(rows, "_BESIDE_CALLS_S", 1.0 - rows._CALLS)
+
+    def act(fleet: FakeFleet, ticket: int, host: str, row: str, number: int) -> Sequence[Event] | None:
+        return [] if host == "x" and number else None
+
+    fleet = FakeFleet("x", "y", act=act)
+    (outcome,) = measure(fleet, a_directory(tmp_path), models="a", spread=True).values()
+    assert outcome.decision == "unchanged"
+    assert hosts_of(outcome)["x"] == [host for _, host, *_ in fleet.asked].count("x") - 1 == 1
+    assert "a goes on without x: it has gone and did not come back within 0 s" in fleet.notes.lines
+
+
+def test_rows_wait_for_a_host_that_may_come_back_and_status_shows_them(tmp_path: Path) -> None:
+    def act(fleet: FakeFleet, ticket: int, host: str, row: str, number: int) -> Sequence[Event] | None:
+        if (row, number) != ("a", 2) or "x has gone; its rows wait for it for 60 s" in fleet.notes.lines:
+            return None
+        fleet.go(host)
+        return [Died(ticket=ticket, address="tcp://x/1")]
+
+    fleet = FakeFleet("x", act=act)
+    fleet.refused = {"z": "z: its clock is 2.0 h behind the scheduler's; set both by one time server"}
+    found = measure(fleet, a_directory(tmp_path), models="ab")
+    assert {outcome.decision for outcome in found.values()} == {"unchanged"}
+    (waits,) = [waits for waits in fleet.told if waits]
+    assert (waits["a"], fleet.told[-1]) == ("its host x has gone, and may come back", {})
+    assert fleet.notes.lines.count(f"Without {fleet.refused['z']}") == fleet.notes.lines.count("x is back") == 1
 
 
 def test_a_row_that_ends_its_worker_three_times_fails(tmp_path: Path) -> None:
