@@ -184,8 +184,9 @@ class RunFacts:
     reference: str
 
     def driver(self, device: str) -> str:
-        """What a device is, with its driver's version; "" where the run does not say."""
-        return _driver(self.devices, device)
+        """What a device is, with its driver's version; "" where the run does not say, or hosts of it say several."""
+        said = _driver(self.devices, device)
+        return "" if BETWEEN_HOSTS in self.machine and BETWEEN_HOSTS in said else said
 
 
 @cache  # thousands of runs say the same

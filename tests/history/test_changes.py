@@ -311,8 +311,9 @@ def test_the_compilers_part_of_two_near_changes_is_dated_by_the_ratio(later: int
     assert {latency.series, ratio.series} <= {change.series for change in event.changes}
 
 
-def environment(machine: str, kernel: str) -> dict[str, dict[str, Any]]:
+def environment(machine: str, kernel: str, driver: str = "1.0") -> dict[str, dict[str, Any]]:
     return {
+        "devices": {"cpu": f"this CPU, driver {driver}"},
         "machine": {"id": machine, "system": "Linux", "architecture": "x86_64", "kernel": kernel},
         "cpu": {"model": "EPYC", "usable_cores": 2},
     }
@@ -353,16 +354,20 @@ def test_a_group_that_moved_to_another_host_of_its_class_is_told_by_its_machine(
     assert change.evidence.endswith("; meanwhile the machine changed from aaaaaaaaaaaa to bbbbbbbbbbbb")
 
 
-def test_a_new_kernel_of_another_host_explains_nothing() -> None:
+@pytest.mark.parametrize("fact", ["kernel", "driver"])
+def test_a_new_kernel_or_driver_of_another_host_explains_nothing(fact: str) -> None:
     runs = []
     for night, run in enumerate(nights(same_modules=True, machine=step(AT, 1.05), harness_commit="c" * 20)):
-        kernels = {"a": "6.1", "b": "6.8" if night >= AT else "6.1"}
-        hosts = tuple(HostRecord(name=name, environment=environment(name * 12, kernels[name])) for name in "ab")
+        facts = {"kernel": "6.1", "driver": "1.0"}
+        known = {"a": facts, "b": {**facts, fact: "6.8"} if night >= AT else facts}
+        hosts = tuple(HostRecord(name=name, environment=environment(name * 12, **known[name])) for name in "ab")
         placed = (Placed(group="net@cpu", host="a"), Placed(group="other@cpu", host="b"))
         rounds = tuple(replace(measured, host="a") for measured in run.rounds)
         runs.append(replace(run, hosts=hosts, placed=placed, rounds=rounds))
 
-    assert "kernel" not in only(search(runs), "latency").evidence
+    evidence = only(search(runs), "latency").evidence
+    assert "the kernel" not in evidence
+    assert "the device" not in evidence
 
 
 def test_a_machine_that_is_another_every_night_explains_nothing() -> None:
