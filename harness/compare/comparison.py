@@ -182,7 +182,7 @@ def conclude(
     rows += [row for pair in counted for row in exact_rows(pair, base, head, floors)]
     upstream = options.rule == "upstream"
     named = {host.host for row in rows for host in row.hosts}
-    hosts = [host for host in hosts if host.name in named]
+    hosts = [host for host in hosts if host.name in named] or hosts
     measured_on = hosts[0].environment if hosts else environment
     rows, unused = apply_gates(_in_order(rows, plan.pairs), plan.gates, plan.left_out, upstream=upstream)
     if upstream:

@@ -24,7 +24,7 @@ from harness.compare.judge import CHANGED
 from harness.compare.pairs import TOOLCHAIN_PREFIX, Pair, Side, is_toolchain, side_of
 from harness.errors import RunError, ToolchainError, UsageError
 from harness.records.comparison import MachineFacts, Row, SelfcheckFacts, SideFacts
-from harness.records.run import Header, HostRecord, Run
+from harness.records.run import Header, HostRecord
 from harness.store.names import LATEST, find_folder
 from harness.store.run_directory import HEADER_FILE, load_run
 from harness.text import shown
@@ -36,7 +36,7 @@ Environment = Mapping[str, Mapping[str, Any]]
 _SELFCHECK = TypeAdapter(SelfcheckFacts)
 # Where a selfcheck found that even a change to twice the time stays unseen.
 _SEES_NOTHING = 1.0
-# Hosts of a run that a line has room for.
+# Hosts that a line has room for.
 _MOST_HOSTS = 4
 
 
@@ -199,11 +199,9 @@ def describe_machine(environment: Environment) -> str:
     return ", ".join(part for part in parts if part) or "a machine of which nothing is known"
 
 
-def describe_machines(run: Run) -> str:
-    """The machine that measured a run, and of several hosts each by its name and in these words."""
-    if not run.environments:
-        return describe_machine(run.header.environment)
-    hosts = [f"{host}: {describe_machine(environment)}" for host, environment in run.environments.items()]
+def _describe_hosts(environments: Mapping[str, Environment]) -> str:
+    """Each host by its name and in these words, as many as a line has room for."""
+    hosts = [f"{host}: {describe_machine(environment)}" for host, environment in environments.items()]
     more = f"; and {len(hosts) - _MOST_HOSTS} more hosts" if len(hosts) > _MOST_HOSTS else ""
     return f"{'; '.join(hosts[:_MOST_HOSTS])}{more}"
 
@@ -229,7 +227,7 @@ def side_facts(side: Side, label: str, variants: Iterable[str] = ()) -> SideFact
         suite=header.suite,
         started=header.started,
         toolchains=describe_toolchains(header),
-        machine=describe_machines(side.run),
+        machine=_describe_hosts(side.run.environments) or describe_machine(header.environment),
         variants=tuple(dict.fromkeys(variants)),
         commit=side.commit.sha if side.commit is not None else "",
         subject=side.commit.subject if side.commit is not None else "",
@@ -245,9 +243,8 @@ def machine_facts(environment: Environment, rows: Iterable[Row], hosts: Sequence
     """
     controls = [row for row in rows if row.control]
     places: list[Environment] = [*(host.environment for host in hosts)] or [environment]
-    said = "; ".join(f"{host.name}: {describe_machine(host.environment)}" for host in hosts)
     return MachineFacts(
-        description=said or describe_machine(environment),
+        description=_describe_hosts({host.name: host.environment for host in hosts}) or describe_machine(environment),
         selfcheck=selfcheck_of(places[0]) if len(places) == 1 else None,
         controls=len(controls),
         controls_flagged=sum(row.verdict in CHANGED for row in controls),

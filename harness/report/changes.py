@@ -92,7 +92,7 @@ def change_columns(rows: Sequence[Row], layout: Layout, *, why: bool, verdicts: 
     metric, unit = rows[0].metric, figure_unit(rows)
     brackets = any(row.ci_low is not None for row in rows)
     ratios = brackets or any(row.metric in TIMED and row.ratio is not None for row in rows)
-    apart = len({host.host for row in rows for host in row.hosts}) > 1
+    hosts = [", ".join(host.host for host in row.hosts) for row in rows]
     columns = [
         Column("Verdict", [marked(row.verdict) for row in rows] if verdicts else []),
         Column("Benchmark Name", [row.case for row in rows], kind="name"),
@@ -116,7 +116,7 @@ def change_columns(rows: Sequence[Row], layout: Layout, *, why: bool, verdicts: 
         ),
         Column("p", [p_text(row.p) for row in rows], kind="number", rank=4),
         Column("Generations", [str(row.generations or NOTHING) for row in rows], kind="number", rank=5),
-        Column("Host", [row.hosts[0].host if apart and len(row.hosts) == 1 else "" for row in rows], rank=5),
+        Column("Host", hosts if len({*hosts} - {""}) > 1 else [], rank=5),
         Column("Hosts", [str(len(row.hosts)) if len(row.hosts) > 1 else "" for row in rows], kind="number", rank=5),
         Column(
             "Took",

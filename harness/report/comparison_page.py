@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import get_args
 
 from harness.compare.rows import geometric_means
-from harness.compare.sides import selfcheck_of
+from harness.compare.sides import describe_machine, selfcheck_of
 from harness.metrics import COMPILE_TIME, LATENCY, TIMED
 from harness.records.comparison import VERDICTS, Comparison, Kind, Row
 from harness.report.changes import (
@@ -109,7 +109,7 @@ from harness.text import plural
 _MANY, _MOST_LISTED = 40, 100
 _MOST_NOTES, _NOTES_UNFOLDED = 8, 2
 _MOST_IN_FOREST, _FOREST_WIDTH = 12, 96
-_MOST_COMMANDS = 20
+_MOST_COMMANDS = _MOST_HOSTS = 20
 # Figures that a comment names without a table; a suite may count any number of ops.
 _MOST_FIGURES = 60
 _UNKNOWN_RATES = ("The hosts' A/A rates are not known; to measure one, there: ", Name("harness selfcheck SUITE"))
@@ -385,6 +385,19 @@ def _means(comparison: Comparison) -> list[Part]:
     return [Fold("Geometric means by model, device and variant", (table,))]
 
 
+def _hosts(comparison: Comparison) -> list[Part]:
+    """What each host is, where several measured rows, and of how many rows."""
+    if len(comparison.hosts) < 2:
+        return []
+    rows = Counter(host.host for row in of_metric(comparison.rows, LATENCY.name) for host in row.hosts)
+    columns = (
+        Column("host", [host.name for host in comparison.hosts]),
+        Column("machine", [describe_machine(host.environment) for host in comparison.hosts]),
+        Column("latencies", [str(rows[host.name]) for host in comparison.hosts], kind="number"),
+    )
+    return [Table(title="Hosts", columns=columns, most=_MOST_HOSTS)]
+
+
 def _method(comparison: Comparison, *, full: bool) -> list[Part]:
     """How it was measured, folded away: both sides, the machine, the rule."""
     made = "measured" if comparison.mode == "remeasured" else "made"
@@ -392,6 +405,7 @@ def _method(comparison: Comparison, *, full: bool) -> list[Part]:
     parts: list[Part] = [
         sides_table(comparison.base, comparison.head),
         Paragraph(("Comparison", *name, f" of {comparison.created}, {made} on {comparison.machine.description}.")),
+        *_hosts(comparison),
         Paragraph(rule_line(comparison)),
     ]
     if full and comparison.settings:
@@ -422,5 +436,5 @@ def _trust(comparison: Comparison) -> list[Sentence]:
     if comparison.hosts:
         known = [machine_line(selfcheck_of(host.environment), host.name) for host in comparison.hosts]
     rates: list[Sentence] = [capital(said) for said in known if said]
-    unknown = _UNKNOWN_RATES if len(comparison.hosts) > 1 else _UNKNOWN_RATE
+    unknown = _UNKNOWN_RATES if comparison.hosts else _UNKNOWN_RATE
     return [*([capital(busy)] if busy else []), *(rates or [unknown]), *([capital(shown)] if shown else [])]

@@ -18,14 +18,14 @@ from harness.compare.options import CompareOptions
 from harness.compare.pairs import Side, side_of
 from harness.errors import UsageError
 from harness.metrics import FLOORS
-from harness.records.comparison import Comparison
-from harness.records.run import Round
+from harness.records.comparison import Comparison, HostRatio
+from harness.records.run import HostRecord, Round
 from harness.report.run_report import Report, build_report
 from harness.stats import Estimate
 from harness.stats.intervals import paired_mean
 from harness.stats.rule import Rule, Standing
 from harness.store.run_directory import load_run
-from tests.builders import make_header
+from tests.builders import make_header, make_row
 from tests.compare.runs import a_case, a_round, a_side
 
 PUBLISHED = Path(__file__).parents[2] / "results" / "published" / "esrgan"
@@ -101,6 +101,20 @@ def compared(side: Side, *patterns: str) -> Comparison:
     options = CompareOptions(within=Path(side.label), remeasure=False, patterns=patterns)
     plan = plan_comparison(side, side, options)
     return conclude(plan, recorded(plan), {}, created=datetime.now(timezone.utc))
+
+
+@pytest.mark.parametrize(("measured", "told"), [(["ash"], ["ash"]), ([], ["ash", "oak"])])
+def test_the_hosts_of_a_comparison_are_those_that_measured_or_where_all_rows_failed_all(
+    measured: list[str], told: list[str]
+) -> None:
+    ratios = tuple(HostRatio(host=host, ratio=1.0, generations=8) for host in measured)
+    base, head = a_side(a_case()), a_side(a_case(), label="results/head", code={a_case().name: "head"})
+    plan = plan_comparison(base, head, CompareOptions(remeasure=False))
+    hosts = [HostRecord(name=name, environment={"machine": {"id": name}}) for name in ("ash", "oak")]
+    row = make_row("failed" if not measured else "unchanged", case=a_case().name, hosts=ratios)
+    comparison = conclude(plan, [row], {}, created=datetime.now(timezone.utc), hosts=hosts)
+    assert [host.name for host in comparison.hosts] == told
+    assert comparison.machine.description == "; ".join(f"{name}: machine {name}" for name in told)
 
 
 def assert_they_agree(report: Report, comparison: Comparison) -> None:

@@ -410,3 +410,10 @@ def test_controls_that_were_called_changed_are_counted() -> None:
     rows = [make_row("regressed"), *(make_row(verdict, control=True) for verdict in verdicts)]
     facts = machine_facts({"machine": MACHINE}, rows)
     assert (facts.controls, facts.controls_flagged, facts.selfcheck) == (4, 2, None)
+
+
+def test_a_comparison_on_a_fleet_tells_of_its_hosts_in_one_line() -> None:
+    hosts = [HostRecord(name=f"host-{number}", environment={"machine": {"id": f"{number}"}}) for number in range(20)]
+    assert machine_facts({"machine": MACHINE}, [], hosts).description == (
+        "host-0: machine 0; host-1: machine 1; host-2: machine 2; host-3: machine 3; and 16 more hosts"
+    )

@@ -80,7 +80,9 @@ def test_a_row_of_several_hosts_says_how_many_and_what_each_of_them_says() -> No
     assert "both measured side by side on 2 hosts of one class: machine 3f2a91c04b7e" in text
     assert re.search(r"Generations +Hosts", text)
     apart = replace(comparison, rows=(*comparison.rows, replace(spread, hosts=(*hosts, replace(hosts[0], host="c")))))
-    assert "on up to 3 hosts of one class each: machine" in render(apart, "terminal", width=900)
+    text = render(apart, "terminal", width=900)
+    assert "on up to 3 hosts of one class each: machine" in text
+    assert re.search(r" a, b +2 .*\n.* a, b, c +3 ", text)
     assert "Hosts" not in render(make_comparison([replace(spread, hosts=hosts[:1])]), "terminal", width=900)
     assert comparison_from_json(json_document(comparison)).rows == comparison.rows
     assert ",a b," in render(comparison, "csv")
@@ -97,7 +99,8 @@ def test_rows_of_different_hosts_say_whose_they_are_and_each_host_how_often_it_i
     assert re.search(r"m/ash@d.* ash", text)
     full = render(comparison, "markdown", full=True)
     assert "On ash: " in full
-    assert "rates are not known" in render(replace(comparison, hosts=hosts[1:] * 2), "markdown", full=True)
+    assert "| ash | a machine of which nothing is known | 1 |" in full
+    assert "The hosts' A/A rates are not known" in render(replace(comparison, hosts=hosts[1:]), "markdown", full=True)
     assert comparison_from_json(json_document(comparison)).hosts == hosts
 
 
