@@ -145,6 +145,8 @@ def selfcheck(options: SelfcheckOptions) -> int:
 
     The exit status is 0 whatever it finds: a false alarm here is a finding about the machine.
     """
+    if options.fleet is not None:
+        raise UsageError("harness selfcheck checks the machine that it runs on; run it on each host, without --fleet")
     unmeasured = RunOptions(
         options.suite,
         patterns=options.patterns,

@@ -111,6 +111,7 @@ class CompareOptions:
             *([] if self.floor is None else ["--floor", f"{self.floor:g}"]),
             *(["--rule", self.rule] if self.rule != "generations" else []),
             *([] if self.fleet is None else ["--fleet", self.fleet]),
+            *(["--trust-network"] if self.trust_network else []),
             *(["--spread"] if self.spread else []),
         ]
 
@@ -129,6 +130,7 @@ class SelfcheckOptions:
         seed: Of the order of turns.
         results: Where the run's directory goes that its modules are compiled for.
         wait: Wait while another harness measures on this machine; else measure beside it.
+        fleet: Refused, with what to do instead.
         quiet: Say nothing while it works.
         verbose: As of a run, where modules are compiled.
         format: How to print it.
@@ -143,6 +145,7 @@ class SelfcheckOptions:
     seed: int = 0
     results: Path = Path("results")
     wait: bool = True
+    fleet: Annotated[str | None, Parameter(show=False)] = None
     quiet: Quiet = False
     verbose: Verbose = False
     format: Literal["terminal", "json"] = "terminal"

@@ -19,7 +19,8 @@ def test_dask_is_imported_for_fleets_alone() -> None:
             "from harness.cli import run_command_line",
             "run_command_line(['--help'])",
             "run_command_line(['fleet', '--help'])",
-            "import harness.cli.run, harness.cli.compare",
+            "import harness.cli.run, harness.cli.compare, harness.cli.places as places",
+            "places.bench_at(None, None, trust_network=False).__enter__().rows(None, None, None, 0.0)",
             "sys.exit(str({'dask', 'distributed', 'cryptography'} & set(sys.modules)))",
         )
     )
@@ -70,3 +71,8 @@ def test_what_is_refused(
     assert run_command_line(["fleet", *arguments]) == 2
     (sentence,) = capsys.readouterr().err.splitlines()
     assert words in sentence
+
+
+def test_a_selfcheck_is_of_one_machine(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command_line(["selfcheck", "suite.toml", "--fleet", "tls://bench"]) == 2
+    assert "run it on each host, without --fleet" in capsys.readouterr().err

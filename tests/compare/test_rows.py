@@ -389,6 +389,11 @@ def test_a_comparison_within_a_run_or_of_a_toolchain_is_repeated_as_one() -> Non
     )
 
 
+def test_a_comparison_on_a_fleet_is_repeated_there() -> None:
+    command = repro(make_row(), fleet="tcp://10.0.0.1:8786", trust_network=True, spread=True)[0]
+    assert command.endswith(" --fleet tcp://10.0.0.1:8786 --trust-network --spread")
+
+
 def test_a_filter_matches_the_row_alone() -> None:
     command = repro(make_row(case="net/[a-c]*@cpu (base)"))[0]
     assert shlex.split(command)[-1] == "net/[[]a-c][*]@cpu (base)"
