@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -22,6 +23,7 @@ from harness.fleet.worker import require_same_versions
 _CONNECT_S = 10.0
 # Records of hosts are put in the order of their clocks' times here and there; minutes do no harm.
 CLOCK_TOLERANCE_S = 600.0
+_LOOK_AGAIN_S = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +81,13 @@ class Fleet:
         """
         return hosts_of(self._ask(FACTS))
 
+    def await_host(self, patience_s: float) -> None:
+        """Wait until a host is here that can be used, but no longer than so, and only as long as the scheduler is."""
+        deadline = time.monotonic() + patience_s
+        with contextlib.suppress(UsageError):
+            while not self.offers() and time.monotonic() < deadline:
+                time.sleep(_LOOK_AGAIN_S)
+
     def offers(self) -> Mapping[str, Offer]:
         """The offers of the hosts that can be used, by name."""
         return self.hosts().offers
@@ -126,7 +135,7 @@ class Fleet:
             listener(change)
 
 
-@contextmanager
+@contextlib.contextmanager
 def connect(access: Access, here: str = "this machine") -> Iterator[Fleet]:
     """Join a fleet as an asker.
 

@@ -115,7 +115,10 @@ class Line:
         self._context.directory.before_failure = partial(
             require_cache, self._context.directory.path, self._artifacts, self._kept.builds
         )
+        self._fleet.await_host(RETURN_S)  # the last one may have gone since the run was planned, and come back
         self._look_at_hosts()
+        if not self._hosts:
+            raise PlaceGone(f"{self._address}: all hosts have gone; start one", self._go_on)
         self._begin()
         while self._is_open() or self._at_work or self._jobs or not self._has_looks:
             self._require_scheduler()

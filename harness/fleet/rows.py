@@ -88,7 +88,9 @@ class FleetRows:
         for name, environment in begun.hosts.items():
             record = HostRecord(name=name, environment=environment)
             self._states[name] = HostState(host=Host.recalled(record, self._suite))
+        self._fleet.await_host(line.RETURN_S)  # the last one may have gone since the plan was made, and come back
         self._look()
+        self._require_fleet()
         self._needs = {work.name: RowNeed.of(work, self._plan) for work in works}
         placing = place_rows(
             self._needs,

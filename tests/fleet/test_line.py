@@ -19,7 +19,7 @@ import psutil
 import pytest
 
 from harness.errors import RunError
-from harness.fleet import line
+from harness.fleet import bench, line
 from harness.fleet.bench import FleetBench
 from harness.records.run import Run
 from harness.stages import run as stages_run
@@ -147,6 +147,20 @@ def test_a_worker_that_dies_does_its_generation_again_when_it_is_back(world: Wor
     assert [placed.attempt for placed in run.placed] == [0] * len(_GROUPS)
     assert any("host-a has gone" in line for line in world.asking.notes.lines)
     assert "host-a is back" in world.asking.notes.lines
+
+
+def test_a_run_waits_for_a_host_that_has_gone_since_it_was_planned(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (host,) = world.hosts("host-a")
+
+    def go_and_come_back(_: Path) -> None:
+        _end(host)
+        world.says("scheduler", "host-a has left")
+        threading.Timer(0.5, world.hosts, ["host-a"]).start()
+
+    monkeypatch.setattr(bench, "trim_outputs", go_and_come_back)
+    _assert_whole(world.asking.run())
 
 
 def test_groups_of_a_host_that_stays_away_begin_again_elsewhere(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -76,6 +76,9 @@ class FakeFleet:
         if waits:
             self.come("x")
 
+    def await_host(self, _patience_s: float) -> None:
+        """They are there."""
+
     def go(self, host: str) -> None:
         """A host leaves."""
         self.offers.pop(host, None)
