@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 
-from harness.records.run import Build, Check, Round, Run
+from harness.records.run import Build, Check, Lost, Round, Run
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,6 +16,7 @@ class Audit:
         generations: That were planned, of all groups.
         whole: Of these, how many are there, from one host, with all cases that did not fail.
         reported: How many are not there since all cases of their group are reported as failed.
+        reasons: That cases are reported with, once each.
         lost: Neither the one nor the other, and cases without a build, a check or a report; what they are.
         twice: What is there more than once.
         moved: Groups that began again on another host.
@@ -24,6 +25,7 @@ class Audit:
     generations: int
     whole: int
     reported: int
+    reasons: tuple[str, ...]
     lost: tuple[str, ...]
     twice: tuple[str, ...]
     moved: int
@@ -35,7 +37,7 @@ def audit(run: Run, generations: int) -> Audit:
     Args:
         generations: Planned for each group.
     """
-    failed = _failed(run)
+    failed = {record.case for record in _failures(run)}
     alive: dict[str, set[str]] = defaultdict(set)
     for case in run.header.cases:
         alive[case.group] |= {case.name} - failed
@@ -60,16 +62,16 @@ def audit(run: Run, generations: int) -> Audit:
         generations=generations * len(alive),
         whole=whole,
         reported=reported,
+        reasons=tuple(sorted({record.failure.message for record in _failures(run) if record.failure})),
         lost=tuple(lost),
         twice=tuple(twice),
         moved=len({placed.group for placed in run.placed if placed.attempt}),
     )
 
 
-def _failed(run: Run) -> set[str]:
-    """Cases that are reported as failed at any stage."""
-    records: list[Build | Check] = [*run.builds, *run.checks]
-    return {record.case for record in records if record.failure is not None} | {lost.case for lost in run.lost}
+def _failures(run: Run) -> list[Build | Check | Lost]:
+    """What is reported of cases that failed at any stage."""
+    return [record for record in (*run.builds, *run.checks, *run.lost) if record.failure is not None]
 
 
 def _once_each(run: Run, failed: set[str]) -> tuple[list[str], list[str]]:

@@ -230,7 +230,7 @@ def _say(trial: Trial) -> None:
     """One line for people who wait."""
     found = trial.audit
     came = "did not end" if found is None else f"{found.whole}/{found.generations}, {found.reported} reported"
-    wrong = () if found is None else (*found.lost, *found.twice)
+    wrong = () if found is None else (*found.lost, *found.twice, *found.reasons)
     sys.stderr.write(
         f"trial {trial.seed}: {came}, {trial.seconds:.0f} s, {trial.resumed} resumed, {trial.faults} {wrong}\n"
     )
