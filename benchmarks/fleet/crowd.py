@@ -22,7 +22,7 @@ from benchmarks.fleet.work import install
 from harness.fleet.here import DOING_KEY, OFFER_KEY
 from harness.fleet.offer import Offer, to_text
 from harness.fleet.signals import stopped_by_signal
-from harness.fleet.worker import _SETTINGS, COMPILE, MEASURE, OTHER_THREADS
+from harness.fleet.worker import COMPILE, MEASURE, OTHER_THREADS, SETTINGS
 
 JOINED = "all have joined"
 
@@ -57,7 +57,7 @@ def main(address: str, events: str, work: str, *names: str) -> None:
     """Simulate hosts of these names."""
     wanted = work_in(work)
     install(wanted, Path(events), on_disk=False)
-    with dask.config.set(_SETTINGS):
+    with dask.config.set(SETTINGS):
         asyncio.run(serve(address, list(names), wanted))
 
 

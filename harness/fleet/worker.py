@@ -42,7 +42,7 @@ _TRY_AGAIN_S = 5.0
 _LONGEST_HOST = LONGEST_NAME // 2  # with a device's before it it is a name too
 
 # What Dask does in a worker beside its work, made so rare that it is not in what is timed.
-_SETTINGS = {
+SETTINGS = {
     **FORGET_MESSAGES,
     "distributed.worker.profile.enabled": False,  # looks at all threads every 10 ms
     "distributed.admin.tick.interval": "1 s",  # 20 ms
@@ -147,7 +147,7 @@ def serve_worker(access: Access, options: HostOptions, say: Callable[[str], None
 @contextmanager
 def _settings() -> Iterator[None]:
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters is said here, in a sentence
-    with dask.config.set(_SETTINGS):
+    with dask.config.set(SETTINGS):
         yield
 
 
