@@ -45,6 +45,8 @@ class WorkerOptions:
         jobs: Compiles at once (default: the number of cores).
         compile_timeout: Seconds after which a compile is stopped here, if the run gives it more.
         compile_memory: GiB of memory at which a compile is stopped here (default: 80 % of the machine's).
+        patience: Seconds to wait for a scheduler, at the start and when it has gone; then the host ends (default: none
+            at the start, later as long as it takes).
         as_root: Take part as root too; whoever has a certificate of the fleet can run programs here.
     """
 
@@ -56,6 +58,7 @@ class WorkerOptions:
     jobs: Count | None = None
     compile_timeout: Positive = 3600.0
     compile_memory: Positive | None = None
+    patience: Positive | None = None
     as_root: Flag = False
 
 
@@ -129,7 +132,7 @@ def scheduler(
 def worker(options: WorkerOptions) -> int:
     """Make this machine a host of a fleet until ctrl-C or SIGTERM: say what it offers, then compile and measure.
 
-    Where the scheduler goes away, the host waits for it, as long as it takes, and joins again.
+    Where the scheduler goes away, the host waits for it and joins again.
 
     harness fleet worker --scheduler tls://bench:8786
     """
@@ -143,12 +146,12 @@ def worker(options: WorkerOptions) -> int:
     access = access_to(options.scheduler, "--scheduler", options.certificates, trust_network=options.trust_network)
     refuse_root("fleet worker", as_root=options.as_root)
     name = host_name(options.name)
-    require_place(access, name)  # before anything that takes long
+    require_place(access, name, options.patience or 0.0, tell)  # before anything that takes long
     offer = offer_of_this_host(name, options.jobs or os.cpu_count() or 1, options.host_class)
     print_page(offer_page(offer), "terminal")
     _warn_of_the_end(access.member)
     limits = compile_limits(options.compile_timeout, options.compile_memory)
-    serve_worker(access, HostOptions(offer=offer, limits=limits), tell)
+    serve_worker(access, HostOptions(offer=offer, limits=limits, patience_s=options.patience), tell)
     return ExitCode.OK
 
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import multiprocessing
 import os
 import re
 import socket
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -63,10 +65,12 @@ class HostOptions:
     Attributes:
         offer: What it offers.
         limits: The most that any child of an order may use here.
+        patience_s: For how long it waits for a scheduler that has gone; None: without end.
     """
 
     offer: Offer
     limits: Limits
+    patience_s: float | None = None
 
 
 def refuse_root(command: str, *, as_root: bool) -> None:
@@ -96,13 +100,30 @@ def host_name(given: str | None) -> str:
     return name
 
 
-def require_place(access: Access, name: str) -> None:
+def require_place(
+    access: Access, name: str, patience_s: float = 0.0, say: Callable[[str], None] = lambda _: None
+) -> None:
     """See that a host may join: the scheduler runs the same versions and has no host of that name.
+
+    Args:
+        patience_s: For how long to wait for a scheduler that does not answer.
+        say: Told why it does not, once for each reason.
 
     Raises:
         UsageError: It may not, or the scheduler cannot be reached.
     """
-    facts = ask(access, FACTS)
+    deadline, said = time.monotonic() + patience_s, ""
+    while True:
+        try:
+            facts = ask(access, FACTS)
+            break
+        except UsageError as error:
+            if time.monotonic() >= deadline:
+                raise
+            if str(error) != said:
+                said = str(error)
+                say(said)
+        time.sleep(_TRY_AGAIN_S)
     require_same_versions(facts, str(access.address), name)
     taken = next((host for host in facts["hosts"] if host["name"] == name), None)
     if taken is not None:
@@ -128,10 +149,10 @@ def require_same_versions(facts: Mapping[str, Any], there: str, here: str) -> No
 
 
 def serve_worker(access: Access, options: HostOptions, say: Callable[[str], None]) -> None:
-    """Take part in a fleet until a signal ends it.
+    """Take part in a fleet until a signal ends it, or its patience does.
 
     Where the scheduler goes away, what is under way here is given up, and the host joins again as soon as a scheduler
-    answers: it waits as long as it takes.
+    answers.
 
     Args:
         say: Told what happens, a sentence each.
@@ -173,7 +194,9 @@ async def _serve(access: Access, options: HostOptions, say: Callable[[str], None
                     stray.kill()
             if not stop.is_set():
                 say(f"{name} is no longer with {address}; it joins again when a scheduler answers there")
-                await _join_again(access, name, stop, say)
+                if not await _join_again(access, name, options.patience_s, stop, say):
+                    say(f"{name} ends: no scheduler has answered at {address} for {options.patience_s:g} s")
+                    return
 
 
 def _innermost(error: BaseException) -> str:
@@ -182,14 +205,20 @@ def _innermost(error: BaseException) -> str:
     return one_line(str(error)) or type(error).__name__
 
 
-async def _join_again(access: Access, name: str, stop: asyncio.Event, say: Callable[[str], None]) -> None:
-    """Wait until a scheduler answers that lets the host in; each new reason why none does is said once.
+async def _join_again(
+    access: Access, name: str, patience_s: float | None, stop: asyncio.Event, say: Callable[[str], None]
+) -> bool:
+    """Wait until a scheduler answers that lets the host in, or for the end; False: its patience is over.
+
+    Each new reason why no scheduler does is said once.
 
     Raises:
         UsageError: One answers that is of other versions.
     """
-    said = ""
+    said, deadline = "", math.inf if patience_s is None else time.monotonic() + patience_s
     while not stop.is_set():
+        if time.monotonic() >= deadline:
+            return False
         await until(asyncio.sleep(_TRY_AGAIN_S), stop)
         try:
             facts = await asyncio.to_thread(ask, access, FACTS)
@@ -201,7 +230,8 @@ async def _join_again(access: Access, name: str, stop: asyncio.Event, say: Calla
         require_same_versions(facts, str(access.address), name)
         # The scheduler may not have noticed yet that this host was gone.
         if all(host["name"] != name for host in facts["hosts"]):
-            return
+            return True
+    return True
 
 
 def _own_address(scheduler: str) -> str:

@@ -1,0 +1,47 @@
+"""How long a host waits for a scheduler."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+import pytest
+
+from harness.errors import UsageError
+from harness.fleet import worker
+from harness.fleet.access import access_to
+from harness.fleet.offer import own_versions
+from harness.fleet.worker import _join_again, require_place
+
+_ACCESS = access_to("tcp://127.0.0.1:1", "--scheduler", None, trust_network=False)
+
+
+def _answering_after(questions: int) -> Callable[..., Any]:
+    """What a scheduler says that is there only at the last of so many questions."""
+    left = [questions]
+
+    def ask(*_: object) -> Any:
+        left[0] -= 1
+        if left[0] > 0:
+            raise UsageError("nobody answers")
+        return {"versions": asdict(own_versions()), "hosts": []}
+
+    return ask
+
+
+@pytest.mark.parametrize(("questions", "is_there"), [(3, True), (10**6, False)])
+def test_a_host_waits_as_long_as_its_patience(questions: int, is_there: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "_TRY_AGAIN_S", 0.01)
+    said: list[str] = []
+    patience_s = 60.0 if is_there else 0.1
+    monkeypatch.setattr(worker, "ask", _answering_after(questions))
+    if is_there:
+        require_place(_ACCESS, "host-a", patience_s, said.append)
+    else:
+        with pytest.raises(UsageError, match="nobody answers"):
+            require_place(_ACCESS, "host-a", patience_s, said.append)
+    monkeypatch.setattr(worker, "ask", _answering_after(questions))
+    assert asyncio.run(_join_again(_ACCESS, "host-a", patience_s, asyncio.Event(), said.append)) is is_there
+    assert said == ["nobody answers", "nobody answers"]
