@@ -60,7 +60,7 @@ def test_they_keep_githubs_schema(tmp_path: Path) -> None:
     copies = [tmp_path / f"{number}.yml" for number in range(len(WORKFLOWS_TO_COPY))]
     for file, block in zip(copies, WORKFLOWS_TO_COPY, strict=True):
         file.write_text(block.replace("COMMIT", "0" * 40))
-    assert len(copies) == 3
+    assert len(copies) == 4
     for schema, files in (("github-workflows", [*WORKFLOWS, *copies]), ("github-actions", ACTIONS)):
         command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", f"vendor.{schema}", *map(str, files)]
         checked = subprocess.run(command, capture_output=True, text=True)
@@ -172,10 +172,22 @@ def test_the_matrix_to_copy_has_every_shard() -> None:
     assert measure["env"]["SHARD"] == f"${{{{ matrix.shard }}}}/{len(numbers)}"
 
 
+def test_the_hosts_of_the_fleet_to_copy_are_never_a_pull_requests() -> None:
+    fleet = yaml.safe_load(WORKFLOWS_TO_COPY[3])
+    assert fleet[True].keys() == {"schedule", "workflow_dispatch"}
+    host, measure = fleet["jobs"]["host"], fleet["jobs"]["measure"]
+    assert measure["env"]["HOSTS"] == len(host["strategy"]["matrix"]["host"])
+    assert all("self-hosted" in job["runs-on"] and job["timeout-minutes"] <= 350 for job in (host, measure))
+    assert "secrets." not in WORKFLOWS_TO_COPY[3]
+    runs = [step.get("run", "") for job in (host, measure) for step in job["steps"]]
+    assert [run for run in runs if "${{" in run] == []
+
+
 @pytest.mark.parametrize("block", BLOCKS)
 def test_inputs_to_copy_are_those_of_the_actions_and_releases_are_pinned(block: str) -> None:
     document = yaml.safe_load(block)
-    copied = document if isinstance(document, list) else next(iter(document["jobs"].values()))["steps"]
+    jobs_to_copy = [] if isinstance(document, list) else document["jobs"].values()
+    copied = [step for job in jobs_to_copy for step in job["steps"]] or document
     for step in copied:
         if "uses" not in step:
             continue
