@@ -39,12 +39,12 @@ class WorkerOptions:
 
     Attributes:
         scheduler: The fleet's scheduler, such as tls://bench:8786.
-        name: Of this host in its fleet, where no other has it (default: the machine's).
+        name: The host's name, which no other in the fleet has (default: the machine's).
         host_class: Its class of machine in your words, for hosts that differ in what the harness cannot see (default:
             processor, cores, system). Figures of one class may be compared.
         jobs: Compiles at once (default: the number of cores).
-        compile_timeout: Seconds after which a compile is stopped here, if the run gives it more.
-        compile_memory: GiB of memory at which a compile is stopped here (default: 80 % of the machine's).
+        compile_timeout: Seconds after which a compile is stopped here, whatever the run allows.
+        compile_memory: GiB of memory at which a compile is stopped here, likewise (default: 80 % of the machine's).
         patience: Seconds to wait for a scheduler, at the start and when it has gone; then the host ends (default: none
             at the start, later as long as it takes).
         as_root: Take part as root too; whoever has a certificate of the fleet can run programs here.
@@ -66,7 +66,7 @@ class WorkerOptions:
 def certificates(
     folder: Path | None = None, *, authority: Path | None = None, name: _Name = None, days: Count = 365
 ) -> int:
-    """Make a fleet's own authority with the certificate of its first member, or of one more member.
+    """Make a fleet: its authority and the certificate of its first member. Or make the certificate of one more member.
 
     Each member of a fleet has a folder: the scheduler, every worker, everybody who starts runs. Members know each other
     by the authority that signed them. Nothing is overwritten; for a new certificate make a new folder.
@@ -76,9 +76,9 @@ def certificates(
     harness fleet certificates for-host-a --authority ~/.config/iree-harness/fleet --name host-a
 
     Args:
-        folder: Of the files to make (default: fleet in the user's configuration folder, where all commands look).
+        folder: Where the files go (default: fleet in the user's configuration folder, where all commands look).
         authority: A folder that this command made for the fleet; its key signs the new certificate.
-        name: Of the member, for people (default: the machine's, or the folder's).
+        name: The member's name, for people (default: the machine's, or the folder's).
         days: For how long the certificate is valid; an authority is for ten years.
     """
     require_extra()
@@ -110,8 +110,8 @@ def scheduler(
     harness fleet scheduler --listen tls://0.0.0.0:8786
 
     Args:
-        listen: Where, as tls://0.0.0.0:8786; tcp://127.0.0.1:8786 for a fleet on one machine.
-        dashboard: Show Dask's pages there, as :8787 for this machine alone.
+        listen: The address to listen at, as tls://0.0.0.0:8786; tcp://127.0.0.1:8786 for a fleet on one machine.
+        dashboard: The address to show Dask's pages at, as :8787 for this machine alone (default: none).
         lost_after: Seconds without a sign of life after which a host is given up.
         as_root: Run as root too; whoever has a certificate of the fleet can run programs here.
     """

@@ -46,8 +46,9 @@ _NOTHING = "what was asked for matches no case"
 def run(options: RunOptions | None = None, *, format: Format = "terminal") -> int:  # noqa: A002 (the option's name)
     """Compile, check and measure every case of a suite, and print the report.
 
-    The exit status is 3 if a case failed or is missing, or nothing was measured, which is no failure of a shard; of a
-    list of suites, the weightiest of theirs. What is stopped with Ctrl-C prints what there is so far, and how to go on.
+    The exit status is 3 if a case failed or is missing, or if nothing was measured; a shard without a case ends with 0.
+    A list of suites has the weightiest status of its suites. What is stopped with Ctrl-C prints what there is so far,
+    and how to go on.
 
     Args:
         format: How to print the report.

@@ -79,7 +79,7 @@ class Generation:
     host: str = ""
 
 
-# Gives what generations of these numbers gave, each as it ends, in any order; a CaseError is that of `Task.sample`.
+# Measures the generations of these numbers, and gives each as it ends, in any order; a CaseError as of `Task.sample`.
 Batch = Callable[[Sequence[int]], Iterable[tuple[int, Generation | CaseError]]]
 
 
@@ -123,7 +123,7 @@ class Outcome:
         confirming: How many of them, the last ones, were the confirmation.
         reason: Why it is what it is, in plain words.
         lacked_time: Whether it differs plainly, and only time was lacking to call it changed.
-        hosts_disagree: Whether it is not decided since its hosts have different ratios.
+        hosts_disagree: Whether it is undecided because its hosts have different ratios.
     """
 
     name: str
@@ -139,7 +139,7 @@ class Outcome:
 
 
 def wall_seconds(generations: Iterable[Generation]) -> float:
-    """What generations of a row took: hosts measure at the same time, so that of the host that takes longest."""
+    """What generations of a row took on the host that took longest: hosts measure at the same time."""
     return max(map(sum, _seconds_by_host(generations).values()), default=0.0)
 
 

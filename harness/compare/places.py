@@ -72,7 +72,7 @@ class RowPlace(Protocol):
         ...
 
     def alone(self, *, wait: bool) -> AbstractContextManager[Together]:
-        """Measure there, and nothing else of the harness; what walks the rows of a pass.
+        """Let nothing else of the harness compute there while rows are measured; gives what walks the rows of a pass.
 
         Args:
             wait: While another harness measures there; else measure beside it.

@@ -30,7 +30,7 @@ def by_host(numbers: Sequence[int], hosts: Sequence[str]) -> dict[str, list[int]
 
 
 def on_hosts(look: Location) -> str:
-    """`, on 4 hosts`, and what they say where that is not the same; "" of one."""
+    """`, on 4 hosts`, with what they say where they differ; "" of one host."""
     if not isinstance(look, HostsLocation):
         return ""
     return f", on {len(look.hosts)} hosts{f' ({from_to(look)})' if look.differ else ''}"

@@ -1,4 +1,4 @@
-"""What an asker has of a fleet: Dask's client, the hosts that it can use, and why it cannot use the others."""
+"""The asker's side of a fleet: Dask's client, the hosts that it can use, and why it cannot use the others."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class Item:
 
     Attributes:
         place: Where it lies below a cache folder, as in `fleet/3f/3f.../input0.npy`.
-        build: The key of the build that it is a part of; "": it is a file for itself.
+        build: The key of the build that it is a part of; "": it is a file of its own.
     """
 
     place: str
@@ -158,7 +158,7 @@ def item_of(place: str, build: str = "") -> Item:
 
 
 def build_items(key: str) -> tuple[Item, ...]:
-    """All files of a build in this machine's cache, the one last that says that it is whole.
+    """All files of a build in this machine's cache; the last is the one that says that it is whole.
 
     Raises:
         OSError: A file of it cannot be read.

@@ -116,9 +116,7 @@ class Kept:
         for generation in [key for key in self._generations if key[0] == group.name]:
             del self._generations[generation]
         cases = [case for case in self.context.prepared.cases if case.group == group.name and case.skip is None]
-        group.cases = [
-            case for case in cases if not self._is_wrong(case)
-        ]  # those that were lost there may be well here
+        group.cases = [case for case in cases if not self._is_wrong(case)]  # one that was lost there may do well here
         before = len(group.todo)
         group.todo = deque(steps(self.context))
         self.context.progress.step(group.name, before - len(group.todo))

@@ -66,7 +66,7 @@ class _Work(NamedTuple):
         what: For people.
         limit_s: Within which it comes to an end once it is the host's turn; None: its compiler has one.
         done: Called with its answer.
-        died: Called where its worker has gone, with whether it was what the host was measuring.
+        died: Called when its worker has gone, with whether the host was measuring it.
     """
 
     host: str
@@ -190,7 +190,7 @@ class Line:
         suite, progress = self._context.prepared.suite, self._context.progress
         hosts = self._asked(self._fleet.hosts)
         for why in self._fleet.unsaid(hosts.refused):
-            progress.note(f"Without {why}")
+            progress.note(f"Not used: {why}")
         for name, offer in hosts.offers.items():
             state = self._hosts.get(name)
             if offer.address in self._lost or (state is not None and state.address == offer.address):

@@ -50,7 +50,7 @@ class Versions:
         return cls(**{name: str(record.get(name, "unknown")) for name in cls.__dataclass_fields__})
 
     def differences(self, other: Versions) -> tuple[str, ...]:
-        """`harness 0.2.0 instead of 0.1.0` for each that is 0.1.0 of the other."""
+        """Each version that is not the other's, as in `harness 0.2.0 instead of 0.1.0`."""
         names = {"harness": "harness", "dask": "Dask", "distributed": "distributed", "python": "Python"}
         return tuple(
             f"{title} {own} instead of {theirs}"
@@ -193,12 +193,12 @@ def _offered(toolchain: Toolchain, host_cpu: str) -> OfferedToolchain:
 
 
 def to_text(offer: Offer) -> str:
-    """An offer as Dask's messages carry it: JSON, since they make tuples of lists."""
+    """An offer as Dask's messages carry it: JSON, since these turn lists into tuples."""
     return json.dumps(asdict(offer))
 
 
 def versions_in(text: str) -> Versions:
-    """Of what runs on the host of an offer, which may have another form than offers have here.
+    """The versions in an offer, whose other parts may have a form that is not known here.
 
     Raises:
         ValueError: It is no offer of any harness.

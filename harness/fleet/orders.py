@@ -60,7 +60,7 @@ class CompileOrder:
 
     Attributes:
         key: What its build is kept under, on every machine.
-        case: Its flags name no `host`, and files as `flag_files` says.
+        case: Its flags say no `host`, and have the asker's paths of `flag_files`.
         flag_files: Files that flags name, by the path that the asker's flags have.
         model: Its program.
     """
@@ -179,7 +179,7 @@ def named(toolchain: Toolchain) -> ToolchainRecord:
 
 
 def needs_cpu(case: Case, arranged: Arranged) -> bool:
-    """Whether a case's module depends on the CPU that it is for, as flags that say `host` and rewrites make it."""
+    """Whether a case's module depends on the CPU that it is for: flags say `host`, or a plugin rewrites it."""
     return bool(arranged.rewrites) or any(map(is_of_host, case.compile_flags))
 
 

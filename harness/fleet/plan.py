@@ -47,7 +47,7 @@ def recall(context: Context, run: Run, hosts: dict[str, HostState], groups: Mapp
 
     Args:
         run: As it was read back.
-        hosts: Those that are here; gets those that are not.
+        hosts: Those that are here; gets those of the run that are not.
     """
     prepared, done = context.prepared, context.done
     for record in run.hosts:
@@ -99,14 +99,14 @@ def make_jobs(
 ) -> tuple[list[Job], list[Build]]:
     """The compiles that are left, small models first; cases of equal keys share one.
 
-    Where flags say `host`, that is the host that the case's group is on.
+    In flags, `host` means the host that the case's group is on.
 
     Args:
-        builds: All so far, by case; those of failed models are put there.
+        builds: All so far, by case; gets those of failed models.
         groups: Gets what each waits for.
 
     Returns:
-        And the builds that are in this machine's cache already.
+        These, and the builds that are in this machine's cache already.
 
     Raises:
         RunError: The run's directory cannot be written.
@@ -155,7 +155,7 @@ def make_looks(
     builds: Mapping[str, Build],
     groups: Mapping[str, GroupState],
 ) -> list[Job]:
-    """The looks at IR that are left, once everything is compiled: best where the build is measured, or anywhere.
+    """The looks at IR that are left, once everything is compiled; best done where the build is measured.
 
     Raises:
         OSError: A file that is to be sent cannot be read.

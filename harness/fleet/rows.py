@@ -1,8 +1,8 @@
 """The hosts of a fleet as the place where rows of a comparison are measured.
 
 The engine decides rows in threads, a few for each host: a thread gives the orders of its row and waits for what comes
-of them. The thread that has begun the comparison meanwhile hears what happens, and wakes the one that it is for. It
-alone sees hosts come and go, and ends all where the user or the fleet ends it.
+of them. Meanwhile the thread that began the comparison takes in all events, and wakes the thread that each is for. It
+alone sees hosts come and go, and ends all rows when the user or the fleet ends the comparison.
 
 A generation is the unit that is done again. One that nobody has any more goes to another host of its row, or, where
 none is left, of its class; hosts are blocks of a row's samples, so such a row says no more than it knows.
@@ -247,7 +247,7 @@ class FleetRows:
         if chosen is None:
             why = "; ".join(f"{host}: {said}" for host, said in row.lost.items())
             raise NoHost("measure", f"{why}; no other host of its class is there")
-        self._progress.note(f"{row.name} goes on on {chosen}")
+        self._progress.note(f"{row.name} moves to {chosen}")
         self._directory.keep_placed({}, [records[chosen]])
         return chosen
 
@@ -325,7 +325,7 @@ class FleetRows:
             yield self._together
 
     def _together(self, todo: Mapping[str, Callable[[], None]]) -> None:
-        """Do what there is to do for each row, rows of other hosts at the same time.
+        """Do what there is to do for each row; rows of different hosts at the same time.
 
         Raises:
             PlaceGone: The scheduler has gone, or all hosts have.

@@ -44,7 +44,7 @@ class HostState:
         gone_since: By the monotonic clock, in seconds.
         compiling: Tickets of its compiles.
         measuring: Tickets of what takes its right to measure, in their order.
-        since: When the first of these had its turn, by the monotonic clock, in seconds.
+        since: When the first of these began, by the monotonic clock, in seconds.
     """
 
     host: Host
@@ -97,10 +97,10 @@ def why_waits(host: str) -> str:
 
 @dataclass(kw_only=True, eq=False)
 class Job:
-    """A compile, or a look at the IR of a build, which is another one; and the cases that share it.
+    """A compile, or a look at the IR of a build, which compiles it once more; and the cases that share it.
 
     Attributes:
-        host: That measures them.
+        host: The one that measures these cases.
         host_cpu: Identity of the CPU that it has to be done on; "": on any.
         refused: Why hosts could not do it, by name.
         deaths: How often a host's worker ended over it.
@@ -195,7 +195,7 @@ def steps(context: Context) -> Iterator[Step]:
 
 
 def limit_s(context: Context, group: GroupState, step: Step) -> float:
-    """Within how many seconds a step of a group surely ends: its processes have limits, and this is all of them."""
+    """Within how many seconds a step of a group surely ends: the sum of its processes' limits."""
     limits, settings = context.options.compile_limits, context.directory.header.settings
     calls_s = _CALLS * context.options.call_timeout_s * max(1, len(group.cases))
     compile_s = 2 * (limits.seconds or 0.0) if step == CHECK else 0.0  # of the second opinion

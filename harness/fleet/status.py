@@ -178,7 +178,7 @@ def _verdict(now: FleetNow) -> str:
         f"{plural(len(now.hosts), 'host')}, {at_work:,} at work"
         if now.hosts
         else "no host, start one with `harness fleet worker`",
-        f"{plural(now.askers, 'run')} asking" if now.askers else "no run asks it",
+        f"{plural(now.askers, 'run')} connected" if now.askers else "no run connected",
         f"{waiting:,} waiting" if waiting else "nothing waits",
     ]
     return f"{now.address}: {'; '.join(counts)}."

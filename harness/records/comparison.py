@@ -108,7 +108,7 @@ class HostRatio:
     Attributes:
         host: Its name.
         ratio: Head divided by base, by the host's own generations.
-        generations: So many.
+        generations: How many it measured.
     """
 
     host: str
@@ -137,7 +137,7 @@ class Row:
         reason: Why the verdict is what it is, in plain words.
         lacked_time: Whether its sides differ by far more than the noise, and only time was lacking to call it changed.
         hosts: Of a fleet, those of one class that measured it, by name; (): the machine of the comparison.
-        hosts_disagree: Whether it is not decided since its hosts have different ratios.
+        hosts_disagree: Whether it is undecided because its hosts have different ratios.
         gate: `passed` or `violated`, where a gate of the suite decides; None: none matches.
         change: Which kind of change it is, where instructions could be counted: `more work`, `same work, slower`, ...
         control: Whether it is an A/A control: the same module on both sides, measured to test the machine.

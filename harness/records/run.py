@@ -380,7 +380,7 @@ class Lost:
     """A case that was lost while its group was measured.
 
     Attributes:
-        host: Which host lost it; "" where one machine measured the whole run, or wherever else it would be lost too.
+        host: Which host lost it; "" where one machine measured the whole run, or where any host would lose it too.
         attempt: As of the group's `Placed`.
     """
 

@@ -60,7 +60,7 @@ Draw = Callable[[Tuning], dict[str, bytes]]
 
 
 class NoStart(CaseError):
-    """What a search was to begin with cannot be measured."""
+    """The variant that a search begins with cannot be measured."""
 
 
 def tune(options: TuneOptions, command: Sequence[str], progress: Progress, draw: Draw) -> Iterator[Tuning | NoStart]:
@@ -163,10 +163,10 @@ def tune_model(underway: TuneUnderway) -> Tuning:
 
 
 def _isolated(underway: TuneUnderway, found: FoundForms) -> Form:
-    """The form whose dispatches are tuned: the best one with its convolutions where tuning specs reach them.
+    """The form whose dispatches are tuned: the best one, changed so that tuning specs reach its convolutions.
 
-    Of a form whose layout comes from flags they are not reached. Then it is one that is nearly as fast, if there is
-    one in which they are; else the best form as it is.
+    Where its layout comes from flags, specs do not reach them. Then it is a form that is nearly as fast and whose
+    convolutions they do reach; where there is none, the best form as it is.
     """
     forms = {f"isolated-{number}": form for number, form in enumerate((found.best, *found.near), start=1)}
     ways = {name: combine(form.compiled.way, [_ISOLATE]) for name, form in forms.items()}

@@ -196,7 +196,7 @@ def _require_same_run(first: ShardRun, other: ShardRun) -> None:
 
 
 def _facts(shard: ShardRun) -> dict[str, object]:
-    """What all shards of a run have in common, each under its name in a sentence; the telling ones first."""
+    """What all shards of a run have in common, each under its name in a sentence; the most telling first."""
     header = shard.run.header
     settings = {f"settings {key}": value for key, value in header.settings.items() if key not in _OWN_SETTINGS}
     return {

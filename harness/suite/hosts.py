@@ -1,4 +1,4 @@
-"""Which hosts of a fleet a suite's device is for: `on` and `hosts` of [devices.NAME], which else mean nothing."""
+"""Which hosts of a fleet a suite's device is for: `on` and `hosts` of [devices.NAME], which only a fleet looks at."""
 
 from __future__ import annotations
 

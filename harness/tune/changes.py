@@ -220,7 +220,7 @@ class _Rules:
 
 
 def _joined(start: Way, changes: Sequence[Change]) -> Way | None:
-    """The start with some changes; None where two of them give a flag other values, or a plugin other options."""
+    """The start with some changes; None where two of them give a flag different values or a plugin other options."""
     ways = [change.way for change in sorted(changes, key=lambda change: change.name)]
     for one, other in combinations(ways, 2):
         if _differ(one.flags, other.flags) or _differ(one.run_flags, other.run_flags):
@@ -235,7 +235,7 @@ def _joined(start: Way, changes: Sequence[Change]) -> Way | None:
 
 
 def _differ(one: Sequence[str], other: Sequence[str]) -> bool:
-    """Whether two groups of flags give a flag of the same name other values."""
+    """Whether two groups of flags give a flag of the same name different values."""
     values = [
         {name: normalised(flag for flag in flags if flag_name(flag) == name) for name in map(flag_name, flags)}
         for flags in (one, other)
@@ -244,7 +244,7 @@ def _differ(one: Sequence[str], other: Sequence[str]) -> bool:
 
 
 def _with_plugins(start: Sequence[Use], added: Sequence[Use]) -> tuple[Use, ...]:
-    """A start's plugins in their own order, with others at their places; one that is there gets other options."""
+    """A start's plugins in their order, with others at their places; one that is there already gets the new options."""
     chain = list(start)
     for use in sorted(added, key=_place_of):
         at = next((number for number, other in enumerate(chain) if other.name == use.name), None)

@@ -5,10 +5,10 @@ and as a small program that runs it on buffers of its own, where it is configure
 so the source is put into the program in place of what is configured.
 
 What the program allocates it never writes, and all pages that nobody wrote are one page of zeros, which is always in
-the first-level cache: a matmul of 128x384x1536 whose weights have 2.4 MB took 1.3 or 3.0 ms so, by its tiles, and 1.5
-ms in the whole model with either. So here the buffers are filled first.
+the first-level cache: a matmul of 128x384x1536, with 2.4 MB of weights, then took 1.3 ms with some tiles and 3.0 ms
+with others, and in the whole model 1.5 ms with either. So here the buffers are filled first.
 
-That the spec recognises the dispatch is told by the compiler: where it configures an operation it prints it.
+The compiler tells whether the spec recognises the dispatch: it prints each operation that a spec configures.
 """
 
 from __future__ import annotations

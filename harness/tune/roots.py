@@ -61,7 +61,7 @@ def root_of(source: Mapping[str, Any], configured: Mapping[str, Any]) -> tuple[R
 
     Args:
         source: Its function before the compiler configures it, as harness.ir.structured answers.
-        configured: The same behind that.
+        configured: Its function after the compiler has configured it, likewise.
     """
     operations: Sequence[Mapping[str, Any]] = configured["operations"]
     operation = max(operations, key=lambda each: _weight(tiles_of(each["configuration"])), default=None)

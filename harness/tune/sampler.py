@@ -73,7 +73,7 @@ class Sampler:
         self._asked: set[Set] = set()
 
     def tell(self, changes: Iterable[str], log_ratio: float | None) -> None:
-        """What a set came to, whether or not it was asked for.
+        """Take in what a set came to, whether or not it was asked for.
 
         Args:
             changes: Names.

@@ -141,7 +141,7 @@ def _pipeline(root: Root) -> str:
 
 
 def _windows(root: Root) -> tuple[tuple[int, int], ...]:
-    """Of an operation with a two-dimensional window the loops of its rows, in output and kernel, and of its columns."""
+    """The loops over the rows of an operation's two-dimensional window, in output and kernel, and over its columns."""
     found = re.match(r"linalg\.(?:depthwise_conv_2d|conv_2d|pooling)_(n[ghwc]+)", root.op)
     if not found or "hw" not in found[1]:
         return ()
@@ -252,7 +252,7 @@ def _cost(root: Root, tile: Sizes, unit: VectorUnit) -> float:
 def _along_reduction(root: Root) -> bool:
     """Whether the inputs are contiguous along a reduction, and none along the output's contiguous loop.
 
-    Told by sizes, so an operation with equal ones can be taken for the other kind.
+    Only sizes tell, so an operation whose sizes are equal can be taken for the other kind.
     """
     if _windows(root):
         return False

@@ -31,7 +31,7 @@ _FACTS = make_facts(
 def test_hosts_what_each_does_and_what_waits() -> None:
     page = to_terminal(status_page(fleet_now(_FACTS, "tls://bench:8786")), width=200, color=False)
     lines = [" ".join(line.split()) for line in page.splitlines()]
-    assert lines[0] == "tls://bench:8786: 2 hosts, 2 at work; 1 run asking; 9 waiting."
+    assert lines[0] == "tls://bench:8786: 2 hosts, 2 at work; 1 run connected; 9 waiting."
     text = " ".join(lines)
     for sentence in (
         "worker-9: a Dask worker, and no host of the harness; start it with `harness fleet worker`",
@@ -62,7 +62,7 @@ def test_json_has_the_same() -> None:
 def test_an_empty_fleet_says_what_to_do() -> None:
     page = status_page(fleet_now(make_facts(), "tls://bench:8786"))
     assert page.verdict == (
-        "tls://bench:8786: no host, start one with `harness fleet worker`; no run asks it; nothing waits."
+        "tls://bench:8786: no host, start one with `harness fleet worker`; no run connected; nothing waits."
     )
 
 
