@@ -424,7 +424,7 @@ class FleetRows:
         with self._asking():
             hosts = self._fleet.hosts()
         for why in self._fleet.unsaid(hosts.refused):
-            self._progress.note(f"Without {why}")
+            self._progress.note(f"Not used: {why}")
         offers = {name: offer for name, offer in hosts.offers.items() if offer.address not in self._hung}
         with self._lock:
             for name, offer in offers.items():

@@ -260,7 +260,7 @@ def test_rows_wait_for_a_host_that_may_come_back_and_status_shows_them(tmp_path:
     assert {outcome.decision for outcome in found.values()} == {"unchanged"}
     (waits,) = [waits for waits in fleet.told if waits]
     assert (waits["a"], fleet.told[-1]) == ("its host x has gone, and may come back", {})
-    assert fleet.notes.lines.count(f"Without {fleet.refused['z']}") == fleet.notes.lines.count("x is back") == 1
+    assert fleet.notes.lines.count(f"Not used: {fleet.refused['z']}") == fleet.notes.lines.count("x is back") == 1
 
 
 def test_a_row_that_ends_its_worker_three_times_fails(tmp_path: Path) -> None:
