@@ -434,7 +434,7 @@ class FleetRows:
                 host = Host.of(offer, self._suite)
                 if state is not None and state.is_another(host):
                     self._hung.add(offer.address)
-                    self._progress.note(f"{name} is another machine than before, {host.machine_class}; it gets no row")
+                    self._progress.note(f"{name} is another machine than before, {offer.machine_class}; it gets no row")
                     continue
                 if state is None:
                     self._states[name] = HostState(host=host, offer=offer, address=offer.address)

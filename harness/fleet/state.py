@@ -73,7 +73,7 @@ class HostState:
 
     def is_another(self, host: Host) -> bool:
         """Whether what has joined under its name is of another class, or has another CPU: a machine of its own."""
-        return (host.machine_class, host.host_cpu) != (self.host.machine_class, self.host.host_cpu)
+        return (host.classes, host.host_cpu) != (self.host.classes, self.host.host_cpu)
 
     def record(self, suite: Suite) -> HostRecord:
         """What a run keeps of it."""
