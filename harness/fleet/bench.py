@@ -36,11 +36,14 @@ class FleetBench:
     It is planned for the hosts that are there when it is made; later ones help.
     """
 
-    def __init__(self, fleet: Fleet, like: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, fleet: Fleet, like: Mapping[str, str] | None = None, planned: Mapping[str, str] | None = None
+    ) -> None:
         """Look at who is there.
 
         Args:
             like: As of `Line`.
+            planned: Hosts and their classes, for devices that each of them measures; {}: those that are there.
 
         Raises:
             UsageError: Nobody is.
@@ -54,6 +57,7 @@ class FleetBench:
                 " `harness fleet worker` on one"
             )
         self._offers: tuple[Offer, ...] = tuple(hosts.offers.values())
+        self.hosts = dict(planned or {offer.name: offer.machine_class for offer in self._offers})
 
     @property
     def address(self) -> str:
@@ -61,11 +65,13 @@ class FleetBench:
         return str(self._fleet.access.address)
 
     def following(self, runs: Sequence[Path]) -> FleetBench:
-        """The same fleet, for a run that is compared with these: its groups go to the hosts that have theirs."""
-        like: dict[str, str] = {}
-        for run in runs:
-            like.update(load_run(run, rounds=False).host_of_group)
-        return FleetBench(self._fleet, like)
+        """The same fleet, planned as for these runs: groups go to the hosts that have theirs."""
+        like, planned = dict(self._like), dict[str, str]()
+        for path in runs:
+            run = load_run(path, rounds=False)
+            like.update(run.host_of_group)
+            planned.update(run.header.settings.get("hosts", {}))
+        return FleetBench(self._fleet, like, planned)
 
     def rows(self, plan: Plan, directory: ComparisonDirectory, progress: Progress, noise: float) -> FleetRows:  # noqa: ARG002
         """The hosts, as the place where a comparison's rows are measured; each has a noise of its own."""
@@ -73,7 +79,7 @@ class FleetBench:
 
     def suite(self, suite: Suite) -> Suite:
         """The suite, with a device for each host where it says so."""
-        return each_host(suite, {offer.name: offer.machine_class for offer in self._offers})
+        return each_host(suite, self.hosts)
 
     def devices(self, suite: Suite, toolchain: Toolchain) -> Mapping[str, Presence]:  # noqa: ARG002 (Place's signature)
         """Each device that any host has, and why none has the others."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from harness.progress import Progress
+from harness.records.case import Case
 from harness.records.run import Build, Check, IrCounts, Peak, Reference, Run
 from harness.remaining import Remaining
 from harness.stages.failures import FailureNotes, GivenUp
@@ -28,6 +30,20 @@ class Done:
     generations: Mapping[tuple[str, int], tuple[float, int]] = field(default_factory=dict)
     lost: frozenset[str] = frozenset()
     work: frozenset[str] = frozenset()
+
+    def has_all_of(self, case: Case, settings: Mapping[str, Any]) -> bool:
+        """Whether nothing is left of a case, since it was measured to the end, or has failed.
+
+        Args:
+            settings: The run's.
+        """
+        build, check = self.builds.get(case.name), self.checks.get(case.name)
+        has_failed = any(record is not None and record.failure is not None for record in (build, check))
+        if has_failed or case.name in self.lost:
+            return True
+        if not settings.get("measure", True):
+            return check is not None
+        return (case.group, int(settings["generations"]) - 1) in self.generations
 
 
 def done_in(run: Run) -> Done:

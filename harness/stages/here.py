@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Protocol
 
 from harness.compare.comparison import Plan
@@ -37,8 +38,13 @@ class Bench(Place, Protocol):
         """What `--fleet` says of it; "": this machine."""
         ...
 
+    @property
+    def hosts(self) -> Mapping[str, str]:
+        """The hosts that a suite is planned for, with the class of each; {}: this machine."""
+        ...
+
     def following(self, runs: Sequence[Path]) -> Bench:
-        """The same place, for a run that is compared with these runs, which may be begun only."""
+        """The same place, for a run that goes on or is compared with these runs, which may be begun only."""
         ...
 
     def rows(self, plan: Plan, directory: ComparisonDirectory, progress: Progress, noise: float) -> RowPlace:
@@ -68,6 +74,7 @@ class Here(OwnDevices):
     """This machine."""
 
     address = ""
+    hosts: Mapping[str, str] = MappingProxyType({})
 
     def following(self, runs: Sequence[Path]) -> Here:  # noqa: ARG002 (Bench's signature)
         """Here too."""

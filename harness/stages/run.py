@@ -72,6 +72,8 @@ def run_suite(
     shard = parse_shard(options.shard) if options.shard is not None else None
     require_writable(options.results)
     selection = Selection(patterns=options.patterns, tags=options.tags)
+    if options.resume is not None:
+        bench = bench.following([options.resume])
     prepared = prepare(options.suite, selection, toolchains, others, shard, bench)
     if prepared.part is not None and not prepared.cases:
         groups = plural(prepared.part.groups, "group")
@@ -80,7 +82,7 @@ def run_suite(
         progress.note(f"{options.suite}: {finding.text}")
     artifacts = materialize_models(prepared, options.compile_limits, progress)
     prepared = skip_unfit_peers(prepared, artifacts)
-    directory, done = _open(prepared, artifacts, options, purpose, bench.address)
+    directory, done = _open(prepared, artifacts, options, purpose, bench)
     with (
         directory,
         tempfile.TemporaryDirectory(prefix="harness-run-") as scratch,
@@ -122,13 +124,13 @@ def _open(
     artifacts: Mapping[str, ModelArtifact | Failure],
     options: RunOptions,
     purpose: str,
-    fleet: str,
+    bench: Bench,
 ) -> tuple[RunDirectory, Done]:
     if options.resume is None:
-        header = _header(prepared, artifacts, options, purpose, fleet)
+        header = _header(prepared, artifacts, options, purpose, bench)
         return RunDirectory.create(options.results, header), Done()
     directory, run = RunDirectory.resume(options.resume)
-    _require_same_kind_of_place(run.header.settings, fleet, options.resume)
+    _require_same_kind_of_place(run.header.settings, bench.address, options.resume)
     _require_same_toolchains(run.header.toolchains, prepared, options.resume)
     planned = {(case.id, case.name, case.toolchain) for case in run.header.cases}
     if planned != {(case.id, case.name, case.toolchain) for case in prepared.cases}:
@@ -140,6 +142,8 @@ def _open(
     done = done_in(run)
     if options.skip:
         done = give_up(directory, run, done, options.skip)
+    if bench.address:
+        _require_devices(run.header, prepared, done, options.resume)
     settings = run.header.settings
     directory.set(
         keep_going=options.keep_going or bool(settings.get("keep_going")),
@@ -154,6 +158,17 @@ def _require_same_kind_of_place(settings: Mapping[str, Any], fleet: str, path: P
         raise RunError(f"{path}: hosts of a fleet measured it; go on with --fleet {settings['fleet']}")
     if fleet and not settings.get("fleet"):
         raise RunError(f"{path}: one machine measured it; go on there, without --fleet")
+
+
+def _require_devices(begun: Header, prepared: Prepared, done: Done, path: Path) -> None:
+    """Refuse to end a run without cases whose hosts are away at this moment."""
+    able = {case.name for case in begun.cases if case.skip is None}
+    for case in prepared.cases:
+        if case.skip is not None and case.name in able and not done.has_all_of(case, begun.settings):
+            raise RunError(
+                f"{path}: {case.name} cannot go on now ({case.skip}); start its host again, or give such cases up with"
+                f" --skip '*@{case.device}*'"
+            )
 
 
 def _require_same_toolchains(begun_with: Sequence[ToolchainRecord], prepared: Prepared, path: Path) -> None:
@@ -172,7 +187,7 @@ def _header(
     artifacts: Mapping[str, ModelArtifact | Failure],
     options: RunOptions,
     purpose: str,
-    fleet: str,
+    bench: Bench,
 ) -> Header:
     now = datetime.now(timezone.utc)
     suite = prepared.suite
@@ -199,7 +214,7 @@ def _header(
         groups=suite.groups,
         floors=dict(suite.floors),
         gates=suite.gates,
-        settings={**_settings(prepared, options), "purpose": purpose, **({"fleet": fleet} if fleet else {})},
+        settings={**_settings(prepared, options), "purpose": purpose, **_fleet_settings(bench)},
         environment={
             **capture_environment(),
             "devices": dict(prepared.devices),
@@ -219,6 +234,10 @@ def _model_record(name: str, artifact: ModelArtifact | Failure, suite: Path) -> 
     if isinstance(artifact, ModelArtifact):
         return record(artifact, cache=cache_root(), suite_folder=suite.parent)
     return ModelRecord(name=name, mlir_sha256="", mlir_bytes=0, function="", inputs=(), failure=artifact)
+
+
+def _fleet_settings(bench: Bench) -> dict[str, Any]:
+    return {"fleet": bench.address, "hosts": dict(bench.hosts)} if bench.address else {}
 
 
 def _settings(prepared: Prepared, options: RunOptions) -> dict[str, Any]:
