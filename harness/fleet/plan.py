@@ -10,7 +10,7 @@ from harness.compile import BuildCache
 from harness.fleet.files import Luggage
 from harness.fleet.orders import compile_order, look_order, needs_cpu
 from harness.fleet.placing import Host, group_of, place, unfit
-from harness.fleet.state import GroupState, HostState, Job, steps
+from harness.fleet.state import GroupState, HostState, Job, compile_limits, steps
 from harness.models.materialize import ModelArtifact
 from harness.records.case import Case
 from harness.records.run import Build, Failure, Run
@@ -130,7 +130,7 @@ def make_jobs(
             group.need = replace(group.need, cpu=host.host_cpu)
             request = replace(request, host_cpu=host.host_cpu)
         luggage = Luggage()
-        order = compile_order(request, cpu, luggage)
+        order = compile_order(replace(request, limits=compile_limits(context.options)), cpu, luggage)
         if (build := cache.find(order.key, case.name)) is not None:
             found.append(build)
             continue
@@ -165,7 +165,8 @@ def make_looks(
     looks = []
     for alike in unread(context, artifacts, builds):
         luggage = Luggage()
-        order = look_order(alike[0], suite.ir, storage=suite.storage, luggage=luggage)
+        compiled = replace(alike[0], limits=compile_limits(context.options))
+        order = look_order(compiled, suite.ir, storage=suite.storage, luggage=luggage)
         sharing = [cases[compiled.build.case] for compiled in alike]
         looks.append(Job(order=order, luggage=luggage, cases=sharing, host=groups[sharing[0].group].host))
     return looks

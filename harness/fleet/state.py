@@ -14,9 +14,11 @@ from harness.fleet.offer import Offer
 from harness.fleet.orders import CompileOrder, GroupOrder, LookOrder, group_order, named
 from harness.fleet.placing import Group, Host
 from harness.models.materialize import ModelArtifact
+from harness.process import Limits
 from harness.records.case import Case
 from harness.records.run import Build, HostRecord
 from harness.stages.context import Context
+from harness.stages.options import RunOptions
 from harness.suite.load import Suite
 
 # How many orders a host has in hand beside the one it is at, so that it never waits for the next.
@@ -194,6 +196,12 @@ def steps(context: Context) -> Iterator[Step]:
         yield from range(int(context.directory.header.settings["generations"]))
 
 
+def compile_limits(options: RunOptions) -> Limits:
+    """What one compile may use on a host: what the user says, else as much memory as the host itself gives."""
+    limits = options.compile_limits
+    return limits if options.compile_memory_gib is not None else replace(limits, memory_bytes=None)
+
+
 def limit_s(context: Context, group: GroupState, step: Step) -> float:
     """Within how many seconds a step of a group surely ends: the sum of its processes' limits."""
     limits, settings = context.options.compile_limits, context.directory.header.settings
@@ -227,7 +235,7 @@ def order_for(
         luggage,
         peers={label: (peer.name, dict(peer.options)) for label, peer in peers.items()},
         toolchains={toolchain.version: named(toolchain) for toolchain in prepared.toolchains},
-        compile_limits=context.options.compile_limits,
+        compile_limits=compile_limits(context.options),
         call_timeout_s=context.options.call_timeout_s,
         given_up=copy.deepcopy(context.given_up),
         checks={case.name: context.checks[case.name] for case in cases if case.name in context.checks},

@@ -20,8 +20,11 @@ from harness.fleet.connection import Hosts
 from harness.fleet.desk import Answered, Died, Event, HostsChanged
 from harness.fleet.line import Line
 from harness.fleet.offer import Offer, OfferedToolchain
-from harness.fleet.orders import Checked, Compiled, Measured, Trouble
+from harness.fleet.orders import Checked, Compiled, CompileOrder, Measured, Trouble
+from harness.fleet.state import compile_limits
+from harness.process import Limits
 from harness.records.run import Build, Check, Round, Run, Sizes, Turn
+from harness.stages.options import RunOptions
 from harness.store.files import adapter
 from harness.store.run_directory import load_run
 from tests.fleet.asking import CASES, Asking
@@ -44,6 +47,7 @@ class Scripted:
         self.access, self.is_connected = SimpleNamespace(address="tls://bench:8786"), True
         self.client = SimpleNamespace()
         self.given: list[tuple[str, str]] = []
+        self.orders: list[Any] = []
         self.events: queue.Queue[Event] = queue.Queue()
         self.tickets = itertools.count(1)
         self.idle: Callable[[], Event | None] = lambda: None
@@ -66,6 +70,7 @@ class Scripted:
         """The desk's."""
         ticket = next(self.tickets)
         self.given.append((host, name))
+        self.orders.append(order)
         events = self._act(self, ticket, address, name) if self._act is not None else None  # type: ignore[arg-type]
         answer = _answer(host, name.split()[0], order, *args) if events is None else None
         for event in [Answered(ticket=ticket, value=answer)] if events is None else events:
@@ -116,6 +121,14 @@ def test_progress_counts_each_case_and_each_step_once(asking: Asking, monkeypatc
     asking.prepared = replace(asking.prepared, cases=(*CASES, replace(CASES[0], name="a/same@cpu", baseline=False)))
     Scripted(asking, a="EPYC", b="EPYC").run()
     assert totals == [sum(steps)]
+
+
+def test_a_compile_may_use_what_its_host_gives_unless_the_user_says_how_much(asking: Asking) -> None:
+    fleet = Scripted(asking, a="EPYC")
+    fleet.run()
+    limits = {order.limits for order in fleet.orders if isinstance(order, CompileOrder)}
+    assert limits == {Limits(seconds=900.0)}
+    assert compile_limits(RunOptions(compile_memory_gib=2)).memory_bytes == 2**31
 
 
 def test_a_host_does_not_take_back_what_it_refused(asking: Asking) -> None:
