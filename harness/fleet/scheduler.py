@@ -23,6 +23,7 @@ from harness.fleet.access import Access, Address, bracketed
 from harness.fleet.here import DOING_KEY, OFFER_KEY
 from harness.fleet.offer import own_versions
 from harness.fleet.signals import stopped_by_signal, until
+from harness.text import one_line
 
 # Operations of the scheduler that are the harness's, and the topic of its events.
 FACTS, WAITS, HOSTS_TOPIC = "harness_facts", "harness_waits", "harness-hosts"
@@ -152,6 +153,18 @@ class FleetPlugin(SchedulerPlugin):
         return ("queued", "") if task.state == "queued" else None
 
 
+class _Said(logging.Handler):
+    """What Dask has to say of connections and workers that fail, as sentences beside the harness's own."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        super().__init__(logging.WARNING)
+        self._say = say
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Say it."""
+        self._say(f"Dask: {one_line(record.getMessage())}")
+
+
 def serve_scheduler(
     access: Access, *, dashboard: Address | None, lost_after_s: float, say: Callable[[str], None]
 ) -> None:
@@ -166,7 +179,7 @@ def serve_scheduler(
         UsageError: The address cannot be listened at.
     """
     own_versions()  # of the code that runs here, whatever the checkout is later
-    logging.getLogger("distributed").setLevel(logging.WARNING)
+    logging.getLogger("distributed").handlers = [_Said(say)]
     routes = {} if dashboard is None else {"distributed.scheduler.http.routes": _DASHBOARD_ROUTES}
     with dask.config.set({**_SETTINGS, **routes}):
         asyncio.run(_serve(access, dashboard, lost_after_s, say))

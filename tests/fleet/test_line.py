@@ -147,6 +147,9 @@ def test_a_worker_that_dies_does_its_generation_again_when_it_is_back(world: Wor
     assert [placed.attempt for placed in run.placed] == [0] * len(_GROUPS)
     assert any("host-a has gone" in line for line in world.asking.notes.lines)
     assert "host-a is back" in world.asking.notes.lines
+    log = (world.folder / "scheduler.log").read_text()
+    assert "\nDask: " in log
+    assert "distributed" not in log
 
 
 def test_a_run_waits_for_a_host_that_has_gone_since_it_was_planned(
