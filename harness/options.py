@@ -50,11 +50,13 @@ Toolchains = Annotated[
         "the first (default: the one that is installed).",
     ),
 ]
+# Names the folder of this machine's certificate, for every command of a fleet.
+CERTIFICATES_VARIABLE = "HARNESS_FLEET_CERTIFICATES"
 Certificates = Annotated[
     Path | None,
     Parameter(
         name="--certificates",
-        env_var="HARNESS_FLEET_CERTIFICATES",
+        env_var=CERTIFICATES_VARIABLE,
         help="Folder of this machine's certificate in its fleet (default: fleet in the user's configuration folder).",
     ),
 ]

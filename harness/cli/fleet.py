@@ -18,7 +18,7 @@ from harness.cli.app import app
 from harness.cli.output import print_page, print_text, tell
 from harness.errors import ExitCode
 from harness.fleet import require_extra
-from harness.options import Certificates, Count, Flag, Positive, TrustNetwork
+from harness.options import CERTIFICATES_VARIABLE, Certificates, Count, Flag, Positive, TrustNetwork
 
 if TYPE_CHECKING:
     from harness.fleet.certificates import Member
@@ -29,6 +29,7 @@ fleet = App(
 )
 app.command(fleet)
 
+_Made = Annotated[Path | None, Parameter(env_var=CERTIFICATES_VARIABLE, show_default=False)]
 _Name = Annotated[str | None, Parameter(show_default=False)]
 
 
@@ -63,9 +64,7 @@ class WorkerOptions:
 
 
 @fleet.command
-def certificates(
-    folder: Path | None = None, *, authority: Path | None = None, name: _Name = None, days: Count = 365
-) -> int:
+def certificates(folder: _Made = None, *, authority: Path | None = None, name: _Name = None, days: Count = 365) -> int:
     """Make a fleet: its authority and the certificate of its first member. Or make the certificate of one more member.
 
     Each member of a fleet has a folder: the scheduler, every worker, everybody who starts runs. Members know each other

@@ -47,6 +47,12 @@ def test_certificates_of_a_fleet_and_of_one_more_member(tmp_path: Path, capsys: 
     assert sorted(path.name for path in member.iterdir()) == sorted(MEMBER_FILES)
 
 
+def test_certificates_are_made_where_all_commands_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HARNESS_FLEET_CERTIFICATES", str(tmp_path / "fleet"))
+    assert run_command_line(["fleet", "certificates"]) == 0
+    assert (tmp_path / "fleet" / "authority.pem").is_file()
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
