@@ -336,6 +336,9 @@ def load_run(path: Path, *, rounds: bool = True) -> Run:
         hosts=_records(path, HostRecord),
         placed=_records(path, Placed),
     )
+    _require_names(path / HEADER_FILE, header.environment)
+    for host in run.hosts:
+        _require_names(path / _FILES[HostRecord], host.environment)
     if run.finished:
         _require_hosts(path, run)
     if not run.placed:
@@ -387,6 +390,20 @@ def _require_turns(path: Path) -> None:
     file = path / TURNS_FILE
     if not os.path.lexists(file) and TURNS_FILE in (read_manifest(path) or ()):
         raise RunError(f"{file}: is gone; take it from a backup")
+
+
+def _require_names(file: Path, environment: Mapping[str, Mapping[str, Any]]) -> None:
+    """That an environment says of devices and peers what readers print: names and versions.
+
+    Raises:
+        RunError: It says something else.
+    """
+    for section in ("devices", "device_names", "peers"):
+        for name, said in environment.get(section, {}).items():
+            if not isinstance(said, str):
+                raise RunError(
+                    f"{file}: is damaged (environment.{section} of {shown(name)} is no text); take it from a backup"
+                )
 
 
 def _require_hosts(path: Path, run: Run) -> None:

@@ -159,6 +159,16 @@ def test_figures_of_a_host_are_never_taken_for_the_askers(tmp_path: Path, file: 
     assert str(caught.value) == f"{directory.path}/{lacks}; take it from a backup"
 
 
+@pytest.mark.parametrize("section", ["devices", "device_names", "peers"])
+def test_what_a_host_says_of_its_devices_and_peers_is_text(tmp_path: Path, section: str) -> None:
+    with RunDirectory.create(tmp_path, make_header()) as directory:
+        directory.append(HostRecord(name="elm", environment={section: {"ort": ["1.31"]}}))
+    with pytest.raises(RunError) as caught:
+        load_run(directory.path)
+    said = f"is damaged (environment.{section} of ort is no text); take it from a backup"
+    assert str(caught.value) == f"{directory.path}/hosts.jsonl: {said}"
+
+
 def test_what_a_host_recorded_before_a_group_came_back_to_it_does_not_count(tmp_path: Path) -> None:
     with RunDirectory.create(tmp_path, make_header()) as directory:
         for attempt, host in enumerate(("ash", "elm", "ash")):
