@@ -6,7 +6,8 @@ import contextlib
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,28 @@ def sweep_writing(root: Path) -> None:
             names[:] = [name for name in names if name not in _WRITTEN_OTHERWISE]
         if any(file.startswith(WRITING_PREFIX) for file in files):
             sweep(Path(folder), WRITING_PREFIX)
+
+
+def trim(files: Iterable[Path], limit_bytes: int, young_s: float) -> None:
+    """Delete files that were not used for longest, until the others fit the limit.
+
+    Args:
+        files: Whose times of access or change say when they were used.
+        young_s: What was used within this time stays in any case.
+    """
+    found = []
+    with contextlib.suppress(OSError):
+        for file in files:
+            with contextlib.suppress(OSError):  # another harness trims too
+                status = file.lstat()
+                found.append((max(status.st_atime, status.st_mtime), status.st_size, file))
+    size = sum(bytes_ for _, bytes_, _ in found)
+    for used, bytes_, file in sorted(found):
+        if size <= limit_bytes or time.time() - used < young_s:
+            return
+        with contextlib.suppress(OSError):
+            file.unlink()
+        size -= bytes_
 
 
 def read_memo(path: Path) -> Any | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import math
 import os
 import threading
 import time
@@ -17,11 +18,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from harness.cache import cache_root
+from harness.cache import cache_root, trim
 from harness.compile import BuildCache
 from harness.errors import RunError
 from harness.files import file_sha256
 from harness.records.run import Build
+from harness.verify.kept import LIMIT_BYTES, YOUNG_S
 
 CHUNK_BYTES = 64 * 2**20
 _FOLDER = "fleet"
@@ -29,7 +31,10 @@ _COMING = ".coming-"
 # What has been coming for longer comes no more.
 _SURELY_LEFT_S = 24 * 3600.0
 
+_TRIM_EVERY_S = 3600.0
+
 _T = TypeVar("_T")
+_trimmed_s = -math.inf
 _hashes: dict[tuple[str, int, int], str] = {}
 _hashes_lock = threading.Lock()
 
@@ -235,6 +240,31 @@ def write_chunk(item: Item, offset: int, chunk: bytes, sender: str) -> None:
         raise RunError(f"{item.place}: has come damaged, with the hash {found[:16]} instead of {item.sha256[:16]}")
     part.chmod(0o644)
     part.replace(final)
+
+
+def use(item: Item) -> bool:
+    """Say that a file of this machine's cache is still of use; whether it is there."""
+    path = cache_root() / item.place
+    try:
+        # Its time of change is left, since a hash is known by it.
+        os.utime(path, ns=(time.time_ns(), path.stat().st_mtime_ns))
+    except PermissionError:  # of somebody else's file
+        return True
+    except OSError:
+        return False
+    return True
+
+
+def trim_sent() -> None:
+    """Delete what was sent here and not used for longest, as much as is too much; nothing of the last day.
+
+    A worker goes on for months, so this is for every order with new files; it looks once an hour.
+    """
+    global _trimmed_s
+    if time.monotonic() - _trimmed_s < _TRIM_EVERY_S:
+        return
+    _trimmed_s = time.monotonic()
+    trim((cache_root() / _FOLDER).glob("*/*/*"), LIMIT_BYTES, YOUNG_S)
 
 
 def _sweep(folder: Path) -> None:

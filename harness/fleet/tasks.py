@@ -75,6 +75,9 @@ def _answering(work: Callable[_P, _T]) -> Callable[_P, _T | Trouble]:
 @_answering
 def lacking(items: tuple[Item, ...]) -> tuple[Item, ...]:
     """Those of the files that this host lacks."""
+    for item in items:
+        files.use(item)
+    files.trim_sent()
     return files.lacking_here(items, "the asker's machine", "this one")
 
 
@@ -113,6 +116,7 @@ def compile_case(order: CompileOrder) -> Compiled | Trouble:
         build = cache.find(order.key, order.case.name)
         stderr = ""
         if build is None:
+            _require_files(order.files)
             request = CompileRequest(
                 case=replace(order.case, compile_flags=_renamed(order.case.compile_flags, here)),
                 toolchain=_toolchain(order.toolchain),
@@ -147,6 +151,7 @@ def _renamed(flags: tuple[str, ...], names: Mapping[str, str]) -> tuple[str, ...
 @_answering
 def look(order: LookOrder) -> Found:
     """Count what a build's IR has."""
+    _require_files(order.files)
     order = unpack(order)
     compiled = CompiledCase(
         build=order.build,
@@ -295,9 +300,9 @@ def _runnable(order: GroupOrder) -> Iterator[tuple[list[AnyRunnable], Path]]:
 
 def _require_files(items: tuple[Item, ...]) -> None:
     """Refuse an order whose files somebody has deleted here."""
-    gone = next((item.place for item in items if not (cache_root() / item.place).exists()), None)
-    if gone is not None:
-        raise RunError(f"{cache_root() / gone} is gone, which was sent here; leave the cache alone while it is used")
+    gone = [item.place for item in items if not files.use(item)]
+    if gone:
+        raise RunError(f"{cache_root() / gone[0]} is gone, which was sent here; leave the cache alone while it is used")
 
 
 def _toolchain(wanted: ToolchainRecord) -> Toolchain:

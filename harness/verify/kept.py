@@ -10,13 +10,12 @@ import hashlib
 import io
 import os
 import re
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
-from harness.cache import write_atomically
+from harness.cache import trim, write_atomically
 from harness.errors import RunError
 from harness.models.model import Tolerance
 from harness.records.run import Check, Failure, OutputRecord
@@ -27,7 +26,7 @@ _FILE = re.compile(rf"{_FOLDER}/[0-9a-f]{{32}}\.npy")
 # Outputs of the suites that come with the harness take some 100 MB together.
 LIMIT_BYTES = 4 * 2**30
 # A run that goes on needs what it has kept.
-_YOUNG_S = 24 * 3600.0
+YOUNG_S = 24 * 3600.0
 
 
 def keep_outputs(outputs: Sequence[Array], cache: Path) -> tuple[OutputRecord, ...]:
@@ -66,19 +65,7 @@ def trim_outputs(cache: Path, limit_bytes: int = LIMIT_BYTES) -> None:
     Args:
         cache: The cache folder.
     """
-    found = []
-    with contextlib.suppress(OSError):
-        for file in (cache / _FOLDER).glob("*.npy"):
-            with contextlib.suppress(OSError):  # another harness trims too
-                status = file.lstat()
-                found.append((status.st_mtime, status.st_size, file))
-    size = sum(bytes_ for _, bytes_, _ in found)
-    for used, bytes_, file in sorted(found):
-        if size <= limit_bytes or time.time() - used < _YOUNG_S:
-            return
-        with contextlib.suppress(OSError):
-            file.unlink()
-        size -= bytes_
+    trim((cache / _FOLDER).glob("*.npy"), limit_bytes, YOUNG_S)
 
 
 def kept_outputs(records: Sequence[OutputRecord], cache: Path) -> list[Array] | None:

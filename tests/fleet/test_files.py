@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
+import os
+from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.fleet.files import Item, bundles
+from harness.fleet import files, tasks
+from harness.fleet.files import Item, bundles, write_chunk
 
 _MOST = 100
 
@@ -20,3 +25,18 @@ def test_small_files_go_together_and_larger_ones_alone(sizes: list[int]) -> None
     assert all(len(bundle) == 1 or sum(item.size for item in bundle) <= _MOST for bundle in found)
     pairs = itertools.pairwise(found)
     assert all(sum(item.size for item in bundle) + after[0].size > _MOST for bundle, after in pairs)
+
+
+def test_what_was_sent_and_is_no_longer_used_makes_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path))
+    monkeypatch.setattr(files, "LIMIT_BYTES", 2)
+    monkeypatch.setattr(files, "_trimmed_s", float("-inf"))
+    sent = {}
+    for name in ("old", "needed", "young"):
+        sha256 = hashlib.sha256(name.encode()).hexdigest()
+        sent[name] = Item(place=f"fleet/{sha256[:2]}/{sha256}/{name}", sha256=sha256, size=len(name))
+        write_chunk(sent[name], 0, name.encode(), "")
+        if name != "young":
+            os.utime(tmp_path / sent[name].place, (0, 0))
+    assert tasks.lacking((sent["needed"],)) == ()
+    assert [name for name, item in sent.items() if (tmp_path / item.place).exists()] == ["needed", "young"]
