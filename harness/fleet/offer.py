@@ -6,7 +6,7 @@ import json
 import platform
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from importlib.metadata import version
 from typing import Any
 
@@ -28,6 +28,7 @@ from harness.toolchain.host_cpu import TargetCpu, host_target_cpu
 
 _PROBE_LIMITS = Limits(seconds=60)
 _COMMIT_DIGITS = 12
+_MOST_OFFERS = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -209,8 +210,9 @@ def versions_in(text: str) -> Versions:
         raise ValueError("no versions") from error
 
 
+@lru_cache(maxsize=_MOST_OFFERS)
 def from_text(text: str) -> Offer:
-    """An offer as it came.
+    """An offer as it came; it comes again, the same, whenever any host joins or leaves.
 
     Raises:
         ValueError: It has another form than offers have here.
