@@ -79,6 +79,11 @@ def run_one(options: RunOptions, *, purpose: str = "") -> Path:
     """
     options = _resumed(options)
     assert options.suite is not None  # noqa: S101 (_resumed made sure)
+    if options.fleet is not None and options.shard is not None:
+        raise UsageError(
+            "--fleet shares a suite out over hosts, and --shard over machines that do not know each other; leave one of"
+            " them out"
+        )
     with (
         reporter(quiet=options.quiet, verbose=options.verbose) as progress,
         bench_at(options.fleet, options.certificates, trust_network=options.trust_network) as bench,

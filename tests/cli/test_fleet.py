@@ -82,3 +82,8 @@ def test_what_is_refused(
 def test_a_selfcheck_is_of_one_machine(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command_line(["selfcheck", "suite.toml", "--fleet", "tls://bench"]) == 2
     assert "run it on each host, without --fleet" in capsys.readouterr().err
+
+
+def test_a_shard_is_not_shared_out_again(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command_line(["run", "suites/smoke.toml", "--shard", "1/2", "--fleet", "tcp://127.0.0.1:1"]) == 2
+    assert "--shard over machines that do not know each other; leave one of them out" in capsys.readouterr().err
