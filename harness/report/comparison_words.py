@@ -294,7 +294,8 @@ def next_steps(comparison: Comparison) -> list[Step]:
         steps.append(_more_time(comparison))
     if of_verdict(controls(comparison), *CHANGED):
         suite = shlex.quote(comparison.head.suite)
-        steps.append(Step("find out how often this machine is wrong", f"harness selfcheck {suite}"))
+        what = "there, how often each host is wrong" if comparison.hosts else "how often this machine is wrong"
+        steps.append(Step(f"find out {what}", f"harness selfcheck {suite}"))
     if not steps and comparison_exit_code(comparison, strict=False) is not ExitCode.OK:
         steps = [Step("find out why nothing was compared; the notes and lists here have the reasons")]
     return steps

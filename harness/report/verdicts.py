@@ -208,14 +208,16 @@ def _busy_words(known: Sequence[tuple[Row, float]]) -> str:
     """By rows with own time, where there are any: threads of one device wait for each other too."""
     sure = [taken for row, taken in known if _has_own_time(row)]
     mean = statistics.mean(sure or [taken for _, taken in known])
+    several = len({host.host for row, _ in known for host in row.hosts}) > 1
+    who = "the hosts were" if several else "the machine was"
     if not sure:
         return (
-            f"the machine was {'busy' if mean >= _BUSY_THREADS else 'quiet'}: threads of what was timed waited for a "
+            f"{who} {'busy' if mean >= _BUSY_THREADS else 'quiet'}: threads of what was timed waited for a "
             f"core {_rough_share(mean)} of the time, for other processes or for each other"
         )
     word = "busy" if mean >= _BUSY else "somewhat busy" if mean >= _SOMEWHAT_BUSY else "quiet"
     what = "what was timed" if len(sure) == len(known) else "what was timed on one thread"
-    return f"the machine was {word}: other processes took {_rough_share(mean)} of the time of {what}"
+    return f"{who} {word}: other processes took {_rough_share(mean)} of the time of {what}"
 
 
 def _has_own_time(row: Row) -> bool:

@@ -136,6 +136,8 @@ def test_how_busy_the_machine_was_is_said_in_words() -> None:
         f"the machine was quiet: other processes took 0 % of the time of what was timed{left_out}"
     )
     assert busy_line(taken[:2]).startswith("the machine was somewhat busy: other processes took 1 % of the time")
+    on = tuple(HostRatio(host=name, ratio=1.0, generations=8) for name in ("ash", "oak"))
+    assert busy_line([replace(own, taken=0.0, hosts=on)]).startswith("the hosts were quiet: other processes took 0 %")
     assert busy_line(taken) == (
         f"the machine was busy: other processes took 11 % of the time of what was timed (30 % of m/v0.3@d){left_out}"
     )
