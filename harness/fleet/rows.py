@@ -91,6 +91,8 @@ class FleetRows:
         self._fleet.await_host(line.RETURN_S)  # the last one may have gone since the plan was made, and come back
         self._look()
         self._require_fleet()
+        for name in sorted(self._states.keys() - {state.name for state in self._here()}):
+            self._progress.note(f"{name} is not here; its rows wait for it for {line.RETURN_S:.0f} s")
         self._needs = {work.name: RowNeed.of(work, self._plan) for work in works}
         placing = place_rows(
             self._needs,

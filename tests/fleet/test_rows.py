@@ -313,6 +313,21 @@ def test_one_that_goes_on_repeats_nothing_and_has_as_many_hosts_as_before(tmp_pa
     assert not {host for _, host, _ in again} & {"z"}
 
 
+def test_one_that_goes_on_without_a_host_says_that_its_rows_wait_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(line, "RETURN_S", 0.0)
+    fleet, directory = FakeFleet("x", "y"), a_directory(tmp_path)
+    fleet.stop_at = 9
+    with pytest.raises(StoppedEarly):
+        measure(fleet, directory, spread=True)
+    later = FakeFleet("x", "z")
+    found = measure(later, ComparisonDirectory.resume(directory.path), spread=True)
+    assert {outcome.decision for outcome in found.values()} == {"unchanged"}
+    assert {host for _, host, *_ in later.asked} == {"x"}
+    assert later.notes.lines[0] == "y is not here; its rows wait for it for 0 s"
+
+
 def test_a_fleet_that_has_gone_ends_it_with_how_to_go_on(tmp_path: Path) -> None:
     def act(fleet: FakeFleet, ticket: int, host: str, row: str, number: int) -> Sequence[Event] | None:
         fleet.is_connected = number < 2
