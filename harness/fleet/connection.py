@@ -146,7 +146,8 @@ def connect(access: Access, here: str = "this machine") -> Iterator[Fleet]:
         UsageError: The scheduler cannot be reached, does not trust us, or is of other versions.
     """
     require_same_versions(ask(access, FACTS), str(access.address), here)
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # the asker says itself what goes wrong
+    for logger in ("distributed", "distributed.client"):  # Dask gives the second a level of its own
+        logging.getLogger(logger).setLevel(logging.CRITICAL)  # the asker says itself what goes wrong
     with dask.config.set({**FORGET_MESSAGES, "distributed.comm.timeouts.connect": f"{_CONNECT_S} s"}):
         try:
             client = Client(
