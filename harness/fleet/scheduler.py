@@ -180,6 +180,7 @@ def serve_scheduler(
     """
     own_versions()  # of the code that runs here, whatever the checkout is later
     logging.getLogger("distributed").handlers = [_Said(say)]
+    logging.getLogger("distributed.scheduler").setLevel(logging.CRITICAL)  # of a host that is lost, the asker tells
     routes = {} if dashboard is None else {"distributed.scheduler.http.routes": _DASHBOARD_ROUTES}
     with dask.config.set({**_SETTINGS, **routes}):
         asyncio.run(_serve(access, dashboard, lost_after_s, say))
