@@ -94,7 +94,7 @@ def locate_on_hosts(samples: FloatArray, hosts: Sequence[str], *, confidence: fl
     p_alike = _p_alike(parts)
     differing = 1.0 if p_alike <= SHOWN else _differing(parts, centres)
     drawn = where.centre + differing * (centres - where.centre)
-    # The variance of a centre that is drawn so far, as a multiple of that of all samples' centre.
+    # Morris's variance of a centre that is drawn so far, (1 - B) V / n + B V / n[h], as a multiple of V / n.
     widths = np.sqrt([1 + differing * (samples.size / part.size - 1) for part in parts])
     return HostsLocation(
         centre=where.centre,
@@ -113,6 +113,7 @@ def locate_on_hosts(samples: FloatArray, hosts: Sequence[str], *, confidence: fl
 
 
 def _centre(samples: FloatArray) -> float:
+    """Hodges and Lehmann's estimate (1963), as harness.stats.signed_rank has it of all samples."""
     rows, columns = np.triu_indices(samples.size)
     return float(np.median((samples[rows] + samples[columns]) / 2))
 
@@ -120,6 +121,8 @@ def _centre(samples: FloatArray) -> float:
 def _differing(parts: Sequence[FloatArray], centres: FloatArray) -> float:
     """Of the variance between the hosts' centres, the share that samples within hosts do not explain.
 
+    The variance between hosts is Hedges's estimate of moments (1983); its share is 1 less that by which Morris (1983)
+    shrinks, without his correction for how well it is known, which takes more than three hosts.
     Where no host has two samples, nothing is known of how they vary within one, and all of it counts as the hosts'.
     """
     squares = sum(float(((part - part.mean()) ** 2).sum()) for part in parts)
