@@ -33,7 +33,7 @@ class Doing:
     """A piece of work that a host is at.
 
     Attributes:
-        what: `measure`, `compile`, `check`.
+        what: `measure`, `compile`, `check`, `wait`.
         of: The group or case, for people.
         since: When it began, in seconds since 1970 by the host's clock.
     """
@@ -101,7 +101,7 @@ def doing(what: str, of: str) -> Iterator[None]:
     """Let `harness fleet status` show a piece of work while it goes on.
 
     Args:
-        what: `measure`, `compile`, `check`.
+        what: `measure`, `compile`, `check`, `wait`.
         of: The group or case, for people.
     """
     piece = Doing(what=what, of=of, since=time.time())

@@ -15,7 +15,7 @@ from harness.text import plural
 from harness.toolchain.devices import PROCESSORS
 
 _UNSEEN_NOTICED_S = 15.0
-_VERBS = {"measure": "measures", "compile": "compiles", "check": "checks"}
+_VERBS = {"measure": "measures", "compile": "compiles", "check": "checks", "wait": "waits"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,7 +23,7 @@ class Piece:
     """A piece of work that a host is at.
 
     Attributes:
-        what: `measure`, `compile`, `check`; "" where only Dask's name of the task is known.
+        what: `measure`, `compile`, `check`, `wait`; "" where only Dask's name of the task is known.
         of: The group, the case, or the task.
         seconds: For how long, by the scheduler's clock; None where nobody said.
     """

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
@@ -198,7 +198,7 @@ def call_again(order: GroupOrder) -> tuple[Lost, ...]:
 @_answering
 def ask_reference(order: GroupOrder) -> tuple[Reference, ...]:
     """What iree-benchmark-module says of each of the cases."""
-    with doing("measure", order.group), _alone(), _runnable(order) as (runnable, _):
+    with _alone(), doing("measure", order.group), _runnable(order) as (runnable, _):
         compiled = [item for item in runnable if isinstance(item, Runnable)]
         return tuple(replace(run_reference(item, order.call_timeout_s), host=host().name) for item in compiled)
 
@@ -209,7 +209,7 @@ def find_peak(case: Case, toolchain: ToolchainRecord) -> Peak | None:
     threads = peak_threads(case)
     if threads is None:
         return None
-    with doing("measure", f"peaks of {case.device}"), _alone():
+    with _alone(), doing("measure", f"peaks of {case.device}"):
         cache = cache_root() / "peaks"
         peak = measure_peak(case.device, threads, _toolchain(toolchain), host_cpu=host().host_cpu, cache=cache)
         return replace(peak, host=host().name)
@@ -218,7 +218,7 @@ def find_peak(case: Case, toolchain: ToolchainRecord) -> Peak | None:
 @_answering
 def measure(order: GroupOrder, wanted: Wanted) -> Measured:
     """Measure one generation of a group."""
-    with doing("measure", order.group), _alone(), _runnable(order) as (runnable, _):
+    with _alone(), doing("measure", order.group), _runnable(order) as (runnable, _):
         results = run_generation(wanted, runnable, order.checks, order.given_up)
         return Measured(results=tuple(_of_this_host(result) for result in results))
 
@@ -238,7 +238,7 @@ def measure_row(order: RowOrder, number: int, known: Mapping[str, Known]) -> Row
         number: Of the generation.
         known: What the row's first generation on this host told; {}: this is the first.
     """
-    with doing("measure", order.row), _alone():
+    with _alone(), doing("measure", order.row):
         base, head = (_module(order, side) for side in (order.base, order.head))
         rounds: list[Round] = []
         try:
@@ -272,8 +272,14 @@ def _module(order: RowOrder, side: RowModule) -> Module:
 @contextmanager
 def _alone() -> Iterator[None]:
     """Nothing else of the harness computes on this host; another harness on it is waited for."""
-    with only_one_measures(lambda _: None), hold_still():
-        yield
+    with ExitStack() as waits:
+
+        def wait(_: str) -> None:
+            waits.enter_context(doing("wait", "for another harness that measures there"))
+
+        with only_one_measures(wait), hold_still():
+            waits.close()
+            yield
 
 
 @contextmanager
