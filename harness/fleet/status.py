@@ -10,7 +10,7 @@ from harness.fleet.connection import hosts_of
 from harness.fleet.offer import Offer
 from harness.remaining import duration
 from harness.report.data import to_json
-from harness.report.page import Column, Link, Page, Paragraph, Part, Table, Warnings
+from harness.report.page import Bullets, Column, Link, Page, Paragraph, Part, Table, Warnings
 from harness.text import plural
 from harness.toolchain.devices import PROCESSORS
 
@@ -154,8 +154,24 @@ def devices_of(offer: Offer) -> list[dict[str, str]]:
 
 
 def offer_page(offer: Offer) -> Page:
-    """What one host offers, for the terminal that starts it."""
-    return Page(parts=_host_parts([HostNow(offer=offer, doing=(), unseen_s=0.0)]))
+    """What one host offers, for the terminal or log of its worker, where a wide table would lose columns."""
+    toolchains = [
+        f"IREE {version}" + (f", where host is {found.cpu.name}" if found.cpu is not None else "")
+        for version, found in offer.toolchains.items()
+    ]
+    return Page(
+        verdict=f"{offer.name} offers:",
+        parts=[
+            Bullets(
+                [
+                    f"class: {offer.machine_class}",
+                    f"devices: {_devices(offer)}",
+                    f"toolchains: {'; '.join(toolchains)}",
+                    f"compiles at once: {offer.cores:,}",
+                ]
+            )
+        ],
+    )
 
 
 def status_page(now: FleetNow) -> Page:
