@@ -116,7 +116,10 @@ def read_member(folder: Path, now: datetime | None = None) -> Member:
             sign it, or the key is another's.
     """
     now = now or datetime.now(timezone.utc)
-    make = "make certificates with `harness fleet certificates`, or name their folder with --certificates"
+    make = (
+        "make a fleet with `harness fleet certificates`, or copy here the folder that your fleet has for this machine,"
+        " or name it with --certificates"
+    )
     missing = [name for name in MEMBER_FILES if not _is_there(folder / name)]
     if missing:
         raise UsageError(f"{folder}: {', '.join(missing)} missing; {make}")
