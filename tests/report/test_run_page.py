@@ -175,6 +175,11 @@ def test_a_run_of_too_few_generations_for_the_judge_is_a_first_look() -> None:
         assert "(a first look)" in text
         assert "A first look: 7 generations, where a verdict takes 8 and a confirmation in fresh processes." in text
         assert f"harness compare --within results/{few.header.id}" in text
+    settings = {**few.header.settings, "fleet": "tls://bench:8786"}
+    fleets = replace(few, finished=False, header=replace(few.header, settings=settings))
+    text = render(fleets, "terminal", width=300)
+    for command in ("compare --within", "run --resume"):
+        assert f"harness {command} results/{few.header.id} --fleet tls://bench:8786" in text
     assert "first look" not in render(enough, "terminal")
     assert "first look" not in render(without(few, "mm/fast@local-sync"), "terminal")  # which has the only ratio
     assert "first look" not in render(replace(few, rounds=()), "terminal")
