@@ -37,6 +37,7 @@ _T = TypeVar("_T")
 _trimmed_s = -math.inf
 _hashes: dict[tuple[str, int, int], str] = {}
 _hashes_lock = threading.Lock()
+_builds: dict[Path, tuple[int, tuple[Item, ...]]] = {}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,9 +171,14 @@ def build_items(key: str) -> tuple[Item, ...]:
     """
     root = cache_root()
     folder = BuildCache(root).folder(key)
-    paths = [path for path in folder.iterdir() if path.is_file() and not path.name.startswith(_COMING)]
-    paths.sort(key=lambda path: (path.name == BuildCache.FACTS_FILE, path.name))
-    return tuple(item_of(path.relative_to(root).as_posix(), key) for path in paths)
+    changed_ns = folder.stat().st_mtime_ns
+    known = _builds.get(folder)
+    if known is None or known[0] != changed_ns:
+        paths = [path for path in folder.iterdir() if path.is_file() and not path.name.startswith(_COMING)]
+        paths.sort(key=lambda path: (path.name == BuildCache.FACTS_FILE, path.name))
+        known = changed_ns, tuple(item_of(path.relative_to(root).as_posix(), key) for path in paths)
+        _builds[folder] = known
+    return known[1]
 
 
 def lacking_here(items: tuple[Item, ...], whose: str, here: str) -> tuple[Item, ...]:

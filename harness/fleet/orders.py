@@ -267,11 +267,11 @@ def group_order(
     # Where the model came from is of no use there: the artifact is what was made of it.
     plain = replace(model, mlir=None, onnx=None, parameters={}, inputs=())
     own = {case.name: builds[case.name] for case in cases if case.peer is None}
-    order = GroupOrder(group=cases[0].group, cases=tuple(cases), model=plain, artifact=artifact, builds=own, **facts)
-    packed = luggage.pack(order)
+    packed = luggage.pack(artifact)  # nothing else of the order names files by their paths
+    order = GroupOrder(group=cases[0].group, cases=tuple(cases), model=plain, artifact=packed, builds=own, **facts)
     for build in {build.cache_key: build for build in own.values()}.values():
         luggage.add_build(build)
     for check in order.checks.values():
         for output in check.outputs:
             luggage.add_kept(output.file)
-    return replace(packed, files=luggage.items)
+    return replace(order, files=luggage.items)

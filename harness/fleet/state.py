@@ -204,9 +204,9 @@ def compile_limits(options: RunOptions) -> Limits:
 
 def limit_s(context: Context, group: GroupState, step: Step) -> float:
     """Within how many seconds a step of a group surely ends: the sum of its processes' limits."""
-    limits, settings = context.options.compile_limits, context.directory.header.settings
-    calls_s = _CALLS * context.options.call_timeout_s * max(1, len(group.cases))
-    compile_s = 2 * (limits.seconds or 0.0) if step == CHECK else 0.0  # of the second opinion
+    options, settings = context.options, context.directory.header.settings
+    calls_s = _CALLS * options.call_timeout_s * max(1, len(group.cases))
+    compile_s = 2 * options.compile_timeout_s if step == CHECK else 0.0  # of the second opinion
     return calls_s + compile_s + float(settings["budget_s"]) + _BESIDE_CALLS_S
 
 
