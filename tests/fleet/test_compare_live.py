@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import signal
 import sys
 import threading
 from collections import Counter
@@ -52,18 +49,28 @@ _SIDES = ("base", "head")
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
     world = World(tmp_path)
+    write_sides(tmp_path, monkeypatch)
+    yield world
+    world.end()
+
+
+@pytest.fixture
+def two_hosts(lasting: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+    """For tests that leave both hosts as they find them."""
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
+    write_sides(tmp_path, monkeypatch)
+    return lasting.for_another_run(tmp_path)
+
+
+def write_sides(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The suites of both sides, and their model in this machine's cache."""
     program = cache_root() / "models" / "a" / "model.mlir"
     program.parent.mkdir(parents=True)
     program.write_text("module @a {}\n")
     artifact = replace(make_artifact(program, arguments=()), name="a", sha256="a" * 64)
     monkeypatch.setattr(stages_run, "materialize_models", lambda *_: {"a": artifact})
     for side in _SIDES:
-        (tmp_path / f"{side}.toml").write_text(_SUITE.replace("SIDE", side))
-    yield world
-    for process in world.processes:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        (folder / f"{side}.toml").write_text(_SUITE.replace("SIDE", side))
 
 
 def compare(world: World, underway: Underway) -> tuple[Comparison, Path]:
@@ -125,9 +132,8 @@ def hosts_by_generation(path: Path) -> dict[int, str]:
     return {number: min(names) for number, names in hosts.items() if len(names) == 1}
 
 
-def test_both_sides_of_a_row_are_measured_on_one_host(world: World) -> None:
-    world.hosts("host-a", "host-b")
-    comparison, path = compare(world, begun(world))
+def test_both_sides_of_a_row_are_measured_on_one_host(two_hosts: World) -> None:
+    comparison, path = compare(two_hosts, begun(two_hosts))
     latency = next(row for row in comparison.rows if row.metric == "latency")
     assert (latency.verdict, round(latency.ratio or 0, 3)) == ("regressed", 1.2)
     (host,) = latency.hosts
@@ -140,10 +146,9 @@ def test_both_sides_of_a_row_are_measured_on_one_host(world: World) -> None:
     assert load_comparison(path).hosts == comparison.hosts
 
 
-def test_a_row_that_is_spread_is_measured_on_all_hosts_while_workers_die(world: World) -> None:
-    first, _ = world.hosts("host-a", "host-b")
-    killed = when_measured(world, 3, lambda: _worker_of(first).kill())
-    comparison, path = compare(world, begun(world, spread=True))
+def test_a_row_that_is_spread_is_measured_on_all_hosts_while_workers_die(two_hosts: World) -> None:
+    killed = when_measured(two_hosts, 3, lambda: _worker_of(two_hosts.machines["host-a"]).kill())
+    comparison, path = compare(two_hosts, begun(two_hosts, spread=True))
     killed.join()
     latency = next(row for row in comparison.rows if row.metric == "latency")
     assert latency.verdict == "regressed"
@@ -151,7 +156,7 @@ def test_a_row_that_is_spread_is_measured_on_all_hosts_while_workers_die(world: 
     hosts = hosts_by_generation(path)
     assert [hosts[number] for number in range(4)] == ["host-a", "host-a", "host-b", "host-b"]
     assert len(hosts) == latency.generations
-    assert "host-a is back" in world.asking.notes.lines
+    assert "host-a is back" in two_hosts.asking.notes.lines
 
 
 def test_what_a_host_that_is_switched_off_has_not_measured_the_other_one_does(
