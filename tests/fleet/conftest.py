@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.fleet.test_line import World
+from tests.fleet.world import World
 
 
 @pytest.fixture(scope="session")

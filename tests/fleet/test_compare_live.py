@@ -26,7 +26,7 @@ from harness.stages.options import RunOptions
 from harness.store.comparison_directory import ComparisonDirectory, load_comparison
 from harness.store.run_directory import load_run
 from tests.builders import make_artifact
-from tests.fleet.test_line import World, _end, _wait, _worker_of
+from tests.fleet.world import World, switch_off, wait_for, worker_of
 
 _SUITE = """\
 name = "small"
@@ -112,7 +112,7 @@ def when_measured(world: World, generations: int, act: Any) -> threading.Thread:
         return sum(len(file.read_text().splitlines()) for file in files) >= generations
 
     def wait() -> None:
-        _wait(measured)
+        wait_for(measured)
         act()
 
     thread = threading.Thread(target=wait)
@@ -147,7 +147,7 @@ def test_both_sides_of_a_row_are_measured_on_one_host(two_hosts: World) -> None:
 
 
 def test_a_row_that_is_spread_is_measured_on_all_hosts_while_workers_die(two_hosts: World) -> None:
-    killed = when_measured(two_hosts, 3, lambda: _worker_of(two_hosts.machines["host-a"]).kill())
+    killed = when_measured(two_hosts, 3, lambda: worker_of(two_hosts.machines["host-a"]).kill())
     comparison, path = compare(two_hosts, begun(two_hosts, spread=True))
     killed.join()
     latency = next(row for row in comparison.rows if row.metric == "latency")
@@ -164,7 +164,7 @@ def test_what_a_host_that_is_switched_off_has_not_measured_the_other_one_does(
 ) -> None:
     monkeypatch.setattr(line, "RETURN_S", 1.0)
     first, _ = world.hosts("host-a", "host-b")
-    killed = when_measured(world, 4, lambda: _end(first))
+    killed = when_measured(world, 4, lambda: switch_off(first))
     comparison, path = compare(world, begun(world, spread=True))
     killed.join()
     latency = next(row for row in comparison.rows if row.metric == "latency")

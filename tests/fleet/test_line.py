@@ -2,120 +2,27 @@
 
 from __future__ import annotations
 
-import contextlib
-import copy
-import os
-import re
-import signal
-import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-import psutil
 import pytest
 
 from harness.errors import RunError
 from harness.fleet import bench, line
-from harness.fleet.access import access_to, ask
 from harness.fleet.bench import FleetBench
-from harness.fleet.scheduler import FACTS
 from harness.records.run import Run
 from harness.stages import run as stages_run
 from harness.stages.options import RunOptions
 from harness.stages.run import run_suite
 from harness.store.run_directory import load_run
-from tests.fleet.asking import CASES, GENERATIONS, Asking
+from tests.fleet.asking import CASES, GENERATIONS
+from tests.fleet.world import World, switch_off, wait_for, worker_of
 
 _PATIENCE_S = 60.0
 _GROUPS = {case.group for case in CASES}
-
-
-class World:
-    """A scheduler, hosts, and one run."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.processes: list[subprocess.Popen[bytes]] = []
-        self.machines: dict[str, subprocess.Popen[bytes]] = {}
-        command = [sys.executable, "-c", "from harness.cli import main; main()", "fleet", "scheduler", "--as-root"]
-        self.scheduler = self.start("scheduler", [*command, "--listen", "tcp://127.0.0.1:0"])
-        self.address = self.says("scheduler", r"(\S+): a scheduler listens")
-        self.asking = Asking(folder, self.address)
-
-    def start(self, name: str, command: list[str]) -> subprocess.Popen[bytes]:
-        """A process of its own."""
-        with (self.folder / f"{name}.log").open("ab") as log:
-            started = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
-        self.processes.append(started)
-        return started
-
-    def hosts(self, *names: str) -> list[subprocess.Popen[bytes]]:
-        """Hosts that have joined."""
-        command = [sys.executable, "-m", "tests.fleet.fake_host", self.address]
-        self.machines |= {name: self.start(name, [*command, name, str(self.folder / name)]) for name in names}
-        for name in names:
-            self.says(name, "has joined")
-        return [self.machines[name] for name in names]
-
-    def for_another_run(self, folder: Path) -> World:
-        """The same processes, for a run in another folder, once all of the hosts are there."""
-        access = access_to(self.address, "--fleet", None, trust_network=False)
-        _wait(lambda: len(ask(access, FACTS)["hosts"]) == len(self.machines))
-        other = copy.copy(self)
-        other.folder, other.asking = folder, Asking(folder, self.address)
-        return other
-
-    def end(self) -> None:
-        """Kill all processes."""
-        _end(*self.processes)
-        for process in self.processes:
-            process.wait()
-
-    def says(self, name: str, pattern: str) -> str:
-        """Wait until a process has said something."""
-        log = self.folder / f"{name}.log"
-        match = _wait(lambda: re.search(pattern, log.read_text()))
-        return str(match[match.lastindex or 0])
-
-    def when_measured(self, generations: int, act: Callable[[], object], host: str = "") -> threading.Thread:
-        """Do something once so many generations are on disk."""
-
-        def measured() -> bool:
-            rounds = load_run(self.asking.directory.path).rounds
-            return len({(each.group, each.generation) for each in rounds if host in ("", each.host)}) >= generations
-
-        def wait() -> None:
-            _wait(measured)
-            act()
-
-        thread = threading.Thread(target=wait)
-        thread.start()
-        return thread
-
-
-def _wait(condition: Callable[[], Any]) -> Any:
-    deadline = time.monotonic() + _PATIENCE_S
-    while not (found := condition()):
-        assert time.monotonic() < deadline, "it took too long"
-        time.sleep(0.05)
-    return found
-
-
-def _worker_of(host: subprocess.Popen[bytes]) -> psutil.Process:
-    """The worker process of a host, which its nanny started."""
-    return next(child for child in psutil.Process(host.pid).children() if "spawn_main" in " ".join(child.cmdline()))
-
-
-def _end(*machines: subprocess.Popen[bytes]) -> None:
-    """Switch machines off."""
-    for machine in machines:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(machine.pid, signal.SIGKILL)
 
 
 @pytest.fixture
@@ -162,7 +69,7 @@ def test_a_run_over_two_hosts_is_whole(two_hosts: World) -> None:
 
 def test_a_worker_that_dies_does_its_generation_again_when_it_is_back(two_hosts: World) -> None:
     host, asking = two_hosts.machines["host-a"], two_hosts.asking
-    killed = two_hosts.when_measured(2, lambda: _worker_of(host).kill(), host="host-a")
+    killed = two_hosts.when_measured(2, lambda: worker_of(host).kill(), host="host-a")
     run = asking.run()
     killed.join()
     _assert_whole(run)
@@ -177,7 +84,7 @@ def test_a_run_waits_for_a_host_that_has_gone_since_it_was_planned(
     (host,) = world.hosts("host-a")
 
     def go_and_come_back(_: Path) -> None:
-        _end(host)
+        switch_off(host)
         world.says("scheduler", "host-a has left")
         threading.Timer(0.5, world.hosts, ["host-a"]).start()
 
@@ -188,7 +95,7 @@ def test_a_run_waits_for_a_host_that_has_gone_since_it_was_planned(
 def test_groups_of_a_host_that_stays_away_begin_again_elsewhere(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(line, "RETURN_S", 1.0)
     host, _ = world.hosts("host-a", "host-b")
-    killed = world.when_measured(2, lambda: _end(host), host="host-a")
+    killed = world.when_measured(2, lambda: switch_off(host), host="host-a")
     run = world.asking.run()
     killed.join()
     _assert_whole(run)
@@ -202,7 +109,7 @@ def test_groups_of_a_host_that_stays_away_begin_again_elsewhere(world: World, mo
 def test_a_run_whose_asker_was_killed_goes_on_without_repeating(two_hosts: World) -> None:
     command = [sys.executable, "-m", "tests.fleet.asking", str(two_hosts.folder), two_hosts.address]
     asker = two_hosts.start("asker", command)
-    two_hosts.when_measured(5, lambda: _end(asker)).join()
+    two_hosts.when_measured(5, lambda: switch_off(asker)).join()
     asker.wait()
     rounds = two_hosts.asking.directory.path / "rounds.jsonl"
     rounds.write_text("".join(rounds.read_text().splitlines(keepends=True)[:-1]))  # as if it had been writing
@@ -216,10 +123,10 @@ def test_a_run_goes_on_without_a_host_that_went_meanwhile(world: World, monkeypa
     monkeypatch.setattr(line, "RETURN_S", 1.0)
     _, host = world.hosts("host-a", "host-b")
     asker = world.start("asker", [sys.executable, "-m", "tests.fleet.asking", str(world.folder), world.address])
-    world.when_measured(1, lambda: _end(asker, host), host="host-b").join()
+    world.when_measured(1, lambda: switch_off(asker, host), host="host-b").join()
     asker.wait()
     with world.asking.asked() as fleet:
-        _wait(lambda: list(fleet.offers()) == ["host-a"])
+        wait_for(lambda: list(fleet.offers()) == ["host-a"])
     run = world.asking.run()
     _assert_whole(run)
     assert set(run.host_of_group.values()) == {"host-a"}
