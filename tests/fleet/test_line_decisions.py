@@ -63,6 +63,13 @@ class Scripted:
         """Those that are there."""
         return Hosts(offers=dict(self.offers), refused={})
 
+    def await_host(self, _seconds: float) -> None:
+        """The fleet's."""
+
+    def unsaid(self, _refused: object) -> list[str]:
+        """The fleet's."""
+        return []
+
     def tell_waits(self, _waits: object) -> None:
         """The fleet's."""
 
