@@ -115,9 +115,11 @@ class Line:
         self._context.directory.before_failure = partial(
             require_cache, self._context.directory.path, self._artifacts, self._kept.builds
         )
+        self._groups.update(make_groups(self._context, self._artifacts))
+        recall(self._context, load_run(self._context.directory.path, rounds=False), self._hosts, self._groups)
         self._fleet.await_host(RETURN_S)  # the last one may have gone since the run was planned, and come back
         self._look_at_hosts()
-        if not self._hosts:
+        if not any(state.address for state in self._hosts.values()):
             raise PlaceGone(f"{self._address}: all hosts have gone; start one", self._go_on)
         self._begin()
         while self._is_open() or self._at_work or self._jobs or not self._has_looks:
@@ -163,8 +165,6 @@ class Line:
     def _begin(self) -> None:
         """Put groups on hosts, and make a job of each compile that is left."""
         context = self._context
-        self._groups.update(make_groups(context, self._artifacts))
-        recall(context, load_run(context.directory.path, rounds=False), self._hosts, self._groups)
         put_on_hosts(self._groups, self._hosts, self._like)
         jobs, compiled = make_jobs(context, self._artifacts, self._kept.builds, self._groups, self._hosts)
         self._jobs.extend(jobs)
@@ -195,13 +195,18 @@ class Line:
             state = self._hosts.get(name)
             if offer.address in self._lost or (state is not None and state.address == offer.address):
                 continue
+            host = Host.of(offer, suite)
             if state is None:
-                self._hosts[name] = state = HostState(host=Host.of(offer, suite))
+                self._hosts[name] = state = HostState(host=host)
             elif state.address:
                 self._lose(state)
-            if self._groups:
+            if state.is_another(host):
+                self._lost.add(offer.address)
+                progress.note(f"{name} is another machine than before, {offer.machine_class}; this run does not use it")
+                continue
+            if self._open:
                 progress.note(f"{name} has joined" if state.offer is None else f"{name} is back")
-            state.host, state.offer, state.address = Host.of(offer, suite), offer, offer.address
+            state.host, state.offer, state.address = host, offer, offer.address
         for state in self._hosts.values():
             if state.address and state.name not in hosts.offers:
                 self._lose(state)

@@ -47,12 +47,11 @@ def recall(context: Context, run: Run, hosts: dict[str, HostState], groups: Mapp
 
     Args:
         run: As it was read back.
-        hosts: Those that are here; gets those of the run that are not.
+        hosts: Gets those of the run, as they were.
     """
     prepared, done = context.prepared, context.done
     for record in run.hosts:
-        if record.name not in hosts:
-            hosts[record.name] = HostState(host=Host.recalled(record, prepared.suite))
+        hosts[record.name] = HostState(host=Host.recalled(record, prepared.suite))
     for placed in run.placed:
         if placed.group in groups:
             groups[placed.group].noted, groups[placed.group].attempt = placed.host, placed.attempt

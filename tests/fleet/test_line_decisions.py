@@ -206,6 +206,22 @@ def test_a_group_goes_on_where_the_cpu_is_that_its_modules_are_made_for(asking: 
     }
 
 
+def test_another_machine_under_a_hosts_name_measures_nothing_of_its_groups(asking: Asking) -> None:
+    def stop(fleet: Scripted, *_: object) -> Sequence[Event] | None:
+        if sum(name.startswith("measure") for _, name in fleet.given) > len(CASES):
+            raise KeyboardInterrupt
+        return None
+
+    with pytest.raises(KeyboardInterrupt):
+        Scripted(asking, stop, a="EPYC", b="EPYC").run()
+    assert {timed.host for timed in load_run(asking.directory.path).rounds} == {"a", "b"}
+    fleet = Scripted(asking, a="Xeon", b="EPYC")
+    run = fleet.run()
+    assert {timed.host for timed in run.rounds} == {"b"}
+    assert {host for host, _ in fleet.given} == {"b"}
+    assert any(line.startswith("a is another machine than before, Xeon") for line in asking.notes.lines)
+
+
 def test_a_scheduler_that_goes_while_it_is_told_something_ends_the_run_with_how_to_go_on(
     asking: Asking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
