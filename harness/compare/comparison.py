@@ -183,6 +183,8 @@ def conclude(
     upstream = options.rule == "upstream"
     named = {host.host for row in rows for host in row.hosts}
     hosts = [host for host in hosts if host.name in named] or hosts
+    if options.fleet is not None and not hosts:  # nothing had to be measured, or could be: not here either
+        environment = {}
     measured_on = hosts[0].environment if hosts else environment
     rows, unused = apply_gates(_in_order(rows, plan.pairs), plan.gates, plan.left_out, upstream=upstream)
     if upstream:

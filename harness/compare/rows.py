@@ -28,6 +28,7 @@ _NOUNS = {"dispatches": ("dispatch", "dispatches"), "copies": ("copy", "copies")
 # Verdicts whose ratio is known; of others it may be anything.
 _DECIDED: frozenset[Verdict] = frozenset({"regressed", "improved", "unchanged", "identical"})
 _HASH_DIGITS = 12  # as many as people compare by eye
+_LONGEST_FLAG = 120
 
 
 class MeanFacts(TypedDict):
@@ -234,14 +235,16 @@ def with_repro(row: Row, pair: Pair, base: Side, head: Side, options: CompareOpt
 
 
 def _module(word: str, case: Case | None, side: Side) -> str:
-    """A comment of one line, whatever a flag holds."""
+    """A comment of one line, whatever a flag holds; the run's builds.jsonl has each flag whole."""
     if case is None:
         return f"# {word}: has no such case"
     build = side.evidence.builds.get(case.name)
     if build is None or not build.command:
         return f"# {word}: was never compiled"
     module = f"module {build.module_sha256[:_HASH_DIGITS]}" if build.module_sha256 else "no module"
-    return f"# {word}: {module}, {' '.join(shlex.join(build.command).split())}"
+    # A host's CPU has 200 features, which a fleet's compiles are told by name.
+    words = (flag if len(flag) <= _LONGEST_FLAG else f"{flag[:_LONGEST_FLAG]}..." for flag in build.command)
+    return f"# {word}: {module}, {' '.join(shlex.join(words).split())}"
 
 
 def summarise(rows: Sequence[Row]) -> dict[Verdict, int]:

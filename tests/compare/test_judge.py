@@ -117,6 +117,13 @@ def test_the_hosts_of_a_comparison_are_those_that_measured_or_where_all_rows_fai
     assert comparison.machine.description == "; ".join(f"{name}: machine {name}" for name in told)
 
 
+def test_where_no_host_of_a_fleet_measured_nobody_says_that_this_machine_did() -> None:
+    base, head = a_side(a_case()), a_side(a_case(), label="results/head")
+    plan = plan_comparison(base, head, CompareOptions(remeasure=False, fleet="tls://bench:8786"))
+    comparison = conclude(plan, [], {"machine": {"id": "here"}}, created=datetime.now(timezone.utc))
+    assert "here" not in comparison.machine.description
+
+
 def assert_they_agree(report: Report, comparison: Comparison) -> None:
     """Verdict, ratio and interval of every row of the one are those of the other."""
     latency = {row.case: row for row in comparison.rows if row.metric == "latency"}

@@ -399,6 +399,14 @@ def test_a_filter_matches_the_row_alone() -> None:
     assert shlex.split(command)[-1] == "net/[[]a-c][*]@cpu (base)"
 
 
+def test_a_flag_that_names_all_features_of_a_cpu_is_cut() -> None:
+    flag = f"--features={','.join(f'+feature{number}' for number in range(200))}"
+    evidence = RUNS[0].evidence
+    build = replace(evidence.builds[STOCK.name], command=("iree-compile", flag, "-O3"))
+    side = replace(RUNS[0], evidence=replace(evidence, builds={STOCK.name: build}))
+    assert repro(make_row(), side)[1].endswith(f", iree-compile {flag[:120]}... -O3")
+
+
 def test_a_side_without_a_module() -> None:
     crash = Failure(stage="compile", message="it crashed")
     sides = a_side(STOCK, uncompiled=[STOCK.name]), a_side(FAST, failures={FAST.name: crash})
