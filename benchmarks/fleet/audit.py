@@ -71,7 +71,8 @@ def audit(run: Run, generations: int) -> Audit:
 
 def _failures(run: Run) -> list[Build | Check | Lost]:
     """What is reported of cases that failed at any stage."""
-    return [record for record in (*run.builds, *run.checks, *run.lost) if record.failure is not None]
+    records: list[Build | Check | Lost] = [*run.builds, *run.checks, *run.lost]
+    return [record for record in records if record.failure is not None]
 
 
 def _once_each(run: Run, failed: set[str]) -> tuple[list[str], list[str]]:
