@@ -12,7 +12,7 @@ import json
 import random
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -71,7 +71,6 @@ class Machine:
         self._events, self._on_disk = events, on_disk
         self._still = threading.Condition()
         self._times_something = False
-        self._contents: dict[str, Callable[[], bytes]] = {}
         self._has: set[Item] = set()
 
     @contextmanager
@@ -115,16 +114,14 @@ class Machine:
         with self._events.open("a") as events:
             events.write(f"{line}\n")
 
-    def keep(self, place: str, content: Callable[[], bytes], build: str = "") -> Item:
+    def keep(self, place: str, data: bytes, build: str = "") -> Item:
         """Have a file that was made here."""
-        data = content()
         item = Item(place=place, sha256=hashlib.sha256(data).hexdigest(), size=len(data), build=build)
         if self._on_disk:
             path = cache_root() / place
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data)
         else:
-            self._contents[place] = content
             self._has.add(item)
         return item
 
@@ -135,10 +132,6 @@ class Machine:
     def receive(self, items: Iterable[Item]) -> None:
         """Files have come."""
         self._has.update(items)
-
-    def send(self, item: Item) -> bytes:
-        """A file that was made here."""
-        return self._contents[item.place]()
 
 
 _machines: dict[str, Machine] = {}
@@ -156,7 +149,7 @@ def install(work: Work, events: Path, *, on_disk: bool) -> None:
     global _make
     _make = partial(Machine, work=work, events=events, on_disk=on_disk)
     replaced = [compile_case, check_group, ask_reference, find_peak, measure]
-    for task in replaced if on_disk else [*replaced, lacking, receive_small, send_small]:
+    for task in replaced if on_disk else [*replaced, lacking, receive_small]:
         setattr(tasks, task.__name__, task)
 
 
@@ -183,21 +176,16 @@ def lacking(items: tuple[Item, ...]) -> tuple[Item, ...]:
     return here().lacking(items)
 
 
-def receive_small(contents: tuple[tuple[Item, bytes], ...], sender: str) -> None:  # noqa: ARG001 (the task's signature)
+def receive_small(contents: Mapping[Item, bytes], sender: str) -> None:  # noqa: ARG001 (the task's signature)
     """As the task of that name."""
-    here().receive(item for item, _ in contents)
-
-
-def send_small(items: tuple[Item, ...]) -> tuple[bytes, ...]:
-    """As the task of that name."""
-    return tuple(here().send(item) for item in items)
+    here().receive(contents)
 
 
 def compile_case(order: CompileOrder) -> Compiled:
     """As the task of that name."""
     machine = here()
     seconds = machine.work.compile_of(order.case.name)
-    module = partial(random_bytes, order.key, machine.work.module_bytes)
+    module = random_bytes(order.key, machine.work.module_bytes)
     with machine.compiling(seconds):
         build = Build(
             case=order.case.name,
@@ -205,7 +193,7 @@ def compile_case(order: CompileOrder) -> Compiled:
             cache_key=order.key,
             compile_ns=round(seconds * 1e9),
             peak_rss_bytes=150_933_504,
-            module_sha256=hashlib.sha256(module()).hexdigest(),
+            module_sha256=hashlib.sha256(module).hexdigest(),
             sizes=Sizes(
                 module_bytes=machine.work.module_bytes,
                 vm_bytes=9_020,
@@ -215,15 +203,10 @@ def compile_case(order: CompileOrder) -> Compiled:
             statistics=_STATISTICS,
             outputs=1,
         )
-        facts = _BUILD.dump_json(build)
         folder = BuildCache(cache_root()).folder(order.key).relative_to(cache_root()).as_posix()
-        contents: dict[str, Callable[[], bytes]] = {
-            MODULE_FILE: module,
-            "stderr.txt": bytes,
-            BuildCache.FACTS_FILE: lambda: facts,
-        }
-        items = [machine.keep(f"{folder}/{name}", content, order.key) for name, content in contents.items()]
-    return Compiled(build=build, stderr="", items=tuple(items))
+        made = {MODULE_FILE: module, "stderr.txt": b"", BuildCache.FACTS_FILE: _BUILD.dump_json(build)}
+        contents = {machine.keep(f"{folder}/{name}", data, order.key): data for name, data in made.items()}
+    return Compiled(build=build, stderr="", items=tuple(contents), contents=contents)
 
 
 def check_group(order: GroupOrder) -> Checked:
@@ -231,7 +214,8 @@ def check_group(order: GroupOrder) -> Checked:
     machine = here()
     cases = [case for case in order.cases if case.name not in order.checks]
     with machine.checking(machine.work.check_s * len(cases)):
-        items = {case.name: _keep_output(machine, case) for case in cases}
+        outputs = {case.name: random_bytes(case.name, machine.work.output_bytes) for case in cases}
+        items = {name: machine.keep(_place_of_output(name), data) for name, data in outputs.items()}
     checks = [
         Check(
             case=case.name,
@@ -247,12 +231,12 @@ def check_group(order: GroupOrder) -> Checked:
         )
         for case in cases
     ]
-    return Checked(checks=tuple(checks), items=tuple(items.values()))
+    contents = {items[name]: data for name, data in outputs.items()}
+    return Checked(checks=tuple(checks), items=tuple(contents), contents=contents)
 
 
-def _keep_output(machine: Machine, case: Case) -> Item:
-    content = partial(random_bytes, case.name, machine.work.output_bytes)
-    return machine.keep(f"outputs/{hashlib.sha256(case.name.encode()).hexdigest()[:32]}.npy", content)
+def _place_of_output(case: str) -> str:
+    return f"outputs/{hashlib.sha256(case.encode()).hexdigest()[:32]}.npy"
 
 
 def ask_reference(order: GroupOrder) -> tuple[Reference, ...]:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import itertools
 import queue
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from distributed.client import Future
@@ -20,14 +20,12 @@ from distributed.scheduler import KilledWorker
 from harness.errors import RunError
 from harness.fleet import tasks
 from harness.fleet.connection import Fleet, HostChange
-from harness.fleet.files import Item, Luggage, bundles, fresh_sender, lacking_here, write_chunk
+from harness.fleet.files import SMALL_BYTES, Item, Luggage, bundles, fresh_sender, lacking_here, write_chunk
 from harness.fleet.orders import Checked, Compiled, Trouble
 from harness.text import one_line
 
 # More than the orders that a few frozen hosts hold up until they are given up.
 _MESSENGERS = 64
-# What is smaller goes with the task that keeps it.
-_SMALL_BYTES = 2**20
 _LONGEST = 300
 _ASAP = 10  # of Dask's priorities: files before what they are for
 
@@ -176,7 +174,7 @@ class Desk:
         try:
             value = self._result(address, future)
             if isinstance(value, Compiled | Checked):
-                value = self._fetch(host, address, value.items) or value
+                value = self._fetch(host, address, value) or replace(value, contents={})
         except Gone:
             self._events.put(Died(ticket=ticket, address=address))
         except OSError as error:
@@ -240,11 +238,13 @@ class Desk:
             unknown = tuple(item for item in luggage.items if item not in known)
         if not unknown:
             return None
-        lacking = self._ask(address, tasks.lacking, unknown)
-        if isinstance(lacking, Trouble):
-            return lacking
+        lacking = unknown
+        if sum(item.size for item in unknown) > SMALL_BYTES:  # else it is not worth asking
+            lacking = self._ask(address, tasks.lacking, unknown)
+            if isinstance(lacking, Trouble):
+                return lacking
         sender = fresh_sender()
-        for bundle in bundles(lacking, _SMALL_BYTES):
+        for bundle in bundles(lacking, SMALL_BYTES):
             if (trouble := self._send_bundle(address, bundle, luggage, sender)) is not None:
                 return trouble
         with self._lock:
@@ -252,8 +252,8 @@ class Desk:
         return None
 
     def _send_bundle(self, address: str, bundle: tuple[Item, ...], luggage: Luggage, sender: str) -> Trouble | None:
-        if bundle[0].size <= _SMALL_BYTES:
-            contents = tuple((item, luggage.files[item].read_bytes()) for item in bundle)
+        if bundle[0].size <= SMALL_BYTES:
+            contents = {item: luggage.files[item].read_bytes() for item in bundle}
             answer = self._ask(address, tasks.receive_small, contents, sender)
             self.sent_bytes += sum(item.size for item in bundle)
             return answer if isinstance(answer, Trouble) else None
@@ -273,7 +273,7 @@ class Desk:
         self.sent_bytes += len(chunk)
         return answer if isinstance(answer, Trouble) else None
 
-    def _fetch(self, host: str, address: str, items: Sequence[Item]) -> Trouble | None:
+    def _fetch(self, host: str, address: str, answer: Compiled | Checked) -> Trouble | None:
         """Have what a host made in this machine's cache too; why the host cannot send it.
 
         Raises:
@@ -282,28 +282,15 @@ class Desk:
             OSError: The cache cannot be written.
         """
         sender = fresh_sender()
-        for bundle in bundles(lacking_here(tuple(items), host, "this machine"), _SMALL_BYTES):
-            for item, offset, chunk in self._fetch_bundle(address, bundle):
+        for item in lacking_here(answer.items, host, "this machine"):
+            for offset, size in item.chunks:
+                chunk = answer.contents.get(item)
+                if chunk is None:
+                    chunk = self._ask(address, tasks.send, item, offset, size)
                 if isinstance(chunk, Trouble):
                     return chunk
                 write_chunk(item, offset, chunk, sender)
                 self.fetched_bytes += len(chunk)
         with self._lock:
-            self._known.setdefault(address, set()).update(items)
+            self._known.setdefault(address, set()).update(answer.items)
         return None
-
-    def _fetch_bundle(self, address: str, bundle: tuple[Item, ...]) -> Iterator[tuple[Item, int, bytes | Trouble]]:
-        """Each file's parts, with where they begin, or why the host cannot read them.
-
-        Raises:
-            Gone: The worker has gone.
-        """
-        if bundle[0].size <= _SMALL_BYTES:
-            contents = self._ask(address, tasks.send_small, bundle)
-            if isinstance(contents, Trouble):
-                contents = [contents] * len(bundle)
-            yield from ((item, 0, content) for item, content in zip(bundle, contents, strict=True))
-            return
-        (item,) = bundle
-        for offset, size in item.chunks:
-            yield item, offset, self._ask(address, tasks.send, item, offset, size)

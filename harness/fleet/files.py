@@ -26,6 +26,8 @@ from harness.records.run import Build
 from harness.verify.kept import LIMIT_BYTES, YOUNG_S
 
 CHUNK_BYTES = 64 * 2**20
+# What is smaller goes with the order or the answer that it belongs to.
+SMALL_BYTES = 2**20
 _FOLDER = "fleet"
 _COMING = ".coming-"
 # What has been coming for longer comes no more.
@@ -290,6 +292,22 @@ def read_chunk(item: Item, offset: int, size: int) -> bytes:
     with (cache_root() / item.place).open("rb") as file:
         file.seek(offset)
         return file.read(size)
+
+
+def small_ones(items: Iterable[Item], most_bytes: int = SMALL_BYTES) -> dict[Item, bytes]:
+    """The smallest of some files of this machine's cache, whole, up to so many bytes together.
+
+    Raises:
+        OSError: One cannot be read.
+    """
+    contents: dict[Item, bytes] = {}
+    left = most_bytes
+    for item in sorted(items, key=lambda item: item.size):
+        left -= item.size
+        if left < 0:
+            break
+        contents[item] = read_chunk(item, 0, item.size)
+    return contents
 
 
 def fresh_sender() -> str:

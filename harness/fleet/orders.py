@@ -145,11 +145,13 @@ class Compiled:
     Attributes:
         stderr: What the compiler printed.
         items: The build's files, as they lie in the host's cache; () where it failed.
+        contents: Of the small ones among them.
     """
 
     build: Build
     stderr: str
     items: tuple[Item, ...] = ()
+    contents: Mapping[Item, bytes] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,10 +160,12 @@ class Checked:
 
     Attributes:
         items: Right outputs that were kept in the host's cache.
+        contents: Of the small ones among them.
     """
 
     checks: tuple[Check, ...]
     items: tuple[Item, ...] = ()
+    contents: Mapping[Item, bytes] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -88,22 +88,16 @@ def receive(item: Item, offset: int, chunk: bytes, sender: str) -> None:
 
 
 @_answering
-def receive_small(contents: tuple[tuple[Item, bytes], ...], sender: str) -> None:
-    """Keep several files that come whole."""
-    for item, content in contents:
-        files.write_chunk(item, 0, content, sender)
+def receive_small(contents: Mapping[Item, bytes], sender: str) -> None:
+    """Keep several files that come whole, those that this host lacks."""
+    for item in files.lacking_here(tuple(contents), "the asker's machine", "this one"):
+        files.write_chunk(item, 0, contents[item], sender)
 
 
 @_answering
 def send(item: Item, offset: int, size: int) -> bytes:
     """A part of a file of this host's cache."""
     return files.read_chunk(item, offset, size)
-
-
-@_answering
-def send_small(items: tuple[Item, ...]) -> tuple[bytes, ...]:
-    """Several files of this host's cache, whole."""
-    return tuple(files.read_chunk(item, 0, item.size) for item in items)
 
 
 @_answering
@@ -133,9 +127,8 @@ def compile_case(order: CompileOrder) -> Compiled | Trouble:
                 return Trouble(message="its disk is full; make room there, or set HARNESS_CACHE or TMPDIR")
         theirs = {ours: their for their, ours in here.items()}
         build = replace(build, command=_renamed(build.command, theirs))
-        return Compiled(
-            build=build, stderr=stderr, items=() if build.failure is not None else files.build_items(order.key)
-        )
+        items = () if build.failure is not None else files.build_items(order.key)
+        return Compiled(build=build, stderr=stderr, items=items, contents=files.small_ones(items))
 
 
 def _renamed(flags: tuple[str, ...], names: Mapping[str, str]) -> tuple[str, ...]:
@@ -185,7 +178,8 @@ def check_group(order: GroupOrder) -> Checked:
         done = frozenset(order.checks)
         found = [check for check in run_checks(wanted, done, second, order.given_up) if check.case not in done]
     kept = {output.file for check in found for output in check.outputs}
-    return Checked(checks=tuple(found), items=tuple(files.item_of(file) for file in sorted(kept)))
+    items = tuple(files.item_of(file) for file in sorted(kept))
+    return Checked(checks=tuple(found), items=items, contents=files.small_ones(items))
 
 
 @_answering

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.fleet import files, tasks
-from harness.fleet.files import Item, bundles, write_chunk
+from harness.fleet.files import Item, bundles, small_ones, write_chunk
 
 _MOST = 100
 
@@ -40,3 +40,11 @@ def test_what_was_sent_and_is_no_longer_used_makes_room(tmp_path: Path, monkeypa
             os.utime(tmp_path / sent[name].place, (0, 0))
     assert tasks.lacking((sent["needed"],)) == ()
     assert [name for name, item in sent.items() if (tmp_path / item.place).exists()] == ["needed", "young"]
+
+
+def test_an_answer_has_the_smallest_of_its_files_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path))
+    items = [Item(place=f"{size}", sha256="", size=size) for size in (70, 20, 0, 30)]
+    for item in items:
+        (tmp_path / item.place).write_bytes(b"x" * item.size)
+    assert {item.size: len(data) for item, data in small_ones(items, _MOST).items()} == {0: 0, 20: 20, 30: 30}
