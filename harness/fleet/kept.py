@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import replace
 
 from harness.fleet.orders import Checked, Measured
-from harness.fleet.state import GroupState, HostState, steps
+from harness.fleet.pace import Pace
+from harness.fleet.state import GroupState, HostState, Step, steps
 from harness.models.materialize import ModelArtifact
 from harness.records.case import Case
 from harness.records.run import Build, Failure, Lost, Peak, Placed, Reference, Round
@@ -16,6 +19,8 @@ from harness.stages.check import keep_check
 from harness.stages.context import Context
 from harness.stages.failures import unchecked
 from harness.stages.measure import keep_measured
+
+_TOLD_EVERY_S = 1.0
 
 
 class Kept:
@@ -39,6 +44,8 @@ class Kept:
         self.asked = set(context.done.references)
         self.peaks: dict[tuple[str, str], Peak | None] = {}
         self._recorded: set[str] = set()  # hosts
+        self._pace = Pace()
+        self._told_s = -math.inf
 
     def build(self, build: Build, stderr: str, cases: list[Case]) -> None:
         """A compile has ended, which these cases share."""
@@ -90,6 +97,13 @@ class Kept:
                 lost = tuple(replace(each, attempt=group.attempt) for each in result)
                 keep_measured(self.context, lost, members)
                 self._drop(group, {each.case for each in lost})
+
+    def tell_pace(self, host: str, step: Step) -> None:
+        """A host has done a step: say how long the rest takes, once a second."""
+        self._pace.end(host, step)
+        if time.monotonic() - self._told_s > _TOLD_EVERY_S:
+            self._told_s = time.monotonic()
+            self.context.progress.left(self._pace.left(self.groups.values()).words)
 
     def _drop(self, group: GroupState, names: set[str]) -> None:
         group.cases = [case for case in group.cases if case.name not in names]

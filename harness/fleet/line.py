@@ -342,6 +342,7 @@ class Line:
                 return
             group.todo.popleft()
             keep(answer)
+            self._kept.tell_pace(state.name, step)
             self._context.progress.step(f"{state.name}: {_words(group.name, step)}")
 
         def died(was_at_it: bool) -> None:
