@@ -23,7 +23,7 @@ from harness.stages.context import Context
 from harness.stages.count import work_stage
 from harness.store.comparison_directory import ComparisonDirectory
 from harness.store.run_directory import load_run
-from harness.suite.hosts import each_host
+from harness.suite.hosts import each_host, patterns_on_each
 from harness.suite.load import Suite
 from harness.suite.present import Presence
 from harness.toolchain import Toolchain
@@ -80,6 +80,10 @@ class FleetBench:
     def suite(self, suite: Suite) -> Suite:
         """The suite, with a device for each host where it says so."""
         return each_host(suite, self.hosts)
+
+    def patterns(self, suite: Suite, patterns: tuple[str, ...]) -> tuple[str, ...]:
+        """With `*@cpu`, the device of each host that is `cpu` in the suite."""
+        return patterns_on_each(suite, self.hosts, patterns)
 
     def devices(self, suite: Suite, toolchain: Toolchain) -> Mapping[str, Presence]:  # noqa: ARG002 (Place's signature)
         """Each device that any host has, and why none has the others."""

@@ -87,6 +87,10 @@ class Place(Protocol):
         """The suite as that place has it: a device may be there more than once."""
         ...
 
+    def patterns(self, suite: Suite, patterns: tuple[str, ...]) -> tuple[str, ...]:
+        """Patterns on the names of a suite's cases, for the suite as that place has it."""
+        ...
+
     def devices(self, suite: Suite, toolchain: Toolchain) -> Mapping[str, Presence]:
         """Each of the suite's devices by name, or why it is not there.
 
@@ -106,6 +110,10 @@ class OwnDevices:
     def suite(self, suite: Suite) -> Suite:
         """The suite as it is."""
         return suite
+
+    def patterns(self, suite: Suite, patterns: tuple[str, ...]) -> tuple[str, ...]:  # noqa: ARG002 (Place's signature)
+        """As they are."""
+        return patterns
 
     def devices(self, suite: Suite, toolchain: Toolchain) -> Mapping[str, Presence]:
         """As the toolchain's runtime sees them."""
@@ -143,6 +151,7 @@ def prepare(
     """
     loaded = load_suite(path)
     suite = place.suite(loaded.suite)
+    selection = replace(selection, patterns=place.patterns(loaded.suite, selection.patterns))
     loaded = replace(loaded, suite=suite)
     plugins = _plugins(suite)
     peers = tuple(apply_peer(peer.name, peer.options, peer.case_label, f"{path}: peers") for peer in suite.peers)

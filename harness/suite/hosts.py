@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from harness.errors import SuiteError
@@ -35,8 +35,7 @@ def each_host(suite: Suite, hosts: Mapping[str, str]) -> Suite:
     Raises:
         SuiteError: Another device of the suite has such a name.
     """
-    becomes = {device.name: _on_each(device, hosts) for device in suite.devices if device.hosts == "each"}
-    becomes = {name: devices for name, devices in becomes.items() if devices}
+    becomes = _becoming(suite, hosts)
     names = {device.name for device in suite.devices}
     for name, devices in becomes.items():
         for device in devices:
@@ -54,6 +53,17 @@ def each_host(suite: Suite, hosts: Mapping[str, str]) -> Suite:
         expectations=tuple(replace(rule, cases=cases) for rule in suite.expectations for cases in widened(rule.cases)),
         gates=tuple(replace(gate, cases=cases) for gate in suite.gates for cases in widened(gate.cases)),
     )
+
+
+def patterns_on_each(suite: Suite, hosts: Mapping[str, str], patterns: Iterable[str]) -> tuple[str, ...]:
+    """A user's patterns on the names of a suite's cases, for the suite that `each_host` makes of it."""
+    widened = _widening(suite, _becoming(suite, hosts))
+    return tuple(pattern for given in patterns for pattern in widened(given))
+
+
+def _becoming(suite: Suite, hosts: Mapping[str, str]) -> dict[str, list[Device]]:
+    found = {device.name: _on_each(device, hosts) for device in suite.devices if device.hosts == "each"}
+    return {name: devices for name, devices in found.items() if devices}
 
 
 def _on_each(device: Device, hosts: Mapping[str, str]) -> list[Device]:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from harness.errors import SuiteError
 from harness.models.model import Expectation
 from harness.records.case import Gate
-from harness.suite.hosts import each_host, fits
+from harness.suite.hosts import each_host, fits, patterns_on_each
 from harness.suite.load import Suite, load_suite
 from tests.builders import a_device, a_model, a_peer, a_suite, a_variant
 from tests.suite.conftest import WriteSuite, names, plan
@@ -90,6 +90,13 @@ def test_patterns_on_a_device_hold_for_it_on_each_host(pattern: str) -> None:
         for name, fails in wanted.items()
         for host in ([".ash", ".elm"] if name.endswith("@cpu") else [""])
     }
+
+
+def test_what_a_user_asks_for_on_a_device_is_asked_for_on_each_host() -> None:
+    suite = a_fleet_suite()
+    assert patterns_on_each(suite, HOSTS, ["*/fast@cpu"]) == ("*/fast@cpu.*",)
+    assert patterns_on_each(suite, HOSTS, ["*@cpu.ash", "*@gpu"]) == ("*@cpu.ash", "*@gpu")
+    assert patterns_on_each(suite, {}, ["*@cpu"]) == ("*@cpu",)
 
 
 def test_what_the_matrix_leaves_out_is_left_out_on_each_host() -> None:
