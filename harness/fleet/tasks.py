@@ -75,6 +75,10 @@ def _answering(work: Callable[_P, _T]) -> Callable[_P, _T | Trouble]:
 @_answering
 def lacking(items: tuple[Item, ...]) -> tuple[Item, ...]:
     """Those of the files that this host lacks."""
+    return _lacking(items)
+
+
+def _lacking(items: tuple[Item, ...]) -> tuple[Item, ...]:
     for item in items:
         files.use(item)
     files.trim_sent()
@@ -90,7 +94,7 @@ def receive(item: Item, offset: int, chunk: bytes, sender: str) -> None:
 @_answering
 def receive_small(contents: Mapping[Item, bytes], sender: str) -> None:
     """Keep several files that come whole, those that this host lacks."""
-    for item in files.lacking_here(tuple(contents), "the asker's machine", "this one"):
+    for item in _lacking(tuple(contents)):
         files.write_chunk(item, 0, contents[item], sender)
 
 
