@@ -34,6 +34,7 @@ from harness.fleet.state import (
     Job,
     Step,
     limit_s,
+    next_to_compile,
     order_for,
     why_waits,
 )
@@ -233,14 +234,19 @@ class Line:
                 left = _cases(looks) + sum(len(group.todo) for group in self._groups.values())
                 self._context.progress.stage(TITLE, left)
         hungry, self._hungry = self._hungry, set()
-        for state in [self._hosts[name] for name in sorted(hungry) if name in self._hosts]:
-            while state.wants_compile and (job := self._next_job(state)) is not None:
-                self._give_job(state, job)
+        states = [self._hosts[name] for name in sorted(hungry) if name in self._hosts]
+        able = list(states)
+        while (chosen := next_to_compile(able, self._hosts.values(), len(self._jobs))) is not None:
+            if (job := self._next_job(chosen)) is not None:
+                self._give_job(chosen, job)
+            else:
+                able.remove(chosen)
+        for state in states:
             while state.wants_turn and (group := self._next_group(state)) is not None:
                 self._give_step(state, group)
 
     def _next_job(self, state: HostState) -> Job | None:
-        """A compile for a host: one of its own groups', else any that may be compiled there."""
+        """A compile for a host: one of its own groups', else the largest that may be compiled there."""
         refusal = self._context.given_up.refusal
         while (job := self._allowed_job(state)) is not None:
             self._jobs.remove(job)
@@ -254,11 +260,13 @@ class Line:
         return None
 
     def _allowed_job(self, state: HostState) -> Job | None:
-        own = (job for job in self._jobs if job.host == state.name)
-        return next((job for job in itertools.chain(own, self._jobs) if job.allows(state.host)), None)
+        name = state.name
+        own = (job for job in self._jobs if job.host == name)
+        return next((job for job in itertools.chain(own, reversed(self._jobs)) if job.allows(state.host)), None)
 
     def _next_group(self, state: HostState) -> GroupState | None:
-        own = [group for group in self._groups.values() if group.host == state.name and group.todo]
+        name = state.name
+        own = [group for group in self._groups.values() if group.host == name and group.todo]
         ready = [group for group in own if group.is_ready]
         if ready:
             return min(ready, key=lambda group: group.order)

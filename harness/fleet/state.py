@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -63,10 +63,9 @@ class HostState:
         return self.host.name
 
     @property
-    def wants_compile(self) -> bool:
-        """Whether another compile can be given to it."""
-        most = self.offer.cores + _COMPILES_AHEAD if self.offer is not None else 0
-        return bool(self.address) and len(self.compiling) < most
+    def cores(self) -> int:
+        """For compiling; 0: it is not here."""
+        return self.offer.cores if self.offer is not None and self.address else 0
 
     @property
     def wants_turn(self) -> bool:
@@ -95,6 +94,22 @@ class HostState:
 def why_waits(host: str) -> str:
     """What `harness fleet status` says of a group or a row whose host has gone, and is waited for."""
     return f"its host {host} has gone, and may come back"
+
+
+def next_to_compile(states: Sequence[HostState], hosts: Collection[HostState], left: int) -> HostState | None:
+    """Which of some hosts gets the next compile: that with the fewest for each of its cores; None: none wants one.
+
+    None has more in hand than cores unless so many are left that all hosts can: the last ones go to who is free first.
+
+    Args:
+        hosts: All of the fleet.
+        left: How many compiles nobody has in hand.
+    """
+    if not left:
+        return None
+    ahead = _COMPILES_AHEAD if left > sum(state.cores + _COMPILES_AHEAD for state in hosts if state.cores) else 0
+    wanting = (state for state in states if state.cores and len(state.compiling) < state.cores + ahead)
+    return min(wanting, key=lambda state: len(state.compiling) / state.cores, default=None)
 
 
 @dataclass(kw_only=True, eq=False)

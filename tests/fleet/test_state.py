@@ -1,0 +1,41 @@
+"""Which host gets the next compile."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+import pytest
+
+from harness.fleet.placing import Host
+from harness.fleet.state import HostState, next_to_compile
+from tests.fleet.hosts import make_offer
+
+
+@pytest.mark.parametrize(
+    ("cores", "compiles", "given"),
+    [
+        ({"a": 1, "b": 1}, 3, {"a": 1, "b": 1}),
+        ({"a": 1, "b": 1}, 8, {"a": 1, "b": 1}),
+        ({"a": 1, "b": 1}, 12, {"a": 3, "b": 3}),
+        ({"a": 8, "b": 2}, 5, {"a": 4, "b": 1}),
+        ({"a": 0, "b": 2}, 3, {"b": 2}),
+    ],
+    ids=["few", "not enough for all", "many", "by cores", "one has gone"],
+)
+def test_compiles_are_spread_and_the_last_ones_wait_for_a_free_core(
+    cores: Mapping[str, int], compiles: int, given: Mapping[str, int]
+) -> None:
+    hosts = [
+        HostState(
+            host=Host(name=name, machine_class="", host_cpu="", missing={}),
+            offer=make_offer(name, cores=number),
+            address=name if number else "",
+        )
+        for name, number in cores.items()
+    ]
+    found: Counter[str] = Counter()
+    while found.total() < compiles and (state := next_to_compile(hosts, hosts, compiles - found.total())) is not None:
+        found[state.name] += 1
+        state.compiling.add(found.total())
+    assert found == given
