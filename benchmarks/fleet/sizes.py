@@ -65,6 +65,11 @@ class Work:
     module_bytes: int = 256 * KIB
     output_bytes: int = 64 * KIB
 
+    def of_a_case_s(self, size: Size) -> float:
+        """Of a host's time, if nothing is waited for."""
+        generations_s = size.generations * (self.start_s + size.generation_s) / size.variants
+        return self.compile_s / self.cores + self.reference_s + generations_s
+
     def compile_of(self, case: str) -> float:
         """Seconds that a case compiles, always the same."""
         return self.compile_s * (0.5 + share_of(case))

@@ -33,16 +33,14 @@ def render_simulated(found: Sequence[Simulated]) -> str:
             f"{each.took.planned_bytes / 1e6:,.0f} MB",
             f"{each.took.peak_bytes / 1e6:,.0f} MB",
             f"{each.scheduler_bytes / 1e6:,.0f} MB",
-            f"{each.took.cpu_s:,.0f} s",
-            f"{each.scheduler_s:,.0f} s",
-            f"{each.hosts_s:,.0f} s",
+            *(f"{1e3 * of_a_case_s:.1f} ms" for of_a_case_s in each.cpu_of_a_case_s),
             _percent(each.machine),
         ]
         for each in found
     ]
     worst = max(each.waits.waited for each in found)
     heads = ["hosts", "cases", "run", "hosts wait", "done before the end", "files", "network", "asker, planned"]
-    heads += ["asker, most", "scheduler", "CPU: asker", "CPU: scheduler", "CPU: hosts", "machine busy"]
+    heads += ["asker, most", "scheduler", "a case: asker", "a case: scheduler", "a case: hosts", "machine busy"]
     return blocks(
         _where(),
         f"Each host compiles {work.cores} cases at once, {0.5 * work.compile_s:g} to {1.5 * work.compile_s:g} s each, "
@@ -50,16 +48,19 @@ def render_simulated(found: Sequence[Simulated]) -> str:
         f"{work.reference_s * size.variants:g} s of iree-benchmark-module, and {size.generations} generations of "
         f"{work.start_s + size.generation_s:g} s. A module has {work.module_bytes // KIB} KiB, a program "
         f"{size.program_bytes // KIB} KiB, its argument {size.argument_bytes // KIB} KiB, an output "
-        f"{work.output_bytes // KIB} KiB. The asker, its run folder and the scheduler are the harness's own; a host is "
-        "a Dask worker that waits as long as the work would take. All of them share this machine, so the work is made "
-        "long enough that its cores are not what hosts wait for: “machine busy” says how near they are to it.",
+        f"{work.output_bytes // KIB} KiB. So a case is {work.of_a_case_s(size):.1f} s of a host's work. The asker, its "
+        "run folder and the scheduler are the harness's own; a host is a Dask worker that waits as long as the work "
+        "would take. All of them share this machine, and where its cores are busy, hosts wait for them too: “machine "
+        "busy” says how near they are to it.",
         table(heads, rows, numbers=[True] * len(heads)),
         "“Hosts wait” is the share of the time up to a host's last piece of work in which it does less than it could: "
         "a core that compiles nothing as long as any compile of the run has not begun, and later a host that does "
         f"nothing at all. The goal is at most {_percent(MOST_WAITED)}; the most is {_percent(worst)}. “Done before the "
         "end” is the time after a host's last piece of work, in which other hosts end theirs. “Files” are programs, "
         "modules and outputs; “network” is all that goes between the processes, and each file goes twice, since the "
-        "scheduler passes it on. Memory is the process's own: of the asker once all is planned, and at most.",
+        "scheduler passes it on. Memory is the process's own: of the asker once all is planned, and at most. “A case” "
+        "is CPU time divided by the number of cases; that of “hosts” is Dask's own on all of them, which would be on "
+        "machines of theirs.",
     )
 
 
