@@ -101,7 +101,7 @@ def plan_comparison(base: Side, head: Side, options: CompareOptions) -> Plan:
     """
     by_name = options.by_name or (base.commit is not None and head.commit is not None)
     every = pair_runs(base, head, by_name=by_name) if options.within is None else pair_within(head)
-    pairs = _chosen(every, options.patterns)
+    pairs = _chosen(every, options.patterns, [host.name for host in head.run.hosts])
     header = head.run.header
     fates = {pair.name: what_is_known(pair, base, head) for pair in every}
     outputs: dict[str, OutputsOfPair] = {}
@@ -126,11 +126,14 @@ def plan_comparison(base: Side, head: Side, options: CompareOptions) -> Plan:
     return plan
 
 
-def _chosen(pairs: list[Pair], patterns: Sequence[str]) -> list[Pair]:
+def _chosen(pairs: list[Pair], patterns: Sequence[str], hosts: Sequence[str]) -> list[Pair]:
+    """What a user's patterns match; `*@cpu` matches on the `cpu.ash` of the host ash too, as it does in the suite."""
     if not patterns:
         return pairs
     match = matching(patterns).match
-    chosen = [pair for pair in pairs if match(pair.name)]
+    chosen = [
+        pair for pair in pairs if match(pair.name) or any(match(pair.name.removesuffix(f".{host}")) for host in hosts)
+    ]
     if not chosen:
         asked = " ".join(f"--filter {pattern}" for pattern in patterns)
         raise UsageError(f"{asked} matches no case of the comparison, such as {pairs[0].name}; correct the pattern")

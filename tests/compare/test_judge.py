@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -179,3 +180,13 @@ def test_they_agree_on_the_published_run() -> None:
     assert {row.kind for row in report.rows()} >= {"faster", "slower", "same", "unclear"}
     alone = compared(side, "rdb/im2col@cpu")
     assert alone.rows[0] in whole.rows  # what is left out of a comparison is still judged with the rest
+
+
+def test_a_pattern_on_a_device_means_the_device_of_each_host() -> None:
+    cases = [a_case(device=device) for device in ("cpu.ash", "cpu.oak", "gpu")]
+    base, head = a_side(*cases), a_side(*cases, label="results/head")
+    hosts = tuple(HostRecord(name=name, environment={}) for name in ("ash", "oak"))
+    head = replace(head, run=replace(head.run, hosts=hosts))
+    for pattern, found in (("*@cpu", cases[:2]), ("*@cpu.oak", cases[1:2]), ("*@gpu", cases[2:])):
+        plan = plan_comparison(base, head, CompareOptions(remeasure=False, patterns=(pattern,)))
+        assert [pair.name for pair in plan.pairs] == [case.name for case in found]
