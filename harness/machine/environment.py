@@ -87,7 +87,8 @@ def harness_commit() -> str:
 def _git(folder: Path, *arguments: str) -> str:
     try:
         done = process.run(
-            ["git", "-C", str(folder), *arguments],
+            # A worker's user is seldom the owner of the checkout, which git would refuse to look at.
+            ["git", "-c", f"safe.directory={folder}", "-C", str(folder), *arguments],
             limits=process.Limits(seconds=10),
             env={"GIT_OPTIONAL_LOCKS": "0"},  # never in the way of a commit that is being made
         )
