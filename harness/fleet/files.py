@@ -100,8 +100,9 @@ class Luggage:
 
         Raises:
             OSError: A file of it cannot be read.
+            RunError: Its module has been damaged.
         """
-        for item in build_items(build.cache_key):
+        for item in build_items(build.cache_key, build.module_sha256):
             self.files[item] = cache_root() / item.place
 
     def add_kept(self, place: str) -> None:
@@ -165,11 +166,12 @@ def item_of(place: str, build: str = "") -> Item:
     return Item(place=place, sha256=sha256_of(path), size=path.stat().st_size, build=build)
 
 
-def build_items(key: str) -> tuple[Item, ...]:
+def build_items(key: str, module_sha256: str | None) -> tuple[Item, ...]:
     """All files of a build in this machine's cache; the last is the one that says that it is whole.
 
     Raises:
         OSError: A file of it cannot be read.
+        RunError: Its module is not the one that was compiled, and would be damaged in all caches that take it.
     """
     root = cache_root()
     folder = BuildCache(root).folder(key)
@@ -178,8 +180,10 @@ def build_items(key: str) -> tuple[Item, ...]:
     if known is None or known[0] != changed_ns:
         paths = [path for path in folder.iterdir() if path.is_file() and not path.name.startswith(_COMING)]
         paths.sort(key=lambda path: (path.name == BuildCache.FACTS_FILE, path.name))
-        known = changed_ns, tuple(item_of(path.relative_to(root).as_posix(), key) for path in paths)
-        _builds[folder] = known
+        items = tuple(item_of(path.relative_to(root).as_posix(), key) for path in paths)
+        if any(item.place == _place_of_module(key) and item.sha256 != module_sha256 for item in items):
+            raise RunError(f"{folder}: its module has been damaged since it was compiled; remove this folder there")
+        known = _builds[folder] = changed_ns, items
     return known[1]
 
 

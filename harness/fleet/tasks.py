@@ -131,7 +131,7 @@ def compile_case(order: CompileOrder) -> Compiled | Trouble:
                 return Trouble(message="its disk is full; make room there, or set HARNESS_CACHE or TMPDIR")
         theirs = {ours: their for their, ours in here.items()}
         build = replace(build, command=_renamed(build.command, theirs))
-        items = () if build.failure is not None else files.build_items(order.key)
+        items = () if build.failure is not None else files.build_items(order.key, build.module_sha256)
         return Compiled(build=build, stderr=stderr, items=items, contents=files.small_ones(items))
 
 

@@ -119,8 +119,10 @@ def test_a_file_comes_in_parts_and_is_used_only_if_it_is_whole(here: Path, monke
 
 def test_another_module_under_the_same_key_is_an_error_that_names_both(here: Path) -> None:
     build, _ = BuildCache(here / "here").compile(_request(here))
-    items = build_items(build.cache_key)
+    items = build_items(build.cache_key, build.module_sha256)
     others = tuple(replace(item, sha256="00" * 32) if item.place.endswith("module.vmfb") else item for item in items)
     assert lacking_here(items, "host-a", "host-b") == ()
     with pytest.raises(RunError, match="is another module on host-a than on host-b"):
         lacking_here(others, "host-a", "host-b")
+    with pytest.raises(RunError, match="has been damaged since it was compiled; remove this folder"):
+        build_items(build.cache_key, "00" * 32)
