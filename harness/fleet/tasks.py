@@ -52,6 +52,7 @@ from harness.verify import AnyRunnable, Runnable
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 _LONGEST = 400
+_DISK_IS_FULL = "its disk is full; make room there, or set HARNESS_CACHE or TMPDIR"
 
 
 def _answering(work: Callable[_P, _T]) -> Callable[_P, _T | Trouble]:
@@ -64,6 +65,8 @@ def _answering(work: Callable[_P, _T]) -> Callable[_P, _T | Trouble]:
         except HarnessError as error:
             return Trouble(message=one_line(str(error))[:_LONGEST])
         except OSError as error:
+            if DISK_FULL.search(str(error)):
+                return Trouble(message=_DISK_IS_FULL)
             where = f"{error.filename}: " if error.filename else ""
             return Trouble(message=f"{where}{error.strerror or error}; make room there, or mend its permissions")
         except MemoryError:
@@ -128,7 +131,7 @@ def compile_case(order: CompileOrder) -> Compiled | Trouble:
             )
             build, stderr = cache.compile(request, order.key)
             if build.failure is not None and DISK_FULL.search(f"{build.failure.message} {stderr}"):
-                return Trouble(message="its disk is full; make room there, or set HARNESS_CACHE or TMPDIR")
+                return Trouble(message=_DISK_IS_FULL)
         theirs = {ours: their for their, ours in here.items()}
         build = replace(build, command=_renamed(build.command, theirs))
         items = () if build.failure is not None else files.build_items(order.key, build.module_sha256)
