@@ -203,13 +203,13 @@ def lacking_here(items: tuple[Item, ...], whose: str, here: str) -> tuple[Item, 
     lacking = []
     for item in items:
         build = whole.get(item.build)
-        if build is not None:
-            if item.place == _place_of_module(item.build) and build.module_sha256 != item.sha256:
-                raise RunError(
-                    f"the build {item.build[:16]} is another module on {whose} than on {here}, though all that decides "
-                    f"it is equal; compile it on both by hand and compare, or empty the cache of one"
-                )
-        elif not _is_here(root / item.place, item):
+        is_module = item.place == _place_of_module(item.build)
+        if build is not None and is_module and build.module_sha256 != item.sha256:
+            raise RunError(
+                f"the build {item.build[:16]} is another module on {whose} than on {here}, though all that decides "
+                f"it is equal; compile it on both by hand and compare, or empty the cache of one"
+            )
+        if (build is None or is_module) and not _is_here(root / item.place, item):
             lacking.append(item)
     return tuple(lacking)
 

@@ -124,5 +124,8 @@ def test_another_module_under_the_same_key_is_an_error_that_names_both(here: Pat
     assert lacking_here(items, "host-a", "host-b") == ()
     with pytest.raises(RunError, match="is another module on host-a than on host-b"):
         lacking_here(others, "host-a", "host-b")
+    (module,) = (here / "here").glob("builds/*/*/module.vmfb")
+    module.write_bytes(bytes(module.stat().st_size))
+    assert [item.place.split("/")[-1] for item in lacking_here(items, "host-a", "host-b")] == ["module.vmfb"]
     with pytest.raises(RunError, match="has been damaged since it was compiled; remove this folder"):
         build_items(build.cache_key, "00" * 32)
