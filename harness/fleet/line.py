@@ -7,7 +7,6 @@ all of it is here, so nothing arrives twice, and a host that is lost takes no mo
 
 from __future__ import annotations
 
-import itertools
 import shlex
 import time
 from collections import deque
@@ -29,10 +28,12 @@ from harness.fleet.state import (
     CHECK,
     PEAK,
     REFERENCE,
+    UNTIMED,
     GroupState,
     HostState,
     Job,
     Step,
+    choose_job,
     limit_s,
     next_to_compile,
     order_for,
@@ -246,9 +247,10 @@ class Line:
                 self._give_step(state, group)
 
     def _next_job(self, state: HostState) -> Job | None:
-        """A compile for a host: one of its own groups', else the largest that may be compiled there."""
-        refusal = self._context.given_up.refusal
-        while (job := self._allowed_job(state)) is not None:
+        """A compile for a host; one of another's groups only where it has nothing to time now."""
+        name, refusal = state.name, self._context.given_up.refusal
+        times = bool(state.timing) or any(group.host == name and group.is_ready for group in self._groups.values())
+        while (job := choose_job(self._jobs, state.host, others=not times)) is not None:
             self._jobs.remove(job)
             if isinstance(job.order, LookOrder):
                 return job
@@ -259,15 +261,10 @@ class Line:
             self._keep_build(build, "", job.cases)
         return None
 
-    def _allowed_job(self, state: HostState) -> Job | None:
-        name = state.name
-        own = (job for job in self._jobs if job.host == name)
-        return next((job for job in itertools.chain(own, reversed(self._jobs)) if job.allows(state.host)), None)
-
     def _next_group(self, state: HostState) -> GroupState | None:
         name = state.name
         own = [group for group in self._groups.values() if group.host == name and group.todo]
-        ready = [group for group in own if group.is_ready]
+        ready = [group for group in own if group.is_ready and (not state.helping or group.todo[0] in UNTIMED)]
         if ready:
             return min(ready, key=lambda group: group.order)
         if own:
@@ -295,6 +292,7 @@ class Line:
             luggage=job.luggage,
         )
         state.compiling.add(ticket)
+        state.helping.update(() if job.host == state.name else [ticket])
 
         def done(answer: Compiled | Found | Trouble) -> None:
             if isinstance(answer, Trouble):
@@ -334,12 +332,13 @@ class Line:
             group.todo.popleft()
             self._context.progress.step(group.name)
             return
-        if step not in (CHECK, AGAIN):
+        if step not in UNTIMED:
             self._kept.begin(group, state)
         task, args, luggage, keep = given
         name = f"{step if isinstance(step, str) else 'measure'} {group.name}"
         ticket = self._desk.give(state.name, state.address, task, *args, name=name, resource=MEASURE, luggage=luggage)
         state.measuring.append(ticket)
+        state.timing.update(() if step in UNTIMED else [ticket])
         state.since = state.since if len(state.measuring) > 1 else time.monotonic()
         group.ticket = ticket
 
@@ -417,7 +416,8 @@ class Line:
         work = self._at_work.pop(ticket)
         state = self._hosts[work.host]
         self._hungry.add(work.host)
-        state.compiling.discard(ticket)
+        for tickets in (state.compiling, state.helping, state.timing):
+            tickets.discard(ticket)
         if ticket in state.measuring:
             state.measuring.remove(ticket)
             state.since = time.monotonic()

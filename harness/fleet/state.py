@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import time
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -26,6 +27,8 @@ _COMPILES_AHEAD = 2
 _TURNS_AHEAD = 1
 
 CHECK, AGAIN, REFERENCE, PEAK = "check", "again", "reference", "peak"
+# Steps that may go on beside compilers.
+UNTIMED = (CHECK, AGAIN)
 # What is measured before the first generation comes right before it, so that a group is begun as late as can be.
 _RANKS = {CHECK: -1, AGAIN: -1, REFERENCE: 0, PEAK: 0}
 # Calls that a step makes of a case, at most, each of which has a limit of its own: see harness.measure.generation,
@@ -45,8 +48,10 @@ class HostState:
         address: Of its worker; "": it is not here.
         gone_since: By the monotonic clock, in seconds.
         compiling: Tickets of its compiles.
+        helping: Those of them for other hosts: they are not held still, so nothing is timed until they are done.
         measuring: Tickets of what takes its right to measure, in their order.
-        since: When the first of these began, by the monotonic clock, in seconds.
+        timing: Those of them at which its compilers stand still.
+        since: When the first of these had its turn, by the monotonic clock, in seconds.
     """
 
     host: Host
@@ -54,7 +59,9 @@ class HostState:
     address: str = ""
     gone_since: float = field(default_factory=time.monotonic)
     compiling: set[int] = field(default_factory=set)
+    helping: set[int] = field(default_factory=set)
     measuring: list[int] = field(default_factory=list)
+    timing: set[int] = field(default_factory=set)
     since: float = 0.0
 
     @property
@@ -150,6 +157,17 @@ class Job:
             return f"{said}; no other host can compile it"
         cpu = f"the CPU of {self.host} and " if self.host_cpu else ""
         return f"no host has {cpu}the asker's build of IREE {self.order.toolchain.version}"
+
+
+def choose_job(jobs: Sequence[Job], host: Host, *, others: bool) -> Job | None:
+    """A compile for a host: the first of its own groups', else the last of others', a large one; None: there is none.
+
+    Args:
+        others: Whether it may be of others at all.
+    """
+    own = (job for job in jobs if job.host == host.name)
+    all_others = reversed(jobs) if others else ()
+    return next((job for job in itertools.chain(own, all_others) if job.allows(host)), None)
 
 
 @dataclass(kw_only=True, eq=False)

@@ -1,15 +1,22 @@
-"""Which host gets the next compile."""
+"""Which host gets the next compile, and which it gets."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from harness.fleet.files import Luggage
 from harness.fleet.placing import Host
-from harness.fleet.state import HostState, next_to_compile
+from harness.fleet.state import HostState, Job, choose_job, next_to_compile
 from tests.fleet.hosts import make_offer
+
+
+def a_host(name: str) -> Host:
+    return Host(name=name, machine_class="", host_cpu="", missing={})
 
 
 @pytest.mark.parametrize(
@@ -28,7 +35,7 @@ def test_compiles_are_spread_and_the_last_ones_wait_for_a_free_core(
 ) -> None:
     hosts = [
         HostState(
-            host=Host(name=name, machine_class="", host_cpu="", missing={}),
+            host=a_host(name),
             offer=make_offer(name, cores=number),
             address=name if number else "",
         )
@@ -39,3 +46,11 @@ def test_compiles_are_spread_and_the_last_ones_wait_for_a_free_core(
         found[state.name] += 1
         state.compiling.add(found.total())
     assert found == given
+
+
+def test_a_host_compiles_its_own_first_and_helps_with_the_largest() -> None:
+    order: Any = SimpleNamespace(toolchain=SimpleNamespace(version="3.13.0", compiler_sha256=""))
+    jobs = [Job(order=order, luggage=Luggage(), cases=[], host=host) for host in ("a", "b", "b", "a")]
+    assert choose_job(jobs, a_host("b"), others=True) is jobs[1]
+    assert choose_job(jobs, a_host("c"), others=True) is jobs[3]
+    assert choose_job(jobs, a_host("c"), others=False) is None
