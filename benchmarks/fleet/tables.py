@@ -59,8 +59,8 @@ def render_simulated(found: Sequence[Simulated]) -> str:
         "end” is the time after a host's last piece of work, in which other hosts end theirs. “Files” are programs, "
         "modules and outputs; “network” is all that goes between the processes, and each file goes twice, since the "
         "scheduler passes it on. Memory is the process's own: of the asker once all is planned, and at most. “A case” "
-        "is CPU time divided by the number of cases; that of “hosts” is Dask's own on all of them, which would be on "
-        "machines of theirs.",
+        "is CPU time of the whole run divided by the number of cases, with what hosts say of themselves while they "
+        "wait; that of “hosts” is Dask's own on all of them, which would be on machines of theirs.",
     )
 
 
