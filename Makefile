@@ -98,7 +98,7 @@ tune: install
 	$(BIN)/python -m benchmarks.tune $(ARGS)
 
 # What a fleet's engine takes with 10, 50 and 200 hosts, whether a hundred runs survive hosts that are killed, and how
-# much sooner two workers compile than one: runs for an hour and a half, then rewrites the tables of docs/fleet.md.
+# much sooner two workers compile than one: runs for an hour, then rewrites the tables of docs/fleet.md.
 fleet: install
 	$(BIN)/python -m benchmarks.fleet $(ARGS)
 

@@ -82,12 +82,12 @@ def render_faults(trials: Sequence[Trial]) -> str:
     }
     rows = [[what, f"{count:,}"] for what, count in cells.items()]
     longest, median = max(trial.seconds for trial in trials), statistics.median(trial.seconds for trial in trials)
-    happened = ", ".join(f"{kind} {count} times" for kind, count in faults.most_common())
+    happened = "; ".join(f"{kind} {count} times" for kind, count in faults.most_common())
     return blocks(
         f"Each trial is a run of {SIZE.cases} cases in {SIZE.models} groups, {SIZE.generations} generations each, over "
         f"{len(HOSTS)} hosts: processes of the harness with their nannies, whose compilers and measurements are "
         f"simulated. A host is given up after {LOST_AFTER_S:g} s, and its groups move {RETURN_S:g} s later. Each has "
-        f"two to five faults at random, here: {happened}. A trial takes {median:.0f} s, the longest {longest:.0f} s. "
+        f"two to five faults at random ({happened}). A trial takes {median:.0f} s, the longest {longest:.0f} s. "
         "The run folder is then read back, as every command reads it.",
         table(("what", "how many"), rows, numbers=[False, True]),
     )
