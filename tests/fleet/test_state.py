@@ -16,7 +16,7 @@ from tests.fleet.hosts import make_offer
 
 
 def a_host(name: str) -> Host:
-    return Host(name=name, machine_class="", host_cpu="", missing={})
+    return Host(name=name, classes={}, host_cpu="")
 
 
 @pytest.mark.parametrize(
