@@ -15,6 +15,7 @@ import pytest
 from harness.cache import cache_root
 from harness.compile import BuildCache
 from harness.errors import PlaceGone, UsageError
+from harness.files import file_sha256
 from harness.fleet import line
 from harness.fleet.connection import Hosts
 from harness.fleet.desk import Answered, Died, Event, HostsChanged
@@ -99,9 +100,9 @@ def _answer(host: str, kind: str, order: Any, *args: Any) -> Any:
     if kind == "compile":
         module = BuildCache(cache_root()).folder(order.key) / "module.vmfb"
         module.parent.mkdir(parents=True, exist_ok=True)
-        module.write_bytes(b"1")
-        sizes = Sizes(module_bytes=1, vm_bytes=0, constant_bytes=0, dispatch_bytes={})
-        build = Build(case="", command=(), cache_key=order.key, module_sha256=order.key, sizes=sizes)
+        module.write_text(order.key)
+        sizes = Sizes(module_bytes=len(order.key), vm_bytes=0, constant_bytes=0, dispatch_bytes={})
+        build = Build(case="", command=(), cache_key=order.key, module_sha256=file_sha256(module), sizes=sizes)
         (module.parent / BuildCache.FACTS_FILE).write_bytes(adapter(Build).dump_json(build))
         return Compiled(build=build, stderr="")
     if kind == "check":
