@@ -12,7 +12,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from harness.errors import PlaceGone, UsageError
 from harness.fleet import tasks
@@ -29,6 +29,7 @@ from harness.fleet.state import (
     PEAK,
     REFERENCE,
     UNTIMED,
+    AtWork,
     GroupState,
     HostState,
     Job,
@@ -38,6 +39,7 @@ from harness.fleet.state import (
     next_to_compile,
     order_for,
     why_waits,
+    words_of,
 )
 from harness.fleet.worker import COMPILE, MEASURE
 from harness.models.materialize import ModelArtifact
@@ -58,24 +60,6 @@ TITLE = "Fleet"
 RETURN_S = 60.0
 _TICK_S = 1.0
 _MOST_DEATHS = 3
-
-
-class _Work(NamedTuple):
-    """An order that is out.
-
-    Attributes:
-        host: That has it.
-        what: For people.
-        limit_s: Within which it comes to an end once it is the host's turn; None: its compiler has one.
-        done: Called with its answer.
-        died: Called when its worker has gone, with whether the host was measuring it.
-    """
-
-    host: str
-    what: str
-    limit_s: float | None
-    done: Callable[[Any], None]
-    died: Callable[[bool], None]
 
 
 class Line:
@@ -101,7 +85,7 @@ class Line:
         self._hosts: dict[str, HostState] = {}
         self._jobs: deque[Job] = deque()
         self._has_looks = False
-        self._at_work: dict[int, _Work] = {}
+        self._at_work: dict[int, AtWork] = {}
         self._open: list[GroupState] = []
         self._hungry: set[str] = set()
         self._looked_s = time.monotonic()
@@ -309,7 +293,7 @@ class Line:
             else:
                 self._jobs.appendleft(job)
 
-        self._at_work[ticket] = _Work(state.name, job.name, None, done, died)
+        self._at_work[ticket] = AtWork(state.name, job.name, None, done, died)
 
     def _refuse_job(self, job: Job, host: str, why: str) -> None:
         """A host cannot compile something; another may."""
@@ -350,7 +334,7 @@ class Line:
             group.todo.popleft()
             keep(answer)
             self._kept.tell_pace(state.name, step)
-            self._context.progress.step(f"{state.name}: {_words(group.name, step)}")
+            self._context.progress.step(f"{state.name}: {words_of(group.name, step)}")
 
         def died(was_at_it: bool) -> None:
             group.ticket = None
@@ -359,7 +343,7 @@ class Line:
                 self._fail(group, f"{state.name}: its worker ended {group.deaths} times while it measured this group")
 
         limit = limit_s(self._context, group, step)
-        self._at_work[ticket] = _Work(state.name, _words(group.name, step), limit, done, died)
+        self._at_work[ticket] = AtWork(state.name, words_of(group.name, step), limit, done, died)
 
     def _order(
         self, state: HostState, group: GroupState, step: Step
@@ -411,7 +395,7 @@ class Line:
                 if ticket in self._at_work:
                     self._finish(ticket).done(value)
 
-    def _finish(self, ticket: int) -> _Work:
+    def _finish(self, ticket: int) -> AtWork:
         """An order is out no more."""
         work = self._at_work.pop(ticket)
         state = self._hosts[work.host]
@@ -502,7 +486,3 @@ _TASKS: dict[str, tuple[Callable[..., Any], Callable[..., None]]] = {
 
 def _cases(jobs: Iterable[Job]) -> int:
     return sum(len(job.cases) for job in jobs)
-
-
-def _words(group: str, step: Step) -> str:
-    return f"{group} generation {step + 1}" if isinstance(step, int) else f"{group} {step}"

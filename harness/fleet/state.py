@@ -6,9 +6,9 @@ import copy
 import itertools
 import time
 from collections import deque
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from harness.fleet.files import Luggage
 from harness.fleet.offer import Offer
@@ -274,3 +274,26 @@ def order_for(
         checks={case.name: context.checks[case.name] for case in cases if case.name in context.checks},
     )
     return order, luggage
+
+
+class AtWork(NamedTuple):
+    """An order that is out.
+
+    Attributes:
+        host: That has it.
+        what: For people.
+        limit_s: Within which it comes to an end once it is the host's turn; None: its compiler has one.
+        done: Called with its answer.
+        died: Called when its worker has gone, with whether the host was measuring it.
+    """
+
+    host: str
+    what: str
+    limit_s: float | None
+    done: Callable[[Any], None]
+    died: Callable[[bool], None]
+
+
+def words_of(group: str, step: Step) -> str:
+    """What a host does at a step of a group, for people."""
+    return f"{group} generation {step + 1}" if isinstance(step, int) else f"{group} {step}"
