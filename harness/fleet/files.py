@@ -39,6 +39,7 @@ _T = TypeVar("_T")
 _trimmed_s = -math.inf
 _hashes: dict[tuple[str, int, int], str] = {}
 _hashes_lock = threading.Lock()
+# By a build's folder: when it or its module last changed, in nanoseconds, and its files.
 _builds: dict[Path, tuple[int, tuple[Item, ...]]] = {}
 
 
@@ -175,7 +176,7 @@ def build_items(key: str, module_sha256: str | None) -> tuple[Item, ...]:
     """
     root = cache_root()
     folder = BuildCache(root).folder(key)
-    changed_ns = folder.stat().st_mtime_ns
+    changed_ns = max(path.stat().st_mtime_ns for path in (folder, root / _place_of_module(key)))
     known = _builds.get(folder)
     if known is None or known[0] != changed_ns:
         paths = [path for path in folder.iterdir() if path.is_file() and not path.name.startswith(_COMING)]
