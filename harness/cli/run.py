@@ -84,6 +84,14 @@ def run_one(options: RunOptions, *, purpose: str = "") -> Path:
             "--fleet shares a suite out over hosts, and --shard over machines that do not know each other; leave one of"
             " them out"
         )
+    if options.fleet is not None and options.jobs is not None:
+        raise UsageError(
+            "--jobs is of one machine, and each host of a fleet has its own; give it to harness fleet worker"
+        )
+    if options.fleet is not None and not options.wait:
+        raise UsageError(
+            "--no-wait is of one machine, and a host of a fleet waits for whoever measures there; leave one of them out"
+        )
     with (
         reporter(quiet=options.quiet, verbose=options.verbose) as progress,
         bench_at(options.fleet, options.certificates, trust_network=options.trust_network) as bench,

@@ -84,6 +84,16 @@ def test_a_selfcheck_is_of_one_machine(capsys: pytest.CaptureFixture[str]) -> No
     assert "run it on each host, without --fleet" in capsys.readouterr().err
 
 
-def test_a_shard_is_not_shared_out_again(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_command_line(["run", "suites/smoke.toml", "--shard", "1/2", "--fleet", "tcp://127.0.0.1:1"]) == 2
-    assert "--shard over machines that do not know each other; leave one of them out" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        (("--shard", "1/2"), "--shard over machines that do not know each other; leave one of them out"),
+        (("--jobs", "2"), "give it to harness fleet worker"),
+        (("--no-wait",), "waits for whoever measures there; leave one of them out"),
+    ],
+)
+def test_what_is_of_one_machine_is_refused(
+    option: tuple[str, ...], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_command_line(["run", "suites/smoke.toml", *option, "--fleet", "tcp://127.0.0.1:1"]) == 2
+    assert words in capsys.readouterr().err
