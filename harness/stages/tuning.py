@@ -7,6 +7,7 @@ Read `tune_model` from top to bottom.
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timezone
@@ -30,7 +31,7 @@ from harness.report.tune_page import markdown_page, tune_json
 from harness.stages.bisecting_parts import way_of
 from harness.stages.prepare import require_name
 from harness.stages.tune_options import TuneOptions
-from harness.stages.tune_underway import RULE, START, Compiled, Sought, TuneUnderway, Untimed
+from harness.stages.tune_underway import RULE, START, Compiled, Sought, TuneUnderway, Untimed, digest
 from harness.stages.tuning_answer import Answered, AnswerSearch
 from harness.stages.tuning_changes import ChangeSearch, Form, FoundForms
 from harness.stages.tuning_lowering import OUT_OF_TIME, WINNER, Lowered, LoweringSearch
@@ -38,6 +39,8 @@ from harness.stats.rule import Rule
 from harness.store.files import adapter
 from harness.store.tune_directory import BegunTuning, TuneDirectory, remembered_in
 from harness.suite.load import Suite, load_suite
+from harness.suite.schema import SuiteFile
+from harness.suite.toml_file import read_toml
 from harness.text import plural
 from harness.toolchain import Toolchain, find_toolchain, get_toolchains
 from harness.tune.changes import Change, combine, is_unwanted
@@ -45,6 +48,8 @@ from harness.tune.changes import Change, combine, is_unwanted
 # By the end of this share of the budget all dispatches are tuned; the rest is for confirmations.
 _LOWERED = 0.85
 _BESIDE = "It did not wait for other harnesses on this machine (--no-wait), which may have disturbed it"
+# Of a model's table and a device's, what changes nothing that is compiled or timed.
+_OF_READERS = ("description", "tags", "expect")
 # Options that may change from one stretch of a search to the next.
 _OF_STRETCH = ("budget", "wait", "quiet", "verbose", "report", "models", "out")
 
@@ -113,7 +118,7 @@ def _tuned(options: TuneOptions, sought: Sought, command: Sequence[str], progres
             if name not in _OF_STRETCH
         }
         | {"toolchain": sought.toolchain.version, "device": sought.device, "start": sought.start}
-        | {"model file": _sha256_of(sought)},  # what is played back is of this one
+        | {"model file": _sha256_of(sought), **_tables(sought)},  # what is played back is of these
         command=tuple(command),
     )
     directory = TuneDirectory.create(path, begun)
@@ -133,6 +138,16 @@ def _sha256_of(sought: Sought) -> str:
     model = next(model for model in sought.suite.models if model.name == sought.model)
     file = model.mlir or model.onnx
     return file_sha256(file) if file is not None and file.is_file() else ""
+
+
+def _tables(sought: Sought) -> dict[str, str]:
+    """What decides how fast a module runs, by the names of its tables in the suite: the model's inputs, the device."""
+    content = read_toml(sought.suite.path, SuiteFile)[0].model_dump(mode="json", exclude_defaults=True)
+    found = {}
+    for kind, name in (("models", sought.model), ("devices", sought.device)):
+        table = {key: value for key, value in content[kind][name].items() if key not in _OF_READERS}
+        found[f"[{kind}.{name}]"] = digest([json.dumps(table, sort_keys=True)])
+    return found
 
 
 def tune_model(underway: TuneUnderway) -> Tuning:
@@ -181,14 +196,16 @@ def _isolated(underway: TuneUnderway, found: FoundForms) -> Form:
 def known_winners(out: Path, underway: TuneUnderway) -> dict[str, dict[str, Any]]:
     """What searches of other models on this device have found for dispatches, by their keys.
 
-    The key of a dispatch has its code, its target and its flags, so that equal keys run equally fast here.
+    The key of a dispatch has its code, its target and its flags, so that equal keys run equally fast here, on a device
+    that is the same in the suites of both.
     """
-    own = underway.directory.path
+    own, begun = underway.directory.path, underway.directory.begun
+    device = {name: value for name, value in begun.options.items() if name == f"[devices.{underway.sought.device}]"}
     folders = sorted(each for each in out.glob(f"*@{underway.sought.device}") if each != own)
     found: dict[str, dict[str, Any]] = {}
     for folder in folders:
         try:
-            remembered = remembered_in(folder, underway.directory.begun.machine)
+            remembered = remembered_in(folder, begun.machine, device)
         except RunError as error:
             underway.progress.note(f"{error}; nothing is taken over from it")
             continue

@@ -227,17 +227,24 @@ def load_tuning(folder: Path) -> Tuning:
     return found
 
 
-def remembered_in(folder: Path, machine: str) -> dict[str, Any]:
-    """What a search has remembered so far, by key; {} of one of another machine. Another harness may be writing it.
+def remembered_in(folder: Path, machine: str, options: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """What a search has remembered so far, by key. Another harness may be writing it.
 
     Args:
         machine: Id of this one.
+        options: That it has to be begun with, as far as it says.
+
+    Returns:
+        {} of one of another machine, or with other options.
 
     Raises:
         RunError: It is damaged.
     """
     file = folder / TUNING_BEGUN_FILE
-    if not file.is_file() or _read_begun(file).machine != machine:
+    if not file.is_file():
+        return {}
+    begun, options = _read_begun(file), options or {}
+    if begun.machine != machine or any(begun.options.get(name, value) != value for name, value in options.items()):
         return {}
     return {piece.key: piece.value for piece in _read_record(folder / RECORD_FILE)}
 
@@ -253,8 +260,8 @@ def _same_search(path: Path, before: BegunTuning, now: BegunTuning) -> str:
         raise UsageError(
             f"--out: {path} is a search of another machine, whose times say nothing about this one; name another folder"
         )
-    options = {**before.options, **now.options}
-    other = sorted(name for name in options if before.options.get(name) != now.options.get(name))
+    # What an earlier harness did not write down is not known to differ.
+    other = sorted(name for name, value in before.options.items() if value != now.options.get(name))
     if other:
         raise UsageError(
             f"--out: {path} is a search with another {' and another '.join(other)}; give the same again, or name "

@@ -201,6 +201,12 @@ def test_another_search_in_the_same_folder_is_refused(
 ) -> None:
     with pytest.raises(UsageError, match=r"--out: .*net@cpu is a search with another floor and another seed; give the"):
         again(floor=0.5, seed=3)
+    (tmp_path / "small.toml").write_text(f'{SUITE}description = "of another device, so nothing here"\n')
+    assert again()
+    (tmp_path / "small.toml").write_text(SUITE.replace('uri = "local-sync"', 'uri = "local-task"'))
+    with pytest.raises(UsageError, match=r"is a search with another \[devices\.cpu\]; give the"):
+        again()
+    (tmp_path / "small.toml").write_text(SUITE)
     (tmp_path / "net.mlir").write_text(f"{CONVOLUTION}// edited\n")
     with pytest.raises(UsageError, match="is a search with another model file; give the"):
         again()

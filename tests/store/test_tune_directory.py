@@ -54,6 +54,8 @@ def test_one_that_goes_on_remembers_what_was_done(place: Path) -> None:
         assert directory.begun.created == BEGUN.created
     assert remembered_in(place, BEGUN.machine)["b"] == "failed"
     assert remembered_in(place, "another machine") == {}
+    assert remembered_in(place, BEGUN.machine, {"model": "rdb", "[devices.cpu]": "not written then"})
+    assert remembered_in(place, BEGUN.machine, {"model": "mlp"}) == {}
 
 
 def test_a_line_that_was_cut_short_is_done_again_and_nothing_else(place: Path) -> None:
@@ -89,6 +91,15 @@ def test_a_damaged_line_is_told_in_a_sentence(place: Path) -> None:
 def test_another_search_is_not_mixed_with_it(place: Path, begun: BegunTuning, words: str) -> None:
     with pytest.raises(HarnessError, match=words):
         TuneDirectory.create(place, begun)
+
+
+def test_what_an_earlier_harness_did_not_write_down_is_held_against_nobody_and_known_from_then_on(place: Path) -> None:
+    def now(device: str) -> BegunTuning:
+        return replace(BEGUN, options={**BEGUN.options, "[devices.cpu]": device})
+
+    TuneDirectory.create(place, now("one core"))
+    with pytest.raises(HarnessError, match=r"is a search with another \[devices\.cpu\]; give"):
+        TuneDirectory.create(place, now("two cores"))
 
 
 def test_a_folder_with_other_things_is_left_alone(tmp_path: Path) -> None:
