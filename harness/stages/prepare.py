@@ -203,6 +203,15 @@ def require_name(suite: Path, kind: str, name: str, names: Sequence[str]) -> Non
         raise UsageError(f"{suite}: there is no {kind} {name!r}{did_you_mean(name, names)}")
 
 
+def unknown_to(toolchain: Toolchain, compile_flags: Sequence[str], run_flags: Sequence[str]) -> list[tuple[str, str]]:
+    """The flags that a toolchain's tools do not know, each with its tool."""
+    names = runtime_flags(toolchain)
+    return [
+        *((_COMPILER, flag) for flag in unknown_flags(compile_flags, compiler_flags(toolchain))),
+        *((_RUNTIME, flag) for flag in run_flags if flag_name(flag) not in names),
+    ]
+
+
 def _plugins(suite: Suite) -> dict[str, tuple[Applied, ...]]:
     return {
         variant.name: tuple(
@@ -233,7 +242,7 @@ def _with_known_flags(
             continue
         _refuse_flags(suite, case, variants[case.variant], plugins)
         lacking = ""
-        for tool, flag in _unknown_flags(case, toolchain):
+        for tool, flag in unknown_to(toolchain, case.compile_flags, case.run_flags):
             name = flag_name(flag)
             if not any(name in _names(tool, other) for other in toolchains):
                 hint = did_you_mean(name, sorted(_names(tool, toolchain)), f"; see {tool} {_HELP[tool]}")
@@ -252,15 +261,6 @@ _HELP = {_COMPILER: "--help-hidden", _RUNTIME: "--help"}
 
 def _names(tool: str, toolchain: Toolchain) -> frozenset[str]:
     return compiler_flags(toolchain) if tool == _COMPILER else runtime_flags(toolchain)
-
-
-def _unknown_flags(case: Case, toolchain: Toolchain) -> list[tuple[str, str]]:
-    """The flags of a case that a toolchain's tools do not know, each with its tool."""
-    names = runtime_flags(toolchain)
-    return [
-        *((_COMPILER, flag) for flag in unknown_flags(case, compiler_flags(toolchain))),
-        *((_RUNTIME, flag) for flag in case.run_flags if flag_name(flag) not in names),
-    ]
 
 
 def _refuse_flags(suite: Suite, case: Case, variant: Variant, plugins: Mapping[str, Sequence[Applied]]) -> None:

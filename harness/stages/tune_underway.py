@@ -40,6 +40,7 @@ from harness.records.tuning import Moment
 from harness.remaining import duration
 from harness.stages.ablating import joined_name, moved_model
 from harness.stages.options import RunOptions, compile_limits
+from harness.stages.prepare import unknown_to
 from harness.stages.run import run_suite
 from harness.stages.tune_options import TuneOptions
 from harness.stats import tabulate_rounds
@@ -53,6 +54,7 @@ from harness.suite.schema import SuiteFile
 from harness.suite.toml_file import read_toml
 from harness.text import plural
 from harness.toolchain import Toolchain
+from harness.toolchain.tools import flag_name, merge_flags
 from harness.tune.race import Race, RaceRule, RaceStanding
 
 START = "start"
@@ -233,6 +235,10 @@ class TuneUnderway:
             batch: Unique in the search.
             ways: By name; what the search started from comes along, since outputs are held against its.
         """
+        asked_for = [START, *ways]
+        # A suite with a flag that the release does not know is refused as a whole.
+        unknown = {name: reason for name, way in ways.items() if (reason := self._unknown_flag(way))}
+        ways = {name: way for name, way in ways.items() if name not in unknown}
         text = tomli_w.dumps(self._suite(batch, {START: self.sought.way, **ways}))
         asked = f"{batch}/{digest([text])}"  # another release has other flag sets
         # Also where it is known already: commands of the report name it, and a longer budget wrote another one there.
@@ -242,7 +248,16 @@ class TuneUnderway:
             run = self._compiled_now(asked, suite)
         side = side_of(load_run(run, rounds=False), batch, run)
         wanted = {START: self.sought.way, **ways}
-        return {name: self._candidate(side, name, way) for name, way in wanted.items()}
+        found = {name: self._candidate(side, name, way) for name, way in wanted.items()}
+        found |= {name: Untimed(reason=reason, wrong=False) for name, reason in unknown.items()}
+        return {name: found[name] for name in asked_for}
+
+    def _unknown_flag(self, way: Way) -> str:
+        """Which flag the release's tools do not know, as a phrase; "": none."""
+        flags = merge_flags(self.sought.on.compile_flags, way.flags)
+        for tool, flag in unknown_to(self.sought.toolchain, flags, way.run_flags):
+            return f"{tool} {self.sought.toolchain.version} knows no flag --{flag_name(flag)}"
+        return ""
 
     def _compiled_now(self, asked: str, suite: Path) -> Path:
         begun = self.directory.remembered(f"begun/{asked}")

@@ -214,9 +214,9 @@ def _select(suite: Suite, cases: Sequence[Case], selection: Selection) -> tuple[
     return tuple(case for case in cases if case.name in wanted or (case.baseline and case.group in groups))
 
 
-def unknown_flags(case: Case, known: frozenset[str]) -> list[str]:
-    """A case's compile flags that the compiler does not know; [] where a compiler plugin brings flags of its own."""
-    names = [flag_name(flag) for flag in case.compile_flags]
+def unknown_flags(flags: Sequence[str], known: frozenset[str]) -> list[str]:
+    """Compile flags that the compiler does not know; [] where a compiler plugin brings flags of its own."""
+    names = [flag_name(flag) for flag in flags]
     if "iree-load-plugin" in names and "iree-load-plugin" in known:
         return []
-    return [flag for name, flag in zip(names, case.compile_flags, strict=True) if name not in known]
+    return [flag for name, flag in zip(names, flags, strict=True) if name not in known]

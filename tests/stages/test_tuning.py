@@ -243,7 +243,7 @@ def test_a_search_in_which_nothing_is_timed(
     assert not found.variant and not (tmp_path / "net@cpu" / VARIANT_FILE).exists()
 
 
-def test_a_compiler_that_hangs_or_eats_memory_costs_one_candidate(tmp_path: Path) -> None:
+def test_a_compiler_that_hangs_eats_memory_or_lacks_a_flag_costs_one_candidate(tmp_path: Path) -> None:
     suite = tmp_path / "small.toml"
     suite.write_text(
         SMALL.replace('[variants.tiled]\nflagsets = ["tiling"]\n', "").replace('flagset_files = ["flags.toml"]\n', "")
@@ -260,6 +260,7 @@ def test_a_compiler_that_hangs_or_eats_memory_costs_one_candidate(tmp_path: Path
         "hangs": Way(flags=("--fake-sleep=60",)),
         "eats": Way(flags=("--fake-allocate=400", "--fake-sleep=60")),
         "wrong": Way(flags=("--fake-code=x", "--fake-values=9,9,9")),
+        "unknown": Way(flags=("--iree-no-such-flag",)),
         "right": Way(flags=("--fake-code=y",)),
     }
     with TuneUnderway(options, sought, directory, Silent()) as underway:
@@ -268,5 +269,6 @@ def test_a_compiler_that_hangs_or_eats_memory_costs_one_candidate(tmp_path: Path
     reasons = {name: each.reason for name, each in found.items() if isinstance(each, Untimed)}
     assert reasons["hangs"].startswith("iree-compile") and "5 s" in reasons["hangs"]
     assert reasons["eats"].startswith("iree-compile") and "GiB" in reasons["eats"]
+    assert reasons["unknown"].startswith("iree-compile") and "knows no flag --iree-no-such-flag" in reasons["unknown"]
     assert isinstance(found["wrong"], Untimed) and found["wrong"].wrong
     assert "FlatBuffer" in reasons["right"], "it went as far as a worker, which loads no scripted module"

@@ -298,4 +298,4 @@ def test_plans_of_different_suites_do_not_fit_together() -> None:
 )
 def test_flags_that_the_compiler_does_not_know(flags: tuple[str, ...], unknown: list[str]) -> None:
     (case,) = plan(a_suite(a_variant("stock", *flags)))
-    assert unknown_flags(case, frozenset({"a", "b", "iree-load-plugin"})) == unknown
+    assert unknown_flags(case.compile_flags, frozenset({"a", "b", "iree-load-plugin"})) == unknown
