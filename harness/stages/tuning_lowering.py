@@ -117,8 +117,10 @@ class LoweringSearch:
         if underway.spent_s >= self._until_s:
             return Lowered(note=OUT_OF_TIME)
         try:
-            dispatch_ns = underway.remember("dispatches", f"profile/{digest([self._form.code])}", self._profile)
             taken = self._taken_out()
+            if not taken:
+                return Lowered(note="the program has no dispatches, so there is nothing to tune in it")
+            dispatch_ns = underway.remember("dispatches", f"profile/{digest([self._form.code])}", self._profile)
         except CaseError as error:
             return Lowered(note=f"its dispatches cannot be taken out: {error}")
         total_ns = math.fsum(dispatch_ns.values()) or 1.0

@@ -98,6 +98,14 @@ def test_equal_code_is_raced_once_and_what_is_refused_has_its_reason(
     assert (conv.chosen, conv.reason) == ("", "nothing was better than the compiler's own")
 
 
+def test_a_program_without_dispatches_is_told_and_not_profiled(
+    underway: Scripted, dispatches: Dispatches, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dispatches.taken = []
+    monkeypatch.setattr(LoweringSearch, "_profile", None)
+    assert search(underway).note.startswith("the program has no dispatches")
+
+
 def test_a_gain_of_one_per_cent_is_worth_no_entry(underway: Scripted, dispatches: Dispatches) -> None:
     underway.ms = {"conv 4": 0.99}
     found = search(underway)
