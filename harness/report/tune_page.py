@@ -340,11 +340,11 @@ def _took(seconds: float) -> str:
 
 def _trust(found: Tuning) -> list[str]:
     lines = [f"Tuning {found.id} of {found.created[:10]}, on {found.machine}." if found.machine else ""]
-    if found.race_error:
-        lines.append(
-            f"The chance that a race dropped its best candidate is at most {share(found.race_error)} in each race."
-        )
     if _ranked(found) or any(dispatch.tried for dispatch in found.dispatches):
+        if found.race_error:
+            lines.append(
+                f"The chance that a race dropped its best candidate is at most {share(found.race_error)} in each race."
+            )
         lines.append(
             "Ratios of candidates are those of their races, in which the best one is flattered by luck; what counts is "
             "measured again in fresh processes by the rule of harness compare."

@@ -30,6 +30,12 @@ def test_the_last_confirmation_of_a_pair_counts() -> None:
     assert text.count("0.338 [0.334, 0.342]") == 2  # in the answer and in the table
 
 
+def test_where_nothing_raced_no_race_can_have_erred() -> None:
+    assert "dropped its best candidate" in render(make_tuning(), "markdown")
+    nothing = make_tuning(singles=(), combinations=(), dispatches=())
+    assert "dropped its best candidate" not in render(nothing, "markdown")
+
+
 def test_a_terminal_counts_what_was_not_timed() -> None:
     many = tuple(
         Tried(name=f"--f{number}", parts=(f"--f{number}",), standing="inert", reason="equal") for number in range(30)
