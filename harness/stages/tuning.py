@@ -160,7 +160,8 @@ def tune_model(underway: TuneUnderway) -> Tuning:
     start = underway.compile("start", {})[START]
     if isinstance(start, Untimed):
         case = f"{sought.model}/{sought.start}@{sought.device}"
-        raise NoStart("tune", f"{case} cannot be measured ({start.reason}); begin with another variant by --variant")
+        remedy = "where that cannot be mended, choose another --variant or --device"
+        raise NoStart("tune", f"{case} cannot be measured ({start.reason}); {remedy}")
     underway.begin_with(start)
     search = ChangeSearch(underway, start)
     found = search.search()
