@@ -65,7 +65,7 @@ class TuneOptions:
     models: Annotated[tuple[str, ...], Parameter(name="--model", negative="", show_default=False)] = ()
     device: str | None = None
     start: Annotated[str | None, Parameter(name="--variant")] = None
-    budget: Annotated[float, Parameter(converter=_as_seconds, n_tokens=1)] = 900.0
+    budget: Annotated[float, Parameter(converter=_as_seconds, n_tokens=1, show_default=lambda _: "15m")] = 900.0
     out: Path = Path("tuned")
     without: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = ()
     lowering: bool = True
@@ -78,4 +78,4 @@ class TuneOptions:
     call_timeout: Positive = CALL_LIMIT_S
     wait: bool = True
     quiet: Quiet = False
-    verbose: Verbose = False
+    verbose: Annotated[Verbose, Parameter(help="Say of each candidate what became of it.")] = False
