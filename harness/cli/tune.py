@@ -30,7 +30,8 @@ def tune(
     harness tune suites/models.toml --model efficientnet --device cpu --budget 15m --out tuned/
 
     What was stopped or killed goes on with the same command. Nothing is written that is not confirmed faster and right.
-    The exit status is 3 where a model's start cannot be measured, and else 0, whatever is found.
+    The exit status is 3 where a model's start cannot be measured or its budget ended before anything was timed, and
+    else 0, whatever is found.
 
     Args:
         format: How to print what was found.
@@ -54,6 +55,8 @@ def tune(
                 tell(f"{answer}")
                 status = ExitCode.CASE_FAILED
                 continue
+            if answer.answer == "budget too small":
+                status = ExitCode.CASE_FAILED
             _print(answer, format, options.out)
             if not options.quiet:
                 tell(f"Kept in {options.out / answer.id}")

@@ -66,6 +66,15 @@ def test_a_model_that_cannot_begin_is_told_and_the_next_one_is_printed(
     assert f"Kept in tuned/{FOUND.id}\n" in printed.err
 
 
+def test_a_budget_in_which_nothing_was_timed_is_no_success(
+    asked: list[TuneOptions], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    small = make_tuning(answer="budget too small")
+    monkeypatch.setattr(commands, "search", lambda *_: iter((small, FOUND)))
+    assert run_command_line(["tune", "small.toml", "--quiet"]) == 3
+    assert capsys.readouterr().out.count(FOUND.sentence) == 2, "the rest goes on"
+
+
 def test_quiet_prints_the_result_alone(asked: list[TuneOptions], capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command_line(["tune", "small.toml", "--quiet", "--format", "markdown"]) == 0
     printed = capsys.readouterr()
