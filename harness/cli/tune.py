@@ -38,14 +38,7 @@ def tune(
     """
     options = options or TuneOptions()
     if options.report:
-        folders = tunings_in(options.out)
-        if not folders:
-            raise UsageError(
-                f"--report: {options.out} holds no search that has come to its end; name its folder with --out"
-            )
-        for folder in folders:
-            _print(load_tuning(folder), format, folder.parent)
-        return ExitCode.OK
+        return _report(options, format)
     if options.suite is None:
         raise UsageError("say what is tuned, as in `harness tune suites/models.toml --model efficientnet`")
     status = ExitCode.OK
@@ -61,6 +54,27 @@ def tune(
             if not options.quiet:
                 tell(f"Kept in {options.out / answer.id}")
     return status
+
+
+def _report(options: TuneOptions, form: Literal["terminal", "markdown", "json"]) -> int:
+    """Print what is found already, of the models and the device that are asked for."""
+    found = {folder: load_tuning(folder) for folder in tunings_in(options.out)}
+    if not found:
+        raise UsageError(
+            f"--report: {options.out} holds no search that has come to its end; name its folder with --out"
+        )
+    models, device = options.models, options.device
+    wanted = {
+        folder: each
+        for folder, each in found.items()
+        if (not models or each.model in models) and device in (None, each.device)
+    }
+    if not wanted:
+        there = ", ".join(folder.name for folder in found)
+        raise UsageError(f"--report: {options.out} has {there}, and none is of the --model and --device that you name")
+    for folder, each in wanted.items():
+        _print(each, form, folder.parent)
+    return ExitCode.OK
 
 
 def _print(found: Tuning, form: Literal["terminal", "markdown", "json"], out: Path) -> None:

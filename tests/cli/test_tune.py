@@ -11,8 +11,10 @@ import pytest
 from harness.cli import run_command_line
 from harness.cli import tune as commands
 from harness.records.tuning import Tuning
+from harness.report.tune_page import tune_json
 from harness.stages.tune_options import TuneOptions, seconds_of
 from harness.stages.tuning import NoStart
+from harness.store.tune_directory import TUNING_FILE
 from tests.builders import FLAGS, SUITE
 from tests.report.tunings import make_tuning
 
@@ -73,6 +75,28 @@ def test_a_budget_in_which_nothing_was_timed_is_no_success(
     monkeypatch.setattr(commands, "search", lambda *_: iter((small, FOUND)))
     assert run_command_line(["tune", "small.toml", "--quiet"]) == 3
     assert capsys.readouterr().out.count(FOUND.sentence) == 2, "the rest goes on"
+
+
+def test_a_report_has_the_models_and_the_device_that_are_asked_for(
+    asked: list[TuneOptions], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for model, device in (("mlp", "cpu"), ("rdb", "cpu"), ("rdb", "cuda")):
+        folder = Path("tuned", f"{model}@{device}")
+        folder.mkdir(parents=True)
+        found = make_tuning(id=folder.name, model=model, device=device)
+        (folder / TUNING_FILE).write_text(tune_json(found))
+
+    def printed(*options: str) -> list[str]:
+        assert run_command_line(["tune", "--report", *options]) == 0
+        text = capsys.readouterr().out
+        return [name for name in ("mlp on cpu", "rdb on cpu", "rdb on cuda") if name in text]
+
+    assert printed() == ["mlp on cpu", "rdb on cpu", "rdb on cuda"]
+    assert printed("--model", "rdb") == ["rdb on cpu", "rdb on cuda"]
+    assert printed("--model", "rdb", "--device", "cuda") == ["rdb on cuda"]
+    assert run_command_line(["tune", "--report", "--device", "hip"]) == 2
+    assert "tuned has mlp@cpu, rdb@cpu, rdb@cuda, and none is of the --model and --device" in capsys.readouterr().err
+    assert asked == []
 
 
 def test_quiet_prints_the_result_alone(asked: list[TuneOptions], capsys: pytest.CaptureFixture[str]) -> None:
