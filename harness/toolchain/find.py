@@ -191,10 +191,11 @@ def _site_packages(folder: Path) -> Path:
 
 def _find_pair(place: _Place) -> Pair:
     compiler, runtime = place.distribution(COMPILER_PACKAGE), place.distribution(RUNTIME_PACKAGE)
-    if compiler.version != runtime.version:
-        pair = f"'{COMPILER_PACKAGE}[onnx]=={compiler.version}' {RUNTIME_PACKAGE}=={compiler.version}"
+    version, of_runtime = _version(compiler), _version(runtime)
+    if version != of_runtime:
+        pair = f"'{COMPILER_PACKAGE}[onnx]=={version}' {RUNTIME_PACKAGE}=={version}"
         raise ToolchainError(
-            f"{COMPILER_PACKAGE} is {compiler.version} and {RUNTIME_PACKAGE} is {runtime.version}, and a module of one "
+            f"{COMPILER_PACKAGE} is {version} and {RUNTIME_PACKAGE} is {of_runtime}, and a module of one "
             f"release may not run in another; {place.advice or f'install a pair: pip install {pair}'}"
         )
     compiler_tools = place.package_folder("iree.compiler", COMPILER_PACKAGE) / "_mlir_libs"
@@ -204,7 +205,16 @@ def _find_pair(place: _Place) -> Pair:
             raise ToolchainError(
                 f"{tool.name} is missing from the installed packages; {place.advice or f'reinstall them: {_INSTALL}'}"
             )
-    return Pair(version=compiler.version, compiler_tools=compiler_tools, runtime_tools=runtime_tools)
+    return Pair(version=version, compiler_tools=compiler_tools, runtime_tools=runtime_tools)
+
+
+def _version(package: Distribution) -> str:
+    """A package's version, as a sentence has it where the metadata has gone."""
+    try:
+        found: str | None = package.version
+    except FileNotFoundError:  # of importlib_metadata, which takes the place of Python's own wherever Dask is imported
+        found = None
+    return found or "without a version"
 
 
 def _toolchain(pair: Pair, python: Path, options: tuple[str, ...]) -> Toolchain:

@@ -162,6 +162,7 @@ def test_hosts_join_work_die_and_come_back(world: _World) -> None:
             from harness.fleet import here
 
             with here.doing("measure", "mlp@cpu"):
+                Path(f"{release}.awaited").touch()
                 while not Path(release).exists():
                     time.sleep(0.02)
                 asked = Limits(seconds=10.0, memory_bytes=2**40)
@@ -188,7 +189,7 @@ def test_hosts_join_work_die_and_come_back(world: _World) -> None:
         behind.result(timeout=_PATIENCE_S)
 
         lost = submit(world.folder / "never")
-        _wait(lambda: _status(world, address, lambda now: now["hosts"][1]["doing"]))
+        _wait((world.folder / "never.awaited").exists)
         second.worker().kill()
         with pytest.raises(Exception, match="died"):
             lost.result(timeout=_PATIENCE_S)
