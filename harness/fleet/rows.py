@@ -93,7 +93,8 @@ class FleetRows:
         self._require_fleet()
         for name in sorted(self._states.keys() - {state.name for state in self._here()}):
             self._progress.note(f"{name} is not here; its rows wait for it for {line.RETURN_S:.0f} s")
-        self._needs = {work.name: RowNeed.of(work, self._plan) for work in works}
+        unknown = self._of_unknown_devices(works)
+        self._needs = {work.name: RowNeed.of(work, self._plan) for work in works if work.name not in unknown}
         placing = place_rows(
             self._needs,
             [state.host for state in self._here()],
@@ -108,7 +109,18 @@ class FleetRows:
         if places:
             said = "; ".join(f"{plural(number, 'row')} on {', '.join(hosts)}" for hosts, number in places.items())
             self._progress.note(f"The fleet measures {said}")
-        return {name: Known(verdict="failed", reason=why) for name, why in placing.nowhere.items()}
+        return {name: Known(verdict="failed", reason=why) for name, why in (unknown | dict(placing.nowhere)).items()}
+
+    def _of_unknown_devices(self, works: Sequence[Work]) -> dict[str, str]:
+        """Rows whose device the suite no longer has, by name, with why they cannot be measured."""
+        assert self._suite is not None  # noqa: S101 (`missing` has loaded it)
+        devices = {device.name for device in self._suite.devices}
+        file = self._plan.head.run.header.suite
+        return {
+            work.name: f"{file} no longer has the device {work.pair.case.device}; put it back"
+            for work in works
+            if work.pair.case.device not in devices
+        }
 
     def _loaded_suite(self) -> Suite:
         """The head's suite, whose devices say what hosts need; with those of each host, here or away."""

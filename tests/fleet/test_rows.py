@@ -131,19 +131,30 @@ def a_directory(results: Path) -> ComparisonDirectory:
     return ComparisonDirectory.create(results, "small", _CREATED, _BEGUN)
 
 
+def works_of(models: Sequence[str]) -> list[Any]:
+    """A row of each model."""
+    cases = [a_case(model=model) for model in models]
+    modules = [SimpleNamespace(case=case, build=a_build(case)) for case in cases]
+    return [
+        SimpleNamespace(name=case.model, pair=SimpleNamespace(case=case, both=(case, case)), base=module, head=module)
+        for case, module in zip(cases, modules, strict=True)
+    ]
+
+
+def a_place(fleet: FakeFleet, directory: ComparisonDirectory, works: Sequence[Any], *, spread: bool) -> FleetRows:
+    """Where the rows of two runs of the same cases are measured."""
+    side = a_side(*(work.pair.case for work in works))
+    plan: Any = SimpleNamespace(base=side, head=side, options=SimpleNamespace(spread=spread))
+    return FleetRows(fleet, plan, directory, fleet.notes)  # type: ignore[arg-type]
+
+
 def measure(
     fleet: FakeFleet, directory: ComparisonDirectory, *, models: Sequence[str] = _MODELS, spread: bool = False
 ) -> dict[str, Outcome]:
     """Decide a row of each model."""
-    cases = [a_case(model=model) for model in models]
-    plan: Any = SimpleNamespace(base=a_side(*cases), head=a_side(*cases), options=SimpleNamespace(spread=spread))
-    modules = [SimpleNamespace(case=case, build=a_build(case)) for case in cases]
-    works: list[Any] = [
-        SimpleNamespace(name=case.model, pair=SimpleNamespace(case=case, both=(case, case)), base=module, head=module)
-        for case, module in zip(cases, modules, strict=True)
-    ]
+    works = works_of(models)
     with directory:
-        place = FleetRows(fleet, plan, directory, fleet.notes)  # type: ignore[arg-type]
+        place = a_place(fleet, directory, works, spread=spread)
         assert place.missing(works) == {}
         tasks = []
         for work in works:
@@ -326,6 +337,17 @@ def test_one_that_goes_on_without_a_host_says_that_its_rows_wait_for_it(
     assert {outcome.decision for outcome in found.values()} == {"unchanged"}
     assert {host for _, host, *_ in later.asked} == {"x"}
     assert later.notes.lines[0] == "y is not here; its rows wait for it for 0 s"
+
+
+def test_a_row_whose_device_the_suite_no_longer_has_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fleet, directory = FakeFleet("x"), a_directory(tmp_path)
+    fleet.stop_at = 9
+    with pytest.raises(StoppedEarly):
+        measure(fleet, directory)
+    monkeypatch.setattr(FleetRows, "_loaded_suite", lambda _: a_suite(devices=(a_device("gpu"),)))
+    with ComparisonDirectory.resume(directory.path) as resumed:
+        (known,) = a_place(FakeFleet("x"), resumed, works := works_of("a"), spread=False).missing(works).values()
+    assert known.reason == "suites/small.toml no longer has the device cpu; put it back"
 
 
 def test_a_fleet_that_has_gone_ends_it_with_how_to_go_on(tmp_path: Path) -> None:
