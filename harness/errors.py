@@ -84,9 +84,17 @@ class PlaceGone(RunError):
         what: Has gone, as a clause.
     """
 
+    _KEPT = "; what has arrived is kept: go on with"
+
     def __init__(self, what: str, go_on: str) -> None:
-        super().__init__(f"{what}; what has arrived is kept: go on with `{go_on}`")
+        super().__init__(f"{what}{self._KEPT} `{go_on}`")
         self.what = what
+
+    @classmethod
+    def said_in(cls, sentence: str) -> str | None:
+        """What has gone, where this is what another harness says at its end; None: it ended for another reason."""
+        what, kept, _ = sentence.partition(cls._KEPT)
+        return what if kept else None
 
 
 class GitHubError(UsageError):

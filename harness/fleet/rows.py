@@ -11,7 +11,6 @@ none is left, of its class; hosts are blocks of a row's samples, so such a row s
 from __future__ import annotations
 
 import queue
-import shlex
 import threading
 import time
 from collections import Counter, deque
@@ -469,7 +468,7 @@ class FleetRows:
         try:
             yield
         except UsageError as error:
-            raise PlaceGone(str(error), self._go_on) from error
+            raise PlaceGone(str(error), self._directory.command_to_go_on) from error
 
     def _note_gone(self, states: Sequence[HostState]) -> None:
         for state in states:
@@ -479,10 +478,10 @@ class FleetRows:
     def _require_fleet(self) -> None:
         address = self._fleet.access.address
         if not self._fleet.is_connected:
-            raise PlaceGone(f"{address}: the scheduler has gone", self._go_on)
+            raise PlaceGone(f"{address}: the scheduler has gone", self._directory.command_to_go_on)
         since = [state.gone_since for state in self._states.values() if not state.address]
         if not self._here() and time.monotonic() - max(since, default=0.0) > line.RETURN_S:
-            raise PlaceGone(f"{address}: all hosts have gone; start one", self._go_on)
+            raise PlaceGone(f"{address}: all hosts have gone; start one", self._directory.command_to_go_on)
 
     def _end_hanging(self) -> None:
         """Give up hosts that do not come to an end with a generation, until their workers start again."""
@@ -504,7 +503,3 @@ class FleetRows:
                 self._note_gone([state])
             for ticket in tickets:
                 self._tell_death(ticket, address)
-
-    @property
-    def _go_on(self) -> str:
-        return f"harness compare --resume {shlex.quote(str(self._directory.path))}"

@@ -168,12 +168,12 @@ class Underway:
         """Said to who stops it."""
         if self._folder is None or not self._folder.can_go_on:
             return "interrupted"
-        return f"interrupted; go on with `{self._command_to_go_on}`"
+        return f"interrupted; go on with `{self.command_to_go_on}`"
 
     @property
-    def _command_to_go_on(self) -> str:
-        assert self._folder is not None  # noqa: S101 (else there is nothing to go on with)
-        return f"harness compare --resume {shlex.quote(str(self._folder.path))}"
+    def command_to_go_on(self) -> str:
+        """What goes on with it; what begins it anew, where there is nothing of it."""
+        return shlex.join(self.command) if self._folder is None else self._folder.command_to_go_on
 
     def run_of_side(
         self,
@@ -205,7 +205,7 @@ class Underway:
         except Interrupted:
             raise Interrupted(self.how_to_go_on) from None
         except PlaceGone as error:
-            raise PlaceGone(error.what, self._command_to_go_on) from None
+            raise PlaceGone(error.what, self.command_to_go_on) from None
 
     def finished_run(self, side: str) -> Path | None:
         """The run of a side that an earlier stretch has finished."""

@@ -138,6 +138,7 @@ class _OneOff:
 
     options: CompareOptions
     how_to_go_on: str = "interrupted"
+    command_to_go_on: str = "harness explain"  # asked of what is made on a fleet, and an explanation is not
 
     def run_of_side(
         self,

@@ -16,7 +16,7 @@ from typing import Protocol
 from harness.cache import cache_root
 from harness.compare.commits import Commit, empty_submodules, is_changed, suite_below, tree_of
 from harness.compare.options import CompareOptions
-from harness.errors import ExitCode, Interrupted, UsageError
+from harness.errors import ExitCode, Interrupted, PlaceGone, UsageError
 from harness.process import forget, spawn, stop
 from harness.progress import Progress
 from harness.stages.options import RunOptions
@@ -37,6 +37,10 @@ class Keeper(Protocol):
     @property
     def how_to_go_on(self) -> str:
         """Said to who stops it."""
+
+    @property
+    def command_to_go_on(self) -> str:
+        """What goes on with it; what begins it anew, where there is nothing of it."""
 
     def run_of_side(
         self,
@@ -86,6 +90,7 @@ class SideRuns:
 
         Raises:
             UsageError: It cannot be run; the message names the commit.
+            PlaceGone: The fleet has gone that it is made on.
             Interrupted: By the user.
         """
         if is_changed(commit):
@@ -103,6 +108,8 @@ class SideRuns:
             results = self.options.results.absolute()
             with _working_in(folder):
                 return self.underway.run_of_side(commit.sha, self._unmeasured(here, results), self.progress), folder
+        except PlaceGone:  # what there is of the comparison is kept
+            raise
         except UsageError as error:
             hint = empty_submodules(commit, below, str(error))
             raise UsageError(f"the {which} {commit.short}: {error}{hint}") from None
@@ -156,7 +163,10 @@ class SideRuns:
         if status == ExitCode.INTERRUPTED:
             raise Interrupted(self.underway.how_to_go_on)
         if status not in (ExitCode.OK, ExitCode.CASE_FAILED):
-            raise UsageError(said.removeprefix("harness: "))
+            said = said.removeprefix("harness: ")
+            if (what := PlaceGone.said_in(said)) is not None:
+                raise PlaceGone(what, self.underway.command_to_go_on)
+            raise UsageError(said)
         try:
             run = json.loads(printed)["run"]
             path, name = self.options.results / str(run["id"]), Path(suite).stem

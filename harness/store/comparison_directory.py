@@ -133,6 +133,13 @@ class ComparisonDirectory:
         """Whether there is anything that need not be done again."""
         return self.begun is not None and (bool(self.begun.runs) or self._is_measured())
 
+    @property
+    def command_to_go_on(self) -> str:
+        """What goes on with it; what begins it anew, where there is nothing of it."""
+        if self.begun is not None and not self.can_go_on:
+            return shlex.join(self.begun.command)
+        return f"harness compare --resume {shlex.quote(str(self.path))}"
+
     def _is_measured(self) -> bool:
         return any((self.path / name).exists() for name in (TURNS_FILE, GENERATIONS_FILE))
 

@@ -13,7 +13,7 @@ import pytest
 
 from harness.compare.commits import require_commit
 from harness.compare.options import CompareOptions
-from harness.errors import Interrupted, UsageError
+from harness.errors import Interrupted, PlaceGone, UsageError
 from harness.stages import comparing, side_runs
 from harness.stages.comparing import Underway
 from harness.stages.options import RunOptions
@@ -42,7 +42,10 @@ def notes() -> Notes:
 @pytest.fixture
 def runs(notes: Notes, repository: Path) -> Iterator[Callable[..., SideRuns]]:
     with ExitStack() as trees:
-        yield lambda **options: SideRuns(underway=Underway(CompareOptions(**options)), progress=notes, trees=trees)
+        command = ("harness", "compare", "main", "HEAD")
+        yield lambda **options: SideRuns(
+            underway=Underway(CompareOptions(**options), command=command), progress=notes, trees=trees
+        )
 
 
 def pretend(monkeypatch: pytest.MonkeyPatch, function: Callable[[RunOptions], Path]) -> None:
@@ -168,6 +171,24 @@ def test_a_tree_that_cannot_be_prepared_or_run(
     with pytest.raises(UsageError) as caught:
         runs(prepare=prepare).of_commit(SUITE, found, "head")
     assert str(caught.value) == f"the head {found.short}: {sentence}"
+
+
+@pytest.mark.parametrize("prepare", [None, "true"])
+def test_where_a_sides_fleet_has_gone_the_comparison_goes_on(
+    runs: Callable[..., SideRuns], monkeypatch: pytest.MonkeyPatch, prepare: str | None
+) -> None:
+    def gone(_: RunOptions) -> Path:
+        raise PlaceGone("tls://bench:8786: the scheduler has gone", "harness run --resume x")
+
+    said = str(PlaceGone("tls://bench:8786: the scheduler has gone", "harness run --resume x"))
+    monkeypatch.setattr(side_runs, "_HARNESS", f"import sys; sys.exit({f'harness: {said}'!r})")
+    pretend(monkeypatch, gone)
+    maker = runs(prepare=prepare, fleet="tls://bench:8786")
+    with pytest.raises(PlaceGone) as caught:
+        maker.of_commit(SUITE, require_commit("HEAD"), "base")
+    assert str(caught.value) == (
+        "tls://bench:8786: the scheduler has gone; what has arrived is kept: go on with `harness compare main HEAD`"
+    )
 
 
 def test_who_stops_it_in_a_prepared_tree_stops_all_of_it(
