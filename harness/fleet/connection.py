@@ -8,15 +8,16 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import dask
 from distributed.client import Client
 
 from harness.errors import UsageError
 from harness.fleet.access import Access, ask
+from harness.fleet.here import HOSTS_TOPIC, Change
 from harness.fleet.offer import Offer, Versions, from_text, own_versions, versions_in
-from harness.fleet.scheduler import FACTS, FORGET_MESSAGES, HOSTS_TOPIC, WAITS
+from harness.fleet.scheduler import FACTS, FORGET_MESSAGES, WAITS
 from harness.fleet.worker import require_same_versions
 
 # A scheduler that has gone is noticed after so long, where Dask would try for half a minute.
@@ -41,13 +42,14 @@ class Hosts:
 
 @dataclass(frozen=True, kw_only=True)
 class HostChange:
-    """A host has joined or left; one whose worker was started again has left and joined.
+    """A host has joined or left, or waits; one whose worker was started again has left and joined.
 
     Attributes:
+        change: `waits`: for another harness that measures on it.
         address: Of its worker.
     """
 
-    change: Literal["joined", "left"]
+    change: Change
     name: str
     address: str
 
@@ -97,7 +99,7 @@ class Fleet:
         return self.hosts().refused
 
     def listen(self, listener: Callable[[HostChange], None]) -> None:
-        """Tell somebody of every host that joins or leaves from now on, in the thread of Dask's client."""
+        """Tell somebody of every host that joins, leaves or waits from now on, in the thread of Dask's client."""
         with self._lock:
             self._listeners.append(listener)
 

@@ -52,13 +52,25 @@ class HostsChanged:
 
 
 @dataclass(frozen=True, kw_only=True)
+class HostWaits:
+    """A host waits before it measures."""
+
+    name: str
+
+    @property
+    def sentence(self) -> str:
+        """For people."""
+        return f"{self.name} waits for another harness that measures there"
+
+
+@dataclass(frozen=True, kw_only=True)
 class Failed:
     """What ends the run: this machine's disk is full, two hosts made two modules of one case, or a defect."""
 
     error: Exception
 
 
-Event = Answered | Died | HostsChanged | Failed
+Event = Answered | Died | HostsChanged | HostWaits | Failed
 
 
 class Gone(Exception):
@@ -131,6 +143,9 @@ class Desk:
                 future.cancel()
 
     def _heard(self, change: HostChange) -> None:
+        if change.change == "waits":
+            self._events.put(HostWaits(name=change.name))
+            return
         if change.change == "left":
             try:  # in Dask's own thread, which may wait for nothing
                 self._pool.submit(self.forget, change.address)

@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from distributed.diagnostics.plugin import WorkerPlugin
 from distributed.worker import Worker
@@ -26,6 +27,11 @@ from harness.scratch import own_temporary_folder
 
 # Names of what a worker tells the scheduler of itself: once when it joins, and with every heartbeat.
 OFFER_KEY, DOING_KEY = "harness_offer", "harness_doing"
+# What is told of hosts to every asker.
+HOSTS_TOPIC = "harness-hosts"
+
+
+Change = Literal["joined", "left", "waits"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +62,7 @@ class HostPlugin(WorkerPlugin):
     def __init__(self, offer: Offer, limits: Limits) -> None:
         self.offer, self.limits = offer, limits
         self._temporary: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
+        self._worker: Worker | None = None
 
     def setup(self, worker: Worker) -> None:
         """Be the host from here on."""
@@ -71,12 +78,32 @@ class HostPlugin(WorkerPlugin):
         tempfile.tempdir = None
         self._temporary = own_temporary_folder()
         self._temporary.__enter__()
+        self._worker = worker
         _host = self
 
     def teardown(self, worker: Worker) -> None:  # noqa: ARG002 (Dask's signature)
         """End what the host has started; the threads that wait for it then end too."""
         process.stop_all()
         self._temporary.__exit__(None, None, None)
+
+    def tell(self, change: Change) -> None:
+        """Let every asker know of the host, from any thread."""
+        assert self._worker is not None  # noqa: S101 (`setup` has set it)
+        self._worker.log_event(HOSTS_TOPIC, change_of_host(change, self.offer.name, self.offer.address))
+
+
+def change_of_host(change: Change, name: str, address: str) -> dict[str, str]:
+    """What is told of a host at `HOSTS_TOPIC`.
+
+    Args:
+        address: Of its worker.
+    """
+    return {"change": change, "name": name, "address": address}
+
+
+def tell_that_it_waits() -> None:
+    """Let every asker know that another harness measures on this host, and is waited for."""
+    _plugin().tell("waits")
 
 
 def host() -> Offer:

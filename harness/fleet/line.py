@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from harness.errors import PlaceGone, UsageError
 from harness.fleet import tasks
 from harness.fleet.connection import Fleet
-from harness.fleet.desk import Answered, Desk, Died, Event, Failed, HostsChanged
+from harness.fleet.desk import Answered, Desk, Died, Event, Failed, HostsChanged, HostWaits
 from harness.fleet.files import Luggage
 from harness.fleet.kept import Kept
 from harness.fleet.orders import Compiled, LookOrder, Trouble, named
@@ -384,6 +384,8 @@ class Line:
             case HostsChanged():
                 self._look_at_hosts()
                 self._hungry.update(self._hosts)
+            case HostWaits() as waits:
+                self._context.progress.note(waits.sentence)
             case Died(ticket=ticket, address=address):
                 if ticket not in self._at_work:
                     return

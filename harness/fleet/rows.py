@@ -27,7 +27,7 @@ from harness.compare.spread import by_host
 from harness.errors import CaseError, NoHost, PlaceGone, RunError, UsageError
 from harness.fleet import line, tasks
 from harness.fleet.connection import Fleet
-from harness.fleet.desk import Answered, Desk, Died, Event, Failed, HostsChanged
+from harness.fleet.desk import Answered, Desk, Died, Event, Failed, HostsChanged, HostWaits
 from harness.fleet.files import Luggage
 from harness.fleet.orders import Trouble
 from harness.fleet.placing import Host, choose_after_loss
@@ -404,6 +404,8 @@ class FleetRows:
                 raise error
             case HostsChanged():
                 self._look()
+            case HostWaits() as waits:
+                self._progress.note(waits.sentence)
             case Died(ticket=ticket, address=address):
                 with self._lock:
                     self._note_gone([state for state in self._states.values() if state.address == address])

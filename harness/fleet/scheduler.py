@@ -20,13 +20,13 @@ from distributed.scheduler import Scheduler, TaskState, heartbeat_interval
 
 from harness.errors import UsageError
 from harness.fleet.access import Access, Address, bracketed
-from harness.fleet.here import DOING_KEY, OFFER_KEY
+from harness.fleet.here import DOING_KEY, HOSTS_TOPIC, OFFER_KEY, Change, change_of_host
 from harness.fleet.offer import own_versions
 from harness.fleet.signals import stopped_by_signal, until
 from harness.text import one_line
 
-# Operations of the scheduler that are the harness's, and the topic of its events.
-FACTS, WAITS, HOSTS_TOPIC = "harness_facts", "harness_waits", "harness-hosts"
+# Operations of the scheduler that are the harness's.
+FACTS, WAITS = "harness_facts", "harness_waits"
 # Of the tasks that wait for one reason, how many are named.
 _NAMED = 3
 _LOOK_EVERY_S, _KILL_S = 5.0, 15.0
@@ -77,10 +77,10 @@ class FleetPlugin(SchedulerPlugin):
         """An asker has gone, and what it could not begin with it."""
         self._waits.pop(client, None)
 
-    def _tell(self, change: str, worker: str) -> None:
+    def _tell(self, change: Change, worker: str) -> None:
         name = self._hosts.get(worker, worker)
         self._say(f"{name} has {change} ({worker})")
-        self._scheduler.log_event(HOSTS_TOPIC, {"change": change, "name": name, "address": worker})
+        self._scheduler.log_event(HOSTS_TOPIC, change_of_host(change, name, worker))
 
     def waits(self, client: str, waits: list[list[str]]) -> str:
         """Note what an asker cannot begin: pairs of what it is and why."""

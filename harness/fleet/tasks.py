@@ -19,7 +19,7 @@ from harness.compile import BuildCache, CompileRequest
 from harness.errors import CaseError, HarnessError, RunError
 from harness.fleet import files
 from harness.fleet.files import Item, unpack
-from harness.fleet.here import doing, host, limits_here
+from harness.fleet.here import doing, host, limits_here, tell_that_it_waits
 from harness.fleet.orders import (
     Checked,
     Compiled,
@@ -277,6 +277,7 @@ def _alone() -> Iterator[None]:
 
         def wait(_: str) -> None:
             waits.enter_context(doing("wait", "for another harness that measures there"))
+            tell_that_it_waits()
 
         with only_one_measures(wait), hold_still():
             waits.close()

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from harness.fleet import tasks
-from harness.fleet.desk import Answered, Desk, Died, Event, Failed
+from harness.fleet.connection import HostChange
+from harness.fleet.desk import Answered, Desk, Died, Event, Failed, HostWaits
 from harness.fleet.files import Item
 from harness.fleet.orders import Compiled, Trouble
 from harness.records.run import Build
@@ -42,6 +43,16 @@ def test_what_a_host_cannot_send_is_its_trouble_and_not_the_end_of_the_run(
         return future
 
     assert event_of(submit) == Answered(ticket=1, value=gone)
+
+
+def test_a_host_that_waits_for_another_harness_is_heard_of() -> None:
+    listeners: list[Callable[[HostChange], None]] = []
+    fleet: Any = SimpleNamespace(is_connected=True, listen=listeners.append)
+    with Desk(fleet) as desk:
+        listeners[0](HostChange(change="waits", name="host-a", address="tcp://a"))
+        event = desk.take(10.0)
+    assert isinstance(event, HostWaits)
+    assert event.sentence == "host-a waits for another harness that measures there"
 
 
 def test_an_order_that_cannot_be_given_is_heard_of() -> None:

@@ -18,7 +18,7 @@ from harness.errors import PlaceGone, UsageError
 from harness.files import file_sha256
 from harness.fleet import line
 from harness.fleet.connection import Hosts
-from harness.fleet.desk import Answered, Died, Event, HostsChanged
+from harness.fleet.desk import Answered, Died, Event, HostsChanged, HostWaits
 from harness.fleet.line import Line
 from harness.fleet.offer import Offer, OfferedToolchain
 from harness.fleet.orders import Checked, Compiled, CompileOrder, Measured, Trouble
@@ -161,6 +161,13 @@ def test_a_worker_that_cannot_be_reached_costs_each_of_its_groups_one_try(asking
     assert not run.lost
     assert {timed.host for timed in run.rounds} == {"b"}
     assert sum(host == "a" and name.startswith("measure") for host, name in fleet.given) <= 2
+
+
+def test_a_host_that_waits_for_another_harness_is_told_of(asking: Asking) -> None:
+    fleet = Scripted(asking, a="EPYC")
+    fleet.events.put(HostWaits(name="a"))
+    fleet.run()
+    assert "a waits for another harness that measures there" in asking.notes.lines
 
 
 def test_a_compile_waits_for_the_one_host_that_may_do_it(asking: Asking) -> None:

@@ -7,6 +7,7 @@ so that nothing is compiled.
 from __future__ import annotations
 
 import contextlib
+import getpass
 import hashlib
 import json
 import os
@@ -22,6 +23,7 @@ from typing import Any
 
 import psutil
 import pytest
+from filelock import FileLock
 
 from harness.errors import UsageError
 from harness.fleet.access import access_to, ask
@@ -188,12 +190,23 @@ def test_hosts_join_work_die_and_come_back(world: _World) -> None:
         assert (added, Path(temporary).name) == (set(), "host-b-tmp")
         behind.result(timeout=_PATIENCE_S)
 
+        def alone() -> int:
+            from harness.fleet import tasks
+
+            with tasks._alone():
+                return 7
+
+        with FileLock(world.folder / "host-b-tmp" / f"iree-harness-{getpass.getuser()}-measures.lock"):
+            waits = fleet.client.submit(alone, workers=[offers["host-b"].address], pure=False)
+            _wait(lambda: [change.change for change in changes] == ["waits"])
+        assert waits.result(timeout=_PATIENCE_S) == 7
+
         lost = submit(world.folder / "never")
         _wait((world.folder / "never.awaited").exists)
         second.worker().kill()
         with pytest.raises(Exception, match="died"):
             lost.result(timeout=_PATIENCE_S)
-        _wait(lambda: [change.change for change in changes if change.name == "host-b"] == ["left", "joined"])
+        _wait(lambda: [change.change for change in changes if change.name == "host-b"] == ["waits", "left", "joined"])
         again = fleet.offers()["host-b"]
         assert again.address != offers["host-b"].address
         assert again.toolchains == offers["host-b"].toolchains

@@ -20,7 +20,7 @@ from harness.compare.remeasure import _going_on
 from harness.errors import PlaceGone
 from harness.fleet import line, rows
 from harness.fleet.connection import Fleet, Hosts
-from harness.fleet.desk import Answered, Died, Event, HostsChanged
+from harness.fleet.desk import Answered, Died, Event, HostsChanged, HostWaits
 from harness.fleet.files import Luggage
 from harness.fleet.offer import Offer, OfferedToolchain
 from harness.fleet.orders import Trouble
@@ -267,11 +267,14 @@ def test_rows_wait_for_a_host_that_may_come_back_and_status_shows_them(tmp_path:
 
     fleet = FakeFleet("x", act=act)
     fleet.refused = {"z": "z: its clock is 2.0 h behind the scheduler's; set both by one time server"}
+    fleet.events.put(HostWaits(name="x"))
     found = measure(fleet, a_directory(tmp_path), models="ab")
     assert {outcome.decision for outcome in found.values()} == {"unchanged"}
     (waits,) = [waits for waits in fleet.told if waits]
     assert (waits["a"], fleet.told[-1]) == ("its host x has gone, and may come back", {})
-    assert fleet.notes.lines.count(f"Not used: {fleet.refused['z']}") == fleet.notes.lines.count("x is back") == 1
+    said = Counter(fleet.notes.lines)
+    assert said[f"Not used: {fleet.refused['z']}"] == said["x is back"] == 1
+    assert said["x waits for another harness that measures there"] == 1
 
 
 def test_a_row_that_ends_its_worker_three_times_fails(tmp_path: Path) -> None:
