@@ -20,7 +20,7 @@ from distributed.scheduler import KilledWorker
 from harness.errors import RunError
 from harness.fleet import tasks
 from harness.fleet.connection import Fleet, HostChange
-from harness.fleet.files import SMALL_BYTES, Item, Luggage, bundles, fresh_sender, lacking_here, write_chunk
+from harness.fleet.files import SMALL_BYTES, Item, Luggage, bundles, fresh_sender, lacking_here, unreadable, write_chunk
 from harness.fleet.orders import Checked, Compiled, Trouble
 from harness.text import one_line
 
@@ -172,8 +172,7 @@ class Desk:
         except Gone:
             self._events.put(Died(ticket=ticket, address=address))
         except OSError as error:  # a file of this machine's own
-            message = f"{error.filename}: cannot be read ({error.strerror}); see who removes files of the cache"
-            self._events.put(Failed(error=RunError(message)))
+            self._events.put(Failed(error=unreadable(error)))
         except Exception as error:
             self._events.put(self._unforeseen(ticket, address, error))
         else:
@@ -241,6 +240,12 @@ class Desk:
     def _ask(self, address: str, task: Callable[..., Any], *args: Any) -> Any:
         return self._result(address, self._submit(address, task, *args, priority=_ASAP))
 
+    def _count(self, sent: int = 0, fetched: int = 0) -> None:
+        """Add bytes that have gone, in whichever thread."""
+        with self._lock:
+            self.sent_bytes += sent
+            self.fetched_bytes += fetched
+
     def _send(self, address: str, luggage: Luggage) -> Trouble | None:
         """Send what a host lacks; why it cannot have it.
 
@@ -270,7 +275,7 @@ class Desk:
         if bundle[0].size <= SMALL_BYTES:
             contents = {item: luggage.files[item].read_bytes() for item in bundle}
             answer = self._ask(address, tasks.receive_small, contents, sender)
-            self.sent_bytes += sum(item.size for item in bundle)
+            self._count(sent=sum(item.size for item in bundle))
             return answer if isinstance(answer, Trouble) else None
         (item,) = bundle
         with luggage.files[item].open("rb") as file:
@@ -285,7 +290,7 @@ class Desk:
         except (OSError, ValueError, KeyError) as error:  # no such worker
             raise Gone from error
         answer = self._ask(address, tasks.receive, item, offset, part, sender)
-        self.sent_bytes += len(chunk)
+        self._count(sent=len(chunk))
         return answer if isinstance(answer, Trouble) else None
 
     def _fetch(self, host: str, address: str, answer: Compiled | Checked) -> Trouble | None:
@@ -305,7 +310,7 @@ class Desk:
                 if isinstance(chunk, Trouble):
                     return chunk
                 write_chunk(item, offset, chunk, sender)
-                self.fetched_bytes += len(chunk)
+                self._count(fetched=len(chunk))
         with self._lock:
             self._known.setdefault(address, set()).update(answer.items)
         return None

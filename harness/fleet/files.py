@@ -91,32 +91,51 @@ class Luggage:
         """The same plain value, in which each path of a file has become its place below a cache.
 
         Raises:
-            OSError: A file cannot be read.
+            RunError: A file cannot be read.
         """
-        packed: _T = _with_paths(value, self._put)
+        with _reading():
+            packed: _T = _with_paths(value, self._put)
         return packed
 
     def add_build(self, build: Build) -> None:
         """Take a build of this machine's cache along, whole.
 
         Raises:
-            OSError: A file of it cannot be read.
-            RunError: Its module has been damaged.
+            RunError: A file of it cannot be read, or its module has been damaged.
         """
-        for item in build_items(build.cache_key, build.module_sha256):
-            self.files[item] = cache_root() / item.place
+        with _reading():
+            for item in build_items(build.cache_key, build.module_sha256):
+                self.files[item] = cache_root() / item.place
 
     def add_kept(self, place: str) -> None:
-        """Take a file along that lies at the same place in every cache, such as a right output, if it is still here."""
+        """Take a file along that lies at the same place in every cache, such as a right output, if it is still here.
+
+        Raises:
+            RunError: It cannot be read.
+        """
         path = cache_root() / place
-        if path.is_file():
-            self.files[item_of(place)] = path
+        with _reading():
+            if path.is_file():
+                self.files[item_of(place)] = path
 
     def _put(self, path: Path) -> Path:
         sha256 = sha256_of(path)
         place = f"{_FOLDER}/{sha256[:2]}/{sha256}/{path.name}"
         self.files[Item(place=place, sha256=sha256, size=path.stat().st_size)] = path
         return Path(place)
+
+
+def unreadable(error: OSError) -> RunError:
+    """What is said of a file of this machine that a host needs, and that cannot be read."""
+    return RunError(f"{error.filename}: cannot be read ({error.strerror}); see who removes files of the cache")
+
+
+@contextlib.contextmanager
+def _reading() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise unreadable(error) from error
 
 
 def unpack(value: _T) -> _T:

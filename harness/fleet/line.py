@@ -96,7 +96,7 @@ class Line:
 
         Raises:
             PlaceGone: The scheduler has gone, or all hosts have.
-            RunError: This machine's disk is full.
+            RunError: This machine's disk is full, or a file that a host needs cannot be read.
         """
         self._context.directory.before_failure = partial(
             require_cache, self._context.directory.path, self._artifacts, self._kept.builds
@@ -143,8 +143,7 @@ class Line:
 
     @property
     def _go_on(self) -> str:
-        run = shlex.quote(str(self._context.directory.path))
-        return f"harness run --resume {run} --fleet {self._address}"
+        return shlex.join(["harness", "run", "--resume", str(self._context.directory.path), "--fleet", self._address])
 
     # --- what is to be done ---
 

@@ -202,7 +202,7 @@ def compile_order(request: CompileRequest, cpu: TargetCpu | None, luggage: Lugga
         luggage: Gets the files that it needs.
 
     Raises:
-        OSError: A file cannot be read.
+        RunError: A file cannot be read.
     """
     flags = request.case.compile_flags
     case = replace(request.case, compile_flags=flags if cpu is None else without_host(flags, cpu))
@@ -232,7 +232,7 @@ def look_order(compiled: CompiledCase, wanted: Collection[str], *, storage: bool
         luggage: Gets the files that it needs.
 
     Raises:
-        OSError: A file cannot be read.
+        RunError: A file cannot be read.
     """
     packed = luggage.pack(
         LookOrder(
@@ -266,7 +266,7 @@ def group_order(
         facts: The other fields of GroupOrder.
 
     Raises:
-        OSError: A file cannot be read.
+        RunError: A file cannot be read.
     """
     # Where the model came from is of no use there: the artifact is what was made of it.
     plain = replace(model, mlir=None, onnx=None, parameters={}, inputs=())

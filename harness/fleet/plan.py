@@ -109,7 +109,7 @@ def make_jobs(
 
     Raises:
         RunError: The run's directory cannot be written.
-        OSError: A file that is to be sent cannot be read.
+        RunError: A file that is to be sent cannot be read.
     """
     cache = BuildCache(cache_root())
     jobs: dict[str, Job] = {}
@@ -157,7 +157,7 @@ def make_looks(
     """The looks at IR that are left, once everything is compiled; best done where the build is measured.
 
     Raises:
-        OSError: A file that is to be sent cannot be read.
+        RunError: A file that is to be sent cannot be read.
     """
     suite = context.prepared.suite
     cases = {case.name: case for case in context.prepared.cases}

@@ -112,7 +112,7 @@ def latency_order(
         environment: That processes on the row's device need on the host.
 
     Raises:
-        OSError: A file cannot be read.
+        RunError: A file cannot be read.
     """
     luggage = Luggage()
     base, head = (_loaded(module, environment) for module in (work.base, work.head))
@@ -129,7 +129,7 @@ def compile_times_order(work: Work, limits: Limits) -> tuple[RowOrder, Luggage]:
         limits: For each compile.
 
     Raises:
-        OSError: A file cannot be read.
+        RunError: A file cannot be read.
     """
     luggage = Luggage()
     base, head = (_compiled(module) for module in (work.base, work.head))

@@ -24,7 +24,7 @@ from harness.compare.pairs import Known
 from harness.compare.places import Sampling, Work
 from harness.compare.sides import noise_of
 from harness.compare.spread import by_host
-from harness.errors import CaseError, NoHost, PlaceGone, RunError, UsageError
+from harness.errors import CaseError, NoHost, PlaceGone, UsageError
 from harness.fleet import line, tasks
 from harness.fleet.connection import Fleet
 from harness.fleet.desk import Answered, Desk, Died, Event, Failed, HostsChanged, HostWaits
@@ -296,11 +296,7 @@ class FleetRows:
         state = self._states[host]
         if not state.address:
             return None
-        try:
-            order, luggage = row.orders.get(host) or row.order(state)
-        except OSError as error:  # a file of this machine's own
-            message = f"{error.filename}: cannot be read ({error.strerror}); see who removes files of the cache"
-            raise RunError(message) from error
+        order, luggage = row.orders.get(host) or row.order(state)
         row.orders[host] = order, luggage
         args = (order, number, row.known.get(host, {}))
         name = f"measure {row.name} {number}"

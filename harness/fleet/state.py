@@ -253,7 +253,7 @@ def order_for(
     """The order for these cases of a group on a host, with what it takes along.
 
     Raises:
-        OSError: A file cannot be read.
+        RunError: A file cannot be read.
     """
     prepared, luggage = context.prepared, Luggage()
     assert host.offer is not None  # noqa: S101 (it gets an order)

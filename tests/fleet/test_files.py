@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.errors import RunError
 from harness.fleet import files, tasks
-from harness.fleet.files import Item, bundles, small_ones, write_chunk
+from harness.fleet.files import Item, Luggage, bundles, small_ones, write_chunk
 
 _MOST = 100
 
@@ -48,3 +49,12 @@ def test_an_answer_has_the_smallest_of_its_files_whole(tmp_path: Path, monkeypat
     for item in items:
         (tmp_path / item.place).write_bytes(b"x" * item.size)
     assert {item.size: len(data) for item, data in small_ones(items, _MOST).items()} == {0: 0, 20: 20, 30: 30}
+
+
+def test_a_file_that_a_host_needs_and_that_is_gone_is_one_sentence(tmp_path: Path) -> None:
+    gone = tmp_path / "weights.irpa"
+    with pytest.raises(RunError) as caught:
+        Luggage().pack({"parameters": gone})
+    assert str(caught.value) == (
+        f"{gone}: cannot be read (No such file or directory); see who removes files of the cache"
+    )
