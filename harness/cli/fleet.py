@@ -17,7 +17,7 @@ from cyclopts import App, Parameter
 from harness.cli.app import app
 from harness.cli.output import print_page, print_text, tell
 from harness.errors import ExitCode
-from harness.fleet import require_extra
+from harness.fleet import COMPILE_TIMEOUT_S, LOST_AFTER_S, require_extra
 from harness.options import CERTIFICATES_VARIABLE, Certificates, Count, Flag, Positive, TrustNetwork
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class WorkerOptions:
     name: str | None = None
     host_class: Annotated[str, Parameter(name="--class", show_default=False)] = ""
     jobs: Count | None = None
-    compile_timeout: Positive = 3600.0
+    compile_timeout: Positive = COMPILE_TIMEOUT_S
     compile_memory: Positive | None = None
     patience: Positive | None = None
     as_root: Flag = False
@@ -101,7 +101,7 @@ def scheduler(
     dashboard: str | None = None,
     certificates: Certificates = None,
     trust_network: TrustNetwork = False,
-    lost_after: Positive = 60.0,
+    lost_after: Positive = LOST_AFTER_S,
     as_root: Flag = False,
 ) -> int:
     """Run the scheduler of a fleet, Dask's own, until ctrl-C or SIGTERM.

@@ -1,14 +1,19 @@
 """Many hosts, one run, on Dask: what a host offers, who may join, what each does; the only room that imports Dask.
 
-Dask is an extra, and this file imports none of it. `worker` and `scheduler` are processes of their own, `connection` is
-the asker's side of them, `status` what they do now; `certificates` and `access` say who may join at all.
+Dask is an extra, and this file imports none of it. `worker` and `scheduler` are processes of their own, or are made of
+Dask's by `cluster`; `connection` is the asker's side of them, `status` what they do now; `certificates` and `access`
+say who may join at all.
 """
 
 from importlib.util import find_spec
 
 from harness.errors import UsageError
 
-__all__ = ["require_extra"]
+__all__ = ["COMPILE_TIMEOUT_S", "LOST_AFTER_S", "require_extra"]
+
+# The longest that a compile may take on a host, whatever a run allows; and for how long a host may be silent. Both are
+# what holds unless the user says otherwise.
+COMPILE_TIMEOUT_S, LOST_AFTER_S = 3600.0, 60.0
 
 
 def require_extra() -> None:

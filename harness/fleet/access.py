@@ -33,7 +33,7 @@ _NAME_THE_FOLDER = "name the folder of the scheduler's fleet with --certificates
 # A scheduler greets at once, and briefly; what does not is something else. Dask's messages begin with their length.
 _CONNECT_S, _GREET_S, _ANSWER_S = 10.0, 5.0, 30.0
 _LENGTH, _LONGEST_GREETING = struct.Struct("Q"), 2**20
-_ROLES = ("client", "scheduler", "worker")
+ROLES = ("client", "scheduler", "worker")  # Dask's
 _VERIFY_EXPIRED, _VERIFY_NOT_YET = 10, 9  # X509_V_ERR_* of OpenSSL's x509_vfy.h
 
 
@@ -73,7 +73,7 @@ class Access:
             return Security(require_encryption=False)
         folder = self.member.folder
         own = {"cert": str(folder / CERTIFICATE), "key": str(folder / KEY)}
-        files = {f"tls_{role}_{part}": file for role in _ROLES for part, file in own.items()}
+        files = {f"tls_{role}_{part}": file for role in ROLES for part, file in own.items()}
         return Security(require_encryption=True, tls_ca_file=str(folder / AUTHORITY), **files)
 
 

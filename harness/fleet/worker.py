@@ -73,8 +73,11 @@ class HostOptions:
     patience_s: float | None = None
 
 
-def refuse_root(command: str, *, as_root: bool) -> None:
+def refuse_root(command: str, *, as_root: bool, option: str = "--as-root") -> None:
     """Refuse to do as root what others send.
+
+    Args:
+        option: What says that it may be root.
 
     Raises:
         UsageError: This is root, and nobody said that it may be.
@@ -82,7 +85,7 @@ def refuse_root(command: str, *, as_root: bool) -> None:
     if hasattr(os, "geteuid") and os.geteuid() == 0 and not as_root:
         raise UsageError(
             f"{command} does not run as root, since whoever has a certificate of the fleet can run programs here; start"
-            " it as a user of its own, or with --as-root in a container that holds nothing else"
+            f" it as a user of its own, or with {option} in a container that holds nothing else"
         )
 
 
@@ -243,13 +246,33 @@ def _own_address(scheduler: str) -> str:
         return bracketed(str(unused.getsockname()[0]))
 
 
+def nanny_options(offer: Offer) -> dict[str, Any]:
+    """What Dask's nanny is told of a host, by the names of its arguments, which are those of its attributes."""
+    return {
+        "name": offer.name,
+        "nthreads": offer.cores + OTHER_THREADS,
+        "resources": {COMPILE: offer.cores, MEASURE: 1},
+    }
+
+
+def worker_options(offer: Offer, limits: Limits) -> dict[str, Any]:
+    """What makes Dask's worker process a host, by the names of its arguments.
+
+    Args:
+        limits: The most that any child of an order may use there.
+    """
+    return {
+        "plugins": (HostPlugin(offer, limits),),
+        "startup_information": {OFFER_KEY: startup_offer},
+        "metrics": {DOING_KEY: doing_now},
+    }
+
+
 def _nanny(access: Access, options: HostOptions) -> Nanny:
-    offer = options.offer
     return Nanny(
         str(access.address),
-        name=offer.name,
-        nthreads=offer.cores + OTHER_THREADS,
-        resources={COMPILE: offer.cores, MEASURE: 1},
+        **nanny_options(options.offer),
+        **worker_options(options.offer, options.limits),
         security=access.security(),
         protocol=f"{access.address.scheme}://",
         # The one address by which the scheduler is reached, where Dask would listen at all of them.
@@ -260,7 +283,4 @@ def _nanny(access: Access, options: HostOptions) -> Nanny:
         local_directory=tempfile.gettempdir(),
         silence_logs=logging.CRITICAL,
         dashboard_address="127.0.0.1:0",
-        plugins=(HostPlugin(offer, options.limits),),
-        startup_information={OFFER_KEY: startup_offer},
-        metrics={DOING_KEY: doing_now},
     )

@@ -1,0 +1,122 @@
+"""Makes a fleet of what Dask's cluster classes start: a preload for Dask's own scheduler, and for each worker's nanny.
+
+SSHCluster, dask-jobqueue and dask-kubernetes start Dask's own scheduler and workers. With this module as their preload,
+these are the scheduler and the hosts of a fleet, as `harness fleet scheduler` and `harness fleet worker` make them.
+docs/fleet.md has examples.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import dask
+from distributed.comm.addressing import get_address_host
+from distributed.nanny import Nanny
+from distributed.scheduler import Scheduler
+
+from harness.errors import UsageError
+from harness.fleet import COMPILE_TIMEOUT_S, LOST_AFTER_S
+from harness.fleet.access import ROLES, default_folder, is_loopback
+from harness.fleet.certificates import AUTHORITY, CERTIFICATE, KEY, read_member
+from harness.fleet.offer import offer_of_this_host, own_versions
+from harness.fleet.scheduler import FORGET_MESSAGES, FleetPlugin
+from harness.fleet.worker import (
+    SETTINGS,
+    host_name,
+    nanny_options,
+    refuse_root,
+    worker_options,
+)
+from harness.process import Limits
+from harness.stages.options import compile_limits
+
+AS_ROOT, TRUST_NETWORK = "HARNESS_FLEET_AS_ROOT", "HARNESS_FLEET_TRUST_NETWORK"
+_HASH_SEED = "PYTHONHASHSEED"
+_watches = set[asyncio.Task[None]]()
+
+
+def configuration(certificates: Path | None = None) -> dict[str, Any]:
+    """What `dask.config.set` takes before a cluster is made: this preload, and TLS with a member's certificate.
+
+    Args:
+        certificates: The folder of the certificate, which lies at the same place on all hosts; None: the user's own.
+
+    Raises:
+        UsageError: The certificate will not do.
+    """
+    folder = read_member(certificates or default_folder()).folder
+    tls = {"distributed.comm.tls.ca-file": str(folder / AUTHORITY)}
+    for role in ROLES:
+        tls[f"distributed.comm.tls.{role}.cert"] = str(folder / CERTIFICATE)
+        tls[f"distributed.comm.tls.{role}.key"] = str(folder / KEY)
+    preloads = {f"distributed.{server}.preload": [__name__] for server in ("scheduler", "nanny")}
+    return {**preloads, **tls, "distributed.comm.require-encryption": True, "distributed.comm.default-scheme": "tls"}
+
+
+async def dask_setup(server: Scheduler | Nanny) -> None:
+    """Make a scheduler or a nanny one of the harness; Dask calls this before a worker joins.
+
+    Raises:
+        UsageError: It would be unsafe; Dask then says why, and goes on without the harness.
+        ToolchainError: There is no IREE here.
+    """
+    if isinstance(server, Scheduler):
+        _require_safe(server.address, "a fleet's scheduler")
+        _make_scheduler(server)
+    else:
+        _require_safe(server.scheduler_addr, "a fleet's worker")
+        await _make_host(server)
+
+
+def _require_safe(address: str, what: str) -> None:
+    """Apply the rules of `harness fleet` to what Dask starts.
+
+    Raises:
+        UsageError: It is root, or strangers can reach it.
+    """
+    refuse_root(what, as_root=os.environ.get(AS_ROOT) == "1", option=f"{AS_ROOT}=1")
+    is_open = not address.startswith("tls://") and not is_loopback(get_address_host(address))
+    if is_open and os.environ.get(TRUST_NETWORK) != "1":
+        raise UsageError(
+            f"{address}: whoever reaches it runs programs on the whole fleet; give the cluster a `security` for tls://,"
+            f" or set {TRUST_NETWORK}=1 where nobody else is on the network"
+        )
+
+
+def _make_scheduler(scheduler: Scheduler) -> None:
+    own_versions()  # of the code that runs here, whatever the checkout is later
+    dask.config.set(FORGET_MESSAGES)
+    plugin = FleetPlugin(scheduler, _say)
+    scheduler.add_plugin(plugin)
+    scheduler.allowed_failures = 0
+    # Silent hosts are given up by the plugin, sooner and with their nannies.
+    scheduler.periodic_callbacks.pop("worker-ttl", None)
+    watch = asyncio.ensure_future(plugin.watch(LOST_AFTER_S))
+    _watches.add(watch)  # a task that nobody holds may be collected
+    watch.add_done_callback(_watches.discard)
+
+
+async def _make_host(nanny: Nanny) -> None:
+    """Let a nanny start a host: with the name, the cores and the memory that the cluster class has for its worker."""
+    name = host_name(None if nanny.name is None else str(nanny.name))
+    offer = await asyncio.to_thread(offer_of_this_host, name, nanny.nthreads)
+    given = nanny.memory_manager.memory_limit
+    limits = Limits(seconds=COMPILE_TIMEOUT_S, memory_bytes=given) if given else compile_limits(COMPILE_TIMEOUT_S)
+    # Dask would watch the worker process alone; the memory is taken by its children, under limits of the harness.
+    nanny.memory_manager.memory_limit = None
+    nanny.periodic_callbacks.pop("memory_monitor", None)
+    for option, value in nanny_options(offer).items():
+        setattr(nanny, option, value)
+    nanny.worker_kwargs.update(worker_options(offer, limits))
+    dask.config.set(SETTINGS, config=nanny.config)
+    for variable in nanny.pre_spawn_env.keys() - {_HASH_SEED}:
+        nanny.env.pop(variable, None)
+        del nanny.pre_spawn_env[variable]
+
+
+def _say(sentence: str) -> None:
+    sys.stderr.write(f"{sentence}\n")
