@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import harness
 from benchmarks.mutations.__main__ import TABLE, table, try_all
 from benchmarks.mutations.trial import Mutation, read_table
 
@@ -52,3 +53,7 @@ def test_the_table_has_sixty_faults_each_of_its_own() -> None:
     mutations = read_table(TABLE)
     assert len({mutation.id for mutation in mutations}) == len(mutations) == 60
     assert all(mutation.text != mutation.replacement for mutation in mutations)
+    root = Path(harness.__file__).parents[1]
+    assert {mutation.id: (root / mutation.file).read_text().count(mutation.text) for mutation in mutations} == {
+        mutation.id: 1 for mutation in mutations
+    }
