@@ -28,7 +28,8 @@ from benchmarks.verdicts.trials import as_sampled, by_stream
 from benchmarks.verdicts.words import percent
 from harness.bisect.judged import as_measured, measurements_of_search, rule_of_measurements
 from harness.bisect.search import Measured, Unusable, find_steps, middle
-from harness.compare.engine import Generation, Task, decide
+from harness.compare.engine import decide
+from harness.compare.task import Generation, Task
 from harness.records.bisection import Trial
 from harness.report.markdown_text import blocks, table
 from harness.stages.bisect_options import BisectOptions

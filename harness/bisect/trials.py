@@ -9,12 +9,13 @@ from pathlib import Path
 
 from harness.bisect.judged import counted
 from harness.bisect.search import Unusable
-from harness.compare.engine import Generation, Task, decide
+from harness.compare.engine import decide
 from harness.compare.judge import WORDS
 from harness.compare.outputs import compare_pair
 from harness.compare.pairs import Pair, Side, what_is_known
 from harness.compare.rows import exact_rows, instructions_row, measured_row
 from harness.compare.samplers import Gone, Module, find_module, latency_task, sample_compiles
+from harness.compare.task import Generation, Task
 from harness.errors import CaseError, RunError
 from harness.measure import last_core
 from harness.measure.alone import only_one_measures

@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness.cli.app import app
+from harness.cli.fleet import bench_at
 from harness.cli.output import print_text, reporter, tell_where, terminal_form
-from harness.cli.places import bench_at
 from harness.compare.commits import Commit
 from harness.compare.options import CompareOptions, SelfcheckOptions
 from harness.compare.pairs import require_whole, side_of

@@ -1,4 +1,4 @@
-"""`harness fleet`: certificates, a scheduler, workers, and what they do.
+"""`harness fleet`: certificates, a scheduler, workers, and what they do; and the place that `--fleet` names.
 
 What a fleet needs is an extra, so that it is imported in the commands, once it is known to be there.
 """
@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -19,9 +21,34 @@ from harness.cli.output import print_page, print_text, tell
 from harness.errors import ExitCode
 from harness.fleet import COMPILE_TIMEOUT_S, LOST_AFTER_S, require_extra
 from harness.options import CERTIFICATES_VARIABLE, Certificates, Count, Flag, Positive, TrustNetwork
+from harness.stages.here import HERE, Bench
 
 if TYPE_CHECKING:
     from harness.fleet.certificates import Member
+
+
+@contextmanager
+def bench_at(fleet: str | None, certificates: Path | None, *, trust_network: bool) -> Iterator[Bench]:
+    """The place for runs; a fleet is imported only where one is asked for.
+
+    Args:
+        fleet: The address of its scheduler; None: this machine.
+        certificates: The folder of this machine's certificate; None: the user's own.
+
+    Raises:
+        UsageError: The fleet cannot be reached, does not trust this machine, or has no host.
+    """
+    if fleet is None:
+        yield HERE
+        return
+    require_extra()
+    from harness.fleet.access import access_to
+    from harness.fleet.bench import FleetBench
+    from harness.fleet.connection import connect
+
+    with connect(access_to(fleet, "--fleet", certificates, trust_network=trust_network)) as joined:
+        yield FleetBench(joined)
+
 
 fleet = App(
     name="fleet",

@@ -15,8 +15,8 @@ from cyclopts import Parameter
 
 from harness.cache import environments_root
 from harness.cli.app import app
+from harness.cli.fleet import bench_at
 from harness.cli.output import print_text, reporter, tell, tell_where, teller, terminal_form
-from harness.cli.places import bench_at
 from harness.errors import ExitCode, HarnessError, Interrupted, NothingSelected, UsageError
 from harness.options import Format, Patterns, Quiet, Tags, Toolchains, Verbose
 from harness.process import stop_all

@@ -16,6 +16,7 @@ from typing import Literal
 import numpy as np
 
 from harness.compare.spread import from_to, on_hosts
+from harness.compare.task import Decision, Generation, Outcome, Task, seconds_by_host, wall_seconds
 from harness.errors import CaseError
 from harness.records.run import Failure
 from harness.stats.estimate import Estimate
@@ -47,107 +48,6 @@ MOST_GENERATIONS = 1000
 _FLOORS = 10.0
 _SEEN = 2.0
 _APART = 2.0
-
-# What the two sides of a row are called, in its rounds too.
-BASE, HEAD = "base", "head"
-
-Decision = Literal["regressed", "improved", "unchanged", "inconclusive", "failed"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Generation:
-    """What one generation of a row gave.
-
-    Attributes:
-        log_ratio: Its robust log(head / base); None where it has no usable round.
-        base: What one call (or compile) of the base took, in the row's unit; None without a usable turn.
-        head: The same of the head.
-        rounds: Pairs of turns behind it.
-        seconds: Wall time, starting and loading included.
-        by_own_time: How many of the rounds are compared by own time, see harness.stats.own_time.
-        taken: The share of its turns' time that other processes took; None: not known.
-        host: Where it was measured; "": here.
-    """
-
-    log_ratio: float | None
-    base: float | None
-    head: float | None
-    rounds: int
-    seconds: float
-    by_own_time: int = 0
-    taken: float | None = None
-    host: str = ""
-
-
-# Measures the generations of these numbers, and gives each as it ends, in any order; a CaseError as of `Task.sample`.
-Batch = Callable[[Sequence[int]], Iterable[tuple[int, Generation | CaseError]]]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Task:
-    """A row to be decided.
-
-    Attributes:
-        name: Unique in the comparison.
-        sample: Measures generation 0, 1, ... in fresh processes; a CaseError says that a side cannot be measured, and
-            the row has failed.
-        budget_s: Wall seconds of looking, for at most MOST_GENERATIONS; confirming what was found comes on top, with as
-            many generations again, or twice as many where the first ones do not tell.
-        cap_s: Wall seconds for a row whose first generations differ plainly, where its budget has no room for a
-            verdict.
-        noise: The smallest change that this machine was found to see, as a share; 0: not known.
-        hosts: Of one class, that measure it at the same time.
-        batch: Measures a pair of generations on each of them (see harness.compare.spread) in place of `sample`; None:
-            one generation after the other. Seconds of the row are those of the host that takes longest.
-    """
-
-    name: str
-    sample: Callable[[int], Generation]
-    rule: Rule
-    budget_s: float
-    cap_s: float = 0.0
-    noise: float = 0.0
-    hosts: int = 1
-    batch: Batch | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Outcome:
-    """What became of a row.
-
-    Attributes:
-        estimate: Over all its generations, confirmation included; None without any.
-        p: Corrected for looks and for the number of rows, and combined with that of the confirmation where it holds;
-            None without generations.
-        generations: All that were measured, in order.
-        confirming: How many of them, the last ones, were the confirmation.
-        reason: Why it is what it is, in plain words.
-        lacked_time: Whether it differs plainly, and only time was lacking to call it changed.
-        hosts_disagree: Whether it is undecided because its hosts have different ratios.
-    """
-
-    name: str
-    decision: Decision
-    reason: str
-    estimate: Estimate | None = None
-    p: float | None = None
-    generations: tuple[Generation, ...] = ()
-    confirming: int = 0
-    lacked_time: bool = False
-    hosts_disagree: bool = False
-    failure: Failure | None = None
-
-
-def wall_seconds(generations: Iterable[Generation]) -> float:
-    """What generations of a row took on the host that took longest: hosts measure at the same time."""
-    return max(map(sum, _seconds_by_host(generations).values()), default=0.0)
-
-
-def _seconds_by_host(generations: Iterable[Generation]) -> dict[str, list[float]]:
-    seconds: dict[str, list[float]] = {}
-    for generation in generations:
-        seconds.setdefault(generation.host, []).append(generation.seconds)
-    return seconds
 
 
 @dataclass
@@ -188,7 +88,7 @@ class _Row:
 
         Of several hosts, that of the slowest, by their number.
         """
-        paid = [seconds[1:] or seconds for seconds in _seconds_by_host(self.generations).values()]
+        paid = [seconds[1:] or seconds for seconds in seconds_by_host(self.generations).values()]
         return max(sum(seconds) / len(seconds) for seconds in paid) / self.task.hosts
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-from harness.compare.engine import Task
+from harness.compare.task import Task
 from harness.errors import HarnessError
 from harness.remaining import Left, duration
 from harness.store.comparison_directory import load_comparison

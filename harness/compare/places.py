@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
-from harness.compare.engine import Batch, Generation, Together, in_turn
+from harness.compare.engine import Together, in_turn
 from harness.compare.pairs import Known, Pair
 from harness.compare.samplers import LatencySampler, Module, group_of_row, sample_compiles, settings_of_row
+from harness.compare.task import Batch, Generation
 from harness.measure import last_core
 from harness.measure.alone import only_one_measures
 from harness.process import Limits
@@ -42,7 +43,7 @@ class Work:
 
 @dataclass(frozen=True, kw_only=True)
 class Sampling:
-    """How generations of a row come about; the fields are those of harness.compare.engine.Task."""
+    """How generations of a row come about; the fields are those of harness.compare.task.Task."""
 
     sample: Callable[[int], Generation]
     hosts: int = 1

@@ -10,12 +10,13 @@ from functools import partial
 from pathlib import Path
 
 from harness.compare.comparison import Plan
-from harness.compare.engine import Batch, Generation, Outcome, StoppedEarly, Task, Together, decide, in_turn
+from harness.compare.engine import StoppedEarly, Together, decide, in_turn
 from harness.compare.expect import RowsLeft, earlier_rows, foresee
 from harness.compare.pairs import Known, Pair
 from harness.compare.places import RowPlace, Work
 from harness.compare.rows import instructions_row, known_row, measured_row, with_kind_of_change
 from harness.compare.samplers import Gone, find_module
+from harness.compare.task import Batch, Generation, Outcome, Task
 from harness.errors import CaseError, NoHost, RunError
 from harness.measure.worker import ON_CALLING_THREAD
 from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY

@@ -12,9 +12,9 @@ from typing import TypedDict
 
 import numpy as np
 
-from harness.compare.engine import BASE, HEAD, Outcome, wall_seconds
 from harness.compare.options import CompareOptions
 from harness.compare.pairs import Known, Pair, Side, words_of_sides
+from harness.compare.task import BASE, HEAD, Outcome, wall_seconds
 from harness.metrics import BUILD_FACTS, FLOORS, INSTRUCTIONS, LATENCY, REFERENCE_FACTS, TIMED, Metric, ir_metric
 from harness.records.case import Case
 from harness.records.comparison import VERDICTS, GeometricMean, HostRatio, Kind, Row, Verdict

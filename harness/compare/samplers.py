@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from harness import process
-from harness.compare.engine import BASE, HEAD, Generation, Task
 from harness.compare.pairs import Side
+from harness.compare.task import BASE, HEAD, Generation, Task
 from harness.compile import BuildCache
 from harness.compile.request import MODEL_FILE
 from harness.errors import CaseError

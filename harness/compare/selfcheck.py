@@ -18,11 +18,12 @@ from typing import Any
 import numpy as np
 
 from harness.cache import cache_root, write_atomically
-from harness.compare.engine import Outcome, Task, decide
+from harness.compare.engine import decide
 from harness.compare.judge import CHANGED, rules_of
 from harness.compare.options import CALL_LIMIT_S, SelfcheckOptions
 from harness.compare.pairs import Side
 from harness.compare.samplers import Gone, find_module, latency_task
+from harness.compare.task import Outcome, Task
 from harness.errors import RunError
 from harness.machine.environment import selfcheck_file
 from harness.measure.alone import only_one_measures

@@ -30,8 +30,8 @@ from pathlib import Path
 
 import numpy as np
 
-from harness.compare.engine import BASE, HEAD
 from harness.compare.samplers import GENERATION_S, Module
+from harness.compare.task import BASE, HEAD
 from harness.compile.request import MODEL_FILE, MODULE_FILE
 from harness.errors import CaseError
 from harness.explain.constants import as_text, constants_of, with_constants

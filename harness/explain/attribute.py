@@ -19,8 +19,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from harness.compare.engine import BASE, HEAD, Generation, OnBeyond, OnPass, Outcome, StoppedEarly, Task, decide
+from harness.compare.engine import OnBeyond, OnPass, StoppedEarly, decide
 from harness.compare.samplers import Module, latency_task
+from harness.compare.task import BASE, HEAD, Generation, Outcome, Task
 from harness.errors import CaseError
 from harness.explain.alone import AloneTurns
 from harness.explain.parts import Counterparts, in_order, match_parts

@@ -19,8 +19,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from harness.compare.engine import BASE, HEAD
 from harness.compare.samplers import GENERATION_S, Module
+from harness.compare.task import BASE, HEAD
 from harness.errors import CaseError
 from harness.explain.timeline import Span, per_call_ns
 from harness.measure import last_core

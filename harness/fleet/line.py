@@ -26,6 +26,7 @@ from harness.fleet.plan import make_groups, make_jobs, make_looks, put_on_hosts,
 from harness.fleet.state import (
     AGAIN,
     CHECK,
+    MOST_DEATHS,
     PEAK,
     REFERENCE,
     UNTIMED,
@@ -59,7 +60,6 @@ TITLE = "Fleet"
 # Within this time a host that has gone may come back and go on with its groups.
 RETURN_S = 60.0
 _TICK_S = 1.0
-_MOST_DEATHS = 3
 
 
 class Line:
@@ -287,7 +287,7 @@ class Line:
 
         def died(was_at_it: bool) -> None:  # noqa: ARG001 (nobody knows which of several compiles it was)
             job.deaths += 1
-            if job.deaths >= _MOST_DEATHS:
+            if job.deaths >= MOST_DEATHS:
                 self._fail_job(job, f"{state.name}: its worker ended {job.deaths} times while it compiled this")
             else:
                 self._jobs.appendleft(job)
@@ -338,7 +338,7 @@ class Line:
         def died(was_at_it: bool) -> None:
             group.ticket = None
             group.deaths += was_at_it
-            if group.deaths >= _MOST_DEATHS:
+            if group.deaths >= MOST_DEATHS:
                 self._fail(group, f"{state.name}: its worker ended {group.deaths} times while it measured this group")
 
         limit = limit_s(self._context, group, step)

@@ -108,8 +108,7 @@ def make_jobs(
         These, and the builds that are in this machine's cache already.
 
     Raises:
-        RunError: The run's directory cannot be written.
-        RunError: A file that is to be sent cannot be read.
+        RunError: The run's directory cannot be written, or a file that is to be sent cannot be read.
     """
     cache = BuildCache(cache_root())
     jobs: dict[str, Job] = {}

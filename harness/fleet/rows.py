@@ -19,11 +19,12 @@ from contextlib import contextmanager
 from functools import partial
 
 from harness.compare.comparison import Plan
-from harness.compare.engine import Generation, Together
+from harness.compare.engine import Together
 from harness.compare.pairs import Known
 from harness.compare.places import Sampling, Work
 from harness.compare.sides import noise_of
 from harness.compare.spread import by_host
+from harness.compare.task import Generation
 from harness.errors import CaseError, NoHost, PlaceGone, UsageError
 from harness.fleet import line, tasks
 from harness.fleet.connection import Fleet
@@ -34,7 +35,7 @@ from harness.fleet.placing import Host, choose_after_loss
 from harness.fleet.row_orders import RowMeasured, RowOrder, compile_times_order, latency_order
 from harness.fleet.row_plan import RowNeed, are_alike, place_rows
 from harness.fleet.row_state import Answer, Out, Row
-from harness.fleet.state import HostState, why_waits
+from harness.fleet.state import BESIDE_CALLS_S, CALLS, MOST_DEATHS, HostState, why_waits
 from harness.fleet.worker import MEASURE
 from harness.process import Limits
 from harness.progress import Progress
@@ -47,11 +48,8 @@ from harness.text import plural
 
 # How often those who wait look: whether rows have come to an end, whether a host is there, and who is back.
 _TICK_S, _WAIT_S, _LOOK_S = 0.05, 0.5, 1.0
-_MOST_DEATHS = 3
 # Rows that a host has in hand, so that it has the order of one while the other's answer is under way.
 _ROWS_A_HOST = 2
-# Calls of a generation, at most, each of which has a limit of its own; and what else one takes.
-_CALLS, _BESIDE_CALLS_S = 20, 600.0
 
 
 class _Stopped(Exception):
@@ -166,7 +164,7 @@ class FleetRows:
             hosts=list(hosts),
             order=order,
             on_round=on_round,
-            limit_s=_CALLS * call_limit_s + _BESIDE_CALLS_S,
+            limit_s=CALLS * call_limit_s + BESIDE_CALLS_S,
         )
         environments = {record.name: record.environment for record in self.hosts}
         return Sampling(
@@ -184,7 +182,7 @@ class FleetRows:
             hosts=list(self._placed[work.name][:1]),
             order=lambda _: compile_times_order(work, limits),
             on_round=lambda _: None,
-            limit_s=2 * (limits.seconds or 0.0) + _BESIDE_CALLS_S,
+            limit_s=2 * (limits.seconds or 0.0) + BESIDE_CALLS_S,
         )
         return Sampling(sample=partial(self._sample, row))
 
@@ -226,7 +224,7 @@ class FleetRows:
                     self._lose(row, host, why, todo)
                 case _:
                     row.deaths += answer.was_at_it
-                    if row.deaths >= _MOST_DEATHS:
+                    if row.deaths >= MOST_DEATHS:
                         ended = f"its worker ended, or came to no end, {row.deaths} times"
                         yield number, CaseError("measure", f"{host}: {ended} while it measured this row")
                         return

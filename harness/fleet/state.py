@@ -31,10 +31,11 @@ CHECK, AGAIN, REFERENCE, PEAK = "check", "again", "reference", "peak"
 UNTIMED = (CHECK, AGAIN)
 # What is measured before the first generation comes right before it, so that a group is begun as late as can be.
 _RANKS = {CHECK: -1, AGAIN: -1, REFERENCE: 0, PEAK: 0}
-# Calls that a step makes of a case, at most, each of which has a limit of its own: see harness.measure.generation,
-# harness.verify.cases and harness.stages.check.
-_CALLS = 20
-_BESIDE_CALLS_S = 600.0
+# How often a worker may end over one piece of work before that fails.
+MOST_DEATHS = 3
+# Calls that a step of a group, or a generation of a row, makes of a case at most, each with a limit of its own: see
+# harness.measure.generation, harness.verify.cases and harness.stages.check. And what it takes beside them.
+CALLS, BESIDE_CALLS_S = 20, 600.0
 # A step of a group: one of these, or the number of a generation.
 Step = str | int
 
@@ -238,9 +239,9 @@ def compile_limits(options: RunOptions) -> Limits:
 def limit_s(context: Context, group: GroupState, step: Step) -> float:
     """Within how many seconds a step of a group surely ends: the sum of its processes' limits."""
     options, settings = context.options, context.directory.header.settings
-    calls_s = _CALLS * options.call_timeout_s * max(1, len(group.cases))
+    calls_s = CALLS * options.call_timeout_s * max(1, len(group.cases))
     compile_s = 2 * options.compile_timeout_s if step == CHECK else 0.0  # of the second opinion
-    return calls_s + compile_s + float(settings["budget_s"]) + _BESIDE_CALLS_S
+    return calls_s + compile_s + float(settings["budget_s"]) + BESIDE_CALLS_S
 
 
 def order_for(

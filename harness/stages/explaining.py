@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from harness.cache import cache_root
-from harness.compare.engine import Outcome
 from harness.compare.pairs import Pair, Side, redefinition, words_of_sides
 from harness.compare.rows import measured_row
 from harness.compare.samplers import Gone, Module, find_module
 from harness.compare.sides import side_facts
+from harness.compare.task import Outcome
 from harness.compile import BuildCache
 from harness.errors import CaseError, RunError
 from harness.explain.attribute import Attribution, ProgramSide, Sampled, attribute, sides_ns

@@ -14,9 +14,9 @@ import pytest
 from harness.bisect import trials
 from harness.bisect.judged import rule_of_measurements
 from harness.bisect.trials import Measuring, Place, try_pair, why_unmeasured
-from harness.compare.engine import Generation, Task
 from harness.compare.pairs import Side
 from harness.compare.samplers import Gone
+from harness.compare.task import Generation, Task
 from harness.errors import CaseError, RunError
 from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY, METRICS, Metric
 from harness.process import Limits

@@ -19,7 +19,7 @@ def test_dask_is_imported_for_fleets_alone() -> None:
             "from harness.cli import run_command_line",
             "run_command_line(['--help'])",
             "run_command_line(['fleet', '--help'])",
-            "import harness.cli.run, harness.cli.compare, harness.cli.places as places",
+            "import harness.cli.run, harness.cli.compare, harness.cli.fleet as places",
             "places.bench_at(None, None, trust_network=False).__enter__().rows(None, None, None, 0.0)",
             "sys.exit(str({'dask', 'distributed', 'cryptography'} & set(sys.modules)))",
         )

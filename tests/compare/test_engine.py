@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.compare.engine import MOST_GENERATIONS, STOPPED, Decision, Generation, Outcome, StoppedEarly, decide
+from harness.compare.engine import MOST_GENERATIONS, STOPPED, StoppedEarly, decide
+from harness.compare.task import Decision, Generation, Outcome
 from harness.stats.rule import combine_p, generations_needed, take_look
 from tests.compare.scripted import (
     EQUAL,

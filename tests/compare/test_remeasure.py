@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
-from harness.compare.engine import Generation, Outcome, StoppedEarly, Task, decide
+from harness.compare.engine import StoppedEarly, decide
 from harness.compare.remeasure import _going_on
 from harness.compare.spread import by_host
+from harness.compare.task import Generation, Outcome, Task
 from harness.errors import CaseError, NoHost, RunError
 from harness.store.comparison_directory import ComparisonDirectory
 from harness.store.unfinished import Begun

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.compare.engine import Generation, Outcome
 from harness.compare.options import CompareOptions
 from harness.compare.pairs import Known, Pair, Side, side_of
 from harness.compare.rows import (
@@ -25,6 +24,7 @@ from harness.compare.rows import (
     with_kind_of_change,
     with_repro,
 )
+from harness.compare.task import Generation, Outcome
 from harness.metrics import EXACT, INSTRUCTIONS, LATENCY
 from harness.records.comparison import VERDICTS, Row, Verdict
 from harness.records.run import Build, Failure, IrCounts, Reference, Round, Run, Sizes, Statistics, Turn

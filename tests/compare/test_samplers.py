@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.compare.engine import Generation
 from harness.compare.pairs import Side, side_of
 from harness.compare.samplers import Gone, Module, find_module, sample_compiles, summarise_generation
+from harness.compare.task import Generation
 from harness.compile import BuildCache, CompileRequest
 from harness.errors import CaseError
 from harness.measure import LoadableModule

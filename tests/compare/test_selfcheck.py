@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 from harness.compare import selfcheck as selfcheck_module
-from harness.compare.engine import Generation, Task
 from harness.compare.options import SelfcheckOptions
 from harness.compare.pairs import Side
 from harness.compare.samplers import Gone
 from harness.compare.selfcheck import Selfcheck, check_machine
+from harness.compare.task import Generation, Task
 from harness.errors import CaseError, RunError
 from harness.machine.environment import capture_environment, last_selfcheck, selfcheck_file
 from harness.progress import Silent

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.compare.engine import Generation, Outcome, Task, decide
+from harness.compare.engine import decide
 from harness.compare.spread import by_host
+from harness.compare.task import Generation, Outcome, Task
 from harness.errors import CaseError
 from harness.stats.rule import PAIR
 from tests.compare.scripted import (

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.compare.engine import Generation, Task, decide
+from harness.compare.engine import decide
+from harness.compare.task import Generation, Task
 from harness.errors import CaseError
 from harness.explain import attribute as attributing
 from harness.explain.attribute import (

@@ -15,10 +15,11 @@ from typing import Any
 
 import pytest
 
-from harness.compare.engine import Outcome, StoppedEarly, Task, decide
+from harness.compare.engine import StoppedEarly, decide
 from harness.compare.remeasure import _going_on
+from harness.compare.task import Outcome, Task
 from harness.errors import PlaceGone
-from harness.fleet import line, rows
+from harness.fleet import line, rows, state
 from harness.fleet.connection import Fleet, Hosts
 from harness.fleet.desk import Answered, Died, Event, HostsChanged, HostWaits
 from harness.fleet.files import Luggage
@@ -246,7 +247,7 @@ def test_what_a_lost_host_has_not_measured_the_others_do(
 
 def test_a_host_that_does_not_come_to_an_end_gets_nothing_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(line, "RETURN_S", 0.0)
-    monkeypatch.setattr(rows, "_BESIDE_CALLS_S", 1.0 - rows._CALLS)
+    monkeypatch.setattr(rows, "BESIDE_CALLS_S", 1.0 - state.CALLS)
 
     def act(fleet: FakeFleet, ticket: int, host: str, row: str, number: int) -> Sequence[Event] | None:
         return [] if host == "x" and number else None

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from harness.compare.engine import Generation, Outcome
 from harness.compare.pairs import Pair, Side
 from harness.compare.samplers import Gone, Module
+from harness.compare.task import Generation, Outcome
 from harness.errors import CaseError, RunError
 from harness.explain.attribute import Attribution, ProgramSide
 from harness.explain.code import Code
