@@ -29,7 +29,7 @@ CHUNK_BYTES = 64 * 2**20
 # What is smaller goes with the order or the answer that it belongs to.
 SMALL_BYTES = 2**20
 _FOLDER = "fleet"
-_COMING = ".coming-"
+_COMING = "fleet/coming"
 # What has been coming for longer comes no more.
 _SURELY_LEFT_S = 24 * 3600.0
 
@@ -198,7 +198,7 @@ def build_items(key: str, module_sha256: str | None) -> tuple[Item, ...]:
     changed_ns = max(path.stat().st_mtime_ns for path in (folder, root / _place_of_module(key)))
     known = _builds.get(folder)
     if known is None or known[0] != changed_ns:
-        paths = [path for path in folder.iterdir() if path.is_file() and not path.name.startswith(_COMING)]
+        paths = [path for path in folder.iterdir() if path.is_file()]
         paths.sort(key=lambda path: (path.name == BuildCache.FACTS_FILE, path.name))
         items = tuple(item_of(path.relative_to(root).as_posix(), key) for path in paths)
         if any(item.place == _place_of_module(key) and item.sha256 != module_sha256 for item in items):
@@ -256,11 +256,11 @@ def write_chunk(item: Item, offset: int, chunk: bytes, sender: str) -> None:
         OSError: The disk is full, or the cache cannot be written.
         RunError: What has come is not what was meant.
     """
-    final = cache_root() / item.place
-    final.parent.mkdir(parents=True, exist_ok=True)
-    part = final.parent / f"{_COMING}{item.sha256[:16]}-{sender}"
+    final, coming = cache_root() / item.place, cache_root() / _COMING
+    part = coming / f"{item.sha256[:16]}-{sender}"
     if offset == 0:
-        _sweep(final.parent)
+        coming.mkdir(parents=True, exist_ok=True)
+        _sweep(coming)
     with part.open("wb" if offset == 0 else "r+b") as file:
         file.seek(offset)
         file.write(chunk)
@@ -271,6 +271,7 @@ def write_chunk(item: Item, offset: int, chunk: bytes, sender: str) -> None:
         part.unlink()
         raise RunError(f"{item.place}: has come damaged, with the hash {found[:16]} instead of {item.sha256[:16]}")
     part.chmod(0o644)
+    final.parent.mkdir(parents=True, exist_ok=True)
     part.replace(final)
 
 
@@ -301,7 +302,7 @@ def trim_sent() -> None:
 
 def _sweep(folder: Path) -> None:
     """Remove what was sent in part and never to its end."""
-    for path in folder.glob(f"{_COMING}*"):
+    for path in folder.iterdir():
         with contextlib.suppress(OSError):
             if time.time() - path.stat().st_mtime > _SURELY_LEFT_S:
                 path.unlink()

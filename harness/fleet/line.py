@@ -35,10 +35,12 @@ from harness.fleet.state import (
     HostState,
     Job,
     Step,
+    all_can_have,
     choose_job,
     limit_s,
     next_to_compile,
     order_for,
+    order_of_generation,
     why_waits,
     words_of,
 )
@@ -219,8 +221,8 @@ class Line:
                 self._context.progress.stage(TITLE, left)
         hungry, self._hungry = self._hungry, set()
         states = [self._hosts[name] for name in sorted(hungry) if name in self._hosts]
-        able = list(states)
-        while (chosen := next_to_compile(able, self._hosts.values(), len(self._jobs))) is not None:
+        able, most = list(states), all_can_have(self._hosts.values())
+        while (chosen := next_to_compile(able, most, len(self._jobs))) is not None:
             if (job := self._next_job(chosen)) is not None:
                 self._give_job(chosen, job)
             else:
@@ -363,16 +365,16 @@ class Line:
             cases = [case for case in cases if case.peer is None and case.name not in self._kept.asked]
         if not cases or (step == CHECK and all(case.name in context.checks for case in cases)):
             return None
-        args: tuple[Any, ...] = ()
-        if isinstance(step, int):
-            groups = len(self._groups) + context.prepared.groups_elsewhere
-            wanted = wanted_generation(context, group.name, step, group.timed, groups=groups)
-            if wanted is None:
-                return None
-            args = (wanted,)
-        order, luggage = order_for(context, cases, artifact, self._kept.builds, state)
-        task, keep = _TASKS[step] if isinstance(step, str) else (tasks.measure, Kept.generation)
-        return task, (order, *args), luggage, partial(keep, self._kept, group)
+        if isinstance(step, str):
+            task, keep = _TASKS[step]
+            order, luggage = order_for(context, cases, artifact, self._kept.builds, state)
+            return task, (order,), luggage, partial(keep, self._kept, group)
+        groups = len(self._groups) + context.prepared.groups_elsewhere
+        wanted = wanted_generation(context, group.name, step, group.timed, groups=groups)
+        if wanted is None:
+            return None
+        order, luggage = order_of_generation(context, group, cases, artifact, self._kept.builds, state)
+        return tasks.measure, (order, wanted), luggage, partial(Kept.generation, self._kept, group)
 
     # --- what comes of it ---
 

@@ -6,7 +6,7 @@ import copy
 import itertools
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -104,18 +104,23 @@ def why_waits(host: str) -> str:
     return f"its host {host} has gone, and may come back"
 
 
-def next_to_compile(states: Sequence[HostState], hosts: Collection[HostState], left: int) -> HostState | None:
+def all_can_have(hosts: Iterable[HostState]) -> int:
+    """How many compiles all hosts of a fleet together can have in hand."""
+    return sum(state.cores + _COMPILES_AHEAD for state in hosts if state.cores)
+
+
+def next_to_compile(states: Sequence[HostState], most: int, left: int) -> HostState | None:
     """Which of some hosts gets the next compile: that with the fewest for each of its cores; None: none wants one.
 
     None has more in hand than cores unless so many are left that all hosts can: the last ones go to who is free first.
 
     Args:
-        hosts: All of the fleet.
+        most: As of `all_can_have`.
         left: How many compiles nobody has in hand.
     """
     if not left:
         return None
-    ahead = _COMPILES_AHEAD if left > sum(state.cores + _COMPILES_AHEAD for state in hosts if state.cores) else 0
+    ahead = _COMPILES_AHEAD if left > most else 0
     wanting = (state for state in states if state.cores and len(state.compiling) < state.cores + ahead)
     return min(wanting, key=lambda state: len(state.compiling) / state.cores, default=None)
 
@@ -185,6 +190,7 @@ class GroupState:
         timed: Cases that had a turn.
         deaths: How often its host's worker ended while it was measured.
         refused: Why hosts could not do it, by name.
+        last_order: That of its last generation, with the worker and the cases that it was for.
     """
 
     need: Group
@@ -200,6 +206,7 @@ class GroupState:
     timed: set[str] = field(default_factory=set)
     deaths: int = 0
     refused: dict[str, str] = field(default_factory=dict)
+    last_order: tuple[tuple[str, tuple[str, ...]], GroupOrder, Luggage] | None = None
 
     @property
     def name(self) -> str:
@@ -275,6 +282,26 @@ def order_for(
         checks={case.name: context.checks[case.name] for case in cases if case.name in context.checks},
     )
     return order, luggage
+
+
+def order_of_generation(
+    context: Context,
+    group: GroupState,
+    cases: Sequence[Case],
+    artifact: ModelArtifact,
+    builds: Mapping[str, Build],
+    host: HostState,
+) -> tuple[GroupOrder, Luggage]:
+    """As `order_for`; made once for all generations of a group that the same cases have at the same worker.
+
+    Raises:
+        RunError: A file cannot be read.
+    """
+    key = host.address, tuple(case.name for case in cases)
+    if group.last_order is None or group.last_order[0] != key:
+        group.last_order = key, *order_for(context, cases, artifact, builds, host)
+    _, order, luggage = group.last_order
+    return replace(order, given_up=copy.deepcopy(context.given_up)), luggage
 
 
 class AtWork(NamedTuple):

@@ -182,12 +182,13 @@ def keep_check(context: Context, check: Check, case: Case, artifact: ModelArtifa
     """
     context.directory.append(check)
     context.checks[check.case] = check
+    if check.failure is None:
+        return
     others = dependent_cases(context.prepared, case, artifact)
     if context.given_up.note(case, check.failure):
         alike = (case.group, case.toolchain)
         others = max(others, sum((other.group, other.toolchain) == alike for other in left))
-    if check.failure is not None:
-        context.failures.check(case, check.failure, others)
+    context.failures.check(case, check.failure, others)
 
 
 def reference_stage(context: Context, runnable: Sequence[AnyRunnable]) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from harness.fleet.files import Luggage
 from harness.fleet.placing import Host
-from harness.fleet.state import HostState, Job, choose_job, next_to_compile
+from harness.fleet.state import HostState, Job, all_can_have, choose_job, next_to_compile
 from tests.fleet.hosts import make_offer
 
 
@@ -42,7 +42,8 @@ def test_compiles_are_spread_and_the_last_ones_wait_for_a_free_core(
         for name, number in cores.items()
     ]
     found: Counter[str] = Counter()
-    while found.total() < compiles and (state := next_to_compile(hosts, hosts, compiles - found.total())) is not None:
+    most = all_can_have(hosts)
+    while found.total() < compiles and (state := next_to_compile(hosts, most, compiles - found.total())) is not None:
         found[state.name] += 1
         state.compiling.add(found.total())
     assert found == given
