@@ -90,6 +90,7 @@ class Line:
         self._at_work: dict[int, AtWork] = {}
         self._open: list[GroupState] = []
         self._hungry: set[str] = set()
+        self._most = 0  # compiles that all hosts together can have in hand
         self._looked_s = time.monotonic()
         self._lost: set[str] = set()  # addresses of workers; one that is started again has another
 
@@ -197,6 +198,7 @@ class Line:
         for state in self._hosts.values():
             if state.address and state.name not in hosts.offers:
                 self._lose(state)
+        self._most = all_can_have(self._hosts.values())
 
     def _lose(self, state: HostState, why: str = "") -> None:
         """A host's worker has gone, or is no longer waited for: what it had in hand is to be done again."""
@@ -221,8 +223,8 @@ class Line:
                 self._context.progress.stage(TITLE, left)
         hungry, self._hungry = self._hungry, set()
         states = [self._hosts[name] for name in sorted(hungry) if name in self._hosts]
-        able, most = list(states), all_can_have(self._hosts.values())
-        while (chosen := next_to_compile(able, most, len(self._jobs))) is not None:
+        able = list(states)
+        while (chosen := next_to_compile(able, self._most, len(self._jobs))) is not None:
             if (job := self._next_job(chosen)) is not None:
                 self._give_job(chosen, job)
             else:
