@@ -20,7 +20,7 @@ import psutil
 from benchmarks.fleet.made import begin
 from benchmarks.fleet.sizes import size_in
 from harness.errors import HarnessError
-from harness.fleet import line
+from harness.fleet import line, patience
 from harness.fleet.access import access_to
 from harness.fleet.connection import connect
 from harness.fleet.desk import Desk
@@ -92,10 +92,10 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("size")
     parser.add_argument("--salt", default="")
     parser.add_argument(
-        "--return-s", type=float, default=line.RETURN_S, help="how long a host that has gone is awaited"
+        "--return-s", type=float, default=patience.RETURN_S, help="how long a host that has gone is awaited"
     )
     given = parser.parse_args(arguments)
-    line.RETURN_S = given.return_s
+    patience.RETURN_S = given.return_s
     try:
         took = ask(given.address, given.folder, given.size, given.salt)
     except HarnessError as error:

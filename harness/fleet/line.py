@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from harness.errors import PlaceGone, UsageError
-from harness.fleet import tasks
+from harness.fleet import patience, tasks
 from harness.fleet.connection import Fleet
 from harness.fleet.desk import Answered, Desk, Died, Event, Failed, HostsChanged, HostWaits
 from harness.fleet.files import Luggage
@@ -26,7 +26,6 @@ from harness.fleet.plan import make_groups, make_jobs, make_looks, put_on_hosts,
 from harness.fleet.state import (
     AGAIN,
     CHECK,
-    MOST_DEATHS,
     PEAK,
     REFERENCE,
     UNTIMED,
@@ -41,7 +40,6 @@ from harness.fleet.state import (
     next_to_compile,
     order_for,
     order_of_generation,
-    why_waits,
     words_of,
 )
 from harness.fleet.worker import COMPILE, MEASURE
@@ -59,8 +57,6 @@ from harness.text import plural
 _T = TypeVar("_T")
 
 TITLE = "Fleet"
-# Within this time a host that has gone may come back and go on with its groups.
-RETURN_S = 60.0
 _TICK_S = 1.0
 
 
@@ -106,7 +102,7 @@ class Line:
         )
         self._groups.update(make_groups(self._context, self._artifacts))
         recall(self._context, load_run(self._context.directory.path, rounds=False), self._hosts, self._groups)
-        self._fleet.await_host(RETURN_S)  # the last one may have gone since the run was planned, and come back
+        self._fleet.await_host(patience.RETURN_S)  # the last one may have gone since the run was planned, and come back
         self._look_at_hosts()
         if not any(state.address for state in self._hosts.values()):
             raise PlaceGone(f"{self._address}: all hosts have gone; start one", self._go_on)
@@ -202,7 +198,7 @@ class Line:
 
     def _lose(self, state: HostState, why: str = "") -> None:
         """A host's worker has gone, or is no longer waited for: what it had in hand is to be done again."""
-        said = why or f"has gone; its work waits for it for {RETURN_S:.0f} s"
+        said = why or f"has gone; its work waits for it for {patience.RETURN_S:.0f} s"
         self._context.progress.note(f"{state.name} {said}")
         self._desk.forget(state.address)
         self._lost.add(state.address)
@@ -291,7 +287,7 @@ class Line:
 
         def died(was_at_it: bool) -> None:  # noqa: ARG001 (nobody knows which of several compiles it was)
             job.deaths += 1
-            if job.deaths >= MOST_DEATHS:
+            if job.deaths >= patience.MOST_DEATHS:
                 self._fail_job(job, f"{state.name}: its worker ended {job.deaths} times while it compiled this")
             else:
                 self._jobs.appendleft(job)
@@ -342,7 +338,7 @@ class Line:
         def died(was_at_it: bool) -> None:
             group.ticket = None
             group.deaths += was_at_it
-            if group.deaths >= MOST_DEATHS:
+            if group.deaths >= patience.MOST_DEATHS:
                 self._fail(group, f"{state.name}: its worker ended {group.deaths} times while it measured this group")
 
         limit = limit_s(self._context, group, step)
@@ -431,7 +427,7 @@ class Line:
             raise PlaceGone(f"{self._address}: all hosts have gone; start one", self._go_on)
         for group in self._groups.values():
             if group.todo and group.host in gone:
-                self._move(group, f"{group.host} has gone and did not come back within {RETURN_S:.0f} s")
+                self._move(group, patience.why_lost(group.host))
         self._tell_waits()
         left = [state.host for name, state in self._hosts.items() if name not in gone]
         for job in [job for job in self._jobs if not any(map(job.allows, left))]:
@@ -439,13 +435,13 @@ class Line:
             self._fail_job(job, job.why_nowhere)
 
     def _is_lost(self, state: HostState) -> bool:
-        return not state.address and time.monotonic() - state.gone_since > RETURN_S
+        return not state.address and patience.is_over(state.gone_since)
 
     def _tell_waits(self) -> None:
         """Let `harness fleet status` show which groups wait for a host that has gone."""
         gone = {name for name, state in self._hosts.items() if not state.address}
         waiting = [group for group in self._groups.values() if group.todo and group.host in gone] if gone else []
-        waits = {group.name: why_waits(group.host) for group in waiting}
+        waits = {group.name: patience.why_waits(group.host) for group in waiting}
         self._asked(partial(self._fleet.tell_waits, waits))
 
     def _refuse_group(self, group: GroupState, why: str) -> None:

@@ -16,6 +16,7 @@ from harness.compare.places import Work
 from harness.fleet.placing import Group, Host, place, unfit, why_nowhere
 from harness.records.case import Case
 from harness.stages.build import host_cpu_of
+from harness.suite.load import Suite
 from harness.toolchain.host_cpu import is_of_host
 
 
@@ -63,6 +64,20 @@ class Placing:
 
     rows: Mapping[str, tuple[str, ...]]
     nowhere: Mapping[str, str] = field(default_factory=dict)
+
+
+def of_unknown_devices(works: Iterable[Work], suite: Suite, file: str) -> dict[str, str]:
+    """Rows whose device a suite no longer has, by name, with why they cannot be measured.
+
+    Args:
+        file: The suite's.
+    """
+    devices = {device.name for device in suite.devices}
+    return {
+        work.name: f"{file} no longer has the device {work.pair.case.device}; put it back"
+        for work in works
+        if work.pair.case.device not in devices
+    }
 
 
 def place_rows(

@@ -26,16 +26,16 @@ from harness.compare.sides import noise_of
 from harness.compare.spread import by_host
 from harness.compare.task import Generation
 from harness.errors import CaseError, NoHost, PlaceGone, UsageError
-from harness.fleet import line, tasks
+from harness.fleet import patience, tasks
 from harness.fleet.connection import Fleet
 from harness.fleet.desk import Answered, Desk, Died, Event, Failed, HostsChanged, HostWaits
 from harness.fleet.files import Luggage
 from harness.fleet.orders import Trouble
 from harness.fleet.placing import Host, choose_after_loss
 from harness.fleet.row_orders import RowMeasured, RowOrder, compile_times_order, latency_order
-from harness.fleet.row_plan import RowNeed, are_alike, place_rows
+from harness.fleet.row_plan import RowNeed, are_alike, of_unknown_devices, place_rows
 from harness.fleet.row_state import Answer, Out, Row
-from harness.fleet.state import BESIDE_CALLS_S, CALLS, MOST_DEATHS, HostState, why_waits
+from harness.fleet.state import HostState
 from harness.fleet.worker import MEASURE
 from harness.process import Limits
 from harness.progress import Progress
@@ -85,12 +85,12 @@ class FleetRows:
         for name, environment in begun.hosts.items():
             record = HostRecord(name=name, environment=environment)
             self._states[name] = HostState(host=Host.recalled(record, self._suite))
-        self._fleet.await_host(line.RETURN_S)  # the last one may have gone since the plan was made, and come back
+        self._fleet.await_host(patience.RETURN_S)  # the last one may have gone since the plan was made, and come back
         self._look()
         self._require_fleet()
         for name in sorted(self._states.keys() - {state.name for state in self._here()}):
-            self._progress.note(f"{name} is not here; its rows wait for it for {line.RETURN_S:.0f} s")
-        unknown = self._of_unknown_devices(works)
+            self._progress.note(f"{name} is not here; its rows wait for it for {patience.RETURN_S:.0f} s")
+        unknown = of_unknown_devices(works, self._suite, self._plan.head.run.header.suite)
         self._needs = {work.name: RowNeed.of(work, self._plan) for work in works if work.name not in unknown}
         placing = place_rows(
             self._needs,
@@ -107,17 +107,6 @@ class FleetRows:
             said = "; ".join(f"{plural(number, 'row')} on {', '.join(hosts)}" for hosts, number in places.items())
             self._progress.note(f"The fleet measures {said}")
         return {name: Known(verdict="failed", reason=why) for name, why in (unknown | dict(placing.nowhere)).items()}
-
-    def _of_unknown_devices(self, works: Sequence[Work]) -> dict[str, str]:
-        """Rows whose device the suite no longer has, by name, with why they cannot be measured."""
-        assert self._suite is not None  # noqa: S101 (`missing` has loaded it)
-        devices = {device.name for device in self._suite.devices}
-        file = self._plan.head.run.header.suite
-        return {
-            work.name: f"{file} no longer has the device {work.pair.case.device}; put it back"
-            for work in works
-            if work.pair.case.device not in devices
-        }
 
     def _loaded_suite(self) -> Suite:
         """The head's suite, whose devices say what hosts need; with those of each host, here or away."""
@@ -164,7 +153,7 @@ class FleetRows:
             hosts=list(hosts),
             order=order,
             on_round=on_round,
-            limit_s=CALLS * call_limit_s + BESIDE_CALLS_S,
+            limit_s=patience.CALLS * call_limit_s + patience.BESIDE_CALLS_S,
         )
         environments = {record.name: record.environment for record in self.hosts}
         return Sampling(
@@ -182,7 +171,7 @@ class FleetRows:
             hosts=list(self._placed[work.name][:1]),
             order=lambda _: compile_times_order(work, limits),
             on_round=lambda _: None,
-            limit_s=2 * (limits.seconds or 0.0) + BESIDE_CALLS_S,
+            limit_s=2 * (limits.seconds or 0.0) + patience.BESIDE_CALLS_S,
         )
         return Sampling(sample=partial(self._sample, row))
 
@@ -224,7 +213,7 @@ class FleetRows:
                     self._lose(row, host, why, todo)
                 case _:
                     row.deaths += answer.was_at_it
-                    if row.deaths >= MOST_DEATHS:
+                    if row.deaths >= patience.MOST_DEATHS:
                         ended = f"its worker ended, or came to no end, {row.deaths} times"
                         yield number, CaseError("measure", f"{host}: {ended} while it measured this row")
                         return
@@ -281,11 +270,10 @@ class FleetRows:
 
     def _lose_gone(self, row: Row, todo: dict[str, deque[int]]) -> None:
         """Lose a host that has been away for too long, while others are here."""
-        now = time.monotonic()
         for host in [name for name, left in todo.items() if left]:
             state = self._states[host]
-            if not state.address and now - state.gone_since > line.RETURN_S and self._here():
-                self._lose(row, host, f"it has gone and did not come back within {line.RETURN_S:.0f} s", todo)
+            if not state.address and patience.is_over(state.gone_since) and self._here():
+                self._lose(row, host, patience.why_lost("it"), todo)
                 return
 
     def _give(self, row: Row, host: str, number: int) -> int | None:
@@ -454,10 +442,10 @@ class FleetRows:
             self._note_gone([state for state in self._states.values() if state.address and state.name not in offers])
             since = {state.name: state.gone_since for state in self._states.values() if not state.address}
             undone = sorted(self._undone)
-        away = {name for name, gone_since in since.items() if time.monotonic() - gone_since <= line.RETURN_S}
+        away = {name for name, gone_since in since.items() if not patience.is_over(gone_since)}
         waiting = {name: host for name in undone for host in self._placed[name] if host in away}
         with self._asking():  # so that `harness fleet status` shows them
-            self._fleet.tell_waits({name: why_waits(host) for name, host in waiting.items()})
+            self._fleet.tell_waits({name: patience.why_waits(host) for name, host in waiting.items()})
 
     @contextmanager
     def _asking(self) -> Iterator[None]:
@@ -469,14 +457,14 @@ class FleetRows:
     def _note_gone(self, states: Sequence[HostState]) -> None:
         for state in states:
             state.address, state.gone_since = "", time.monotonic()
-            self._progress.note(f"{state.name} has gone; its rows wait for it for {line.RETURN_S:.0f} s")
+            self._progress.note(f"{state.name} has gone; its rows wait for it for {patience.RETURN_S:.0f} s")
 
     def _require_fleet(self) -> None:
         address = self._fleet.access.address
         if not self._fleet.is_connected:
             raise PlaceGone(f"{address}: the scheduler has gone", self._directory.command_to_go_on)
         since = [state.gone_since for state in self._states.values() if not state.address]
-        if not self._here() and time.monotonic() - max(since, default=0.0) > line.RETURN_S:
+        if not self._here() and patience.is_over(max(since, default=0.0)):
             raise PlaceGone(f"{address}: all hosts have gone; start one", self._directory.command_to_go_on)
 
     def _end_hanging(self) -> None:

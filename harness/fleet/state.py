@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from harness.fleet.files import Luggage
 from harness.fleet.offer import Offer
 from harness.fleet.orders import CompileOrder, GroupOrder, LookOrder, group_order, named
+from harness.fleet.patience import BESIDE_CALLS_S, CALLS
 from harness.fleet.placing import Group, Host
 from harness.models.materialize import ModelArtifact
 from harness.process import Limits
@@ -31,11 +32,6 @@ CHECK, AGAIN, REFERENCE, PEAK = "check", "again", "reference", "peak"
 UNTIMED = (CHECK, AGAIN)
 # What is measured before the first generation comes right before it, so that a group is begun as late as can be.
 _RANKS = {CHECK: -1, AGAIN: -1, REFERENCE: 0, PEAK: 0}
-# How often a worker may end over one piece of work before that fails.
-MOST_DEATHS = 3
-# Calls that a step of a group, or a generation of a row, makes of a case at most, each with a limit of its own: see
-# harness.measure.generation, harness.verify.cases and harness.stages.check. And what it takes beside them.
-CALLS, BESIDE_CALLS_S = 20, 600.0
 # A step of a group: one of these, or the number of a generation.
 Step = str | int
 
@@ -97,11 +93,6 @@ class HostState:
             "peers": dict(labels),
         }
         return HostRecord(name=self.name, environment=environment)
-
-
-def why_waits(host: str) -> str:
-    """What `harness fleet status` says of a group or a row whose host has gone, and is waited for."""
-    return f"its host {host} has gone, and may come back"
 
 
 def all_can_have(hosts: Iterable[HostState]) -> int:

@@ -16,7 +16,7 @@ from harness.cache import cache_root
 from harness.compile import BuildCache
 from harness.errors import PlaceGone, UsageError
 from harness.files import file_sha256
-from harness.fleet import line
+from harness.fleet import patience
 from harness.fleet.connection import Hosts
 from harness.fleet.desk import Answered, Died, Event, HostsChanged, HostWaits
 from harness.fleet.line import Line
@@ -118,7 +118,7 @@ def _answer(host: str, kind: str, order: Any, *args: Any) -> Any:
 @pytest.fixture
 def asking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Asking:
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(line, "RETURN_S", 3.0)
+    monkeypatch.setattr(patience, "RETURN_S", 3.0)
     return Asking(tmp_path, "")
 
 

@@ -19,7 +19,7 @@ from harness.compare.engine import StoppedEarly, decide
 from harness.compare.remeasure import _going_on
 from harness.compare.task import Outcome, Task
 from harness.errors import PlaceGone
-from harness.fleet import line, rows, state
+from harness.fleet import patience, rows
 from harness.fleet.connection import Fleet, Hosts
 from harness.fleet.desk import Answered, Died, Event, HostsChanged, HostWaits
 from harness.fleet.files import Luggage
@@ -234,7 +234,7 @@ def comes_back_as_another_at(number: int, host: str) -> Act:
 def test_what_a_lost_host_has_not_measured_the_others_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spread: bool, act: Act
 ) -> None:
-    monkeypatch.setattr(line, "RETURN_S", 0.0)
+    monkeypatch.setattr(patience, "RETURN_S", 0.0)
     fleet = FakeFleet("x", "y", "z", act=act)
     found = measure(fleet, a_directory(tmp_path), spread=spread)
     for outcome in found.values():
@@ -246,8 +246,8 @@ def test_what_a_lost_host_has_not_measured_the_others_do(
 
 
 def test_a_host_that_does_not_come_to_an_end_gets_nothing_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(line, "RETURN_S", 0.0)
-    monkeypatch.setattr(rows, "BESIDE_CALLS_S", 1.0 - state.CALLS)
+    monkeypatch.setattr(patience, "RETURN_S", 0.0)
+    monkeypatch.setattr(patience, "BESIDE_CALLS_S", 1.0 - patience.CALLS)
 
     def act(fleet: FakeFleet, ticket: int, host: str, row: str, number: int) -> Sequence[Event] | None:
         return [] if host == "x" and number else None
@@ -331,7 +331,7 @@ def test_one_that_goes_on_repeats_nothing_and_has_as_many_hosts_as_before(tmp_pa
 def test_one_that_goes_on_without_a_host_says_that_its_rows_wait_for_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(line, "RETURN_S", 0.0)
+    monkeypatch.setattr(patience, "RETURN_S", 0.0)
     fleet, directory = FakeFleet("x", "y"), a_directory(tmp_path)
     fleet.stop_at = 9
     with pytest.raises(StoppedEarly):
