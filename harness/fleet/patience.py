@@ -1,0 +1,32 @@
+"""How long and how often a host is waited for, before others do its work: the same for a run and for a comparison."""
+
+from __future__ import annotations
+
+import time
+
+# Within this time a host that has gone may come back and go on with what it has begun.
+RETURN_S = 60.0
+# How often a worker may end over one piece of work before that fails.
+MOST_DEATHS = 3
+# Calls that a step of a group, or a generation of a row, makes of a case at most, each with a limit of its own: see
+# harness.measure.generation, harness.verify.cases and harness.stages.check. And what it takes beside them.
+CALLS, BESIDE_CALLS_S = 20, 600.0
+
+
+def is_over(gone_since: float) -> bool:
+    """Whether a host has been away for too long.
+
+    Args:
+        gone_since: By the monotonic clock, in seconds.
+    """
+    return time.monotonic() - gone_since > RETURN_S
+
+
+def why_lost(host: str) -> str:
+    """What is said of a host that is no longer waited for."""
+    return f"{host} has gone and did not come back within {RETURN_S:.0f} s"
+
+
+def why_waits(host: str) -> str:
+    """What `harness fleet status` says of a group or a row whose host has gone, and is waited for."""
+    return f"its host {host} has gone, and may come back"
