@@ -26,7 +26,7 @@ from harness.stages.options import RunOptions
 from harness.store.comparison_directory import ComparisonDirectory, load_comparison
 from harness.store.run_directory import load_run
 from tests.builders import make_artifact
-from tests.fleet.world import World, switch_off, wait_for, worker_of
+from tests.fleet.world import World, once, switch_off, worker_of
 
 _SUITE = """\
 name = "small"
@@ -111,13 +111,7 @@ def when_measured(world: World, generations: int, act: Any) -> threading.Thread:
         files = (world.folder / "results").glob("*-compare/generations.jsonl")
         return sum(len(file.read_text().splitlines()) for file in files) >= generations
 
-    def wait() -> None:
-        wait_for(measured)
-        act()
-
-    thread = threading.Thread(target=wait)
-    thread.start()
-    return thread
+    return once(measured, act)
 
 
 def hosts_by_generation(path: Path) -> dict[int, str]:

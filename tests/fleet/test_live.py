@@ -12,7 +12,6 @@ import hashlib
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 import time
@@ -21,7 +20,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 from filelock import FileLock
 
@@ -36,18 +34,10 @@ from harness.machine.environment import capture_environment
 from harness.process import Limits
 from harness.stages.build import host_cpu_of
 from harness.toolchain import Toolchain
+from tests.fleet.world import switch_off, wait_for, worker_of
 
 _COMMAND = [sys.executable, "-c", "from harness.cli import main; main()", "fleet"]
 _PATIENCE_S = 60.0
-
-
-def _wait(condition: Callable[[], Any]) -> Any:
-    """What a condition gives once it is true."""
-    deadline = time.monotonic() + _PATIENCE_S
-    while not (found := condition()):
-        assert time.monotonic() < deadline, "it took too long"
-        time.sleep(0.05)
-    return found
 
 
 @dataclass(frozen=True)
@@ -65,14 +55,9 @@ class _Process:
             assert len(found) >= times or self.started.poll() is None, self.log.read_text()
             return found[-1] if len(found) >= times else None
 
-        match = _wait(said)
+        match = wait_for(said)
         assert isinstance(match, re.Match)
         return match
-
-    def worker(self) -> psutil.Process:
-        """The worker process that a host's nanny has started."""
-        children = psutil.Process(self.started.pid).children()
-        return next(child for child in children if "spawn_main" in str(child.cmdline()))
 
     def end(self) -> int:
         """Ask it to end, as a service manager does; its exit status."""
@@ -134,9 +119,8 @@ def world(tmp_path: Path, real_toolchain: Toolchain) -> Iterator[_World]:
     make_fleet(tmp_path / "stranger", "stranger", 1)
     world = _World(tmp_path, real_toolchain)
     yield world
+    switch_off(*(process.started for process in world.processes))
     for process in world.processes:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.started.pid, signal.SIGKILL)
         process.started.wait()
 
 
@@ -179,7 +163,7 @@ def test_hosts_join_work_die_and_come_back(world: _World) -> None:
         release = world.folder / "release"
         running, behind = submit(release), submit(release)
         fleet.tell_waits({"esrgan@hip": "no host has the device hip"})
-        seen = _wait(lambda: _status(world, address, lambda now: now["hosts"][1]["doing"] and now["waiting"]))
+        seen = wait_for(lambda: _status(world, address, lambda now: now["hosts"][1]["doing"] and now["waiting"]))
         assert [piece["of"] for piece in seen["hosts"][1]["doing"]] == ["mlp@cpu"]
         why = {each["why"] for each in seen["waiting"]}
         assert why == {"no host has the device hip", "its host host-b measures mlp@cpu"}
@@ -198,15 +182,17 @@ def test_hosts_join_work_die_and_come_back(world: _World) -> None:
 
         with FileLock(world.folder / "host-b-tmp" / f"iree-harness-{getpass.getuser()}-measures.lock"):
             waits = fleet.client.submit(alone, workers=[offers["host-b"].address], pure=False)
-            _wait(lambda: [change.change for change in changes] == ["waits"])
+            wait_for(lambda: [change.change for change in changes] == ["waits"])
         assert waits.result(timeout=_PATIENCE_S) == 7
 
         lost = submit(world.folder / "never")
-        _wait((world.folder / "never.awaited").exists)
-        second.worker().kill()
+        wait_for((world.folder / "never.awaited").exists)
+        worker_of(second.started).kill()
         with pytest.raises(Exception, match="died"):
             lost.result(timeout=_PATIENCE_S)
-        _wait(lambda: [change.change for change in changes if change.name == "host-b"] == ["waits", "left", "joined"])
+        wait_for(
+            lambda: [change.change for change in changes if change.name == "host-b"] == ["waits", "left", "joined"]
+        )
         again = fleet.offers()["host-b"]
         assert again.address != offers["host-b"].address
         assert again.toolchains == offers["host-b"].toolchains
@@ -237,7 +223,7 @@ def test_a_host_that_hangs_and_a_scheduler_that_dies_come_back(world: _World, mo
     with world.asked(address) as fleet:
         assert list(fleet.offers()) == ["host-a"]
         assert fleet.is_connected
-        host.worker().suspend()
+        worker_of(host.started).suspend()
         scheduler.says("host-a is silent for more than 5 s, and is given up")
         scheduler.says("host-a has joined", times=2)
         assert list(fleet.offers()) == ["host-a"]

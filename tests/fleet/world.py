@@ -79,13 +79,19 @@ class World:
             rounds = load_run(self.asking.directory.path).rounds
             return len({(each.group, each.generation) for each in rounds if host in ("", each.host)}) >= generations
 
-        def wait() -> None:
-            wait_for(measured)
-            act()
+        return once(measured, act)
 
-        thread = threading.Thread(target=wait)
-        thread.start()
-        return thread
+
+def once(condition: Callable[[], Any], act: Callable[[], object]) -> threading.Thread:
+    """Do something in a thread once a condition is true."""
+
+    def wait() -> None:
+        wait_for(condition)
+        act()
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    return thread
 
 
 def wait_for(condition: Callable[[], Any]) -> Any:
