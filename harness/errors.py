@@ -84,10 +84,16 @@ class PlaceGone(RunError):
         what: Has gone, as a clause.
     """
 
+    # What another harness says is read by these words.
     _KEPT = "; what has arrived is kept: go on with"
 
-    def __init__(self, what: str, go_on: str) -> None:
-        super().__init__(f"{what}{self._KEPT} `{go_on}`")
+    def __init__(self, what: str, go_on: str = "") -> None:
+        """Say it.
+
+        Args:
+            go_on: The command that goes on with it; "": who catches this knows it, or there is nothing yet.
+        """
+        super().__init__(f"{what}{self._KEPT} `{go_on}`" if go_on else what)
         self.what = what
 
     @classmethod

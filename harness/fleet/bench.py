@@ -8,7 +8,8 @@ from pathlib import Path
 from harness.cache import cache_root, sweep_writing
 from harness.compare.comparison import Plan
 from harness.compile import BuildCache
-from harness.errors import UsageError
+from harness.errors import PlaceGone, UsageError
+from harness.fleet import patience
 from harness.fleet.connection import Fleet
 from harness.fleet.desk import Desk
 from harness.fleet.line import Line
@@ -65,13 +66,21 @@ class FleetBench:
         return str(self._fleet.access.address)
 
     def following(self, runs: Sequence[Path]) -> FleetBench:
-        """The same fleet, planned as for these runs: groups go to the hosts that have theirs."""
+        """The same fleet, planned as for these runs: groups go to the hosts that have theirs.
+
+        Raises:
+            PlaceGone: Nobody is there any more.
+        """
         like, planned = dict(self._like), dict[str, str]()
         for path in runs:
             run = load_run(path, rounds=False)
             like.update(run.host_of_group)
             planned.update(run.header.settings.get("hosts", {}))
-        return FleetBench(self._fleet, like, planned)
+        self._fleet.await_host(patience.RETURN_S)  # the last one may have gone, and come back
+        try:
+            return FleetBench(self._fleet, like, planned)
+        except UsageError as error:
+            raise PlaceGone(str(error)) from error
 
     def rows(self, plan: Plan, directory: ComparisonDirectory, progress: Progress, noise: float) -> FleetRows:  # noqa: ARG002
         """The hosts, as the place where a comparison's rows are measured; each has a noise of its own."""

@@ -10,11 +10,15 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import dask
 from distributed.comm.addressing import get_address_host
+from distributed.comm.utils import get_tcp_server_addresses
+from distributed.core import Server
 from distributed.nanny import Nanny
 from distributed.scheduler import Scheduler
 
@@ -31,11 +35,13 @@ from harness.fleet.worker import (
     refuse_root,
     worker_options,
 )
-from harness.process import Limits
+from harness.options import CERTIFICATES_VARIABLE
 from harness.stages.options import compile_limits
 
 AS_ROOT, TRUST_NETWORK = "HARNESS_FLEET_AS_ROOT", "HARNESS_FLEET_TRUST_NETWORK"
 _HASH_SEED = "PYTHONHASHSEED"
+# What a nanny would do beside everything that is timed: `tick` 50 times a second.
+_BESIDE_TIMED = ("tick", "ticks", "monitor")
 _watches = set[asyncio.Task[None]]()
 
 
@@ -48,7 +54,8 @@ def configuration(certificates: Path | None = None) -> dict[str, Any]:
     Raises:
         UsageError: The certificate will not do.
     """
-    folder = read_member(certificates or default_folder()).folder
+    named = certificates or os.environ.get(CERTIFICATES_VARIABLE) or default_folder()
+    folder = read_member(Path(named).absolute()).folder
     tls = {"distributed.comm.tls.ca-file": str(folder / AUTHORITY)}
     for role in ROLES:
         tls[f"distributed.comm.tls.{role}.cert"] = str(folder / CERTIFICATE)
@@ -57,34 +64,42 @@ def configuration(certificates: Path | None = None) -> dict[str, Any]:
     return {**preloads, **tls, "distributed.comm.require-encryption": True, "distributed.comm.default-scheme": "tls"}
 
 
-async def dask_setup(server: Scheduler | Nanny) -> None:
+async def dask_setup(server: Server) -> None:
     """Make a scheduler or a nanny one of the harness; Dask calls this before a worker joins.
 
     Raises:
         UsageError: It would be unsafe; Dask then says why, and goes on without the harness.
         ToolchainError: There is no IREE here.
     """
+    listened = [str(listener.contact_address) for listener in server.listeners]
     if isinstance(server, Scheduler):
-        _require_safe(server.address, "a fleet's scheduler")
+        _require_safe("a fleet's scheduler", listened)
         _make_scheduler(server)
-    else:
-        _require_safe(server.scheduler_addr, "a fleet's worker")
+    elif isinstance(server, Nanny):
+        _require_safe("a fleet's worker", [server.scheduler_addr, *listened])
         await _make_host(server)
+    else:
+        raise UsageError(f"{__name__} is a preload for a worker's nanny; give it as --preload-nanny")
 
 
-def _require_safe(address: str, what: str) -> None:
+def _require_safe(what: str, addresses: Iterable[str]) -> None:
     """Apply the rules of `harness fleet` to what Dask starts.
 
     Raises:
         UsageError: It is root, or strangers can reach it.
     """
     refuse_root(what, as_root=os.environ.get(AS_ROOT) == "1", option=f"{AS_ROOT}=1")
-    is_open = not address.startswith("tls://") and not is_loopback(get_address_host(address))
-    if is_open and os.environ.get(TRUST_NETWORK) != "1":
-        raise UsageError(
-            f"{address}: whoever reaches it runs programs on the whole fleet; give the cluster a `security` for tls://,"
-            f" or set {TRUST_NETWORK}=1 where nobody else is on the network"
-        )
+    for address in addresses:
+        is_open = not address.startswith("tls://") and not is_loopback(get_address_host(address))
+        if is_open and not _trusts_network():
+            raise UsageError(
+                f"{address}: whoever reaches it runs programs on the whole fleet; give the cluster a `security` for"
+                f" tls://, or set {TRUST_NETWORK}=1 where nobody else is on the network"
+            )
+
+
+def _trusts_network() -> bool:
+    return os.environ.get(TRUST_NETWORK) == "1"
 
 
 def _make_scheduler(scheduler: Scheduler) -> None:
@@ -95,20 +110,31 @@ def _make_scheduler(scheduler: Scheduler) -> None:
     scheduler.allowed_failures = 0
     # Silent hosts are given up by the plugin, sooner and with their nannies.
     scheduler.periodic_callbacks.pop("worker-ttl", None)
+    shown_at = [address for address, *_ in get_tcp_server_addresses(scheduler.http_server)]
+    if not (all(map(is_loopback, shown_at)) or _trusts_network()):
+        scheduler.http_server.stop()  # the dashboard asks nobody who they are
     watch = asyncio.ensure_future(plugin.watch(LOST_AFTER_S))
     _watches.add(watch)  # a task that nobody holds may be collected
-    watch.add_done_callback(_watches.discard)
+    watch.add_done_callback(_ended)
+
+
+def _ended(watch: asyncio.Task[None]) -> None:
+    _watches.discard(watch)
+    if not watch.cancelled() and (error := watch.exception()) is not None:
+        _say(f"Silent hosts are no longer given up: {type(error).__name__}: {error}")
 
 
 async def _make_host(nanny: Nanny) -> None:
     """Let a nanny start a host: with the name, the cores and the memory that the cluster class has for its worker."""
     name = host_name(None if nanny.name is None else str(nanny.name))
     offer = await asyncio.to_thread(offer_of_this_host, name, nanny.nthreads)
-    given = nanny.memory_manager.memory_limit
-    limits = Limits(seconds=COMPILE_TIMEOUT_S, memory_bytes=given) if given else compile_limits(COMPILE_TIMEOUT_S)
+    limits, given = compile_limits(COMPILE_TIMEOUT_S), nanny.memory_manager.memory_limit
+    if given:
+        limits = replace(limits, memory_bytes=min(given, limits.memory_bytes or given))
     # Dask would watch the worker process alone; the memory is taken by its children, under limits of the harness.
     nanny.memory_manager.memory_limit = None
-    nanny.periodic_callbacks.pop("memory_monitor", None)
+    for callback in ("memory_monitor", *_BESIDE_TIMED):
+        nanny.periodic_callbacks.pop(callback, None)
     for option, value in nanny_options(offer).items():
         setattr(nanny, option, value)
     nanny.worker_kwargs.update(worker_options(offer, limits))

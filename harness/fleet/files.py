@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -29,11 +30,12 @@ CHUNK_BYTES = 64 * 2**20
 # What is smaller goes with the order or the answer that it belongs to.
 SMALL_BYTES = 2**20
 _FOLDER = "fleet"
-_COMING = "fleet/coming"
+_COMING = ".coming-"
 # What has been coming for longer comes no more.
 _SURELY_LEFT_S = 24 * 3600.0
 
-_TRIM_EVERY_S = 3600.0
+_TRIM_EVERY_S = _SWEEP_EVERY_S = 3600.0
+_SWEPT = 1000  # folders that are remembered
 
 _T = TypeVar("_T")
 _trimmed_s = -math.inf
@@ -127,7 +129,8 @@ class Luggage:
 
 def unreadable(error: OSError) -> RunError:
     """What is said of a file of this machine that a host needs, and that cannot be read."""
-    return RunError(f"{error.filename}: cannot be read ({error.strerror}); see who removes files of the cache")
+    file = error.filename or "a file of the cache"
+    return RunError(f"{file}: cannot be read ({error.strerror}); see who removes files of the cache")
 
 
 @contextlib.contextmanager
@@ -198,7 +201,7 @@ def build_items(key: str, module_sha256: str | None) -> tuple[Item, ...]:
     changed_ns = max(path.stat().st_mtime_ns for path in (folder, root / _place_of_module(key)))
     known = _builds.get(folder)
     if known is None or known[0] != changed_ns:
-        paths = [path for path in folder.iterdir() if path.is_file()]
+        paths = [path for path in folder.iterdir() if path.is_file() and not path.name.startswith(_COMING)]
         paths.sort(key=lambda path: (path.name == BuildCache.FACTS_FILE, path.name))
         items = tuple(item_of(path.relative_to(root).as_posix(), key) for path in paths)
         if any(item.place == _place_of_module(key) and item.sha256 != module_sha256 for item in items):
@@ -256,11 +259,11 @@ def write_chunk(item: Item, offset: int, chunk: bytes, sender: str) -> None:
         OSError: The disk is full, or the cache cannot be written.
         RunError: What has come is not what was meant.
     """
-    final, coming = cache_root() / item.place, cache_root() / _COMING
-    part = coming / f"{item.sha256[:16]}-{sender}"
+    final = cache_root() / item.place
+    final.parent.mkdir(parents=True, exist_ok=True)
+    part = final.parent / f"{_COMING}{item.sha256[:16]}-{sender}"
     if offset == 0:
-        coming.mkdir(parents=True, exist_ok=True)
-        _sweep(coming)
+        _sweep(final.parent, int(time.time() // _SWEEP_EVERY_S))
     with part.open("wb" if offset == 0 else "r+b") as file:
         file.seek(offset)
         file.write(chunk)
@@ -271,7 +274,6 @@ def write_chunk(item: Item, offset: int, chunk: bytes, sender: str) -> None:
         part.unlink()
         raise RunError(f"{item.place}: has come damaged, with the hash {found[:16]} instead of {item.sha256[:16]}")
     part.chmod(0o644)
-    final.parent.mkdir(parents=True, exist_ok=True)
     part.replace(final)
 
 
@@ -300,9 +302,10 @@ def trim_sent() -> None:
     trim((cache_root() / _FOLDER).glob("*/*/*"), LIMIT_BYTES, YOUNG_S)
 
 
-def _sweep(folder: Path) -> None:
-    """Remove what was sent in part and never to its end."""
-    for path in folder.iterdir():
+@lru_cache(maxsize=_SWEPT)
+def _sweep(folder: Path, period: int) -> None:  # noqa: ARG001 (once in each)
+    """Remove what was sent in part and never to its end; not for each file, since a folder may have thousands."""
+    for path in folder.glob(f"{_COMING}*"):
         with contextlib.suppress(OSError):
             if time.time() - path.stat().st_mtime > _SURELY_LEFT_S:
                 path.unlink()

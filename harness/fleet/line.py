@@ -142,7 +142,10 @@ class Line:
 
     @property
     def _go_on(self) -> str:
-        return shlex.join(["harness", "run", "--resume", str(self._context.directory.path), "--fleet", self._address])
+        options = self._context.options
+        certificates = ["--certificates", str(options.certificates)] if options.certificates is not None else []
+        words = ["--resume", str(self._context.directory.path), "--fleet", self._address, *certificates]
+        return shlex.join(["harness", "run", *words, *(["--trust-network"] if options.trust_network else [])])
 
     # --- what is to be done ---
 
@@ -184,7 +187,7 @@ class Line:
                 self._hosts[name] = state = HostState(host=host)
             elif state.address:
                 self._lose(state)
-            if state.is_another(host):
+            if state.host.is_another(host):
                 self._lost.add(offer.address)
                 progress.note(f"{name} is another machine than before, {offer.machine_class}; this run does not use it")
                 continue
@@ -206,6 +209,7 @@ class Line:
         was_at = state.measuring[:1]
         for ticket in [*state.measuring, *state.compiling]:
             self._finish(ticket).died(ticket in was_at)
+        self._most = all_can_have(self._hosts.values())
 
     def _feed(self) -> None:
         """Give every host something to compile and something to measure that may want it."""
@@ -331,6 +335,8 @@ class Line:
                 self._refuse_group(group, answer.message)
                 return
             group.todo.popleft()
+            if not group.todo:
+                group.last_order = None
             keep(answer)
             self._kept.tell_pace(state.name, step)
             self._context.progress.step(f"{state.name}: {words_of(group.name, step)}")
@@ -383,7 +389,7 @@ class Line:
             case HostsChanged():
                 self._look_at_hosts()
                 self._hungry.update(self._hosts)
-            case HostWaits() as waits:
+            case HostWaits(name=name) as waits if name in self._hosts:
                 self._context.progress.note(waits.sentence)
             case Died(ticket=ticket, address=address):
                 if ticket not in self._at_work:

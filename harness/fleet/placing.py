@@ -32,6 +32,7 @@ class Host:
 
     Attributes:
         classes: Which hosts' figures on a device may be compared with its own, by the suite's name of the device.
+        machine: Identity of the machine, as an environment has it; "": not known.
         missing: Why a device or a peer cannot be used there, by the suite's name or label; "" where it can.
         cpus: What `host` means to a compiler there, by version; None: it does not say.
         compilers: Hash of the compiler, by version, of those that are there.
@@ -40,6 +41,7 @@ class Host:
     name: str
     classes: Mapping[str, str]
     host_cpu: str
+    machine: str = ""
     missing: Mapping[str, str] = field(default_factory=dict)
     cpus: Mapping[str, TargetCpu | None] = field(default_factory=dict)
     compilers: Mapping[str, str] = field(default_factory=dict)
@@ -60,6 +62,7 @@ class Host:
             name=offer.name,
             classes=_classes({**offer.environment, "device_names": names}, suite),
             host_cpu=offer.host_cpu,
+            machine=_machine(offer.environment),
             missing={**found, **labels},
             cpus={version: toolchain.cpu for version, toolchain in offer.toolchains.items()},
             compilers={version: toolchain.compiler_sha256 for version, toolchain in offer.toolchains.items()},
@@ -69,10 +72,19 @@ class Host:
     def recalled(cls, record: HostRecord, suite: Suite) -> Host:
         """A host as it was when it measured something."""
         said = record.environment
-        return cls(name=record.name, classes=_classes(said, suite), host_cpu=host_cpu_of(said))
+        return cls(name=record.name, classes=_classes(said, suite), host_cpu=host_cpu_of(said), machine=_machine(said))
+
+    def is_another(self, host: Host) -> bool:
+        """Whether what has joined under its name is another machine: by its class, its CPU, or its identity."""
+        is_alike = (host.classes, host.host_cpu) == (self.classes, self.host_cpu)
+        return not is_alike or (host.machine != self.machine and "" not in (host.machine, self.machine))
 
 
 _NO_PEER = "no package there brings it"
+
+
+def _machine(environment: Mapping[str, Mapping[str, Any]]) -> str:
+    return str(environment.get("machine", {}).get("id", ""))
 
 
 def _classes(environment: Mapping[str, Mapping[str, Any]], suite: Suite) -> dict[str, str]:

@@ -113,7 +113,8 @@ class FleetRows:
         side = self._plan.head
         suite = load_suite(side.root / side.run.header.suite).suite
         away = {record.name: machine_class(record.environment) for record in (*side.run.hosts, *self.hosts)}
-        here = {offer.name: offer.machine_class for offer in self._fleet.hosts().offers.values()}
+        with self._asking():
+            here = {offer.name: offer.machine_class for offer in self._fleet.hosts().offers.values()}
         return each_host(suite, {**away, **here})
 
     def _here(self) -> list[HostState]:
@@ -386,7 +387,7 @@ class FleetRows:
                 raise error
             case HostsChanged():
                 self._look()
-            case HostWaits() as waits:
+            case HostWaits(name=name) as waits if name in self._states:
                 self._progress.note(waits.sentence)
             case Died(ticket=ticket, address=address):
                 with self._lock:
@@ -429,7 +430,7 @@ class FleetRows:
                 if state is not None and state.address == offer.address:
                     continue
                 host = Host.of(offer, self._suite)
-                if state is not None and state.is_another(host):
+                if state is not None and state.host.is_another(host):
                     self._hung.add(offer.address)
                     self._progress.note(f"{name} is another machine than before, {offer.machine_class}; it gets no row")
                     continue

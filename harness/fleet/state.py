@@ -76,10 +76,6 @@ class HostState:
         """Whether something more to measure can be given to it."""
         return bool(self.address) and len(self.measuring) <= _TURNS_AHEAD
 
-    def is_another(self, host: Host) -> bool:
-        """Whether what has joined under its name is of another class, or has another CPU: a machine of its own."""
-        return (host.classes, host.host_cpu) != (self.host.classes, self.host.host_cpu)
-
     def record(self, suite: Suite) -> HostRecord:
         """What a run keeps of it."""
         assert self.offer is not None  # noqa: S101 (it measures)

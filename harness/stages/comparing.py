@@ -199,8 +199,8 @@ class Underway:
         begun = self._begun_run(side)
         options = options if begun is None else replace(options, resume=begun)
         keep = partial(self._keep, side)
-        bench = self.bench.following(self._other_runs(side))
         try:
+            bench = self.bench.following(self._other_runs(side))
             return run_suite(options, progress, toolchains, bench, others=others, purpose="compare", on_begin=keep)
         except Interrupted:
             raise Interrupted(self.how_to_go_on) from None

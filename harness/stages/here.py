@@ -44,7 +44,11 @@ class Bench(Place, Protocol):
         ...
 
     def following(self, runs: Sequence[Path]) -> Bench:
-        """The same place, for a run that goes on or is compared with these runs, which may be begun only."""
+        """The same place, for a run that goes on or is compared with these runs, which may be begun only.
+
+        Raises:
+            PlaceGone: It is there no more.
+        """
         ...
 
     def rows(self, plan: Plan, directory: ComparisonDirectory, progress: Progress, noise: float) -> RowPlace:

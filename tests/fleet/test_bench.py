@@ -42,7 +42,9 @@ generations = 2
 def a_bench(*names: str) -> FleetBench:
     offers = {name: make_offer(name) for name in names}
     fleet: Any = SimpleNamespace(
-        access=SimpleNamespace(address="tls://bench:8786"), hosts=lambda: Hosts(offers=offers, refused={})
+        access=SimpleNamespace(address="tls://bench:8786"),
+        hosts=lambda: Hosts(offers=offers, refused={}),
+        await_host=lambda _: None,
     )
     return FleetBench(fleet)
 

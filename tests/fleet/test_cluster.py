@@ -9,10 +9,10 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import dask
 import pytest
+from distributed.nanny import Nanny
 from distributed.security import Security
 
 from harness.errors import UsageError
@@ -21,6 +21,7 @@ from harness.fleet.access import ROLES, access_to
 from harness.fleet.certificates import make_fleet
 from harness.fleet.connection import connect
 from harness.fleet.worker import COMPILE, MEASURE, OTHER_THREADS
+from harness.options import CERTIFICATES_VARIABLE
 from harness.process import Limits
 from tests.fleet.world import switch_off, wait_for
 
@@ -76,11 +77,14 @@ def test_a_cluster_of_dasks_own_is_a_fleet(start: Start) -> None:
     assert "ERROR" not in log.read_text() + worker.read_text()
 
 
-def test_a_cluster_has_the_certificate_of_its_fleet(tmp_path: Path) -> None:
+def test_a_cluster_has_the_certificate_of_its_fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make_fleet(tmp_path / "bench", "bench", 1)
     same = access_to("tls://bench:8786", "--fleet", tmp_path / "bench", trust_network=False).security()
     with dask.config.set(cluster.configuration(tmp_path / "bench")):
         found = Security()
+    monkeypatch.setenv(CERTIFICATES_VARIABLE, str(tmp_path / "bench"))
+    monkeypatch.chdir(tmp_path)
+    assert cluster.configuration() == cluster.configuration(Path("bench"))
     assert found.require_encryption
     assert {role: found.get_tls_config_for_role(role) for role in ROLES} == {
         role: same.get_tls_config_for_role(role) for role in ROLES
@@ -88,17 +92,21 @@ def test_a_cluster_has_the_certificate_of_its_fleet(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("address", "is_root", "sentence"),
+    ("scheduler", "own", "is_root", "sentence"),
     [
-        ("tcp://10.0.0.1:8786", False, "tcp://10.0.0.1:8786: whoever reaches it runs programs on the whole fleet"),
-        ("tls://10.0.0.1:8786", True, "a fleet's worker does not run as root.*HARNESS_FLEET_AS_ROOT=1"),
+        ("tcp://10.0.0.1:8786", "tcp://127.0.0.1:1", False, "tcp://10.0.0.1:8786: whoever reaches it runs programs on"),
+        ("tcp://127.0.0.1:8786", "tcp://10.0.0.2:1", False, "tcp://10.0.0.2:1: whoever reaches it runs programs on"),
+        ("tls://10.0.0.1:8786", "tls://10.0.0.2:1", True, "a fleet's worker does not run as root.*FLEET_AS_ROOT=1"),
     ],
 )
 def test_what_would_be_unsafe_is_refused(
-    monkeypatch: pytest.MonkeyPatch, address: str, is_root: bool, sentence: str
+    monkeypatch: pytest.MonkeyPatch, scheduler: str, own: str, is_root: bool, sentence: str
 ) -> None:
-    monkeypatch.delenv(cluster.AS_ROOT, raising=False)
+    for rule in (cluster.AS_ROOT, cluster.TRUST_NETWORK):
+        monkeypatch.delenv(rule, raising=False)
     monkeypatch.setattr(os, "geteuid", lambda: 0 if is_root else 1000)
-    worker: Any = SimpleNamespace(scheduler_addr=address)
+    nanny = Nanny.__new__(Nanny)
+    nanny.__dict__["scheduler_addr"] = scheduler
+    monkeypatch.setattr(Nanny, "listeners", [SimpleNamespace(contact_address=own)], raising=False)
     with pytest.raises(UsageError, match=sentence):
-        cluster.dask_setup(worker).send(None)
+        cluster.dask_setup(nanny).send(None)

@@ -24,7 +24,7 @@ from harness.fleet.offer import Offer, OfferedToolchain
 from harness.fleet.orders import Checked, Compiled, CompileOrder, Measured, Trouble
 from harness.fleet.state import compile_limits
 from harness.process import Limits
-from harness.records.run import Build, Check, Round, Run, Sizes, Turn
+from harness.records.run import Build, Check, Failure, Lost, Round, Run, Sizes, Turn
 from harness.stages.options import RunOptions
 from harness.store.files import adapter
 from harness.store.run_directory import load_run
@@ -161,6 +161,22 @@ def test_a_worker_that_cannot_be_reached_costs_each_of_its_groups_one_try(asking
     assert not run.lost
     assert {timed.host for timed in run.rounds} == {"b"}
     assert sum(host == "a" and name.startswith("measure") for host, name in fleet.given) <= 2
+
+
+def test_a_case_that_is_lost_is_in_no_later_order_of_its_group(asking: Asking) -> None:
+    failure = Failure(stage="measure", message="it crashed")
+    lost = Measured(results=((Lost(case="a/fast@cpu", generation=0, failure=failure),),))
+
+    def act(fleet: Scripted, ticket: Any, _: str, name: str) -> Sequence[Event] | None:
+        is_first = name == "measure a@cpu" and fleet.given.count(("h", name)) == 1
+        return [Answered(ticket=ticket, value=lost)] if is_first else None
+
+    fleet = Scripted(asking, act, h="EPYC")
+    fleet.run()
+    named = zip(fleet.given, fleet.orders, strict=True)
+    orders = [order for (_, name), order in named if name == "measure a@cpu"]
+    assert [[case.variant for case in order.cases] for order in orders] == [["stock", "fast"], ["stock"], ["stock"]]
+    assert orders[1].builds is orders[2].builds  # it is made once
 
 
 def test_a_host_that_waits_for_another_harness_is_told_of(asking: Asking) -> None:

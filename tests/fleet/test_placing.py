@@ -39,6 +39,15 @@ def a_group(model: str, device: str = "cpu", **changes: object) -> Group:
 _NAMES = st.lists(st.text("abcdefgh", min_size=1, max_size=3), unique=True, min_size=1, max_size=12)
 
 
+def test_a_host_is_a_machine_and_not_a_name() -> None:
+    host = a_host("slot-0", machine="5e")
+    assert not host.is_another(a_host("slot-0", machine="5e"))
+    assert not host.is_another(a_host("slot-0"))  # which does not say
+    assert host.is_another(a_host("slot-0", machine="77"))
+    assert host.is_another(replace(host, classes={"cpu": "Xeon"}))
+    assert host.is_another(replace(host, host_cpu="Xeon"))
+
+
 @given(models=_NAMES, hosts=_NAMES, gone=st.integers(0, 11))
 def test_groups_are_shared_out_and_stay_where_they_are(models: list[str], hosts: list[str], gone: int) -> None:
     groups, there = [a_group(model) for model in models], [a_host(name) for name in hosts]

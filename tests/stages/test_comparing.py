@@ -10,7 +10,7 @@ import pytest
 
 from harness.cache import write_atomically
 from harness.compare.options import CompareOptions
-from harness.errors import Interrupted, RunError, UsageError
+from harness.errors import Interrupted, PlaceGone, RunError, UsageError
 from harness.progress import Silent
 from harness.stages import comparing as room
 from harness.stages.comparing import Underway, going_on
@@ -102,6 +102,26 @@ def test_one_on_a_fleet_goes_on_there_wherever_its_scheduler_is(runs: Runs) -> N
     assert again(path).options.fleet == "tls://bench:8786"
     options = again(path, fleet="tls://other:1").options
     assert (options.fleet, options.spread) == ("tls://other:1", True)
+
+
+def test_one_whose_hosts_have_gone_when_the_second_side_begins_is_kept(runs: Runs) -> None:
+    class Bench:
+        left = 1
+
+        def following(self, _runs: object) -> Bench:
+            if not self.left:
+                raise PlaceGone("tls://bench:8786: no host has joined; start `harness fleet worker` on one")
+            self.left -= 1
+            return self
+
+    runs.ends = [None]
+    chosen = CompareOptions(results=runs.results, fleet="tls://bench:8786")
+    with pytest.raises(PlaceGone) as caught, Underway(chosen) as underway:
+        underway.bench = Bench()  # type: ignore[assignment]
+        make(underway)
+    (path,) = runs.results.glob("*-compare")
+    assert str(caught.value).endswith(f"what has arrived is kept: go on with `harness compare --resume {path}`")
+    assert again(path).finished_run("3.12.0") is not None
 
 
 @pytest.fixture
