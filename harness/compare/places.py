@@ -20,9 +20,7 @@ from harness.measure.alone import only_one_measures
 from harness.process import Limits
 from harness.progress import Progress
 from harness.records.run import HostRecord, Round
-from harness.toolchain.devices import driver_of, probe_driver
-
-_PROBE_LIMITS = Limits(seconds=60)
+from harness.suite.present import why_gone
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,11 +135,6 @@ def _absent_devices(works: Sequence[Work]) -> dict[str, Known]:
     for work in works:
         case = work.pair.case
         for toolchain in (work.base.loadable.toolchain, work.head.loadable.toolchain):
-            for uri in case.uris:
-                probe = probe_driver(toolchain, driver_of(uri), limits=_PROBE_LIMITS, environment=case.environment)
-                if probe.reason is not None:
-                    advice = f"; {probe.advice}" if probe.advice else ""
-                    absent[case.device] = Known(
-                        verdict="failed", reason=f"device {uri} is gone: {probe.reason}{advice}"
-                    )
+            if reason := why_gone(case.uris, toolchain, case.environment):
+                absent[case.device] = Known(verdict="failed", reason=reason)
     return absent

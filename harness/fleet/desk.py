@@ -20,7 +20,17 @@ from distributed.scheduler import KilledWorker
 from harness.errors import RunError
 from harness.fleet import tasks
 from harness.fleet.connection import Fleet, HostChange
-from harness.fleet.files import SMALL_BYTES, Item, Luggage, bundles, fresh_sender, lacking_here, unreadable, write_chunk
+from harness.fleet.files import (
+    SMALL_BYTES,
+    Damaged,
+    Item,
+    Luggage,
+    bundles,
+    fresh_sender,
+    lacking_here,
+    unreadable,
+    write_chunk,
+)
 from harness.fleet.orders import Checked, Compiled, Trouble
 from harness.text import one_line
 
@@ -191,6 +201,8 @@ class Desk:
                 value = self._fetch(host, address, value) or replace(value, contents={})
         except Gone:
             self._events.put(Died(ticket=ticket, address=address))
+        except Damaged as error:  # another host may do it
+            self._events.put(Answered(ticket=ticket, value=Trouble(message=str(error))))
         except OSError as error:
             message = (
                 f"{error.filename}: the cache cannot be written ({error.strerror}); make room or set HARNESS_CACHE"

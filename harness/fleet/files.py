@@ -45,6 +45,10 @@ _hashes_lock = threading.Lock()
 _builds: dict[Path, tuple[int, tuple[Item, ...]]] = {}
 
 
+class Damaged(RunError):
+    """A file came with other bytes than it was sent with."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Item:
     """A file that an order needs.
@@ -257,7 +261,7 @@ def write_chunk(item: Item, offset: int, chunk: bytes, sender: str) -> None:
 
     Raises:
         OSError: The disk is full, or the cache cannot be written.
-        RunError: What has come is not what was meant.
+        Damaged: What has come is not what was meant.
     """
     final = cache_root() / item.place
     final.parent.mkdir(parents=True, exist_ok=True)
@@ -272,7 +276,7 @@ def write_chunk(item: Item, offset: int, chunk: bytes, sender: str) -> None:
     found = file_sha256(part)
     if found != item.sha256:
         part.unlink()
-        raise RunError(f"{item.place}: has come damaged, with the hash {found[:16]} instead of {item.sha256[:16]}")
+        raise Damaged(f"{item.place}: has come damaged, with the hash {found[:16]} instead of {item.sha256[:16]}")
     part.chmod(0o644)
     part.replace(final)
 

@@ -30,6 +30,7 @@ class Kept:
         context: Of the run; what its `done` says of generations is no longer true of groups that have moved.
         builds: By case.
         groups: By name.
+        hosts: By name, as the line has them.
         asked: Cases of which iree-benchmark-module was asked on the host where their group is.
         peaks: By host and device; None: not of processors alone.
     """
@@ -41,6 +42,7 @@ class Kept:
         self.artifacts = artifacts
         self.builds: dict[str, Build] = dict(context.done.builds)
         self.groups: dict[str, GroupState] = {}
+        self.hosts: dict[str, HostState] = {}
         self.asked = set(context.done.references)
         self.peaks: dict[tuple[str, str], Peak | None] = {}
         self._recorded: set[str] = set()  # hosts
@@ -59,7 +61,9 @@ class Kept:
                 self._drop(group, {case.name})
 
     def checks(self, group: GroupState, answer: Checked) -> None:
-        """A group has been checked."""
+        """A group has been checked; where a case failed, it is said which host says so."""
+        if group.noted != group.host and any(check.failure is not None for check in answer.checks):
+            self.place(group, self.hosts[group.host])
         artifact = self.artifacts[group.cases[0].model]
         assert isinstance(artifact, ModelArtifact)  # noqa: S101 (else nothing was checked)
         cases = {case.name: case for case in group.cases}

@@ -15,12 +15,12 @@ from functools import partial
 from typing import Any, TypeVar
 
 from harness.errors import PlaceGone, UsageError
-from harness.fleet import patience, tasks
+from harness.fleet import answers, patience, tasks
 from harness.fleet.connection import Fleet
 from harness.fleet.desk import Answered, Desk, Died, Event, Failed, HostsChanged, HostWaits
 from harness.fleet.files import Luggage
 from harness.fleet.kept import Kept
-from harness.fleet.orders import Compiled, LookOrder, Trouble, named
+from harness.fleet.orders import LookOrder, Trouble, named
 from harness.fleet.placing import Group, Host, choose_after_loss, choose_for_idle, why_nowhere
 from harness.fleet.plan import make_groups, make_jobs, make_looks, put_on_hosts, recall
 from harness.fleet.state import (
@@ -78,9 +78,8 @@ class Line:
         """
         self._fleet, self._desk, self._artifacts = fleet, desk, artifacts
         self._kept = Kept(context, artifacts)
-        self._context, self._groups = self._kept.context, self._kept.groups
+        self._context, self._groups, self._hosts = self._kept.context, self._kept.groups, self._kept.hosts
         self._like = like or {}
-        self._hosts: dict[str, HostState] = {}
         self._jobs: deque[Job] = deque()
         self._has_looks = False
         self._at_work: dict[int, AtWork] = {}
@@ -281,7 +280,8 @@ class Line:
         state.compiling.add(ticket)
         state.helping.update(() if job.host == state.name else [ticket])
 
-        def done(answer: Compiled | Found | Trouble) -> None:
+        def done(answer: Any) -> None:
+            answer = answers.of_job(job.order, answer)
             if isinstance(answer, Trouble):
                 self._refuse_job(job, state.name, answer.message)
             elif isinstance(answer, Found):
@@ -331,6 +331,7 @@ class Line:
 
         def done(answer: Any) -> None:
             group.ticket = None
+            answer = answers.of_step(step, args, answer)
             if isinstance(answer, Trouble):
                 self._refuse_group(group, answer.message)
                 return

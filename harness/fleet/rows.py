@@ -26,7 +26,7 @@ from harness.compare.sides import noise_of
 from harness.compare.spread import by_host
 from harness.compare.task import Generation
 from harness.errors import CaseError, NoHost, PlaceGone, UsageError
-from harness.fleet import patience, tasks
+from harness.fleet import answers, patience, tasks
 from harness.fleet.connection import Fleet
 from harness.fleet.desk import Answered, Desk, Died, Event, Failed, HostsChanged, HostWaits
 from harness.fleet.files import Luggage
@@ -199,7 +199,7 @@ class FleetRows:
                 self._lose_gone(row, todo)
                 continue
             host, number = gave
-            match answer.value:
+            match answers.of_row(answer.value):
                 case RowMeasured(failure=None, generation=Generation() as generation) as measured:
                     row.known[host] = row.known.get(host) or measured.known or {}
                     for timed in measured.rounds:

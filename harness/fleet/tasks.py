@@ -44,8 +44,9 @@ from harness.stages.compiled import Compiled as CompiledCase
 from harness.stages.count import Found, look_at
 from harness.stages.measure import Wanted, call_group_again, run_generation
 from harness.stages.second_opinion import SecondPath
+from harness.suite.present import why_gone
 from harness.text import one_line
-from harness.toolchain import Toolchain, get_toolchains
+from harness.toolchain import Toolchain, find_toolchain, get_toolchains
 from harness.toolchain.install import DISK_FULL
 from harness.verify import AnyRunnable, Runnable
 
@@ -184,6 +185,8 @@ def check_group(order: GroupOrder) -> Checked:
         )
         done = frozenset(order.checks)
         found = [check for check in run_checks(wanted, done, second, order.given_up) if check.case not in done]
+        if any(check.failure is not None for check in found):
+            _require_device(order.cases[0])
     kept = {output.file for check in found for output in check.outputs}
     items = tuple(files.item_of(file) for file in sorted(kept))
     return Checked(checks=tuple(found), items=items, contents=files.small_ones(items))
@@ -193,7 +196,10 @@ def check_group(order: GroupOrder) -> Checked:
 def call_again(order: GroupOrder) -> tuple[Lost, ...]:
     """Hold a later call of each case against its first, and time nothing."""
     with doing("check", order.group), _runnable(order) as (runnable, _):
-        return tuple(call_group_again(order.group, runnable, order.checks, order.call_timeout_s))
+        lost = tuple(call_group_again(order.group, runnable, order.checks, order.call_timeout_s))
+        if lost:
+            _require_device(order.cases[0])
+        return lost
 
 
 @_answering
@@ -201,7 +207,10 @@ def ask_reference(order: GroupOrder) -> tuple[Reference, ...]:
     """What iree-benchmark-module says of each of the cases."""
     with _alone(), doing("measure", order.group), _runnable(order) as (runnable, _):
         compiled = [item for item in runnable if isinstance(item, Runnable)]
-        return tuple(replace(run_reference(item, order.call_timeout_s), host=host().name) for item in compiled)
+        found = [replace(run_reference(item, order.call_timeout_s), host=host().name) for item in compiled]
+        if any(reference.failure is not None for reference in found):
+            _require_device(order.cases[0])
+        return tuple(found)
 
 
 @_answering
@@ -220,8 +229,10 @@ def find_peak(case: Case, toolchain: ToolchainRecord) -> Peak | None:
 def measure(order: GroupOrder, wanted: Wanted) -> Measured:
     """Measure one generation of a group."""
     with _alone(), doing("measure", order.group), _runnable(order) as (runnable, _):
-        results = run_generation(wanted, runnable, order.checks, order.given_up)
-        return Measured(results=tuple(_of_this_host(result) for result in results))
+        results = tuple(map(_of_this_host, run_generation(wanted, runnable, order.checks, order.given_up)))
+        if any(not isinstance(result, Round) for result in results):
+            _require_device(order.cases[0])
+        return Measured(results=results)
 
 
 def _of_this_host(result: Any) -> Any:
@@ -250,12 +261,23 @@ def measure_row(order: RowOrder, number: int, known: Mapping[str, Known]) -> Row
                 settings = settings_of_row(order.seed, order.call_limit_s)
                 generation, known = measure_both(group, number, settings, known, rounds.append)
         except CaseError as error:
+            _require_device(order.base.case)
             return RowMeasured(failure=Failure.of(error))
     return RowMeasured(
         generation=replace(generation, host=host().name),
         rounds=tuple(_of_this_host(measured) for measured in rounds),
         known=known,
     )
+
+
+def _require_device(case: Case) -> None:
+    """After a failure, see that the device is still here: else it is the host's, and other hosts may do the case.
+
+    Raises:
+        RunError: It is not.
+    """
+    if why := why_gone(case.uris, find_toolchain(), case.environment):
+        raise RunError(f"its {why}")
 
 
 def _module(order: RowOrder, side: RowModule) -> Module:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TypeAlias
@@ -100,6 +100,19 @@ def _find_device(
         name=" + ".join(info.name for info in infos if driver_of(info.uri) not in PROCESSORS and info.name),
         environment=environment(chosen) if chosen is not None else {},
     )
+
+
+def why_gone(uris: Iterable[str], toolchain: Toolchain, environment: Mapping[str, str]) -> str:
+    """Why a device that was here is not here now, as a clause; "": all of it is.
+
+    Args:
+        environment: Variables that every process on it needs.
+    """
+    for uri in uris:
+        probe = probe_driver(toolchain, driver_of(uri), limits=_PROBE_LIMITS, environment=environment)
+        if isinstance(found := _by_uri(probe, uri), str):
+            return f"device {uri} is gone: {found}"
+    return ""
 
 
 def _by_uri(probe: DeviceProbe, uri: str) -> DeviceInfo | str:

@@ -45,6 +45,20 @@ def test_what_a_host_cannot_send_is_its_trouble_and_not_the_end_of_the_run(
     assert event_of(submit) == Answered(ticket=1, value=gone)
 
 
+def test_a_file_that_comes_damaged_is_its_hosts_trouble(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path))
+
+    def submit(task: object, *_: object, **__: object) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_result(_COMPILED if task is tasks.compile_case else b"xyz")
+        return future
+
+    event = event_of(submit)
+    assert isinstance(event, Answered)
+    assert isinstance(event.value, Trouble)
+    assert event.value.message.startswith("builds/3f/3f/module.vmfb: has come damaged")
+
+
 def test_a_host_that_waits_for_another_harness_is_heard_of() -> None:
     listeners: list[Callable[[HostChange], None]] = []
     fleet: Any = SimpleNamespace(is_connected=True, listen=listeners.append)

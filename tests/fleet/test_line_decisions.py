@@ -24,11 +24,11 @@ from harness.fleet.offer import Offer, OfferedToolchain
 from harness.fleet.orders import Checked, Compiled, CompileOrder, Measured, Trouble
 from harness.fleet.state import compile_limits
 from harness.process import Limits
-from harness.records.run import Build, Check, Failure, Lost, Round, Run, Sizes, Turn
+from harness.records.run import Build, Check, Failure, Lost, Reference, Round, Run, Sizes, Turn
 from harness.stages.options import RunOptions
 from harness.store.files import adapter
 from harness.store.run_directory import load_run
-from tests.fleet.asking import CASES, Asking
+from tests.fleet.asking import CASES, FLAGS, Asking
 from tests.fleet.hosts import make_offer
 
 TIED = {case.name for case in CASES if any(flag.endswith("=host") for flag in case.compile_flags)}
@@ -112,7 +112,7 @@ def _answer(host: str, kind: str, order: Any, *args: Any) -> Any:
         turns = tuple(Turn(case=case.name, calls=1, wall_ns=10**9, cpu_ns=1) for case in order.cases)
         timed = Round(group=order.group, generation=args[0].generation, round=0, started_unix_ns=0, turns=turns)
         return Measured(results=(replace(timed, host=host),))
-    return () if kind == "reference" else None
+    return tuple(Reference(case=case.name, command=()) for case in order.cases) if kind == "reference" else None
 
 
 @pytest.fixture
@@ -161,6 +161,18 @@ def test_a_worker_that_cannot_be_reached_costs_each_of_its_groups_one_try(asking
     assert not run.lost
     assert {timed.host for timed in run.rounds} == {"b"}
     assert sum(host == "a" and name.startswith("measure") for host, name in fleet.given) <= 2
+
+
+def test_who_says_that_a_case_is_wrong_is_kept_also_where_nothing_is_timed(asking: Asking) -> None:
+    def act(_: Scripted, ticket: Any, __: str, name: str) -> Sequence[Event] | None:
+        failure = Failure(stage="verify", message="it crashed")
+        zeros = {"relative_tolerance": 0.0, "absolute_tolerance": 0.0}
+        wrong = [Check(case=f"a/{variant}@cpu", against="", command=(), failure=failure, **zeros) for variant in FLAGS]
+        return [Answered(ticket=ticket, value=Checked(checks=tuple(wrong)))] if name == "check a@cpu" else None
+
+    run = Scripted(asking, act, h="EPYC").run()
+    assert {timed.group for timed in run.rounds} == {"b@cpu", "c@cpu", "d@cpu"}
+    assert run.host_of_group["a@cpu"] == "h"
 
 
 def test_a_case_that_is_lost_is_in_no_later_order_of_its_group(asking: Asking) -> None:
