@@ -28,8 +28,8 @@ from benchmarks.fleet.processes import Processes, end, free_port
 from benchmarks.fleet.sizes import Size, Work, to_text
 from harness.store.run_directory import load_run
 
-# Seconds without a sign of life after which a host is given up, and that a run waits for its return.
-LOST_AFTER_S, RETURN_S = 3.0, 2.0
+# Seconds without a sign of life after which a host is given up, as few as there can be; and that a run waits for it.
+LOST_AFTER_S, RETURN_S = 5.0, 2.0
 HOSTS = ("host-a", "host-b", "host-c")
 SIZE = Size(models=9, variants=2, generations=3, generation_s=0.2, program_bytes=4096, argument_bytes=4096)
 WORK = Work(
@@ -80,12 +80,12 @@ class Victims:
 
     def __init__(self, processes: Processes) -> None:
         self._processes = processes
-        self.port = free_port()
-        self.address = f"tcp://127.0.0.1:{self.port}"
+        self.address = f"tls://127.0.0.1:{free_port()}"
         self.asker: subprocess.Popen[bytes] | None = None
         self._hosts: dict[str, subprocess.Popen[bytes]] = {}
         self._later: list[tuple[float, Callable[[], object]]] = []
-        self._scheduler = processes.scheduler(self.port, LOST_AFTER_S)
+        processes.make_members()
+        self._scheduler = processes.scheduler(self.address, LOST_AFTER_S)
 
     def heal(self) -> None:
         """Have everybody here and awake."""
@@ -120,7 +120,7 @@ class Victims:
         """Do something to somebody; what and whom."""
         running = [name for name, host in self._hosts.items() if host.poll() is None]
         name = random_.choice(sorted(running)) if running else ""
-        back_s = round(random_.uniform(0.5, 2.5 * LOST_AFTER_S), 1)
+        back_s = round(random_.uniform(0.5, 1.5 * LOST_AFTER_S), 1)
         if kind == "scheduler killed":
             end(self._scheduler)
             self._after(1.0, self._start_scheduler)
@@ -150,7 +150,7 @@ class Victims:
 
     def _start_scheduler(self) -> None:
         if self._scheduler.poll() is not None:
-            self._scheduler = self._processes.scheduler(self.port, LOST_AFTER_S)
+            self._scheduler = self._processes.scheduler(self.address, LOST_AFTER_S)
 
 
 def _worker_of(host: subprocess.Popen[bytes]) -> int | None:

@@ -15,6 +15,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
 
+from harness.fleet.certificates import make_fleet
+
 HARNESS = (sys.executable, "-c", "from harness.cli import main; main()")
 _START_S = 180.0
 _T = TypeVar("_T")
@@ -25,6 +27,7 @@ class Processes:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._environment = dict(os.environ)
         self._all: list[subprocess.Popen[bytes]] = []
         folder.mkdir(parents=True, exist_ok=True)
 
@@ -48,7 +51,7 @@ class Processes:
                 stdin=subprocess.DEVNULL,
                 stdout=file,
                 stderr=subprocess.STDOUT,
-                env={**os.environ, **(environment or {})},
+                env={**self._environment, **(environment or {})},
                 start_new_session=True,
             )
         self._all.append(started)
@@ -67,9 +70,14 @@ class Processes:
         log = self.log(name)
         wait_until(lambda: re.search(pattern, log.read_text(errors="replace")), f"{name} to say {pattern}")
 
-    def scheduler(self, port: int, lost_after_s: float) -> subprocess.Popen[bytes]:
+    def make_members(self) -> None:
+        """Make a fleet, of which all processes are members from here on, so that they may meet over TLS."""
+        configuration = self.folder / "configuration"
+        make_fleet(configuration / "iree-harness" / "fleet", "this machine", 1)
+        self._environment["XDG_CONFIG_HOME"] = str(configuration)
+
+    def scheduler(self, address: str, lost_after_s: float) -> subprocess.Popen[bytes]:
         """The harness's own scheduler."""
-        address = f"tcp://127.0.0.1:{port}"
         command = [*HARNESS, "fleet", "scheduler", "--as-root", "--listen", address, "--lost-after", str(lost_after_s)]
         started = self.start("scheduler", command)
         self.wait_for("scheduler", "a scheduler listens")

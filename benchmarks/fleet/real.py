@@ -63,9 +63,8 @@ def _run(cores: list[int], suite: Path) -> Real:
     with tempfile.TemporaryDirectory(prefix="fleet-real-", ignore_cleanup_errors=True) as scratch:
         folder = Path(scratch)
         with Processes(folder) as processes:
-            port = free_port()
-            address = f"tcp://127.0.0.1:{port}"
-            processes.scheduler(port, _LOST_AFTER_S)
+            address = f"tcp://127.0.0.1:{free_port()}"
+            processes.scheduler(address, _LOST_AFTER_S)
             for core in cores:
                 _start_worker(processes, folder, address, core)
             command = [

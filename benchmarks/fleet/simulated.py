@@ -103,9 +103,8 @@ def simulate(hosts: int, size: Size, work: Work) -> Simulated:
 
 
 def _simulate(processes: Processes, folder: Path, hosts: int, size: Size, work: Work) -> Simulated:
-    port = free_port()
-    scheduler = psutil.Process(processes.scheduler(port, _LOST_AFTER_S).pid)
-    address, events = f"tcp://127.0.0.1:{port}", folder / "events.jsonl"
+    address, events = f"tcp://127.0.0.1:{free_port()}", folder / "events.jsonl"
+    scheduler = psutil.Process(processes.scheduler(address, _LOST_AFTER_S).pid)
     cache = {"HARNESS_CACHE": str(folder / "cache")}
     names = [f"host-{number:03}" for number in range(hosts)]
     crowds = []

@@ -85,10 +85,10 @@ def render_faults(trials: Sequence[Trial]) -> str:
     happened = "; ".join(f"{kind} {count} times" for kind, count in faults.most_common())
     return blocks(
         f"Each trial is a run of {SIZE.cases} cases in {SIZE.models} groups, {SIZE.generations} generations each, over "
-        f"{len(HOSTS)} hosts: processes of the harness with their nannies, whose compilers and measurements are "
-        f"simulated. A host is given up after {LOST_AFTER_S:g} s, and its groups move {RETURN_S:g} s later. Each has "
-        f"two to five faults at random ({happened}). A trial takes {median:.0f} s, the longest {longest:.0f} s. "
-        "The run folder is then read back, as every command reads it.",
+        f"{len(HOSTS)} hosts that meet over TLS: processes of the harness with their nannies, whose compilers and "
+        f"measurements are simulated. A host is given up after {LOST_AFTER_S:g} s, and its groups move {RETURN_S:g} s "
+        f"later. Each has two to five faults at random ({happened}). A trial takes {median:.0f} s, the longest "
+        f"{longest:.0f} s. The run folder is then read back, as every command reads it.",
         table(("what", "how many"), rows, numbers=[False, True]),
     )
 

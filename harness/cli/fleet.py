@@ -138,7 +138,7 @@ def scheduler(
     Args:
         listen: The address to listen at, as tls://0.0.0.0:8786; tcp://127.0.0.1:8786 for a fleet on one machine.
         dashboard: The address to show Dask's pages at, as :8787 for this machine alone (default: none).
-        lost_after: Seconds without a sign of life after which a host is given up.
+        lost_after: Seconds without a sign of life after which a host is given up; at least 5, and with many hosts more.
         as_root: Run as root too; whoever has a certificate of the fleet can run programs here.
     """
     require_extra()
