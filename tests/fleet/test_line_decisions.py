@@ -25,10 +25,11 @@ from harness.fleet.orders import Checked, Compiled, CompileOrder, Measured, Trou
 from harness.fleet.state import compile_limits
 from harness.process import Limits
 from harness.records.run import Build, Check, Failure, Lost, Reference, Round, Run, Sizes, Turn
+from harness.stages.failures import unchecked
 from harness.stages.options import RunOptions
 from harness.store.files import adapter
 from harness.store.run_directory import load_run
-from tests.fleet.asking import CASES, FLAGS, Asking
+from tests.fleet.asking import CASES, Asking
 from tests.fleet.hosts import make_offer
 
 TIED = {case.name for case in CASES if any(flag.endswith("=host") for flag in case.compile_flags)}
@@ -166,8 +167,7 @@ def test_a_worker_that_cannot_be_reached_costs_each_of_its_groups_one_try(asking
 def test_who_says_that_a_case_is_wrong_is_kept_also_where_nothing_is_timed(asking: Asking) -> None:
     def act(_: Scripted, ticket: Any, __: str, name: str) -> Sequence[Event] | None:
         failure = Failure(stage="verify", message="it crashed")
-        zeros = {"relative_tolerance": 0.0, "absolute_tolerance": 0.0}
-        wrong = [Check(case=f"a/{variant}@cpu", against="", command=(), failure=failure, **zeros) for variant in FLAGS]
+        wrong = [unchecked(case, failure) for case in CASES if case.group == "a@cpu"]
         return [Answered(ticket=ticket, value=Checked(checks=tuple(wrong)))] if name == "check a@cpu" else None
 
     run = Scripted(asking, act, h="EPYC").run()

@@ -139,6 +139,10 @@ def test_a_host_says_what_it_lacks_and_which_side_fails(world: World, monkeypatc
     failed = tasks.measure_row(order, 0, {})
     assert isinstance(failed, RowMeasured) and failed.failure is not None
     assert failed.failure.message == "the head's module: module not for this device"
+    with monkeypatch.context() as patch:
+        patch.setattr(tasks, "why_gone", lambda *_: "device vulkan is gone: no Vulkan device; install a driver")
+        lost = tasks.measure_row(order, 0, {})
+    assert lost == Trouble(message="its device vulkan is gone: no Vulkan device; install a driver")
     gone = world.folder / "there" / order.files[0].place
     gone.unlink()
     trouble = tasks.measure_row(order, 0, {})

@@ -9,7 +9,7 @@ import pytest
 from harness.errors import SuiteError
 from harness.process import Limits
 from harness.suite import present
-from harness.suite.present import Presence, find_devices
+from harness.suite.present import Presence, find_devices, why_gone
 from harness.toolchain.devices import DeviceInfo, DeviceProbe, VulkanDriver
 from harness.toolchain.find import Toolchain
 from tests.builders import a_device, a_suite
@@ -99,3 +99,14 @@ def test_a_driver_by_name_that_is_not_here(find: Find) -> None:
 def test_a_driver_that_iree_does_not_have_is_the_suites_mistake(find: Find) -> None:
     with pytest.raises(SuiteError, match=r"^suite\.toml: \[devices\.it\] uri: there is no driver 'abacus'; known: "):
         find(uri="local-sync", more_uris=("abacus://1",))
+
+
+def test_a_device_that_was_here_and_is_gone(real_toolchain: Toolchain, monkeypatch: pytest.MonkeyPatch) -> None:
+    def probe(_: Toolchain, driver: str, **__: object) -> DeviceProbe:
+        return DeviceProbe(driver=driver, devices=(DeviceInfo(uri="vulkan://GPU-1", name="a card"),))
+
+    monkeypatch.setattr(present, "probe_driver", probe)
+    assert why_gone(["vulkan://GPU-1", "vulkan"], real_toolchain, {}) == ""
+    assert why_gone(["vulkan", "vulkan://GPU-2"], real_toolchain, {}) == (
+        "device vulkan://GPU-2 is gone: no device vulkan://GPU-2; vulkan has vulkan://GPU-1"
+    )
