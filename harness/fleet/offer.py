@@ -36,7 +36,7 @@ class Versions:
     """What has to be the same on all hosts of a fleet: values travel between them as Python pickles them.
 
     Attributes:
-        harness: The release, and the commit where it is a checkout.
+        harness: The release, and the commit where it is known.
         python: Major and minor version.
     """
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import platform
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
 
@@ -74,14 +76,30 @@ def capture_environment(*, root: Path = Path("/")) -> dict[str, dict[str, Any]]:
 
 
 def harness_commit() -> str:
-    """The git commit of the harness's checkout, `+dirty` added where its code differs; "" where it is no checkout."""
+    """The git commit of the harness's checkout, `+dirty` added where its code differs; else that which pip installed.
+
+    "" where nobody knows it, as of an installed wheel.
+    """
     checkout = Path(harness.__file__).resolve().parent.parent
     where = _git(checkout, "rev-parse", "--show-toplevel", "HEAD").splitlines()
     # An installed package may lie in a virtual environment inside somebody else's repository.
     if len(where) != 2 or Path(where[0]).resolve() != checkout:
-        return ""
+        return _installed_commit()
     changes = _git(checkout, "status", "--porcelain", "--", "harness", "pyproject.toml")
     return f"{where[1]}+dirty" if changes else where[1]
+
+
+def _installed_commit() -> str:
+    """What `pip install git+https://...` notes beside the package (PEP 610); it notes no commit of other installs."""
+    try:
+        installed = distribution("iree-harness")
+        # What is imported may be another copy than the one that is installed.
+        if Path(str(installed.locate_file("harness/__init__.py"))).resolve() != Path(harness.__file__).resolve():
+            return ""
+        commit = json.loads(installed.read_text("direct_url.json") or "{}")["vcs_info"]["commit_id"]
+    except (PackageNotFoundError, OSError, ValueError, LookupError, TypeError):
+        return ""
+    return commit if isinstance(commit, str) else ""
 
 
 def _git(folder: Path, *arguments: str) -> str:

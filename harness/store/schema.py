@@ -42,8 +42,8 @@ CREATE TABLE runs ( -- one run
     reference VARCHAR,              -- The release that the others were measured beside; None where there was one
                                     -- only.
     harness_version VARCHAR,        -- Of the harness that made the run.
-    harness_commit VARCHAR,         -- Its commit, `+dirty` added where its code differed; "" where it was no
-                                    -- checkout.
+    harness_commit VARCHAR,         -- Its commit, `+dirty` added where its code differed; "" where nobody
+                                    -- knew it.
     cases BIGINT NOT NULL,          -- How many were planned.
     measured BIGINT NOT NULL,       -- Cases with timings of their own.
     failed BIGINT NOT NULL,         -- Cases that failed and were not expected to.

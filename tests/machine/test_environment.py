@@ -358,3 +358,33 @@ def test_outside_a_repository_there_is_no_commit(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(harness, "__file__", str(tmp_path / "harness" / "__init__.py"))
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
     assert harness_commit() == ""
+
+
+_OF_GIT = '{"url": "https://github.com/o/r", "vcs_info": {"vcs": "git", "commit_id": "c0ffee"}}'
+
+
+@pytest.mark.parametrize(
+    ("direct_url", "commit"),
+    [
+        (_OF_GIT, "c0ffee"),
+        ('{"url": "file:///r", "dir_info": {"editable": true}}', ""),
+        ('{"url": "https://x/iree_harness.whl", "archive_info": {}}', ""),
+        (None, ""),
+        ("[]", ""),
+        ("{", ""),
+    ],
+)
+def test_an_installed_package_has_the_commit_that_pip_took_it_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, direct_url: str | None, commit: str
+) -> None:
+    metadata = tmp_path / "iree_harness-0.1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: iree-harness\nVersion: 0.1.0\n")
+    if direct_url is not None:
+        (metadata / "direct_url.json").write_text(direct_url)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    monkeypatch.setattr(harness, "__file__", str(tmp_path / "harness" / "__init__.py"))
+    assert harness_commit() == commit
+    monkeypatch.setattr(harness, "__file__", str(tmp_path / "copy" / "harness" / "__init__.py"))
+    assert harness_commit() == "", "what is imported is not what is installed"
