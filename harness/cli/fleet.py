@@ -73,8 +73,8 @@ class WorkerOptions:
         jobs: Compiles at once (default: the number of cores).
         compile_timeout: Seconds after which a compile is stopped here, whatever the run allows.
         compile_memory: GiB of memory at which a compile is stopped here, likewise (default: 80 % of the machine's).
-        patience: Seconds to wait for a scheduler, at the start and when it has gone; then the host ends (default: none
-            at the start, later as long as it takes).
+        patience: Seconds to wait for a scheduler, at the start and when it has gone, and at the start for its name;
+            then the host ends (default: none at the start, later as long as it takes).
         as_root: Take part as root too; whoever has a certificate of the fleet can run programs here.
     """
 

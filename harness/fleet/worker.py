@@ -109,30 +109,40 @@ def require_place(
     """See that a host may join: the scheduler runs the same versions and has no host of that name.
 
     Args:
-        patience_s: For how long to wait for a scheduler that does not answer.
+        patience_s: For how long to wait for a scheduler that does not answer, or that has a host of that name.
         say: Told why it does not, once for each reason.
 
     Raises:
         UsageError: It may not, or the scheduler cannot be reached.
     """
     deadline, said = time.monotonic() + patience_s, ""
-    while True:
-        try:
-            facts = ask(access, FACTS)
-            break
-        except UsageError as error:
-            if time.monotonic() >= deadline:
-                raise
-            if str(error) != said:
-                said = str(error)
-                say(said)
+    while (why := _why_no_place(access, name)) is not None:
+        if time.monotonic() >= deadline:
+            raise why
+        if str(why) != said:
+            said = str(why)
+            say(said)
         time.sleep(_TRY_AGAIN_S)
+
+
+def _why_no_place(access: Access, name: str) -> UsageError | None:
+    """Why a host may not join now, but perhaps soon.
+
+    Raises:
+        UsageError: It may not join later either.
+    """
+    try:
+        facts = ask(access, FACTS)
+    except UsageError as error:
+        return error
     require_same_versions(facts, str(access.address), name)
     taken = next((host for host in facts["hosts"] if host["name"] == name), None)
-    if taken is not None:
-        raise UsageError(
-            f"{access.address}: the host {name} is there already ({taken['address']}); choose another name with --name"
-        )
+    if taken is None:
+        return None
+    return UsageError(
+        f"{access.address}: the host {name} is there already ({taken['address']}); choose another name with --name, or"
+        " where it is this host that has just gone, wait: it is given up within a minute (the scheduler's --lost-after)"
+    )
 
 
 def require_same_versions(facts: Mapping[str, Any], there: str, here: str) -> None:
@@ -163,7 +173,7 @@ def serve_worker(access: Access, options: HostOptions, say: Callable[[str], None
     Raises:
         UsageError: The host may not join.
     """
-    require_place(access, options.offer.name)
+    require_place(access, options.offer.name, options.patience_s or 0.0, say)
     with _settings():
         asyncio.run(_serve(access, options, say))
 

@@ -1,4 +1,4 @@
-"""How long a host waits for a scheduler."""
+"""How long a host waits for a scheduler, and for its name."""
 
 from __future__ import annotations
 
@@ -48,3 +48,19 @@ def test_a_host_waits_as_long_as_its_patience(questions: int, is_there: bool, mo
     with ThreadPoolExecutor(1) as apart:  # a browser's test may have left an event loop in this thread
         assert apart.submit(asyncio.run, again).result() is is_there
     assert said == ["nobody answers", "nobody answers"]
+
+
+def test_a_host_that_returns_at_once_waits_until_its_name_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "_TRY_AGAIN_S", 0.01)
+    before = [{"name": "host-a", "address": "tcp://127.0.0.1:2"}]
+    facts = [{"versions": asdict(own_versions()), "hosts": hosts} for hosts in (before, before, [], before)]
+    monkeypatch.setattr(worker, "ask", lambda *_: facts.pop(0))
+    said: list[str] = []
+    require_place(_ACCESS, "host-a", 60.0, said.append)
+    with pytest.raises(UsageError) as caught:
+        require_place(_ACCESS, "host-a")
+    assert said == [str(caught.value)]
+    assert said == [
+        "tcp://127.0.0.1:1: the host host-a is there already (tcp://127.0.0.1:2); choose another name with --name, or"
+        " where it is this host that has just gone, wait: it is given up within a minute (the scheduler's --lost-after)"
+    ]
