@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness.cli.app import app
-from harness.cli.fleet import bench_at
+from harness.cli.fleet import bench_at, require_waiting
 from harness.cli.output import print_text, reporter, tell_where, terminal_form
 from harness.compare.commits import Commit
 from harness.compare.options import CompareOptions, SelfcheckOptions
@@ -95,6 +95,7 @@ def _underway(options: CompareOptions) -> tuple[Underway, tuple[Named, Named] | 
         raise UsageError("--fleet measures on hosts, and --no-remeasure measures nothing; leave one of them out")
     if options.fleet is not None and options.explain:
         raise UsageError("--explain measures on this machine, and --fleet on others; leave one of them out")
+    require_waiting(options.fleet, wait=options.wait)
     if options.spread and options.fleet is None:
         raise UsageError("--spread spreads rows over hosts of a fleet; give --fleet, or leave it out")
     if options.within is not None:

@@ -18,7 +18,7 @@ from cyclopts import App, Parameter
 
 from harness.cli.app import app
 from harness.cli.output import print_page, print_text, tell
-from harness.errors import ExitCode
+from harness.errors import ExitCode, UsageError
 from harness.fleet import COMPILE_TIMEOUT_S, LOST_AFTER_S, require_extra
 from harness.options import CERTIFICATES_VARIABLE, Certificates, Count, Flag, Positive, TrustNetwork
 from harness.stages.here import HERE, Bench
@@ -48,6 +48,18 @@ def bench_at(fleet: str | None, certificates: Path | None, *, trust_network: boo
 
     with connect(access_to(fleet, "--fleet", certificates, trust_network=trust_network)) as joined:
         yield FleetBench(joined)
+
+
+def require_waiting(fleet: str | None, *, wait: bool) -> None:
+    """Refuse `--no-wait` on a fleet.
+
+    Raises:
+        UsageError: Both are given.
+    """
+    if fleet is not None and not wait:
+        raise UsageError(
+            "--no-wait is of one machine, and a host of a fleet waits for whoever measures there; leave one of them out"
+        )
 
 
 fleet = App(

@@ -15,7 +15,7 @@ from cyclopts import Parameter
 
 from harness.cache import environments_root
 from harness.cli.app import app
-from harness.cli.fleet import bench_at
+from harness.cli.fleet import bench_at, require_waiting
 from harness.cli.output import print_text, reporter, tell, tell_where, teller, terminal_form
 from harness.errors import ExitCode, HarnessError, Interrupted, NothingSelected, UsageError
 from harness.options import Format, Patterns, Quiet, Tags, Toolchains, Verbose
@@ -88,10 +88,7 @@ def run_one(options: RunOptions, *, purpose: str = "") -> Path:
         raise UsageError(
             "--jobs is of one machine, and each host of a fleet has its own; give it to harness fleet worker"
         )
-    if options.fleet is not None and not options.wait:
-        raise UsageError(
-            "--no-wait is of one machine, and a host of a fleet waits for whoever measures there; leave one of them out"
-        )
+    require_waiting(options.fleet, wait=options.wait)
     with (
         reporter(quiet=options.quiet, verbose=options.verbose) as progress,
         bench_at(options.fleet, options.certificates, trust_network=options.trust_network) as bench,
