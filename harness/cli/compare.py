@@ -26,7 +26,7 @@ from harness.report import render
 from harness.report.outcome import comparison_exit_code
 from harness.report.selfcheck import render_selfcheck
 from harness.stages.comparing import InterruptedComparison, Underway, compare_sides, going_on
-from harness.stages.options import RunOptions, compile_limits
+from harness.stages.options import RunOptions
 from harness.stages.run import run_suite
 from harness.stages.side_runs import SideRuns
 from harness.store.comparison_directory import ComparisonDirectory
@@ -130,8 +130,7 @@ def _compare(underway: Underway, sides: tuple[Named, Named] | None, progress: Pr
         for side in (base, head):
             require_whole(side)
         toolchains = toolchains_here((base, head), progress.note) if options.remeasure else {}
-        limit_bytes = compile_limits(options.compile_timeout).memory_bytes
-        return compare_sides(base, head, toolchains, underway, progress, memory_bytes=limit_bytes)
+        return compare_sides(base, head, toolchains, underway, progress)
 
 
 def _pinned(words: Sequence[str], sides: Sequence[Named]) -> list[str]:

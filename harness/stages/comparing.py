@@ -34,7 +34,7 @@ from harness.report.comparison import json_document
 from harness.stages.explained_rows import explain_regressions
 from harness.stages.explaining import Terms
 from harness.stages.here import HERE, Bench
-from harness.stages.options import RunOptions
+from harness.stages.options import RunOptions, compile_limits
 from harness.stages.run import run_suite
 from harness.store.comparison_directory import ComparisonDirectory
 from harness.store.files import FINISHED_FILE, adapter
@@ -247,20 +247,20 @@ def compare_sides(
     toolchains: Mapping[str, Toolchain],
     underway: Underway,
     progress: Progress,
-    *,
-    memory_bytes: int | None = None,
 ) -> tuple[Comparison, Path]:
     """Compare two sides, and keep the comparison; within a run, both sides are that run.
 
     Args:
         toolchains: On this machine, by release; at least those of all cases where they are measured again.
-        memory_bytes: At which a compile is stopped; None: no limit.
 
     Raises:
         HarnessError: The sides cannot be compared, or the results folder cannot be written.
         InterruptedComparison: The user stopped it while rows were measured or explained.
     """
     options = underway.options
+    limits = compile_limits(options.compile_timeout)
+    if underway.bench.address:  # each host has a limit of its own, of its own memory
+        limits = replace(limits, memory_bytes=None)
     plan = plan_comparison(base, head, options)
     concluded = partial(
         conclude, plan, environment=underway.environment, created=underway.created, command=underway.command
@@ -274,7 +274,7 @@ def compare_sides(
             cache=cache_root(),
             directory=directory,
             progress=progress,
-            memory_bytes=memory_bytes,
+            memory_bytes=limits.memory_bytes,
         )
         try:
             rows = remeasure(plan, bench)
@@ -285,7 +285,7 @@ def compare_sides(
         rows = recorded(plan)
     comparison = concluded(rows, name=directory.path.name)
     if options.explain:
-        comparison = _with_explanations(comparison, plan, toolchains, underway, progress, memory_bytes)
+        comparison = _with_explanations(comparison, plan, toolchains, underway, progress, limits)
     directory.finish(json_document(comparison), render(comparison, "markdown", full=True), comparison)
     return comparison, directory.path
 
@@ -296,7 +296,7 @@ def _with_explanations(
     toolchains: Mapping[str, Toolchain],
     underway: Underway,
     progress: Progress,
-    memory_bytes: int | None,
+    limits: Limits,
 ) -> Comparison:
     """The comparison with what its regressions are made of."""
     options = underway.options
@@ -306,7 +306,7 @@ def _with_explanations(
         cap_s=options.row_cap,
         seed=options.seed,
         call_limit_s=options.call_timeout,
-        limits=Limits(seconds=options.compile_timeout, memory_bytes=memory_bytes),
+        limits=limits,
         noise=underway.noise,
         wait=options.wait,
     )

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from harness.cache import write_atomically
+from harness.compare.comparison import Plan
 from harness.compare.options import CompareOptions
+from harness.compare.remeasure import Bench as RowBench
 from harness.errors import Interrupted, PlaceGone, RunError, UsageError
 from harness.progress import Silent
+from harness.records.comparison import Row
 from harness.stages import comparing as room
-from harness.stages.comparing import Underway, going_on
+from harness.stages.comparing import Underway, compare_sides, going_on
 from harness.stages.options import RunOptions
 from harness.store.comparison_directory import ComparisonDirectory
 from harness.store.files import FINISHED_FILE
 from harness.store.run_directory import RunDirectory
 from tests.builders import make_header
+from tests.compare.runs import a_case, a_side
 
 
 class Runs:
@@ -122,6 +127,24 @@ def test_one_whose_hosts_have_gone_when_the_second_side_begins_is_kept(runs: Run
     (path,) = runs.results.glob("*-compare")
     assert str(caught.value).endswith(f"what has arrived is kept: go on with `harness compare --resume {path}`")
     assert again(path).finished_run("3.12.0") is not None
+
+
+@pytest.mark.parametrize("fleet", ["", "tls://bench:8786"])
+def test_compiles_may_take_most_of_this_machines_memory_and_on_a_fleet_what_each_host_gives(
+    runs: Runs, monkeypatch: pytest.MonkeyPatch, fleet: str
+) -> None:
+    given: list[int | None] = []
+
+    def stop(_: Plan, bench: RowBench) -> list[Row]:
+        given.append(bench.memory_bytes)
+        raise Interrupted("by the user")
+
+    monkeypatch.setattr(room, "remeasure", stop)
+    side = a_side(a_case())
+    with pytest.raises(Interrupted), Underway(CompareOptions(results=runs.results)) as underway:
+        underway.bench = SimpleNamespace(address=fleet, rows=lambda *_: None)
+        compare_sides(side, side, {}, underway, Silent())
+    assert given == [None if fleet else RunOptions().compile_limits.memory_bytes]
 
 
 @pytest.fixture
