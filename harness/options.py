@@ -1,4 +1,4 @@
-"""Types that several commands' options have: what they are checked for, and what `--help` says of them."""
+"""Types that several commands' options have: what is checked, what `--help` says, and how a command repeats them."""
 
 from __future__ import annotations
 
@@ -76,3 +76,16 @@ FleetAddress = Annotated[
         "(default: on this machine).",
     ),
 ]
+
+
+def fleet_words(fleet: str, certificates: Path | None, *, trust_network: bool) -> list[str]:
+    """The options with which another command joins the same fleet.
+
+    Args:
+        fleet: The address of its scheduler.
+    """
+    return [
+        *("--fleet", fleet),
+        *([] if certificates is None else ["--certificates", str(certificates)]),
+        *(["--trust-network"] if trust_network else []),
+    ]

@@ -21,6 +21,7 @@ from harness.options import (
     TrustNetwork,
     Verbose,
     Whole,
+    fleet_words,
 )
 from harness.records.comparison import RuleName
 from harness.store.names import NAMED
@@ -103,6 +104,7 @@ class CompareOptions:
 
     def again(self) -> list[str]:
         """What a command that repeats a row needs, to judge it alike."""
+        fleet, certificates = self.fleet, self.certificates
         return [
             *([] if self.remeasure else ["--no-remeasure"]),
             *(["--across-hosts"] if self.across_hosts and not self.remeasure else []),
@@ -110,8 +112,7 @@ class CompareOptions:
             *([] if self.prepare is None else ["--prepare", self.prepare]),
             *([] if self.floor is None else ["--floor", f"{self.floor:g}"]),
             *(["--rule", self.rule] if self.rule != "generations" else []),
-            *([] if self.fleet is None else ["--fleet", self.fleet]),
-            *(["--trust-network"] if self.trust_network else []),
+            *([] if fleet is None else fleet_words(fleet, certificates, trust_network=self.trust_network)),
             *(["--spread"] if self.spread else []),
         ]
 

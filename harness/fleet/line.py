@@ -7,7 +7,6 @@ all of it is here, so nothing arrives twice, and a host that is lost takes no mo
 
 from __future__ import annotations
 
-import shlex
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
@@ -141,10 +140,7 @@ class Line:
 
     @property
     def _go_on(self) -> str:
-        options = self._context.options
-        certificates = ["--certificates", str(options.certificates)] if options.certificates is not None else []
-        words = ["--resume", str(self._context.directory.path), "--fleet", self._address, *certificates]
-        return shlex.join(["harness", "run", *words, *(["--trust-network"] if options.trust_network else [])])
+        return self._context.options.command_to_go_on(self._context.directory.path, self._address)
 
     # --- what is to be done ---
 

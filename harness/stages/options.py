@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -25,6 +26,7 @@ from harness.options import (
     Toolchains,
     TrustNetwork,
     Verbose,
+    fleet_words,
 )
 from harness.process import Limits
 from harness.store.names import NAMED, complete_folders
@@ -101,6 +103,16 @@ class RunOptions:
     def compile_limits(self) -> Limits:
         """What one compile may use."""
         return compile_limits(self.compile_timeout_s, self.compile_memory_gib)
+
+    def command_to_go_on(self, run: Path, fleet: str = "") -> str:
+        """What goes on with a run that was begun with these options, ready to be pasted.
+
+        Args:
+            run: Its folder.
+            fleet: The address of its fleet's scheduler; "": this machine.
+        """
+        there = fleet_words(fleet, self.certificates, trust_network=self.trust_network) if fleet else []
+        return shlex.join(["harness", "run", "--resume", str(run), *there])
 
 
 @Parameter(name="*")

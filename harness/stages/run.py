@@ -6,7 +6,6 @@ already done, and every result is on disk before the next one begins.
 
 from __future__ import annotations
 
-import shlex
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -86,7 +85,7 @@ def run_suite(
     with (
         directory,
         tempfile.TemporaryDirectory(prefix="harness-run-") as scratch,
-        _interruptible(directory, bench.address),
+        _interruptible(directory, options, bench.address),
     ):
         on_begin(directory)
         context = Context(
@@ -110,12 +109,11 @@ def run_suite(
 
 
 @contextmanager
-def _interruptible(directory: RunDirectory, fleet: str) -> Iterator[None]:
+def _interruptible(directory: RunDirectory, options: RunOptions, fleet: str) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        place = f" --fleet {fleet}" if fleet else ""
-        sentence = f"interrupted; go on with `harness run --resume {shlex.quote(str(directory.path))}{place}`"
+        sentence = f"interrupted; go on with `{options.command_to_go_on(directory.path, fleet)}`"
         raise Interrupted(sentence, run=directory.path) from None
 
 

@@ -17,6 +17,7 @@ from harness.cache import cache_root
 from harness.compare.commits import Commit, empty_submodules, is_changed, suite_below, tree_of
 from harness.compare.options import CompareOptions
 from harness.errors import ExitCode, Interrupted, PlaceGone, UsageError
+from harness.options import fleet_words
 from harness.process import forget, spawn, stop
 from harness.progress import Progress
 from harness.stages.options import RunOptions
@@ -130,6 +131,14 @@ class SideRuns:
             verbose=self.options.verbose,
         )
 
+    def _fleet_words(self) -> list[str]:
+        """The options of the fleet, for a harness that works in another folder."""
+        options = self.options
+        certificates = None if options.certificates is None else options.certificates.absolute()
+        if options.fleet is None:
+            return []
+        return fleet_words(options.fleet, certificates, trust_network=options.trust_network)
+
     def _prepared(self, suite: Path, folder: Path, commit: Commit) -> Path:
         """The run of a prepared tree, made by a harness of its own: this one may have imported what was replaced."""
         python = Path(sys.executable).parent
@@ -149,13 +158,7 @@ class SideRuns:
             *("--no-measure", "--format", "json", "--results", str(self.options.results.absolute())),
             *("--compile-timeout", f"{self.options.compile_timeout:g}"),
             *([] if self.options.wait else ["--no-wait"]),
-            *([] if self.options.fleet is None else ["--fleet", self.options.fleet]),
-            *(
-                []
-                if self.options.certificates is None
-                else ["--certificates", str(self.options.certificates.absolute())]
-            ),
-            *(["--trust-network"] if self.options.trust_network else []),
+            *self._fleet_words(),
             *(word for pattern in self.options.patterns for word in ("--filter", pattern)),
         ]
         command = [sys.executable, "-c", _HARNESS, "run", str(suite), *options]

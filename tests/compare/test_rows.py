@@ -392,6 +392,8 @@ def test_a_comparison_within_a_run_or_of_a_toolchain_is_repeated_as_one() -> Non
 def test_a_comparison_on_a_fleet_is_repeated_there() -> None:
     command = repro(make_row(), fleet="tcp://10.0.0.1:8786", trust_network=True, spread=True)[0]
     assert command.endswith(" --fleet tcp://10.0.0.1:8786 --trust-network --spread")
+    command = repro(make_row(), fleet="tls://bench:8786", certificates=Path("my fleet"))[0]
+    assert command.endswith(" --fleet tls://bench:8786 --certificates 'my fleet'")
 
 
 def test_a_filter_matches_the_row_alone() -> None:

@@ -55,11 +55,14 @@ def test_a_run_goes_on_with_the_hosts_that_it_was_planned_for(tmp_path: Path, mo
     artifact = replace(make_artifact(tmp_path / "a.mlir", arguments=()), name="a")
     monkeypatch.setattr(stages_run, "materialize_models", lambda *_: {"a": artifact})
     monkeypatch.setattr(FleetBench, "run", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
-    options = RunOptions(tmp_path / "suite.toml", results=tmp_path / "results")
+    options = RunOptions(tmp_path / "suite.toml", results=tmp_path / "results", certificates=Path("mine"))
     toolchains = [make_fake_toolchain(tmp_path / "tools")]
-    with pytest.raises(Interrupted, match="interrupted; go on with"):
+    with pytest.raises(Interrupted) as caught:
         run_suite(options, Notes(), toolchains, a_bench("ash", "elm"))
     (path,) = (path for path in (tmp_path / "results").iterdir() if path.is_dir())
+    assert str(caught.value) == (
+        f"interrupted; go on with `harness run --resume {path} --fleet tls://bench:8786 --certificates mine`"
+    )
     assert {case.device for case in load_run(path).header.cases} == {"cpu.ash", "cpu.elm"}
     options = replace(options, resume=path)
     with pytest.raises(Interrupted, match="interrupted; go on with"):
