@@ -148,7 +148,9 @@ def dashboard_address(text: str, *, trust_network: bool) -> Address:
         UsageError: It is no address, others would see the pages, or what draws them is not installed.
     """
     if find_spec("bokeh") is None:
-        raise UsageError("--dashboard: Dask draws it with bokeh, which is not installed; run pip install bokeh")
+        raise UsageError(
+            "--dashboard: Dask draws it with bokeh, which is not installed; run pip install 'iree-harness[fleet]'"
+        )
     address = parse_address(f"tcp://{'127.0.0.1' if text.startswith(':') else ''}{text}", "--dashboard")
     if not address.is_loopback and not trust_network:
         raise UsageError(
@@ -242,6 +244,7 @@ async def _ask(access: Access, operation: str, message: dict[str, Any]) -> Any:
     try:
         return await asyncio.wait_for(getattr(scheduler, operation)(**message), _ANSWER_S)
     except (OSError, asyncio.TimeoutError) as error:
-        raise UsageError(f"{access.address}: the scheduler does not answer ({error}); see what it says") from error
+        why = f"({error})" if str(error) else f"within {_ANSWER_S:g} s"  # a time limit's own error says nothing
+        raise UsageError(f"{access.address}: the scheduler does not answer {why}; see what it says") from error
     finally:
         await scheduler.close_rpc()

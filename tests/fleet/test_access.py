@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from harness.errors import UsageError
 from harness.fleet import certificates
-from harness.fleet.access import Access, access_to, dashboard_address, parse_address, require_answer
+from harness.fleet.access import Access, access_to, ask, dashboard_address, parse_address, require_answer
 from harness.fleet.certificates import AUTHORITY, Member, make_fleet, make_member
 
 
@@ -71,7 +71,7 @@ def test_tcp_is_for_this_machine_unless_the_network_is_trusted() -> None:
 
 def test_the_dashboard_is_for_this_machine_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("harness.fleet.access.find_spec", lambda _: None)
-    with pytest.raises(UsageError, match="bokeh"):
+    with pytest.raises(UsageError, match=r"bokeh, which is not installed; run pip install 'iree-harness\[fleet\]'"):
         dashboard_address(":8787", trust_network=False)
     monkeypatch.setattr("harness.fleet.access.find_spec", lambda _: object())
     assert str(dashboard_address(":8787", trust_network=False)) == "tcp://127.0.0.1:8787"
@@ -106,6 +106,16 @@ def test_what_answers_otherwise_is_no_scheduler(greeting: bytes, monkeypatch: py
             require_answer(access_to(address, "--fleet", None, trust_network=False))
         thread.join()
         kept[0].close()
+
+
+def test_who_greets_and_does_not_answer_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.fleet.access._ANSWER_S", 0.1)
+    monkeypatch.setattr("harness.fleet.access.require_answer", lambda _: None)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        access = access_to(f"tcp://127.0.0.1:{silent.getsockname()[1]}", "--fleet", None, trust_network=False)
+        with pytest.raises(UsageError) as caught:
+            ask(access, "harness_facts")
+    assert str(caught.value) == f"{access.address}: the scheduler does not answer within 0.1 s; see what it says"
 
 
 def _access(folder: Path, port: int) -> Access:
