@@ -172,6 +172,13 @@ def test_the_matrix_to_copy_has_every_shard() -> None:
     assert measure["env"]["SHARD"] == f"${{{{ matrix.shard }}}}/{len(numbers)}"
 
 
+def test_workflows_to_copy_install_into_environments_of_their_own() -> None:
+    """Since the Python of GitHub's images takes no packages."""
+    installs = [line for block in WORKFLOWS_TO_COPY for line in re.findall(r".*pip.* install .*", block)]
+    assert installs
+    assert [line for line in installs if "/venv/bin/pip" not in line] == []
+
+
 def test_the_hosts_of_the_fleet_to_copy_are_never_a_pull_requests() -> None:
     fleet = yaml.safe_load(WORKFLOWS_TO_COPY[3])
     assert fleet[True].keys() == {"schedule", "workflow_dispatch"}
