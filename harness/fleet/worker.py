@@ -32,7 +32,7 @@ from harness.fleet.offer import Offer, Versions, own_versions
 from harness.fleet.scheduler import FACTS, FORGET_MESSAGES
 from harness.fleet.signals import stopped_by_signal, until
 from harness.process import Limits
-from harness.suite.schema import LONGEST_NAME, NAME_PATTERN
+from harness.suite.schema import NAME_PATTERN
 from harness.text import one_line, shown
 
 # Of a host's threads, those that do not compile: for the one that measures, for a check, and for files that come.
@@ -41,7 +41,7 @@ COMPILE, MEASURE = "compile", "measure"  # Dask resources
 # Time for a worker process to start and join; Dask's death timeout.
 _START_S = 60.0
 _TRY_AGAIN_S = 5.0
-_LONGEST_HOST = LONGEST_NAME // 2  # with a device's before it it is a name too
+_LONGEST_HOST = 64  # of a machine's name on Linux; a pod's has up to 63
 
 # What Dask does in a worker beside its work, made so rare that it is not in what is timed.
 SETTINGS = {

@@ -14,7 +14,7 @@ from harness.errors import UsageError
 from harness.fleet import worker
 from harness.fleet.access import access_to
 from harness.fleet.offer import own_versions
-from harness.fleet.worker import _join_again, require_place
+from harness.fleet.worker import _join_again, host_name, require_place
 
 _ACCESS = access_to("tcp://127.0.0.1:1", "--scheduler", None, trust_network=False)
 
@@ -64,3 +64,10 @@ def test_a_host_that_returns_at_once_waits_until_its_name_is_free(monkeypatch: p
         "tcp://127.0.0.1:1: the host host-a is there already (tcp://127.0.0.1:2); choose another name with --name, or"
         " where it is this host that has just gone, wait: it is given up within a minute (the scheduler's --lost-after)"
     ]
+
+
+def test_a_host_may_have_the_name_of_any_machine_or_pod() -> None:
+    assert host_name("p" * 64) == "p" * 64
+    for name in ("p" * 65, "", "host a", "a/b"):
+        with pytest.raises(UsageError, match=r"is no name of a host; .*, at most 64"):
+            host_name(name)
