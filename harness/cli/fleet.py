@@ -81,7 +81,8 @@ class WorkerOptions:
         scheduler: The fleet's scheduler, such as tls://bench:8786.
         name: The host's name, which no other in the fleet has (default: the machine's).
         host_class: Its class of machine in your words, for hosts that differ in what the harness cannot see (default:
-            processor, cores, system). Figures of one class may be compared.
+            processor, cores, system). Hosts of one class share a series in a history, and may take over each other's
+            work.
         jobs: Compiles at once (default: the number of cores).
         compile_timeout: Seconds after which a compile is stopped here, whatever the run allows.
         compile_memory: GiB of memory at which a compile is stopped here, likewise (default: 80 % of the machine's).

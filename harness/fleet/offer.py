@@ -116,7 +116,7 @@ class Offer:
 
     @property
     def machine_class(self) -> str:
-        """Which hosts' figures may be compared with this one's, in words."""
+        """Which hosts share its series in a history, and may take over its work, in words."""
         return machine_class(self.environment)
 
     def devices(self, suite: Suite) -> dict[str, Presence]:
