@@ -6,7 +6,7 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from harness.fleet.access import Access, ask
 from harness.fleet.here import HOSTS_TOPIC, Change
 from harness.fleet.offer import Offer, Versions, from_text, own_versions, versions_in
 from harness.fleet.scheduler import FACTS, FORGET_MESSAGES, WAITS
+from harness.fleet.waits import Waits
 from harness.fleet.worker import require_same_versions
 
 # A scheduler that has gone is noticed after so long, where Dask would try for half a minute.
@@ -66,7 +67,7 @@ class Fleet:
         self.access, self.client = access, client
         self._listeners: list[Callable[[HostChange], None]] = []
         self._lock = threading.Lock()
-        self._waits: Mapping[str, str] = {}
+        self._waits: list[Waits] = []
         self._said: dict[str, str] = {}
         client.subscribe_topic(HOSTS_TOPIC, self._heard)
 
@@ -103,15 +104,11 @@ class Fleet:
         with self._lock:
             self._listeners.append(listener)
 
-    def tell_waits(self, waits: Mapping[str, str]) -> None:
-        """Let `harness fleet status` show what this asker cannot begin, and why; it replaces what was told before.
-
-        Args:
-            waits: The reason, by the group, case or row.
-        """
-        if waits != self._waits:
-            self._ask(WAITS, client=self.client.id, waits=[[what, why] for what, why in waits.items()])
-            self._waits = dict(waits)
+    def tell_waits(self, waits: Sequence[Waits]) -> None:
+        """Let `harness fleet status` show what this asker has not begun, and why; it replaces what was told before."""
+        if list(waits) != self._waits:
+            self._ask(WAITS, client=self.client.id, waits=list(waits))
+            self._waits = list(waits)
 
     def unsaid(self, refused: Mapping[str, str]) -> list[str]:
         """Of the reasons why hosts cannot be used, by name, those that this was not asked for before."""

@@ -41,6 +41,7 @@ from harness.fleet.state import (
     order_of_generation,
     words_of,
 )
+from harness.fleet.waits import waits_of_run
 from harness.fleet.worker import COMPILE, MEASURE
 from harness.models.materialize import ModelArtifact
 from harness.records.case import Case
@@ -441,10 +442,8 @@ class Line:
         return not state.address and patience.is_over(state.gone_since)
 
     def _tell_waits(self) -> None:
-        """Let `harness fleet status` show which groups wait for a host that has gone."""
-        gone = {name for name, state in self._hosts.items() if not state.address}
-        waiting = [group for group in self._groups.values() if group.todo and group.host in gone] if gone else []
-        waits = {group.name: patience.why_waits(group.host) for group in waiting}
+        """Let `harness fleet status` show what no host has in hand."""
+        waits = waits_of_run(self._jobs, self._groups.values(), self._hosts)
         self._asked(partial(self._fleet.tell_waits, waits))
 
     def _refuse_group(self, group: GroupState, why: str) -> None:

@@ -25,8 +25,3 @@ def is_over(gone_since: float) -> bool:
 def why_lost(host: str) -> str:
     """What is said of a host that is no longer waited for."""
     return f"{host} has gone and did not come back within {RETURN_S:.0f} s"
-
-
-def why_waits(host: str) -> str:
-    """What `harness fleet status` says of a group or a row whose host has gone, and is waited for."""
-    return f"its host {host} has gone, and may come back"

@@ -36,6 +36,7 @@ from harness.fleet.row_orders import RowMeasured, RowOrder, compile_times_order,
 from harness.fleet.row_plan import RowNeed, are_alike, of_unknown_devices, place_rows
 from harness.fleet.row_state import Answer, Out, Row
 from harness.fleet.state import HostState
+from harness.fleet.waits import waits_of_rows
 from harness.fleet.worker import MEASURE
 from harness.process import Limits
 from harness.progress import Progress
@@ -71,7 +72,7 @@ class FleetRows:
         self._ended: dict[str, int] = {}  # by address: the order that its worker was at
         self._hung: set[str] = set()  # addresses of workers that do not come to an end, or are not what they were
         self._looked_s = 0.0
-        self._undone: set[str] = set()  # rows of a pass
+        self._undone: dict[str, bool] = {}  # rows of a pass, with whether they have begun
         self._stopped = threading.Event()
         self._is_begun = False
 
@@ -328,7 +329,7 @@ class FleetRows:
             HarnessError: Whatever a row's doing raises.
         """
         self._stopped.clear()
-        self._undone = set(todo)
+        self._undone = dict.fromkeys(todo, False)
         lines: dict[tuple[str, ...], queue.SimpleQueue[str]] = {}
         for name in todo:
             lines.setdefault(self._placed[name], queue.SimpleQueue()).put(name)
@@ -346,8 +347,11 @@ class FleetRows:
                 if (event := self._events.take(_TICK_S)) is not None:
                     self._handle(event)
                 self._end_hanging()
-                if time.monotonic() - self._looked_s > _LOOK_S and len(self._here()) < len(self._states):
-                    self._look()
+                if time.monotonic() - self._looked_s > _LOOK_S:
+                    self._looked_s = time.monotonic()
+                    if len(self._here()) < len(self._states):
+                        self._look()
+                    self._tell_waits()
         finally:
             self._stopped.set()
             with self._lock:
@@ -361,6 +365,7 @@ class FleetRows:
                 thread.join()
         if raised:
             raise raised[0]
+        self._tell_waits()  # that nothing does
 
     @property
     def _events(self) -> Desk:
@@ -373,9 +378,11 @@ class FleetRows:
         try:
             while not self._stopped.is_set():
                 name = names.get_nowait()
+                with self._lock:
+                    self._undone[name] = True
                 todo[name]()
                 with self._lock:
-                    self._undone.discard(name)
+                    del self._undone[name]
         except (queue.Empty, _Stopped):
             return
         except BaseException as error:  # raised once all threads have come to an end
@@ -418,7 +425,6 @@ class FleetRows:
     def _look(self) -> None:
         """Hosts as they are now: those that came, came back, or have gone."""
         assert self._suite is not None  # noqa: S101 (`missing` comes first)
-        self._looked_s = time.monotonic()
         with self._asking():
             hosts = self._fleet.hosts()
         for why in self._fleet.unsaid(hosts.refused):
@@ -441,12 +447,15 @@ class FleetRows:
                 if self._is_begun:
                     self._progress.note(f"{name} has joined" if state is None else f"{name} is back")
             self._note_gone([state for state in self._states.values() if state.address and state.name not in offers])
-            since = {state.name: state.gone_since for state in self._states.values() if not state.address}
-            undone = sorted(self._undone)
-        away = {name for name, gone_since in since.items() if not patience.is_over(gone_since)}
-        waiting = {name: host for name in undone for host in self._placed[name] if host in away}
-        with self._asking():  # so that `harness fleet status` shows them
-            self._fleet.tell_waits({name: patience.why_waits(host) for name, host in waiting.items()})
+
+    def _tell_waits(self) -> None:
+        """Let `harness fleet status` show rows that have not begun, and those whose host is away."""
+        with self._lock:
+            undone = dict(self._undone)
+            gone = [state for state in self._states.values() if not state.address]
+        away = {state.name for state in gone if not patience.is_over(state.gone_since)}
+        with self._asking():
+            self._fleet.tell_waits(waits_of_rows(undone, self._placed, away))
 
     @contextmanager
     def _asking(self) -> Iterator[None]:

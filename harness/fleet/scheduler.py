@@ -1,13 +1,14 @@
 """`harness fleet scheduler`: Dask's own scheduler, which also knows hosts of the harness and says what they do.
 
 It decides nothing about benchmarks. It has two operations more than Dask's: who is here and what waits (`FACTS`), and
-what an asker cannot begin and why (`WAITS`), which no other part of the fleet can see.
+what an asker has given no host yet and why (`WAITS`), which no other part of the fleet can see.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import logging
 import time
 from collections.abc import Callable
@@ -23,12 +24,11 @@ from harness.fleet.access import Access, Address, bracketed
 from harness.fleet.here import DOING_KEY, HOSTS_TOPIC, OFFER_KEY, Change, change_of_host
 from harness.fleet.offer import own_versions
 from harness.fleet.signals import stopped_by_signal, until
+from harness.fleet.waits import Reason, Waits, by_reason
 from harness.text import one_line
 
 # Operations of the scheduler that are the harness's.
 FACTS, WAITS = "harness_facts", "harness_waits"
-# Of the tasks that wait for one reason, how many are named.
-_NAMED = 3
 _LOOK_EVERY_S, _KILL_S = 5.0, 15.0
 _DASKS_OWN = "fire-and-forget"  # a client that is always there
 
@@ -59,7 +59,7 @@ class FleetPlugin(SchedulerPlugin):
         self._scheduler, self._say = scheduler, say
         self.dashboard = ""  # its address, once there is one
         self._hosts: dict[str, str] = {}  # of all that ever joined: name by address
-        self._waits: dict[str, list[list[str]]] = {}  # by the asker's client
+        self._waits: dict[str, list[Waits]] = {}  # by the asker's client
         scheduler.handlers[FACTS] = self.facts
         scheduler.handlers[WAITS] = self.waits
 
@@ -82,9 +82,9 @@ class FleetPlugin(SchedulerPlugin):
         self._say(f"{name} has {change} ({worker})")
         self._scheduler.log_event(HOSTS_TOPIC, change_of_host(change, name, worker))
 
-    def waits(self, client: str, waits: list[list[str]]) -> str:
-        """Note what an asker cannot begin: pairs of what it is and why."""
-        self._waits[client] = [[str(what), str(why)] for what, why in waits]
+    def waits(self, client: str, waits: list[Waits]) -> str:
+        """Note what an asker has given no host yet."""
+        self._waits[client] = waits
         return "OK"
 
     async def watch(self, lost_after_s: float) -> None:
@@ -127,30 +127,22 @@ class FleetPlugin(SchedulerPlugin):
                 for state in workers
             ],
             "askers": sum(client != _DASKS_OWN for client in self._scheduler.clients),
-            "waits": [pair for waits in self._waits.values() for pair in waits],
-            "queued": self._queued(),
+            "waits": [*itertools.chain(*self._waits.values()), *self._queued()],
         }
 
-    def _queued(self) -> list[dict[str, Any]]:
-        """Tasks that do not run, by reason: how many, and the first few."""
-        groups: dict[tuple[str, str], list[str]] = {}
-        for task in self._scheduler.tasks.values():
-            reason = self._reason(task)
-            if reason is not None:
-                groups.setdefault(reason, []).append(str(task.key))
-        return [
-            {"why": why, "host": host, "count": len(keys), "first": keys[:_NAMED]}
-            for (why, host), keys in groups.items()
-        ]
+    def _queued(self) -> list[Waits]:
+        """Tasks that do not run."""
+        reasons = ((self._reason(task), str(task.key)) for task in self._scheduler.tasks.values())
+        return by_reason((reason, key) for reason, key in reasons if reason is not None)
 
-    def _reason(self, task: TaskState) -> tuple[str, str] | None:
-        """Why a task does not run, as a word for status.py, and the hosts it is for; None where it runs or is done."""
+    def _reason(self, task: TaskState) -> Reason | None:
+        """Why a task does not run, with the hosts it is for; None where it runs or is done."""
         if task.state == "no-worker":
             wanted = sorted(task.worker_restrictions or ())
-            return ("gone" if wanted else "lacking", ", ".join(self._hosts.get(each, each) for each in wanted))
+            return Reason("gone" if wanted else "lacking", ", ".join(self._hosts.get(each, each) for each in wanted))
         if task.state == "processing" and task.processing_on and task not in task.processing_on.executing:
-            return "busy", str(task.processing_on.name)
-        return ("queued", "") if task.state == "queued" else None
+            return Reason("busy", str(task.processing_on.name))
+        return Reason("queued") if task.state == "queued" else None
 
 
 class _Said(logging.Handler):

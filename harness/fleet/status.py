@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from harness.fleet.connection import hosts_of
 from harness.fleet.offer import Offer
+from harness.fleet.waits import Waits
 from harness.remaining import duration
 from harness.report.data import to_json
 from harness.report.page import Bullets, Column, Link, Page, Paragraph, Part, Table, Warnings
@@ -16,6 +17,23 @@ from harness.toolchain.devices import PROCESSORS
 
 _UNSEEN_NOTICED_S = 15.0
 _VERBS = {"measure": "measures", "compile": "compiles", "check": "checks", "wait": "waits"}
+# What a host does one at a time.
+_TAKE_TURNS = ("measure", "check")
+# Why something waits, by the words of harness.fleet.waits and of the scheduler.
+_WHY_ITS_HOST = {
+    "gone": "its host {host} has gone",
+    "away": "its host {host} has gone, and may come back",
+    "helps": "its host {host} still compiles for other hosts",
+}
+_WHY = {
+    "lacking": "no host has what it takes",
+    "away": "all hosts that may do it have gone, and may come back",
+    "builds": "its builds are not all compiled yet",
+    "cores": "all hosts that may do it compile or measure",
+    "still": "all hosts that may do it measure, so compilers stand still",
+    "queued": "all hosts are busy",
+}
+_ASTRAY = ("gone", "away", "lacking")  # what nobody is at comes first in a table that shows only so many
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +75,7 @@ class Waiting:
     """Work that does not run.
 
     Attributes:
-        what: A group or case, or the first few tasks.
+        what: The first few by name.
         why: As a clause: `host-a measures another group`.
         count: How many there are of it.
     """
@@ -101,18 +119,18 @@ def fleet_now(facts: Mapping[str, Any], address: str) -> FleetNow:
         )
         for name, offer in sorted(found.offers.items())
     )
-    told = [Waiting(what=str(what), why=str(why)) for what, why in facts["waits"]]
-    measuring = {host.offer.name: piece.of for host in hosts for piece in host.doing if piece.what == "measure"}
-    queued = [
-        Waiting(what=_first_of(group), why=_why(group["why"], str(group["host"]), measuring), count=int(group["count"]))
-        for group in facts["queued"]
-    ]
+    turns = {host.offer.name: piece for host in hosts for piece in host.doing if piece.what in _TAKE_TURNS}
+    waits = [each for told in facts["waits"] if (each := _without_begun(told, turns))["count"]]
+    waiting = tuple(
+        Waiting(what=_first_of(each), why=_why(each, turns), count=each["count"])
+        for each in sorted(waits, key=lambda each: each["why"] not in _ASTRAY)
+    )
     return FleetNow(
         address=address,
         dashboard=str(facts["dashboard"]),
         hosts=hosts,
         refused=found.refused,
-        waiting=(*told, *queued),
+        waiting=waiting,
         askers=int(facts["askers"]),
     )
 
@@ -127,19 +145,23 @@ def _doing(host: Mapping[str, Any], now_s: float) -> tuple[Piece, ...]:
     return tuple(said or [Piece(what="", of=str(key), seconds=None) for key in host["executing"]])
 
 
-def _first_of(group: Mapping[str, Any]) -> str:
-    first, more = group["first"], int(group["count"]) - len(group["first"])
-    return ", ".join(map(str, first)) + (f" and {more:,} more" if more else "")
+def _without_begun(waits: Waits, turns: Mapping[str, Piece]) -> Waits:
+    """What still waits: what an asker tells is a second old, and its host may be at it by now."""
+    turn = turns.get(waits["host"])
+    first = [name for name in waits["first"] if turn is None or name != turn.of]
+    return {**waits, "first": first, "count": waits["count"] - len(waits["first"]) + len(first)}
 
 
-def _why(reason: str, host: str, measuring: Mapping[str, str]) -> str:
-    if reason == "gone":
-        return f"its host {host} has gone"
-    if reason == "lacking":
-        return "no host has what it takes"
-    if reason == "busy" and host in measuring:
-        return f"its host {host} measures {measuring[host]}"
-    return f"its host {host} is busy" if reason == "busy" else "all hosts are busy"
+def _first_of(waits: Waits) -> str:
+    more = waits["count"] - len(waits["first"])
+    return ", ".join(waits["first"]) + (f" and {more:,} more" if more else "")
+
+
+def _why(waits: Waits, turns: Mapping[str, Piece]) -> str:
+    host = waits["host"]
+    if waits["why"] == "busy":
+        return f"its host {host} {replace(turns[host], seconds=None).words if host in turns else 'is busy'}"
+    return (_WHY_ITS_HOST if host else _WHY)[waits["why"]].format(host=host)
 
 
 def devices_of(offer: Offer) -> list[dict[str, str]]:
@@ -206,12 +228,12 @@ def _host_parts(hosts: Sequence[HostNow]) -> list[Part]:
     offers = [host.offer for host in hosts]
     columns = [
         Column("host", [offer.name for offer in offers], kind="name"),
-        Column("does", [_does(host) for host in hosts]),
-        Column("class", [offer.machine_class for offer in offers], rank=1),
-        Column("compiles at once", [f"{offer.cores:,}" for offer in offers], kind="number", rank=3),
-        Column("devices", [_devices(offer) for offer in offers], rank=2),
-        Column("toolchains", [", ".join(offer.toolchains) for offer in offers], rank=2),
-        Column("host CPU", [_cpu(offer) for offer in offers], rank=4),
+        Column("does", [_does(host) for host in hosts], kind="sentence"),
+        Column("class", [offer.machine_class for offer in offers], rank=2),
+        Column("compiles at once", [f"{offer.cores:,}" for offer in offers], kind="number", rank=4),
+        Column("devices", [_devices(offer) for offer in offers], rank=1),
+        Column("toolchains", [", ".join(offer.toolchains) for offer in offers], rank=3),
+        Column("host CPU", [_cpu(offer) for offer in offers], rank=5),
     ]
     return [Table(title="Hosts", columns=columns, tones=["open" if _is_unseen(host) else "" for host in hosts])]
 

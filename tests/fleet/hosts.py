@@ -50,4 +50,4 @@ def told(offer: Offer, /, **changes: Any) -> dict[str, Any]:
 
 def make_facts(*hosts: dict[str, Any], **changes: Any) -> dict[str, Any]:
     """A scheduler's facts, a thousand seconds after its clock began."""
-    return {"now": 1000.0, "dashboard": "", "hosts": hosts, "askers": 0, "waits": [], "queued": [], **changes}
+    return {"now": 1000.0, "dashboard": "", "hosts": hosts, "askers": 0, "waits": [], **changes}

@@ -23,6 +23,7 @@ from harness.fleet.line import Line
 from harness.fleet.offer import Offer, OfferedToolchain
 from harness.fleet.orders import Checked, Compiled, CompileOrder, Measured, Trouble
 from harness.fleet.state import compile_limits
+from harness.fleet.waits import Reason, Waits
 from harness.process import Limits
 from harness.records.run import Build, Check, Failure, Lost, Reference, Round, Run, Sizes, Turn
 from harness.stages.failures import unchecked
@@ -50,6 +51,7 @@ class Scripted:
         self.client = SimpleNamespace()
         self.given: list[tuple[str, str]] = []
         self.orders: list[Any] = []
+        self.told: list[Reason] = []
         self.events: queue.Queue[Event] = queue.Queue()
         self.tickets = itertools.count(1)
         self.idle: Callable[[], Event | None] = lambda: None
@@ -72,8 +74,9 @@ class Scripted:
         """The fleet's."""
         return []
 
-    def tell_waits(self, _waits: object) -> None:
+    def tell_waits(self, waits: list[Waits]) -> None:
         """The fleet's."""
+        self.told += [Reason(each["why"], each["host"]) for each in waits]
 
     def give(self, host: str, address: str, _task: object, order: Any, *args: Any, name: str, **_: object) -> int:
         """The desk's."""
@@ -218,6 +221,7 @@ def test_a_compile_waits_for_the_one_host_that_may_do_it(asking: Asking) -> None
     fleet.idle = come_back
     run = fleet.run()
     assert gone
+    assert Reason("away", "a") in fleet.told
     assert not any(build.failure for build in run.builds)
     assert asking.notes.lines[-1] == "a is back"
 

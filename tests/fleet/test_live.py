@@ -29,6 +29,7 @@ from harness.fleet.certificates import make_fleet, make_member
 from harness.fleet.connection import Fleet, HostChange, connect
 from harness.fleet.offer import Offer
 from harness.fleet.scheduler import FACTS
+from harness.fleet.waits import Reason, by_reason
 from harness.fleet.worker import COMPILE, MEASURE
 from harness.machine.environment import capture_environment
 from harness.process import Limits
@@ -162,11 +163,11 @@ def test_hosts_join_work_die_and_come_back(world: _World) -> None:
 
         release = world.folder / "release"
         running, behind = submit(release), submit(release)
-        fleet.tell_waits({"esrgan@hip": "no host has the device hip"})
+        fleet.tell_waits(by_reason([(Reason("away", "host-a"), "esrgan@hip")]))
         seen = wait_for(lambda: _status(world, address, lambda now: now["hosts"][1]["doing"] and now["waiting"]))
         assert [piece["of"] for piece in seen["hosts"][1]["doing"]] == ["mlp@cpu"]
         why = {each["why"] for each in seen["waiting"]}
-        assert why == {"no host has the device hip", "its host host-b measures mlp@cpu"}
+        assert why == {"its host host-a has gone, and may come back", "its host host-b measures mlp@cpu"}
         release.touch()
         host, limits, added, temporary = running.result(timeout=_PATIENCE_S)
         assert host == offers["host-b"]

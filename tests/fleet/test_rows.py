@@ -27,6 +27,7 @@ from harness.fleet.offer import Offer, OfferedToolchain
 from harness.fleet.orders import Trouble
 from harness.fleet.row_orders import RowMeasured
 from harness.fleet.rows import FleetRows
+from harness.fleet.waits import Waits
 from harness.records.run import Failure
 from harness.store.comparison_directory import ComparisonDirectory
 from harness.store.unfinished import Begun
@@ -60,7 +61,7 @@ class FakeFleet:
         self.takes = itertools.count()
         self.stop_at = -1
         self.refused: dict[str, str] = {}
-        self.notes, self.told = Notes(), list[Mapping[str, str]]()
+        self.notes, self.told = Notes(), list[Sequence[Waits]]()
         self._said: dict[str, str] = {}
         self._ratios, self._act = ratios or {}, act
         self._tickets = itertools.count(1)
@@ -71,10 +72,10 @@ class FakeFleet:
 
     unsaid: Any = Fleet.unsaid
 
-    def tell_waits(self, waits: Mapping[str, str]) -> None:
-        """What `harness fleet status` shows; at that, somebody starts x again."""
+    def tell_waits(self, waits: Sequence[Waits]) -> None:
+        """What `harness fleet status` shows; where a host is away, somebody starts x again."""
         self.told.append(waits)
-        if waits:
+        if any(each["why"] == "away" for each in waits):
             self.come("x")
 
     def await_host(self, _patience_s: float) -> None:
@@ -271,8 +272,8 @@ def test_rows_wait_for_a_host_that_may_come_back_and_status_shows_them(tmp_path:
     fleet.events.put(HostWaits(name="x"))
     found = measure(fleet, a_directory(tmp_path), models="ab")
     assert {outcome.decision for outcome in found.values()} == {"unchanged"}
-    (waits,) = [waits for waits in fleet.told if waits]
-    assert (waits["a"], fleet.told[-1]) == ("its host x has gone, and may come back", {})
+    (waits,) = [each for waits in fleet.told for each in waits if each["why"] == "away"]
+    assert (waits["host"], waits["first"][0], fleet.told[-1]) == ("x", "a", [])
     said = Counter(fleet.notes.lines)
     assert said[f"Not used: {fleet.refused['z']}"] == said["x is back"] == 1
     assert said["x waits for another harness that measures there"] == 1

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from harness.fleet.status import fleet_now, offer_page, status_json, status_page
 from harness.report.markdown import to_markdown
 from harness.report.terminal import to_terminal
@@ -18,8 +20,11 @@ _FACTS = make_facts(
     _OTHER,
     dashboard="http://127.0.0.1:8787/status",
     askers=1,
-    waits=[["esrgan@hip", "no host has the device hip"]],
-    queued=[
+    waits=[
+        {"why": "cores", "host": "", "count": 12, "first": ["compile a", "compile b", "compile c"]},
+        {"why": "busy", "host": "host-a", "count": 2, "first": ["mlp@cpu", "rdb@cpu"]},
+        {"why": "busy", "host": "host-a", "count": 1, "first": ["mlp@cpu"]},
+        {"why": "away", "host": "host-d", "count": 1, "first": ["mlp@hip"]},
         {"why": "busy", "host": "host-a", "count": 5, "first": ["g1", "g2", "g3"]},
         {"why": "busy", "host": "host-b", "count": 1, "first": ["c1"]},
         {"why": "gone", "host": "host-c", "count": 1, "first": ["g4"]},
@@ -31,22 +36,30 @@ _FACTS = make_facts(
 def test_hosts_what_each_does_and_what_waits() -> None:
     page = to_terminal(status_page(fleet_now(_FACTS, "tls://bench:8786")), width=200, color=False)
     lines = [" ".join(line.split()) for line in page.splitlines()]
-    assert lines[0] == "tls://bench:8786: 2 hosts, 2 at work; 1 run connected; 9 waiting."
+    assert lines[0] == "tls://bench:8786: 2 hosts, 2 at work; 1 run connected; 22 waiting."
     text = " ".join(lines)
     for sentence in (
         "worker-9: a Dask worker, and no host of the harness; start it with `harness fleet worker`",
-        "host-a measures mlp@cpu, for 20 s; compiles rdb/stock@cpu, for 10 s AMD EPYC 7B13, 8 cores, Linux x86_64",
-        "host-b check-1 (silent for 40 s)",
+        "znver3 measures mlp@cpu, for 20 s; compiles rdb/stock@cpu, for 10 s host-b AMD EPYC 7B13, 8 cores, Linux",
+        "znver3 check-1 (silent for 40 s)",
         "CPU, NVIDIA H100",
-        "esrgan@hip 1 no host has the device hip",
-        "g1, g2, g3 and 2 more 5 its host host-a measures mlp@cpu",
-        "c1 1 its host host-b is busy",
-        "g4 1 its host host-c has gone",
-        "g5 1 no host has what it takes",
+        "compile a, compile b, compile c and 9 more all hosts that may do it compile or measure",
+        "rdb@cpu, g1, g2, g3 and 2 more its host host-a measures mlp@cpu",
+        "mlp@hip its host host-d has gone, and may come back",
+        "c1 its host host-b is busy",
+        "g4 its host host-c has gone",
+        "g5 no host has what it takes",
         "http://127.0.0.1:8787/status",
     ):
         assert sentence in text
     assert "| `host-a` |" in to_markdown(status_page(fleet_now(_FACTS, "tls://bench:8786")))
+
+
+@pytest.mark.parametrize("width", [80, 100, 120])
+def test_devices_and_what_hosts_do_have_room(width: int) -> None:
+    page = to_terminal(status_page(fleet_now(_FACTS, "tls://bench:8786")), width=width, color=False)
+    assert "CPU, NVIDIA H100" in page
+    assert "measures mlp@cpu, for 20 s; compiles rdb/stock@cpu" in page
 
 
 def test_json_has_the_same() -> None:
@@ -56,7 +69,7 @@ def test_json_has_the_same() -> None:
     assert document["hosts"][0]["doing"][0] == {"what": "measure", "of": "mlp@cpu", "seconds": 25.0}
     assert document["hosts"][0]["devices"] == [{"driver": "cuda", "uri": "cuda://GPU-1", "name": "NVIDIA H100"}]
     assert document["refused"][0]["host"] == "worker-9"
-    assert sum(each["count"] for each in document["waiting"]) == 9
+    assert sum(each["count"] for each in document["waiting"]) == 22
 
 
 def test_an_empty_fleet_says_what_to_do() -> None:
