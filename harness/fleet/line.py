@@ -38,7 +38,6 @@ from harness.fleet.state import (
     limit_s,
     next_to_compile,
     order_for,
-    order_of_generation,
     words_of,
 )
 from harness.fleet.waits import waits_of_run
@@ -197,8 +196,8 @@ class Line:
 
     def _lose(self, state: HostState, why: str = "") -> None:
         """A host's worker has gone, or is no longer waited for: what it had in hand is to be done again."""
-        said = why or f"has gone; its work waits for it for {patience.RETURN_S:.0f} s"
-        self._context.progress.note(f"{state.name} {said}")
+        said = f"{state.name} {why}" if why else patience.awaited(f"{state.name} has gone", "work waits")
+        self._context.progress.note(said)
         self._desk.forget(state.address)
         self._lost.add(state.address)
         state.address, state.gone_since = "", time.monotonic()
@@ -369,13 +368,13 @@ class Line:
             return None
         if isinstance(step, str):
             task, keep = _TASKS[step]
-            order, luggage = order_for(context, cases, artifact, self._kept.builds, state)
+            order, luggage = order_for(context, group, step, cases, artifact, self._kept.builds, state)
             return task, (order,), luggage, partial(keep, self._kept, group)
         groups = len(self._groups) + context.prepared.groups_elsewhere
         wanted = wanted_generation(context, group.name, step, group.timed, groups=groups)
         if wanted is None:
             return None
-        order, luggage = order_of_generation(context, group, cases, artifact, self._kept.builds, state)
+        order, luggage = order_for(context, group, step, cases, artifact, self._kept.builds, state)
         return tasks.measure, (order, wanted), luggage, partial(Kept.generation, self._kept, group)
 
     # --- what comes of it ---

@@ -25,3 +25,23 @@ def is_over(gone_since: float) -> bool:
 def why_lost(host: str) -> str:
     """What is said of a host that is no longer waited for."""
     return f"{host} has gone and did not come back within {RETURN_S:.0f} s"
+
+
+def awaited(gone: str, what: str) -> str:
+    """What is said of a host that is waited for.
+
+    Args:
+        gone: That it is not here, as in `host-a has gone`.
+        what: What waits, as in `rows wait`.
+    """
+    return f"{gone}; its {what} for it for {RETURN_S:.0f} s"
+
+
+def limit_s(call_timeout_s: float, cases: int = 1, beside_s: float = 0.0) -> float:
+    """Within how many seconds a piece of work surely ends: the sum of its processes' limits.
+
+    Args:
+        call_timeout_s: Of a call; 0: it calls nothing.
+        beside_s: What it may take beside calls of its cases, as its own limits say.
+    """
+    return CALLS * call_timeout_s * cases + beside_s + BESIDE_CALLS_S

@@ -90,7 +90,7 @@ class FleetRows:
         self._look()
         self._require_fleet()
         for name in sorted(self._states.keys() - {state.name for state in self._here()}):
-            self._progress.note(f"{name} is not here; its rows wait for it for {patience.RETURN_S:.0f} s")
+            self._progress.note(patience.awaited(f"{name} is not here", "rows wait"))
         unknown = of_unknown_devices(works, self._suite, self._plan.head.run.header.suite)
         self._needs = {work.name: RowNeed.of(work, self._plan) for work in works if work.name not in unknown}
         placing = place_rows(
@@ -155,7 +155,7 @@ class FleetRows:
             hosts=list(hosts),
             order=order,
             on_round=on_round,
-            limit_s=patience.CALLS * call_limit_s + patience.BESIDE_CALLS_S,
+            limit_s=patience.limit_s(call_limit_s),
         )
         environments = {record.name: record.environment for record in self.hosts}
         return Sampling(
@@ -173,7 +173,7 @@ class FleetRows:
             hosts=list(self._placed[work.name][:1]),
             order=lambda _: compile_times_order(work, limits),
             on_round=lambda _: None,
-            limit_s=2 * (limits.seconds or 0.0) + patience.BESIDE_CALLS_S,
+            limit_s=patience.limit_s(0.0, beside_s=2 * (limits.seconds or 0.0)),
         )
         return Sampling(sample=partial(self._sample, row))
 
@@ -467,7 +467,7 @@ class FleetRows:
     def _note_gone(self, states: Sequence[HostState]) -> None:
         for state in states:
             state.address, state.gone_since = "", time.monotonic()
-            self._progress.note(f"{state.name} has gone; its rows wait for it for {patience.RETURN_S:.0f} s")
+            self._progress.note(patience.awaited(f"{state.name} has gone", "rows wait"))
 
     def _require_fleet(self) -> None:
         address = self._fleet.access.address

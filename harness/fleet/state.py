@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+from harness.fleet import patience
 from harness.fleet.files import Luggage
 from harness.fleet.offer import Offer
 from harness.fleet.orders import CompileOrder, GroupOrder, LookOrder, group_order, named
-from harness.fleet.patience import BESIDE_CALLS_S, CALLS
 from harness.fleet.placing import Group, Host
 from harness.models.materialize import ModelArtifact
 from harness.process import Limits
@@ -177,7 +177,7 @@ class GroupState:
         timed: Cases that had a turn.
         deaths: How often its host's worker ended while it was measured.
         refused: Why hosts could not do it, by name.
-        last_order: That of its last generation, with the worker and the cases that it was for.
+        last_order: The last one, with the kind of step, the worker and the cases that it was for.
     """
 
     need: Group
@@ -193,7 +193,7 @@ class GroupState:
     timed: set[str] = field(default_factory=set)
     deaths: int = 0
     refused: dict[str, str] = field(default_factory=dict)
-    last_order: tuple[tuple[str, tuple[str, ...]], GroupOrder, Luggage] | None = None
+    last_order: tuple[tuple[str, str, tuple[str, ...]], GroupOrder, Luggage] | None = None
 
     @property
     def name(self) -> str:
@@ -233,23 +233,39 @@ def compile_limits(options: RunOptions) -> Limits:
 def limit_s(context: Context, group: GroupState, step: Step) -> float:
     """Within how many seconds a step of a group surely ends: the sum of its processes' limits."""
     options, settings = context.options, context.directory.header.settings
-    calls_s = CALLS * options.call_timeout_s * max(1, len(group.cases))
     compile_s = 2 * options.compile_timeout_s if step == CHECK else 0.0  # of the second opinion
-    return calls_s + compile_s + float(settings["budget_s"]) + BESIDE_CALLS_S
+    beside_s = compile_s + float(settings["budget_s"])
+    return patience.limit_s(options.call_timeout_s, max(1, len(group.cases)), beside_s)
 
 
 def order_for(
     context: Context,
+    group: GroupState,
+    step: Step,
     cases: Sequence[Case],
     artifact: ModelArtifact,
     builds: Mapping[str, Build],
     host: HostState,
 ) -> tuple[GroupOrder, Luggage]:
-    """The order for these cases of a group on a host, with what it takes along.
+    """The order for a step of a group, with what it takes along; it is made once for all generations.
+
+    Args:
+        cases: Those that are in it.
 
     Raises:
         RunError: A file cannot be read.
     """
+    kind = step if isinstance(step, str) else ""
+    alike = kind, host.address, tuple(case.name for case in cases)
+    if group.last_order is None or group.last_order[0] != alike:
+        group.last_order = alike, *_make_order(context, cases, artifact, builds, host)
+    _, order, luggage = group.last_order
+    return replace(order, given_up=copy.deepcopy(context.given_up)), luggage
+
+
+def _make_order(
+    context: Context, cases: Sequence[Case], artifact: ModelArtifact, builds: Mapping[str, Build], host: HostState
+) -> tuple[GroupOrder, Luggage]:
     prepared, luggage = context.prepared, Luggage()
     assert host.offer is not None  # noqa: S101 (it gets an order)
     model = next(model for model in prepared.suite.models if model.name == cases[0].model)
@@ -265,30 +281,10 @@ def order_for(
         toolchains={toolchain.version: named(toolchain) for toolchain in prepared.toolchains},
         compile_limits=compile_limits(context.options),
         call_timeout_s=context.options.call_timeout_s,
-        given_up=copy.deepcopy(context.given_up),
+        given_up=context.given_up,
         checks={case.name: context.checks[case.name] for case in cases if case.name in context.checks},
     )
     return order, luggage
-
-
-def order_of_generation(
-    context: Context,
-    group: GroupState,
-    cases: Sequence[Case],
-    artifact: ModelArtifact,
-    builds: Mapping[str, Build],
-    host: HostState,
-) -> tuple[GroupOrder, Luggage]:
-    """As `order_for`; made once for all generations of a group that the same cases have at the same worker.
-
-    Raises:
-        RunError: A file cannot be read.
-    """
-    key = host.address, tuple(case.name for case in cases)
-    if group.last_order is None or group.last_order[0] != key:
-        group.last_order = key, *order_for(context, cases, artifact, builds, host)
-    _, order, luggage = group.last_order
-    return replace(order, given_up=copy.deepcopy(context.given_up)), luggage
 
 
 class AtWork(NamedTuple):
