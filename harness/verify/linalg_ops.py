@@ -1,0 +1,318 @@
+"""linalg.generic on ensembles: views of operands by their indexing maps, products of tensors, reductions.
+
+An iteration space is walked in one of three ways. Where a sum of products is reduced, that is a matrix product. Where
+an operation that can be reordered reduces, its values are computed over the whole space, in pieces that fit the memory,
+and then reduced. Whatever else a body reduces with is done step by step, as a loop would.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from harness.verify.rounding import UNIT, Array, Shaker, UnsupportedError, to_kind
+
+# Elements of one piece of an iteration space, in all samples together.
+_PIECE = 2**23
+_BLOCKS = 16
+# An accumulator stagnates where a summand is lost in it: replay it where its rounding is this part of a summand.
+_STAGNATES = 0.05
+_REPLAY = 2**28
+_LONGEST_LOOP = 2**20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Index:
+    """One result of an affine map: a sum of dimensions times factors and a constant, or any function of dimensions."""
+
+    factors: dict[int, int] = field(default_factory=dict)
+    constant: int = 0
+    function: Callable[[Sequence[Array]], Array] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Space:
+    """An iteration space.
+
+    Attributes:
+        sizes: Of its dimensions.
+        parallel: Whether each is parallel; the others are reduced.
+    """
+
+    sizes: tuple[int, ...]
+    parallel: tuple[bool, ...]
+
+    @property
+    def reduced(self) -> tuple[int, ...]:
+        """The dimensions that are reduced, outermost first."""
+        return tuple(d for d, parallel in enumerate(self.parallel) if not parallel)
+
+    @property
+    def points(self) -> int:
+        """How often the body runs."""
+        return math.prod(self.sizes)
+
+
+Bounds = tuple[tuple[int, int], ...]
+
+
+def space_sizes(maps: Sequence[Sequence[Index]], shapes: Sequence[Sequence[int]], dimensions: int) -> tuple[int, ...]:
+    """The extent of each dimension, from an operand that it indexes alone.
+
+    Raises:
+        UnsupportedError: None does so for one of them.
+    """
+    sizes: dict[int, int] = {}
+    for indices, shape in zip(maps, shapes, strict=True):
+        for index, size in zip(indices, shape, strict=True):
+            if index.function is None and index.constant == 0 and list(index.factors.values()) == [1]:
+                sizes[next(iter(index.factors))] = int(size)
+    if len(sizes) != dimensions:
+        raise UnsupportedError("an iteration space whose sizes no operand gives alone")
+    return tuple(sizes[d] for d in range(dimensions))
+
+
+def view(values: Array, indices: Sequence[Index], bounds: Bounds) -> Array:
+    """An operand as the body meets it: one axis a dimension of the space, of size 1 where it does not depend on it.
+
+    Args:
+        values: (samples, *shape).
+        bounds: First and one past the last of each dimension.
+    """
+    if any(index.function is not None for index in indices):
+        return _gathered(values, indices, bounds)
+    used = sorted({d for index in indices for d in index.factors})
+    if any(bounds[d][0] == bounds[d][1] for d in used) or values.size == 0:
+        shape = [bounds[d][1] - bounds[d][0] if d in used else 1 for d in range(len(bounds))]
+        return np.zeros((values.shape[0], *shape), dtype=values.dtype)
+    start = []
+    strides = dict.fromkeys(used, 0)
+    for axis, (index, size) in enumerate(zip(indices, values.shape[1:], strict=True), start=1):
+        low = index.constant + sum(f * (bounds[d][0] if f > 0 else bounds[d][1] - 1) for d, f in index.factors.items())
+        high = index.constant + sum(f * (bounds[d][1] - 1 if f > 0 else bounds[d][0]) for d, f in index.factors.items())
+        if low < 0 or high >= size:
+            raise UnsupportedError("an indexing map that leaves its operand")
+        start.append(index.constant + sum(f * bounds[d][0] for d, f in index.factors.items()))
+        for d, factor in index.factors.items():
+            strides[d] += factor * values.strides[axis]
+    origin = values[(slice(None), *(slice(at, None) for at in start))]
+    shape = [bounds[d][1] - bounds[d][0] if d in strides else 1 for d in range(len(bounds))]
+    steps = [strides.get(d, 0) for d in range(len(bounds))]
+    return np.lib.stride_tricks.as_strided(
+        origin, (values.shape[0], *shape), (values.strides[0], *steps), writeable=False
+    )
+
+
+def _gathered(values: Array, indices: Sequence[Index], bounds: Bounds) -> Array:
+    dims = [
+        np.arange(*bound).reshape([-1 if axis == d else 1 for axis in range(len(bounds))])
+        for d, bound in enumerate(bounds)
+    ]
+    places = [
+        np.asarray(index.function(dims) if index.function else index.constant + sum(f * dims[d] for d, f in index.factors.items()))
+        for index in indices
+    ]
+    shape = np.broadcast_shapes(*(place.shape for place in places), (1,) * len(bounds))
+    return values[(slice(None), *(np.broadcast_to(place, shape) for place in places))]
+
+
+def pieces(space: Space, samples: int, also_reduced: bool) -> Iterator[Bounds]:
+    """Parts of a space whose values fit the memory, cut along its parallel dimensions, outermost first.
+
+    Args:
+        also_reduced: Whether the values are held for every point, and not for the parallel dimensions alone.
+    """
+    counted = [also_reduced or parallel for parallel in space.parallel]
+    points = math.prod(size for size, count in zip(space.sizes, counted, strict=True) if count) * samples
+    cuts = [1] * len(space.sizes)
+    for d, size in enumerate(space.sizes):
+        if points > _PIECE and space.parallel[d] and size > 1:
+            cuts[d] = min(size, -(-points // _PIECE))
+            points = -(-points // cuts[d])
+    edges = [[size * part // cut for part in range(cut + 1)] for size, cut in zip(space.sizes, cuts, strict=True)]
+    return itertools.product(*([(a, b) for a, b in itertools.pairwise(ends)] for ends in edges))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Products:
+    """A sum of products of two operands, each a view over the whole space."""
+
+    left: Array
+    right: Array
+    space: Space
+    kind: str
+
+    def fits(self) -> bool:
+        """Whether a matrix product does it: each reduced dimension that has a size is in both operands."""
+        return all(
+            self.space.sizes[d] == 1 or (self.left.shape[1 + d] > 1 and self.right.shape[1 + d] > 1)
+            for d in self.space.reduced
+        )
+
+    def added_to(self, start: Array, shaker: Shaker) -> Array:
+        """The sums, added to what is there.
+
+        Args:
+            start: (samples, *parallel sizes, 1 where reduced).
+        """
+        rank = len(self.space.sizes)
+        inner = self.space.reduced
+        outer = [d for d in range(rank) if self.space.parallel[d]]
+        both = [d for d in outer if self.left.shape[1 + d] > 1 and self.right.shape[1 + d] > 1]
+        rows = [d for d in outer if d not in both and self.left.shape[1 + d] > 1]
+        columns = [d for d in outer if d not in both and d not in rows]
+        order = [*both, *rows, *columns]
+        sizes = self.space.sizes
+        batch, m, n, k = (math.prod(sizes[d] for d in dims) for dims in (both, rows, columns, inner))
+        self._require_samples(start)
+        init = start.transpose(0, *(1 + d for d in order), *(1 + d for d in inner)).reshape(-1, batch, m, n)
+        samples = max(self.left.shape[0], self.right.shape[0], init.shape[0])
+        result = np.empty((samples, batch, m, n), dtype=start.dtype)
+        squares = np.zeros((batch, m, n)) if self._is_rounded() else None
+        left_axes, right_axes = (*both, *rows, *inner), (*both, *inner, *columns)
+        right_2d = [
+            self._matrix(self.right, sample, right_axes, (batch, k, n)) for sample in range(self.right.shape[0])
+        ]
+        step = max(1, _PIECE // max(1, batch * k))
+        lefts = self.left.transpose(0, *(1 + d for d in left_axes), *(1 + d for d in columns))
+        head = rows[0] if rows else None
+        cut = max(1, step * sizes[head] // m) if head is not None else 1
+        spans = [(a, min(a + cut, sizes[head])) for a in range(0, sizes[head], cut)] if head is not None else [(0, 1)]
+        for low, high in spans:
+            part = lefts if head is None else lefts[(slice(None),) * (1 + len(both)) + (slice(low, high),)]
+            at = slice(None) if head is None else slice(low * m // sizes[head], high * m // sizes[head])
+            for sample in range(samples):
+                a = part[sample % part.shape[0]].reshape(batch, -1, k)
+                b = right_2d[sample % len(right_2d)]
+                if sample == 0 and squares is not None:
+                    result[0][:, at], squares[:, at] = _with_partial_sums(init[0][:, at], a, b)
+                else:
+                    result[sample][:, at] = init[sample % init.shape[0]][:, at] + a @ b
+        if squares is not None:
+            result = self._shaken(result, squares, init, lefts, right_2d, shaker, (batch, m, n, k))
+        final = result.reshape(-1, *(sizes[d] for d in order), *(1 for _ in inner))
+        back = np.argsort([*order, *inner])
+        return final.transpose(0, *(1 + d for d in back))
+
+    def _require_samples(self, start: Array) -> None:
+        assert all(part.shape[0] in (1, self.samples(start)) for part in (self.left, self.right, start))  # noqa: S101
+
+    def samples(self, start: Array) -> int:
+        """How many samples the sums have."""
+        return max(self.left.shape[0], self.right.shape[0], start.shape[0])
+
+    def _is_rounded(self) -> bool:
+        """Whether some partial sum may be none of its type: whole numbers that stay small are exact in any order."""
+        if self.kind not in UNIT:
+            return False
+        inner = math.prod(self.space.sizes[d] for d in self.space.reduced)
+        largest = [float(np.abs(part[0]).max(initial=0.0)) for part in (self.left, self.right)]
+        if not largest[0] * largest[1] * inner < 1.0 / UNIT[self.kind]:
+            return True
+        return not all((np.rint(part[0]) == part[0]).all() for part in (self.left, self.right))
+
+    @staticmethod
+    def _matrix(values: Array, sample: int, axes: Sequence[int], shape: tuple[int, ...]) -> Array:
+        rest = [d for d in range(values.ndim - 1) if d not in axes]
+        return values[sample].transpose(*axes, *rest).reshape(shape)
+
+    def _shaken(
+        self,
+        result: Array,
+        squares: Array,
+        init: Array,
+        lefts: Array,
+        rights: list[Array],
+        shaker: Shaker,
+        sizes: tuple[int, int, int, int],
+    ) -> Array:
+        batch, m, n, k = sizes
+        exact = result[0]
+        shaken = shaker.summed(result, self.kind, squares)
+        if self.kind in ("f16", "bf16") and shaker.samples > 1 and batch * m * n * k <= _REPLAY:
+            a, b = lefts[0].reshape(batch, m, k), rights[0]
+            summand = np.sqrt(np.mean(a * a) * np.mean(b * b))
+            if np.abs(exact).max(initial=0.0) * UNIT[self.kind] > _STAGNATES * summand:
+                total = init[0]
+                for at in range(k):
+                    total = to_kind(total + to_kind(a[:, :, at, None] * b[:, at, None, :], self.kind), self.kind)
+                shaken[1] = total
+        return shaken
+
+
+def _with_partial_sums(start: Array, a: Array, b: Array) -> tuple[Array, Array]:
+    """start + a @ b, and the sum of the squares of the partial sums along the inner dimension, in its order.
+
+    The partial sums are known at the ends of blocks. Within a block they are a straight line plus a random bridge,
+    whose mean squares are known; and no less is assumed than for summands that come in a random order.
+    """
+    inner = a.shape[-1]
+    edges = np.unique(np.linspace(0, inner, _BLOCKS + 1).astype(int))
+    total, squares, products = start.copy(), np.zeros(start.shape), np.zeros(start.shape)
+    for low, high in itertools.pairwise(edges):
+        before = total
+        left, right = a[..., low:high], b[..., low:high, :]
+        total = before + left @ right
+        own = (left * left) @ (right * right)
+        products += own
+        squares += (high - low) * ((before * before + before * total + total * total) / 3.0 + own / 6.0)
+    return total, np.maximum(squares, inner / 2.0 * products) + products
+
+
+def summed(values: Array, start: Array, axes: tuple[int, ...], kind: str, shaker: Shaker) -> Array:
+    """Sums over axes, added to what is there, shaken by the rounding of their partial sums in the order of the axes.
+
+    Args:
+        values: (samples, *sizes).
+        start: (samples, *sizes), 1 where summed.
+    """
+    if kind not in UNIT:
+        return np.asarray(start + values.sum(axis=axes, keepdims=True, dtype=start.dtype))
+    result = start + values.sum(axis=axes, keepdims=True)
+    exact = values[0]
+    own = tuple(axis - 1 for axis in axes)
+    if (np.rint(exact) == exact).all() and np.abs(exact).sum(axis=own).max(initial=0.0) < 1.0 / UNIT[kind]:
+        return shaker.rounded(result, kind)
+    last = np.moveaxis(exact, own, range(-len(own), 0))
+    flat = last.reshape(*last.shape[: last.ndim - len(own)], -1)
+    first = start[0].reshape(*flat.shape[:-1], 1)
+    partial = first + np.cumsum(flat, axis=-1)
+    count = flat.shape[-1]
+    squares = np.maximum((partial * partial).sum(axis=-1), count / 2.0 * (flat * flat).sum(axis=-1))
+    shaken = shaker.summed(result, kind, squares.reshape(result.shape[1:]))
+    if kind in ("f16", "bf16") and shaker.samples > 1 and flat.size <= _REPLAY:
+        total = first[..., 0]
+        for at in range(count):
+            total = to_kind(total + flat[..., at], kind)
+        shaken[1] = total.reshape(result.shape[1:])
+    return shaken
+
+
+REDUCERS: dict[str, Callable[..., Any]] = {
+    "arith.maximumf": np.maximum.reduce,
+    "arith.minimumf": np.minimum.reduce,
+    "arith.maxnumf": np.fmax.reduce,
+    "arith.minnumf": np.fmin.reduce,
+    "arith.maxsi": np.maximum.reduce,
+    "arith.minsi": np.minimum.reduce,
+    "arith.andi": np.bitwise_and.reduce,
+    "arith.ori": np.bitwise_or.reduce,
+    "arith.xori": np.bitwise_xor.reduce,
+}
+
+
+def steps(space: Space) -> Iterator[tuple[int, ...]]:
+    """The reduced dimensions' places, in the order of a loop.
+
+    Raises:
+        UnsupportedError: They are too many for a loop in Python.
+    """
+    sizes = [space.sizes[d] for d in space.reduced]
+    if math.prod(sizes) > _LONGEST_LOOP:
+        raise UnsupportedError(f"a loop of {math.prod(sizes)} steps")
+    return itertools.product(*(range(size) for size in sizes))

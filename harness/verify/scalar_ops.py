@@ -1,0 +1,291 @@
+"""The arith and math dialects on ensembles: floats in float64, integers in their own width."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from harness.verify.rounding import UNIT, Array, Shaker, UnsupportedError, merged
+
+_INTEGERS = {8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
+
+
+def is_float(kind: str) -> bool:
+    """Whether an element type is one of the floats that ensembles hold."""
+    return kind in UNIT
+
+
+def dtype_of(kind: str) -> np.dtype[Any]:
+    """What holds an element type: float64, bool, or an integer of its width (i4 in eight bits).
+
+    Raises:
+        UnsupportedError: No ensemble holds it.
+    """
+    if kind in UNIT:
+        return np.dtype(np.float64)
+    if kind == "i1":
+        return np.dtype(np.bool_)
+    if kind == "index":
+        return np.dtype(np.int64)
+    width = kind.lstrip("sui")
+    if kind[:1] in "sui" and width.isdigit() and int(width) in _INTEGERS:
+        return np.dtype(_INTEGERS[int(width)])
+    raise UnsupportedError(f"elements of {kind}")
+
+
+def _unsigned(values: Array) -> Array:
+    return values if values.dtype == bool else values.view(f"u{values.dtype.itemsize}")
+
+
+def _signed(values: Array, dtype: np.dtype[Any]) -> Array:
+    return values.astype(f"u{dtype.itemsize}").view(dtype) if dtype != bool else values.astype(bool)
+
+
+def _divided(a: Array, b: Array) -> Array:
+    """Quotients rounded toward zero; anything, here 0, where the divisor is 0."""
+    safe = np.where(b == 0, 1, b)
+    quotient = a // safe
+    return quotient + ((a % safe != 0) & ((a < 0) != (safe < 0)))
+
+
+def _ceiled(a: Array, b: Array) -> Array:
+    safe = np.where(b == 0, 1, b)
+    return -((-a) // safe)
+
+
+def _shifted(function: Callable[[Array, Array], Array]) -> Callable[[Array, Array], Array]:
+    """A shift; anything, here 0, where it is by the width or more."""
+
+    def shift(a: Array, b: Array) -> Array:
+        width = 8 * a.dtype.itemsize
+        inside = (b >= 0) & (b < width)
+        return np.where(inside, function(a, np.where(inside, b, 0)), 0).astype(a.dtype)
+
+    return shift
+
+
+_ARITHMETIC: dict[str, Callable[[Array, Array], Array]] = {
+    "arith.addf": np.add,
+    "arith.subf": np.subtract,
+    "arith.mulf": np.multiply,
+    "arith.divf": np.divide,
+}
+_EXTREMES: dict[str, Callable[[Array, Array], Array]] = {
+    "arith.maximumf": np.maximum,
+    "arith.minimumf": np.minimum,
+    "arith.maxnumf": np.fmax,
+    "arith.minnumf": np.fmin,
+}
+_INTEGER: dict[str, Callable[[Array, Array], Array]] = {
+    "arith.addi": np.add,
+    "arith.subi": np.subtract,
+    "arith.muli": np.multiply,
+    "arith.andi": np.bitwise_and,
+    "arith.ori": np.bitwise_or,
+    "arith.xori": np.bitwise_xor,
+    "arith.maxsi": np.maximum,
+    "arith.minsi": np.minimum,
+    "arith.divsi": _divided,
+    "arith.remsi": lambda a, b: a - _divided(a, b) * b,
+    "arith.floordivsi": lambda a, b: a // np.where(b == 0, 1, b),
+    "arith.ceildivsi": _ceiled,
+    "arith.shli": _shifted(np.left_shift),
+    "arith.shrsi": _shifted(np.right_shift),
+}
+_UNSIGNED: dict[str, Callable[[Array, Array], Array]] = {
+    "arith.maxui": np.maximum,
+    "arith.minui": np.minimum,
+    "arith.divui": lambda a, b: a // np.where(b == 0, 1, b).astype(a.dtype),
+    "arith.remui": lambda a, b: a % np.where(b == 0, 1, b).astype(a.dtype),
+    "arith.ceildivui": lambda a, b: (a + b - 1) // np.where(b == 0, 1, b).astype(a.dtype),
+    "arith.shrui": _shifted(np.right_shift),
+}
+_STEPS: dict[str, Callable[[Array], Array]] = {
+    "math.floor": np.floor,
+    "math.ceil": np.ceil,
+    "math.trunc": np.trunc,
+    "math.roundeven": np.rint,
+    "math.round": lambda x: np.copysign(np.floor(np.abs(x) + 0.5), x),
+}
+# By how many units a compiler's approximation in the type itself may be off, besides rounding; docs/statistics.md has
+# what IREE's were seen to be off by.
+_ACCURATE, _GOOD, _FAIR = 0.0, 4.0, 16.0
+_FUNCTIONS: dict[str, tuple[Callable[[Array], Array], float]] = {
+    "math.sqrt": (np.sqrt, _ACCURATE),
+    "math.rsqrt": (lambda x: 1.0 / np.sqrt(x), _GOOD),
+    "math.cbrt": (np.cbrt, _FAIR),
+    "math.exp": (np.exp, _GOOD),
+    "math.exp2": (np.exp2, _GOOD),
+    "math.expm1": (np.expm1, _FAIR),
+    "math.log": (np.log, _GOOD),
+    "math.log2": (np.log2, _GOOD),
+    "math.log10": (np.log10, _GOOD),
+    "math.log1p": (np.log1p, _GOOD),
+    "math.sin": (np.sin, _GOOD),
+    "math.cos": (np.cos, _GOOD),
+    "math.tan": (np.tan, _FAIR),
+    "math.asin": (np.arcsin, _FAIR),
+    "math.acos": (np.arccos, _FAIR),
+    "math.atan": (np.arctan, _FAIR),
+    "math.sinh": (np.sinh, _FAIR),
+    "math.cosh": (np.cosh, _FAIR),
+    "math.tanh": (np.tanh, _FAIR),
+    "math.asinh": (np.arcsinh, _FAIR),
+    "math.acosh": (np.arccosh, _FAIR),
+    "math.atanh": (np.arctanh, _FAIR),
+    "math.erf": (special.erf, _FAIR),
+    "math.erfc": (special.erfc, _FAIR),
+}
+_LESS, _EQUAL, _GREATER = np.less, np.equal, np.greater
+# By arith.cmpf's numbers: 1 to 6 are ordered, 8 to 13 the same or unordered.
+_FLOAT_PREDICATES = {1: _EQUAL, 2: _GREATER, 3: np.greater_equal, 4: _LESS, 5: np.less_equal, 6: np.not_equal}
+_INTEGER_PREDICATES = (_EQUAL, np.not_equal, _LESS, np.less_equal, _GREATER, np.greater_equal)
+_SIGNED_PREDICATES = 6
+
+
+def scalar_op(name: str, operands: list[Array], kind: str, from_kind: str, predicate: int, shaker: Shaker) -> Array:
+    """The result of one operation of arith or math, element by element.
+
+    Args:
+        kind: The element type of its result.
+        from_kind: That of its first operand.
+        predicate: Of a comparison, as the dialect numbers them.
+
+    Raises:
+        UnsupportedError: The operation is not known.
+    """
+    with np.errstate(all="ignore"):
+        if is_float(kind) or (operands and is_float(from_kind)):
+            return _float_op(name, operands, kind, from_kind, predicate, shaker)
+        return merged(_integer_op(name, operands, kind, from_kind, predicate))
+
+
+def _float_op(name: str, operands: list[Array], kind: str, from_kind: str, predicate: int, shaker: Shaker) -> Array:
+    a, *others = operands
+    if name in _ARITHMETIC:
+        return shaker.rounded(_ARITHMETIC[name](a, others[0]), kind)
+    if name in _EXTREMES:
+        return shaker.extreme(_EXTREMES[name], a, others[0])
+    if name in _STEPS:
+        return shaker.stepped(_STEPS[name], a)
+    if name in _FUNCTIONS:
+        function, ulps = _FUNCTIONS[name]
+        return shaker.rounded(function(a), kind, ulps)
+    match name:
+        case "arith.negf":
+            return -a
+        case "math.absf":
+            return np.abs(a)
+        case "math.copysign":
+            return np.copysign(a, others[0])
+        case "math.fma":
+            return shaker.rounded(a * others[0] + others[1], kind)
+        case "arith.extf":
+            return a
+        case "arith.truncf":
+            return shaker.rounded(a, kind)
+        case "arith.sitofp":
+            return shaker.rounded(np.where(a, -1.0, 0.0) if a.dtype == bool else a.astype(np.float64), kind)
+        case "arith.uitofp":
+            return shaker.rounded(_unsigned(a).astype(np.float64), kind)
+        case "arith.fptosi":
+            return merged(shaker.stepped(lambda x: _to_integer(x, kind, signed=True), a))
+        case "arith.fptoui":
+            return merged(shaker.stepped(lambda x: _to_integer(x, kind, signed=False), a))
+        case "arith.remf":
+            quotient = shaker.stepped(np.trunc, a / others[0])
+            rest = a - quotient * others[0]
+            return shaker.rounded(np.where(np.isfinite(a) & np.isinf(others[0]), a, rest), kind)
+        case "math.atan2":
+            return shaker.rounded(np.arctan2(a, others[0]), kind, _FAIR)
+        case "math.powf" | "math.fpowi":
+            exponent = others[0].astype(np.float64)
+            scale = np.nanmax(np.abs(exponent * np.log(np.abs(a))), initial=0.0, where=a != 0)
+            return shaker.rounded(np.power(a, exponent), kind, _FAIR + 2.0 * min(float(scale), 2.0**10))
+        case "math.isnan":
+            return merged(np.isnan(a))
+        case "math.isinf":
+            return merged(np.isinf(a))
+        case "math.isfinite":
+            return merged(np.isfinite(a))
+        case "arith.cmpf":
+            return _compared(a, others[0], predicate, shaker)
+        case "arith.bitcast":
+            return _bits_of(a, from_kind, kind)
+    raise UnsupportedError(f"{name} of {from_kind}")
+
+
+def _compared(a: Array, b: Array, predicate: int, shaker: Shaker) -> Array:
+    unordered = np.isnan(a) | np.isnan(b)
+    if predicate in (0, 15):
+        return np.broadcast_to(np.array(predicate == 15), unordered[:1].shape)
+    if predicate in (7, 14):
+        return merged(unordered == (predicate == 14))
+    if predicate < 7:
+        return merged(shaker.compared(_FLOAT_PREDICATES[predicate], a, b) & ~unordered)
+    return merged(shaker.compared(_FLOAT_PREDICATES[predicate - 7], a, b) | unordered)
+
+
+def _to_integer(values: Array, kind: str, *, signed: bool) -> Array:
+    """Rounded toward zero; what the type cannot hold is anything, here its nearest end."""
+    dtype = dtype_of(kind)
+    if dtype == bool:
+        return values != 0
+    limits = np.iinfo(dtype if signed else f"u{dtype.itemsize}")
+    inside = np.clip(np.nan_to_num(np.trunc(values)), float(limits.min), float(limits.max))
+    whole = inside.astype(np.int64 if signed else np.uint64)
+    return np.where(inside >= 2.0**63, limits.max, whole).astype(limits.dtype).view(dtype)
+
+
+def _bits_of(values: Array, from_kind: str, kind: str) -> Array:
+    """A float's bits as an integer, or the float of an integer's bits."""
+    names = {"f16": np.float16, "f32": np.float32, "f64": np.float64}
+    if from_kind in names and not is_float(kind) and values.shape[0] == 1:
+        return values.astype(names[from_kind]).view(dtype_of(kind))
+    if kind in names and not is_float(from_kind) and values.shape[0] == 1:
+        return np.ascontiguousarray(values).view(names[kind]).astype(np.float64)
+    raise UnsupportedError(f"arith.bitcast of {from_kind} to {kind}")
+
+
+def _integer_op(name: str, operands: list[Array], kind: str, from_kind: str, predicate: int) -> Array:
+    dtype = dtype_of(kind)
+    a, *others = operands
+    if a.dtype == bool and others and name in ("arith.addi", "arith.subi"):
+        return np.logical_xor(a, others[0])
+    if a.dtype == bool and others and name == "arith.muli":
+        return np.logical_and(a, others[0])
+    if a.dtype == bool and name in ("arith.maxsi", "arith.minui"):
+        return np.logical_and(a, others[0])
+    if a.dtype == bool and name in ("arith.minsi", "arith.maxui"):
+        return np.logical_or(a, others[0])
+    if name in _INTEGER:
+        return np.asarray(_INTEGER[name](a, others[0])).astype(dtype)
+    if name in _UNSIGNED:
+        return _signed(np.asarray(_UNSIGNED[name](_unsigned(a), _unsigned(others[0]))), dtype)
+    match name:
+        case "arith.cmpi":
+            signed = predicate < _SIGNED_PREDICATES
+            if a.dtype == bool and signed and predicate > 1:
+                a, others = -a.astype(np.int8), [-others[0].astype(np.int8)]
+            x, y = (a, others[0]) if signed else (_unsigned(a), _unsigned(others[0]))
+            return _INTEGER_PREDICATES[predicate if signed else predicate - 4](x, y)
+        case "arith.extsi":
+            return -a.astype(dtype) if a.dtype == bool else a.astype(dtype)
+        case "arith.extui" | "arith.index_castui":
+            return _unsigned(a).astype(dtype)
+        case "arith.trunci":
+            return (a & 1).astype(bool) if dtype == bool and a.dtype != bool else a.astype(dtype)
+        case "arith.index_cast":
+            return a.astype(dtype)
+        case "arith.bitcast":
+            return a
+        case "math.absi":
+            return np.abs(a)
+        case "math.ctpop":
+            return np.unpackbits(a[..., None].view(np.uint8), axis=-1).sum(axis=-1).astype(dtype)
+        case "math.ipowi":
+            return np.power(a, np.maximum(others[0], 0)).astype(dtype)
+    raise UnsupportedError(f"{name} of {from_kind}")
