@@ -15,8 +15,8 @@ from harness.models.model import Tolerance
 from harness.records.case import Case
 from harness.records.comparison import AND_OTHER_OUTPUTS, ANOTHER_PROGRAM
 from harness.records.run import Check, ModelRecord
-from harness.verify.kept import kept_outputs
-from harness.verify.outputs import compare_outputs
+from harness.verify.difference import Right, compare_outputs
+from harness.verify.kept import kept_outputs, tolerance_of
 
 # What is right to within the tolerance on both sides differs by up to twice as much.
 _BOTH_WAYS = 2.0
@@ -76,11 +76,14 @@ def compare_pair(pair: Pair, base: Side, head: Side, cache: Path) -> OutputsOfPa
         return OutputsOfPair(same_program=same_program, unknown="a run is of a harness that kept none")
     if checks[0].outputs == checks[1].outputs:
         return OutputsOfPair(same_program=same_program)
+    if checks[0].reference and checks[0].reference == checks[1].reference:
+        return OutputsOfPair(same_program=same_program)  # one reference has judged both
     base_outputs, head_outputs = (kept_outputs(check.outputs, cache) for check in checks if check is not None)
     if base_outputs is None or head_outputs is None:
         return OutputsOfPair(same_program=same_program, unknown="they are no longer in the cache")
     tolerance = _tolerance(checks[0], checks[1], of_case=checks[1].against in head.cases)
-    problem = compare_outputs(head_outputs, base_outputs, tolerance, whose="base's", same_elements=True).problem
+    right = Right(source="base", outputs=base_outputs)
+    problem = compare_outputs(head_outputs, right, tolerance, whose="base's", same_elements=True).problem
     return OutputsOfPair(same_program=same_program, difference=problem)
 
 
@@ -98,7 +101,7 @@ def _tolerance(base: Check, head: Check, *, of_case: bool) -> Tolerance:
     """
     same = base.against == head.against and base.max_relative is not None and not of_case
     factor = _BOTH_WAYS if same else 1.0
-    return Tolerance(relative=factor * head.relative_tolerance, absolute=factor * head.absolute_tolerance)
+    return tolerance_of(head, factor)
 
 
 def _inputs(model: ModelRecord) -> list[tuple[str, ...]]:

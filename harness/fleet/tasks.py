@@ -43,12 +43,11 @@ from harness.stages.check import run_checks, run_reference, runnable_module, run
 from harness.stages.compiled import Compiled as CompiledCase
 from harness.stages.count import Found, look_at
 from harness.stages.measure import Wanted, call_group_again, run_generation
-from harness.stages.second_opinion import SecondPath
 from harness.suite.present import why_gone
 from harness.text import one_line
 from harness.toolchain import Toolchain, find_toolchain, get_toolchains
 from harness.toolchain.install import DISK_FULL
-from harness.verify import AnyRunnable, Runnable
+from harness.verify import AnyRunnable, References, Runnable
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -177,14 +176,14 @@ def check_group(order: GroupOrder) -> Checked:
             if item.case.name in open_cases
             or (item.case.baseline and open_cases and order.checks[item.case.name].failure is None)
         ]
-        second = SecondPath(
+        references = References(
             models={order.model.name: order.model},
             scratch=scratch,
             compile_limits=limits_here(order.compile_limits),
             call_limits=limits_here(Limits(seconds=order.call_timeout_s)),
         )
         done = frozenset(order.checks)
-        found = [check for check in run_checks(wanted, done, second, order.given_up) if check.case not in done]
+        found = [check for check in run_checks(wanted, done, references, order.given_up) if check.case not in done]
         if any(check.failure is not None for check in found):
             _require_device(order.cases[0])
     kept = {output.file for check in found for output in check.outputs}

@@ -39,6 +39,8 @@ _HELD_AS: dict[str, np.dtype[Any]] = {
     "i64": np.dtype("<i8"),
     "index": np.dtype("<i8"),
 }
+# Sums of products of so small numbers stay exact for long.
+_LARGEST_INTEGER = {"f16": 4, "bf16": 2}
 # The element type of an .npy file by what it holds.
 _TYPE_OF = {held: name for name, held in _HELD_AS.items() if name not in ("bf16", "index")}
 
@@ -85,7 +87,7 @@ def describe(value: Input) -> str:
             else f"{value.dtype} {int(value.value)}"
         )
     if value.fill == "random":
-        source = f"random seed {value.seed}"
+        source = f"random {'integers ' if value.integers else ''}seed {value.seed}"
     elif value.fill == "constant":
         source = f"constant {value.value:g}"
     else:
@@ -122,7 +124,7 @@ def make_array(value: Input, where: str = "input") -> Array:
     value = resolve(value, where)
     held = _HELD_AS[value.dtype]
     if value.fill == "npy":
-        array: Array = np.array(_load_npy(value, where), order="C")
+        array: Array = np.array(_load_npy(value, where), order="C").astype(held)
     elif value.fill == "constant":
         array = np.full(value.shape, _constant(value, where), dtype=held)
     else:
@@ -181,7 +183,7 @@ def _type(value: Input) -> str:
 def _content(value: Input) -> str:
     """What tells values apart, without making them."""
     if value.fill == "random":
-        return f"random {value.seed}"
+        return f"random {'integers ' if value.integers else ''}{value.seed}"
     if value.fill == "constant":
         return f"constant {value.value!r}"
     assert value.path is not None  # noqa: S101 (resolve has read it)
@@ -212,7 +214,10 @@ def _random(value: Input, held: np.dtype[Any]) -> Array:
         return np.asarray(rng.integers(0, 2, size=value.shape, dtype=np.uint8), dtype=np.bool_)
     if held.kind == "i":
         return np.asarray(rng.integers(0, 10, size=value.shape, dtype=held.type))
-    precision = np.float64 if value.dtype == "f64" else np.float32
+    if value.integers:
+        most = _LARGEST_INTEGER.get(value.dtype, 8)
+        return np.asarray(rng.integers(-most, most + 1, size=value.shape)).astype(held)
+    precision = np.float64 if value.dtype == "f64" or value.demoted else np.float32
     return np.asarray(rng.standard_normal(value.shape, dtype=precision)).astype(held)
 
 
@@ -255,7 +260,8 @@ def _load_npy(value: Input, where: str) -> Array:
             f"{where} npy: {value.path} holds {array.dtype}, which no argument is; convert it to one of "
             f"{', '.join(str(held) for held in _TYPE_OF)}"
         )
-    if value.dtype and array.dtype != (held := _HELD_AS[value.dtype]):
+    expected = "f64" if value.demoted else value.dtype
+    if value.dtype and array.dtype != (held := _HELD_AS[expected]):
         raise SuiteError(
             f"{where} npy: {value.path} holds {array.dtype} where {value.dtype} needs {held}; "
             f"convert the file, or leave dtype out where {array.dtype} is meant"

@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from harness import process
@@ -72,7 +72,8 @@ def materialize(
     weights = hash_parameters(model.parameters, toolchain=toolchain, limits=limits, where=where)
     folder = store / program.mlir_sha256
     inputs = tuple(
-        resolve(value, f"{where} inputs[{position}]") for position, value in enumerate(model.inputs or program.inputs)
+        replace(resolve(value, f"{where} inputs[{position}]"), integers=model.integers and value.fill == "random")
+        for position, value in enumerate(model.inputs or program.inputs)
     )
     return ModelArtifact(
         name=model.name,
@@ -131,6 +132,8 @@ def model_id(model: Model, suite: Path) -> str:
         "inputs": [_definition(value) for value in model.inputs],
         "parameters": {scope: file_sha256(path) for scope, path in sorted(model.parameters.items())},
     }
+    if model.integers:
+        definition["values"] = "integers"
     if model.builder is not None:
         where = f"{suite}: [models.{model.name}]"
         builder = find_builder(model.builder, f"{where} builder")

@@ -246,7 +246,13 @@ class Check:
     """How a case's outputs compare with its reference.
 
     Attributes:
-        against: What it was compared with: a case's name, `expected files` or `ONNX Runtime 1.31.1`.
+        against: What it was compared with: the float64 reference, `expected files`, `ONNX Runtime 1.31.1`, IREE's
+            interpreter, or the name of a baseline that nothing else judged.
+        also_against: What else it agrees with.
+        reference: Where the evaluator's answer lies in the cache; "" where it did not judge.
+        spreads: The largest error, in spreads of what the program's own rounding gives.
+        reproducer: A folder in the cache with what shows that the output is wrong.
+        note: What a reader should know of how the case was called.
         max_absolute: Largest |a - b| over all outputs.
         max_relative: max |a - b| divided by max |b|.
         outputs: What a comparison with another run needs; () where the check failed, and in runs that are older than
@@ -254,7 +260,7 @@ class Check:
         other_inputs: Whether it was right for other random inputs too.
         below_tolerance: Positions of the outputs for which zeros would pass, since all right values are about that.
         wall_ns: What the check took; None in runs that are older than this field.
-        no_second_opinion: Why a baseline without reference was held against nothing but itself.
+        no_second_opinion: Why no reference judged it.
     """
 
     case: str
@@ -269,6 +275,11 @@ class Check:
     below_tolerance: tuple[int, ...] = ()
     wall_ns: int | None = None
     no_second_opinion: str = ""
+    also_against: str = ""
+    reference: str = ""
+    spreads: float | None = None
+    reproducer: str = ""
+    note: str = ""
     failure: Failure | None = None
 
 

@@ -53,6 +53,10 @@ def check_remarks(check: Check | None) -> Iterator[str]:
         numbers = ", ".join(map(str, check.below_tolerance))
         which = f"output {numbers}" if len(check.below_tolerance) == 1 else f"outputs {numbers}"
         yield f"all values of {which} are within the tolerance of zero, so the check says little: zeros would pass"
+    if check is not None and check.note:
+        yield check.note
+    if check is not None and check.failure is not None and check.reproducer:
+        yield f"what shows it is kept in the cache folder, in {check.reproducer}"
 
 
 def _expectation(case: Case) -> str:
@@ -181,7 +185,8 @@ def _cause(failure: Failure, check: Check | None) -> str:
     if failure.stage != "verify" or check is None or not check.against:
         return f"failed at {failure.stage}: {failure.message}"
     text = f"wrong output: {failure.message}"
-    if check.max_absolute:
-        absolute = f"{check.absolute_tolerance:.2g}, less where all values are below 1"
-        text += f" (allowed: {absolute}, and {check.relative_tolerance:.2g} of each value)"
+    if check.max_absolute and check.spreads is None and check.relative_tolerance:
+        relative = f"{check.relative_tolerance:.2g}"
+        absolute = f"{check.absolute_tolerance:.2g}" if check.absolute_tolerance else f"{relative} of their mean square"
+        text += f" (allowed: {absolute}, and {relative} of each value)"
     return text

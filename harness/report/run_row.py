@@ -113,9 +113,12 @@ class Row:
 
     @property
     def held_against(self) -> str:
-        """The same, and why there was nothing better where that was itself."""
-        why = self.check.no_second_opinion if self.check is not None else ""
-        return f"{self.checked_against or ''}; no second opinion: {why}" if why else self.checked_against or ""
+        """The same, with what it agrees with besides, and why no reference judged it where none did."""
+        if self.check is None or not self.check.against:
+            return ""
+        also = f" and {self.check.also_against}" if self.check.also_against else ""
+        why = self.check.no_second_opinion
+        return f"not checked ({self.check.against}): {why}" if why else f"{self.check.against}{also}"
 
     @property
     def ir(self) -> Mapping[str, int]:

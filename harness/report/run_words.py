@@ -147,14 +147,21 @@ def correctness(report: Report) -> str:
         return ""
     text = f"Outputs of {plural(len(checked), 'case')} were checked before timing"
     if not errors:
-        return f"{text}, but only for being finite."
-    worst = max(checked, key=lambda row: errors.get(row.case, -1.0))
+        return f"{text}, but only for being finite: that is not known to be right."
     twice = sum(row.check is not None and row.check.other_inputs for row in checked)
     again = f" ({twice} of them with other random inputs too)" if twice else ""
-    return (
-        f"{text}: {', '.join(_by_source(report, checked))}{again}; the largest relative difference is "
-        f"{errors[worst.case]:.1e}, of {worst.case} against {worst.checked_against}."
-    )
+    return f"{text}: {', '.join(_by_source(report, checked))}{again}; {_largest_error(checked, errors)}."
+
+
+def _largest_error(checked: Sequence[Row], errors: Mapping[str, float]) -> str:
+    """How far off the worst output was: in spreads of its own rounding where the evaluator judged, else relative."""
+    spreads = {row.case: row.check.spreads for row in checked if row.check and row.check.spreads is not None}
+    if spreads:
+        case = max(spreads, key=lambda name: spreads[name] or 0.0)
+        return f"the largest error is {spreads[case]:.2g} spreads of its rounding, of which 8 are allowed, of {case}"
+    worst = max(checked, key=lambda row: errors.get(row.case, -1.0))
+    error = f"the largest relative difference is {errors[worst.case]:.1e}"
+    return f"{error}, of {worst.case} against {worst.checked_against}"
 
 
 def _by_source(report: Report, checked: Sequence[Row]) -> list[str]:
@@ -163,9 +170,10 @@ def _by_source(report: Report, checked: Sequence[Row]) -> list[str]:
     counts: Counter[str] = Counter()
     for row in checked:
         if row.check is None or row.check.max_relative is None:
-            counts["only for being finite"] += 1
+            counts["not checked but for being finite"] += 1
         else:
-            counts["against a baseline" if row.checked_against in cases else f"against {row.checked_against}"] += 1
+            is_case = row.checked_against in cases
+            counts["against a baseline that nothing judged" if is_case else f"against {row.checked_against}"] += 1
     first, rest = counts.most_common()[:_MOST_SOURCES], counts.most_common()[_MOST_SOURCES:]
     texts = [f"{number} {source}" for source, number in first]
     return [*texts, *([f"{sum(number for _, number in rest)} against others"] if rest else [])]

@@ -12,6 +12,7 @@ from harness.compile import BuildCache
 from harness.machine.processor import usable_cores
 from harness.measure import last_core
 from harness.models.bench_folder import lay_out
+from harness.models.inputs import write_arguments
 from harness.models.materialize import ModelArtifact
 from harness.models.model import Model
 from harness.peers.registry import AppliedPeer
@@ -24,9 +25,8 @@ from harness.stages.context import REFERENCE, VERIFY, Context
 from harness.stages.failures import GivenUp, dependent_cases, unchecked
 from harness.stages.models import peer_model
 from harness.stages.prepare import Prepared
-from harness.stages.second_opinion import SecondPath
 from harness.toolchain import Toolchain
-from harness.verify import AnyRunnable, Runnable, RunnablePeer, check_cases
+from harness.verify import AnyRunnable, References, Runnable, RunnablePeer, check_cases
 from harness.verify.benchmark_module import run_benchmark_module
 
 
@@ -71,14 +71,34 @@ def runnable_module(case: Case, build: Build, artifact: ModelArtifact, toolchain
         OSError: It cannot be written.
     """
     cache = BuildCache(cache_root())
+    artifact, note = _as_demoted(artifact, case)
     return Runnable(
         case=case,
         build=build,
         artifact=artifact,
+        note=note,
         bench=lay_out(folder, cache.module(build), artifact, cache.files(build)),
         toolchain=toolchain,
         cpus=last_core() if case.pin else None,
     )
+
+
+# iree-compile makes f32 of all f64 unless it is told not to, and the program then takes f32.
+_KEEP_F64 = "--iree-input-demote-f64-to-f32=false"
+
+
+def _as_demoted(artifact: ModelArtifact, case: Case) -> tuple[ModelArtifact, str]:
+    """The model as a case is called with it, and what a reader should know of that."""
+    f64 = [value.dtype == "f64" for value in artifact.inputs]
+    if not any(f64) or _KEEP_F64 in case.compile_flags:
+        return artifact, ""
+    inputs = tuple(
+        replace(value, dtype="f32", demoted=True) if is_f64 else value
+        for value, is_f64 in zip(artifact.inputs, f64, strict=True)
+    )
+    arguments = write_arguments(inputs, artifact.mlir.parent)
+    note = f"IREE demotes its f64 to f32: called and checked with f32 values; {_KEEP_F64} keeps f64"
+    return replace(artifact, inputs=inputs, arguments=arguments), note
 
 
 def runnable_peer(case: Case, peer: AppliedPeer, model: Model, artifact: ModelArtifact) -> RunnablePeer:
@@ -118,10 +138,11 @@ def verify_stage(context: Context, runnable: Sequence[AnyRunnable], scratch: Pat
     progress.stage(VERIFY, len(wanted))
     models = {model.name: model for model in prepared.suite.models}
     limits = Limits(seconds=context.options.call_timeout_s)
-    second = SecondPath(
+    references = References(
         models=models, scratch=scratch, compile_limits=context.options.compile_limits, call_limits=limits
     )
-    for check in run_checks(wanted, frozenset(checks), second, context.given_up, lambda case: progress.step(case, 0)):
+    started = context.given_up, lambda case: progress.step(case, 0)
+    for check in run_checks(wanted, frozenset(checks), references, *started):
         if check.case not in checks:
             item = next(item for item in wanted if item.case.name == check.case)
             left = [other.case for other in wanted if other.case.name not in checks and other is not item]
@@ -133,7 +154,7 @@ def verify_stage(context: Context, runnable: Sequence[AnyRunnable], scratch: Pat
 def run_checks(
     wanted: Sequence[AnyRunnable],
     done: Collection[str],
-    second: SecondPath,
+    references: References,
     given_up: GivenUp,
     on_start: Callable[[str], object] = lambda _: None,
 ) -> Iterator[Check]:
@@ -142,7 +163,7 @@ def run_checks(
     Args:
         wanted: Model by model, device by device, baselines first.
         done: Those that were checked before, and are run because others need their outputs.
-        second: What baselines without a reference are held against; it has the models and the limits of a call.
+        references: What they are held against; it has the models and the limits of a call.
     """
     refused: list[Check] = []
     started = time.monotonic_ns()
@@ -161,13 +182,12 @@ def run_checks(
                 refused.append(unchecked(item.case, failure))
 
     cases = {item.case.name: item.case for item in wanted}
-    for check in check_cases(tried(), second.models, second.call_limits, begin, cache_root(), second):
+    for check in check_cases(tried(), references, references.call_limits, begin, cache_root()):
         yield from refused
         refused.clear()
-        alone = second.why_none.get(check.case, "") if check.max_relative is None and check.failure is None else ""
         if check.case not in done:
             given_up.note(cases[check.case], check.failure)
-        yield replace(check, wall_ns=time.monotonic_ns() - started, no_second_opinion=alone)
+        yield replace(check, wall_ns=time.monotonic_ns() - started)
     yield from refused
 
 

@@ -42,6 +42,8 @@ BACKENDS = tuple(dict.fromkeys(backend for backends in _RUNS.values() for backen
 # Flags that only one backend, or one driver, reads, by how their names begin.
 _OF_BACKEND = {"iree-llvmcpu-": "llvm-cpu", "iree-cuda-": "cuda", "iree-rocm-": "rocm", "iree-vulkan-": "vulkan-spirv"}
 _OF_DRIVER = {"task_": "local-task", "vulkan_": "vulkan", "cuda_": "cuda", "hip_": "hip"}
+# So many models are named where several have the same key.
+_NAMED = 3
 # Values of flags that have one: lists, which may be given piece by piece, hold names.
 _ONE_VALUE = re.compile(r"^(?:true|false|O?\d+)$")
 _TARGET = re.compile(r"^(?:\w+=)?(?P<device>[a-z]+)(?:\[\d+\])?$")
@@ -81,7 +83,7 @@ def check_suite(path: Path, toolchains: Sequence[Toolchain], progress: Progress)
         HarnessError: As `prepare`: the suite cannot be run at all.
     """
     prepared = prepare(path, Selection(), toolchains)
-    findings = [*contradictions(prepared), *_without_effect(prepared), *_unused(prepared)]
+    findings = [*contradictions(prepared), *_without_effect(prepared), *_unused(prepared), *no_longer_needed(prepared)]
     artifacts = materialize_models(prepared, compile_limits(), progress, notes=False)
     findings += [
         Finding(kind="failed", text=f"model {name}: {artifact.message}{_consequence(prepared, name)}")
@@ -103,6 +105,21 @@ def _consequence(prepared: Prepared, model: str) -> str:
 
 def _is_expected(prepared: Prepared, model: str, failure: Failure) -> bool:
     return all(is_expected(case, failure) for case in prepared.cases if case.model == model and case.skip is None)
+
+
+def no_longer_needed(prepared: Prepared) -> Iterator[Finding]:
+    """Keys of models that were needed before outputs had a reference of their own."""
+    old: dict[str, list[str]] = {}
+    for model in prepared.suite.models:
+        if model.tolerance is not None:
+            old.setdefault("tolerance", []).append(model.name)
+        if model.check in ("plain", "vmvx"):
+            old.setdefault("check", []).append(model.name)
+    for key, names in old.items():
+        first = ", ".join(f"[models.{name}]" for name in names[:_NAMED])
+        more = f" and {plural(len(names) - _NAMED, 'more model')}" if len(names) > _NAMED else ""
+        why = "the float64 reference knows by how much outputs may be off"
+        yield Finding(kind="unused", text=f"{first}{more} {key}: {why}; try it without {key}")
 
 
 # ------------------------------------------------------------------------------------------------------ contradictions

@@ -43,6 +43,7 @@ def model_of(path: Path, name: str, table: ModelTable) -> Model:
             table.reference == "onnxruntime" and mlir,
             'reference = "onnxruntime" is for onnx files and builders; leave it out',
         ),
+        (bool(table.why) and table.check != "none", 'why is for check = "none"; remove it'),
     )
     return value_of(
         Model,
@@ -58,7 +59,8 @@ def model_of(path: Path, name: str, table: ModelTable) -> Model:
             scope: file_beside(path, f"{where} parameters.{scope}", name) for scope, name in table.parameters.items()
         },
         expected=tuple(file_beside(path, f"{where} expected", file) for file in table.expected),
-        tolerance=value_of(Tolerance, table.tolerance),
+        tolerance=value_of(Tolerance, table.tolerance) if table.tolerance is not None else None,
+        integers=table.values == "integers",
         expectation=None if table.expect is None else _model_expectation(name, table.expect),
     )
 

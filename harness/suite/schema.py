@@ -72,7 +72,12 @@ class ToleranceTable(_Table):
     """Outputs agree when |a - b| <= absolute + relative * |b| everywhere; of integers only absolute counts."""
 
     relative: float = Field(1e-4, ge=0, allow_inf_nan=False)
-    absolute: float = Field(1e-5, ge=0, allow_inf_nan=False)
+    absolute: float | None = Field(
+        None,
+        ge=0,
+        allow_inf_nan=False,
+        description="By default, relative times the root mean square of the right values.",
+    )
 
 
 class ModelTable(_Table):
@@ -97,17 +102,26 @@ class ModelTable(_Table):
     expected: list[str] = Field(default_factory=list, description=".npy files with the right outputs, in order.")
     reference: Literal["auto", "baseline", "onnxruntime"] = Field(
         "auto",
-        description="What outputs are compared with when no expected files are given: the baseline variant, or ONNX "
-        "Runtime on the same inputs. auto: ONNX Runtime for an onnx file where it is installed, else the baseline.",
+        description="What judges outputs beside the float64 reference when no expected files are given: ONNX Runtime "
+        "on the same inputs, or nothing (baseline). auto: ONNX Runtime where the model is in ONNX and it is installed.",
     )
     check: Literal["auto", "none", "plain", "vmvx"] = Field(
         "auto",
-        description="What else the first baseline is held against where there is no other reference: the same program "
-        "compiled by IREE for its interpreter (vmvx) or for any processor without optimisation (plain), or nothing "
-        "(none). auto: vmvx, else plain, each given up where it takes longer than 10 s; none where arguments are "
-        "bf16 or f16.",
+        description="auto: outputs are held against the float64 reference; where that cannot evaluate the program, "
+        "against IREE's interpreter. none: against nothing, for the reason that why gives. vmvx and plain, of suites "
+        "written for older versions, are auto.",
     )
-    tolerance: ToleranceTable = ToleranceTable()
+    check_seconds: float = Field(20.0, gt=0, le=86400, description="What the float64 reference may take.")
+    why: str = Field("", description='Why outputs are not checked, with check = "none"; reports show it.')
+    values: Literal["normal", "integers"] = Field(
+        "normal",
+        description="What random floats are: standard normal, or small whole numbers, with which sums are exact and "
+        "outputs are compared bit for bit.",
+    )
+    tolerance: ToleranceTable | None = Field(
+        None,
+        description="By how much outputs may be off in any case; by default, by what the program's rounding gives.",
+    )
     expect: str | None = Field(
         None,
         description="How IREE is known to fail on it, under every variant and device: 'fail: part of the message', or "

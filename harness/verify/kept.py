@@ -19,7 +19,9 @@ from harness.cache import trim, write_atomically
 from harness.errors import RunError
 from harness.models.model import Tolerance
 from harness.records.run import Check, Failure, OutputRecord
-from harness.verify.outputs import Array, compare_outputs, load_array
+from harness.verify.difference import Right, compare_outputs
+from harness.verify.outputs import Array, load_array
+from harness.verify.reference import kept_reference
 
 _FOLDER = "outputs"
 _FILE = re.compile(rf"{_FOLDER}/[0-9a-f]{{32}}\.npy")
@@ -84,6 +86,12 @@ def kept_outputs(records: Sequence[OutputRecord], cache: Path) -> list[Array] | 
         return None
 
 
+def tolerance_of(check: Check, factor: float = 1.0) -> Tolerance:
+    """What a check allowed where the evaluator did not say it."""
+    absolute = factor * check.absolute_tolerance if check.absolute_tolerance else None
+    return Tolerance(relative=factor * check.relative_tolerance, absolute=absolute)
+
+
 def later_problem(check: Check, files: Sequence[Path], cache: Path) -> Failure | None:
     """What is wrong with the outputs of a later call of a case, held against those that were checked.
 
@@ -101,8 +109,11 @@ def later_problem(check: Check, files: Sequence[Path], cache: Path) -> Failure |
         return None
     if first is None:
         return None
-    tolerance = Tolerance(relative=check.relative_tolerance, absolute=check.absolute_tolerance)
-    problem = compare_outputs(later, first, tolerance, whose="the first call's", same_elements=True).problem
+    right = kept_reference(check.reference) if check.reference else None
+    tolerance = None if right is not None else tolerance_of(check)
+    right = right or Right(source="the first call", outputs=first)
+    whose = "right" if right.key else "the first call's"
+    problem = compare_outputs(later, right, tolerance, whose=whose, same_elements=True).problem
     if problem is None:
         return None
     message = f"a later call in one process gives other outputs than the first: {problem}"

@@ -1,4 +1,4 @@
-"""A case's outputs: do its devices fit the module, what does one run give, and how far is that from what is right?
+"""A case's outputs: do its devices fit the module, and what does one run give?
 
 IREE's runtime takes a list of devices that is longer than the program's without a word and leaves the rest idle, and
 it answers a shorter list with a page of target attributes. A module holds what it was compiled for: the message of its
@@ -10,7 +10,7 @@ from __future__ import annotations
 import mmap
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,7 +19,6 @@ import numpy.typing as npt
 
 from harness.errors import CaseError
 from harness.files import NPY_ERRORS
-from harness.models.model import Tolerance
 from harness.process import Finished, Limits
 from harness.toolchain import Toolchain
 from harness.toolchain.tools import excerpt, run_tool, status_text
@@ -236,130 +235,3 @@ def load_array(path: Path) -> Array:
     except NPY_ERRORS:
         raise ValueError(f"is no whole .npy file ({path.name})") from None
     return _widen(array.view(np.uint16)) if array.dtype.kind == "V" and array.dtype.itemsize == 2 else array
-
-
-@dataclass(frozen=True, kw_only=True)
-class Difference:
-    """How far outputs are from the reference.
-
-    Attributes:
-        max_absolute: Largest |a - b|.
-        max_relative: max |a - b| / max |b|; 0 where both are all zero.
-        problem: What is wrong, as a phrase; None: they agree within the tolerance.
-    """
-
-    max_absolute: float
-    max_relative: float
-    problem: str | None
-
-
-def compare_outputs(
-    outputs: Sequence[Array],
-    reference: Sequence[Array],
-    tolerance: Tolerance,
-    *,
-    whose: str = "right",
-    same_elements: bool = False,
-) -> Difference:
-    """Compare all outputs of a call with the right ones.
-
-    Of integers only the absolute tolerance counts: an index of 10001 is not nearly 10000. Of floats whose largest value
-    is below 1 the absolute tolerance shrinks with it, so that zeros are not right where all values are of order 1e-6.
-
-    Args:
-        outputs: One array a result, of any shape.
-        reference: The same number of arrays.
-        whose: What the reference's values are called.
-        same_elements: Whether elements of another type are a difference: IREE demotes f64 and i64 where it is told to,
-            and what comes from outside does not.
-    """
-    if len(outputs) != len(reference):
-        return Difference(
-            max_absolute=0.0,
-            max_relative=0.0,
-            problem=f"outputs are {len(outputs)} where {len(reference)} are {whose}",
-        )
-    worst_absolute = worst_relative = 0.0
-    for position, (ours, right) in enumerate(zip(outputs, reference, strict=True)):
-        if ours.shape != right.shape:
-            problem = f"output {position} has shape {ours.shape} where {right.shape} is {whose}"
-            return Difference(max_absolute=worst_absolute, max_relative=worst_relative, problem=problem)
-        if ours.dtype.kind == "i" and right.dtype.kind == "u" and ours.dtype.itemsize == right.dtype.itemsize:
-            ours = ours.view(right.dtype)  # IREE's integers have no sign, and its tools print them with one
-        if same_elements and _element(ours) != _element(right):
-            problem = f"output {position} has elements of {ours.dtype} where {right.dtype} is {whose}"
-            return Difference(max_absolute=worst_absolute, max_relative=worst_relative, problem=problem)
-        is_complex = "c" in ours.dtype.kind + right.dtype.kind
-        a, b = _parts(ours, is_complex), _parts(right, is_complex)
-        finite = np.isfinite(a) & np.isfinite(b)
-        error = np.zeros_like(b)
-        with np.errstate(over="ignore"):  # far apart is infinitely far, which is beyond any tolerance
-            np.abs(np.subtract(a, b, where=finite, out=error), out=error)
-        integers = ours.dtype.kind in "biu" and right.dtype.kind in "biu"
-        if integers:  # beyond 2**53, float64 takes neighbours for equal
-            error = np.maximum(error, ours != right)
-        absolute = float(error.max(initial=0.0))
-        scale = float(np.abs(b[finite]).max(initial=0.0))
-        worst_absolute = max(worst_absolute, absolute)
-        worst_relative = max(worst_relative, absolute / scale if scale else absolute)
-        within = replace(tolerance, relative=0.0) if integers else scaled(tolerance, scale)
-        if wrong := _problem(position, a, b, error, within, whose):
-            return Difference(max_absolute=worst_absolute, max_relative=worst_relative, problem=wrong)
-    return Difference(max_absolute=worst_absolute, max_relative=worst_relative, problem=None)
-
-
-def below_tolerance(reference: Sequence[Array], tolerance: Tolerance) -> tuple[int, ...]:
-    """Positions of the outputs whose values all lie within the tolerance of zero, so that zeros would pass for them."""
-    positions = []
-    for position, right in enumerate(reference):
-        largest = float(np.abs(right.astype(np.complex128)).max(initial=0.0))
-        within = replace(tolerance, relative=0.0) if right.dtype.kind in "biu" else scaled(tolerance, largest)
-        if right.size and np.isfinite(largest) and largest <= within.absolute + within.relative * largest:
-            positions.append(position)
-    return tuple(positions)
-
-
-def scaled(tolerance: Tolerance, scale: float) -> Tolerance:
-    """The tolerance for values of which the largest is `scale`; where all are zero it stays as it is."""
-    return replace(tolerance, absolute=tolerance.absolute * scale) if 0 < scale < 1 else tolerance
-
-
-def _element(array: Array) -> tuple[str, int]:
-    """The kind and size of an array's elements; IREE's tools print booleans as bytes."""
-    kind = "i" if array.dtype.kind in "bu" and array.dtype.itemsize == 1 else array.dtype.kind
-    return kind, array.dtype.itemsize
-
-
-def _parts(array: Array, is_complex: bool) -> npt.NDArray[np.float64]:
-    """The values as float64; complex ones as pairs, along one more axis."""
-    if is_complex:
-        array = np.stack([array.real, array.imag], axis=-1)
-    return array.astype(np.float64)
-
-
-def _problem(
-    position: int,
-    a: npt.NDArray[np.float64],
-    b: npt.NDArray[np.float64],
-    error: npt.NDArray[np.float64],
-    tolerance: Tolerance,
-    whose: str,
-) -> str | None:
-    odd_a, odd_b = ~np.isfinite(a), ~np.isfinite(b)
-    if odd_b.any():
-        if not np.array_equal(a[odd_b], b[odd_b], equal_nan=True) or odd_a.sum() != odd_b.sum():
-            return f"output {position} has NaN or infinity in other places than the reference"
-    elif odd_a.any():
-        return f"output {position} has {int(odd_a.sum())} NaN or infinite values of {a.size}"
-    with np.errstate(over="ignore"):
-        allowed = tolerance.absolute + tolerance.relative * np.abs(np.where(odd_b, 0.0, b))
-    beyond = error > allowed
-    if not beyond.any():
-        return None
-    excess = np.subtract(error, allowed, where=beyond, out=np.full(error.shape, -np.inf))
-    worst = np.unravel_index(int(np.argmax(excess)), error.shape)
-    index = ", ".join(str(int(place)) for place in worst)
-    return (
-        f"output {position} differs in {int(beyond.sum())} of {error.size} values, worst at [{index}]: "
-        f"{a[worst]:.7g} where {b[worst]:.7g} is {whose}"
-    )

@@ -1,0 +1,223 @@
+"""How far outputs are from right ones, and whether that is within what rounding explains."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from harness.models.model import Tolerance
+from harness.verify.outputs import Array
+from harness.verify.rounding import FACTOR
+
+
+@dataclass(frozen=True, kw_only=True)
+class Right:
+    """Right outputs, where they come from, and how far from them other right outputs may be.
+
+    Attributes:
+        source: As a report names it.
+        allowed: By how much each element may be off, as the evaluator found it; None: as the tolerance says.
+        kinds: Element types of the outputs, as the evaluator found them; () where they are not known.
+        key: Where the evaluator's answer lies in the cache, which later calls are held against.
+        of_case: Whether the source is another of IREE's cases, by name.
+        advice: What to do where the source is what is wrong, as the end of a sentence.
+    """
+
+    source: str
+    outputs: Sequence[Array]
+    allowed: Sequence[npt.NDArray[np.float64]] | None = None
+    kinds: tuple[str, ...] = ()
+    key: str = ""
+    of_case: bool = False
+    advice: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """How far outputs are from right ones.
+
+    Attributes:
+        max_absolute: Largest |a - b|.
+        max_relative: max |a - b| / max |b|; 0 where both are all zero.
+        spreads: The largest error in spreads, of which FACTOR are allowed; None where there are none.
+        problem: What is wrong, as a phrase; None: they agree.
+    """
+
+    max_absolute: float
+    max_relative: float
+    spreads: float | None = None
+    problem: str | None
+
+
+def compare_outputs(
+    outputs: Sequence[Array],
+    right: Right,
+    tolerance: Tolerance | None = None,
+    *,
+    whose: str = "right",
+    same_elements: bool = False,
+) -> Difference:
+    """Compare all outputs of a call with right ones.
+
+    An element may be off by what the evaluator allows it, or by the tolerance, whichever is more. Of integers only the
+    absolute tolerance counts: an index of 10001 is not nearly 10000.
+
+    Args:
+        outputs: One array a result, of any shape.
+        tolerance: None: what the evaluator allows is all.
+        whose: What the right values are called.
+        same_elements: Whether elements of another type are a difference: IREE demotes f64 and i64 where it is told to,
+            and what comes from outside does not.
+    """
+    if len(outputs) != len(right.outputs):
+        problem = f"outputs are {len(outputs)} where {len(right.outputs)} are {whose}"
+        return Difference(max_absolute=0.0, max_relative=0.0, problem=problem)
+    largest = _Largest()
+    for position, (ours, true) in enumerate(zip(outputs, right.outputs, strict=True)):
+        if ours.shape != true.shape:
+            return largest.difference(f"output {position} has shape {ours.shape} where {true.shape} is {whose}")
+        if ours.dtype.kind == "i" and true.dtype.kind == "u" and ours.dtype.itemsize == true.dtype.itemsize:
+            ours = ours.view(true.dtype)  # IREE's integers have no sign, and its tools print them with one
+        kind = right.kinds[position] if right.kinds else ""
+        expected = _ELEMENTS.get(kind) if kind else _element(true)
+        if same_elements and expected is not None and _element(ours) != expected:
+            return largest.difference(
+                f"output {position} has elements of {ours.dtype} where {kind or true.dtype} is {whose}"
+            )
+        allowed = right.allowed[position] if right.allowed is not None else None
+        wrong = largest.compare(position, ours, true, allowed, tolerance, whose)
+        if wrong is not None:
+            return largest.difference(wrong)
+    return largest.difference(None)
+
+
+# Of the evaluator's element types those that .npy files tell apart.
+_ELEMENTS = {"f16": ("f", 2), "f32": ("f", 4), "f64": ("f", 8)}
+
+
+class _Largest:
+    """The largest differences so far."""
+
+    def __init__(self) -> None:
+        self.absolute = self.relative = 0.0
+        self.spreads: float | None = None
+
+    def difference(self, problem: str | None) -> Difference:
+        return Difference(max_absolute=self.absolute, max_relative=self.relative, spreads=self.spreads, problem=problem)
+
+    def compare(
+        self,
+        position: int,
+        ours: Array,
+        true: Array,
+        allowed: npt.NDArray[np.float64] | None,
+        tolerance: Tolerance | None,
+        whose: str,
+    ) -> str | None:
+        """Take notice of one output; what is wrong with it."""
+        is_complex = "c" in ours.dtype.kind + true.dtype.kind
+        integers = ours.dtype.kind in "biu" and true.dtype.kind in "biu"
+        a, b = _parts(ours, is_complex), _parts(true, is_complex)
+        limit = np.zeros(b.shape) if tolerance is None else _limit(b, tolerance, integers=integers)
+        if allowed is not None:
+            limit = np.maximum(limit, allowed)
+        anything = np.isposinf(limit)
+        same = (a == b) | (np.isnan(a) & np.isnan(b)) | anything
+        if integers and not is_complex:  # beyond 2**53, float64 takes neighbours for equal
+            same &= (ours == true) | anything
+        finite = np.isfinite(a) & np.isfinite(b)
+        error = np.where(same, 0.0, np.inf)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            error[finite & ~same] = np.maximum(np.abs(a - b), integers)[finite & ~same]
+            known = finite & ~same
+            absolute = float(error[known].max(initial=0.0))
+            scale = float(np.abs(b[np.isfinite(b)]).max(initial=0.0))
+            self.absolute = max(self.absolute, absolute)
+            self.relative = max(self.relative, absolute / scale if scale else absolute)
+            if allowed is not None:
+                spreads = FACTOR * error / np.where(limit > 0, limit, np.where(error > 0, 1e-300, 1.0))
+                self.spreads = max(self.spreads or 0.0, float(spreads.max(initial=0.0)))
+            beyond = ~(error <= limit)
+        if not beyond.any():
+            return None
+        return _problem(position, a, b, error, limit, beyond, whose, in_spreads=allowed is not None)
+
+
+def _limit(right: npt.NDArray[np.float64], tolerance: Tolerance, *, integers: bool) -> npt.NDArray[np.float64]:
+    """By how much each element may be off: where no absolute tolerance is given, it goes by their root mean square."""
+    finite = np.where(np.isfinite(right), right, 0.0)
+    relative = 0.0 if integers else tolerance.relative
+    absolute = tolerance.absolute
+    if absolute is None:
+        with np.errstate(over="ignore"):
+            absolute = relative * float(np.sqrt(np.mean(finite * finite))) if finite.size else 0.0
+    limit: npt.NDArray[np.float64] = absolute + relative * np.abs(finite)
+    return limit
+
+
+def below_tolerance(right: Right, tolerance: Tolerance | None) -> tuple[int, ...]:
+    """Positions of the outputs for which zeros would pass, though they are none."""
+    positions = []
+    for position, true in enumerate(right.outputs):
+        zeros = np.zeros_like(true)
+        one = Right(
+            source="",
+            outputs=[true],
+            allowed=None if right.allowed is None else [right.allowed[position]],
+        )
+        if true.size and true.any() and compare_outputs([zeros], one, tolerance).problem is None:
+            positions.append(position)
+    return tuple(positions)
+
+
+def _element(array: Array) -> tuple[str, int]:
+    """The kind and size of an array's elements; IREE's tools print booleans as bytes."""
+    kind = "i" if array.dtype.kind in "bu" and array.dtype.itemsize == 1 else array.dtype.kind
+    return kind, array.dtype.itemsize
+
+
+def _parts(array: Array, is_complex: bool) -> npt.NDArray[np.float64]:
+    """The values as float64; complex ones as pairs, along one more axis."""
+    if is_complex:
+        array = np.stack([array.real, array.imag], axis=-1)
+    return array.astype(np.float64)
+
+
+def _problem(
+    position: int,
+    a: npt.NDArray[np.float64],
+    b: npt.NDArray[np.float64],
+    error: npt.NDArray[np.float64],
+    limit: npt.NDArray[np.float64],
+    beyond: npt.NDArray[np.bool_],
+    whose: str,
+    *,
+    in_spreads: bool,
+) -> str:
+    odd = beyond & ~np.isfinite(a) & np.isfinite(b)
+    if odd.any():
+        where = _place(odd, int(np.argmax(odd)))
+        return (
+            f"output {position} has {int(odd.sum())} NaN or infinite values of {a.size} where finite ones are {whose}, "
+            f"the first at [{where}]: {a[odd][0]} where {b[odd][0]:.7g} is {whose}"
+        )
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        excess = np.where(beyond, error / np.where(limit > 0, limit, 1e-300), -np.inf)
+    worst = int(np.argmax(excess))
+    where = _place(beyond, worst)
+    far = ""
+    if in_spreads:
+        spreads = FACTOR * float(excess.flat[worst])
+        how = f"{spreads:.3g} spreads of its rounding" if spreads < 1e12 else "and no rounding changes that value"
+        far = f" ({how}; {FACTOR:g} are allowed)" if spreads < 1e12 else f" ({how})"
+    return (
+        f"output {position} differs in {int(beyond.sum())} of {error.size} values, worst at [{where}]: "
+        f"{a.flat[worst]:.7g} where {b.flat[worst]:.7g} is {whose}{far}"
+    )
+
+
+def _place(array: npt.NDArray[np.generic], flat: int) -> str:
+    return ", ".join(str(int(place)) for place in np.unravel_index(flat, array.shape))

@@ -1,0 +1,377 @@
+"""Right outputs of a model: from the evaluator, from outside, or else from IREE's interpreter.
+
+The evaluator is asked first. It works on the model as it is before any plugin, once for a model and its inputs; one
+release of IREE, that beside the harness, turns it into linalg. Expected files and ONNX Runtime judge too where they
+are, since that conversion is IREE's own. The interpreter is asked where the evaluator does not know an operation or
+would take too long.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import mmap
+import shutil
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from harness.cache import cache_root, read_memo, trim, write_memo
+from harness.compile import BuildCache, CompileRequest
+from harness.compile.request import cache_key
+from harness.errors import CaseError, ToolchainError
+from harness.models.bench_folder import lay_out
+from harness.models.inputs import load_argument
+from harness.models.materialize import ModelArtifact
+from harness.models.model import Model, Tolerance
+from harness.models.onnx_file import onnxruntime_version, run_onnx
+from harness.process import Limits
+from harness.records.case import Case
+from harness.records.run import Build
+from harness.scratch import scratch_folder
+from harness.text import one_line
+from harness.toolchain import Toolchain, find_toolchain
+from harness.toolchain.tools import error_lines, run_tool
+from harness.verify.difference import Right
+from harness.verify.outputs import Array, load_array
+from harness.verify.runnable import Runnable
+
+_FOLDER = "references"
+# Of all references in the cache, those that were used last stay, up to this; what a run of today needs stays anyway.
+LIMIT_BYTES = 4 * 2**30
+_YOUNG_S = 24 * 3600.0
+_VERSION = 1
+# Flags that change the types of the program itself, so that each setting of them is another program.
+_INPUT_FLAGS = "--iree-input-"
+_CONVERSION_S = 120.0
+_ADVICE = '; where that is what is wrong, give expected files, or set check = "none" and say why'
+# What the interpreter may take for a compile, and again for a call.
+_INTERPRETER_S = 10.0
+_LONGEST = 200
+_KILLED = "SIGKILL"
+# Sums of f16 and bf16 may be rounded on the way or not.
+_ROUGH, _ROUGH_TOLERANCE = b"f16", Tolerance(relative=2e-2)
+_VMVX = ("--iree-hal-target-device=local", "--iree-hal-local-target-device-backends=vmvx")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judges:
+    """What a case's outputs are held against.
+
+    Attributes:
+        rights: All of it; () where there is nothing.
+        evaluated: Whether the first of them is the evaluator's.
+        why_none: Why the evaluator says nothing, as a phrase.
+    """
+
+    rights: tuple[Right, ...] = ()
+    evaluated: bool = False
+    why_none: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class References:
+    """Gives right outputs, each made once.
+
+    Attributes:
+        models: Of the suite, by name.
+        scratch: A folder for what is run.
+    """
+
+    models: Mapping[str, Model]
+    scratch: Path
+    compile_limits: Limits
+    call_limits: Limits
+    _evaluated: dict[str, Right | str] = field(default_factory=dict)
+    _outside: dict[str, Right | None] = field(default_factory=dict)
+    _interpreted: dict[str, Right | str] = field(default_factory=dict)
+
+    def judges(self, case: Case, artifact: ModelArtifact, runnable: Runnable | None, *, asked: bool = True) -> Judges:
+        """What the outputs of a case are held against.
+
+        Args:
+            runnable: The case, where it is one of IREE's.
+            asked: Whether its inputs are the suite's own, so that expected files are for them.
+
+        Raises:
+            CaseError: Expected files or ONNX Runtime cannot be had (stage `verify`).
+            OSError: The cache cannot be written.
+        """
+        model = self.models[case.model]
+        if model.check == "none":
+            return Judges(why_none=f'the suite says check = "none"{f": {model.why}" if model.why else ""}')
+        found = self._from_evaluator(case, artifact, model)
+        outside = self._from_outside(model, artifact) if asked else None
+        if outside is not None and isinstance(found, Right) and _alike(outside, found) and found.allowed is not None:
+            # Both sides round, each as much as the evaluator allows.
+            outside = replace(outside, allowed=[2.0 * allowed for allowed in found.allowed])
+        rights = [right for right in (found, outside) if isinstance(right, Right)]
+        why = found if isinstance(found, str) else ""
+        if not rights and runnable is not None:
+            other = self._from_interpreter(runnable, why)
+            if isinstance(other, Right):
+                rights.append(other)
+            else:
+                why = f"{why}; {other}"
+        return Judges(rights=tuple(rights), evaluated=isinstance(found, Right), why_none=why)
+
+    def tolerance(self, model: Model, artifact: ModelArtifact) -> Tolerance:
+        """What is allowed where the evaluator does not say it: the suite's, or by the element types of the program."""
+        if model.tolerance is not None:
+            return model.tolerance
+        return _ROUGH_TOLERANCE if _is_rough(artifact.mlir) else Tolerance()
+
+    def _from_evaluator(self, case: Case, artifact: ModelArtifact, model: Model) -> Right | str:
+        flags = tuple(flag for flag in case.compile_flags if flag.startswith(_INPUT_FLAGS))
+        key = _key(artifact, flags)
+        if key not in self._evaluated:
+            self._evaluated[key] = evaluated(artifact, flags, model.check_seconds, self.compile_limits)
+        return self._evaluated[key]
+
+    def _from_outside(self, model: Model, artifact: ModelArtifact) -> Right | None:
+        if model.name not in self._outside:
+            self._outside[model.name] = _outside(model, artifact)
+        return self._outside[model.name]
+
+    def _from_interpreter(self, runnable: Runnable, why: str) -> Right | str:
+        key = _key(runnable.artifact, ())
+        if key not in self._interpreted:
+            self._interpreted[key] = _interpreted(runnable, self.scratch, self.compile_limits, self.call_limits)
+        found = self._interpreted[key]
+        return replace(found, source=f"{found.source}, since {why}") if isinstance(found, Right) else found
+
+
+def _alike(one: Right, other: Right) -> bool:
+    return [output.shape for output in one.outputs] == [output.shape for output in other.outputs]
+
+
+def _is_rough(mlir: Path) -> bool:
+    """Whether a program has values of f16 or bf16 anywhere."""
+    with mlir.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
+        return text.find(_ROUGH) >= 0
+
+
+def _outside(model: Model, artifact: ModelArtifact) -> Right | None:
+    if model.expected:
+        return Right(source="expected files", outputs=[_load_expected(path) for path in model.expected])
+    if model.reference == "baseline":
+        return None
+    if artifact.onnx is None:
+        if model.reference == "onnxruntime":
+            raise CaseError("verify", 'reference = "onnxruntime": the model has no ONNX form; leave reference out')
+        return None
+    version = onnxruntime_version()
+    if model.reference == "auto" and version is None:
+        return None
+    inputs = [load_argument(argument) for argument in artifact.arguments]
+    return Right(source=f"ONNX Runtime {version}", outputs=run_onnx(artifact.onnx, inputs))
+
+
+def _load_expected(path: Path) -> Array:
+    try:
+        return load_array(path)
+    except ValueError as error:
+        raise CaseError("verify", f"{path}: this expected file {error}; write it again") from None
+
+
+# --- the evaluator ----------------------------------------------------------------------------------------------------
+
+
+@cache
+def _converter() -> Toolchain | str:
+    """The release that turns programs into linalg: that beside the harness; or why there is none."""
+    try:
+        return find_toolchain()
+    except ToolchainError as error:
+        return str(error)
+
+
+def _key(artifact: ModelArtifact, flags: Sequence[str]) -> str:
+    converter = _converter()
+    parts = [
+        _VERSION,
+        converter.compiler_sha256 if isinstance(converter, Toolchain) else "",
+        artifact.sha256,
+        artifact.function,
+        *[f"{argument.file.parent.name}/{argument.file.name}" for argument in artifact.arguments],
+        *flags,
+    ]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
+
+
+def evaluated(artifact: ModelArtifact, flags: Sequence[str], seconds: float, limits: Limits) -> Right | str:
+    """A model's right outputs as the evaluator finds them, or why it does not, as a phrase; kept in the cache.
+
+    Args:
+        flags: Those of iree-compile that change the types of the program.
+        seconds: What the evaluation may take.
+        limits: Of the conversion, and for the memory of both.
+
+    Raises:
+        OSError: The cache cannot be written.
+    """
+    converter = _converter()
+    if isinstance(converter, str):
+        return f"the reference evaluator needs IREE's compiler: {converter}"
+    key = _key(artifact, flags)
+    folder = cache_root() / _FOLDER / key
+    source = f"the float64 reference (linalg by IREE {converter.version})"
+    match read_memo(folder / "answer.json"):
+        case {"why": str(why), "seconds": int() | float() as had} if had >= seconds:
+            return why
+        case {"kinds": list()}:
+            if (right := kept_reference(key, source)) is not None:
+                return right
+    (cache_root() / _FOLDER).mkdir(parents=True, exist_ok=True)
+    with scratch_folder(cache_root() / _FOLDER, ".evaluating-") as scratch:
+        answer = _evaluate(artifact, flags, seconds, limits, converter, scratch)
+        if _KILLED in str(answer.get("why", "")):
+            return str(answer["why"])
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        for file in [*scratch.glob("right*.npy"), *scratch.glob("allowed*.npy")]:
+            file.replace(folder / file.name)
+        write_memo(folder / "answer.json", answer)
+    if "why" in answer:
+        return str(answer["why"])
+    trim((cache_root() / _FOLDER).glob("*/*.npy"), LIMIT_BYTES, _YOUNG_S)
+    return kept_reference(key, source) or "the reference evaluator's answer could not be kept"
+
+
+def kept_reference(key: str, source: str = "") -> Right | None:
+    """What the evaluator found before; None where the cache no longer has it."""
+    folder = cache_root() / _FOLDER / key
+    answer = read_memo(folder / "answer.json") if key.isalnum() else None
+    if not isinstance(answer, dict) or "kinds" not in answer:
+        return None
+    kinds = tuple(answer["kinds"])
+    try:
+        outputs, allowed = (
+            [load_array(folder / f"{name}{position}.npy") for position in range(len(kinds))]
+            for name in ("right", "allowed")
+        )
+    except ValueError:
+        return None
+    bounds = [np.asarray(array, dtype=np.float64) for array in allowed]
+    return Right(source=source, outputs=outputs, allowed=bounds, kinds=kinds, key=key, advice=_ADVICE)
+
+
+def _evaluate(
+    artifact: ModelArtifact,
+    flags: Sequence[str],
+    seconds: float,
+    limits: Limits,
+    converter: Toolchain,
+    folder: Path,
+) -> dict[str, object]:
+    """The evaluator's answer, its arrays in the folder; with the key `why` where it says nothing."""
+    tools = converter.compiler_tools
+    within = replace(limits, seconds=min(_CONVERSION_S, limits.seconds or _CONVERSION_S))
+    steps = [
+        ("iree-compile", [str(artifact.mlir), "--compile-to=input", "--iree-hal-target-device=local", *flags]),
+        ("iree-opt", ["input.mlir", "--linalg-generalize-named-ops"]),
+    ]
+    for (name, arguments), output in zip(steps, ("input.mlir", "program.mlir"), strict=True):
+        command = [str(tools / name), *arguments, "-o", output]
+        finished = run_tool("verify", name, command, cwd=folder, limits=within)
+        if not finished.ok:
+            reason = next(iter(error_lines(finished.stderr)), finished.how_it_ended(within))
+            return {"why": f"{name} does not turn it into linalg: {one_line(reason)[:_LONGEST]}", "seconds": seconds}
+    request = {
+        "program": str(folder / "program.mlir"),
+        "function": artifact.function,
+        "arguments": [{**asdict(argument), "file": str(argument.file.absolute())} for argument in artifact.arguments],
+        "parameters": {scope: str(path.absolute()) for scope, path in artifact.parameters.items()},
+        "seconds": seconds,
+    }
+    (folder / "request.json").write_text(json.dumps(request))
+    command = [sys.executable, "-m", "harness.verify.evaluate", str(folder / "request.json")]
+    # A second thread of the linear algebra would wait for compilers that run beside it.
+    alone = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    within = replace(limits, seconds=3 * seconds + _CONVERSION_S)
+    finished = run_tool("verify", "the reference evaluator", command, limits=within, environment=alone)
+    if not finished.ok:
+        last = finished.stderr.strip().splitlines()[-1:] or [""]
+        how = finished.how_it_ended(within)
+        return {"why": f"the reference evaluator {how}: {one_line(last[0])[:_LONGEST]}", "seconds": seconds}
+    answer: dict[str, object] = json.loads(finished.stdout)
+    if "unsupported" in answer:
+        return {"why": f"the reference evaluator does not know {answer['unsupported']}", "seconds": math.inf}
+    if "too_long" in answer:
+        reason = f"the reference would take longer than {seconds:g} s ({answer['too_long']}; check_seconds gives more)"
+        return {"why": reason, "seconds": seconds}
+    return answer
+
+
+# --- the interpreter --------------------------------------------------------------------------------------------------
+
+
+def _interpreted(runnable: Runnable, scratch: Path, compile_limits: Limits, call_limits: Limits) -> Right | str:
+    """What IREE's interpreter makes of the model, or why it says nothing."""
+    source = "IREE's interpreter VMVX"
+    flags = [flag for flag in runnable.case.compile_flags if flag.startswith(_INPUT_FLAGS)]
+    case = replace(
+        runnable.case,
+        name=f"{runnable.case.name} (vmvx)",
+        uri="local-sync",
+        more_uris=(),
+        environment={},
+        compile_flags=(*_VMVX, *flags),
+        run_flags=(),
+    )
+    artifact = runnable.artifact
+    request = CompileRequest(
+        case=case,
+        toolchain=runnable.toolchain,
+        model=artifact.mlir,
+        model_sha256=artifact.sha256,
+        function=artifact.function,
+        host_cpu="",
+        limits=_at_most(compile_limits),
+    )
+    build = _compiled(request)
+    if isinstance(build, str):
+        return f"{source}: {build}"
+    if build.module_sha256 == runnable.build.module_sha256:
+        return f"{source} gives the same module"
+    bench = lay_out(
+        Path(tempfile.mkdtemp(prefix="vmvx", dir=scratch)) / "bench", BuildCache(cache_root()).module(build), artifact
+    )
+    try:
+        outputs = replace(runnable, case=case, build=build, bench=bench).outputs(_at_most(call_limits))
+    except CaseError as error:
+        return f"{source}: {one_line(str(error))[:_LONGEST]}"
+    return Right(source=source, outputs=outputs, advice=_ADVICE)
+
+
+def _compiled(request: CompileRequest) -> Build | str:
+    """The program's build, or why there is none.
+
+    Why is kept in the cache, since the same compile fails again: the next run asks it only with more time than it had.
+    What was killed from outside, as where memory is short, is tried again.
+    """
+    store, key = BuildCache(cache_root()), cache_key(request)
+    memo = cache_root() / "opinions" / f"{key}.json"
+    limit_s = request.limits.seconds or math.inf
+    match read_memo(memo):
+        case {"failed": str(reason), "limit_s": int() | float() as had_s} if had_s >= limit_s:
+            found = store.find(key, request.case.name)
+            return reason if found is None else found
+    build, _ = store.compile(request)
+    if build.failure is None:
+        return build
+    reason = one_line(build.failure.message)[:_LONGEST]
+    if _KILLED not in reason:
+        write_memo(memo, {"failed": reason, "limit_s": limit_s})
+    return reason
+
+
+def _at_most(limits: Limits) -> Limits:
+    seconds = _INTERPRETER_S if limits.seconds is None else min(limits.seconds, _INTERPRETER_S)
+    return replace(limits, seconds=seconds)
