@@ -1,0 +1,128 @@
+"""The iree_linalg_ext dialect on ensembles."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from harness.verify.affine import indices_of
+from harness.verify.generic_ops import softmax_of
+from harness.verify.interpreter import (
+    ELEMENT_S,
+    PRODUCT_S,
+    STEP_S,
+    Evaluator,
+    Operations,
+    Results,
+    Scope,
+    in_each_sample,
+    kind_of,
+)
+from harness.verify.linalg_ops import Products, Space
+from harness.verify.rounding import Array, UnsupportedError, merged
+from harness.verify.scalar_ops import dtype_of
+
+OPERATIONS = Operations()
+
+
+@OPERATIONS.known("iree_linalg_ext.attention")
+def _attention(run: Evaluator, op: Any, scope: Scope) -> Results:
+    ir = run.ir
+    maps = [indices_of(ir, attribute.value) for attribute in op.attributes["indexing_maps"]]
+    operands = [scope.get(value) for value in op.operands]
+    masked = len(operands) == 6
+    query, key, value, scale = operands[:4]
+    ranks = int(op.attributes["indexing_maps"][0].value.n_dims)
+    letters = [[next(iter(index.factors)) for index in indices] for indices in maps]
+    query_dims, key_dims, value_dims = letters[:3]
+    out_dims = letters[5] if masked else letters[4]
+    kind = kind_of(op.results[0].type)
+    batch = [d for d in range(ranks) if d in query_dims and d in key_dims and d in value_dims]
+    keys = [d for d in key_dims if d in value_dims and d not in batch]
+    inner = [d for d in query_dims if d in key_dims and d not in batch]
+    rows = [d for d in query_dims if d not in batch and d not in inner]
+    columns = [d for d in value_dims if d not in batch and d not in keys]
+    if len(op.regions[0].blocks[0].operations) != 1 or any(d not in [*batch, *rows, *columns] for d in out_dims):
+        raise UnsupportedError("an attention that changes its scores")
+    sizes = {d: n for dims, values in ((query_dims, query), (key_dims, key), (value_dims, value))
+             for d, n in zip(dims, values.shape[1:], strict=True)}  # fmt: skip
+    run.may_take(5 * math.prod(sizes.values()) * run.shaker.samples * PRODUCT_S * 4)
+
+    def full(values: Any, dims: Sequence[int], order: Sequence[int]) -> Any:
+        places = [dims.index(d) for d in order if d in dims]
+        shape = [sizes[d] if d in dims else 1 for d in order]
+        return values.transpose(0, *(1 + p for p in places)).reshape(values.shape[0], *shape)
+
+    def product(a: Array, b: Array, order: Sequence[int], reduced: Sequence[int]) -> Array:
+        space = Space(sizes=tuple(sizes[d] for d in order), parallel=tuple(d not in reduced for d in order))
+        start = np.zeros((1, *(1 if d in reduced else sizes[d] for d in order)))
+        sums = Products(left=a, right=b, space=space, kind="f32").added_to(start, run.shaker)
+        return sums.reshape(sums.shape[0], *(sizes[d] for d in order if d not in reduced))
+
+    query = run.shaker.rounded(query * scale.reshape(-1, *(1,) * (query.ndim - 1)), kind_of(op.operands[0].type))
+    order = [*batch, *rows, *keys, *inner]
+    scores = product(full(query, query_dims, order), full(key, key_dims, order), order, inner)
+    order = [*batch, *rows, *keys]
+    if masked:
+        mask = full(operands[4], letters[4], order)
+        scores = scores + (np.where(mask, 0.0, -np.inf) if mask.dtype == bool else mask)
+    flat = scores.reshape(*scores.shape[: 1 + len(batch) + len(rows)], -1)
+    weights = run.shaker.rounded(softmax_of(run, flat, flat.ndim - 1, "f32"), kind_of(op.operands[2].type))
+    order = [*batch, *rows, *columns, *keys]
+    weights = full(weights.reshape(weights.shape[0], *scores.shape[1:]), [*batch, *rows, *keys], order)
+    sums = product(weights, full(value, value_dims, order), order, keys)
+    result = run.shaker.rounded(sums, kind)
+    at = [[*batch, *rows, *columns].index(d) for d in out_dims]
+    return [result.transpose(0, *(1 + a for a in at))]
+
+
+@OPERATIONS.known("iree_linalg_ext.scatter")
+def _scatter(run: Evaluator, op: Any, scope: Scope) -> Results:
+    updates, places, target = (scope.get(value) for value in list(op.operands)[:3])
+    dims = list(op.attributes["dimension_map"])
+    places = places if places.ndim > 1 + 1 or len(dims) > 1 else places.reshape(*places.shape[:2], 1)
+    batch = places.shape[1:-1]
+    run.may_take(math.prod(batch) * STEP_S)
+    result = run.shaker.full(target) if updates.shape[0] > target.shape[0] else target.copy()
+    for at in np.ndindex(*batch):
+        place = [run.number(places[in_each_sample((*at, column))]) for column in range(len(dims))]
+        where: list[Any] = [slice(None)] * (target.ndim - 1)
+        for d, index in zip(dims, place, strict=True):
+            where[d] = index
+        window = updates[in_each_sample(at)]
+        old = result[in_each_sample(where)]
+        shape = old.shape[1:]
+        inside = Scope(parent=scope, bounds=tuple((0, size) for size in shape))
+        block = op.regions[0].blocks[0]
+        inside.values.update(zip(block.arguments, [window.reshape(-1, *shape), old], strict=True))
+        (new,) = (inside.get(value) for value in run.run(block, inside).operands)
+        if new.shape[0] > result.shape[0]:
+            result = run.shaker.full(result)
+        result[in_each_sample(where)] = new
+    return [result]
+
+
+@OPERATIONS.known("iree_linalg_ext.arg_compare")
+def _arg_compare(run: Evaluator, op: Any, scope: Scope) -> Results:
+    segments = list(op.attributes["operandSegmentSizes"]) if "operandSegmentSizes" in op.attributes else [1, 2, 0]
+    values = scope.get(op.operands[0])
+    if segments[0] != 1:
+        raise UnsupportedError("iree_linalg_ext.arg_compare of given indices")
+    axis = 1 + op.attributes["dimension"].value
+    base = run.number(scope.get(list(op.operands)[-1])) if len(segments) > 2 and segments[2] else 0
+    block = op.regions[0].blocks[0]
+    shape = tuple(size for at, size in enumerate(values.shape) if at not in (0, axis))
+    best = np.take(values, 0, axis=axis)
+    found = np.zeros((1, *shape), dtype=np.int64) + base
+    run.may_take(values.shape[axis] * STEP_S + values.size * 4 * ELEMENT_S)
+    for at in range(1, values.shape[axis]):
+        inside = Scope(parent=scope, bounds=tuple((0, size) for size in shape))
+        here = np.take(values, at, axis=axis)
+        inside.values.update(zip(block.arguments, [here, best], strict=True))
+        (better,) = (inside.get(value) for value in run.run(block, inside).operands)
+        best = merged(np.where(better, here, best))
+        found = merged(np.where(better, at + base, found))
+    return [best, found.astype(dtype_of(kind_of(op.results[1].type)))][: len(op.results)]

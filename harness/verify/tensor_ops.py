@@ -1,0 +1,152 @@
+"""The tensor dialect on ensembles."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from harness.verify.interpreter import Evaluator, Operations, Results, Scope, in_each_sample, kind_of
+from harness.verify.rounding import UnsupportedError, merged
+from harness.verify.scalar_ops import dtype_of
+
+OPERATIONS = Operations()
+
+
+@OPERATIONS.known("tensor.empty")
+def _empty(run: Evaluator, op: Any, scope: Scope) -> Results:
+    tensor = op.results[0].type
+    shape = run.sizes(tensor, list(op.operands), scope)
+    return [np.broadcast_to(np.zeros((), dtype=dtype_of(kind_of(tensor))), (1, *shape))]
+
+
+@OPERATIONS.known("tensor.splat", "flow.tensor.splat")
+def _splat(run: Evaluator, op: Any, scope: Scope) -> Results:
+    value, *dynamic = op.operands
+    shape = run.sizes(op.results[0].type, dynamic, scope)
+    values = scope.get(value)
+    return [np.broadcast_to(values.reshape(-1, *(1,) * len(shape)), (values.shape[0], *shape))]
+
+
+@OPERATIONS.known("tensor.dim")
+def _dim(run: Evaluator, op: Any, scope: Scope) -> Results:
+    at = run.number(scope.get(op.operands[1]))
+    return [np.full((1,) * (1 + len(scope.bounds)), scope.get(op.operands[0]).shape[1 + at])]
+
+
+@OPERATIONS.known("tensor.extract")
+def _extract(_: Evaluator, op: Any, scope: Scope) -> Results:
+    tensor, *places = (scope.get(value) for value in op.operands)
+    axes = [np.clip(place, 0, size - 1) for place, size in zip(places, tensor.shape[1:], strict=True)]
+    samples = max(tensor.shape[0], *(place.shape[0] for place in axes), 1) if axes else tensor.shape[0]
+    if not axes:
+        return [tensor.reshape(tensor.shape[0], *(1,) * len(scope.bounds))]
+    taken = [tensor[s % tensor.shape[0]][tuple(place[s % place.shape[0]] for place in axes)] for s in range(samples)]
+    return [merged(np.stack([np.asarray(values) for values in taken]))]
+
+
+@OPERATIONS.known("tensor.insert")
+def _insert(run: Evaluator, op: Any, scope: Scope) -> Results:
+    value, tensor, *places = (scope.get(operand) for operand in op.operands)
+    result = run.shaker.full(tensor) if value.shape[0] > tensor.shape[0] else tensor.copy()
+    result[in_each_sample(run.number(place) for place in places)] = value
+    return [result]
+
+
+@OPERATIONS.known("tensor.from_elements")
+def _from_elements(_: Evaluator, op: Any, scope: Scope) -> Results:
+    values = [scope.get(value) for value in op.operands]
+    samples = max(value.shape[0] for value in values)
+    rows = np.stack([np.broadcast_to(value, (samples,)) for value in values], axis=1)
+    return [rows.reshape(samples, *op.results[0].type.shape)]
+
+
+@OPERATIONS.known("tensor.expand_shape", "tensor.collapse_shape", "tensor.reshape")
+def _reshape(run: Evaluator, op: Any, scope: Scope) -> Results:
+    values = scope.get(op.operands[0])
+    if op.name == "tensor.expand_shape":
+        shape = run.numbers(op, scope, list(op.operands)[1:], "static_output_shape")
+    elif op.name == "tensor.reshape":
+        shape = [run.number(size[None]) for size in scope.get(op.operands[1])[0]]
+    else:
+        groups = [[int(d.value) for d in group] for group in op.attributes["reassociation"]]
+        shape = [math.prod(values.shape[1 + d] for d in group) for group in groups]
+    return [values.reshape(values.shape[0], *shape)]
+
+
+def _slices(run: Evaluator, op: Any, scope: Scope) -> tuple[tuple[slice, ...], list[int]]:
+    segments = list(op.attributes["operandSegmentSizes"])
+    groups, at = [], 0
+    for size in segments:
+        groups.append(list(op.operands)[at : at + size])
+        at += size
+    offsets, sizes, strides = (
+        run.numbers(op, scope, group, f"static_{name}")
+        for group, name in zip(groups[-3:], ("offsets", "sizes", "strides"), strict=True)
+    )
+    spans = zip(offsets, sizes, strides, strict=True)
+    return tuple(slice(low, low + (size - 1) * step + 1 if size else low, step) for low, size, step in spans), sizes
+
+
+@OPERATIONS.known("tensor.extract_slice")
+def _extract_slice(run: Evaluator, op: Any, scope: Scope) -> Results:
+    values = scope.get(op.operands[0])
+    slices, sizes = _slices(run, op, scope)
+    taken = values[in_each_sample(slices)]
+    if list(taken.shape[1:]) != sizes:
+        raise UnsupportedError("a slice that leaves its tensor")
+    tensor = op.results[0].type
+    shape = sizes if len(tensor.shape) == len(sizes) else _dropped(sizes, list(tensor.shape))
+    return [taken.reshape(taken.shape[0], *shape)]
+
+
+def _dropped(sizes: Sequence[int], shape: Sequence[int]) -> list[int]:
+    """Sizes without as many ones as the result's type has fewer dimensions; a size of the type may be unknown."""
+    left: list[int] = []
+    surplus = len(sizes) - len(shape)
+    for size in sizes:
+        expected = shape[len(left)] if len(left) < len(shape) else None
+        if surplus and size == 1 and expected != 1:
+            surplus -= 1
+        else:
+            left.append(size)
+    if surplus:
+        raise UnsupportedError("a slice whose dropped dimensions are not plain")
+    return left
+
+
+@OPERATIONS.known("tensor.insert_slice")
+def _insert_slice(run: Evaluator, op: Any, scope: Scope) -> Results:
+    source, target = scope.get(op.operands[0]), scope.get(op.operands[1])
+    slices, sizes = _slices(run, op, scope)
+    result = run.shaker.full(target) if source.shape[0] > target.shape[0] else target.copy()
+    result[in_each_sample(slices)] = source.reshape(source.shape[0], *sizes)
+    return [result]
+
+
+@OPERATIONS.known("tensor.concat")
+def _concat(_: Evaluator, op: Any, scope: Scope) -> Results:
+    parts = [scope.get(value) for value in op.operands]
+    samples = max(part.shape[0] for part in parts)
+    parts = [np.broadcast_to(part, (samples, *part.shape[1:])) for part in parts]
+    return [np.concatenate(parts, axis=1 + op.attributes["dim"].value)]
+
+
+@OPERATIONS.known("tensor.pad")
+def _pad(run: Evaluator, op: Any, scope: Scope) -> Results:
+    segments = list(op.attributes["operandSegmentSizes"])
+    operands = list(op.operands)
+    low = run.numbers(op, scope, operands[1 : 1 + segments[1]], "static_low")
+    high = run.numbers(op, scope, operands[1 + segments[1] :], "static_high")
+    values = scope.get(operands[0])
+    (fill,) = run.region(op.regions[0], [np.zeros(1, dtype=np.int64)] * len(low), scope)
+    samples = max(values.shape[0], fill.shape[0])
+    shape = [a + size + b for a, size, b in zip(low, values.shape[1:], high, strict=True)]
+    result = np.empty((samples, *shape), dtype=values.dtype)
+    result[...] = fill.reshape(-1, *(1,) * len(shape))
+    places = [(slice(max(0, a), a + size + min(0, b)), slice(max(0, -a), size + min(0, b) if b < 0 else None))
+              for a, size, b in zip(low, values.shape[1:], high, strict=True)]  # fmt: skip
+    result[in_each_sample(into for into, _ in places)] = values[in_each_sample(taken for _, taken in places)]
+    return [result]
