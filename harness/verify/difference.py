@@ -11,6 +11,7 @@ import numpy.typing as npt
 from harness.models.model import Tolerance
 from harness.verify.outputs import Array
 from harness.verify.rounding import FACTOR
+from harness.verify.sampled import places
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,6 +22,7 @@ class Right:
         source: As a report names it.
         allowed: By how much each element may be off, as the evaluator found it; None: as the tolerance says.
         kinds: Element types of the outputs, as the evaluator found them; () where they are not known.
+        axes: Along which axis each output was evaluated at some places only; -1 or (): all of it.
         key: Where the evaluator's answer lies in the cache, which later calls are held against.
         of_case: Whether the source is another of IREE's cases, by name.
         advice: What to do where the source is what is wrong, as the end of a sentence.
@@ -30,6 +32,7 @@ class Right:
     outputs: Sequence[Array]
     allowed: Sequence[npt.NDArray[np.float64]] | None = None
     kinds: tuple[str, ...] = ()
+    axes: tuple[int, ...] = ()
     key: str = ""
     of_case: bool = False
     advice: str = ""
@@ -75,6 +78,9 @@ def compare_outputs(
     if len(outputs) != len(right.outputs):
         problem = f"outputs are {len(outputs)} where {len(right.outputs)} are {whose}"
         return Difference(max_absolute=0.0, max_relative=0.0, problem=problem)
+    if any(axis >= 0 for axis in right.axes):
+        parts = zip(outputs, right.axes, strict=True)
+        outputs = [ours.take(places(ours.shape[axis]), axis) if axis >= 0 else ours for ours, axis in parts]
     largest = _Largest()
     for position, (ours, true) in enumerate(zip(outputs, right.outputs, strict=True)):
         if ours.shape != true.shape:

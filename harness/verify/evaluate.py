@@ -9,19 +9,22 @@ libraries may end that process:
 from __future__ import annotations
 
 import json
+import math
 import re
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from harness.models.inputs import Argument, load_argument
 from harness.verify import affine, generic_ops, interpreter, linalg_ext_ops, tensor_ops
-from harness.verify.interpreter import Evaluator, Exported, TooLongError, kind_of
+from harness.verify.interpreter import Exported, TooLongError, kind_of
 from harness.verify.rounding import FACTOR, UNIT, Array, Shaker, UnsupportedError, spread
+from harness.verify.sampled import WHOLE, Plan, SampledEvaluator, plan_sample
 from harness.verify.scalar_ops import dtype_of
 
 _OPERATIONS = {
@@ -62,10 +65,21 @@ def parameter_reader(files: Mapping[str, str]) -> Callable[[str, str], bytes]:
     return read
 
 
-def evaluate(
-    text: str, function: str, inputs: Sequence[Array], files: Mapping[str, str], seconds: float
-) -> tuple[list[Exported], int]:
-    """The outputs of a program as ensembles, and the number of their samples.
+class Evaluation(NamedTuple):
+    """What an evaluation found.
+
+    Attributes:
+        samples: Of the ensembles.
+        axes: For each output the axis along which it was evaluated at sampled.places only; -1: all of it.
+    """
+
+    outputs: list[Exported]
+    samples: int
+    axes: tuple[int, ...]
+
+
+def evaluate(text: str, function: str, inputs: Sequence[Array], files: Mapping[str, str], seconds: float) -> Evaluation:
+    """The outputs of a program as ensembles; a part of them where all would take too long.
 
     Args:
         text: The module at the phase `input`, its named operations generalised.
@@ -75,46 +89,57 @@ def evaluate(
 
     Raises:
         UnsupportedError: It has what is not known here.
-        TooLongError: It would take longer even with the fewest samples.
+        TooLongError: It would take longer even with the fewest samples, and so would a part of its outputs.
     """
     from iree.compiler import ir
 
     head, resources = split_resources(text)
-    deadline = time.monotonic() + seconds
     read = parameter_reader(files)
     with ir.Context() as context:
         context.allow_unregistered_dialects = True
         module = ir.Module.parse(head)
-        for samples in (1, *_SAMPLES):
-            # The first, exact pass costs little and tells how many samples there is time for.
-            began = time.monotonic()
+
+        def evaluator(samples: int, deadline: float, plan: Plan = WHOLE) -> SampledEvaluator:
             shaker = Shaker(samples=samples, rng=np.random.default_rng(0))
-            run = Evaluator(module, _OPERATIONS, resources, read, shaker, deadline)
-            entry = run.functions.get(function)
-            if entry is None:
-                raise UnsupportedError(f"a program without @{function}")
-            arguments: list[Any] = [
-                _argument(values, argument.type)
-                for values, argument in zip(inputs, entry.regions[0].blocks[0].arguments, strict=False)
-            ]
-            missing = len(entry.regions[0].blocks[0].arguments) - len(arguments)
-            results = run.call(function, [*arguments, *[None] * missing])
-            took = time.monotonic() - began
-            if samples == 1:
-                affordable = [s for s in _SAMPLES if took * s * 1.3 < deadline - time.monotonic()]
-                if not affordable:
-                    raise TooLongError(f"about {took * _SAMPLES[-1]:.0f} s with the fewest samples")
-                chosen = affordable[0]
-                continue
-            if samples != chosen:
-                continue
-            types = list(entry.attributes["function_type"].value.results)
-            exported = [
-                result if isinstance(result, Exported) else Exported(result, kind_of(type_))
-                for result, type_ in zip(results, types, strict=True)
-            ]
-            return exported, samples
-    raise AssertionError
+            return SampledEvaluator(plan, module, _OPERATIONS, resources, read, shaker, deadline)
+
+        try:
+            return _within(evaluator, function, inputs, time.process_time() + seconds)
+        except TooLongError as error:
+            try:
+                plan = plan_sample(evaluator(1, math.inf), function)
+            except UnsupportedError:
+                raise error from None
+            return _within(partial(evaluator, plan=plan), function, inputs, time.process_time() + seconds)
+
+
+def _within(
+    evaluator: Callable[[int, float], SampledEvaluator], function: str, inputs: Sequence[Array], deadline: float
+) -> Evaluation:
+    """The outputs with as many samples as there is time for, which a first, exact pass tells."""
+    began = time.process_time()
+    _called(evaluator(1, deadline), function, inputs)
+    took = time.process_time() - began
+    samples = next((s for s in _SAMPLES if took * s * 1.3 < deadline - time.process_time()), None)
+    if samples is None:
+        raise TooLongError(f"about {took * _SAMPLES[-1]:.0f} s with the fewest samples")
+    run = evaluator(samples, deadline)
+    return Evaluation(_called(run, function, inputs), samples, run.plan.results)
+
+
+def _called(run: SampledEvaluator, function: str, inputs: Sequence[Array]) -> list[Exported]:
+    """The outputs of the entry function."""
+    entry = run.functions.get(function)
+    if entry is None:
+        raise UnsupportedError(f"a program without @{function}")
+    places = entry.regions[0].blocks[0].arguments
+    arguments: list[Any] = [_argument(values, place.type) for values, place in zip(inputs, places, strict=False)]
+    results = run.call(function, [*arguments, *[None] * (len(places) - len(arguments))])
+    types = list(entry.attributes["function_type"].value.results)
+    return [
+        result if isinstance(result, Exported) else Exported(result, kind_of(type_))
+        for result, type_ in zip(results, types, strict=True)
+    ]
 
 
 def _argument(values: Array, type_: Any) -> Array:
@@ -164,7 +189,7 @@ def main(request: Path) -> None:
                  for value in asked["arguments"]]  # fmt: skip
     answer: dict[str, Any]
     try:
-        outputs, samples = evaluate(
+        found = evaluate(
             Path(asked["program"]).read_text(),
             asked["function"],
             [load_argument(argument) for argument in arguments],
@@ -172,12 +197,12 @@ def main(request: Path) -> None:
             asked["seconds"],
         )
         kinds = []
-        for position, output in enumerate(outputs):
+        for position, output in enumerate(found.outputs):
             exact, allowed = tolerances(output)
             np.save(request.parent / f"right{position}.npy", exact)
             np.save(request.parent / f"allowed{position}.npy", allowed)
             kinds.append(output.kind)
-        answer = {"kinds": kinds, "samples": samples}
+        answer = {"kinds": kinds, "samples": found.samples, "axes": list(found.axes)}
     except UnsupportedError as error:
         answer = {"unsupported": str(error)}
     except TooLongError as error:

@@ -95,7 +95,7 @@ class Evaluator:
         operations: What is known besides calls, arith and math.
         resources: The bytes of its dense resources, by name.
         parameters: Gives the bytes of an external weight, by scope and key.
-        deadline: On time.monotonic's clock.
+        deadline: On time.process_time's clock, so that what runs beside it does not count.
     """
 
     def __init__(
@@ -170,7 +170,7 @@ class Evaluator:
 
     def step(self, operation: Any, scope: Scope) -> None:
         """Run one operation, and keep its results in the scope."""
-        if time.monotonic() > self.deadline:
+        if time.process_time() > self.deadline:
             raise TooLongError("more than the time that a check may take")
         results = self.results(operation, scope)
         scope.values.update(zip(operation.results, results, strict=False))
@@ -254,7 +254,7 @@ class Evaluator:
         Raises:
             TooLongError: It would.
         """
-        if time.monotonic() + seconds > self.deadline:
+        if time.process_time() + seconds > self.deadline:
             raise TooLongError(f"one operation of about {seconds:.0f} s")
 
 

@@ -173,7 +173,7 @@ class Products:
         init = start.transpose(0, *(1 + d for d in order), *(1 + d for d in inner)).reshape(-1, batch, m, n)
         samples = max(self.left.shape[0], self.right.shape[0], init.shape[0])
         result = np.empty((samples, batch, m, n), dtype=start.dtype)
-        squares = np.zeros((batch, m, n)) if self._is_rounded() else None
+        squares = np.zeros((batch, m, n)) if shaker.samples > 1 and self._is_rounded() else None
         left_axes, right_axes = (*both, *rows, *inner), (*both, *inner, *columns)
         right_2d = [
             self._matrix(self.right, sample, right_axes, (batch, k, n)) for sample in range(self.right.shape[0])

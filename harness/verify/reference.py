@@ -41,6 +41,7 @@ from harness.toolchain.tools import error_lines, run_tool
 from harness.verify.difference import Right
 from harness.verify.outputs import Array, load_array
 from harness.verify.runnable import Runnable
+from harness.verify.sampled import PLACES as SAMPLED
 
 _FOLDER = "references"
 # Of all references in the cache, those that were used last stay, up to this; what a run of today needs stays anyway.
@@ -259,7 +260,11 @@ def kept_reference(key: str, source: str = "") -> Right | None:
     except ValueError:
         return None
     bounds = [np.asarray(array, dtype=np.float64) for array in allowed]
-    return Right(source=source, outputs=outputs, allowed=bounds, kinds=kinds, key=key, advice=_ADVICE)
+    axes = tuple(answer["axes"])
+    part = f" at {SAMPLED} places of an axis" if any(axis >= 0 for axis in axes) else ""
+    return Right(
+        source=f"{source}{part}", outputs=outputs, allowed=bounds, kinds=kinds, axes=axes, key=key, advice=_ADVICE
+    )
 
 
 def _evaluate(
