@@ -156,7 +156,7 @@ def make_model(
 ) -> Model:
     """A model as a suite gives it."""
     return Model(
-        name=name, params={}, parameters={}, expected=tuple(expected), onnx=onnx, tolerance=tolerance or Tolerance()
+        name=name, params={}, parameters={}, expected=tuple(expected), onnx=onnx, tolerance=tolerance
     )
 
 

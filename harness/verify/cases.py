@@ -106,8 +106,10 @@ class _Checker:
             within = model.tolerance if strict else tolerance
             check = _compared(check, item, outputs, right, within, first=position == 0)
             if check.failure is not None:
-                kept = keep_refused(item, outputs, right, self._cache)
-                return replace(check, reproducer=kept)
+                if judges.evaluated and position > 0:
+                    doubt = f"{rights[0].source} agrees with it, so IREE's conversion of the model is to be doubted"
+                    check = replace(check, failure=replace(check.failure, message=f"{check.failure.message}; {doubt}"))
+                return replace(check, reproducer=keep_refused(item, outputs, right, self._cache))
         if not rights:
             _require_finite(outputs)
             check = replace(check, against=_FINITE)

@@ -149,7 +149,8 @@ class _Largest:
             beyond = ~(error <= limit)
         if not beyond.any():
             return None
-        return _problem(position, a, b, error, limit, beyond, whose, in_spreads=allowed is not None)
+        in_spreads = allowed is not None and tolerance is None
+        return _problem(position, a, b, error, limit, beyond, whose, in_spreads=in_spreads)
 
 
 def _limit(right: npt.NDArray[np.float64], tolerance: Tolerance, *, integers: bool) -> npt.NDArray[np.float64]:
@@ -158,8 +159,8 @@ def _limit(right: npt.NDArray[np.float64], tolerance: Tolerance, *, integers: bo
     relative = 0.0 if integers else tolerance.relative
     absolute = tolerance.absolute
     if absolute is None:
-        with np.errstate(over="ignore"):
-            absolute = relative * float(np.sqrt(np.mean(finite * finite))) if finite.size else 0.0
+        largest = float(np.abs(finite).max(initial=0.0)) or 1.0
+        absolute = relative * largest * float(np.sqrt(np.mean((finite / largest) ** 2))) if finite.size else 0.0
     limit: npt.NDArray[np.float64] = absolute + relative * np.abs(finite)
     return limit
 

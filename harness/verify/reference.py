@@ -154,6 +154,8 @@ def _alike(one: Right, other: Right) -> bool:
 
 def _is_rough(mlir: Path) -> bool:
     """Whether a program has values of f16 or bf16 anywhere."""
+    if not mlir.stat().st_size:
+        return False
     with mlir.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
         return text.find(_ROUGH) >= 0
 

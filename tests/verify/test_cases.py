@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,15 +16,16 @@ from onnx import TensorProto, helper
 from harness.cache import cache_root
 from harness.models.bench_folder import lay_out
 from harness.models.inputs import load_argument, write_arguments
-from harness.models.materialize import materialize
+from harness.models.materialize import ModelArtifact, materialize
 from harness.models.model import Input, Model, Tolerance
 from harness.peers.peer import PeerModel
 from harness.peers.worker import LoadablePeer
 from harness.process import Limits
+from harness.records.case import Case
 from harness.records.run import Build, Check
 from harness.toolchain import Toolchain
-from harness.verify import Right, Runnable, RunnablePeer, check_cases
-from harness.verify.cases import SecondOpinion
+from harness.verify import References, Runnable, RunnablePeer, check_cases
+from harness.verify.difference import Right
 from harness.verify.kept import kept_outputs, later_problem
 from tests.builders import a_peer, make_artifact, make_case, make_model
 from tests.fakes.fake_toolchain import calls, make_fake_toolchain
@@ -68,8 +69,29 @@ def make_runnable(tmp_path: Path, fake: Toolchain) -> MakeRunnable:
     return make
 
 
+Evaluated = Callable[[ModelArtifact], Right | str]
+
+
+class Scripted(References):
+    """References whose evaluator says what it is told, and whose interpreter says nothing."""
+
+    evaluator: Evaluated
+
+    def _from_evaluator(self, _case: Case, artifact: ModelArtifact, _model: Model) -> Right | str:
+        return type(self).evaluator(artifact)
+
+    def _from_interpreter(self, _runnable: Runnable, _why: str) -> Right | str:
+        return "and no interpreter"
+
+
+def references(models: Mapping[str, Model], evaluated: Evaluated = lambda _: "it is scripted") -> References:
+    kind = type("_Scripted", (Scripted,), {"evaluator": staticmethod(evaluated)})
+    made: References = kind(models=models, scratch=Path(), compile_limits=LIMITS, call_limits=LIMITS)
+    return made
+
+
 def check(
-    cases: Sequence[Runnable], toolchain: Toolchain, *models: Model, second: SecondOpinion = lambda _: None
+    cases: Sequence[Runnable], toolchain: Toolchain, *models: Model, evaluated: Evaluated = lambda _: "it is scripted"
 ) -> dict[str, Check]:
     """All checks by case name under one toolchain, after a look that they come in the order of the cases."""
     by_name = {model.name: model for model in (models or (make_model(),))}
@@ -77,7 +99,7 @@ def check(
         replace(case, toolchain=toolchain, artifact=replace(case.artifact, onnx=by_name[case.case.model].onnx))
         for case in cases
     ]
-    checks = list(check_cases(cases, by_name, LIMITS, lambda _: None, cache_root(), second))
+    checks = list(check_cases(cases, references(by_name, evaluated), LIMITS, lambda _: None, cache_root()))
     assert [check.case for check in checks] == [case.case.name for case in cases]
     for check in checks:
         assert check.failure is None or (check.failure.stage == "verify" and "\n" not in check.failure.message)
@@ -90,7 +112,6 @@ def words(checks: dict[str, Check]) -> dict[str, str]:
 
 
 FINITE = "itself: its values are finite"
-NO_BASELINE = "nothing to compare its outputs with: the baseline on this device failed"
 
 
 def test_a_variant_is_compared_with_the_baseline(make_runnable: MakeRunnable, fake: Toolchain) -> None:
@@ -118,20 +139,37 @@ def test_a_variant_is_compared_with_the_baseline(make_runnable: MakeRunnable, fa
     assert checks["net/stock@cpu"].max_absolute is None
 
 
-def test_a_baseline_without_reference_is_held_against_a_second_opinion(
-    make_runnable: MakeRunnable, fake: Toolchain
-) -> None:
-    cases = [make_runnable("stock", "1,2"), make_runnable("same", "1,2")]
-
-    def other_path(_: Runnable) -> Right:
-        return Right(source="another path", outputs=[np.array([1, 3], np.float32)])
-
-    checks = words(check(cases, fake, second=other_path))
-    assert checks == {
-        "net/stock@cpu": "its output 0 differs in 1 of 2 values, worst at [1]: 2 where 3 is right, "
-        "compared with another path",
-        "net/same@cpu": NO_BASELINE,
+def test_each_case_is_held_against_the_reference_by_itself(make_runnable: MakeRunnable, fake: Toolchain) -> None:
+    cases = [make_runnable("stock", "1,2"), make_runnable("near", "1,3.0001"), make_runnable("same", "1,3")]
+    right = Right(source="the reference", outputs=[np.array([1, 3], np.float32)], allowed=[np.array([0, 1e-3])])
+    checks = check(cases, fake, evaluated=lambda _: right)
+    assert words(checks) == {
+        "net/stock@cpu": "its output 0 differs in 1 of 2 values, worst at [1]: 2 where 3 is right (8e+03 spreads of "
+        "its rounding; 8 are allowed), compared with the reference",
+        "net/near@cpu": "the reference",
+        "net/same@cpu": "the reference",
     }
+    assert checks["net/near@cpu"].spreads == pytest.approx(0.8, rel=0.01)
+    kept = cache_root() / checks["net/stock@cpu"].reproducer
+    assert np.load(kept / "refused0.npy").tolist() == [1, 2]
+    assert np.load(kept / "right0.npy").tolist() == [1, 3]
+    assert "iree-run-module --module=module.vmfb" in (kept / "reproduce.sh").read_text()
+
+
+def test_what_judges_beside_the_reference_has_the_last_word(
+    make_runnable: MakeRunnable, fake: Toolchain, tmp_path: Path
+) -> None:
+    np.save(tmp_path / "expected.npy", np.array([1, 3], np.float32))
+    right = Right(source="the reference", outputs=[np.array([1, 2], np.float32)], allowed=[np.zeros(2)])
+    model = make_model(expected=[tmp_path / "expected.npy"])
+    checks = check([make_runnable("stock", "1,2")], fake, model, evaluated=lambda _: right)
+    assert words(checks) == {
+        "net/stock@cpu": "its output 0 differs in 1 of 2 values, worst at [1]: 2 where 3 is right, compared with "
+        "expected files; the reference agrees with it, so IREE's conversion of the model is to be doubted"
+    }
+    right = replace(right, outputs=[np.array([1, 3], np.float32)])
+    checks = check([make_runnable("agreeing", "1,3")], fake, model, evaluated=lambda _: right)
+    assert checks["net/agreeing@cpu"].also_against == "expected files"
 
 
 def test_right_outputs_are_kept_for_later_calls_and_other_runs(
@@ -164,7 +202,8 @@ def test_each_case_runs_in_the_runtime_of_its_own_toolchain(
     other = make_fake_toolchain(tmp_path / "other")
     cases = [make_runnable("stock", "1,2"), replace(make_runnable("later", "1,2"), toolchain=other)]
     checks = {
-        check.case: check for check in check_cases(cases, {"net": make_model()}, LIMITS, lambda _: None, cache_root())
+        check.case: check
+        for check in check_cases(cases, references({"net": make_model()}), LIMITS, lambda _: None, cache_root())
     }
     assert len(calls(fake)) == len(calls(other)) == 1
     assert words(checks)["net/later@cpu"] == "net/stock@cpu"
@@ -173,7 +212,7 @@ def test_each_case_runs_in_the_runtime_of_its_own_toolchain(
 def test_cases_run_one_after_the_other_each_announced_before(make_runnable: MakeRunnable, fake: Toolchain) -> None:
     events: list[object] = []
     cases = [make_runnable(name, "1") for name in ("stock", "a")]
-    checks = check_cases(cases, {"net": make_model()}, LIMITS, events.append, cache_root())
+    checks = check_cases(cases, references({"net": make_model()}), LIMITS, events.append, cache_root())
     events.extend((check.case, len(calls(fake))) for check in checks)
     assert events == ["net/stock@cpu", ("net/stock@cpu", 1), "net/a@cpu", ("net/a@cpu", 2)]
 
@@ -196,7 +235,7 @@ def test_other_releases_are_held_against_the_first(
         of_release("1", "a", "1,2"),
         of_release("2", "a", "1,2"),
     ]
-    checks = list(check_cases(cases, {"net": make_model()}, LIMITS, lambda _: None, cache_root()))
+    checks = list(check_cases(cases, references({"net": make_model()}), LIMITS, lambda _: None, cache_root()))
     assert [check.failure.message if check.failure else check.against for check in checks] == [
         FINITE,
         "its output 0 differs in 1 of 2 values, worst at [1]: 3 where 2 is right, compared with net/stock-1@cpu",
@@ -223,9 +262,8 @@ def test_what_takes_long_is_run_once(
     assert len(calls(fake)) == 1
 
 
-def other_values(runnable: Runnable) -> np.ndarray[Any, Any]:
-    """What a second opinion is asked about, doubled."""
-    return 2 * load_argument(runnable.artifact.arguments[0])
+def doubled(artifact: ModelArtifact) -> np.ndarray[Any, Any]:
+    return 2 * load_argument(artifact.arguments[0])
 
 
 @pytest.mark.usefixtures("patient")
@@ -240,7 +278,9 @@ def test_an_answer_that_is_folded_is_wrong_for_other_random_inputs(
     folded = ",".join(str(value) for value in (2 * load_argument(arguments[0])).tolist())
     stock = make_runnable("stock", folded, inputs=inputs)
     stock = replace(stock, artifact=replace(stock.artifact, arguments=arguments))
-    checks = check([stock], fake, second=lambda made: Right(source="2 x", outputs=[other_values(made)]))
+    checks = check(
+        [stock], fake, evaluated=lambda made: Right(source="2 x", outputs=[doubled(made)], allowed=[np.zeros(3)])
+    )
     message = words(checks)["net/stock@cpu"]
     if not finds:
         assert message == "2 x"
@@ -287,7 +327,7 @@ def test_a_peer_meets_other_inputs_too(
         return [np.array([1, 2, 3 if self.loadable.arguments == arguments else 4], np.float32)]
 
     monkeypatch.setattr(RunnablePeer, "outputs", folded)
-    checks = check_cases([stock, peer], {"net": make_model()}, LIMITS, lambda _: None, cache_root())
+    checks = check_cases([stock, peer], references({"net": make_model()}), LIMITS, lambda _: None, cache_root())
     message = words({found.case: found for found in checks})[loadable.name]
     assert message.startswith(
         "right with the suite's inputs; with other random values of them its output 0 differs in 1"
@@ -296,8 +336,9 @@ def test_a_peer_meets_other_inputs_too(
 
 
 def test_zeros_that_would_pass_are_told(make_runnable: MakeRunnable, fake: Toolchain) -> None:
-    checks = check([make_runnable("stock", "0,0", "1"), make_runnable("a", "0,0", "1")], fake)
-    assert [check.below_tolerance for check in checks.values()] == [(0,), (0,)]
+    right = Right(source="", outputs=[np.float32([1, 2]), np.float32([3])], allowed=[np.array([9, 9]), np.zeros(1)])
+    (found,) = check([make_runnable("stock", "1,2", "3")], fake, evaluated=lambda _: right).values()
+    assert found.below_tolerance == (0,)
 
 
 def test_a_check_keeps_its_command_and_tolerance(make_runnable: MakeRunnable, fake: Toolchain) -> None:
@@ -372,13 +413,12 @@ def test_other_devices_baselines_are_compared_with_the_first_devices(
         "net/stock@other": "net/stock@cpu",
         "net/stock@wrong": "its output 0 differs in 1 of 1 values, worst at [0]: 7 where 1 is right, "
         "compared with net/stock@cpu",
-        "net/a@wrong": NO_BASELINE,
+        "net/a@wrong": "its output 0 differs in 1 of 1 values, worst at [0]: 7 where 1 is right, "
+        "compared with net/stock@cpu",
     }
 
 
-def test_a_failed_baseline_takes_its_variants_with_it_and_nothing_else(
-    make_runnable: MakeRunnable, fake: Toolchain
-) -> None:
+def test_a_failed_baseline_leaves_its_variants_to_themselves(make_runnable: MakeRunnable, fake: Toolchain) -> None:
     crash = ["--fake-signal=ABRT", "--fake-stderr=an assertion"]
     cases = [
         make_runnable("stock", "1", device="cpu", flags=crash),
@@ -391,7 +431,7 @@ def test_a_failed_baseline_takes_its_variants_with_it_and_nothing_else(
     checks = check(cases, fake, make_model(), make_model("two"))
     assert words(checks) == {
         "net/stock@cpu": "iree-run-module was ended by SIGABRT: an assertion",
-        "net/a@cpu": NO_BASELINE,
+        "net/a@cpu": FINITE,
         "net/stock@gpu": FINITE,
         "net/a@gpu": "net/stock@gpu",
         "two/stock@cpu": FINITE,
@@ -402,12 +442,14 @@ def test_a_failed_baseline_takes_its_variants_with_it_and_nothing_else(
     assert failure.stderr == "an assertion"
 
 
-def test_a_baseline_that_is_the_only_reference_has_to_be_finite(make_runnable: MakeRunnable, fake: Toolchain) -> None:
+def test_what_no_reference_judges_has_to_be_finite(make_runnable: MakeRunnable, fake: Toolchain) -> None:
     checks = check([make_runnable("stock", "1", "nan,inf,1"), make_runnable("a", "1", "nan,inf,1")], fake)
     assert words(checks) == {
-        "net/stock@cpu": "its output 1 has 2 NaN or infinite values of 3, so variants cannot be compared with it; "
-        "change the inputs, or give expected files",
-        "net/a@cpu": NO_BASELINE,
+        "net/stock@cpu": (
+            why := "its output 1 has 2 NaN or infinite values of 3, and no reference says that they are "
+            "right; give expected files"
+        ),
+        "net/a@cpu": why,
     }
 
 
