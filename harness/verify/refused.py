@@ -38,7 +38,7 @@ def keep_refused(item: AnyRunnable, outputs: Sequence[Array], right: Right, cach
             program = Path(shutil.copy(program, folder / "model.mlir"))
         if isinstance(item, Runnable):
             for file in item.bench.folder.iterdir():
-                if file.is_symlink() and file.stat().st_size <= _LARGEST_BYTES:
+                if file.is_symlink() and file.exists() and file.stat().st_size <= _LARGEST_BYTES:
                     shutil.copy(file, folder / file.name)
         for position, (ours, true) in enumerate(zip(outputs, right.outputs, strict=False)):
             np.save(folder / f"refused{position}.npy", ours)
