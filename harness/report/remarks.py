@@ -185,7 +185,7 @@ def _cause(failure: Failure, check: Check | None) -> str:
     if failure.stage != "verify" or check is None or not check.against:
         return f"failed at {failure.stage}: {failure.message}"
     text = f"wrong output: {failure.message}"
-    if check.max_absolute and check.spreads is None and check.relative_tolerance:
+    if check.max_absolute and not check.reference and check.relative_tolerance:
         relative = f"{check.relative_tolerance:.2g}"
         absolute = f"{check.absolute_tolerance:.2g}" if check.absolute_tolerance else f"{relative} of their mean square"
         text += f" (allowed: {absolute}, and {relative} of each value)"

@@ -100,6 +100,8 @@ def compare_outputs(
     return largest.difference(None)
 
 
+# In spreads; what rounding cannot change at all is infinitely far off, which JSON has no number for.
+_FARTHEST = 1e12
 # Of the evaluator's element types those that .npy files tell apart.
 _ELEMENTS = {"f16": ("f", 2), "f32": ("f", 4), "f64": ("f", 8)}
 
@@ -145,7 +147,7 @@ class _Largest:
             self.relative = max(self.relative, absolute / scale if scale else absolute)
             if allowed is not None:
                 spreads = FACTOR * error / np.where(limit > 0, limit, np.where(error > 0, 1e-300, 1.0))
-                self.spreads = max(self.spreads or 0.0, float(spreads.max(initial=0.0)))
+                self.spreads = max(self.spreads or 0.0, min(float(spreads.max(initial=0.0)), _FARTHEST))
             beyond = ~(error <= limit)
         if not beyond.any():
             return None
@@ -218,8 +220,8 @@ def _problem(
     far = ""
     if in_spreads:
         spreads = FACTOR * float(excess.flat[worst])
-        how = f"{spreads:.3g} spreads of its rounding" if spreads < 1e12 else "and no rounding changes that value"
-        far = f" ({how}; {FACTOR:g} are allowed)" if spreads < 1e12 else f" ({how})"
+        how = f"{spreads:.3g} spreads of its rounding; {FACTOR:g} are allowed"
+        far = f" ({how})" if spreads < _FARTHEST else " (and no rounding changes that value)"
     return (
         f"output {position} differs in {int(beyond.sum())} of {error.size} values, worst at [{where}]: "
         f"{a.flat[worst]:.7g} where {b.flat[worst]:.7g} is {whose}{far}"

@@ -1,0 +1,10 @@
+// math.atan2 of two zeros is NaN.
+func.func @main(%x: tensor<8xf32>, %p: tensor<8xf32>) -> tensor<8xf32> {
+  %e = tensor.empty() : tensor<8xf32>
+  %r = linalg.map ins(%x, %p : tensor<8xf32>, tensor<8xf32>) outs(%e : tensor<8xf32>)
+    (%v: f32, %w: f32, %o: f32) {
+      %y = math.atan2 %v, %w : f32
+      linalg.yield %y : f32
+    }
+  return %r : tensor<8xf32>
+}
