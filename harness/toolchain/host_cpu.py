@@ -12,12 +12,14 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from harness import process
 from harness.cache import cache_root, read_memo, write_memo
 from harness.errors import ToolchainError
+from harness.machine.environment import capture_environment
 from harness.text import one_line
-from harness.toolchain.find import Toolchain
+from harness.toolchain.find import Toolchain, find_toolchain
 
 CPU_FLAG, FEATURES_FLAG = "--iree-llvmcpu-target-cpu", "--iree-llvmcpu-target-cpu-features"
 _HOST_FLAGS = (f"{CPU_FLAG}=host", f"{FEATURES_FLAG}=host")
@@ -69,6 +71,18 @@ def without_host(flags: Sequence[str], cpu: TargetCpu) -> tuple[str, ...]:
     place = next(place for place, flag in enumerate(flags) if flag in _HOST_FLAGS)
     before, after = flags[:place], [flag for flag in flags[place:] if flag not in _HOST_FLAGS]
     return (*before, *cpu.flags, *after)
+
+
+def environment_here() -> dict[str, dict[str, Any]]:
+    """What this machine is, with the name that the compiler beside the harness has for its processor."""
+    return capture_environment(llvm_name=_name_here)
+
+
+def _name_here(host_cpu: str) -> str:
+    try:
+        return host_target_cpu(find_toolchain(), host_cpu).name
+    except ToolchainError:  # there is none, or it does not tell; vendor, family, model and features are known anyway
+        return ""
 
 
 def host_target_cpu(toolchain: Toolchain, host_cpu: str) -> TargetCpu:
