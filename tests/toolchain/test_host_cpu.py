@@ -33,7 +33,7 @@ def test_a_compiler_that_does_not_say_is_named_and_asked_again(tmp_path: Path) -
     silent = make_fake_toolchain(tmp_path, always={"iree-compile": ["--fake-stderr=no such flag", "--fake-exit=1"]})
     for _ in range(2):
         with pytest.raises(
-            ToolchainError, match=r"iree-compile 0.0.0 does not say which CPU this machine has \(no such"
+            ToolchainError, match=r"iree-compile 0.0.0 does not say which CPU it compiles for \(no such"
         ):
             host_target_cpu(silent, "some CPU")
     assert len(calls(silent)) == 2
