@@ -12,13 +12,13 @@ from benchmarks.fleet.work import random_bytes
 from harness import __version__
 from harness.fleet.offer import Offer, OfferedToolchain, own_versions
 from harness.machine.environment import capture_environment
+from harness.machine.identity import processor_identity
 from harness.models.inputs import write_arguments
 from harness.models.materialize import ModelArtifact, record
 from harness.models.model import Input, Model
 from harness.progress import Progress
 from harness.records.case import Case
 from harness.records.run import SCHEMA_VERSION, Failure, Header, ToolchainRecord
-from harness.stages.build import host_cpu_of
 from harness.stages.context import Context, Done, done_in
 from harness.stages.failures import FailureNotes, GivenUp
 from harness.stages.options import RunOptions
@@ -52,7 +52,7 @@ def offer_of(name: str, cores: int) -> Offer:
     return Offer(
         name=name,
         versions=own_versions(),
-        host_cpu=host_cpu_of(environment),
+        host_cpu=processor_identity(environment),
         cores=cores,
         environment=environment,
         drivers={"local-sync": probe},

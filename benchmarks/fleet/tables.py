@@ -11,8 +11,9 @@ from benchmarks.fleet.faults import HOSTS, LOST_AFTER_S, RETURN_S, SIZE, Trial
 from benchmarks.fleet.real import Real, speedup
 from benchmarks.fleet.simulated import Simulated
 from benchmarks.fleet.sizes import KIB
-from harness.machine.environment import capture_environment
+from harness.machine.identity import processor
 from harness.report.markdown_text import blocks, table
+from harness.toolchain.host_cpu import environment_here
 
 MOST_WAITED, LEAST_SPEEDUP = 0.05, 1.8
 
@@ -114,12 +115,12 @@ def render_real(found: Sequence[Real]) -> str:
 
 
 def _where() -> str:
-    environment = capture_environment()
+    environment = environment_here()
     machine, cpu = environment["machine"], environment["cpu"]
     kind = "virtual machine" if machine.get("virtual") else "machine"
     now = datetime.now(timezone.utc)
     return (
-        f"Measured on {now:%Y-%m-%d} on {cpu.get('model', 'an unknown processor')}, {cpu.get('usable_cores', '?')} "
+        f"Measured on {now:%Y-%m-%d} on {processor(environment) or 'unknown'}, {cpu.get('usable_cores', '?')} "
         f"cores ({kind}, {machine.get('distribution', machine.get('system', ''))})."
     )
 

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from benchmarks.documents import replace_between
 from benchmarks.history.scale import Measured, Scale
-from harness.machine.environment import capture_environment
+from harness.machine.identity import processor
 from harness.report.markdown_text import blocks, table
+from harness.toolchain.host_cpu import environment_here
 
 BEGIN, END = (
     "<!-- made by `python -m benchmarks.history scale`: begin -->",
@@ -53,12 +54,12 @@ _HOW = (
 
 
 def _where(scale: Scale) -> str:
-    environment = capture_environment()
+    environment = environment_here()
     machine, cpu = environment["machine"], environment["cpu"]
     kind = "virtual machine" if machine.get("virtual") else "machine"
     now = datetime.now(timezone.utc)
     return (
-        f"Measured on {now:%Y-%m-%d} on {cpu.get('model', 'an unknown processor')}, {cpu.get('usable_cores', '?')} "
+        f"Measured on {now:%Y-%m-%d} on {processor(environment) or 'unknown'}, {cpu.get('usable_cores', '?')} "
         f"cores ({kind}, {machine.get('distribution', machine.get('system', ''))}), load {scale.load[0]:.1f} to "
         f"{scale.load[1]:.1f}; medians of fresh processes. Histories are made up: {scale.runs:,} runs of a suite under "
         "a reference toolchain and that day's newest, compacted in parts of 100 runs; half of the series are timed and "

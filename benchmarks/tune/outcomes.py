@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.tune.searches import Search
 from harness.compare.pairs import side_of
 from harness.compare.recorded import Timings
-from harness.compare.sides import describe_machine
+from harness.machine.identity import describe_machine
 from harness.records.case import Case
 from harness.records.comparison import Row
 from harness.records.run import Run

@@ -6,8 +6,9 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from harness.machine.environment import capture_environment
+from harness.machine.identity import processor
 from harness.toolchain import Toolchain
+from harness.toolchain.host_cpu import environment_here
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,10 +27,10 @@ def note(path: Path, toolchain: Toolchain) -> None:
     where = _beside(path)
     if where.is_file():
         return
-    environment = capture_environment()
+    environment = environment_here()
     machine, cpu = environment["machine"], environment["cpu"]
     facts = Facts(
-        cpu=str(cpu.get("model", "an unknown processor")),
+        cpu=processor(environment) or "an unknown processor",
         cores=int(cpu.get("logical_cores", 0)),
         system=f"{machine.get('distribution', machine.get('system', ''))}, kernel {machine.get('kernel', '?')}",
         virtual=bool(machine.get("virtual", False)),

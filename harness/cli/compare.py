@@ -17,7 +17,6 @@ from harness.compare.pairs import require_whole, side_of
 from harness.compare.selfcheck import check_machine
 from harness.compare.sides import Named, require_two, resolve, toolchains_here, what_is_named
 from harness.errors import ExitCode, Interrupted, UsageError
-from harness.machine.environment import capture_environment
 from harness.options import Flag, Format
 from harness.process import stop_all
 from harness.progress import Progress
@@ -32,6 +31,7 @@ from harness.stages.side_runs import SideRuns
 from harness.store.comparison_directory import ComparisonDirectory
 from harness.store.names import find_folder
 from harness.store.run_directory import load_run
+from harness.toolchain.host_cpu import environment_here
 
 
 @app.command
@@ -157,6 +157,6 @@ def selfcheck(options: SelfcheckOptions) -> int:
     with reporter(quiet=options.quiet, verbose=options.verbose) as progress:
         path = run_suite(unmeasured, progress, purpose="selfcheck")
         side = side_of(load_run(path), str(path))
-        checked = check_machine(side, toolchains_here([side], progress.note), capture_environment(), options, progress)
+        checked = check_machine(side, toolchains_here([side], progress.note), environment_here(), options, progress)
     print_text(render_selfcheck(checked, options.format, **terminal_form()))
     return ExitCode.OK

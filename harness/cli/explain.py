@@ -13,7 +13,6 @@ from harness.cli.output import print_text, reporter, tell_where, terminal_form
 from harness.compare.judge import rules_of
 from harness.compare.sides import noise_of, toolchains_here
 from harness.errors import ExitCode, Interrupted
-from harness.machine.environment import capture_environment
 from harness.metrics import LATENCY
 from harness.options import Flag, Format
 from harness.process import stop_all
@@ -24,6 +23,7 @@ from harness.stages.explained_sides import AskedPair, asked_words, find_asked
 from harness.stages.explaining import Terms, explain_pair, keep
 from harness.stages.options import ExplainOptions, compile_limits
 from harness.store.run_directory import require_writable
+from harness.toolchain.host_cpu import environment_here
 
 
 @app.command
@@ -78,7 +78,7 @@ def _explained(asked: AskedPair, options: ExplainOptions, progress: Progress) ->
         seed=options.seed,
         call_limit_s=options.call_timeout,
         limits=compile_limits(options.compile_timeout),
-        noise=noise_of(capture_environment()),
+        noise=noise_of(environment_here()),
         wait=options.wait,
     )
     found = explain_pair(

@@ -20,6 +20,7 @@ from harness.cli.app import app
 from harness.cli.output import print_page, print_text, tell
 from harness.errors import ExitCode, UsageError
 from harness.fleet import COMPILE_TIMEOUT_S, LOST_AFTER_S, require_extra
+from harness.machine.identity import NAME_VARIABLE
 from harness.options import CERTIFICATES_VARIABLE, Certificates, Count, Flag, Positive, TrustNetwork
 from harness.stages.here import HERE, Bench
 
@@ -81,8 +82,8 @@ class WorkerOptions:
         scheduler: The fleet's scheduler, such as tls://bench:8786.
         name: The host's name, which no other in the fleet has (default: the machine's).
         host_class: Its class of machine in your words, for hosts that differ in what the harness cannot see (default:
-            processor, cores, system). Hosts of one class share a series in a history, and may take over each other's
-            work.
+            processor, cores, caches, system). Hosts of one class share a series in a history, and may take over each
+            other's work.
         jobs: Compiles at once (default: the number of cores).
         compile_timeout: Seconds after which a compile is stopped here, whatever the run allows.
         compile_memory: GiB of memory at which a compile is stopped here, likewise (default: 80 % of the machine's).
@@ -94,7 +95,7 @@ class WorkerOptions:
     scheduler: str
     certificates: Certificates = None
     trust_network: TrustNetwork = False
-    name: str | None = None
+    name: Annotated[str | None, Parameter(env_var=NAME_VARIABLE)] = None
     host_class: Annotated[str, Parameter(name="--class", show_default=False)] = ""
     jobs: Count | None = None
     compile_timeout: Positive = COMPILE_TIMEOUT_S
@@ -184,7 +185,7 @@ def worker(options: WorkerOptions) -> int:
 
     access = access_to(options.scheduler, "--scheduler", options.certificates, trust_network=options.trust_network)
     refuse_root("fleet worker", as_root=options.as_root)
-    name = host_name(options.name)
+    name = os.environ[NAME_VARIABLE] = host_name(options.name)  # what its machine is known by is made of it
     require_place(access, name, options.patience or 0.0, tell)  # before anything that takes long
     offer = offer_of_this_host(name, options.jobs or os.cpu_count() or 1, options.host_class)
     print_page(offer_page(offer), "terminal")

@@ -31,9 +31,10 @@ from harness.compare.pairs import (
 )
 from harness.compare.recorded import Timings, judge_recorded, recorded_row
 from harness.compare.rows import exact_rows, geometric_means, known_row, summarise, with_repro
-from harness.compare.sides import Environment, machine_facts, require_comparable, side_facts
+from harness.compare.sides import machine_facts, require_comparable, side_facts
 from harness.compare.upstream import judge_by_upstream
 from harness.errors import UsageError
+from harness.machine.identity import Environment
 from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY
 from harness.records.case import Gate
 from harness.records.comparison import Comparison, Row, SideFacts, Verdict

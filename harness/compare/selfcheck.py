@@ -26,6 +26,7 @@ from harness.compare.samplers import Gone, find_module, latency_task
 from harness.compare.task import Outcome, Task
 from harness.errors import RunError
 from harness.machine.environment import selfcheck_file
+from harness.machine.identity import machine_id
 from harness.measure.alone import only_one_measures
 from harness.metrics import LATENCY
 from harness.progress import Progress
@@ -111,7 +112,7 @@ def check_machine(
                 progress.step(task.name)
     checks = tuple(_summary(name, outcomes, rule, options) for name, outcomes in found.items())
     result = Selfcheck(
-        machine=str(environment.get("machine", {}).get("id", "")),
+        machine=machine_id(environment),
         facts=_facts(checks, side, options),
         budget_s=options.row_budget,
         floor=rule.floor,

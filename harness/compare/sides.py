@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -23,6 +23,7 @@ from harness.compare.commits import (
 from harness.compare.judge import CHANGED
 from harness.compare.pairs import TOOLCHAIN_PREFIX, Pair, Side, is_toolchain, side_of
 from harness.errors import RunError, ToolchainError, UsageError
+from harness.machine.identity import Environment, describe_machine, machine_id
 from harness.records.comparison import MachineFacts, Row, SelfcheckFacts, SideFacts
 from harness.records.run import Header, HostRecord
 from harness.store.names import LATEST, find_folder
@@ -32,7 +33,6 @@ from harness.toolchain import Toolchain, get_toolchains
 
 # What a word of the user's means: a run's folder, a commit, or a release as in `iree==3.12.0`.
 Named = Path | Commit | str
-Environment = Mapping[str, Mapping[str, Any]]
 _SELFCHECK = TypeAdapter(SelfcheckFacts)
 # Where a selfcheck found that even a change to twice the time stays unseen.
 _SEES_NOTHING = 1.0
@@ -180,25 +180,6 @@ def toolchains_here(sides: Sequence[Side], on_install: Callable[[str], None]) ->
     return here
 
 
-def machine_name(environment: Environment) -> str:
-    """`machine 3f2a91c04b7e (virtual)`: the same words for the same machine, which do not tell its name."""
-    machine = environment.get("machine", {})
-    return f"machine {machine['id']}{' (virtual)' if machine.get('virtual') else ''}" if "id" in machine else ""
-
-
-def describe_machine(environment: Environment) -> str:
-    """`machine 3f2a91c04b7e (virtual), AMD EPYC, 2 cores, Debian GNU/Linux 12`, as far as it is known."""
-    machine, cpu = environment.get("machine", {}), environment.get("cpu", {})
-    cores = cpu.get("usable_cores")
-    parts = [
-        machine_name(environment),
-        str(cpu.get("model", "")),
-        "" if cores is None else f"{cores} core{'' if cores == 1 else 's'}",
-        str(machine.get("distribution", machine.get("system", ""))),
-    ]
-    return ", ".join(part for part in parts if part) or "a machine of which nothing is known"
-
-
 def _describe_hosts(environments: Mapping[str, Environment]) -> str:
     """Each host by its name and in these words, as many as a line has room for."""
     hosts = [f"{host}: {describe_machine(environment)}" for host, environment in environments.items()]
@@ -300,8 +281,8 @@ def require_comparable(base: Side, head: Side, pairs: Sequence[Pair], *, across_
 
 
 def _require_same_machine(what: str, base: Environment, head: Environment, advice: str) -> None:
-    ids = [environment.get("machine", {}).get("id") for environment in (base, head)]
-    if None in ids:
+    ids = [machine_id(environment) for environment in (base, head)]
+    if "" in ids:
         raise UsageError(f"whether {what} were measured on one machine is not known; {advice}")
     if ids[0] != ids[1]:
         said = "; ".join(describe_machine(environment) for environment in (base, head))

@@ -15,13 +15,14 @@ import site
 import sys
 import sysconfig
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import harness
 from harness.compile.request import MODEL_FILE, CompileRequest
 from harness.compile.tool import compile_to
-from harness.errors import CaseError
+from harness.errors import CaseError, ToolchainError
 from harness.plugins import Step
 from harness.plugins.chain import (
     PDL_SPEC_FLAG,
@@ -33,6 +34,7 @@ from harness.plugins.chain import (
 )
 from harness.plugins.plugin import PassPipeline, PdlSpec, TransformLibrary, TransformSpec, TuningSpec
 from harness.records.run import PluginEffect
+from harness.toolchain.host_cpu import target_cpu
 from harness.toolchain.tools import COMPILE_MORE, flag_name, run_tool, tail
 
 # In a build's folder: what its rewrites printed.
@@ -127,7 +129,7 @@ def _rewrite(request: CompileRequest, call: RewriteCall, source: str, output: st
                 "output": output,
                 "answer": str(answer_file),
                 "function": call.function,
-                "options": dict(call.options),
+                "options": {**call.options, **(_target(request, where) if call.for_target else {})},
                 "entry": request.function,
                 "sites": _sites(),
             }
@@ -154,6 +156,14 @@ def _rewrite(request: CompileRequest, call: RewriteCall, source: str, output: st
         wall_ns=finished.wall_ns,
         left_alone=answer.get("left_alone", {}),
     )
+
+
+def _target(request: CompileRequest, where: str) -> dict[str, Any]:
+    try:
+        cpu = target_cpu(request.toolchain, request.case.compile_flags, request.host_cpu)
+    except ToolchainError as error:
+        raise CaseError("compile", f"{where} has to know the target, and {error}") from None
+    return {"target": asdict(cpu)}
 
 
 def _last_words(printed: str) -> str:

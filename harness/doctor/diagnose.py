@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from harness import process
 from harness.doctor.examine import Diagnosis, PeerHere
 from harness.errors import SuiteError, ToolchainError
-from harness.machine.environment import capture_environment
 from harness.measure import account, counters
 from harness.peers.registry import PEERS, AppliedPeer, find_peer
 from harness.suite.load import Suite
@@ -20,6 +19,7 @@ from harness.toolchain.devices import (
     probe_vulkan_driver,
 )
 from harness.toolchain.find import Environment, Toolchain
+from harness.toolchain.host_cpu import environment_here
 
 
 def devices_of(suites: Iterable[Suite]) -> frozenset[str]:
@@ -47,7 +47,7 @@ def diagnose(
         limits: For each child that looks for devices; ten seconds are plenty.
         asked: The drivers that somebody wants to use, as `devices_of` gives them.
     """
-    environment = capture_environment()  # before the children below add to the load
+    environment = environment_here()  # before the children below add to the load
     probes: tuple[DeviceProbe, ...] = ()
     vulkan_drivers: dict[str, DeviceProbe] = {}
     if isinstance(toolchain, Toolchain):

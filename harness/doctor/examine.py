@@ -160,6 +160,8 @@ def _machine(machine: dict[str, Any], load: dict[str, Any]) -> Iterator[Finding]
         )
     elif machine.get("virtual") is False:
         yield _ok("machine", "this is a real machine, not a virtual one")
+    if "class" in machine:
+        yield _ok("machine", f"figures belong to machine {machine.get('id')}, of the class: {machine['class']}")
     steal_percent = load.get("steal_percent", 0)
     if steal_percent > STEAL_NOTICED_PERCENT:
         yield _warning(

@@ -16,9 +16,8 @@ from harness.doctor import diagnose
 from harness.doctor.examine import PeerHere
 from harness.errors import ToolchainError
 from harness.machine.environment import harness_commit
+from harness.machine.identity import machine_class, processor_identity
 from harness.process import Limits
-from harness.report.rows import machine_class
-from harness.stages.build import host_cpu_of
 from harness.suite.load import Suite
 from harness.suite.present import Presence, devices_among
 from harness.toolchain import Toolchain, find_toolchain, installed_environments
@@ -94,7 +93,7 @@ class Offer:
         name: Of the host in its fleet; no other host has it.
         address: Of its worker, as Dask has it; another one after each start of the worker.
         versions: Of what runs there.
-        host_cpu: Identity of its CPU, as stages.build.host_cpu_of says it.
+        host_cpu: Identity of its CPU, as machine.identity.processor_identity says it.
         cores: How many compiles run there at once.
         environment: As that of a run's header, without what depends on a suite.
         drivers: What IREE's drivers offer, by their names.
@@ -162,7 +161,7 @@ def offer_of_this_host(name: str, cores: int, host_class: str = "") -> Offer:
     environment = dict(diagnosis.environment)
     if host_class:
         environment["machine"] = {**environment["machine"], "class": host_class}
-    host_cpu = host_cpu_of(environment)
+    host_cpu = processor_identity(environment)
     beside = diagnosis.toolchain
     assert isinstance(beside, Toolchain)  # noqa: S101 (else find_toolchain said why not)
     installed = (find_in_environment(extra.folder) for extra in diagnosis.environments)

@@ -15,10 +15,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.fleet.offer import Offer
+from harness.machine.identity import machine_class, machine_id, processor_identity
 from harness.records.case import Case
 from harness.records.run import HostRecord
-from harness.report.rows import machine_class
-from harness.stages.build import host_cpu_of
 from harness.suite.hosts import fits
 from harness.suite.load import Device, Suite
 from harness.suite.present import Presence
@@ -62,7 +61,7 @@ class Host:
             name=offer.name,
             classes=_classes({**offer.environment, "device_names": names}, suite),
             host_cpu=offer.host_cpu,
-            machine=_machine(offer.environment),
+            machine=machine_id(offer.environment),
             missing={**found, **labels},
             cpus={version: toolchain.cpu for version, toolchain in offer.toolchains.items()},
             compilers={version: toolchain.compiler_sha256 for version, toolchain in offer.toolchains.items()},
@@ -72,7 +71,9 @@ class Host:
     def recalled(cls, record: HostRecord, suite: Suite) -> Host:
         """A host as it was when it measured something."""
         said = record.environment
-        return cls(name=record.name, classes=_classes(said, suite), host_cpu=host_cpu_of(said), machine=_machine(said))
+        return cls(
+            name=record.name, classes=_classes(said, suite), host_cpu=processor_identity(said), machine=machine_id(said)
+        )
 
     def is_another(self, host: Host) -> bool:
         """Whether what has joined under its name is another machine: by its class, its CPU, or its identity."""
@@ -81,10 +82,6 @@ class Host:
 
 
 _NO_PEER = "no package there brings it"
-
-
-def _machine(environment: Mapping[str, Mapping[str, Any]]) -> str:
-    return str(environment.get("machine", {}).get("id", ""))
 
 
 def _classes(environment: Mapping[str, Mapping[str, Any]], suite: Suite) -> dict[str, str]:

@@ -14,8 +14,8 @@ from harness.compare.comparison import Plan
 from harness.compare.pairs import Side
 from harness.compare.places import Work
 from harness.fleet.placing import Group, Host, place, unfit, why_nowhere
+from harness.machine.identity import processor_identity
 from harness.records.case import Case
-from harness.stages.build import host_cpu_of
 from harness.suite.load import Suite
 from harness.toolchain.host_cpu import is_of_host
 
@@ -50,7 +50,7 @@ class RowNeed:
 def _cpu(side: Side, case: Case) -> str:
     """Identity of the CPU that a module is made for; "": any that its flags allow."""
     tied = bool(case.plugins) or any(map(is_of_host, case.compile_flags))
-    return host_cpu_of(side.run.environment_of(case)) if tied else ""
+    return processor_identity(side.run.environment_of(case)) if tied else ""
 
 
 @dataclass(frozen=True, kw_only=True)

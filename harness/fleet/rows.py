@@ -38,10 +38,10 @@ from harness.fleet.row_state import Answer, Out, Row
 from harness.fleet.state import HostState
 from harness.fleet.waits import waits_of_rows
 from harness.fleet.worker import MEASURE
+from harness.machine.identity import machine_class
 from harness.process import Limits
 from harness.progress import Progress
 from harness.records.run import HostRecord, Round
-from harness.report.rows import machine_class
 from harness.store.comparison_directory import ComparisonDirectory
 from harness.suite.hosts import each_host
 from harness.suite.load import Suite, load_suite

@@ -229,7 +229,7 @@ def _host_parts(hosts: Sequence[HostNow]) -> list[Part]:
     columns = [
         Column("host", [offer.name for offer in offers], kind="name"),
         Column("does", [_does(host) for host in hosts], kind="sentence"),
-        Column("class", [offer.machine_class for offer in offers], rank=2),
+        Column("class", [offer.machine_class for offer in offers], kind="sentence"),
         Column("compiles at once", [f"{offer.cores:,}" for offer in offers], kind="number", rank=4),
         Column("devices", [_devices(offer) for offer in offers], rank=1),
         Column("toolchains", [", ".join(offer.toolchains) for offer in offers], rank=3),

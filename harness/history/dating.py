@@ -14,12 +14,13 @@ from pathlib import Path
 
 from harness.errors import HarnessError, Interrupted
 from harness.history.bisects import Question
-from harness.machine.environment import capture_environment
+from harness.machine.identity import machine_id
 from harness.progress import Progress
 from harness.report.bisect_page import answer
 from harness.stages.bisect_options import BisectOptions
 from harness.stages.bisecting import bisected, underway_of
 from harness.store.bisect_directory import earlier_bisect, has_answer, load_bisect
+from harness.toolchain.host_cpu import environment_here
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +61,7 @@ def date_steps(questions: Sequence[Question], budget_s: float, results: Path, pr
 def _dated(question: Question, seconds: float, results: Path, progress: Progress) -> Dated:
     """By what an earlier search found, else by one that begins or goes on now, where there is time for it."""
     asked = {name: getattr(question, name) for name in ("suite", "case", "metric", "good", "bad")}
-    machine = str(capture_environment().get("machine", {}).get("id", ""))
+    machine = machine_id(environment_here())
     earlier = earlier_bisect(results, asked, machine)
     found = load_bisect(earlier) if earlier is not None and has_answer(earlier) else None
     if found is None and seconds <= 0:

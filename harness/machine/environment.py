@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import platform
+from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,12 @@ import psutil
 import harness
 from harness import process
 from harness.cache import cache_root, read_memo
+from harness.machine.identity import (
+    NAME_VARIABLE,
+    made_class,
+    made_id,
+    processor_identity,
+)
 from harness.machine.processor import capture_cpu, has_hypervisor_flag
 from harness.machine.system_files import SystemFiles, as_integer, capture_limits, in_container, known
 
@@ -52,22 +58,29 @@ _VIRTUAL_MAKERS = {
 }
 
 
-def capture_environment(*, root: Path = Path("/")) -> dict[str, dict[str, Any]]:
+def capture_environment(
+    *, root: Path = Path("/"), llvm_name: Callable[[str], str] = lambda _: ""
+) -> dict[str, dict[str, Any]]:
     """Describe this machine as it is now; what cannot be known is left out.
 
     Args:
         root: Where /proc, /sys and /etc are found; another one describes the machine that these files are of.
+        llvm_name: Says, by the processor's identity, what LLVM calls it: `znver4`; harness.toolchain.host_cpu has one.
 
     Returns:
         Sections `machine`, `cpu`, `memory`, `load` and `process` of plain JSON values, units in their names; and
         `selfcheck` where this machine's verdicts were checked.
     """
     files = SystemFiles(root)
-    machine = _machine(files)
-    checked = last_selfcheck(str(machine.get("id", "")))
+    machine, cpu = _machine(files), capture_cpu(files)
+    facts = {"machine": machine, "cpu": cpu}
+    if cpu and (name := llvm_name(processor_identity(facts))):
+        cpu["llvm"] = name
+    machine = {"id": made_id(facts, *_names(files)), "class": made_class(facts), **machine}
+    checked = last_selfcheck(machine["id"])
     return {
         "machine": machine,
-        "cpu": capture_cpu(files),
+        "cpu": cpu,
         "memory": _memory(files),
         "load": _load(files),
         "process": _process(files),
@@ -122,7 +135,6 @@ def _machine(files: SystemFiles) -> dict[str, Any]:
     virtual = says_so if says_so is not None else (True if hypervisor else (False if firmware_known else None))
     return known(
         {
-            "id": _machine_id(files),
             "system": platform.system(),
             "distribution": _distribution(files),
             "kernel": files.text("proc/sys/kernel/osrelease") or platform.release(),
@@ -134,12 +146,11 @@ def _machine(files: SystemFiles) -> dict[str, Any]:
     )
 
 
-def _machine_id(files: SystemFiles) -> str:
-    """12 hex digits that stay the same for a machine and do not tell which it is."""
-    secret = files.text("etc/machine-id")
-    if secret is None or secret == "uninitialized":  # noqa: S105 (systemd's word for "not yet")
-        secret = files.text("proc/sys/kernel/hostname") or platform.node()
-    return hashlib.sha256(f"iree-harness {secret}".encode()).hexdigest()[:12]
+def _names(files: SystemFiles) -> tuple[str, str]:
+    """What tells this machine from others of its kind: what its image is called, and what its host or its user says."""
+    host = os.environ.get(NAME_VARIABLE) or files.text("proc/sys/kernel/hostname") or platform.node()
+    image = files.text("etc/machine-id") or ""
+    return "" if image == "uninitialized" else image, host  # systemd's word for "not yet"
 
 
 def _distribution(files: SystemFiles) -> str | None:

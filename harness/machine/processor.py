@@ -41,6 +41,7 @@ def capture_cpu(files: SystemFiles) -> dict[str, Any]:
     return known(
         {
             "model": _model(processors) or (platform.processor() or None if files.of_this_machine else None),
+            **_numbers(processors),
             "flags": _code_flags(processors),
             **_cores(files, processors),
             **_frequencies(files, processors),
@@ -77,6 +78,16 @@ def _model(processors: list[dict[str, str]]) -> str | None:
     if "CPU part" in first:  # 64-bit Arm gives numbers only
         return f"Arm implementer {first.get('CPU implementer', '?')}, part {first['CPU part']}"
     return None
+
+
+def _numbers(processors: list[dict[str, str]]) -> dict[str, Any]:
+    """Maker, family and model as the processor numbers them itself; of 64-bit Arm, `model` has its part."""
+    first = next(iter(processors), {})
+    return {
+        "vendor": first.get("vendor_id"),
+        "family": as_integer(first.get("cpu family")),
+        "model_number": as_integer(first.get("model")),
+    }
 
 
 def _code_flags(processors: list[dict[str, str]]) -> list[str] | None:

@@ -124,8 +124,8 @@ class TunedOptions:
     """See harness.rewrites.tuned and harness.rewrites.tuned_convolutions.
 
     Attributes:
-        vector_bytes: Of the target's vector registers; 0: of this machine's.
-        registers: How many the target has; 0: as many as this machine.
+        vector_bytes: Of the target's vector registers; 0: as the processor has them that the variant compiles for.
+        registers: How many the target has; 0: as many as that processor.
         derive: Derive configurations for convolutions whose shapes are known.
         configurations: Entries of harness.rewrites.tuned.tune, which come first.
     """
@@ -153,7 +153,7 @@ def _tuned(options: TunedOptions) -> tuple[Rewrite, ...]:
         unit = {"vector_bytes": options.vector_bytes, "registers": options.registers}
         steps += [
             _NAMES,
-            Rewrite(function="harness.rewrites.tuned_convolutions:tune_convolutions", arguments=unit),
+            Rewrite(function="harness.rewrites.tuned_convolutions:tune_convolutions", arguments=unit, for_target=True),
             _IN_PLACE,
         ]
     return tuple(steps)
@@ -161,7 +161,7 @@ def _tuned(options: TunedOptions) -> tuple[Rewrite, ...]:
 
 TUNED = Plugin(
     name="tuned",
-    version="1",
+    version="2",
     description="Lowering configurations on operations: given ones, and derived ones for channels-last convolutions",
     options=TunedOptions,
     steps=_tuned,

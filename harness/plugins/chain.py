@@ -47,12 +47,14 @@ class RewriteCall:
 
     Attributes:
         options: The keyword arguments of the function.
+        for_target: Whether it gets the target's processor too.
     """
 
     plugin: str
     function: str
     phase: str
     options: Mapping[str, Any]
+    for_target: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,6 +107,7 @@ def arrange(chain: Sequence[Applied], compile_flags: Sequence[str], where: str) 
                 function=step.function,
                 phase=step.phase,
                 options=applied.options if step.arguments is None else step.arguments,
+                for_target=step.for_target,
             )
             for applied, step in steps
             if isinstance(step, Rewrite)

@@ -83,11 +83,14 @@ class Rewrite:
             keyword arguments, changes the module in place, and returns how many places it matched.
         phase: Which of iree-compile's phases the module has gone through when the function sees it.
         arguments: Keyword arguments in place of the plugin's options, for a plugin of several rewrites.
+        for_target: Give the function a keyword argument `target` too, the processor that the program is compiled for in
+            the compiler's words: {"name": "znver4", "features": "+avx512f,-amx-tile", "triple": "x86_64-..."}.
     """
 
     function: str
     phase: str = "input"
     arguments: Mapping[str, Any] | None = None
+    for_target: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

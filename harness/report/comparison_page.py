@@ -15,7 +15,8 @@ from dataclasses import replace
 from typing import get_args
 
 from harness.compare.rows import geometric_means
-from harness.compare.sides import describe_machine, selfcheck_of
+from harness.compare.sides import selfcheck_of
+from harness.machine.identity import describe_machine
 from harness.metrics import COMPILE_TIME, LATENCY, TIMED
 from harness.records.comparison import VERDICTS, Comparison, Kind, Row
 from harness.report.changes import (

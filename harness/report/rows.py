@@ -14,7 +14,8 @@ from typing import Any
 
 from harness.compare.pairs import side_of
 from harness.compare.recorded import Timings
-from harness.compare.sides import Environment, selfcheck_of
+from harness.compare.sides import selfcheck_of
+from harness.machine.identity import Environment, machine_class, machine_id
 from harness.metrics import (
     COMPILE_TIME,
     EXACT,
@@ -32,9 +33,7 @@ from harness.report.run_row import Row
 from harness.stats import Estimate, estimate_ratio
 from harness.store.clock import clock_fault, utc_text
 from harness.store.schema import BETWEEN_HOSTS, Role
-from harness.text import one_line
 
-UNKNOWN_MACHINE = "a machine of which nothing is known"
 _ID_DIGITS = 16
 
 Record = dict[str, Any]
@@ -61,40 +60,6 @@ def rows_of(run: Run, *, now: datetime | None = None) -> dict[str, list[Record]]
         "points": _points(run, started, report, facts),
         "cases": [_case_row(run.header, started, row, facts[row.case]) for row in report.rows()],
     }
-
-
-def machine_id(environment: Environment) -> str:
-    """12 hex digits; "" where it is not known."""
-    return str(environment.get("machine", {}).get("id", ""))
-
-
-def machine_class(environment: Environment, device: str = "") -> str:
-    """`AMD EPYC 7B13, 2 cores, Linux x86_64 (virtual)`: which machines' figures may be compared; versions left out.
-
-    Two machines of a class may differ in speed, and one machine may change. A new kernel or driver begins no new class,
-    so that its effect is seen as a step; another processor or number of cores does. A machine of which its user says a
-    class, as `harness fleet worker --class` does, has that one instead.
-
-    Args:
-        environment: Of the machine that measured, see harness.machine.environment.
-        device: The suite's name for one; the class then has the device's name too, where the run knows it, so that two
-            GPUs beside the same processor are two classes.
-    """
-    machine, cpu = environment.get("machine", {}), environment.get("cpu", {})
-    said = str(machine.get("class", ""))
-    cores = cpu.get("usable_cores")
-    system = " ".join(str(machine[key]) for key in ("system", "architecture") if key in machine)
-    virtual = " (virtual)" if machine.get("virtual") else ""
-    processor = [
-        str(cpu.get("model", "")),
-        "" if cores is None else f"{cores} core{'' if cores == 1 else 's'}",
-        f"{system}{virtual}" if system else "",
-    ]
-    parts = [
-        *([said] if said else processor),
-        str(environment.get("device_names", {}).get(device, "")),
-    ]
-    return one_line(", ".join(part for part in parts if part)) or UNKNOWN_MACHINE
 
 
 def _told_by_hosts(run: Run, fact: Callable[[Environment], str]) -> str:

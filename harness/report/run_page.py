@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from harness.compare.pairs import WHERE_ALL_IS
-from harness.compare.sides import describe_machine
 from harness.errors import ExitCode
+from harness.machine.identity import describe_machine
 from harness.report.changes import MOST_SHOWN, names_by_fate, tool_output
 from harness.report.failed_together import Cause, Fate, cause_parts, causes_of
 from harness.report.outcome import exit_code

@@ -10,7 +10,8 @@ from typing import Any
 
 from harness.compare.pairs import side_of
 from harness.compare.recorded import Timings, judge_run
-from harness.compare.sides import describe_toolchains, machine_name
+from harness.compare.sides import describe_toolchains
+from harness.machine.identity import machine_name, processor
 from harness.metrics import LATENCY
 from harness.records.case import Case, VariantGroup
 from harness.records.run import Run
@@ -166,7 +167,7 @@ def collect_facts(run: Run) -> Facts:
         finished=run.finished,
         baseline=baseline_label(header.cases, header.baseline),
         machine=plural(len(run.environments), "host") if run.environments else machine_name(header.environment),
-        cpu=" + ".join(sorted({str(host.get("cpu", {}).get("model", "")) for host in run.machines} - {""})),
+        cpu=" + ".join(sorted({processor(host) for host in run.machines} - {""})),
         toolchains=describe_toolchains(header),
         peers=tuple(dict.fromkeys(peer for host in run.machines for peer in host.get("peers", {}).values())),
         harness_version=header.harness_version,

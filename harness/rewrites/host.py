@@ -1,9 +1,10 @@
-"""The vector unit of the machine that compiles, for code that is to run on it."""
+"""The vector unit of the processor that a program is compiled for, or of the machine that compiles."""
 
 from __future__ import annotations
 
 import platform
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,6 +32,13 @@ def vector_unit(cpuinfo: str, machine: str) -> VectorUnit:
     if "avx512f" in flags:
         return VectorUnit(64, 32)
     return VectorUnit(32 if "avx2" in flags else 16, 16)
+
+
+def target_vector_unit(target: Mapping[str, str]) -> VectorUnit:
+    """Of a processor as iree-compile describes it: by its features, of which the last mention holds, and its triple."""
+    has = {feature[1:]: feature[:1] == "+" for feature in target["features"].split(",")}
+    flags = " ".join(feature for feature, here in has.items() if here)
+    return vector_unit(f"flags : {flags}", target["triple"].partition("-")[0])
 
 
 def host_vector_unit() -> VectorUnit:

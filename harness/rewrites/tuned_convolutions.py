@@ -1,9 +1,11 @@
 """Register tiles for channels-last convolutions, derived from their shapes and from the target's registers.
 
-A register tile is some columns of the image times some vectors of output channels: that many accumulators live in
-registers through the whole reduction. For each input channel it loads every vector of the filter once and broadcasts
-one value of every column, so tiles with few loads a multiplication are best, as long as the registers hold out and
-there are enough accumulators to hide the latency of a multiplication.
+A register tile is some columns or rows of the image times some vectors of output channels: that many accumulators live
+in registers through the whole reduction. For each input channel it loads every vector of the filter once and broadcasts
+one value of every column or row, so tiles with few loads a multiplication are best, as long as the registers hold out
+and there are enough accumulators to hide the latency of a multiplication.
+
+What else is chosen was measured, for each instruction set by itself (`CHOICES`).
 
 IREE's CPU backend recognises a convolution by its named operation's operand order and layout. Any other form (a
 linalg.generic with the filter first, say, or its input channels outermost) runs as scalar loops, thirty times as long.
@@ -12,14 +14,14 @@ So `name_convolutions` first gives such generics their names.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from iree.compiler import ir
 from iree.compiler.dialects import linalg
 
-from harness.rewrites.host import host_vector_unit
+from harness.rewrites.host import host_vector_unit, target_vector_unit
 from harness.rewrites.matched import Matched
 from harness.rewrites.operations import body_of, find, loops_of, operations_of, structured_ops, transpose
 from harness.rewrites.tuned import tune
@@ -42,14 +44,36 @@ _CHANNELS = 64
 
 
 @dataclass(frozen=True, kw_only=True)
+class Choices:
+    """What was found to be fast with an instruction set.
+
+    Attributes:
+        of_rows: Whether a tile may have rows of the image where these divide better than columns.
+        measured_on: The processor; "": on none.
+    """
+
+    of_rows: bool = False
+    measured_on: str = ""
+
+
+# By bytes of a vector register and number of registers. On AVX-512 no tile of rows was tried.
+CHOICES = {
+    (64, 32): Choices(measured_on="a Zen 4"),
+    (32, 16): Choices(of_rows=True, measured_on="a Zen 4 that runs AVX2 code"),
+}
+_NOT_MEASURED = Choices()
+
+
+@dataclass(frozen=True, kw_only=True)
 class RegisterTile:
-    """Columns of the image by output channels."""
+    """Columns of the image, or rows, by output channels."""
 
     columns: int
     channels: int
+    rows: int = 1
 
 
-def register_tile(width: int, channels: int, *, lanes: int, registers: int) -> RegisterTile | None:
+def register_tile(width: int, channels: int, *, lanes: int, registers: int, height: int = 1) -> RegisterTile | None:
     """The tile that loads least for each multiplication.
 
     Only divisors count, since what does not divide is not vectorised.
@@ -59,33 +83,36 @@ def register_tile(width: int, channels: int, *, lanes: int, registers: int) -> R
         channels: Output channels.
         lanes: Elements of a vector register.
         registers: How many of them there are.
+        height: Rows of the image that a tile may have; 1: none but its own.
 
     Returns:
         None where no whole vector divides the channels.
     """
     tiles = [
-        (_cost(columns, vectors), -columns * vectors, columns, vectors)
+        (_cost(pixels, vectors), -pixels * vectors, of_rows, pixels, vectors)
         for vectors in _VECTORS
         if channels % (vectors * lanes) == 0
-        for columns in _divisors(width)
-        if _fits(columns, vectors, registers)
+        for of_rows, extent in enumerate((width, height))
+        for pixels in _divisors(extent)
+        if _fits(pixels, vectors, registers)
     ]
     if not tiles:
         return None
-    *_, columns, vectors = min(tiles)
-    return RegisterTile(columns=columns, channels=vectors * lanes)
+    *_, of_rows, pixels, vectors = min(tiles)
+    columns, rows = (1, pixels) if of_rows else (pixels, 1)
+    return RegisterTile(columns=columns, rows=rows, channels=vectors * lanes)
 
 
-def _fits(columns: int, vectors: int, registers: int) -> bool:
-    accumulators = columns * vectors
+def _fits(pixels: int, vectors: int, registers: int) -> bool:
+    accumulators = pixels * vectors
     if vectors == 1:  # broadcasts come from memory
         return accumulators + 1 <= registers
     return accumulators <= _MANY and accumulators + vectors + 1 <= registers
 
 
-def _cost(columns: int, vectors: int) -> float:
+def _cost(pixels: int, vectors: int) -> float:
     """Loads a multiplication, a broadcast of one element at half the price of a whole vector; more if it must wait."""
-    return (1 / columns + 0.5 / vectors) * max(1.0, _ENOUGH / (columns * vectors))
+    return (1 / pixels + 0.5 / vectors) * max(1.0, _ENOUGH / (pixels * vectors))
 
 
 def _divisors(number: int) -> list[int]:
@@ -96,18 +123,26 @@ def _largest_divisor(number: int, limit: int) -> int:
     return max(divisor for divisor in _divisors(number) if divisor <= limit)
 
 
+def _rows(height: int, tile: int) -> int:
+    """The most rows up to _ROWS that are whole tiles and divide all of them."""
+    return tile * _largest_divisor(height // tile, max(1, _ROWS // tile))
+
+
 def _distributed(channels: int, tile: int) -> int:
     """The fewest channels from _CHANNELS up that are whole tiles and divide all channels."""
     return min(tile * n for n in _divisors(channels // tile) if tile * n >= min(_CHANNELS, channels))
 
 
-def configure(ranges: Sequence[int], *, lanes: int, registers: int) -> dict[str, Any] | None:
+def configure(
+    ranges: Sequence[int], *, lanes: int, registers: int, choices: Choices = _NOT_MEASURED
+) -> dict[str, Any] | None:
     """An entry of tune's `configurations` for linalg.conv_2d_nhwc_hwcf of these loop ranges.
 
     Args:
         ranges: Images, rows, columns, output channels, kernel rows, kernel columns, input channels.
         lanes: Elements of a vector register.
         registers: How many of them there are.
+        choices: Those of the instruction set.
 
     Returns:
         None where a range is not known, no whole vector divides the output channels, or the kernel is one point, since
@@ -118,7 +153,8 @@ def configure(ranges: Sequence[int], *, lanes: int, registers: int) -> dict[str,
     images, height, width, channels, kernel_height, kernel_width, channels_in = ranges
     if kernel_height == kernel_width == 1:
         return None
-    tile = register_tile(width, channels, lanes=lanes, registers=registers)
+    rows = height if choices.of_rows else 1
+    tile = register_tile(width, channels, lanes=lanes, registers=registers, height=rows)
     if tile is None:
         return None
     return {
@@ -126,8 +162,8 @@ def configure(ranges: Sequence[int], *, lanes: int, registers: int) -> dict[str,
         "loops": list(ranges),
         "pipeline": PIPELINE,
         "isolate": images == 1,
-        "distribution": [1, _largest_divisor(height, _ROWS), width, _distributed(channels, tile.channels), 0, 0, 0],
-        "vector_common_parallel": [1, 1, tile.columns, tile.channels, 0, 0, 0],
+        "distribution": [1, _rows(height, tile.rows), width, _distributed(channels, tile.channels), 0, 0, 0],
+        "vector_common_parallel": [1, tile.rows, tile.columns, tile.channels, 0, 0, 0],
         "vector_reduction": [0, 0, 0, 0, 1, 1, _largest_divisor(channels_in, _UNROLL)],
     }
 
@@ -139,14 +175,17 @@ def _obstacle(ranges: Sequence[int]) -> str:
     return "of one point, which IREE makes matmuls of" if tuple(ranges[4:6]) == (1, 1) else "that no tile fits"
 
 
-def tune_convolutions(module: ir.Module, *, vector_bytes: int = 0, registers: int = 0) -> Matched:
+def tune_convolutions(
+    module: ir.Module, *, vector_bytes: int = 0, registers: int = 0, target: Mapping[str, str] | None = None
+) -> Matched:
     """Put derived lowering configurations on all linalg.conv_2d_nhwc_hwcf whose shapes are known.
 
     Args:
         module: At phase `input`; its context is active.
-        vector_bytes: Of the target's vector registers: 64 for AVX-512, 32 for AVX2, 16 for SSE and NEON; 0: of this
-            machine's.
-        registers: How many the target has: 32 for AVX-512 and NEON, 16 for AVX2; 0: as many as this machine.
+        vector_bytes: Of the target's vector registers: 64 for AVX-512, 32 for AVX2, 16 for SSE and NEON; 0: as the
+            target has them.
+        registers: How many the target has: 32 for AVX-512 and NEON, 16 for AVX2; 0: as it has.
+        target: The processor that the program is compiled for; None: this machine's.
 
     Returns:
         How many operations were given a configuration, and why others were not. What carries one already keeps it.
@@ -154,10 +193,13 @@ def tune_convolutions(module: ir.Module, *, vector_bytes: int = 0, registers: in
     Raises:
         ValueError: There are fewer than 4 registers, or vector_bytes is none of a vector register.
     """
-    host = host_vector_unit()
-    vector_bytes, registers = vector_bytes or host.vector_bytes, registers or host.registers
+    unit = host_vector_unit() if target is None else target_vector_unit(target)
+    vector_bytes, registers = vector_bytes or unit.vector_bytes, registers or unit.registers
     if registers < 4 or vector_bytes not in (16, 32, 64, 128):
         raise ValueError(f"{registers} registers of {vector_bytes} bytes are none of a vector unit")
+    choices = CHOICES.get((vector_bytes, registers), _NOT_MEASURED)
+    if not choices.measured_on:
+        print(f"Tiles for {registers} registers of {vector_bytes} bytes come from a rule that was not measured on any.")
     entries: list[dict[str, Any]] = []
     left_alone: list[str] = []
     for op, loops in structured_ops(module):
@@ -167,7 +209,7 @@ def tune_convolutions(module: ir.Module, *, vector_bytes: int = 0, registers: in
         if not bits:
             continue
         lanes = vector_bytes * 8 // bits
-        entry = configure(loops.ranges, lanes=lanes, registers=registers)
+        entry = configure(loops.ranges, lanes=lanes, registers=registers, choices=choices)
         if entry is None:
             left_alone.append(f"convolutions {_obstacle(loops.ranges)}")
         elif entry not in entries:

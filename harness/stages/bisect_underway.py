@@ -19,9 +19,8 @@ from harness.bisect.judged import as_measured, error_of, measurements_of_search,
 from harness.bisect.search import Measured, Unusable
 from harness.bisect.trials import Place, try_pair, why_unmeasured
 from harness.compare.pairs import Pair
-from harness.compare.sides import describe_machine
 from harness.errors import CaseError, Interrupted, RunError
-from harness.machine.environment import capture_environment
+from harness.machine.identity import describe_machine
 from harness.metrics import LATENCY, TIMED, Metric
 from harness.progress import Progress
 from harness.records.bisection import Bisection, Nearer, Position, Trial
@@ -34,6 +33,7 @@ from harness.stats.rule import Rule
 from harness.store.bisect_directory import BisectDirectory, KeptSentence
 from harness.store.run_directory import HEADER_FILE, RunDirectory
 from harness.toolchain import Toolchain
+from harness.toolchain.host_cpu import environment_here
 
 # Why a position was not measured for lack of time; such a one has no trial.
 SPENT = "the budget of all measurements was spent"
@@ -291,7 +291,7 @@ class BisectUnderway:
             error=error_of(measured, self.planned),
             finished=not self._is_spent,
             attempt=begun.attempt,
-            machine=describe_machine(capture_environment()),
+            machine=describe_machine(environment_here()),
             notes=(spent,) if self._is_spent else (),
             settings=begun.options,
             command=begun.command,

@@ -21,7 +21,7 @@ from harness.cache import environments_root
 from harness.compare.pairs import TOOLCHAIN_PREFIX
 from harness.compare.sides import noise_of
 from harness.errors import Interrupted, RunError, ToolchainError, UsageError
-from harness.machine.environment import capture_environment
+from harness.machine.identity import machine_id
 from harness.metrics import Metric
 from harness.progress import Progress
 from harness.records.bisection import Bisection, FoundStep, OpenStretch, Trial
@@ -38,6 +38,7 @@ from harness.suite.completion import case_names
 from harness.suite.load import load_suite
 from harness.text import did_you_mean, plural
 from harness.toolchain import Toolchain, get_toolchains, release_named, releases_between
+from harness.toolchain.host_cpu import environment_here
 
 # Options of a stretch of a bisect, which one that goes on may have anew; all others are those that it was begun with.
 _OF_STRETCH = ("budget", "wait", "quiet", "verbose")
@@ -58,8 +59,8 @@ def underway_of(options: BisectOptions, command: Sequence[str], progress: Progre
         ToolchainError: The package index cannot be asked, or an end of the search cannot be had.
         RunError: The one to go on with is none, was begun on another machine, or has its answer.
     """
-    environment = capture_environment()
-    machine = str(environment.get("machine", {}).get("id", ""))
+    environment = environment_here()
+    machine = machine_id(environment)
     if options.resume is not None:
         directory = BisectDirectory.resume(find_folder(options.resume, options.results, kind="bisect"))
         if directory.begun.machine != machine:

@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from harness.cache import cache_root, sweep_writing
 from harness.compile import BuildCache, CompileRequest, Underway, compile_cases
 from harness.errors import RunError
+from harness.machine.identity import processor_identity
 from harness.models.materialize import ModelArtifact
 from harness.process import Limits
 from harness.records.case import Case
@@ -81,7 +81,7 @@ def compile_stage(context: Context, artifacts: Mapping[str, ModelArtifact | Fail
     sweep_writing(cache_root())
     trim_outputs(cache_root())
     builds = dict(context.done.builds)
-    requests = requests_of(context, artifacts, builds, host_cpu_of(context.directory.header.environment))
+    requests = requests_of(context, artifacts, builds, processor_identity(context.directory.header.environment))
     models = dict.fromkeys(case.model for case in prepared.cases if case.skip is None)
     cases = {case.name: case for case in prepared.cases}
     waiting = Counter(request.case.model for request in requests)
@@ -218,9 +218,3 @@ def request_for(
         arranged=prepared.arranged_for(case),
         limits=limits,
     )
-
-
-def host_cpu_of(environment: Mapping[str, Mapping[str, Any]]) -> str:
-    """What `host` means in a compiler flag on this machine."""
-    cpu = environment.get("cpu", {})
-    return f"{cpu.get('model', '')} {cpu.get('flags', '')}"

@@ -24,7 +24,7 @@ from harness.compare.remeasure import Bench as RowBench
 from harness.compare.remeasure import StoppedWithRows, remeasure
 from harness.compare.sides import noise_of
 from harness.errors import Interrupted, PlaceGone, RunError, UsageError
-from harness.machine.environment import capture_environment
+from harness.machine.identity import machine_id
 from harness.metrics import LATENCY
 from harness.process import Limits
 from harness.progress import Progress
@@ -42,6 +42,7 @@ from harness.store.run_directory import HEADER_FILE, RunDirectory
 from harness.store.unfinished import UNFINISHED_FILE, Begun
 from harness.text import plural
 from harness.toolchain import Toolchain
+from harness.toolchain.host_cpu import environment_here
 
 # Options of a comparison that goes on; all others are those that it was begun with.
 _ANEW = ("resume", "results", "wait", "fleet", "certificates", "trust_network", "quiet", "verbose")
@@ -116,7 +117,7 @@ class Underway:
             RunError: It was begun on another machine.
         """
         self.options = options
-        self.environment = capture_environment()
+        self.environment = environment_here()
         self.bench: Bench = HERE
         self._sides, self._folder, self._here = tuple(sides), folder, Path.cwd()
         self._stack = contextlib.ExitStack()
@@ -131,7 +132,7 @@ class Underway:
 
     @property
     def _machine(self) -> str:
-        return str(self.environment.get("machine", {}).get("id", ""))
+        return machine_id(self.environment)
 
     def __enter__(self) -> Underway:
         if self._folder is not None:

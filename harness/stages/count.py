@@ -22,10 +22,10 @@ from harness.ir.op_counts import OpCounts, count_files, select_counts
 from harness.ir.roofline import measure_peak, peak_threads
 from harness.ir.storage import read_storage
 from harness.ir.work import count_work
+from harness.machine.identity import processor_identity
 from harness.metrics import ENCODINGS
 from harness.models.materialize import ModelArtifact
 from harness.records.run import Build, Failure, IrCounts, Storage, Work
-from harness.stages.build import host_cpu_of
 from harness.stages.compiled import Compiled
 from harness.stages.context import IR, Context
 from harness.verify import AnyRunnable
@@ -246,7 +246,7 @@ def peak_stage(context: Context, runnable: Sequence[AnyRunnable]) -> None:
     if not todo:
         return
     context.progress.stage("Peaks", len(todo))
-    host_cpu = host_cpu_of(context.directory.header.environment)
+    host_cpu = processor_identity(context.directory.header.environment)
     for device, threads in todo.items():
         peak = next((peak for peak in context.peaks.values() if peak.threads == threads), None)
         if peak is None:

@@ -12,12 +12,13 @@ from harness.cache import cache_root
 from harness.compile import BuildCache
 from harness.compile.request import cache_key
 from harness.errors import HarnessError
+from harness.machine.identity import processor_identity
 from harness.measure import Settings
 from harness.models.materialize import ModelArtifact
 from harness.records.case import Case
 from harness.records.run import Failure, Round, Run
 from harness.remaining import Piece, Remaining
-from harness.stages.build import host_cpu_of, request_for
+from harness.stages.build import request_for
 from harness.stages.context import COMPILE, IR, MEASURE, REFERENCE, VERIFY, Context
 from harness.stages.count import kept_counts
 from harness.store.names import folder_names
@@ -207,7 +208,7 @@ def _compiles(
         With the number of cases that are to be compiled, and that of compiles that are in the cache.
     """
     cache = BuildCache(cache_root())
-    host_cpu = host_cpu_of(context.directory.header.environment)
+    host_cpu = processor_identity(context.directory.header.environment)
     suite = context.prepared.suite
     pieces: list[Piece] = []
     seen: set[str] = set()

@@ -11,12 +11,12 @@ from harness.cache import cache_root, environments_root
 from harness.compare.pairs import is_toolchain
 from harness.compile import BuildCache
 from harness.errors import CaseError, NothingSelected, RunError, ToolchainError, UsageError
-from harness.machine.environment import capture_environment
+from harness.machine.identity import processor_identity
 from harness.process import Limits
 from harness.progress import Progress
 from harness.records.case import Case
 from harness.records.run import Failure
-from harness.stages.build import host_cpu_of, request_for
+from harness.stages.build import request_for
 from harness.stages.compiled import Compiled
 from harness.stages.models import materialize_models, writing_the_cache
 from harness.stages.options import IrOptions
@@ -28,6 +28,7 @@ from harness.suite.cases import Selection
 from harness.suite.completion import case_names
 from harness.text import did_you_mean, plural
 from harness.toolchain import Toolchain, find_toolchain, get_toolchains
+from harness.toolchain.host_cpu import environment_here
 
 _FORM = "give one case or two, each as SUITE CASE, RUN:CASE, SUITE:CASE, or iree==3.12.0 with --suite and --case"
 
@@ -192,7 +193,7 @@ def _cases_of_suite(
         if isinstance(artifact, Failure):
             raise CaseError(artifact.stage, f"{case.name}: {artifact.message}", artifact.stderr)
         with writing_the_cache():
-            request = request_for(prepared, case, artifact, host_cpu_of(capture_environment()), limits)
+            request = request_for(prepared, case, artifact, processor_identity(environment_here()), limits)
             build, _ = BuildCache(cache_root()).compile(request)
         progress.step(case.name)
         if build.failure is not None:

@@ -10,7 +10,6 @@ from harness.compare.comparison import conclude, plan_comparison, recorded
 from harness.compare.options import CompareOptions
 from harness.compare.pairs import require_whole, side_of
 from harness.errors import RunError, UsageError
-from harness.machine.environment import capture_environment
 from harness.progress import Progress
 from harness.records.bisection import Bisection
 from harness.records.comparison import Comparison
@@ -23,6 +22,7 @@ from harness.store.explanation_directory import is_explanation, load_explanation
 from harness.store.files import read_document
 from harness.store.run_directory import HEADER_FILE, load_run
 from harness.store.tune_directory import TUNING_BEGUN_FILE, is_tuning, load_tuning, tunings_in
+from harness.toolchain.host_cpu import environment_here
 
 
 def load_any(path: Path) -> Run | Comparison | Explanation | Bisection | Tuning:
@@ -85,7 +85,7 @@ def load_against(path: Path, base: Path, progress: Progress, *, across_hosts: bo
     return conclude(
         plan,
         recorded(plan),
-        capture_environment(),
+        environment_here(),
         created=datetime.now(timezone.utc),
         command=(*command, *(("--across-hosts",) if across_hosts else ())),
     )

@@ -18,7 +18,7 @@ from typing import Any
 from harness import __version__
 from harness.cache import cache_root
 from harness.errors import Interrupted, RunError
-from harness.machine.environment import capture_environment, harness_commit
+from harness.machine.environment import harness_commit
 from harness.models.materialize import ModelArtifact, record
 from harness.progress import Progress
 from harness.records.run import SCHEMA_VERSION, Failure, Header, ModelRecord, ToolchainRecord
@@ -38,6 +38,7 @@ from harness.suite.cases import Selection
 from harness.suite.shards import parse_shard, shard_settings
 from harness.text import plural
 from harness.toolchain import Toolchain
+from harness.toolchain.host_cpu import environment_here
 
 
 def run_suite(
@@ -214,7 +215,7 @@ def _header(
         gates=suite.gates,
         settings={**_settings(prepared, options), "purpose": purpose, **_fleet_settings(bench)},
         environment={
-            **capture_environment(),
+            **environment_here(),
             "devices": dict(prepared.devices),
             "device_names": dict(prepared.device_names),
             "peers": _peer_versions(prepared),

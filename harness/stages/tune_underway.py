@@ -26,7 +26,6 @@ from harness.cache import cache_root
 from harness.compare.pairs import Side, side_of
 from harness.compare.samplers import Module, find_module
 from harness.compare.sides import noise_of
-from harness.machine.environment import capture_environment
 from harness.measure import Group, Known, LoadableModule, Settings, last_core, measure_generation
 from harness.measure.alone import only_one_measures
 from harness.measure.generation import load_order
@@ -54,6 +53,7 @@ from harness.suite.schema import SuiteFile
 from harness.suite.toml_file import read_toml
 from harness.text import plural
 from harness.toolchain import Toolchain
+from harness.toolchain.host_cpu import environment_here
 from harness.toolchain.tools import flag_name, merge_flags
 from harness.tune.race import Race, RaceRule, RaceStanding
 
@@ -169,7 +169,7 @@ class TuneUnderway:
         self.options, self.sought, self.directory, self.progress = options, sought, directory, progress
         self.stages: dict[str, float] = {}
         self.moments: list[Moment] = []
-        self.noise = noise_of(capture_environment())
+        self.noise = noise_of(environment_here())
         self.start_ns = 0.0
         self._case: Case | None = None
         self._waited_s = 0.0

@@ -18,10 +18,9 @@ import tomli_w
 
 from harness.bisect.variants import Way, uses_of
 from harness.cache import environments_root
-from harness.compare.sides import describe_machine
 from harness.errors import CaseError, Interrupted, RunError
 from harness.files import file_sha256
-from harness.machine.environment import capture_environment
+from harness.machine.identity import describe_machine, machine_id
 from harness.metrics import LATENCY
 from harness.progress import Progress
 from harness.records.tuning import Answer, Tuning
@@ -43,6 +42,7 @@ from harness.suite.schema import SuiteFile
 from harness.suite.toml_file import read_toml
 from harness.text import plural
 from harness.toolchain import Toolchain, find_toolchain, get_toolchains
+from harness.toolchain.host_cpu import environment_here
 from harness.tune.changes import Change, combine, is_unwanted
 
 # By the end of this share of the budget all dispatches are tuned; the rest is for confirmations.
@@ -108,10 +108,10 @@ def _toolchain(options: TuneOptions, progress: Progress) -> Toolchain:
 def _tuned(options: TuneOptions, sought: Sought, command: Sequence[str], progress: Progress, draw: Draw) -> Tuning:
     """The search for one model, begun, gone on with, or known already."""
     path = options.out / f"{sought.model}@{sought.device}"
-    environment = capture_environment()
+    environment = environment_here()
     begun = BegunTuning(
         created=datetime.now(timezone.utc).isoformat(timespec="seconds"),
-        machine=str(environment.get("machine", {}).get("id", "")),
+        machine=machine_id(environment),
         options={
             name: value
             for name, value in adapter(TuneOptions).dump_python(options, mode="json").items()
@@ -270,7 +270,7 @@ def _concluded(
         race_error=RULE.error,
         candidates_a_minute=60.0 * candidates / seconds if candidates and seconds else None,
         moments=tuple(underway.moments),
-        machine=describe_machine(capture_environment()),
+        machine=describe_machine(environment_here()),
         notes=tuple(filter(None, (lowered.note, "" if underway.options.wait else _BESIDE))),
         settings={**begun.options, "out": underway.options.out.as_posix()},
         command=begun.command,

@@ -13,7 +13,6 @@ from harness.bisect.trials import Place, try_pair
 from harness.cache import environments_root
 from harness.compare.sides import noise_of
 from harness.errors import NothingSelected, RunError, ToolchainError, UsageError
-from harness.machine.environment import capture_environment
 from harness.metrics import FLOORS
 from harness.progress import Progress
 from harness.records.bisection import Trial
@@ -25,6 +24,7 @@ from harness.store.names import find_folder
 from harness.store.run_directory import load_run
 from harness.text import did_you_mean
 from harness.toolchain import Toolchain, get_toolchains
+from harness.toolchain.host_cpu import environment_here
 from harness.toolchain.own_build import with_own_build
 
 Word = Literal["good", "bad", "cannot tell"]
@@ -80,7 +80,7 @@ def judge_now(options: VerdictOptions, progress: Progress) -> Judged:
         return Judged(word="cannot tell", reason=now.reason)
     floors = FLOORS | now.side.run.header.floors
     rule = Rule(floor=floors.get(metric.name, metric.floor) if options.floor is None else options.floor)
-    measuring = measuring_of(options, metric, noise_of(capture_environment()), progress)
+    measuring = measuring_of(options, metric, noise_of(environment_here()), progress)
     trial = try_pair(good, now, rule, measuring)
     return Judged(word=word_of(trial.verdict), reason=trial.reason, trial=trial)
 

@@ -30,8 +30,8 @@ CREATE TABLE runs ( -- one run
     started VARCHAR,                -- When the run began.
     finished BOOLEAN,               -- Whether it came to its end; change points are looked for in finished runs
                                     -- only.
-    machine_class VARCHAR,          -- What figures may be compared within: processor, cores and system, in words; of
-                                    -- several hosts each of their classes, ` + ` between.
+    machine_class VARCHAR,          -- What figures may be compared within: processor and instruction set, cores, caches
+                                    -- and system, in words; of several hosts each of their classes, ` + ` between.
     machine VARCHAR,                -- 12 hex digits that tell machines apart; of several hosts each, as above, and so
                                     -- are `cpu`, `kernel` and the device's text in `devices`.
     cpu VARCHAR,                    -- The processor's name.

@@ -17,6 +17,7 @@ from typing import Annotated, Any
 from pydantic import Field, ValidationError
 
 from harness.errors import RunError, UsageError
+from harness.machine.identity import machine_class, machine_id
 from harness.records.case import Case
 from harness.records.run import Header, HostRecord, ModelRecord, Placed, Run
 from harness.store.clock import parse_time
@@ -232,15 +233,14 @@ def _measuring(shards: Sequence[ShardRun]) -> Sequence[ShardRun]:
 def _hosts(shards: Sequence[ShardRun]) -> dict[int, str]:
     """The host of each shard by its number, named by all shards of its machine; {} where there is one machine only.
 
-    Virtual machines that were made from one image may have one identity, so processor and devices have to agree too.
+    Virtual machines that were made from one image may have one identity, so class and devices have to agree too.
     """
     by_machine: dict[str, list[int]] = {}
     for shard in _measuring(shards):
         environment = shard.run.header.environment
-        machine, cpu = environment.get("machine", {}), environment.get("cpu", {})
         facts = [
-            machine.get("id") or f"unknown {shard.shard}",
-            *(cpu.get(fact) for fact in ("model", "usable_cores")),
+            machine_id(environment) or f"unknown {shard.shard}",
+            machine_class(environment),
             environment.get("devices", {}),
         ]
         by_machine.setdefault(json.dumps(facts, sort_keys=True), []).append(shard.shard.number)

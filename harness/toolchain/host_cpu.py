@@ -12,28 +12,26 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from harness import process
 from harness.cache import cache_root, read_memo, write_memo
 from harness.errors import ToolchainError
+from harness.machine.environment import capture_environment
 from harness.text import one_line
-from harness.toolchain.find import Toolchain
+from harness.toolchain.find import Toolchain, find_toolchain
 
 CPU_FLAG, FEATURES_FLAG = "--iree-llvmcpu-target-cpu", "--iree-llvmcpu-target-cpu-features"
 _HOST_FLAGS = (f"{CPU_FLAG}=host", f"{FEATURES_FLAG}=host")
 # The target's description in the IR of any program. A string there holds no quotation mark.
 _CPU = re.compile(r'\bcpu = "([^"]*)"')
 _FEATURES = re.compile(r'\bcpu_features = "([^"]*)"')
+_TRIPLE = re.compile(r'\btarget_triple = "([^"]*)"')
 _PROGRAM = "func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> { return %a : tensor<4xf32> }\n"
-_COMMAND = (
-    "program.mlir",
-    "--compile-to=flow",
-    "-o",
-    "-",
-    "--iree-hal-target-device=local",
-    "--iree-hal-local-target-device-backends=llvm-cpu",
-    _HOST_FLAGS[0],
-)
+_COMMAND = ("program.mlir", "--compile-to=flow", "-o", "-")
+_HERE = ("--iree-hal-target-device=local", "--iree-hal-local-target-device-backends=llvm-cpu", _HOST_FLAGS[0])
+# What decides for which processor a program is compiled.
+_OF_TARGET = ("--iree-hal-target-", "--iree-hal-local-target-", "--iree-llvmcpu-target-")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,10 +41,12 @@ class TargetCpu:
     Attributes:
         name: `znver3`, `sapphirerapids`, `neoverse-n1`.
         features: Each with + or -, joined by commas, as its flag takes them.
+        triple: Of the target: `x86_64-unknown-unknown-eabi-elf`.
     """
 
     name: str
     features: str
+    triple: str = ""
 
     @property
     def flags(self) -> tuple[str, str]:
@@ -71,29 +71,52 @@ def without_host(flags: Sequence[str], cpu: TargetCpu) -> tuple[str, ...]:
     return (*before, *cpu.flags, *after)
 
 
+def environment_here() -> dict[str, dict[str, Any]]:
+    """What this machine is, with the name that the compiler beside the harness has for its processor."""
+    return capture_environment(llvm_name=_name_here)
+
+
+def _name_here(host_cpu: str) -> str:
+    try:
+        return host_target_cpu(find_toolchain(), host_cpu).name
+    except ToolchainError:  # there is none, or it does not tell; vendor, family, model and features are known anyway
+        return ""
+
+
 def host_target_cpu(toolchain: Toolchain, host_cpu: str) -> TargetCpu:
-    """What a toolchain's compiler takes `host` for on this machine; a memo keeps it.
+    """What a toolchain's compiler takes `host` for on this machine.
+
+    Raises:
+        ToolchainError: iree-compile does not tell.
+    """
+    return target_cpu(toolchain, _HERE, host_cpu)
+
+
+def target_cpu(toolchain: Toolchain, flags: Sequence[str], host_cpu: str) -> TargetCpu:
+    """The processor that a toolchain compiles for with these flags, features included; a memo keeps it.
 
     Args:
+        flags: All that a program is compiled with; those that choose no target make no difference.
         host_cpu: Identity of this machine's CPU, so that a cache which several machines share keeps one for each.
 
     Raises:
         ToolchainError: iree-compile does not tell.
     """
-    key = hashlib.sha256(f"{toolchain.compiler_sha256}\n{host_cpu}".encode()).hexdigest()[:32]
-    memo = cache_root() / "toolchains" / f"host-cpu-{key}.json"
+    own = [flag for flag in flags if flag.startswith(_OF_TARGET)]
+    key = hashlib.sha256("\n".join((toolchain.compiler_sha256, host_cpu, *own)).encode()).hexdigest()[:32]
+    memo = cache_root() / "toolchains" / f"target-cpu-{key}.json"
     kept = read_memo(memo)
-    if isinstance(kept, list) and len(kept) == 2:
-        return TargetCpu(name=str(kept[0]), features=str(kept[1]))
-    cpu = _asked(toolchain)
-    write_memo(memo, [cpu.name, cpu.features])
+    if isinstance(kept, list) and len(kept) == 3:
+        return TargetCpu(name=str(kept[0]), features=str(kept[1]), triple=str(kept[2]))
+    cpu = _asked(toolchain, own)
+    write_memo(memo, [cpu.name, cpu.features, cpu.triple])
     return cpu
 
 
-def _asked(toolchain: Toolchain) -> TargetCpu:
-    with tempfile.TemporaryDirectory(prefix="host-cpu-") as folder:
+def _asked(toolchain: Toolchain, flags: Sequence[str]) -> TargetCpu:
+    with tempfile.TemporaryDirectory(prefix="target-cpu-") as folder:
         (Path(folder) / "program.mlir").write_text(_PROGRAM)
-        command = [str(toolchain.iree_compile), *_COMMAND]
+        command = [str(toolchain.iree_compile), *_COMMAND, *flags]
         try:
             finished = process.run(command, cwd=Path(folder), limits=process.Limits(seconds=120))
         except OSError as error:
@@ -102,13 +125,15 @@ def _asked(toolchain: Toolchain) -> TargetCpu:
     if cpu is None:
         said = one_line(finished.stderr)[:200] or finished.how_it_ended()
         raise ToolchainError(
-            f"iree-compile {toolchain.version} does not say which CPU this machine has ({said}); run"
-            f" `iree-compile {' '.join(_COMMAND[1:])}` on a small program and see what it prints"
+            f"iree-compile {toolchain.version} does not say which CPU it compiles for ({said}); run"
+            f" `iree-compile {' '.join((*_COMMAND[1:], *flags))}` on a small program and see what it prints"
         )
     return cpu
 
 
 def target_cpu_in(ir: str) -> TargetCpu | None:
     """The processor that a program's IR is for; None where it names none."""
-    name, features = _CPU.search(ir), _FEATURES.search(ir)
-    return None if name is None or features is None else TargetCpu(name=name[1], features=features[1])
+    name, features, triple = _CPU.search(ir), _FEATURES.search(ir), _TRIPLE.search(ir)
+    if name is None or features is None:
+        return None
+    return TargetCpu(name=name[1], features=features[1], triple=triple[1] if triple else "")

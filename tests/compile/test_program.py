@@ -12,7 +12,7 @@ import pytest
 from iree.compiler import ir
 
 from harness.compile import CompileRequest
-from harness.compile.program import Program, rewrite_model
+from harness.compile.program import PRINTED_FILE, Program, rewrite_model
 from harness.errors import CaseError
 from harness.plugins import (
     Applied,
@@ -28,7 +28,7 @@ from harness.plugins import (
 )
 from harness.process import Limits, run
 from harness.records.run import Build, PluginEffect
-from tests.builders import PRODUCT, a_plugin, applied, example_file
+from tests.builders import CPU_FLAGS, PRODUCT, a_plugin, applied, example_file
 from tests.compile.conftest import RealCompiler
 from tests.fakes import fake_rewrites
 from tests.programs import program
@@ -392,3 +392,30 @@ def test_a_step_that_the_compiler_refuses_fails_the_case_in_its_plugins_name(
     build = real.build(by("strong", Flags(compile=("--iree-opt-level=O3",))), by("wrong", step))
     assert build.failure is not None
     assert (build.failure.stage, build.failure.message) == ("compile", f"plugin wrong: {message}")
+
+
+def test_a_rewrite_learns_the_processor_that_is_compiled_for_and_not_the_one_that_compiles(
+    real: RealCompiler, tmp_path: Path
+) -> None:
+    step = Rewrite(function="fake_rewrites:tells_target", arguments={}, for_target=True)
+    said = []
+    for name in ("x86-64", "x86-64-v3", "x86-64-v4"):
+        request = real.request(by("p", step), cpu=(*CPU_FLAGS[:2], f"--iree-llvmcpu-target-cpu={name}"))
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "model.mlir").symlink_to(request.model)
+        rewrite_model(request, folder)
+        said.append((folder / PRINTED_FILE).read_text().splitlines()[-1])
+    assert said == ["x86-64 False x86_64", "x86-64-v3 False x86_64", "x86-64-v4 True x86_64"]
+
+
+def test_a_rewrite_for_a_target_that_the_compiler_does_not_tell_fails_with_what_it_said(
+    real: RealCompiler, tmp_path: Path
+) -> None:
+    step = Rewrite(function="fake_rewrites:tells_target", arguments={}, for_target=True)
+    request = real.request(by("p", step), cpu=(*CPU_FLAGS[:2], "--iree-llvmcpu-target-cpu=abacus"))
+    (tmp_path / "model.mlir").symlink_to(request.model)
+    with pytest.raises(
+        CaseError, match=r"plugin p has to know the target, and iree-compile .* does not say which CPU .*abacus"
+    ):
+        rewrite_model(request, tmp_path)

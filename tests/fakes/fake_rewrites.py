@@ -183,3 +183,8 @@ def adds(module: ir.Module) -> int:
         with ir.InsertionPoint(op), op.location:
             arith.constant(ir.IndexType.get(), 7)
     return len(returns)
+
+
+def tells_target(module: ir.Module, *, target: dict[str, str]) -> int:
+    sys.stdout.write(f"{target['name']} {'avx512f' in target['features']} {target['triple'][:6]}\n")
+    return 0

@@ -32,8 +32,8 @@ from harness.fleet.scheduler import FACTS
 from harness.fleet.waits import Reason, by_reason
 from harness.fleet.worker import COMPILE, MEASURE
 from harness.machine.environment import capture_environment
+from harness.machine.identity import processor_identity
 from harness.process import Limits
-from harness.stages.build import host_cpu_of
 from harness.toolchain import Toolchain
 from tests.fleet.world import switch_off, wait_for, worker_of
 
@@ -78,7 +78,7 @@ class _World:
         """Start `harness fleet ...` as another machine would, in an environment of its own."""
         cache, temporary = self.folder / f"{name}-cache", self.folder / f"{name}-tmp"
         temporary.mkdir(exist_ok=True)
-        identity = f"{self.toolchain.compiler_sha256}\n{host_cpu_of(capture_environment())}"
+        identity = f"{self.toolchain.compiler_sha256}\n{processor_identity(capture_environment())}"
         memo = cache / "toolchains" / f"host-cpu-{hashlib.sha256(identity.encode()).hexdigest()[:32]}.json"
         memo.parent.mkdir(parents=True, exist_ok=True)
         memo.write_text(json.dumps([cpu, "+avx2"]))

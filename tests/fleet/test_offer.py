@@ -11,7 +11,7 @@ from harness.errors import UsageError
 from harness.fleet.connection import hosts_of, usable_offer
 from harness.fleet.offer import from_text, own_versions, to_text
 from harness.fleet.worker import require_same_versions
-from harness.report.rows import machine_class
+from harness.machine.identity import machine_class
 from tests.builders import a_device, a_suite
 from tests.fleet.hosts import make_facts, make_offer, told
 

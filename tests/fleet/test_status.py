@@ -40,7 +40,8 @@ def test_hosts_what_each_does_and_what_waits() -> None:
     text = " ".join(lines)
     for sentence in (
         "worker-9: a Dask worker, and no host of the harness; start it with `harness fleet worker`",
-        "znver3 measures mlp@cpu, for 20 s; compiles rdb/stock@cpu, for 10 s host-b AMD EPYC 7B13, 8 cores, Linux",
+        "znver3 measures mlp@cpu, for 20 s; compiles rdb/stock@cpu, for 10 s host-b",
+        "class: host-a, host-b AMD EPYC 7B13, 8 cores, Linux",
         "znver3 check-1 (silent for 40 s)",
         "CPU, NVIDIA H100",
         "compile a, compile b, compile c and 9 more all hosts that may do it compile or measure",

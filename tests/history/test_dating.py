@@ -49,7 +49,7 @@ class Searches:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.asked: list[BisectOptions] = []
         self.finds: Bisection | Exception = FOUND
-        monkeypatch.setattr(dating, "capture_environment", lambda: {"machine": {"id": "this"}})
+        monkeypatch.setattr(dating, "environment_here", lambda: {"machine": {"id": "this"}})
         monkeypatch.setattr(dating, "underway_of", self._begin)
         monkeypatch.setattr(dating, "bisected", self._search)
 

@@ -29,7 +29,7 @@ def make_machine(tmp_path: Path) -> MakeMachine:
 def cpuinfo(model: str, flags: str, count: int) -> str:
     """/proc/cpuinfo of an x86 machine with equal processors."""
     blocks = [
-        f"processor\t: {index}\nvendor_id\t: GenuineIntel\nmodel name\t: {model}\n"
+        f"processor\t: {index}\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 140\nmodel name\t: {model}\n"
         f"cpu MHz\t\t: {2000 + 100 * index}.000\nflags\t\t: {flags}\n"
         for index in range(count)
     ]

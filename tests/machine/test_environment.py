@@ -28,6 +28,8 @@ def test_a_real_machine_that_saves_power(make_machine: MakeMachine, laptop: dict
     captured = capture_environment(root=make_machine(laptop))
     assert captured["machine"] == {
         "id": captured["machine"]["id"],
+        "class": "Intel(R) Core(TM) i7-1165G7 @ 2.80GHz (GenuineIntel 6/140, AVX-512), 4 cores, L1d 48 KiB, L3 12 MiB, "
+        f"{platform.system()} {platform.machine()}",
         "system": platform.system(),
         "distribution": "Fedora Linux 44 (Workstation)",
         "kernel": "6.17.1-300.fc44.x86_64",
@@ -37,6 +39,9 @@ def test_a_real_machine_that_saves_power(make_machine: MakeMachine, laptop: dict
     }
     assert captured["cpu"] == {
         "model": "Intel(R) Core(TM) i7-1165G7 @ 2.80GHz",
+        "vendor": "GenuineIntel",
+        "family": 6,
+        "model_number": 140,
         "flags": ["avx2", "avx512f", "fma", "sse4_2"],
         "logical_cores": 4,
         "physical_cores": 2,
@@ -119,7 +124,7 @@ def test_cores_of_different_kinds_are_told_and_a_fast_one_is_taken(
 def test_a_machine_that_tells_nothing(make_machine: MakeMachine) -> None:
     captured = capture_environment(root=make_machine({}))
     assert captured.keys() == {"machine", "cpu", "memory", "load", "process"}
-    assert captured["machine"].keys() == {"id", "system", "kernel", "architecture", "container"}
+    assert captured["machine"].keys() == {"id", "class", "system", "kernel", "architecture", "container"}
     assert captured["cpu"] == captured["memory"] == captured["load"] == {}
     assert captured["process"].keys() == {"python", "python_implementation"}
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.records.run import Failure, IrCounts, Lost, Reference, Run
-from harness.report.rows import machine_class, rows_of, series_id, toolchain_role
+from harness.report.rows import rows_of, series_id, toolchain_role
 from harness.report.run_report import build_report
 from harness.store.run_directory import load_run
 from tests.history.made import NEWEST, REFERENCE, make_night, step
@@ -190,34 +190,3 @@ def test_a_renamed_variant_goes_on_with_its_series() -> None:
     before, after = tables_of(ALONE).points, tables_of(other).points
     assert [row.series for row in before] == [row.series for row in after]
     assert before != after
-
-
-# --- Machines whose figures may be compared: the same processor, cores and system ---
-
-EPYC: dict[str, dict[str, Any]] = {
-    "machine": {"id": "3f2a91c04b7e", "system": "Linux", "architecture": "x86_64", "kernel": "6.1.0", "virtual": True},
-    "cpu": {"model": "AMD EPYC 7B13", "usable_cores": 2},
-}
-WORDS = "AMD EPYC 7B13, 2 cores, Linux x86_64 (virtual)"
-
-
-@pytest.mark.parametrize(
-    ("changes", "device", "words"),
-    [
-        ({}, "", WORDS),
-        ({"cpu": {"model": "Intel Xeon"}}, "", WORDS.replace("AMD EPYC 7B13", "Intel Xeon")),
-        ({"cpu": {"usable_cores": 1}}, "", WORDS.replace("2 cores", "1 core")),
-        # Another kernel, or another machine of the same kind, is the same class, so that its effect is seen.
-        ({"machine": {"kernel": "6.18.0", "id": "0123456789ab"}}, "", WORDS),
-        ({"device_names": {"gpu": "NVIDIA H200"}}, "gpu", f"{WORDS}, NVIDIA H200"),
-        ({"device_names": {"gpu": "NVIDIA H200"}}, "cpu", WORDS),
-    ],
-)
-def test_a_class_of_machines_in_words(changes: dict[str, dict[str, Any]], device: str, words: str) -> None:
-    environment = {name: {**EPYC.get(name, {}), **changes.get(name, {})} for name in {**EPYC, **changes}}
-    assert machine_class(environment, device) == words
-
-
-def test_an_environment_that_says_nothing_or_what_is_odd_has_a_class_too() -> None:
-    assert machine_class({}) == "a machine of which nothing is known"
-    assert machine_class({"cpu": {"model": "a\nb\x1b[31m", "usable_cores": {"x": 1}}}) == "a b, {'x': 1} cores"

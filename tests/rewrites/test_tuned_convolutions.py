@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import permutations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,10 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.models.channelled_convolution import Parameters, build
-from harness.rewrites.host import host_vector_unit, vector_unit
+from harness.rewrites.host import host_vector_unit, target_vector_unit, vector_unit
 from harness.rewrites.tuned import tune
 from harness.rewrites.tuned_configuration import LEVELS
 from harness.rewrites.tuned_convolutions import (
+    CHOICES,
     CONVOLUTION,
     RegisterTile,
     configure,
@@ -25,8 +27,8 @@ from harness.rewrites.tuned_convolutions import (
 from tests.programs import program
 from tests.rewrites.tools import agree, assert_left_alone, configurations_taken, random, rewritten, run
 
-AVX512 = {"lanes": 16, "registers": 32}
-AVX2 = {"lanes": 8, "registers": 16}
+AVX512: dict[str, Any] = {"lanes": 16, "registers": 32}
+AVX2: dict[str, Any] = {"lanes": 8, "registers": 16}
 
 
 @pytest.mark.parametrize(
@@ -44,6 +46,21 @@ AVX2 = {"lanes": 8, "registers": 16}
 )
 def test_registers_by_processor(cpuinfo: str, machine: str, unit: tuple[int, int]) -> None:
     assert vector_unit(cpuinfo, machine) == unit
+
+
+@pytest.mark.parametrize(
+    ("features", "triple", "unit"),
+    [
+        ("+avx,+avx2,+avx512f,-amx-tile", "x86_64-unknown-unknown-eabi-elf", (64, 32)),
+        ("+avx,+avx2,+fma", "x86_64-unknown-unknown-eabi-elf", (32, 16)),
+        ("+avx2,+avx512f,+64bit,-avx512f", "x86_64-unknown-unknown-eabi-elf", (32, 16)),
+        ("+neon", "aarch64-unknown-unknown-eabi-elf", (16, 32)),
+        ("", "x86_64-unknown-unknown-eabi-elf", (16, 16)),
+    ],
+    ids=["AVX-512", "AVX2", "the last mention holds", "Arm", "none"],
+)
+def test_registers_of_a_target(features: str, triple: str, unit: tuple[int, int]) -> None:
+    assert target_vector_unit({"name": "", "features": features, "triple": triple}) == unit
 
 
 def test_this_machine_has_one() -> None:
@@ -67,6 +84,32 @@ def test_tiles(width: int, channels: int, target: dict[str, int], columns: int, 
     assert register_tile(width, channels, **target) == RegisterTile(columns=columns, channels=tile_channels)
 
 
+def test_a_choice_is_an_instruction_sets_own() -> None:
+    """A block of ESRGAN: 62 columns divide badly, and 90 rows well."""
+    block = (1, 90, 62, 32, 3, 3, 96)
+    own = CHOICES[64, 32], CHOICES[32, 16]
+    avx512, avx2 = (configure(block, **unit, choices=made) for unit, made in zip((AVX512, AVX2), own, strict=True))
+    assert avx512 == configure(block, **AVX512)
+    assert avx512 is not None
+    assert avx512["vector_common_parallel"] == [1, 1, 31, 16, 0, 0, 0]
+    assert avx2 is not None
+    assert avx2["vector_common_parallel"] == [1, 6, 1, 16, 0, 0, 0]
+    assert avx2["distribution"] == [1, 6, 62, 32, 0, 0, 0]
+    not_measured = configure(block, **AVX2)
+    assert not_measured is not None
+    assert not_measured["vector_common_parallel"] == [1, 1, 2, 32, 0, 0, 0]
+
+
+def test_what_was_not_measured_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    said = {}
+    for features in ("+avx2", "+sse2"):
+        target = {"name": "", "features": features, "triple": "x86_64-unknown-unknown-eabi-elf"}
+        rewritten(TWO_RESULTS, partial(tune_convolutions, target=target))
+        said[features] = capsys.readouterr().out
+    assert said["+avx2"] == ""
+    assert "was not measured" in said["+sse2"]
+
+
 @given(st.integers(1, 300), st.integers(1, 40), st.sampled_from([4, 8, 16]), st.integers(4, 32))
 def test_a_tile_divides_its_loops_and_fits_the_registers(width: int, vectors: int, lanes: int, registers: int) -> None:
     tile = register_tile(width, vectors * lanes, lanes=lanes, registers=registers)
@@ -77,10 +120,16 @@ def test_a_tile_divides_its_loops_and_fits_the_registers(width: int, vectors: in
     assert tile.columns * used + used <= registers
 
 
-@given(st.tuples(*[st.integers(1, 200)] * 4), st.tuples(st.integers(1, 7), st.integers(2, 7), st.integers(1, 600)))
-def test_every_size_divides_its_loop(parallel: tuple[int, ...], reduction: tuple[int, ...]) -> None:
+@given(
+    st.tuples(*[st.integers(1, 200)] * 4),
+    st.tuples(st.integers(1, 7), st.integers(2, 7), st.integers(1, 600)),
+    st.sampled_from(sorted(CHOICES)),
+)
+def test_every_size_divides_its_loop(
+    parallel: tuple[int, ...], reduction: tuple[int, ...], unit: tuple[int, int]
+) -> None:
     ranges = (*parallel[:3], parallel[3] * 16, *reduction)
-    entry = configure(ranges, **AVX512)
+    entry = configure(ranges, lanes=unit[0] // 4, registers=unit[1], choices=CHOICES[unit])
     assert entry is not None
     for level in LEVELS:
         sizes = entry.get(level, [0] * 7)

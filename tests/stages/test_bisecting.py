@@ -397,7 +397,7 @@ def test_a_bisect_goes_on_with_its_own_settings_on_its_own_machine(
     path = begun(good="3.0.0", bad="3.8.0").directory.path
     with pytest.raises(UsageError, match="--resume goes on with the bisect's own settings; leave out suite, metric"):
         underway_of(BisectOptions(Path("x.toml"), resume=path, metric="copies"), (), Silent())
-    monkeypatch.setattr(bisecting, "capture_environment", lambda: {"machine": {"id": "another"}})
+    monkeypatch.setattr(bisecting, "environment_here", lambda: {"machine": {"id": "another"}})
     with pytest.raises(RunError, match="was begun on another machine; go on there, or begin it again"):
         underway_of(BisectOptions(resume=path), (), Silent())
 
