@@ -40,6 +40,7 @@ from harness.records.case import Gate
 from harness.records.comparison import Comparison, Row, SideFacts, Verdict
 from harness.records.run import HostRecord
 from harness.stats.rule import Rule
+from harness.store.evidence import why_refused
 from harness.suite.cases import matching
 
 # What is smaller in a module that fails, or gives other outputs, is no improvement.
@@ -261,6 +262,11 @@ def _notes(plan: Plan) -> list[str]:
                 f"The raw turns of the {name}'s run {run.header.id} were dropped on {run.turns_dropped[:10]}; its "
                 "latencies are compared only where both sides are measured again"
             )
+    replaced = [pair.both for pair in plan.every if plan.within and pair.base and pair.head and pair.head.baseline]
+    notes += [
+        f"{base.group} is compared with {base.name}, since {planned.name} {why_refused(planned, plan.head.evidence)}"
+        for base, planned in replaced
+    ]
     unknown = Counter(known.unknown for known in plan.outputs.values() if known.unknown and known.same_program)
     notes += [f"Outputs of {_cases(number)} were not compared: {reason}" for reason, number in unknown.items()]
     counts = Counter(str(plan.fates[pair.name]) for pair in plan.left_out)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +13,7 @@ from harness.errors import RunError, UsageError
 from harness.records.case import Case
 from harness.records.comparison import Verdict
 from harness.records.run import Failure, Run, ToolchainRecord
-from harness.store.evidence import Evidence, find_failure, gather, is_expected, stand_ins
+from harness.store.evidence import Evidence, baseline_of, find_failure, gather, is_expected, stand_ins
 from harness.store.files import log_path
 from harness.store.run_directory import load_rounds
 
@@ -54,13 +54,24 @@ class Side:
         return {record.version: record for record in self.run.header.toolchains}
 
     @cached_property
-    def stand_ins(self) -> Mapping[str, Case]:
-        """By name of each case that is not measured on its own: the case of its group that has its module."""
+    def groups(self) -> Mapping[str, Sequence[Case]]:
+        """The cases that are measured against each other, in the plan's order, by name of their group."""
         groups: dict[str, list[Case]] = {}
         for case in self.run.header.cases:
             groups.setdefault(case.group, []).append(case)
-        found = (stand_ins(cases, self.evidence) for cases in groups.values())
+        return groups
+
+    @cached_property
+    def stand_ins(self) -> Mapping[str, Case]:
+        """By name of each case that is not measured on its own: the case of its group that has its module."""
+        found = (stand_ins(cases, self.evidence) for cases in self.groups.values())
         return {name: case for of_group in found for name, case in of_group.items()}
+
+    @cached_property
+    def baselines(self) -> Mapping[str, Case]:
+        """By group that has any, what its other cases are compared with; see harness.store.evidence.baseline_of."""
+        found = {name: baseline_of(cases, self.evidence, self.stand_ins) for name, cases in self.groups.items()}
+        return {name: case for name, case in found.items() if case is not None}
 
     @cached_property
     def cases(self) -> Mapping[str, Case]:
@@ -211,15 +222,14 @@ def pair_within(side: Side) -> list[Pair]:
 
 def pair_variants(side: Side) -> list[Pair]:
     """Every variant of a run with the baseline of its group, or without one where the group has none."""
-    baselines = {case.group: case for case in _compared(side) if case.baseline}
-    return [
-        Pair(name=case.name, base=baselines.get(case.group), head=case) for case in _compared(side) if not case.baseline
-    ]
+    bases = side.baselines
+    others = [case for case in _compared(side) if case is not bases.get(case.group)]
+    return [Pair(name=case.name, base=bases.get(case.group), head=case) for case in others]
 
 
 def pair_peers(side: Side) -> list[Pair]:
     """Every other engine's case of a run with the baseline of its group, where both worked."""
-    baselines = {case.group: case for case in _compared(side) if case.baseline}
+    baselines = side.baselines
     peers = [case for case in side.run.header.cases if case.peer is not None and case.group in baselines]
     pairs = [Pair(name=case.name, base=baselines[case.group], head=case) for case in peers]
     return [pair for pair in pairs if all(case is None or not _failure(case, side) for case in (pair.base, pair.head))]

@@ -128,7 +128,7 @@ def _panel(section: Section) -> MemoryPanel:
         and row.latency_ns is not None
     )
     return MemoryPanel(
-        title=f"{section.model} @ {section.device}",
+        title=section.place,
         memory="transient memory" if stated else "peak device memory",
         points=points,
         rest=len(section.rows) - len(points),

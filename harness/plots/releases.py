@@ -233,7 +233,8 @@ def _height(panel: ReleasePanel) -> float:
 
 def _draw_panel(canvas: Canvas, panel: ReleasePanel, y: float) -> None:
     theme = canvas.theme
-    title = f"{panel.section.model} @ {panel.section.device}, beside {panel.section.baseline}"
+    beside = f"beside {panel.section.baseline}"
+    title = f"{panel.section.model} @ {panel.section.device}, {panel.section.against or beside}"
     canvas.text(MARGIN, y + 15, cut(title, WIDTH - 2 * MARGIN, BODY + 1, bold=True), size=BODY + 1, bold=True)
     if unit := _times(panel)[1]:
         canvas.text(

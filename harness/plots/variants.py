@@ -141,7 +141,7 @@ def _columns(panels: Sequence[BarPanel]) -> tuple[float, float, float]:
 def _draw_panel(canvas: Canvas, panel: BarPanel, columns: tuple[float, float, float], y: float) -> None:
     theme = canvas.theme
     start, length, note = columns
-    title = cut(f"{panel.section.model} @ {panel.section.device}", WIDTH - 2 * MARGIN, BODY + 1, bold=True)
+    title = cut(panel.section.place, WIDTH - 2 * MARGIN, BODY + 1, bold=True)
     canvas.text(MARGIN, y + 15, title, size=BODY + 1, bold=True)
     per_ns = length / max(_latency(row).high_ns for row in panel.rows)
     y += _PANEL_HEAD

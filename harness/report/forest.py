@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import Literal
 
@@ -147,6 +147,7 @@ class Wording:
         intervals: What the brackets beside a ratio hold, by metric.
         labels: Of cases that are not called by their variant inside a group.
         peers: Cases of other engines.
+        places: Titles of groups that are not called by their model and device alone, by these.
     """
 
     intervals: Callable[[str], str]
@@ -154,6 +155,7 @@ class Wording:
     sides: str = "base → head"
     labels: Mapping[str, str]
     peers: Collection[str] = ()
+    places: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
 
 def forest_of(comparison: Comparison, rows: Sequence[Row] | None = None, *, top: int | None = USUAL_ROWS) -> Forest:
@@ -243,19 +245,19 @@ def _block(rows: Sequence[Row], wording: Wording) -> ForestBlock:
                     _row(row, unit, _label(row, group, wording) if title else tidy(row.case), wording) for row in group
                 ),
             )
-            for title, group in _grouped(rows)
+            for title, group in _grouped(rows, wording)
         ),
     )
 
 
-def _grouped(rows: Sequence[Row]) -> list[tuple[str, list[Row]]]:
+def _grouped(rows: Sequence[Row], wording: Wording) -> list[tuple[str, list[Row]]]:
     """Rows by model and device, each under its title; all under none where most would stand alone."""
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         groups.setdefault((row.model, row.device), []).append(row)
     if len(rows) < 2 * len(groups):
         return [("", list(rows))]
-    return [(f"{tidy(model)} @ {tidy(device)}", group) for (model, device), group in groups.items()]
+    return [(tidy(wording.places.get(place) or " @ ".join(place)), group) for place, group in groups.items()]
 
 
 def _label(row: Row, group: Sequence[Row], wording: Wording) -> str:

@@ -8,7 +8,7 @@ import math
 import shlex
 import statistics
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import Any
 
@@ -233,6 +233,9 @@ def _points(run: Run, started: str, report: Report, facts: Mapping[str, _CaseFac
         case, columns, role = of_case.case, of_case.columns, of_case.columns["role"]
         environment = run.environment_of(case)
         classed = machine_class(environment, case.device)
+        base = facts.get(row.compared_with or "")
+        if base is not None and not base.case.baseline:  # a ratio to another case than the suite's is of no series
+            row = replace(row, estimate=None, kind=None)
         for figure in _figures(case, row, against):
             fixed = [figure.reference or (columns["toolchain"] if role in ("reference", "other") else "")]
             if of_case.ambiguous:

@@ -295,6 +295,7 @@ def forest_of_run(
         intervals=lambda _: _INTERVAL,
         labels=labels,
         peers={row.case for row in report.rows() if row.peer is not None},
+        places={(section.model, section.device): section.place for section in report.sections},
     )
     return Forest(
         title=f"{tidy(facts.suite_name)}: variants against {tidy(facts.baseline)}",

@@ -115,6 +115,7 @@ def _terminal_section(section: Section) -> list[Part]:
     return [
         Heading(title, aside="; ".join(fact for fact in facts if fact)),
         Paragraph(roofline_line(section), "dim"),
+        Paragraph(section.against),
         _main_table(section),
         *([Table(title="Operations, by phase of the compiler", columns=ops, tones=tones)] if ops else []),
     ]
@@ -251,7 +252,7 @@ def _results(report: Report, *, full: bool) -> list[Part]:
 
 
 def _section(section: Section, *, roofline: bool) -> list[Part]:
-    parts: list[Part] = [Paragraph(_how(section)), _main_table(section)]
+    parts: list[Part] = [Paragraph(_how(section)), Paragraph(section.against), _main_table(section)]
     if roofline:
         parts += [Paragraph(roofline_line(section)), Table(columns=roofline_columns(section))]
     ops = ir_columns(section)
@@ -325,6 +326,7 @@ def ablation_page(report: Report) -> Page:
         parts += [
             Heading(_title(section), level=4),
             Paragraph(_how(section)),
+            Paragraph(section.against),
             Table(columns=(*main, *counted, *module)),
             Bullets(failures),
         ]

@@ -17,7 +17,7 @@ from harness.records.case import Case, VariantGroup
 from harness.records.run import Run
 from harness.report.remarks import was_compared
 from harness.report.run_row import Row, Section
-from harness.report.run_rows import baseline_label, section_of
+from harness.report.run_rows import section_of
 from harness.stats.own_time import own_ns, taken_share
 from harness.text import plural
 
@@ -37,7 +37,8 @@ class Facts:
         started: ISO 8601, UTC.
         machine: Which one it was; "" where the run does not say. Of several hosts, how many there were.
         cpu: Its processor, likewise; of several hosts each one's.
-        baseline: What the others are compared with, as in a section; the variant alone where sections differ.
+        baseline: What the others are compared with, as in a section; where sections differ the variant alone, or
+            `their baseline`.
         toolchains: Release and revision of each.
         peers: Title and version of each that was measured.
         command: The command line of the run.
@@ -139,13 +140,10 @@ def build_report(run: Run) -> Report:
     side = side_of(run, f"run {run.header.id}")
     timings = Timings(side)
     verdicts = judge_run(side, timings)
-    groups: dict[str, list[Case]] = {}
-    for case in run.header.cases:
-        groups.setdefault(case.group, []).append(case)
-    sections = tuple(section_of(name, cases, side, timings, verdicts) for name, cases in groups.items())
+    sections = tuple(section_of(name, cases, side, timings, verdicts) for name, cases in side.groups.items())
     rows = [row for section in sections for row in section.rows]
     return Report(
-        facts=collect_facts(run),
+        facts=collect_facts(run, sections),
         sections=sections,
         comparisons=run.header.groups,
         summary=replace(count_rows(rows, run.header.cases), of_shard=bool(run.header.settings.get("shard"))),
@@ -154,9 +152,12 @@ def build_report(run: Run) -> Report:
     )
 
 
-def collect_facts(run: Run) -> Facts:
+def collect_facts(run: Run, sections: Sequence[Section] = ()) -> Facts:
     """Where, when and with what a run was made."""
     header = run.header
+    bases = [(section.baseline, row.variant) for section in sections for row in section.rows if row.baseline]
+    labels, variants = {label for label, _ in bases}, {variant for _, variant in bases} or {header.baseline}
+    common = labels if len(labels) == 1 else variants
     return Facts(
         id=header.id,
         suite=header.suite,
@@ -165,7 +166,7 @@ def collect_facts(run: Run) -> Facts:
         suite_sha256=header.suite_sha256,
         started=header.started,
         finished=run.finished,
-        baseline=baseline_label(header.cases, header.baseline),
+        baseline=common.pop() if len(common) == 1 else "their baseline",
         machine=plural(len(run.environments), "host") if run.environments else machine_name(header.environment),
         cpu=" + ".join(sorted({processor(host) for host in run.machines} - {""})),
         toolchains=describe_toolchains(header),

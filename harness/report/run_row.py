@@ -41,6 +41,7 @@ class Row:
 
     Attributes:
         baseline: Whether the other rows of its section are compared with it.
+        compared_with: The case that is the baseline of its section; None of that case itself, and where there is none.
         peer: The engine that ran it instead of IREE, by its registered name.
         host: Which one measured it; "" where one machine measured the whole run.
         status: `same`: not measured on its own, since its module and run flags are those of `same_as`, whose timings
@@ -69,6 +70,7 @@ class Row:
     device: str
     toolchain: str
     baseline: bool
+    compared_with: str | None = None
     peer: str | None = None
     host: str = ""
     compile_flags: tuple[str, ...] = ()
@@ -142,6 +144,7 @@ class Section:
         device_facts: What the device is and its driver's version; "" where the run does not say.
         call: The entry function and its inputs, as a person would write them.
         baseline: What the others are compared with: the variant, and its toolchain where there are several.
+        refused: The suite's baseline and why another case stands in its place; "" where it is the baseline.
         rounds: Of each generation that measured the group.
         best_peer: Label of the fastest peer; "" where none was measured.
         work: What one call has to do; None in runs that did not count it.
@@ -157,10 +160,21 @@ class Section:
     baseline: str
     rounds: tuple[int, ...]
     rows: tuple[Row, ...]
+    refused: str = ""
     best_peer: str = ""
     work: Work | None = None
     peak: Peak | None = None
     host: str = ""
+
+    @property
+    def against(self) -> str:
+        """`vs im2col (stock is refused: wrong output)`; "" where others are held against the suite's baseline."""
+        return f"vs {self.baseline} ({self.refused})" if self.refused else ""
+
+    @property
+    def place(self) -> str:
+        """What a picture has above the section's rows."""
+        return f"{self.model} @ {self.device}{f', {self.against}' if self.refused else ''}"
 
     @property
     def toolchains(self) -> tuple[str, ...]:

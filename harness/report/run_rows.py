@@ -28,7 +28,7 @@ from harness.stats import (
     estimate_ratio,
     summarise_latency,
 )
-from harness.store.evidence import find_failure, is_expected
+from harness.store.evidence import find_failure, is_expected, why_refused
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,20 +48,14 @@ class _Group:
     instructions: Mapping[str, float]
 
 
-def baseline_label(cases: Sequence[Case], variant: str) -> str:
-    """What cases are compared with: the suite's baseline variant, and its toolchain where there are several.
-
-    Groups whose baselines are under different toolchains have only the variant in common.
-    """
-    several = len({case.toolchain for case in cases if case.peer is None}) > 1
-    toolchains = {case.toolchain for case in cases if case.baseline}
-    return side_label(variant, toolchains.pop(), several=several) if len(toolchains) == 1 else variant
-
-
 def section_of(name: str, cases: Sequence[Case], side: Side, timings: Timings, verdicts: RunVerdicts) -> Section:
     """The rows of the cases that were measured against each other."""
     header, evidence, times = side.run.header, side.evidence, timings.groups[name]
     best_peer = _best_peer(cases, times)
+    several = len({case.toolchain for case in cases if case.peer is None}) > 1
+    base = side.baselines.get(name)
+    planned = next((case for case in cases if case.baseline), base)
+    labels = [side_label(case.variant, case.toolchain, several=several) for case in (base, planned) if case is not None]
     host, environment = side.run.host_of(cases[0]), side.run.environment_of(cases[0])
     group = _Group(
         side=side,
@@ -77,7 +71,8 @@ def section_of(name: str, cases: Sequence[Case], side: Side, timings: Timings, v
         device=cases[0].device,
         device_facts=str(environment.get("devices", {}).get(cases[0].device, "")),
         call=_call(evidence.models.get(cases[0].model)),
-        baseline=baseline_label(cases, header.baseline),
+        baseline=labels[0] if labels else header.baseline,
+        refused=f"{labels[1]} {why_refused(planned, evidence)}" if planned is not None and planned is not base else "",
         rounds=tuple(len(rounds) for rounds in times.generations.values()),
         rows=tuple(_row(case, group) for case in cases),
         best_peer=best_peer.variant if best_peer is not None else "",
@@ -114,6 +109,7 @@ def _row(case: Case, group: _Group) -> Row:
     status = _status(case, failure, group, timed=has_time)
     build, check = evidence.builds.get(case.name), evidence.checks.get(case.name)
     reference = evidence.references.get(case.name) or evidence.references.get(timed.name)
+    base = group.side.baselines.get(case.group)
     row = Row(
         case=case.name,
         group=case.group,
@@ -121,7 +117,8 @@ def _row(case: Case, group: _Group) -> Row:
         variant=case.variant,
         device=case.device,
         toolchain=case.toolchain,
-        baseline=case.baseline,
+        baseline=case is base,
+        compared_with=base.name if base is not None and base is not case else None,
         peer=case.peer,
         host=group.side.run.host_of(case),
         compile_flags=case.compile_flags,

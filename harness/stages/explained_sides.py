@@ -194,13 +194,11 @@ def pair_of_variants(side: Side, variants: Sequence[str], case: str | None) -> P
     cases = [found for found in side.run.header.cases if found.peer is None]
     head = _head_within(side, cases, variants, case)
     base: Case | None
-    alike = [found for found in cases if (found.group, found.toolchain) == (head.group, head.toolchain)]
     if len(variants) == 2:
+        alike = [found for found in cases if (found.group, found.toolchain) == (head.group, head.toolchain)]
         base = _one(side, [found for found in alike if found.variant == variants[0]], f"variant {variants[0]!r}", alike)
     else:
-        base = next((found for found in alike if found.baseline), None) or next(
-            (found for found in cases if found.group == head.group and found.baseline), None
-        )
+        base = side.baselines.get(head.group)
     if base is None:
         raise UsageError(f"{side.label}: {head.group} has no baseline; name two variants with --variant")
     if base == head:
@@ -210,7 +208,7 @@ def pair_of_variants(side: Side, variants: Sequence[str], case: str | None) -> P
 
 def _head_within(side: Side, cases: Sequence[Case], variants: Sequence[str], case: str | None) -> Case:
     if not variants and case is None:
-        others = [found.name for found in cases if not found.baseline]
+        others = [found.name for found in cases if found is not side.baselines.get(found.group)]
         raise UsageError(f"{side.label}: which variant is not said; give --variant or a case{_such_as(others)}")
     known = dict.fromkeys(found.variant for found in cases)
     for variant in variants:

@@ -84,6 +84,28 @@ def find_failure(case: Case, evidence: Evidence, *, timed: bool) -> Failure | No
     return next((record.failure for record in records if record is not None and record.failure is not None), None)
 
 
+def baseline_of(cases: Sequence[Case], evidence: Evidence, stand_ins: Mapping[str, Case]) -> Case | None:
+    """What the others of a group are compared with: its baseline, or where that is refused the first right case.
+
+    The refused baseline where no case of IREE's is right; None where the group has none.
+    """
+    planned = next((case for case in cases if case.baseline), None)
+    if planned is None or not why_refused(planned, evidence):
+        return planned
+    own = (case for case in cases if case.peer is None and case.name in evidence.builds and case.name not in stand_ins)
+    return next((case for case in own if not why_refused(case, evidence)), planned)
+
+
+def why_refused(case: Case, evidence: Evidence) -> str:
+    """Why a case cannot be what others are compared with, behind its name: `is refused: wrong output`; "": it can."""
+    if case.skip is not None:
+        return "is skipped"
+    failure = find_failure(case, evidence, timed=True)
+    if failure is None:
+        return ""
+    return "is refused: wrong output" if failure.mismatch else f"failed at {failure.stage}"
+
+
 def is_expected(case: Case, failure: Failure) -> bool:
     """Whether a case fails as the suite says it does."""
     if case.expected_mismatch:

@@ -28,6 +28,7 @@ from harness.stats.rule import Rule, Standing
 from harness.store.run_directory import load_run
 from tests.builders import make_header, make_row
 from tests.compare.runs import a_case, a_round, a_side
+from tests.report.builders import make_refused_run
 
 PUBLISHED = Path(__file__).parents[2] / "results" / "published" / "esrgan"
 MIRRORED: dict[Standing, Standing] = {"higher": "lower", "lower": "higher", "equal": "equal", "open": "open"}
@@ -180,6 +181,16 @@ def test_they_agree_on_the_published_run() -> None:
     assert {row.kind for row in report.rows()} >= {"faster", "slower", "same", "unclear"}
     alone = compared(side, "rdb/im2col@cpu")
     assert alone.rows[0] in whole.rows  # what is left out of a comparison is still judged with the rest
+
+
+def test_with_a_refused_baseline_report_and_comparison_hold_rows_against_the_same_case() -> None:
+    run = make_refused_run()
+    comparison = compared(side_of(run, "results/x"))
+    assert_they_agree(build_report(run), comparison)
+    assert comparison.base.variants == ("fast",)
+    assert comparison.notes == (
+        "mm@local-sync is compared with mm/fast@local-sync, since mm/stock@local-sync is refused: wrong output",
+    )
 
 
 def test_a_pattern_on_a_device_means_the_device_of_each_host() -> None:

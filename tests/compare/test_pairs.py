@@ -12,6 +12,7 @@ from harness.compare.pairs import (
     Known,
     Pair,
     Side,
+    pair_peers,
     pair_runs,
     pair_within,
     redefinition,
@@ -23,6 +24,7 @@ from harness.errors import UsageError
 from harness.records.case import Case
 from harness.records.comparison import Verdict
 from harness.records.run import Failure, Lost, ModelRecord, ToolchainRecord
+from harness.store.evidence import why_refused
 from tests.compare.runs import MODEL, TOOLCHAIN, a_case, a_side
 
 STOCK, FAST = a_case("stock"), a_case("fast")
@@ -174,6 +176,56 @@ def test_within_a_run_of_nothing_but_baselines() -> None:
     with pytest.raises(UsageError) as caught:
         pair_within(a_side(STOCK, label="results/x"))
     assert str(caught.value) == "results/x: has no variant beside the baseline; compare it with another run"
+
+
+INERT, TILED = a_case("inert"), a_case("tiled")
+PEER = a_case("onnxruntime", peer="onnxruntime", toolchain="")
+
+
+@pytest.mark.parametrize(
+    ("side", "base", "why"),
+    [
+        pytest.param(a_side(STOCK, FAST), STOCK, "", id="the suite's, where it works"),
+        pytest.param(a_side(STOCK, FAST, uncompiled=[STOCK.name]), STOCK, "", id="or is not compiled yet"),
+        pytest.param(
+            a_side(STOCK, FAST, TILED, failures={STOCK.name: CRASH}), FAST, "failed at compile", id="else the first"
+        ),
+        pytest.param(a_side(replace(STOCK, skip="no GPU"), FAST), FAST, "is skipped", id="a skipped one"),
+        pytest.param(
+            a_side(STOCK, PEER, FAST, TILED, failures=dict.fromkeys([STOCK.name, FAST.name], CRASH)),
+            TILED,
+            "failed at compile",
+            id="that is right, and of IREE",
+        ),
+        pytest.param(
+            a_side(STOCK, FAST, failures=dict.fromkeys([STOCK.name, FAST.name], CRASH)),
+            STOCK,
+            "failed at compile",
+            id="none is right",
+        ),
+    ],
+)
+def test_what_a_group_is_compared_with(side: Side, base: Case, why: str) -> None:
+    assert side.baselines["net@cpu"].name == base.name
+    assert why_refused(side.run.header.cases[0], side.evidence) == why
+
+
+def test_what_is_lost_while_it_is_measured_stands_for_nothing_nor_does_its_twin() -> None:
+    side = a_side(STOCK, FAST, INERT, TILED, failures={STOCK.name: CRASH}, code={INERT.name: FAST.name})
+    crash = Failure(stage="measure", message="it crashed")
+    side = side_of(replace(side.run, lost=(Lost(case=FAST.name, failure=crash, generation=1),)), side.label)
+    assert side.baselines == {"net@cpu": TILED}
+
+
+def test_within_a_run_a_refused_baseline_is_a_row_of_its_own() -> None:
+    side = a_side(STOCK, FAST, TILED, PEER, failures={STOCK.name: CRASH})
+    assert names(pair_within(side)) == [
+        (STOCK.name, FAST.name, STOCK.name),
+        (TILED.name, FAST.name, TILED.name),
+    ]
+    fates = [what_is_known(pair, side, side) for pair in pair_within(side)]
+    assert fates == [known("failed", "fails at compile: iree-compile crashed", said_of(STOCK)), None]
+    assert names(pair_peers(side)) == [(PEER.name, FAST.name, PEER.name)]
 
 
 @pytest.mark.parametrize(

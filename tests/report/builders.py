@@ -226,6 +226,26 @@ def make_small_run(*, generations: int = 5, finished: bool = True) -> Run:
     )
 
 
+def make_refused_run() -> Run:
+    """The small run with a baseline whose output is wrong, a faster variant behind `fast`, and a peer."""
+    stock, fast = (make_case("mm", variant) for variant in ("stock", "fast"))
+    inert, quick = (make_case("mm", variant) for variant in ("inert", "quick"))
+    peer = make_case("mm", "onnxruntime", peer="onnxruntime", toolchain="", compile_flags=())
+    differs = Failure(stage="verify", message="its output 0 differs", mismatch=True)
+    times = {fast.name: 4e6, quick.name: 2e6, peer.name: 1e6}
+    return Run(
+        header=make_header((stock, fast, inert, quick, peer)),
+        builds=(
+            make_build(stock),
+            *(make_build(case, code="fa") for case in (fast, inert)),
+            make_build(quick, code="c"),
+        ),
+        checks=(make_check(stock, "the reference", failure=differs),),
+        rounds=tuple(make_rounds(stock.group, times, rounds=10, instructions=False)),
+        finished=True,
+    )
+
+
 def make_unfinished_run() -> Run:
     """Killed after the builds of a first model and before its first round; of the second, nothing is there."""
     whole = make_small_run(finished=False)

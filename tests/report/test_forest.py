@@ -23,6 +23,7 @@ from tests.report.builders import (
     make_comparison,
     make_header,
     make_nasty_comparison,
+    make_refused_run,
     make_rounds,
     make_row,
     make_side,
@@ -156,6 +157,17 @@ def test_a_run_has_a_forest_of_what_was_measured(full_run: Run) -> None:
     assert found.title == "esrgan: variants against stock"
     assert found.rest.startswith("Not drawn: ")
     assert not forest_of_run(build_report(replace(full_run, rounds=()))).has_ratios
+
+
+def test_a_forest_says_whose_baseline_is_another() -> None:
+    found = forest_of_run(build_report(make_refused_run()))
+    (group,) = found.blocks[0].groups
+    assert group.title == "mm @ local-sync, vs fast (stock is refused: wrong output)"
+    assert {row.label: row.word for row in group.rows} == {
+        "onnxruntime": "faster",
+        "quick": "faster",
+        "stock": "failed",
+    }
 
 
 # --- The axis ---

@@ -18,7 +18,7 @@ from harness.report.rows import rows_of, series_id, toolchain_role
 from harness.report.run_report import build_report
 from harness.store.run_directory import load_run
 from tests.history.made import NEWEST, REFERENCE, make_night, step
-from tests.report.builders import with_turns, without
+from tests.report.builders import make_refused_run, with_turns, without
 
 PUBLISHED = Path(__file__).parents[2] / "results" / "published" / "esrgan"
 ALONE = make_night(toolchains=(NEWEST,))
@@ -90,6 +90,13 @@ def test_a_case_with_the_module_of_another_shows_its_figures_so_that_its_series_
     assert point(inert, "latency").value == point(inert, "latency", STOCK).value
     assert point(inert, "latency").module_sha256 == module
     assert point(inert, "latency-vs-baseline").value == 1.0
+
+
+def test_a_ratio_to_what_stands_for_a_refused_baseline_is_of_no_series() -> None:
+    run = make_refused_run()
+    assert {row.estimate is None for row in build_report(run).rows() if row.variant == "quick"} == {False}
+    found = metrics_of(run, variant="quick")
+    assert "latency" in found and "latency-vs-baseline" not in found
 
 
 def test_what_was_not_timed_or_cannot_be_has_no_compile_time() -> None:

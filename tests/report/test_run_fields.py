@@ -23,9 +23,9 @@ from tests.report.test_engines import peers_run
 
 NAMES = re.findall(
     r"\w+",
-    """case group model variant device host toolchain baseline status same_as kind latency_ns latency_low_ns
-    latency_high_ns
-    own_ns generations rounds ratio ratio_low ratio_high ratio_confidence ratio_generations ratio_rounds peer
+    """case group model variant device host toolchain baseline compared_with status same_as kind latency_ns
+    latency_low_ns latency_high_ns own_ns generations
+    rounds ratio ratio_low ratio_high ratio_confidence ratio_generations ratio_rounds peer
     ratio_to_best_peer ratio_to_best_peer_low ratio_to_best_peer_high operations_per_s compulsory_bytes_per_s
     operations_per_byte share_of_peak share_of_roof instructions_per_call reference_ns dispatches copies fills
     transient_bytes encoded_bytes encoded_unpadded_bytes encoded_worst_ratio dispatch_bytes module_bytes module_sha256

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -26,6 +26,7 @@ from tests.report.builders import (
     make_failed_build,
     make_header,
     make_nasty_run,
+    make_refused_run,
     make_rounds,
     make_small_run,
     with_turns,
@@ -291,3 +292,10 @@ def test_an_ablation_says_what_each_option_does(full_run: Run) -> None:
         shown = require_ours(to_markdown(ablation_page(build_report(run))))
         assert shown.tags.count("tr") == len(run.header.cases) + len({case.group for case in run.header.cases})
     assert "- wide-vectors: failed at compile" in to_markdown(ablation_page(build_report(full_run)))
+
+
+@pytest.mark.parametrize("layout", ["terminal", "markdown"])
+def test_a_table_says_that_its_baseline_is_another_and_why(layout: Literal["terminal", "markdown"]) -> None:
+    text = render(make_refused_run(), layout, width=140)
+    assert "vs fast (stock is refused: wrong output)" in text
+    assert "vs stock" not in text

@@ -17,7 +17,15 @@ from harness.report.remarks import effect_remarks, reference_sentence
 from harness.report.run_fields import main_columns
 from harness.report.run_report import build_report
 from tests.builders import make_case
-from tests.report.builders import make_small_run, make_unfinished_run, row_of, with_cases, with_turns, without
+from tests.report.builders import (
+    make_refused_run,
+    make_small_run,
+    make_unfinished_run,
+    row_of,
+    with_cases,
+    with_turns,
+    without,
+)
 
 FAST, INERT, STOCK = (f"mm/{variant}@local-sync" for variant in ("fast", "inert", "stock"))
 
@@ -231,6 +239,26 @@ def test_without_its_baseline_a_group_has_latencies_and_no_ratios(small_run: Run
     assert (fast.status, fast.kind, fast.estimate) == ("measured", None, None)
     assert fast.latency_ns is not None
     assert report.notes == ("No ratios for mm@local-sync: its baseline, stock, was not measured.",)
+
+
+def test_with_a_refused_baseline_the_others_are_compared_with_the_first_that_is_right() -> None:
+    report = build_report(make_refused_run())
+    (section,) = report.sections
+    assert section.against == "vs fast (stock is refused: wrong output)"
+    assert [(row.variant, row.status, row.baseline, row.compared_with, row.kind) for row in section.rows] == [
+        ("stock", "failed", False, FAST, None),
+        ("fast", "measured", True, None, None),
+        ("inert", "same", False, FAST, "same"),
+        ("quick", "measured", False, FAST, "faster"),
+        ("onnxruntime", "measured", False, FAST, "faster"),
+    ]
+    ratios = [row.estimate.ratio for row in section.rows if row.estimate is not None]
+    assert ratios == pytest.approx([0.5, 0.25], rel=0.02)
+    assert (report.facts.baseline, report.notes, report.summary.faster) == ("fast", (), 1)
+    assert exit_code(report.summary) is ExitCode.CASE_FAILED
+    other = make_case("stock", model="net")  # a model whose baseline is right
+    header = replace(make_refused_run().header, cases=(*make_refused_run().header.cases, other))
+    assert build_report(replace(make_refused_run(), header=header)).facts.baseline == "their baseline"
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import pytest
 from harness.compare.pairs import Side
 from harness.errors import UsageError
 from harness.progress import Silent
+from harness.records.run import Failure
 from harness.stages.explained_sides import asked_words, find_asked, pair_of_runs, pair_of_variants
 from harness.stages.options import ExplainOptions
 from tests.compare.runs import a_case, a_side
@@ -18,6 +19,7 @@ from tests.compare.runs import a_case, a_side
 STOCK, FAST, INERT = a_case("stock", baseline=True), a_case("fast", baseline=False), a_case("inert", baseline=False)
 OTHER = [a_case(variant, device="gpu", baseline=variant == "stock") for variant in ("stock", "fast")]
 SIDE = a_side(STOCK, FAST, INERT, label="results/run")
+BROKEN = a_side(STOCK, FAST, INERT, failures={STOCK.name: Failure(stage="compile", message="no")})
 TWO_DEVICES = a_side(STOCK, FAST, *OTHER, label="results/run")
 
 
@@ -68,6 +70,7 @@ def test_words_that_do_not_go_together(options: dict[str, Any], sentence: str) -
         (SIDE, ("fast", "inert"), None, "net/fast@cpu", "net/inert@cpu"),
         (TWO_DEVICES, ("fast",), "net/fast@gpu", "net/stock@gpu", "net/fast@gpu"),
         (TWO_DEVICES, ("stock", "fast"), "net/stock@gpu", "net/stock@gpu", "net/fast@gpu"),
+        (BROKEN, ("inert",), None, "net/fast@cpu", "net/inert@cpu"),
     ],
 )
 def test_a_variant_and_what_it_is_held_against(
