@@ -53,7 +53,7 @@ class Kept:
         """A compile has ended, which these cases share."""
         for case in cases:
             own = replace(build, case=case.name)
-            keep_build(self.context, own, stderr, self.artifacts, self.builds)
+            keep_build(self.context, own, stderr, self.builds)
             self.context.progress.step(case.name)
             group = self.groups[case.group]
             group.uncompiled.discard(case.name)
@@ -64,12 +64,10 @@ class Kept:
         """A group has been checked; where a case failed, it is said which host says so."""
         if group.noted != group.host and any(check.failure is not None for check in answer.checks):
             self.place(group, self.hosts[group.host])
-        artifact = self.artifacts[group.cases[0].model]
-        assert isinstance(artifact, ModelArtifact)  # noqa: S101 (else nothing was checked)
         cases = {case.name: case for case in group.cases}
         for check in answer.checks:
             left = [case for case in group.cases if case.name not in self.context.checks and case.name != check.case]
-            keep_check(self.context, check, cases[check.case], artifact, left)
+            keep_check(self.context, check, cases[check.case], left)
         self._drop(group, {check.case for check in answer.checks if check.failure is not None})
 
     def lost(self, group: GroupState, answer: tuple[Lost, ...]) -> None:

@@ -158,7 +158,7 @@ class Line:
         context.progress.note(f"To do: {', '.join(words)}, on {plural(len(here), 'host')}")
         context.progress.stage(TITLE, _cases(jobs) + sum(len(group.todo) for group in left))
         for build in compiled:
-            keep_build(context, build, "", self._artifacts, self._kept.builds)
+            keep_build(context, build, "", self._kept.builds)
         for group in left:
             if group.need.cpu and not group.noted:
                 self._kept.place(group, self._hosts[group.host])

@@ -19,7 +19,6 @@ from harness.process import Limits
 from harness.records.case import Case
 from harness.records.run import Build, Failure
 from harness.stages.context import COMPILE, Context
-from harness.stages.failures import dependent_cases
 from harness.stages.models import writing_the_cache
 from harness.stages.prepare import Prepared
 from harness.text import printable
@@ -114,7 +113,7 @@ def compile_stage(context: Context, artifacts: Mapping[str, ModelArtifact | Fail
             continue
         build, stderr = item
         finished = time.monotonic()
-        keep_build(context, build, stderr, artifacts, builds)
+        keep_build(context, build, stderr, builds)
         waiting[cases[build.case].model] -= 1
         progress.step(build.case, seconds=None if build.compile_ns is None else build.compile_ns / 1e9)
     yield batch()
@@ -124,7 +123,6 @@ def keep_build(
     context: Context,
     build: Build,
     stderr: str,
-    artifacts: Mapping[str, ModelArtifact | Failure],
     builds: dict[str, Build],
 ) -> None:
     """Write down what came of a compile, and say what failed.
@@ -140,13 +138,11 @@ def keep_build(
         context.directory.log(build.case, stderr)
         cases = {case.name: case for case in context.prepared.cases}
         case = cases[build.case]
-        artifact = artifacts[case.model]
-        assert isinstance(artifact, ModelArtifact)  # noqa: S101 (else nothing was compiled)
-        others = dependent_cases(context.prepared, case, artifact)
+        others = 0
         if context.given_up.note(case, build.failure):
             alike = (case.group, case.toolchain)
             untried = [left for name, left in cases.items() if name not in builds and name != case.name]
-            others = max(others, sum((left.group, left.toolchain) == alike for left in untried))
+            others = sum((left.group, left.toolchain) == alike for left in untried)
         context.failures.case(case, build.failure, others)
         printed = stderr
     else:

@@ -22,7 +22,7 @@ from harness.records.case import Case
 from harness.records.run import Build, Check, Failure, Reference
 from harness.stages.build import Batch
 from harness.stages.context import REFERENCE, VERIFY, Context
-from harness.stages.failures import GivenUp, dependent_cases, unchecked
+from harness.stages.failures import GivenUp, unchecked
 from harness.stages.models import peer_model
 from harness.stages.prepare import Prepared
 from harness.toolchain import Toolchain
@@ -146,7 +146,7 @@ def verify_stage(context: Context, runnable: Sequence[AnyRunnable], scratch: Pat
         if check.case not in checks:
             item = next(item for item in wanted if item.case.name == check.case)
             left = [other.case for other in wanted if other.case.name not in checks and other is not item]
-            keep_check(context, check, item.case, item.artifact, left)
+            keep_check(context, check, item.case, left)
         progress.step(check.case)
     return [item for item in runnable if checks[item.case.name].failure is None]
 
@@ -191,7 +191,7 @@ def run_checks(
     yield from refused
 
 
-def keep_check(context: Context, check: Check, case: Case, artifact: ModelArtifact, left: Sequence[Case]) -> None:
+def keep_check(context: Context, check: Check, case: Case, left: Sequence[Case]) -> None:
     """Write down how a case was checked, and say what is wrong.
 
     Args:
@@ -204,11 +204,11 @@ def keep_check(context: Context, check: Check, case: Case, artifact: ModelArtifa
     context.checks[check.case] = check
     if check.failure is None:
         return
-    others = dependent_cases(context.prepared, case, artifact)
+    others = 0
     if context.given_up.note(case, check.failure):
         alike = (case.group, case.toolchain)
-        others = max(others, sum((other.group, other.toolchain) == alike for other in left))
-    context.failures.check(case, check.failure, others)
+        others = sum((other.group, other.toolchain) == alike for other in left)
+    context.failures.case(case, check.failure, others)
 
 
 def reference_stage(context: Context, runnable: Sequence[AnyRunnable]) -> None:

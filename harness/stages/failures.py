@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.models.materialize import ModelArtifact
 from harness.process import PAST_TIME
 from harness.progress import Progress
 from harness.records.case import Case
 from harness.records.run import Check, Failure
-from harness.stages.prepare import Prepared
 from harness.store.evidence import is_expected
 from harness.text import one_line, plural
 
@@ -18,22 +16,12 @@ _LONGEST = 400
 NOT_TRIED = "not tried, since "
 
 
-def dependent_cases(prepared: Prepared, case: Case, artifact: ModelArtifact) -> int:
-    """How many cases cannot be checked where this one fails: the others of a baseline that nothing stands in for."""
-    model = next(model for model in prepared.suite.models if model.name == case.model)
-    has_reference = bool(model.expected) or (model.reference != "baseline" and artifact.onnx is not None)
-    if not case.baseline or has_reference:
-        return 0
-    return sum(other.group == case.group and other.skip is None for other in prepared.cases) - 1
-
-
 class FailureNotes:
     """Notes on the progress of a run; the same words are printed once."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
         self._first: dict[tuple[str, str], str] = {}
-        self._without_baseline: set[str] = set()
 
     def model(self, name: str, failure: Failure, cases: Sequence[Case]) -> None:
         """A model could not be made.
@@ -51,15 +39,8 @@ class FailureNotes:
         Args:
             others: How many other cases fail with it.
         """
-        if others:
-            self._without_baseline.add(case.group)
         if not is_expected(case, failure) and not failure.message.startswith(NOT_TRIED):
             self._note(case.name, failure, f"; {plural(others, 'case fails', 'cases fail')} with it" if others else "")
-
-    def check(self, case: Case, failure: Failure, others: int) -> None:
-        """A case's outputs are wrong or cannot be had; a case without its baseline was counted with that one."""
-        if not (case.group in self._without_baseline and failure.message.startswith("nothing to compare")):
-            self.case(case, failure, others)
 
     def _note(self, name: str, failure: Failure, consequence: str) -> None:
         first = self._first.setdefault((failure.stage, failure.message), name)

@@ -246,7 +246,7 @@ class Products:
 
 
 def _with_partial_sums(start: Array, a: Array, b: Array) -> tuple[Array, Array]:
-    """start + a @ b, and the sum of the squares of the partial sums along the inner dimension, in its order.
+    """Start + a @ b, and the sum of the squares of the partial sums along the inner dimension, in its order.
 
     The partial sums are known at the ends of blocks. Within a block they are a straight line plus a random bridge,
     whose mean squares are known; and no less is assumed than for summands that come in a random order.

@@ -30,7 +30,8 @@ NAMES = re.findall(
     operations_per_byte share_of_peak share_of_roof instructions_per_call reference_ns dispatches copies fills
     transient_bytes encoded_bytes encoded_unpadded_bytes encoded_worst_ratio dispatch_bytes module_bytes module_sha256
     compile_ns compile_peak_rss_bytes host_peak_bytes device_peak_bytes checked_against
-    checked_with_other_inputs max_absolute_error max_relative_error failure_stage failure_message""",
+    checked_also_against not_checked_because checked_with_other_inputs error_spreads max_absolute_error
+    max_relative_error failure_stage failure_message""",
 )
 MORE = re.findall(
     r"\w+", "failure_stderr ir encoded_tensors memory_by_device plugin_effects remarks repro compile_flags run_flags"
