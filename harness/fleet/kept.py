@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
-from collections.abc import Mapping
 from dataclasses import replace
 
 from harness.fleet.orders import Checked, Measured
 from harness.fleet.pace import Pace
 from harness.fleet.state import GroupState, HostState, Step, steps
-from harness.models.materialize import ModelArtifact
 from harness.records.case import Case
 from harness.records.run import Build, Failure, Lost, Peak, Placed, Reference, Round
 from harness.stages.build import keep_build
@@ -35,11 +33,10 @@ class Kept:
         peaks: By host and device; None: not of processors alone.
     """
 
-    def __init__(self, context: Context, artifacts: Mapping[str, ModelArtifact | Failure]) -> None:
+    def __init__(self, context: Context) -> None:
         self._generations = dict(context.done.generations)
         self.context = replace(context, done=replace(context.done, generations=self._generations))
         self.context.checks.update(context.done.checks)
-        self.artifacts = artifacts
         self.builds: dict[str, Build] = dict(context.done.builds)
         self.groups: dict[str, GroupState] = {}
         self.hosts: dict[str, HostState] = {}

@@ -76,7 +76,7 @@ class Line:
             like: The hosts of groups in a run that this one is compared with: they are preferred.
         """
         self._fleet, self._desk, self._artifacts = fleet, desk, artifacts
-        self._kept = Kept(context, artifacts)
+        self._kept = Kept(context)
         self._context, self._groups, self._hosts = self._kept.context, self._kept.groups, self._kept.hosts
         self._like = like or {}
         self._jobs: deque[Job] = deque()

@@ -336,7 +336,11 @@ def test_a_peer_meets_other_inputs_too(
 
 
 def test_zeros_that_would_pass_are_told(make_runnable: MakeRunnable, fake: Toolchain) -> None:
-    right = Right(source="", outputs=[np.float32([1, 2]), np.float32([3])], allowed=[np.array([9, 9]), np.zeros(1)])
+    right = Right(
+        source="",
+        outputs=[np.array([1, 2], np.float32), np.array([3], np.float32)],
+        allowed=[np.array([9, 9]), np.zeros(1)],
+    )
     (found,) = check([make_runnable("stock", "1,2", "3")], fake, evaluated=lambda _: right).values()
     assert found.below_tolerance == (0,)
 
