@@ -123,7 +123,7 @@ def explain_pair(
     programs = _programs(pair, base, head, toolchains, terms.limits, progress)
     found = _measure(programs, terms, progress)
     is_stopped = found.is_stopped
-    changed = [] if is_stopped else [part for part in found.parts if is_changed(part)]
+    changed = [] if is_stopped else [part for part in found.parts if is_changed(part) or not part.is_timed]
     try:
         codes, code_notes = _final_codes(programs, changed, progress)
     except KeyboardInterrupt:  # what was measured is not lost

@@ -74,6 +74,12 @@ def test_without_a_latency_there_is_nothing_to_draw() -> None:
     assert pictures_of(explanation=failed) == {}
 
 
+def test_parts_that_take_more_than_the_call_are_not_drawn() -> None:
+    over = Elsewhere(device_ns={}, host_ns=-1e8, profiled_ratio=1.0)
+    with pytest.raises(RunError, match="no bar can begin where another one ends"):
+        waterfall_steps(make_explanation(base_elsewhere=over))
+
+
 def test_an_explanation_is_drawn_as_nothing_else() -> None:
     with pytest.raises(UsageError, match="x: is an explanation, which can be drawn as waterfall; give --kind waterf"):
         draw("forest", make_explanation(), LIGHT, "svg", where="x")
