@@ -192,8 +192,8 @@ def _why(group: _Group) -> str:
 
 
 def _by_itself(group: _Group, explanation: Explanation) -> str:
-    """What dispatches take that are no shares of the call: `by itself, matmul_8 goes from 4 ms to 100 ms (25 times)`."""
-    base_ns, head_ns = (sum(side) for side in zip(*((part.base_ns, part.head_ns) for part in group.parts), strict=True))
+    """What dispatches take that are no shares of the call: `timed alone, matmul_8 goes from 4 ms to 9 ms`."""
+    base_ns, head_ns = sum(part.base_ns for part in group.parts), sum(part.head_ns for part in group.parts)
     how = "in the profile" if explanation.method == "profile" else "timed alone"
     goes = "goes" if len(group.parts) == 1 else "go"
     ratio = _ratio(head_ns / base_ns) if base_ns and head_ns else ""

@@ -253,7 +253,7 @@ def method_line(explanation: Explanation) -> str:
         return f"{how}."
     sums = f"{covered[0]} of a call of base and {covered[1]} of one of head"
     if not explanation.adds_up:
-        return f"{how}. In all they take {sums}, so they are no shares of it: a time, and its ratio, is the dispatch's own."
+        return f"{how}. In all they take {sums}, so they are no shares of it: each time is the dispatch's own."
     rest = "" if explanation.method == "alone" else f"; the rest stands as {host_name(explanation)}"
     return f"{how}. Dispatches and the device's other work add up to {sums}{rest}."
 

@@ -116,8 +116,8 @@ def test_dispatches_that_take_more_than_the_call_are_no_shares_of_it() -> None:
     sides = {"base_elsewhere": elsewhere(-2.3), "head_elsewhere": elsewhere(-42.8)}
     explanation = replace(an_explanation(1.87, 54.7, "regressed", parts, **sides), method="alone")
     assert explanation_sentence(explanation) == (
-        "rdb/stock@cpu goes from 1.87 ms on iree==3.10.0 to 54.7 ms on iree==3.12.0 (29.3 times): timed alone, matmul_8 "
-        "goes from 3.84 ms to 97.2 ms (25.3 times), where tiles go from [8, 8] to [1, 1]."
+        "rdb/stock@cpu goes from 1.87 ms on iree==3.10.0 to 54.7 ms on iree==3.12.0 (29.3 times): timed alone, "
+        "matmul_8 goes from 3.84 ms to 97.2 ms (25.3 times), where tiles go from [8, 8] to [1, 1]."
     )
 
 

@@ -145,7 +145,7 @@ def test_parts_that_take_more_than_the_call_are_not_shown_as_a_sum(method: Metho
 def test_what_differs_in_parts_without_a_time_is_shown() -> None:
     facts = {"base": ("d_1",), "head": ("d_1",), "is_timed": False, "lines": LINES, "what": (PIPELINE,)}
     conv = make_part("conv", 0.0, 0.0, "inconclusive", differs_at="flow", **facts)
-    text = render(make_explanation(conv), "markdown")
+    text = render(make_explanation(conv, method="alone"), "markdown")
     assert "No dispatch can be timed here" in text
     assert LINES[0] in text and PIPELINE in text
 
