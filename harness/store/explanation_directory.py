@@ -5,7 +5,8 @@
     report.md          the full report
     finished.json      the hash of every file
 
-A folder is there whole or not at all: nothing is written before everything was measured.
+It is an explanation once it has explanation.json, which comes last. Until then it has files with which `harness explain
+--resume` goes on, see harness.store.unfinished.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from harness.store.files import (
     read_document,
 )
 from harness.store.run_directory import make_folder, new_run_id, writing_results
+from harness.store.unfinished import UNFINISHED_EXPLANATION_FILE, Begun, UnfinishedDirectory
 
 EXPLANATION_FILE = "explanation.json"
 _REPORT_FILE = "report.md"
@@ -54,7 +56,7 @@ def keep_explanation(folder: Path, document: bytes, report: str) -> None:
         report: In Markdown, with everything.
 
     Raises:
-        RunError: It cannot be written; then there is no such folder any more.
+        RunError: It cannot be written; then there is no such folder any more, unless it can go on.
     """
     try:
         with writing_results(folder):
@@ -69,6 +71,29 @@ def keep_explanation(folder: Path, document: bytes, report: str) -> None:
                 (folder / name).unlink(missing_ok=True)
             folder.rmdir()
         raise
+
+
+class ExplanationDirectory(UnfinishedDirectory):
+    """An explanation being written. Use `create` or `resume`, as a context manager."""
+
+    kind, command, begun_file = "explanation", "explain", UNFINISHED_EXPLANATION_FILE
+
+    @classmethod
+    def create(cls, results: Path, suite: str, now: datetime, begun: Begun | None = None) -> ExplanationDirectory:
+        """Make its folder, as `new_explanation` does."""
+        directory = cls(new_explanation(results, suite, now), begun)
+        directory._keep_begun()
+        return directory
+
+    @classmethod
+    def is_finished(cls, path: Path) -> bool:
+        """Whether there is nothing to go on with."""
+        return is_explanation(path)
+
+    def finish(self, document: bytes, report: str) -> None:
+        """Write the explanation itself; see `keep_explanation`."""
+        keep_explanation(self.path, document, report)
+        self._forget_unfinished()
 
 
 def is_explanation(path: Path) -> bool:

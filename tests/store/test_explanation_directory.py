@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.cli import run_command_line
-from harness.errors import RunError
+from harness.errors import RunError, UsageError
 from harness.progress import Silent
 from harness.records.explanation import Explanation
 from harness.report import render
@@ -20,6 +20,7 @@ from harness.store.archive import compact
 from harness.store.check import check_folder, verify
 from harness.store.explanation_directory import (
     EXPLANATION_FILE,
+    ExplanationDirectory,
     is_explanation,
     keep_explanation,
     load_explanation,
@@ -30,6 +31,7 @@ from harness.store.merging import merge
 from harness.store.names import find_folder
 from harness.store.remote import open_place
 from harness.store.tables import NOTHING_YET, open_tables
+from harness.store.unfinished import Begun, KeptGeneration
 from tests.report.explanations import make_explanation
 
 NOW = datetime(2026, 11, 22, 14, 0, 0, tzinfo=timezone.utc)
@@ -84,6 +86,19 @@ def test_it_is_verified(tmp_path: Path) -> None:
     (folder / "run.json").write_text("{}")
     with pytest.raises(RunError, match=r"has both run\.json and explanation\.json, which no folder does"):
         look_into(folder)
+
+
+def test_one_that_was_stopped_is_told_from_what_is_none(tmp_path: Path) -> None:
+    begun = Begun(created=NOW.isoformat(), machine="m", options={}, command=())
+    with pytest.raises(KeyboardInterrupt), ExplanationDirectory.create(tmp_path, "esrgan", NOW, begun) as directory:
+        directory.keep_generation(KeptGeneration(row="r", metric="alone", modules="m", generation=0))
+        raise KeyboardInterrupt
+    folder = directory.path
+    finding = check_folder(folder, name=folder.name)
+    assert (finding.state, finding.why) == ("unfinished", "an explanation that was stopped")
+    assert find_folder(tmp_path / "latest", kind="explanation", unfinished=True) == folder
+    with pytest.raises(UsageError):
+        find_folder(tmp_path / "latest", kind="comparison", unfinished=True)
 
 
 def test_it_is_merged_and_no_table_has_rows_of_it(tmp_path: Path) -> None:
