@@ -48,16 +48,8 @@ class AskedPair:
     within: bool
 
 
-@dataclass(frozen=True, kw_only=True)
-class Words:
-    """Both sides, or the run that has both, and the case of a command line; None: no case is said."""
-
-    sides: tuple[str, ...]
-    case: str | None
-
-
-def asked_words(options: ExplainOptions) -> Words:
-    """What a command line asks for, before anything is looked at.
+def asked_words(options: ExplainOptions) -> tuple[tuple[str, ...], str | None]:
+    """Both sides of a command line, or the run that has both, and the case; None: no case is said.
 
     Raises:
         UsageError: There are too many words, too few, or options that contradict each other.
@@ -74,7 +66,7 @@ def asked_words(options: ExplainOptions) -> Words:
         raise UsageError(_FORM)
     if len(options.variants) > 2:
         raise UsageError(f"--variant is given {len(options.variants)} times, and there are two sides; leave one out")
-    return Words(sides=words[:number], case=words[number] if len(words) > number else options.case)
+    return words[:number], words[number] if len(words) > number else options.case
 
 
 def named_sides(options: ExplainOptions) -> tuple[Named, ...]:
@@ -83,10 +75,10 @@ def named_sides(options: ExplainOptions) -> tuple[Named, ...]:
     Raises:
         UsageError: As of `asked_words`, or one of them means nothing.
     """
-    words = asked_words(options)
+    words, _ = asked_words(options)
     if options.within:
-        return (find_folder(words.sides[0], options.results, kind="run"),)
-    return tuple(what_is_named(word, options.results) for word in words.sides)
+        return (find_folder(words[0], options.results, kind="run"),)
+    return tuple(what_is_named(word, options.results) for word in words)
 
 
 # Options of an explanation that goes on; all others are those that it was begun with.
@@ -118,7 +110,7 @@ class ExplainUnderway(SidesUnderway[ExplanationDirectory]):
     ) -> None:
         self.named = tuple(sides)
         kept = [side.sha if isinstance(side, Commit) else str(side) for side in sides]
-        case = asked_words(options).case
+        case = asked_words(options)[1]
         self.asked = replace(options, words=tuple(kept), case=case)
         as_compared = CompareOptions(
             suite=options.suite,

@@ -19,7 +19,6 @@ import math
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -44,8 +43,8 @@ from harness.store.files import (
     line_of,
     read_document,
 )
-from harness.store.run_directory import make_folder, new_run_id, writing_results
-from harness.store.unfinished import UNFINISHED_FILE, Begun, UnfinishedDirectory, read_rounds
+from harness.store.run_directory import writing_results
+from harness.store.unfinished import UNFINISHED_FILE, UnfinishedDirectory, read_rounds
 
 COMPARISON_FILE = "comparison.json"
 COMPARISON_FILES = (COMPARISON_FILE, TURNS_FILE, "compiles.jsonl", "report.md", FINISHED_FILE, DROPPED_FILE)
@@ -64,24 +63,8 @@ class ComparisonDirectory(UnfinishedDirectory):
         rounds: Of the generations of the stretches before this one; there once it is entered.
     """
 
-    kind, command, begun_file = "comparison", "compare", UNFINISHED_FILE
+    kind, command, begun_file, document = "comparison", "compare", UNFINISHED_FILE, COMPARISON_FILE
     rounds: tuple[Round, ...] = ()
-
-    @classmethod
-    def create(cls, results: Path, suite: str, now: datetime, begun: Begun | None = None) -> ComparisonDirectory:
-        """Make the directory `<time>-<suite>-compare`.
-
-        Raises:
-            RunError: The results folder cannot be written.
-        """
-        directory = cls(make_folder(results, f"{new_run_id(suite, now)}-compare"), begun)
-        directory._keep_begun()
-        return directory
-
-    @classmethod
-    def is_finished(cls, path: Path) -> bool:
-        """Whether there is nothing to go on with."""
-        return is_comparison(path)
 
     def __enter__(self) -> ComparisonDirectory:
         super().__enter__()

@@ -12,7 +12,6 @@ It is an explanation once it has explanation.json, which comes last. Until then 
 from __future__ import annotations
 
 import contextlib
-from datetime import datetime
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -29,8 +28,8 @@ from harness.store.files import (
     finished_document,
     read_document,
 )
-from harness.store.run_directory import make_folder, new_run_id, writing_results
-from harness.store.unfinished import UNFINISHED_EXPLANATION_FILE, Begun, UnfinishedDirectory
+from harness.store.run_directory import writing_results
+from harness.store.unfinished import UNFINISHED_EXPLANATION_FILE, UnfinishedDirectory
 
 EXPLANATION_FILE = "explanation.json"
 _REPORT_FILE = "report.md"
@@ -39,60 +38,34 @@ EXPLANATION_FILES = (EXPLANATION_FILE, _REPORT_FILE, FINISHED_FILE)
 EXPLANATION_VERSION = 1
 
 
-def new_explanation(results: Path, suite: str, now: datetime) -> Path:
-    """Make the empty folder `<time>-<suite>-explain`, whose name is the explanation's id.
-
-    Raises:
-        RunError: The results folder cannot be written.
-    """
-    return make_folder(results, f"{new_run_id(suite, now)}-explain")
-
-
-def keep_explanation(folder: Path, document: bytes, report: str) -> None:
-    """Fill the folder of an explanation.
-
-    Args:
-        document: As `--format json` prints it.
-        report: In Markdown, with everything.
-
-    Raises:
-        RunError: It cannot be written; then there is no such folder any more, unless it can go on.
-    """
-    try:
-        with writing_results(folder):
-            write_atomically(folder / _REPORT_FILE, report.encode(errors="replace"))
-            # explanation.json makes it an explanation, so it comes last, and what is one has its hashes.
-            files = {**describe_folder(folder, EXPLANATION_FILES), EXPLANATION_FILE: describe_bytes(document)}
-            write_atomically(folder / FINISHED_FILE, finished_document(files))
-            write_atomically(folder / EXPLANATION_FILE, document)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            for name in EXPLANATION_FILES:
-                (folder / name).unlink(missing_ok=True)
-            folder.rmdir()
-        raise
-
-
 class ExplanationDirectory(UnfinishedDirectory):
     """An explanation being written. Use `create` or `resume`, as a context manager."""
 
-    kind, command, begun_file = "explanation", "explain", UNFINISHED_EXPLANATION_FILE
-
-    @classmethod
-    def create(cls, results: Path, suite: str, now: datetime, begun: Begun | None = None) -> ExplanationDirectory:
-        """Make its folder, as `new_explanation` does."""
-        directory = cls(new_explanation(results, suite, now), begun)
-        directory._keep_begun()
-        return directory
-
-    @classmethod
-    def is_finished(cls, path: Path) -> bool:
-        """Whether there is nothing to go on with."""
-        return is_explanation(path)
+    kind, command = "explanation", "explain"
+    begun_file, document = UNFINISHED_EXPLANATION_FILE, EXPLANATION_FILE
 
     def finish(self, document: bytes, report: str) -> None:
-        """Write the explanation itself; see `keep_explanation`."""
-        keep_explanation(self.path, document, report)
+        """Write the explanation itself.
+
+        Args:
+            document: As `--format json` prints it.
+            report: In Markdown, with everything.
+
+        Raises:
+            RunError: It cannot be written; then nothing of this is left.
+        """
+        try:
+            with writing_results(self.path):
+                write_atomically(self.path / _REPORT_FILE, report.encode(errors="replace"))
+                # explanation.json makes it an explanation, so it comes last, and what is one has its hashes.
+                files = {**describe_folder(self.path, EXPLANATION_FILES), EXPLANATION_FILE: describe_bytes(document)}
+                write_atomically(self.path / FINISHED_FILE, finished_document(files))
+                write_atomically(self.path / EXPLANATION_FILE, document)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                for name in EXPLANATION_FILES:
+                    (self.path / name).unlink(missing_ok=True)
+            raise
         self._forget_unfinished()
 
 

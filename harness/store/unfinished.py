@@ -13,6 +13,7 @@ import contextlib
 import shlex
 import threading
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
@@ -24,7 +25,7 @@ from harness.errors import Interrupted, PlaceGone, RunError
 from harness.metrics import LATENCY
 from harness.records.run import Failure, Round
 from harness.store.files import TURNS_FILE, adapter, line_of, read_document, read_lines
-from harness.store.run_directory import append_line, writing_results
+from harness.store.run_directory import append_line, make_folder, new_run_id, writing_results
 
 UNFINISHED_FILE, GENERATIONS_FILE = "unfinished.json", "generations.jsonl"
 UNFINISHED_EXPLANATION_FILE = "unfinished-explanation.json"
@@ -91,7 +92,8 @@ class UnfinishedDirectory:
     It leaves nothing behind where it ends early and nothing was measured, but for what can go on.
 
     Attributes:
-        kind: What is written. command: the word that makes it. begun_file: where its options are.
+        kind: What is written. command: the word that makes it. begun_file: where its options are. document: what it is
+            whole with.
         begun: None: it cannot go on where it is stopped.
         generations: Of the stretches before this one; there once it is entered.
     """
@@ -99,6 +101,7 @@ class UnfinishedDirectory:
     kind: ClassVar[str]
     command: ClassVar[str]
     begun_file: ClassVar[str]
+    document: ClassVar[str]
 
     def __init__(self, path: Path, begun: Begun | None = None) -> None:
         self.path = path
@@ -108,9 +111,17 @@ class UnfinishedDirectory:
         self._one_writes = threading.Lock()  # rows of a fleet are measured at the same time
 
     @classmethod
-    def is_finished(cls, path: Path) -> bool:
-        """Whether there is nothing to go on with."""
-        raise NotImplementedError
+    def create(
+        cls: type[_Directory], results: Path, suite: str, now: datetime, begun: Begun | None = None
+    ) -> _Directory:
+        """Make the folder `<time>-<suite>-<command>`, whose name is the id of what it will hold.
+
+        Raises:
+            RunError: The results folder cannot be written.
+        """
+        directory = cls(make_folder(results, f"{new_run_id(suite, now)}-{cls.command}"), begun)
+        directory._keep_begun()
+        return directory
 
     @classmethod
     def resume(cls: type[_Directory], path: Path) -> _Directory:
@@ -119,7 +130,7 @@ class UnfinishedDirectory:
         Raises:
             RunError: It is finished, is none that can go on, or is damaged.
         """
-        if cls.is_finished(path):
+        if (path / cls.document).is_file():
             raise RunError(f"{path}: this {cls.kind} is finished and is not written again; start a new one")
         file = path / cls.begun_file
         if not file.is_file():

@@ -15,7 +15,7 @@ from harness.plots.pictures import draw, pictures_of
 from harness.plots.waterfall import axis_begin_ns, draw_waterfall, waterfall_steps
 from harness.records.explanation import Elsewhere
 from harness.report.explanation import explanation_document
-from harness.store.explanation_directory import keep_explanation
+from harness.store.explanation_directory import ExplanationDirectory
 from tests.plots.conftest import NASTY_NAME, assert_readable, texts_of
 from tests.report.explanations import PIPELINE, make_explanation, make_nasty_explanation, make_part
 
@@ -89,7 +89,7 @@ def test_an_explanation_is_drawn_as_nothing_else() -> None:
 def test_the_command_draws_one_that_is_kept(options: list[str], tmp_path: Path) -> None:
     folder = tmp_path / "20261122-140000-esrgan-explain"
     folder.mkdir()
-    keep_explanation(folder, explanation_document(make_explanation()), "report")
+    ExplanationDirectory(folder).finish(explanation_document(make_explanation()), "report")
     out = tmp_path / "waterfall.svg"
     assert run_command_line(["plot", str(tmp_path / "latest"), "--out", str(out), *options]) == 0
     assert "conv_a" in texts_of(out.read_bytes())

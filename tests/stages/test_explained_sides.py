@@ -48,8 +48,7 @@ TWO_DEVICES = a_side(STOCK, FAST, *OTHER, label="results/run")
     ],
 )
 def test_words_of_a_command_line(options: dict[str, Any], sides: tuple[str, ...], case: str | None) -> None:
-    words = asked_words(ExplainOptions(**options))
-    assert (words.sides, words.case) == (sides, case)
+    assert asked_words(ExplainOptions(**options)) == (sides, case)
 
 
 @pytest.mark.parametrize(

@@ -22,9 +22,7 @@ from harness.store.explanation_directory import (
     EXPLANATION_FILE,
     ExplanationDirectory,
     is_explanation,
-    keep_explanation,
     load_explanation,
-    new_explanation,
 )
 from harness.store.folders import look_into
 from harness.store.merging import merge
@@ -38,10 +36,10 @@ NOW = datetime(2026, 11, 22, 14, 0, 0, tzinfo=timezone.utc)
 
 
 def keep(results: Path, **facts: object) -> tuple[Path, Explanation]:
-    folder = new_explanation(results, "esrgan", NOW)
-    explanation = replace(make_explanation(), id=folder.name, **facts)  # type: ignore[arg-type]
-    keep_explanation(folder, explanation_document(explanation), render(explanation, "markdown", full=True))
-    return folder, explanation
+    with ExplanationDirectory.create(results, "esrgan", NOW) as directory:
+        explanation = replace(make_explanation(), id=directory.path.name, **facts)  # type: ignore[arg-type]
+        directory.finish(explanation_document(explanation), render(explanation, "markdown", full=True))
+    return directory.path, explanation
 
 
 def test_it_is_read_as_it_was_kept(tmp_path: Path) -> None:
@@ -53,16 +51,15 @@ def test_it_is_read_as_it_was_kept(tmp_path: Path) -> None:
 
 
 def test_nothing_is_left_where_it_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = new_explanation(tmp_path, "esrgan", NOW)
-
     def fail(path: Path, content: bytes) -> None:
         if path.name == EXPLANATION_FILE:
             raise OSError(28, "No space left on device")
         path.write_bytes(content)
 
     monkeypatch.setattr("harness.store.explanation_directory.write_atomically", fail)
-    with pytest.raises(RunError, match="cannot be written \\(No space left on device\\); make room or choose another"):
-        keep_explanation(folder, b"{}", "report")
+    said = "cannot be written \\(No space left on device\\); make room or choose another"
+    with pytest.raises(RunError, match=said), ExplanationDirectory.create(tmp_path, "esrgan", NOW) as directory:
+        directory.finish(b"{}", "report")
     assert not list(tmp_path.iterdir())
 
 
