@@ -103,7 +103,7 @@ def _underway(options: CompareOptions) -> tuple[Underway, tuple[Named, Named] | 
     words = require_two(options.sides, options.toolchains, options.within)
     sides = None if options.within is not None else _named(words, options)
     kept = [side.sha if isinstance(side, Commit) else str(side) for side in sides or ()]
-    return Underway(options, kept, ("harness", *_pinned(sys.argv[1:], sides or ())), folder), sides
+    return Underway(options, kept, ("harness", *pinned(sys.argv[1:], sides or ())), folder), sides
 
 
 def _named(words: tuple[str, str], options: CompareOptions) -> tuple[Named, Named]:
@@ -133,7 +133,7 @@ def _compare(underway: Underway, sides: tuple[Named, Named] | None, progress: Pr
         return compare_sides(base, head, toolchains, underway, progress)
 
 
-def _pinned(words: Sequence[str], sides: Sequence[Named]) -> list[str]:
+def pinned(words: Sequence[str], sides: Sequence[Named]) -> list[str]:
     """A command line whose commits are the same ones tomorrow."""
     commits = {side.name: side.sha for side in sides if isinstance(side, Commit)}
     return [commits.get(word, word) for word in words]

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from contextlib import ExitStack
-from datetime import datetime, timezone
 from pathlib import Path
 
 from harness.cli.app import app
+from harness.cli.compare import pinned
 from harness.cli.output import print_text, reporter, tell_where, terminal_form
 from harness.compare.judge import rules_of
-from harness.compare.sides import noise_of, toolchains_here
+from harness.compare.sides import toolchains_here
 from harness.errors import ExitCode, Interrupted
 from harness.metrics import LATENCY
 from harness.options import Flag, Format
 from harness.process import stop_all
 from harness.progress import Progress
-from harness.records.explanation import Explanation
 from harness.report import render
-from harness.stages.explained_sides import AskedPair, asked_words, find_asked
-from harness.stages.explaining import Terms, explain_pair, keep
+from harness.stages.explained_sides import AskedPair, ExplainUnderway, find_asked, going_on, named_sides
+from harness.stages.explaining import Found, Terms, explain_pair, keep_in
 from harness.stages.options import ExplainOptions, compile_limits
+from harness.store.explanation_directory import ExplanationDirectory
+from harness.store.names import find_folder
 from harness.store.run_directory import require_writable
-from harness.toolchain.host_cpu import environment_here
 
 
 @app.command
@@ -42,35 +41,46 @@ def explain(
 
     harness explain latest --within --variant nhwc
 
-    What is stopped with Ctrl-C prints what is known by then. The exit status is 0 whatever it finds.
+    What is stopped with Ctrl-C prints what is known by then, and how to go on. The exit status is 0 whatever it finds.
 
     Args:
         format: How to print it.
         full: Markdown with every part and every line that differs.
         out: Write it to this file instead of stdout.
     """
-    options = options or ExplainOptions()
-    asked_words(options)  # what is wrong with them shows before anything takes long
+    underway = _underway(options or ExplainOptions())
+    options = underway.asked
     require_writable(options.results)
-    try:
-        with reporter(quiet=options.quiet, verbose=options.verbose) as progress, ExitStack() as trees:
-            asked = find_asked(options, progress, trees)
-            explanation, path, is_stopped = _explained(asked, options, progress)
-    except KeyboardInterrupt:
-        raise Interrupted("interrupted") from None
+    with reporter(quiet=options.quiet, verbose=options.verbose) as progress, ExitStack() as trees, underway:
+        try:
+            found = _found(find_asked(underway, progress, trees), underway, progress)
+        except KeyboardInterrupt:
+            raise Interrupted(underway.how_to_go_on) from None
+        path = underway.folder("").path
+        explanation = found.explanation if found.is_stopped else keep_in(underway.folder(""), found.explanation)
     print_text(render(explanation, format, full=full, results=path.parent, **terminal_form(out)), out)
-    if not options.quiet:
-        tell_where(path)
-    if is_stopped:
+    if found.is_stopped:
         stop_all()
         sys.stdout.flush()
-        raise Interrupted(f"interrupted; {path} has what is known")
+        raise Interrupted(underway.how_to_go_on)
+    if not options.quiet:
+        tell_where(path)
     return ExitCode.OK
 
 
-def _explained(asked: AskedPair, options: ExplainOptions, progress: Progress) -> tuple[Explanation, Path, bool]:
-    """The explanation as it is kept, where that is, and whether the user stopped it."""
-    base, head = asked.base, asked.head
+def _underway(options: ExplainOptions) -> ExplainUnderway:
+    """The explanation that the options ask for, new or to go on with; what is wrong with them shows at once."""
+    folder = None
+    if options.resume is not None:
+        path = find_folder(options.resume, options.results, kind="explanation", unfinished=True)
+        folder = ExplanationDirectory.resume(path)
+        options = going_on(folder, options)
+    sides = named_sides(options)
+    return ExplainUnderway(options, sides, ("harness", *pinned(sys.argv[1:], sides)), folder)
+
+
+def _found(asked: AskedPair, underway: ExplainUnderway, progress: Progress) -> Found:
+    options, base, head = underway.asked, asked.base, asked.head
     terms = Terms(
         rule=rules_of(head.run.header, head.label, options.floor)[LATENCY.name],
         budget_s=options.budget,
@@ -78,10 +88,10 @@ def _explained(asked: AskedPair, options: ExplainOptions, progress: Progress) ->
         seed=options.seed,
         call_limit_s=options.call_timeout,
         limits=compile_limits(options.compile_timeout),
-        noise=noise_of(environment_here()),
+        noise=underway.noise,
         wait=options.wait,
     )
-    found = explain_pair(
+    return explain_pair(
         asked.pair,
         base,
         head,
@@ -89,14 +99,7 @@ def _explained(asked: AskedPair, options: ExplainOptions, progress: Progress) ->
         terms,
         progress,
         within=asked.within,
-        created=datetime.now(timezone.utc),
-        command=_pinned(("harness", *sys.argv[1:]), asked),
+        created=underway.created,
+        command=underway.command,
+        directory=underway.folder(head.run.header.suite_name),
     )
-    explanation, path = keep(found.explanation, options.results, head.run.header.suite_name)
-    return explanation, path, found.is_stopped
-
-
-def _pinned(words: Sequence[str], asked: AskedPair) -> tuple[str, ...]:
-    """A command line whose commits are the same ones tomorrow."""
-    commits = {side.label: side.commit.sha for side in (asked.base, asked.head) if side.commit is not None}
-    return tuple(commits.get(word, word) for word in words)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -15,7 +14,7 @@ from harness.compare.expect import RowsLeft, earlier_rows, foresee
 from harness.compare.pairs import Known, Pair
 from harness.compare.places import RowPlace, Work
 from harness.compare.rows import instructions_row, known_row, measured_row, with_kind_of_change
-from harness.compare.samplers import Gone, find_module
+from harness.compare.samplers import Gone, find_module, words_of_modules
 from harness.compare.task import Batch, Generation, Outcome, Task
 from harness.errors import CaseError, NoHost, RunError
 from harness.measure.worker import ON_CALLING_THREAD
@@ -151,10 +150,7 @@ def _going_on(task: Task, metric: str, work: Work, directory: ComparisonDirector
     Raises:
         RunError: These were of other modules.
     """
-    modules = " ".join(
-        f"{module.build.module_sha256} {module.case.toolchain} {shlex.join(module.case.run_flags)}"
-        for module in (work.base, work.head)
-    )
+    modules = words_of_modules(work.base, work.head)
     kept = {
         generation.generation: generation
         for generation in directory.generations

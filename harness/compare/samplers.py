@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 import tempfile
 import time
 from collections.abc import Callable, Mapping
@@ -52,6 +53,14 @@ class Module:
     mlir: Path
     files: tuple[Path, ...]
     build: Build
+
+
+def words_of_modules(base: Module, head: Module) -> str:
+    """What both sides of a row are, in words that are others where another module is measured, or in another way."""
+    return " ".join(
+        f"{module.build.module_sha256} {module.case.toolchain} {shlex.join(module.case.run_flags)}"
+        for module in (base, head)
+    )
 
 
 def find_module(side: Side, case: Case, toolchain: Toolchain, cache: Path) -> Module:

@@ -252,8 +252,7 @@ class AloneTurns:
         call_limit_s: A turn that takes longer is stopped.
         on_compile: Gets the name of each dispatch before it is compiled.
 
-    Raises:
-        CaseError: No dispatch of a side can be timed; the message says of which, and why of the first.
+    Where nothing can be timed, every dispatch is `untimed`.
     """
 
     def __init__(
@@ -301,7 +300,7 @@ class AloneTurns:
             call_limit_s=self._call_limit_s,
         )
         rounds: list[Round] = []
-        for item in measure_generation(group, number, settings):
+        for item in measure_generation(group, number, settings) if names else ():
             if isinstance(item, Lost):
                 lost = self._timed.pop(item.case)
                 self._untimed[lost.side][lost.dispatch] = f"it does not run alone: {item.failure.message}"
@@ -320,8 +319,11 @@ class AloneTurns:
         self, side: str, module: Module, folder: Path, limits: Limits, on_compile: Callable[[str], None]
     ) -> None:
         names = [executable.name for executable in self._executables[side]]
-        compiled, failed = compile_alone(module, names, folder, limits, on_compile)
-        self._untimed[side] |= failed
+        compiled: Mapping[str, Alone] = {}
+        try:
+            compiled, self._untimed[side] = compile_alone(module, names, folder, limits, on_compile)
+        except CaseError as error:
+            self._untimed[side] = dict.fromkeys(names, str(error))
         for name, alone in compiled.items():
             for function in alone.functions:
                 case = f"{side} {function}"
@@ -331,9 +333,6 @@ class AloneTurns:
                     self._untimed[side][name] = f"it does not run alone: {error}"
                 else:
                     self._timed[case] = _Timed(side=side, dispatch=name, batch=batch, loadable=loadable)
-        if not any(timed.side == side for timed in self._timed.values()):
-            why = next(iter(self._untimed[side].values()), "it has none")
-            raise CaseError("measure", f"no dispatch of the {side}'s module can be timed alone ({why})")
 
     def _functions(self, side: str, dispatch: str) -> list[str]:
         return [

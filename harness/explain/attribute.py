@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
@@ -93,11 +93,23 @@ class Attribution:
     is_stopped: bool = False
 
 
+class Journal(Protocol):
+    """Keeps generations as they end."""
+
+    def recall(self, method: Method, number: int) -> Sampled | None:
+        """What was kept of a generation; None: nothing."""
+
+    def keep(self, method: Method, number: int, sampled: Sampled) -> None:
+        """Keep a generation that was measured."""
+
+
 class Generations:
     """Generations that several rows share: each is measured when a row asks for it first.
 
     Args:
-        on_generation: Gets each number and what was measured, once.
+        method: How dispatches are timed.
+        journal: Has those of earlier stretches, and keeps the others.
+        on_generation: Gets each number and what was measured, once, also earlier.
     """
 
     def __init__(
@@ -105,9 +117,13 @@ class Generations:
         latency: Callable[[int], Generation],
         turns: Turns,
         on_generation: Callable[[int, Sampled], None] = lambda _number, _sampled: None,
+        method: Method = "profile",
+        journal: Journal | None = None,
     ) -> None:
         self._latency = latency
         self._turns = turns
+        self._method: Method = method
+        self._journal = journal
         self._on_generation = on_generation
         self._taken: dict[int, Sampled] = {}
         self._failed: dict[int, CaseError] = {}
@@ -121,17 +137,23 @@ class Generations:
         if number in self._failed:
             raise self._failed[number]
         if number not in self._taken:
-            started = time.monotonic()
-            try:
-                latency = self._latency(number)
-                base, head = self._turns(number)
-            except CaseError as error:
-                self._failed[number] = error
-                raise
-            seconds = time.monotonic() - started
-            self._taken[number] = Sampled(latency=latency, base=base, head=head, seconds=seconds)
+            kept = None if self._journal is None else self._journal.recall(self._method, number)
+            self._taken[number] = kept or self._measured(number)
             self._on_generation(number, self._taken[number])
         return self._taken[number]
+
+    def _measured(self, number: int) -> Sampled:
+        started = time.monotonic()
+        try:
+            latency = self._latency(number)
+            base, head = self._turns(number)
+        except CaseError as error:
+            self._failed[number] = error
+            raise
+        sampled = Sampled(latency=latency, base=base, head=head, seconds=time.monotonic() - started)
+        if self._journal is not None:
+            self._journal.keep(self._method, number, sampled)
+        return sampled
 
     @property
     def taken(self) -> tuple[Sampled, ...]:
@@ -151,6 +173,7 @@ def attribute(
     limits: Limits,
     cap_s: float = 0.0,
     noise: float = 0.0,
+    journal: Journal | None = None,
     on_generation: Callable[[int, Sampled], None] = lambda _number, _sampled: None,
     on_pass: OnPass = lambda _: None,
     on_beyond: OnBeyond = lambda _name, _seconds, _sentence: None,
@@ -169,7 +192,7 @@ def attribute(
         folder: An empty one, for what the tools read and write.
         limits: Of each process of a tool.
         cap_s: As of `Task`; `noise` likewise.
-        on_generation: Gets each generation as it was measured.
+        journal: As of `Generations`; `on_generation` likewise.
         on_pass: As of `decide`; `on_beyond` likewise.
         on_compile: Gets the name of each dispatch before it is compiled to be timed alone.
 
@@ -191,7 +214,7 @@ def attribute(
     executables = (base.executables, head.executables)
 
     def judged(method: Method, turns: Turns) -> Attribution:
-        generations = Generations(task.sample, turns, on_generation)
+        generations = Generations(task.sample, turns, on_generation, method, journal)
         return judge_parts(executables, generations, task, method=method, on_pass=on_pass, on_beyond=on_beyond)
 
     notes: tuple[str, ...] = ()

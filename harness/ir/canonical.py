@@ -41,6 +41,17 @@ _SPELLINGS = (
     (re.compile(r"(stream\.binding\.subspan %\w+)\[[^\]]*\]"), r"\1[...]"),
     (re.compile(r", offset: [^>,]+>"), ">"),
     (re.compile(r"= {2,}"), "= "),
+    # Printers of several releases: `"x.y"(%0) <{a = 1 : i64}>`, `x.y %0 {a = 1 : i64}`, `x.y(%0) <a = 1>`; of 3.13,
+    # `masked.load(%0), alignment(4)` and `fastmath<fast>`.
+    (re.compile(r'"(\w+\.[\w.]+)"(?=\()'), r"\1"),
+    (re.compile(r"^(\s*(?:%[^=]* = )?\w+\.[\w.]+) ?\(([^()]*)\)(?! ?->)"), r"\1 \2"),
+    (re.compile(r" <\{?(\w+ = [^{}]*?)\}?>(?= :|$)"), r" {\1}"),
+    (re.compile(r", alignment\((\d+)\)"), r" {alignment = \1}"),
+    (re.compile(r"\{fastmathFlags = #\w+\.fastmath<([\w,| ]+)>\}"), r"fastmath<\1>"),
+    (re.compile(r" fastmath<none>"), ""),
+    (re.compile(r" attributes \{"), " {"),
+    (re.compile(r"( = -?\d+) : (?:i64|index)\b"), r"\1"),
+    (re.compile(r" +$"), ""),
 )
 
 

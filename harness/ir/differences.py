@@ -27,6 +27,8 @@ _PIPELINE = re.compile(r"pipeline = (?:#iree_\w+\.pipeline<)?([\w.]+)")
 _BACKEND = re.compile(r"\b(?:CPU|LLVMGPU|SPIRV|VMVX)(?=[A-Z])")
 _FACT = re.compile(r'(\w+) = ("[^"]*"|[^,{}"]+)')
 _FEATURE = re.compile(r"\+[\w.-]+")
+# Of x86, each of which brings all before it; 3.12 names them too.
+_IN_ORDER = ("+sse", "+sse2", "+sse3", "+ssse3", "+sse4.1", "+sse4.2", "+avx", "+avx2", "+avx512f")
 _WORD = re.compile(r"[a-zA-Z_][\w.]*")
 _CONTEXT = 1
 # Longer programs are compared line by line only where that is quick.
@@ -184,12 +186,19 @@ def target_changes(base: str, head: str) -> list[str]:
     for key in dict.fromkeys((*facts[0], *facts[1])):
         of_base, of_head = (side.get(key, "none") for side in facts)
         if key == "cpu_features":
-            features = [set(_FEATURE.findall(value)) for value in (of_base, of_head)]
+            features = [_features(value) for value in (of_base, of_head)]
             for whose, only in (("base", features[0] - features[1]), ("head", features[1] - features[0])):
                 changes += [f"{key}: only {whose} has {', '.join(sorted(only))}"] if only else []
         elif of_base != of_head:
             changes.append(f"{key}: {of_base} and {of_head}")
     return changes
+
+
+def _features(text: str) -> set[str]:
+    """Features that a target has, also those that others bring."""
+    named = set(_FEATURE.findall(text))
+    last = max((place for place, feature in enumerate(_IN_ORDER) if feature in named), default=-1)
+    return named | set(_IN_ORDER[: last + 1])
 
 
 def _code(executable: Executable, which: int) -> tuple[str, ...]:

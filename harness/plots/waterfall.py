@@ -81,12 +81,14 @@ def waterfall_steps(explanation: Explanation, top: int | None = None) -> list[St
         top: How many parts have a bar of their own.
 
     Raises:
-        RunError: The latency of a side is not known.
+        RunError: The latency of a side is not known, or its parts do not add up to it.
     """
     base_ns, head_ns = call_ns(explanation)
     if not base_ns or not head_ns:
         why = f" ({explanation.latency.reason})" if explanation.latency.reason else ""
         raise RunError(f"has no latency of both sides to draw{why}")
+    if not explanation.adds_up:
+        raise RunError("has parts that take more than the call in all, so no bar can begin where another one ends")
     steps = [Step(name="base", start_ns=0.0, end_ns=base_ns)]
     level_ns = base_ns
 

@@ -7,6 +7,9 @@ from typing import Any, Literal
 
 from harness.records.comparison import Row, SideFacts, Verdict
 
+# Dispatches that take more than a call by more than so much of it are no parts of that call; less is noise.
+_BEYOND_A_CALL = 0.05
+
 # How the time of a dispatch was measured: inside the program, by the runtime's own profile, or each dispatch alone.
 Method = Literal["profile", "alone"]
 
@@ -61,7 +64,8 @@ class Elsewhere:
 
     Attributes:
         device_ns: By operation of the device's queue: `copy`, `fill`, `alloca`, ...
-        host_ns: What is left of the latency: the host, waits, and what the profile does not see.
+        host_ns: What is left of the latency: the host, waits, and what the profile does not see; below zero where
+            dispatches add up to more than that.
         profiled_ratio: A call with the profile over one without; 1 where each dispatch was measured alone.
     """
 
@@ -101,3 +105,12 @@ class Explanation:
     notes: tuple[str, ...] = ()
     settings: dict[str, Any] = field(default_factory=dict)
     command: tuple[str, ...] = ()
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether what dispatches take are shares of the call, and not more than all of it on a side.
+
+        Dispatches that are timed alone may take longer than in their program, and those of a device may overlap.
+        """
+        sides = ((self.latency.base_value, self.base_elsewhere), (self.latency.head_value, self.head_elsewhere))
+        return all(not call_ns or not side.host_ns < -_BEYOND_A_CALL * call_ns for call_ns, side in sides)

@@ -25,7 +25,7 @@ def explanation_document(explanation: Explanation) -> bytes:
 
 
 def explanation_csv(explanation: Explanation) -> str:
-    """A line a part, then what is spent elsewhere and the whole call; so `base_ns` and `head_ns` add up to it."""
+    """A line a part, then what is spent elsewhere and the whole call; see `time_lines`."""
     return to_csv([_record(explanation.case, line) for line in time_lines(explanation)])
 
 

@@ -1,7 +1,8 @@
 """Explanation -> page: for a terminal, as Markdown of bounded length, or with everything there is.
 
-From top to bottom: the one sentence, where the time goes (a line a part, so that all of them add up to the call), what
-the compiler did differently in the parts that changed, the schedule; then how it was measured and what repeats it.
+From top to bottom: the one sentence, where the time goes (a line a part, so that all of them add up to the call, if
+they do), what the compiler did differently in the parts that changed or could not be timed, the schedule; then how it
+was measured and what repeats it.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from harness.metrics import LATENCY
 from harness.records.explanation import Explanation, Part
 from harness.report.explanation_words import (
     TimeLine,
-    is_changed,
     method_line,
     part_names,
+    tells_most,
     time_columns,
     time_lines,
     unit_of_call,
@@ -126,7 +127,13 @@ def _where(explanation: Explanation, room: _Room) -> Table:
     call = lines[-1]
     columns = [
         *time_columns(lines, unit_of_call(explanation)),
-        Column("Of the Change", [_share(line, call) for line in lines], kind="number", unit="%", rank=2),
+        Column(
+            "Of the Change",
+            [_share(line, call) if explanation.adds_up else "" for line in lines],
+            kind="number",
+            unit="%",
+            rank=2,
+        ),
         Column("Differs First At", [_differs_at(line) for line in lines], rank=1),
         Column("Dispatches", [_dispatches(line.part) for line in lines], kind="number", rank=3),
         Column("p", [p_text(line.part.p) if line.part is not None else "" for line in lines], kind="number", rank=4),
@@ -166,11 +173,11 @@ def _generations(explanation: Explanation, line: TimeLine) -> str:
 
 
 def _what(explanation: Explanation, room: _Room) -> list[PagePart]:
-    """Parts that changed, those that differ in the same way together; then those that differ and take as long."""
+    """Parts that changed or could not be timed, those that differ in the same way together; then others that differ."""
     named = list(zip(part_names(explanation.parts), explanation.parts, strict=True))
     alike: dict[tuple[bool, str, tuple[str, ...]], list[tuple[str, Part]]] = {}
     for name, part in named:
-        if is_changed(part):
+        if tells_most(part):
             alike.setdefault((part.change_ns > 0, part.differs_at, part.what[:1]), []).append((name, part))
     groups = list(alike.values())
     shown = groups[: room.alike]
@@ -179,10 +186,10 @@ def _what(explanation: Explanation, room: _Room) -> list[PagePart]:
         parts += _group(group, room, rank=20 + place)
     if len(shown) < len(groups):
         left = sum(map(len, groups[len(shown) :]))
-        parts.append(Paragraph(f"{plural(left, 'more part')} changed; --format json has what differs there.", "dim"))
+        parts.append(Paragraph(f"{plural(left, 'more part')} like these; --format json has what differs there.", "dim"))
     if not groups:
         parts.append(Paragraph(_nothing_changed(explanation)))
-    if quiet := [name for name, part in named if part.differs_at and not is_changed(part)]:
+    if quiet := [name for name, part in named if part.differs_at and not tells_most(part)]:
         differ = (
             "differs in code, and no change of its time is known"
             if len(quiet) == 1
@@ -259,7 +266,7 @@ def _steps(explanation: Explanation, results: str) -> list[Step]:
             *base.variants,
         )
         steps.append(Step("find out what each of its flags and plugins does", shlex.join(words)))
-    if explanation.id:
+    if explanation.id and explanation.adds_up and any(part.is_timed for part in explanation.parts):
         folder = shlex.quote(f"{results}/{explanation.id}")
         steps.append(Step("see it as a picture", f"harness plot {folder} --kind waterfall --out waterfall.svg"))
     return steps

@@ -1,4 +1,4 @@
-"""What an explanation shows, whatever the page: parts by name, lines that add up to the call, and its short form."""
+"""What an explanation shows, whatever the page: parts by name, lines of where the time goes, and its short form."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ MOST_EXPLAINED, _MOST_SENTENCES = 3, 3
 
 @dataclass(frozen=True, kw_only=True)
 class TimeLine:
-    """One line of where the time goes; all but the last add up to it.
+    """One line of where the time goes.
 
     Attributes:
         base_ns: Of one call of the program. head_ns likewise.
@@ -93,6 +93,11 @@ def is_changed(part: Part) -> bool:
     return part.verdict in CHANGED or part.verdict in _ONE_SIDE
 
 
+def tells_most(part: Part) -> bool:
+    """Whether what differs in it is shown: it changed, or it differs and nobody knows what it takes."""
+    return is_changed(part) or bool(not part.is_timed and part.differs_at)
+
+
 def call_ns(explanation: Explanation) -> tuple[float, float]:
     """What one call of base and of head takes; 0 where no generation could be measured."""
     row = explanation.latency
@@ -100,7 +105,7 @@ def call_ns(explanation: Explanation) -> tuple[float, float]:
 
 
 def time_lines(explanation: Explanation, *, most: int | None = None) -> list[TimeLine]:
-    """Parts, what is spent elsewhere, and the whole call.
+    """Parts, what is spent elsewhere, and the whole call, to which the others add up; else parts and the call alone.
 
     Args:
         most: How many parts have a line of their own, above which the others have one together; None: all.
@@ -120,7 +125,7 @@ def time_lines(explanation: Explanation, *, most: int | None = None) -> list[Tim
                 head_ns=math.fsum(part.head_ns for part in rest),
             )
         )
-    return [*lines, *elsewhere_lines(explanation), _of_call(explanation)]
+    return [*lines, *(elsewhere_lines(explanation) if explanation.adds_up else ()), _of_call(explanation)]
 
 
 def _of_part(name: str, part: Part) -> TimeLine:
@@ -154,9 +159,12 @@ def elsewhere_lines(explanation: Explanation) -> list[TimeLine]:
 
 def host_name(explanation: Explanation) -> str:
     """What stands for the part of the latency that is nothing else's: `host and waits`, and what has no time."""
+    is_all_timed = all(part.is_timed for part in explanation.parts)
+    if explanation.method == "alone":
+        return "the rest of the call" + ("" if is_all_timed else ", and what is not timed")
     on_queue = explanation.base_elsewhere.device_ns or explanation.head_elsewhere.device_ns
     copies = [] if on_queue else ["copies", "fills"]
-    untimed = [] if all(part.is_timed for part in explanation.parts) else ["what is not timed"]
+    untimed = [] if is_all_timed else ["what is not timed"]
     names = ["host", *copies, "waits", *untimed]
     return f"{', '.join(names[:-1])} and {names[-1]}"
 
@@ -165,7 +173,7 @@ def _of_call(explanation: Explanation) -> TimeLine:
     row, (base_ns, head_ns) = explanation.latency, call_ns(explanation)
     return TimeLine(
         kind="call",
-        name=ONE_CALL,
+        name=ONE_CALL if explanation.adds_up else f"{ONE_CALL}, as a whole",
         base_ns=base_ns,
         head_ns=head_ns,
         ratio=row.ratio,
@@ -236,15 +244,18 @@ def method_line(explanation: Explanation) -> str:
             "Dispatches are timed by the runtime's own profile, in processes beside those that time whole calls; with "
             f"the profile a call takes {cost[0]} on base and {cost[1]} on head"
         )
-    else:
+    elif any(part.is_timed for part in explanation.parts):
         how = "Each dispatch is timed by itself, since the runtime has no profile here of both sides"
+    else:
+        return "No dispatch can be timed here; the calls are, and the IR of both sides is compared."
     covered = [_covered(side, ns) for side, ns in zip((base, head), call_ns(explanation), strict=True)]
     if not all(covered):
         return f"{how}."
-    return (
-        f"{how}. Dispatches and the device's other work add up to {covered[0]} of a call of base and "
-        f"{covered[1]} of one of head; the rest stands as {host_name(explanation)}."
-    )
+    sums = f"{covered[0]} of a call of base and {covered[1]} of one of head"
+    if not explanation.adds_up:
+        return f"{how}. In all they take {sums}, so they are no shares of it: each time is the dispatch's own."
+    rest = "" if explanation.method == "alone" else f"; the rest stands as {host_name(explanation)}"
+    return f"{how}. Dispatches and the device's other work add up to {sums}{rest}."
 
 
 def _covered(side: Elsewhere, latency_ns: float) -> str:

@@ -115,8 +115,8 @@ def reference_sentence(rows: Iterable[Row]) -> str:
     ends = list(dict.fromkeys(map(percent, (min(off), max(off)))))
     return (
         f"iree-benchmark-module, in one process of its own for each case, says another time than the table in "
-        f"{len(off)} of {plural(asked, 'row')} ({' to '.join(ends)}): that process meets other memory and other "
-        "neighbours. The ratios do not depend on it."
+        f"{len(off)} of {plural(asked, 'row')} ({' to '.join(ends)}). The ratios are of turns side by "
+        "side and do not depend on it."
     )
 
 

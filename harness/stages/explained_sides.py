@@ -5,23 +5,25 @@ from __future__ import annotations
 import glob
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from harness.compare.commits import Commit
 from harness.compare.options import CompareOptions
 from harness.compare.pairs import Pair, Side, pair_runs, require_whole, side_of
 from harness.compare.sides import Named, resolve, what_is_named
 from harness.errors import UsageError
 from harness.progress import Progress
 from harness.records.case import Case
-from harness.stages.options import ExplainOptions, RunOptions
-from harness.stages.run import run_suite
+from harness.stages.options import ExplainOptions
 from harness.stages.side_runs import SideRuns
+from harness.stages.underway import SidesUnderway, begun_options
+from harness.store.explanation_directory import ExplanationDirectory
+from harness.store.files import adapter
 from harness.store.names import find_folder
 from harness.store.run_directory import load_run
-from harness.suite.completion import case_names, names_to_offer
+from harness.suite.completion import case_names
 from harness.text import did_you_mean
-from harness.toolchain import Toolchain
 
 _MOST_NAMES = 4
 _FORM = (
@@ -46,16 +48,8 @@ class AskedPair:
     within: bool
 
 
-@dataclass(frozen=True, kw_only=True)
-class Words:
-    """Both sides, or the run that has both, and the case of a command line; None: no case is said."""
-
-    sides: tuple[str, ...]
-    case: str | None
-
-
-def asked_words(options: ExplainOptions) -> Words:
-    """What a command line asks for, before anything is looked at.
+def asked_words(options: ExplainOptions) -> tuple[tuple[str, ...], str | None]:
+    """Both sides of a command line, or the run that has both, and the case; None: no case is said.
 
     Raises:
         UsageError: There are too many words, too few, or options that contradict each other.
@@ -72,10 +66,69 @@ def asked_words(options: ExplainOptions) -> Words:
         raise UsageError(_FORM)
     if len(options.variants) > 2:
         raise UsageError(f"--variant is given {len(options.variants)} times, and there are two sides; leave one out")
-    return Words(sides=words[:number], case=words[number] if len(words) > number else options.case)
+    return words[:number], words[number] if len(words) > number else options.case
 
 
-def find_asked(options: ExplainOptions, progress: Progress, trees: ExitStack) -> AskedPair:
+def named_sides(options: ExplainOptions) -> tuple[Named, ...]:
+    """What the words of both sides mean, or of the run that has both.
+
+    Raises:
+        UsageError: As of `asked_words`, or one of them means nothing.
+    """
+    words, _ = asked_words(options)
+    if options.within:
+        return (find_folder(words[0], options.results, kind="run"),)
+    return tuple(what_is_named(word, options.results) for word in words)
+
+
+# Options of an explanation that goes on; all others are those that it was begun with.
+_ANEW = ("resume", "results", "wait", "quiet", "verbose")
+
+
+def going_on(folder: ExplanationDirectory, options: ExplainOptions) -> ExplainOptions:
+    """The options of an explanation that goes on; see `begun_options`."""
+    begun = begun_options(folder, options, _ANEW)
+    anew = {name: getattr(options, name) for name in ("wait", "quiet", "verbose")}
+    return replace(begun, results=folder.path.parent, **anew)
+
+
+class ExplainUnderway(SidesUnderway[ExplanationDirectory]):
+    """An explanation from its first side to its last difference.
+
+    Args:
+        sides: What the words of both mean.
+        command: The command line.
+        folder: Of one that goes on.
+    """
+
+    def __init__(
+        self,
+        options: ExplainOptions,
+        sides: Sequence[Named],
+        command: Sequence[str] = (),
+        folder: ExplanationDirectory | None = None,
+    ) -> None:
+        self.named = tuple(sides)
+        kept = [side.sha if isinstance(side, Commit) else str(side) for side in sides]
+        case = asked_words(options)[1]
+        self.asked = replace(options, words=tuple(kept), case=case)
+        as_compared = CompareOptions(
+            suite=options.suite,
+            results=options.results,
+            compile_timeout=options.compile_timeout,
+            call_timeout=options.call_timeout,
+            wait=options.wait,
+            quiet=options.quiet,
+            verbose=options.verbose,
+        )
+        super().__init__(as_compared, kept, command, folder)
+
+    def _new_folder(self, suite: str) -> ExplanationDirectory:
+        begun = self._begun(adapter(ExplainOptions).dump_python(self.asked, mode="json"))
+        return ExplanationDirectory.create(self.asked.results, suite, self.created, begun)
+
+
+def find_asked(underway: ExplainUnderway, progress: Progress, trees: ExitStack) -> AskedPair:
     """Both sides with their runs; those of releases and commits are made now, of the one case.
 
     Args:
@@ -84,23 +137,24 @@ def find_asked(options: ExplainOptions, progress: Progress, trees: ExitStack) ->
     Raises:
         HarnessError: A side is none or cannot be made, they do not have the case, or it is not said which one is meant.
     """
-    words = asked_words(options)
+    options, named, case = underway.asked, underway.named, underway.asked.case
     if options.within:
-        folder = find_folder(words.sides[0], options.results, kind="run")
-        side = side_of(load_run(folder, rounds=False), str(folder))
+        side = side_of(load_run(Path(options.words[0]), rounds=False), options.words[0])
         require_whole(side)
-        pair = pair_of_variants(side, options.variants, words.case)
+        pair = pair_of_variants(side, options.variants, case)
         return AskedPair(base=side, head=side, pair=pair, within=True)
-    first, second = (what_is_named(word, options.results) for word in words.sides)
-    if words.case is None and not (isinstance(first, Path) and isinstance(second, Path)):
-        raise UsageError(f"which case is not said; give it behind the sides{_such_as(_cases_of(options.suite))}")
+    first, second = named
+    if not (isinstance(first, Path) and isinstance(second, Path)):
+        case = case or _only_case((first, second), options.suite)
+        underway.options = replace(underway.options, patterns=(glob.escape(case),))
     if options.suite is not None and isinstance(first, str) and isinstance(second, str):
-        _require_case(options.suite, words.case or "")
-    sides = _resolve((first, second), options, words.case, progress, trees)
+        _require_case(options.suite, case or "")
+    maker = SideRuns(underway=underway, progress=progress, trees=trees)
+    sides = resolve((first, second), options.suite, maker, progress.note)
     for side in sides:
         require_whole(side)
     base, head = sides
-    return AskedPair(base=base, head=head, pair=pair_of_runs(base, head, words.case), within=False)
+    return AskedPair(base=base, head=head, pair=pair_of_runs(base, head, case), within=False)
 
 
 def _require_case(suite: Path, case: str) -> None:
@@ -111,52 +165,16 @@ def _require_case(suite: Path, case: str) -> None:
         raise UsageError(f"{suite}: there is no case {case!r}{hint}")
 
 
-def _cases_of(suite: Path | None) -> list[str]:
-    return names_to_offer(str(suite)) if suite is not None else []
-
-
-def _resolve(
-    named: tuple[Named, Named], options: ExplainOptions, case: str | None, progress: Progress, trees: ExitStack
-) -> tuple[Side, Side]:
-    kept = CompareOptions(
-        suite=options.suite,
-        patterns=() if case is None else (glob.escape(case),),
-        results=options.results,
-        compile_timeout=options.compile_timeout,
-        call_timeout=options.call_timeout,
-        wait=options.wait,
-        quiet=options.quiet,
-        verbose=options.verbose,
-    )
-    maker = SideRuns(underway=_OneOff(options=kept), progress=progress, trees=trees)
-    return resolve(named, options.suite, maker, progress.note)
-
-
-@dataclass(frozen=True, kw_only=True)
-class _OneOff:
-    """Makes the runs of sides for a command that does not go on after it was stopped; see `Keeper`."""
-
-    options: CompareOptions
-    how_to_go_on: str = "interrupted"
-    command_to_go_on: str = "harness explain"  # asked of what is made on a fleet, and an explanation is not
-
-    def run_of_side(
-        self,
-        side: str,  # noqa: ARG002 (which would tell it from others)
-        options: RunOptions,
-        progress: Progress,
-        toolchains: Sequence[Toolchain] = (),
-        others: Sequence[Toolchain] = (),
-    ) -> Path:
-        """A new run; what it compiles may be in the cache."""
-        return run_suite(options, progress, toolchains, others=others, purpose="compare")
-
-    def finished_run(self, side: str) -> Path | None:  # noqa: ARG002
-        """None: there are no earlier ones."""
-        return None
-
-    def keep_run(self, side: str, suite: str, run: Path) -> None:
-        """Nothing goes on with it."""
+def _only_case(sides: tuple[Named, Named], suite: Path | None) -> str:
+    """The case of a suite that has one, which is that of a side's run where none is given."""
+    names: list[str] = []
+    if suite is not None:
+        names = case_names(suite, peers=False)
+    elif runs := [side for side in sides if isinstance(side, Path)]:
+        names = [case.name for case in load_run(runs[0], rounds=False).header.cases if case.peer is None]
+    if len(names) != 1:
+        raise UsageError(f"which case is not said; give it behind the sides{_such_as(names)}")
+    return names[0]
 
 
 # --- Which case ---
@@ -208,8 +226,11 @@ def pair_of_variants(side: Side, variants: Sequence[str], case: str | None) -> P
 
 def _head_within(side: Side, cases: Sequence[Case], variants: Sequence[str], case: str | None) -> Case:
     if not variants and case is None:
-        others = [found.name for found in cases if found is not side.baselines.get(found.group)]
-        raise UsageError(f"{side.label}: which variant is not said; give --variant or a case{_such_as(others)}")
+        others = [found for found in cases if found is not side.baselines.get(found.group)]
+        if len(others) == 1:
+            return others[0]
+        such = _such_as([found.name for found in others])
+        raise UsageError(f"{side.label}: which variant is not said; give --variant or a case{such}")
     known = dict.fromkeys(found.variant for found in cases)
     for variant in variants:
         if variant not in known:

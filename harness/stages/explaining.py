@@ -8,7 +8,7 @@ from __future__ import annotations
 import shlex
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -16,13 +16,14 @@ from typing import Any
 from harness.cache import cache_root
 from harness.compare.pairs import Pair, Side, redefinition, words_of_sides
 from harness.compare.rows import measured_row
-from harness.compare.samplers import Gone, Module, find_module
+from harness.compare.samplers import Gone, Module, find_module, words_of_modules
 from harness.compare.sides import side_facts
-from harness.compare.task import Outcome
+from harness.compare.task import BASE, HEAD, Generation, Outcome
 from harness.compile import BuildCache
 from harness.errors import CaseError, RunError
-from harness.explain.attribute import Attribution, ProgramSide, Sampled, attribute, sides_ns
+from harness.explain.attribute import LATENCY_ROW, Attribution, ProgramSide, Sampled, attribute, sides_ns
 from harness.explain.code import Code, final_code
+from harness.explain.profile import Profile
 from harness.explain.what import Program, schedule_differences, with_differences
 from harness.explain.words import explanation_sentence, labels_of
 from harness.ir.differences import EXECUTABLE_PHASES, target_changes
@@ -33,14 +34,16 @@ from harness.process import Limits
 from harness.progress import Progress
 from harness.records.case import Case
 from harness.records.comparison import Row, SideFacts
-from harness.records.explanation import Explanation, Part
+from harness.records.explanation import Explanation, Method, Part
 from harness.report import render
 from harness.report.explanation import explanation_document
 from harness.report.explanation_words import is_changed
 from harness.report.names import side_names
 from harness.stages.compiled import Compiled, at_readable_phases
 from harness.stats.rule import Rule
-from harness.store.explanation_directory import keep_explanation, new_explanation
+from harness.store.explanation_directory import ExplanationDirectory
+from harness.store.unfinished import KeptGeneration
+from harness.text import plural
 from harness.toolchain import Toolchain
 
 INTERRUPTED = "Interrupted: what was not confirmed by then is inconclusive"
@@ -106,6 +109,7 @@ def explain_pair(
     within: bool,
     created: datetime,
     command: Sequence[str] = (),
+    directory: ExplanationDirectory | None = None,
 ) -> Found:
     """Say of a case where its time goes on two sides, and what the compiler did differently there.
 
@@ -114,16 +118,17 @@ def explain_pair(
         toolchains: On this machine, by release.
         within: Whether both are variants of one run.
         command: That repeats it; (): one is put together.
+        directory: Where generations are kept as they end, and those of earlier stretches are; None: they are not kept.
 
     Raises:
         CaseError: A side does not compile any more, its IR cannot be had, or it cannot be measured.
-        RunError: What a run compiled is no longer in the cache.
+        RunError: What a run compiled is no longer in the cache, or is not what earlier stretches measured.
     """
     facts = _facts(pair, base, head, within=within)
     programs = _programs(pair, base, head, toolchains, terms.limits, progress)
-    found = _measure(programs, terms, progress)
+    found = _measure(programs, terms, progress, directory)
     is_stopped = found.is_stopped
-    changed = [] if is_stopped else [part for part in found.parts if is_changed(part)]
+    changed = [] if is_stopped else [part for part in found.parts if is_changed(part) or not part.is_timed]
     try:
         codes, code_notes = _final_codes(programs, changed, progress)
     except KeyboardInterrupt:  # what was measured is not lost
@@ -168,15 +173,19 @@ def keep(explanation: Explanation, results: Path, suite: str) -> tuple[Explanati
     Raises:
         RunError: The results folder cannot be written.
     """
-    folder = new_explanation(results, suite, datetime.now(timezone.utc))
-    named = replace(explanation, id=folder.name)
-    try:
-        document, report = explanation_document(named), render(named, "markdown", full=True)
-    except BaseException:
-        folder.rmdir()  # nothing is in it
-        raise
-    keep_explanation(folder, document, report)
-    return named, folder
+    with ExplanationDirectory.create(results, suite, datetime.now(timezone.utc)) as directory:
+        return keep_in(directory, explanation), directory.path
+
+
+def keep_in(directory: ExplanationDirectory, explanation: Explanation) -> Explanation:
+    """Keep an explanation in its folder: with its id.
+
+    Raises:
+        RunError: It cannot be written.
+    """
+    named = replace(explanation, id=directory.path.name)
+    directory.finish(explanation_document(named), render(named, "markdown", full=True))
+    return named
 
 
 def explain_command(pair: Pair, base: Side, head: Side, *, within: bool) -> tuple[str, ...]:
@@ -259,7 +268,9 @@ def _parts(compiled: Compiled, phases: Sequence[str]) -> ProgramParts:
 # --- measuring ---
 
 
-def _measure(programs: _Programs, terms: Terms, progress: Progress) -> Attribution:
+def _measure(
+    programs: _Programs, terms: Terms, progress: Progress, directory: ExplanationDirectory | None
+) -> Attribution:
     """Where the time goes, while no other harness of this user measures."""
     budget, shown = max(int(terms.budget_s), 1), 0
     seconds = 0.0
@@ -299,12 +310,48 @@ def _measure(programs: _Programs, terms: Terms, progress: Progress) -> Attributi
             limits=terms.limits,
             cap_s=terms.cap_s,
             noise=terms.noise,
+            journal=None if directory is None else _Journal(directory, programs.modules, progress),
             on_generation=count,
             on_beyond=note_once,
             on_compile=lambda name: progress.step(f"compiling {name} by itself", advance=0),
         )
     progress.step("", advance=budget - shown)
     return found
+
+
+class _Journal:
+    """The generations of an explanation on disk, see `harness.explain.attribute.Journal`."""
+
+    def __init__(self, directory: ExplanationDirectory, modules: tuple[Module, Module], progress: Progress) -> None:
+        self._directory, self._modules = directory, words_of_modules(*modules)
+        self._kept = {(kept.metric, kept.generation): kept for kept in directory.generations}
+        if any(kept.modules != self._modules for kept in self._kept.values()):
+            raise RunError(f"{directory.path}: was measured with other modules than its runs have; explain it again")
+        if self._kept:
+            progress.note(f"Of before the interruption: {plural(len(self._kept), 'generation')}, which count")
+
+    def recall(self, method: Method, number: int) -> Sampled | None:
+        """What an earlier stretch measured."""
+        kept = self._kept.get((method, number))
+        if kept is None:
+            return None
+        latency = Generation(**{figure.name: getattr(kept, figure.name) for figure in fields(Generation)})
+        base, head = (Profile(**kept.spent[side]) for side in (BASE, HEAD))
+        return Sampled(latency=latency, base=base, head=head, seconds=kept.seconds)
+
+    def keep(self, method: Method, number: int, sampled: Sampled) -> None:
+        """Keep a generation that has ended."""
+        latency = replace(sampled.latency, seconds=sampled.seconds)
+        self._directory.keep_generation(
+            KeptGeneration(
+                row=LATENCY_ROW,
+                metric=method,
+                modules=self._modules,
+                generation=number,
+                spent={BASE: vars(sampled.base), HEAD: vars(sampled.head)},
+                **vars(latency),
+            )
+        )
 
 
 def _latency(pair: Pair, outcome: Outcome, floor: float) -> Row:

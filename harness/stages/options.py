@@ -203,6 +203,7 @@ class ExplainOptions:
         variants: With --within, the variant; given twice: base, then head.
         suite: Suite for sides that are toolchains or commits (default: that of the other side's run).
         case: The case, as harness list shows it (default: the only one there is).
+        resume: Go on with this explanation, with its own settings.
         budget: Wall seconds for looking at dispatches; confirming what is found comes on top.
         row_cap: Wall seconds where the budget has no room for a verdict on what differs by far more than the noise.
         floor: Relative change below which nothing is called changed (default: the suite's, else 0.01).
@@ -221,6 +222,7 @@ class ExplainOptions:
     variants: Annotated[tuple[str, ...], Parameter(name="--variant", negative="", show_default=False)] = ()
     suite: Path | None = None
     case: Annotated[str | None, CASES] = None
+    resume: Annotated[Path | None, NAMED] = None
     budget: Positive = 120.0
     row_cap: Positive = 1800.0
     floor: Share | None = None

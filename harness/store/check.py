@@ -53,6 +53,7 @@ from harness.store.parquet_files import (
 from harness.store.place import Place
 from harness.store.run_directory import HEADER_FILE, load_run
 from harness.store.tune_directory import TUNING_BEGUN_FILE
+from harness.store.unfinished import UNFINISHED_EXPLANATION_FILE
 from harness.text import one_line, plural, shown
 
 State = Literal["ok", "unfinished", "damaged", "changed", "future schema", "not a run"]
@@ -150,7 +151,8 @@ def examine(folder: Path, *, name: str, named_by_id: bool = True) -> tuple[Findi
     try:
         contents = look_into(folder)
         if contents.kind is None:
-            begun = "rounds.jsonl" in contents.known or "compiles.jsonl" in contents.known
+            begun = any(name in contents.known for name in ("rounds.jsonl", "compiles.jsonl"))
+            begun = begun or UNFINISHED_EXPLANATION_FILE in contents.unknown
             raise _WrongError("unfinished" if begun else "not a run", _why_without_kind(contents, begun=begun))
         kind = contents.kind
         record = _READERS[contents.kind](folder)
@@ -182,6 +184,8 @@ def _why_without_kind(contents: Contents, *, begun: bool) -> str:
         return "a bisect, which stays where it was made"
     if TUNING_BEGUN_FILE in contents.unknown:
         return "a tuning, which stays where it was made"
+    if UNFINISHED_EXPLANATION_FILE in contents.unknown:
+        return "an explanation that was stopped"
     return "a comparison that was stopped" if begun else f"it has neither {HEADER_FILE} nor {COMPARISON_FILE}"
 
 

@@ -14,22 +14,18 @@ Until it is finished it has files more with which `harness compare --resume` goe
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
 import shlex
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
 from harness.cache import write_atomically
-from harness.errors import Interrupted, PlaceGone, RunError
+from harness.errors import RunError
 from harness.metrics import LATENCY
 from harness.records.comparison import Comparison, Explained
 from harness.records.run import HostRecord, Round
@@ -47,19 +43,10 @@ from harness.store.files import (
     line_of,
     read_document,
 )
-from harness.store.run_directory import append_line, make_folder, new_run_id, writing_results
-from harness.store.unfinished import (
-    GENERATIONS_FILE,
-    UNFINISHED_FILE,
-    Begun,
-    KeptGeneration,
-    read_begun,
-    read_generations,
-    read_rounds,
-)
+from harness.store.run_directory import writing_results
+from harness.store.unfinished import UNFINISHED_FILE, UnfinishedDirectory, read_rounds
 
 COMPARISON_FILE = "comparison.json"
-_LOCK_FILE = ".lock"
 COMPARISON_FILES = (COMPARISON_FILE, TURNS_FILE, "compiles.jsonl", "report.md", FINISHED_FILE, DROPPED_FILE)
 # Raised when a name changes its meaning or goes away; new names may appear without.
 COMPARISON_VERSION = 1
@@ -69,90 +56,20 @@ _NEEDED = {"rows": ("floor", "seconds"), "means": ("ratio",)}
 _NEEDED_OF_SELFCHECK = ("upper_bound", "seconds")
 
 
-class ComparisonDirectory:
+class ComparisonDirectory(UnfinishedDirectory):
     """A comparison being written. Use `create` or `resume`, as a context manager.
 
-    It leaves nothing behind where it ends early and nothing was measured, but for what can go on.
-
     Attributes:
-        begun: None: it cannot go on where it is stopped.
-        generations: Of the stretches before this one, and their rounds; there once it is entered.
+        rounds: Of the generations of the stretches before this one; there once it is entered.
     """
 
-    def __init__(self, path: Path, begun: Begun | None = None) -> None:
-        self.path = path
-        self.begun = begun
-        self.generations: tuple[KeptGeneration, ...] = ()
-        self.rounds: tuple[Round, ...] = ()
-        self._lock = FileLock(path / _LOCK_FILE)
-        self._one_writes = threading.Lock()  # rows of a fleet are measured at the same time
-
-    @classmethod
-    def create(cls, results: Path, suite: str, now: datetime, begun: Begun | None = None) -> ComparisonDirectory:
-        """Make the directory `<time>-<suite>-compare`.
-
-        Raises:
-            RunError: The results folder cannot be written.
-        """
-        directory = cls(make_folder(results, f"{new_run_id(suite, now)}-compare"), begun)
-        directory._keep_begun()
-        return directory
-
-    @classmethod
-    def resume(cls, path: Path) -> ComparisonDirectory:
-        """Open a comparison to go on with it.
-
-        Raises:
-            RunError: It is finished, is none that can go on, or is damaged.
-        """
-        if is_comparison(path):
-            raise RunError(f"{path}: this comparison is finished and is not written again; start a new one")
-        return cls(path, read_begun(path))
+    kind, command, begun_file, document = "comparison", "compare", UNFINISHED_FILE, COMPARISON_FILE
+    rounds: tuple[Round, ...] = ()
 
     def __enter__(self) -> ComparisonDirectory:
-        try:
-            self._lock.acquire(timeout=0)
-        except Timeout:
-            raise RunError(f"{self.path}: another harness is writing this comparison; wait for it or stop it") from None
-        self.generations = read_generations(self.path)
+        super().__enter__()
         self.rounds = read_rounds(self.path) if self.generations else ()
         return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        with contextlib.suppress(OSError):  # before the release: after it, the file may be another harness's lock
-            (self.path / _LOCK_FILE).unlink()
-        self._lock.release()
-        is_stopped = kind is not None and issubclass(kind, KeyboardInterrupt | Interrupted | PlaceGone)
-        if kind is not None and not self._is_measured() and not (is_stopped and self.can_go_on):
-            with contextlib.suppress(OSError):
-                (self.path / UNFINISHED_FILE).unlink(missing_ok=True)
-                self.path.rmdir()
-
-    @property
-    def can_go_on(self) -> bool:
-        """Whether there is anything that need not be done again."""
-        return self.begun is not None and (bool(self.begun.runs) or self._is_measured())
-
-    @property
-    def command_to_go_on(self) -> str:
-        """What goes on with it; what begins it anew, where there is nothing of it."""
-        if self.begun is not None and not self.can_go_on:
-            return shlex.join(self.begun.command)
-        return f"harness compare --resume {shlex.quote(str(self.path))}"
-
-    def _is_measured(self) -> bool:
-        return any((self.path / name).exists() for name in (TURNS_FILE, GENERATIONS_FILE))
-
-    def _keep_begun(self) -> None:
-        if self.begun is not None:
-            with writing_results(self.path):
-                write_atomically(self.path / UNFINISHED_FILE, adapter(Begun).dump_json(self.begun, indent=1))
-
-    def keep_run(self, side: str, run: Path) -> None:
-        """Keep which run is made for a side, as soon as it begins."""
-        if self.begun is not None:
-            self.begun = replace(self.begun, runs={**self.begun.runs, side: str(run)})
-            self._keep_begun()
 
     def keep_placed(self, placed: Mapping[str, Sequence[str]], hosts: Sequence[HostRecord]) -> None:
         """Keep which hosts of a fleet measure each row, by the row's name, and what these hosts are like."""
@@ -164,10 +81,6 @@ class ComparisonDirectory:
                     self.begun, placed={**self.begun.placed, **rows}, hosts={**self.begun.hosts, **own}
                 )
                 self._keep_begun()
-
-    def keep_generation(self, kept: KeptGeneration) -> None:
-        """Keep what a generation gave, once it has ended."""
-        self._append(GENERATIONS_FILE, adapter(KeptGeneration).dump_json(kept))
 
     def keep_round(self, measured: Round) -> None:
         """Keep the turns of one round, at once."""
@@ -191,12 +104,7 @@ class ComparisonDirectory:
             files = {**describe_folder(self.path, COMPARISON_FILES), COMPARISON_FILE: describe_bytes(document)}
             write_atomically(self.path / FINISHED_FILE, finished_document(files))
             write_atomically(self.path / COMPARISON_FILE, document)
-            for name in (UNFINISHED_FILE, GENERATIONS_FILE):
-                (self.path / name).unlink(missing_ok=True)
-
-    def _append(self, name: str, line: bytes) -> None:
-        with self._one_writes, writing_results(self.path):
-            append_line(self.path / name, line + b"\n")
+            self._forget_unfinished()
 
 
 def comparison_rows(comparison: Comparison) -> list[dict[str, Any]]:

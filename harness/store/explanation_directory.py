@@ -5,13 +5,13 @@
     report.md          the full report
     finished.json      the hash of every file
 
-A folder is there whole or not at all: nothing is written before everything was measured.
+It is an explanation once it has explanation.json, which comes last. Until then it has files with which `harness explain
+--resume` goes on, see harness.store.unfinished.
 """
 
 from __future__ import annotations
 
 import contextlib
-from datetime import datetime
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -28,7 +28,8 @@ from harness.store.files import (
     finished_document,
     read_document,
 )
-from harness.store.run_directory import make_folder, new_run_id, writing_results
+from harness.store.run_directory import writing_results
+from harness.store.unfinished import UNFINISHED_EXPLANATION_FILE, UnfinishedDirectory
 
 EXPLANATION_FILE = "explanation.json"
 _REPORT_FILE = "report.md"
@@ -37,38 +38,35 @@ EXPLANATION_FILES = (EXPLANATION_FILE, _REPORT_FILE, FINISHED_FILE)
 EXPLANATION_VERSION = 1
 
 
-def new_explanation(results: Path, suite: str, now: datetime) -> Path:
-    """Make the empty folder `<time>-<suite>-explain`, whose name is the explanation's id.
+class ExplanationDirectory(UnfinishedDirectory):
+    """An explanation being written. Use `create` or `resume`, as a context manager."""
 
-    Raises:
-        RunError: The results folder cannot be written.
-    """
-    return make_folder(results, f"{new_run_id(suite, now)}-explain")
+    kind, command = "explanation", "explain"
+    begun_file, document = UNFINISHED_EXPLANATION_FILE, EXPLANATION_FILE
 
+    def finish(self, document: bytes, report: str) -> None:
+        """Write the explanation itself.
 
-def keep_explanation(folder: Path, document: bytes, report: str) -> None:
-    """Fill the folder of an explanation.
+        Args:
+            document: As `--format json` prints it.
+            report: In Markdown, with everything.
 
-    Args:
-        document: As `--format json` prints it.
-        report: In Markdown, with everything.
-
-    Raises:
-        RunError: It cannot be written; then there is no such folder any more.
-    """
-    try:
-        with writing_results(folder):
-            write_atomically(folder / _REPORT_FILE, report.encode(errors="replace"))
-            # explanation.json makes it an explanation, so it comes last, and what is one has its hashes.
-            files = {**describe_folder(folder, EXPLANATION_FILES), EXPLANATION_FILE: describe_bytes(document)}
-            write_atomically(folder / FINISHED_FILE, finished_document(files))
-            write_atomically(folder / EXPLANATION_FILE, document)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            for name in EXPLANATION_FILES:
-                (folder / name).unlink(missing_ok=True)
-            folder.rmdir()
-        raise
+        Raises:
+            RunError: It cannot be written; then nothing of this is left.
+        """
+        try:
+            with writing_results(self.path):
+                write_atomically(self.path / _REPORT_FILE, report.encode(errors="replace"))
+                # explanation.json makes it an explanation, so it comes last, and what is one has its hashes.
+                files = {**describe_folder(self.path, EXPLANATION_FILES), EXPLANATION_FILE: describe_bytes(document)}
+                write_atomically(self.path / FINISHED_FILE, finished_document(files))
+                write_atomically(self.path / EXPLANATION_FILE, document)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                for name in EXPLANATION_FILES:
+                    (self.path / name).unlink(missing_ok=True)
+            raise
+        self._forget_unfinished()
 
 
 def is_explanation(path: Path) -> bool:

@@ -13,12 +13,12 @@ from cyclopts import Parameter
 
 from harness.errors import UsageError
 from harness.store.bisect_directory import BEGUN_FILE
-from harness.store.comparison_directory import COMPARISON_FILE, is_comparison
+from harness.store.comparison_directory import COMPARISON_FILE
 from harness.store.explanation_directory import EXPLANATION_FILE
 from harness.store.files import FINISHED_FILE
 from harness.store.folders import Kind, is_id
 from harness.store.run_directory import HEADER_FILE
-from harness.store.unfinished import UNFINISHED_FILE
+from harness.store.unfinished import UNFINISHED_EXPLANATION_FILE, UNFINISHED_FILE
 
 LATEST = "latest"
 _BEFORE = re.compile(r"@-([1-9]\d{0,5})")
@@ -31,6 +31,8 @@ _FILES: dict[AnyKind, str] = {
     "explanation": EXPLANATION_FILE,
     "bisect": BEGUN_FILE,
 }
+# Of those that a command goes on with by other files than they have in the end.
+_UNFINISHED: dict[AnyKind, str] = {"comparison": UNFINISHED_FILE, "explanation": UNFINISHED_EXPLANATION_FILE}
 
 
 def find_folder(
@@ -57,8 +59,9 @@ def find_folder(
         return path
     folder = results if path.parent == Path() else path.parent
     wanted = kind or "run" if unfinished else kind
-    if unfinished and wanted == "comparison":
-        found = [other for other in _names_with(folder, (UNFINISHED_FILE,)) if not is_comparison(folder / other)]
+    if unfinished and wanted in _UNFINISHED:
+        begun = _names_with(folder, (_UNFINISHED[wanted],))
+        found = [other for other in begun if not (folder / other / _FILES[wanted]).is_file()]
     else:
         found = [
             other

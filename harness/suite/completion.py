@@ -12,14 +12,18 @@ from harness.suite.cases import matching
 from harness.suite.load import load_suite
 
 
-def case_names(path: Path) -> list[str]:
-    """Names of a suite's cases by its matrix, peers and skipped ones included; nothing is asked of this machine.
+def case_names(path: Path, *, peers: bool = True) -> list[str]:
+    """Names of a suite's cases by its matrix, skipped ones included; nothing is asked of this machine.
+
+    Args:
+        peers: Whether those of other engines are named too.
 
     Raises:
         SuiteError: The suite is wrong.
     """
     suite = load_suite(path).suite
-    variants = [*(variant.name for variant in suite.variants), *(peer.case_label for peer in suite.peers)]
+    variants = [variant.name for variant in suite.variants]
+    variants += [peer.case_label for peer in suite.peers] if peers else []
     names = [
         f"{model.name}/{variant}@{device.name}"
         for model in suite.models

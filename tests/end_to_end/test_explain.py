@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,21 @@ def test_a_slow_variant_is_explained_drawn_and_printed_again(runs: Harness) -> N
     out = runs.folder / "waterfall.svg"
     assert runs("plot", "latest", "--kind", "waterfall", "--out", str(out)).returncode == 0
     assert out.stat().st_size > 1_000
+
+
+@pytest.mark.timing
+def test_a_killed_explanation_goes_on_with_what_it_measured(runs: Harness) -> None:
+    command = ("explain", "--within", BASE, "--variant", "slow", "--budget", "3")
+    ended, path = runs.killed(signal.SIGKILL, "generations.jsonl", *command)
+    assert ended.returncode == -signal.SIGKILL
+    first = (path / "generations.jsonl").read_text().splitlines()
+    ended = runs("explain", "--resume", "latest", "--format", "json")
+    assert ended.returncode == 0, ended.stderr
+    assert "which count" in ended.stderr
+    found = document(ended)
+    assert (found["id"], found["latency"]["verdict"]) == (path.name, "regressed")
+    assert found["settings"]["generations"] > len(first)
+    assert {file.name for file in path.iterdir()} == {"explanation.json", "report.md", "finished.json"}
 
 
 @pytest.mark.timing

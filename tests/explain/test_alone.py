@@ -240,15 +240,24 @@ def test_dispatches_without_a_program_are_named(tmp_path: Path, monkeypatch: pyt
     assert list(base.untimed) == [dynamic.name]
 
 
-def test_a_side_of_which_nothing_can_be_timed(tmp_path: Path) -> None:
-    modules = sides(tmp_path, 10**6, 10**6)
-    with pytest.raises(CaseError, match=r"^no dispatch of the base's module can be timed alone"):
-        turns(modules, tmp_path / "folder", an_executable("main_dispatch_1_dynamic"))
+def test_a_program_of_which_nothing_can_be_timed(tmp_path: Path) -> None:
+    dynamic = an_executable("main_dispatch_1_dynamic")
+    for profile in turns(sides(tmp_path, 10**6, 10**6), tmp_path / "folder", dynamic)(0):
+        assert profile.dispatch_ns == {dynamic.name: 0}
+        assert profile.untimed[dynamic.name].startswith("iree-compile makes no program of it alone")
 
 
-def test_a_first_try_that_says_nothing(tmp_path: Path) -> None:
+def test_a_program_that_does_not_compile_any_more_has_no_times(tmp_path: Path) -> None:
+    base, head = sides(tmp_path, 10**6, 10**6)
+    failing = a_module(head.loadable.toolchain, tmp_path / "failing", compile_flags=["--fake-exit=3"])
+    _, profile = turns((base, failing), tmp_path / "folder", an_executable("main_dispatch_1_dynamic"))(0)
+    (why,) = profile.untimed.values()
+    assert why == "iree-compile exited with status 3 as it wrote its dispatches one by one"
+
+
+def test_a_first_try_that_says_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scripted(monkeypatch, head=1e6)
     modules = sides(tmp_path, 10**6, 10**6)
     silent = replace(modules[0], loadable=replace(modules[0].loadable, run_flags=("--fake_no_output",)))
-    with pytest.raises(CaseError) as caught:
-        turns((silent, modules[1]), tmp_path / "folder")
-    assert "it does not run alone: iree-benchmark-module printed JSON of an unknown form" in str(caught.value)
+    base, _ = turns((silent, modules[1]), tmp_path / "folder")(0)
+    assert base.untimed[CONV].startswith("it does not run alone: iree-benchmark-module printed JSON of an unknown form")

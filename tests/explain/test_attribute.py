@@ -26,7 +26,7 @@ from harness.explain.attribute import (
 from harness.explain.profile import Profile, Unprofiled
 from harness.ir.differences import Executable
 from harness.process import Limits
-from harness.records.explanation import Part
+from harness.records.explanation import Method, Part
 from harness.stats.rule import Rule
 from tests.explain.modules import a_module, an_executable, with_profiler
 from tests.fakes.fake_toolchain import make_fake_toolchain
@@ -267,6 +267,36 @@ def test_shared_generations_are_told_once() -> None:
     assert told == [(0, first), (1, second)]
     assert generations.taken == (first, second)
     assert first.seconds >= 0
+
+
+class Kept:
+    """A journal in memory."""
+
+    def __init__(self) -> None:
+        self.generations: dict[tuple[Method, int], Sampled] = {}
+
+    def recall(self, method: Method, number: int) -> Sampled | None:
+        """As it was kept."""
+        return self.generations.get((method, number))
+
+    def keep(self, method: Method, number: int, sampled: Sampled) -> None:
+        """For the next stretch."""
+        self.generations[method, number] = sampled
+
+
+def test_generations_of_an_earlier_stretch_are_not_measured_again() -> None:
+    journal, script = Kept(), Script({CONV: 1}, {CONV: 1})
+    first = Generations(script.latency, script.turns, method="alone", journal=journal)(0)
+    told: list[Sampled] = []
+    again = Generations(
+        script.latency, script.turns, lambda _, sampled: told.append(sampled), method="alone", journal=journal
+    )
+    assert again(0) is first
+    assert told == [first, again(1)]
+    assert script.asked == [0, 1]
+    assert list(journal.generations) == [("alone", 0), ("alone", 1)]
+    Generations(script.latency, script.turns, method="profile", journal=journal)(0)
+    assert script.asked == [0, 1, 0]  # of another method nothing is known
 
 
 def attributed_with(

@@ -86,6 +86,15 @@ def test_a_constant_stands_where_it_is_used_until_its_name_is_another_values() -
         ("m : memref<4x8xf32, strided<[8, 1], offset: ?>>", "m : memref<4x8xf32>", True),
         ("m : memref<4x8xf32, strided<[8, 1], offset: ?>, #x<y>>", "m : memref<4x8xf32, #x<y>>", True),
         ("m : memref<4x8xf32, strided<[9, 1], offset: ?>>", "m : memref<4x8xf32, strided<[9, 1], offset: 65>>", True),
+        ("} attributes {size = [1 : index, 2 : index]}", "} <size = [1 : index, 2 : index]>", True),
+        ("%0 = llvm.load %a {alignment = 4 : i64} : t", "%0 = llvm.load %a <alignment = 4> : t", True),
+        ("%0 = llvm.load %a {alignment = 4 : i64} : t", "%0 = llvm.load %a <alignment = 8> : t", False),
+        ("%0 = m.load %a, %b {alignment = 4 : i64} : t", "%0 = m.load(%a, %b), alignment(4) : t", True),
+        ("%0 = m.load %a, %b : t", "%0 = m.load(%a, %a) : t", False),
+        ("%x = d.count_from_slice", "%x = d.count_from_slice()", True),
+        ("%0 = m.add %a {fastmathFlags = #m.fastmath<fast>} : t", "%0 = m.add %a fastmath<fast> : t", True),
+        ("%0 = m.add %a fastmath<fast> : t", "%0 = m.add %a : t", False),
+        ('%0 = "m.sum"(%a) <{fastmathFlags = #m.fastmath<none>}> : (t) -> t', "%0 = m.sum(%a) : (t) -> t", True),
         ("m : memref<4x8xf32, strided<[9, 1]>>", "m : memref<4x8xf32>", False),
     ],
 )
@@ -213,6 +222,9 @@ def test_targets() -> None:
     base = '#t<"llvm-cpu", "elf", {cpu = "haswell", cpu_features = "+a,-b,+c.d", size = 16 : i64}>'
     head = '#t<"llvm-cpu", "elf", {cpu = "znver4", cpu_features = "+c.d,+b,+e", size = 16 : i64, ukernels = "none"}>'
     assert target_changes(base, base.replace("+a,-b,+c.d", "+c.d,+a")) == []
+    brought = base.replace("+a,", "+avx2,"), base.replace("+a,", "+avx,+avx2,+sse4.1,")
+    assert target_changes(*brought) == []
+    assert target_changes(base.replace("+a,", "+avx,"), brought[1]) == ["cpu_features: only head has +avx2"]
     assert target_changes(base, head) == [
         'cpu: "haswell" and "znver4"',
         "cpu_features: only base has +a",

@@ -15,7 +15,7 @@ from harness.plots.pictures import draw, pictures_of
 from harness.plots.waterfall import axis_begin_ns, draw_waterfall, waterfall_steps
 from harness.records.explanation import Elsewhere
 from harness.report.explanation import explanation_document
-from harness.store.explanation_directory import keep_explanation
+from harness.store.explanation_directory import ExplanationDirectory
 from tests.plots.conftest import NASTY_NAME, assert_readable, texts_of
 from tests.report.explanations import PIPELINE, make_explanation, make_nasty_explanation, make_part
 
@@ -74,6 +74,12 @@ def test_without_a_latency_there_is_nothing_to_draw() -> None:
     assert pictures_of(explanation=failed) == {}
 
 
+def test_parts_that_take_more_than_the_call_are_not_drawn() -> None:
+    over = Elsewhere(device_ns={}, host_ns=-1e8, profiled_ratio=1.0)
+    with pytest.raises(RunError, match="no bar can begin where another one ends"):
+        waterfall_steps(make_explanation(base_elsewhere=over))
+
+
 def test_an_explanation_is_drawn_as_nothing_else() -> None:
     with pytest.raises(UsageError, match="x: is an explanation, which can be drawn as waterfall; give --kind waterf"):
         draw("forest", make_explanation(), LIGHT, "svg", where="x")
@@ -83,7 +89,7 @@ def test_an_explanation_is_drawn_as_nothing_else() -> None:
 def test_the_command_draws_one_that_is_kept(options: list[str], tmp_path: Path) -> None:
     folder = tmp_path / "20261122-140000-esrgan-explain"
     folder.mkdir()
-    keep_explanation(folder, explanation_document(make_explanation()), "report")
+    ExplanationDirectory(folder).finish(explanation_document(make_explanation()), "report")
     out = tmp_path / "waterfall.svg"
     assert run_command_line(["plot", str(tmp_path / "latest"), "--out", str(out), *options]) == 0
     assert "conv_a" in texts_of(out.read_bytes())

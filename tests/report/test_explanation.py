@@ -13,7 +13,7 @@ from hypothesis import given, settings
 
 from harness.errors import RunError
 from harness.records.comparison import Explained
-from harness.records.explanation import Elsewhere
+from harness.records.explanation import Elsewhere, Method
 from harness.report import Format, render
 from harness.report.explanation_words import method_line, part_names, short_form, time_lines
 from harness.report.github import render_comment
@@ -128,7 +128,26 @@ def test_how_the_times_came_about() -> None:
     bare = Elsewhere(device_ns={}, host_ns=3e6, profiled_ratio=1.0)
     alone = replace(explanation, method="alone", base_elsewhere=bare, head_elsewhere=bare)
     assert method_line(alone).startswith("Each dispatch is timed by itself")
-    assert method_line(alone).endswith("the rest stands as host, copies, fills and waits.")
+    assert method_line(alone).endswith("add up to 99.6 % of a call of base and 98.2 % of one of head.")
+
+
+@pytest.mark.parametrize("method", ["alone", "profile"])
+def test_parts_that_take_more_than_the_call_are_not_shown_as_a_sum(method: Method) -> None:
+    over = Elsewhere(device_ns={}, host_ns=-1e8, profiled_ratio=1.0)
+    explanation = make_explanation(make_part("conv", 4.0, 8.0, "regressed"), base_elsewhere=over, method=method)
+    assert [line.name for line in time_lines(explanation)] == ["conv", "one call, as a whole"]
+    assert "so they are no shares of it" in method_line(explanation)
+    text = render(explanation, "markdown", full=True)
+    assert "Of the Change" not in text
+    assert "waterfall" not in text
+
+
+def test_what_differs_in_parts_without_a_time_is_shown() -> None:
+    facts = {"base": ("d_1",), "head": ("d_1",), "is_timed": False, "lines": LINES, "what": (PIPELINE,)}
+    conv = make_part("conv", 0.0, 0.0, "inconclusive", differs_at="flow", **facts)
+    text = render(make_explanation(conv, method="alone"), "markdown")
+    assert "No dispatch can be timed here" in text
+    assert LINES[0] in text and PIPELINE in text
 
 
 def test_an_undecided_one_asks_for_more_time() -> None:

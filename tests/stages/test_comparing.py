@@ -17,6 +17,7 @@ from harness.errors import Interrupted, PlaceGone, RunError, UsageError
 from harness.progress import Silent
 from harness.records.comparison import Row
 from harness.stages import comparing as room
+from harness.stages import underway
 from harness.stages.comparing import Underway, compare_sides, going_on
 from harness.stages.options import RunOptions
 from harness.store.comparison_directory import ComparisonDirectory
@@ -33,7 +34,7 @@ class Runs:
         self.results = results
         self.asked: list[Path | None] = []
         self.ends: list[BaseException | None] = []
-        monkeypatch.setattr(room, "run_suite", self._run)
+        monkeypatch.setattr(underway, "run_suite", self._run)
 
     def _run(self, options: RunOptions, *_: object, on_begin: Callable[[RunDirectory], None], **__: Any) -> Path:
         self.asked.append(options.resume)

@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from harness.compare import sides
 from harness.compare.pairs import Side
-from harness.errors import UsageError
+from harness.errors import Interrupted, UsageError
 from harness.progress import Silent
 from harness.records.run import Failure
-from harness.stages.explained_sides import asked_words, find_asked, pair_of_runs, pair_of_variants
-from harness.stages.options import ExplainOptions
+from harness.stages import underway
+from harness.stages.explained_sides import (
+    ExplainUnderway,
+    asked_words,
+    find_asked,
+    going_on,
+    named_sides,
+    pair_of_runs,
+    pair_of_variants,
+)
+from harness.stages.options import ExplainOptions, RunOptions
+from harness.store.explanation_directory import ExplanationDirectory
+from harness.store.names import find_folder
+from harness.store.run_directory import RunDirectory
+from tests.builders import make_header
 from tests.compare.runs import a_case, a_side
+from tests.fakes.fake_toolchain import make_fake_toolchain
 
 STOCK, FAST, INERT = a_case("stock", baseline=True), a_case("fast", baseline=False), a_case("inert", baseline=False)
 OTHER = [a_case(variant, device="gpu", baseline=variant == "stock") for variant in ("stock", "fast")]
@@ -34,8 +50,7 @@ TWO_DEVICES = a_side(STOCK, FAST, *OTHER, label="results/run")
     ],
 )
 def test_words_of_a_command_line(options: dict[str, Any], sides: tuple[str, ...], case: str | None) -> None:
-    words = asked_words(ExplainOptions(**options))
-    assert (words.sides, words.case) == (sides, case)
+    assert asked_words(ExplainOptions(**options)) == (sides, case)
 
 
 @pytest.mark.parametrize(
@@ -127,5 +142,64 @@ def test_a_case_that_the_suite_of_two_releases_does_not_have(tmp_path: Path) -> 
     suite = Path("suites/esrgan.toml")
     options = ExplainOptions(words=("iree==3.10.0", "iree==3.12.0", "rdb/stok@cpu"), suite=suite, results=tmp_path)
     with ExitStack() as trees, pytest.raises(UsageError) as caught:
-        find_asked(options, Silent(), trees)
+        find_asked(ExplainUnderway(options, named_sides(options)), Silent(), trees)
     assert str(caught.value) == f"{suite}: there is no case 'rdb/stok@cpu'; did you mean \"rdb/stock@cpu\"?"
+
+
+SUITE = """
+name = "small"
+baseline = "stock"
+peers = ["onnxruntime"]
+[models.net]
+mlir = "net.mlir"
+function = "main"
+inputs = [{ shape = [2] }]
+[variants.stock]
+[devices.cpu]
+uri = "local-sync"
+backend = "llvm-cpu"
+"""
+
+
+@pytest.fixture
+def stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ExplainOptions:
+    """Of two releases and a suite with one case: sides are begun and stopped."""
+
+    def run_suite(options: RunOptions, *_: object, on_begin: Callable[[RunDirectory], None], **__: object) -> Path:
+        assert options.patterns == ("net/stock@cpu",)
+        on_begin(RunDirectory.create(tmp_path / "results", make_header()))
+        raise Interrupted("interrupted")
+
+    monkeypatch.setattr(underway, "run_suite", run_suite)
+    monkeypatch.setattr(
+        sides, "get_toolchains", lambda names, **_: [make_fake_toolchain(tmp_path / name) for name in names]
+    )
+    suite = tmp_path / "small.toml"
+    suite.write_text(SUITE)
+    (tmp_path / "net.mlir").touch()
+    return ExplainOptions(words=("iree==3.10.0", "iree==3.12.0"), suite=suite, results=tmp_path / "results", seed=7)
+
+
+def test_the_case_may_be_left_out_where_a_suite_has_one_and_it_goes_on_with_what_was_begun(
+    stopped: ExplainOptions,
+) -> None:
+    asked = ExplainUnderway(stopped, named_sides(stopped), ("harness", "explain"))
+    with ExitStack() as trees, pytest.raises(Interrupted) as caught, asked:
+        find_asked(asked, Silent(), trees)
+    path = find_folder("latest", stopped.results, kind="explanation", unfinished=True)
+    assert str(caught.value) == f"interrupted; go on with `harness explain --resume {path}`"
+    folder = ExplanationDirectory.resume(path)
+    assert folder.begun is not None
+    assert list(folder.begun.runs) == ["0.0.0"]
+    again = going_on(folder, ExplainOptions(resume=path, quiet=True))
+    assert (again.words, again.seed, again.quiet) == (stopped.words, 7, True)
+    with pytest.raises(UsageError, match="goes on with the explanation's own settings; leave out seed"):
+        going_on(folder, ExplainOptions(resume=path, seed=3))
+
+
+def test_a_suite_with_several_cases_names_them(stopped: ExplainOptions) -> None:
+    assert stopped.suite is not None
+    stopped.suite.write_text(f"{SUITE}\n[variants.fast]\n")
+    asked = ExplainUnderway(stopped, named_sides(stopped))
+    with ExitStack() as trees, pytest.raises(UsageError, match=r"one of net/stock@cpu, net/fast@cpu$"):
+        find_asked(asked, Silent(), trees)

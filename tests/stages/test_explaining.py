@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,9 @@ from harness.compare.pairs import Pair, Side
 from harness.compare.samplers import Gone, Module
 from harness.compare.task import Generation, Outcome
 from harness.errors import CaseError, RunError
-from harness.explain.attribute import Attribution, ProgramSide
+from harness.explain.attribute import Attribution, Journal, ProgramSide, Sampled
 from harness.explain.code import Code
+from harness.explain.profile import Profile
 from harness.ir.differences import Executable
 from harness.ir.program_parts import ProgramParts
 from harness.measure import LoadableModule
@@ -22,9 +24,10 @@ from harness.process import Limits
 from harness.records.case import Case
 from harness.records.explanation import Elsewhere
 from harness.stages import explaining
-from harness.stages.explaining import INTERRUPTED, Found, Terms, explain_command, explain_pair, keep
+from harness.stages.explaining import INTERRUPTED, Found, Terms, explain_command, explain_pair, keep, keep_in
 from harness.stats.rule import Rule
-from harness.store.explanation_directory import load_explanation
+from harness.store.explanation_directory import ExplanationDirectory, load_explanation
+from harness.store.unfinished import Begun, KeptGeneration
 from tests.builders import Notes
 from tests.compare.runs import a_case, a_side
 from tests.fakes.fake_toolchain import make_fake_toolchain
@@ -47,6 +50,8 @@ class Edges:
         self.notes = Notes()
         self.coded: list[Sequence[str]] = []
         self.is_stopped = False
+        self.directory: ExplanationDirectory | None = None
+        self.journal: Journal | None = None
         self.gone = self.code_error = ""
         self.executables: tuple[Executable, ...] = (
             Executable(name="d_0", phases={}, dispatches=1),
@@ -80,6 +85,7 @@ class Edges:
         assert (base.module.case, head.module.case) == (STOCK, FAST)
         assert (rule, given["budget_s"], given["seed"]) == (TERMS.rule, 9.0, 3)
         assert given["folder"].is_dir() and not list(given["folder"].iterdir())
+        self.journal = given["journal"]
         generation = Generation(log_ratio=0.5, base=3.2e6, head=5.2e6, rounds=4, seconds=1.0)
         return Attribution(
             method="profile",
@@ -104,7 +110,9 @@ class Edges:
     def explain(self) -> Found:
         """Explain one variant beside the baseline."""
         toolchains = {"0.0.0": self.toolchain}
-        return explain_pair(WITHIN, SIDE, SIDE, toolchains, TERMS, self.notes, within=True, created=NOW)
+        return explain_pair(
+            WITHIN, SIDE, SIDE, toolchains, TERMS, self.notes, within=True, created=NOW, directory=self.directory
+        )
 
 
 @pytest.fixture
@@ -160,6 +168,36 @@ def test_what_is_not_there_is_told_in_a_sentence(edges: Edges) -> None:
         edges.explain()
     edges.gone, edges.executables = "", ()
     with pytest.raises(CaseError, match="the base's program has no dispatch"):
+        edges.explain()
+
+
+def test_its_generations_are_on_disk_as_they_end(edges: Edges, tmp_path: Path) -> None:
+    begun = Begun(created=NOW.isoformat(), machine="m", options={}, command=("harness", "explain"))
+    profile = Profile(calls=3, call_ns=5.0, dispatch_ns={"d_0": 4.0}, untimed={"d_1": "why"})
+    latency = Generation(log_ratio=0.5, base=3.0, head=5.0, rounds=4, seconds=1.0)
+    sampled = Sampled(latency=latency, base=profile, head=profile, seconds=2.0)
+    with ExplanationDirectory.create(tmp_path, "small", NOW, begun) as directory:
+        edges.directory = directory
+        edges.explain()
+        assert edges.journal is not None
+        edges.journal.keep("alone", 0, sampled)
+        assert edges.journal.recall("alone", 0) is None
+    with ExplanationDirectory.resume(directory.path) as edges.directory:
+        edges.explain()
+        again = edges.journal.recall("alone", 0)
+        assert again == replace(sampled, latency=replace(latency, seconds=2.0))
+        assert edges.journal.recall("profile", 0) is None
+        assert "Of before the interruption: 1 generation, which count" in edges.notes.lines
+        keep_in(edges.directory, edges.explain().explanation)
+    assert {file.name for file in directory.path.iterdir()} == {"explanation.json", "report.md", "finished.json"}
+
+
+def test_what_other_modules_gave_is_no_part_of_it(edges: Edges, tmp_path: Path) -> None:
+    begun = Begun(created=NOW.isoformat(), machine="m", options={}, command=())
+    other = KeptGeneration(row="the whole case", metric="alone", modules="others", generation=0)
+    with ExplanationDirectory.create(tmp_path, "small", NOW, begun) as directory:
+        directory.keep_generation(other)
+    with ExplanationDirectory.resume(directory.path) as edges.directory, pytest.raises(RunError, match="other modules"):
         edges.explain()
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.cli import run_command_line
-from harness.errors import RunError
+from harness.errors import RunError, UsageError
 from harness.progress import Silent
 from harness.records.explanation import Explanation
 from harness.report import render
@@ -20,26 +20,26 @@ from harness.store.archive import compact
 from harness.store.check import check_folder, verify
 from harness.store.explanation_directory import (
     EXPLANATION_FILE,
+    ExplanationDirectory,
     is_explanation,
-    keep_explanation,
     load_explanation,
-    new_explanation,
 )
 from harness.store.folders import look_into
 from harness.store.merging import merge
 from harness.store.names import find_folder
 from harness.store.remote import open_place
 from harness.store.tables import NOTHING_YET, open_tables
+from harness.store.unfinished import Begun, KeptGeneration
 from tests.report.explanations import make_explanation
 
 NOW = datetime(2026, 11, 22, 14, 0, 0, tzinfo=timezone.utc)
 
 
 def keep(results: Path, **facts: object) -> tuple[Path, Explanation]:
-    folder = new_explanation(results, "esrgan", NOW)
-    explanation = replace(make_explanation(), id=folder.name, **facts)  # type: ignore[arg-type]
-    keep_explanation(folder, explanation_document(explanation), render(explanation, "markdown", full=True))
-    return folder, explanation
+    with ExplanationDirectory.create(results, "esrgan", NOW) as directory:
+        explanation = replace(make_explanation(), id=directory.path.name, **facts)  # type: ignore[arg-type]
+        directory.finish(explanation_document(explanation), render(explanation, "markdown", full=True))
+    return directory.path, explanation
 
 
 def test_it_is_read_as_it_was_kept(tmp_path: Path) -> None:
@@ -51,16 +51,15 @@ def test_it_is_read_as_it_was_kept(tmp_path: Path) -> None:
 
 
 def test_nothing_is_left_where_it_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = new_explanation(tmp_path, "esrgan", NOW)
-
     def fail(path: Path, content: bytes) -> None:
         if path.name == EXPLANATION_FILE:
             raise OSError(28, "No space left on device")
         path.write_bytes(content)
 
     monkeypatch.setattr("harness.store.explanation_directory.write_atomically", fail)
-    with pytest.raises(RunError, match="cannot be written \\(No space left on device\\); make room or choose another"):
-        keep_explanation(folder, b"{}", "report")
+    said = "cannot be written \\(No space left on device\\); make room or choose another"
+    with pytest.raises(RunError, match=said), ExplanationDirectory.create(tmp_path, "esrgan", NOW) as directory:
+        directory.finish(b"{}", "report")
     assert not list(tmp_path.iterdir())
 
 
@@ -84,6 +83,19 @@ def test_it_is_verified(tmp_path: Path) -> None:
     (folder / "run.json").write_text("{}")
     with pytest.raises(RunError, match=r"has both run\.json and explanation\.json, which no folder does"):
         look_into(folder)
+
+
+def test_one_that_was_stopped_is_told_from_what_is_none(tmp_path: Path) -> None:
+    begun = Begun(created=NOW.isoformat(), machine="m", options={}, command=())
+    with pytest.raises(KeyboardInterrupt), ExplanationDirectory.create(tmp_path, "esrgan", NOW, begun) as directory:
+        directory.keep_generation(KeptGeneration(row="r", metric="alone", modules="m", generation=0))
+        raise KeyboardInterrupt
+    folder = directory.path
+    finding = check_folder(folder, name=folder.name)
+    assert (finding.state, finding.why) == ("unfinished", "an explanation that was stopped")
+    assert find_folder(tmp_path / "latest", kind="explanation", unfinished=True) == folder
+    with pytest.raises(UsageError):
+        find_folder(tmp_path / "latest", kind="comparison", unfinished=True)
 
 
 def test_it_is_merged_and_no_table_has_rows_of_it(tmp_path: Path) -> None:
