@@ -16,8 +16,8 @@ from harness.stats.rule import Rule, Standing
 
 # The chance that a whole search is wrong, by the rule's figures: shared by all measurements that are judged.
 ERROR = 0.01
-# Of a search with one step: its ends and the step; and as many more, of what cannot be placed or was placed wrongly.
-JUDGED_OF_SEARCH = 4
+# Of a search with one step: its ends and the step; and of a small one what cannot be placed.
+JUDGED_OF_SEARCH = 8
 # Generations that may place a position, and how far they may lie from an end: a share of the distance of both ends.
 _PLACING, _BY_AN_END = 2, 0.25
 
@@ -51,13 +51,7 @@ def error_of(measured: int, planned: int) -> float:
 
 
 def place(asked: Trial, task: Task, whole: float) -> Trial | Task:
-    """Measure a few generations, and place a position that lies plainly by one of two ends.
-
-    Args:
-        whole: Log ratio of the two ends.
-
-    Returns:
-        What is known of it; else the task, to be judged, of which these are the first generations.
+    """Place a position that lies plainly by one of two ends of this log ratio; else its task, begun, to be judged.
 
     Raises:
         CaseError: It cannot be measured.
@@ -67,14 +61,13 @@ def place(asked: Trial, task: Task, whole: float) -> Trial | Task:
     shares = logs / whole
     if len(logs) < _PLACING or not any(np.all(abs(shares - end) < _BY_AN_END) for end in (0, 1)):
         return replace(task, sample=lambda number: taken[number] if number < _PLACING else task.sample(number))
-    base, head = ([getattr(generation, side) for generation in taken] for side in ("base", "head"))
     return replace(
         asked,
         placed=True,
         reason=f"{_PLACING} generations lie by this end; not judged",
         ratio=math.exp(float(logs.mean())),
-        base_value=float(np.median(base)),
-        head_value=float(np.median(head)),
+        base_value=taken[-1].base,
+        head_value=taken[-1].head,
         generations=_PLACING,
         seconds=round(sum(generation.seconds for generation in taken), 3),
     )

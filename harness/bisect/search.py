@@ -172,15 +172,15 @@ class _Search:
                 passed_over.add(place)
                 continue
             lies[place], placed = found.centre, placed or found.placed
-            if nearer == "head" or (nearer == "between" and found.centre / whole.centre > 1 / 2):
-                after = place
-            else:
+            if nearer == "base":
                 before = place
+            else:
+                after = place
         size = self._probe(before, after, self._floor, None)
         if isinstance(size, Measured) and size.differs:
             between = tuple(place for place in _inside(before, after) if place in passed_over)
             self.steps.append(Step(before=before, after=after, passed_over=between, size=size))
-            return self._left(lies, (before, after))
+            return self._left(lies, (before, after), whole.centre - size.centre)
         if isinstance(size, Measured) and placed:
             self._may_place = False  # some lie elsewhere, so the judge has to tell
             return [(first, last)]
@@ -190,10 +190,12 @@ class _Search:
             self.open[before, after] = f"it lies between these, but they do not differ directly: {size.reason}"
         return [(begin, end) for begin, end in ((first, before), (after, last)) if begin != end]
 
-    def _left(self, lies: Mapping[int, float], step: tuple[int, int]) -> list[tuple[int, int]]:
+    def _left(self, lies: Mapping[int, float], step: tuple[int, int], rest: float) -> list[tuple[int, int]]:
         """Of what was measured of a stretch, with log ratios: neighbours beside the step that lie far enough apart."""
         places = sorted(lies, reverse=step[0] > step[1])
         apart = {(one, two): abs(lies[two] - lies[one]) for one, two in pairwise(places) if (one, two) != step}
+        if abs(rest) >= self._least > max(apart.values(), default=0.0):  # some were placed wrongly
+            return [side for side in ((places[0], step[0]), (step[1], places[-1])) if side[0] != side[1]]
         for pair, log in apart.items():
             if math.log1p(self._floor) < log < self._least:
                 times = f"they lie about {math.exp(log):.3f} times apart, less than a quarter of what was asked for"
@@ -206,6 +208,8 @@ class _Search:
         nearer: Nearer = "unknown"
         if isinstance(found, Measured) and whole is not None:
             nearer = nearer_end(found, whole)
+            if nearer == "unknown" and (found.low if whole.centre > 0 else -found.high) > 0:
+                nearer = "between"  # it differs from the first one, so there is a step before it
         elif isinstance(found, Measured) and found.standing != "open":
             nearer = "head" if found.differs else "base"
         self.probes.append(Probe(base=base, head=head, floor=floor, found=found, nearer=nearer))
