@@ -278,11 +278,12 @@ def _commits(found: Bisection) -> list[Part]:
 def _next_steps(found: Bisection) -> list[Step]:
     folder = Path(found.settings.get("results", ""))
     steps = []
-    if found.is_open:
-        again = shlex.join(["harness", "bisect", "--resume", (folder / found.id).as_posix()])
+    again = shlex.join(["harness", "bisect", "--resume", (folder / found.id).as_posix()])
+    if not found.finished or any(trial.is_open for trial in found.trials):
         longer = "" if not found.finished else f" --row-budget {2 * found.settings.get('row_budget', 60.0):g}"
-        is_open = not found.finished or any(trial.is_open for trial in found.trials)
-        steps.append(Step("go on with more time", f"{again}{longer if is_open else ' --all-steps'}"))
+        steps.append(Step("go on with more time", f"{again}{longer}"))
+    if any(stretch.aside for stretch in found.open):
+        steps.append(Step("search for smaller steps too", f"{again} --all-steps"))
     explained = [(f"from {step.before} to {step.after}", step.explanation_id) for step in found.steps]
     explained += [(f"with part {_numbers(cause.parts)}", cause.explanation_id) for cause in found.causes]
     for where, name in explained:
