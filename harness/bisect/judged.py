@@ -59,7 +59,7 @@ def place(asked: Trial, task: Task, whole: float) -> Trial | Task:
     taken = [task.sample(number) for number in range(_PLACING)]
     logs = np.array([generation.log_ratio for generation in taken if generation.log_ratio is not None])
     shares = logs / whole
-    if len(logs) < _PLACING or not any(np.all(abs(shares - end) < _BY_AN_END) for end in (0, 1)):
+    if len(logs) < _PLACING or not (np.all(shares < _BY_AN_END) or np.all(shares > 1 - _BY_AN_END)):
         return replace(task, sample=lambda number: taken[number] if number < _PLACING else task.sample(number))
     return replace(
         asked,

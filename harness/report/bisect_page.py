@@ -317,7 +317,7 @@ def _trust(found: Bisection) -> list[str]:
     if found.over == "releases" and len(found.trials) > 1:
         lines.append(
             "Each release was measured beside the first of its stretch, and belongs to the end that it is nearer to: "
-            "the edge lies half way. Two generations of a placed one lie nearer to that end than a quarter of the way "
-            "to the other; what is said to differ, or not to, was judged."
+            "the edge lies half way. Two generations of a placed one lie within a quarter of the way of that end, or "
+            "beyond it; what is said to differ, or not to, was judged."
         )
     return lines

@@ -22,7 +22,7 @@ def exact(levels: Sequence[float | None], *, every: bool = False) -> Findings:
         if below is None or above is None:
             return Unusable(reason="it does not compile")
         log, edge = math.log(above / below), math.log1p(floor)
-        if whole is not None and min(abs(log / whole), abs(log / whole - 1)) < 0.25:
+        if whole is not None and not 0.25 <= log / whole <= 0.75:
             return Measured(standing="open", centre=log, low=-math.inf, high=math.inf, placed=True)
         inside = abs(abs(log) - edge) < 0.002 and log != 0
         standing: Standing = "open" if inside else "equal" if abs(log) <= edge else "higher" if log > 0 else "lower"
