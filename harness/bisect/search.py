@@ -159,7 +159,8 @@ class _Search:
         whole = self._probe(first, last, self._floor, None)
         if isinstance(whole, Unusable) or not whole.differs:
             if isinstance(whole, Unusable) or whole.standing == "open":
-                self.open[first, last] = whole.reason
+                is_small = isinstance(whole, Measured) and max(-whole.low, whole.high) < self._least
+                (self.aside if is_small else self.open)[first, last] = whole.reason
             return []
         if math.isnan(self._least):
             self._least = max(math.log1p(self._floor), _ASIDE * abs(whole.centre))

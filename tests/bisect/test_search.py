@@ -74,6 +74,21 @@ def test_a_step_of_less_than_a_quarter_is_noted_and_searched_for_where_all_are_a
     assert exact([1, 1, 1, 1.5, 1.5, 1.502]).aside == {}, "nothing was seen there"
 
 
+def test_what_stays_open_and_is_surely_small_leaves_the_step_known() -> None:
+    levels = [1, 1, 1, 1, 5, 5, 5]
+
+    def measure(base: int, head: int, floor: float, whole: float | None) -> Measured:
+        log = math.log(levels[head] / levels[base])
+        if whole is not None:  # by a burst of noise, one lies beyond the end
+            return Measured(standing="open", centre=log + 0.5 * (head == 5), low=-9, high=9, placed=True)
+        standing: Standing = "open" if log == 0 else "higher"
+        return Measured(standing=standing, centre=log, low=log - 0.2, high=log + 0.2, reason="too noisy")
+
+    found = find_steps(0, 6, measure, FLOOR)
+    assert [(step.before, step.after) for step in found.steps] == [(3, 4)]
+    assert (found.open, found.aside) == ({}, {(4, 5): "too noisy", (5, 6): "too noisy"})
+
+
 def test_only_the_ends_and_the_step_are_judged() -> None:
     found = exact([1] * 5 + [5] * 9)
     judged = [
