@@ -162,6 +162,8 @@ class _Search:
                 is_small = isinstance(whole, Measured) and max(-whole.low, whole.high) < self._least
                 (self.aside if is_small else self.open)[first, last] = whole.reason
             return []
+        if max(-whole.low, whole.high) < self._least:
+            return self._put_aside((first, last), abs(whole.centre))
         if math.isnan(self._least):
             self._least = max(math.log1p(self._floor), _ASIDE * abs(whole.centre))
         before, after, passed_over, placed = first, last, set[int](), False
@@ -199,9 +201,13 @@ class _Search:
             return [side for side in ((places[0], step[0]), (step[1], places[-1])) if side[0] != side[1]]
         for pair, log in apart.items():
             if math.log1p(self._floor) < log < self._least:
-                times = f"they lie about {math.exp(log):.3f} times apart, less than a quarter of what was asked for"
-                self.aside[pair] = f"not searched, since {times}; --all-steps searches it"
+                self._put_aside(pair, log)
         return [pair for pair, log in apart.items() if log >= self._least]
+
+    def _put_aside(self, pair: tuple[int, int], log: float) -> list[tuple[int, int]]:
+        times = f"they lie about {math.exp(log):.3f} times apart, less than a quarter of what was asked for"
+        self.aside[pair] = f"not searched, since {times}; --all-steps searches it"
+        return []
 
     def _probe(self, base: int, head: int, floor: float, whole: Measured | None) -> Measured | Unusable:
         """Measure a position, beside the first one of a stretch whose ends are known, or for itself."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -74,19 +75,23 @@ def test_a_step_of_less_than_a_quarter_is_noted_and_searched_for_where_all_are_a
     assert exact([1, 1, 1, 1.5, 1.5, 1.502]).aside == {}, "nothing was seen there"
 
 
-def test_what_stays_open_and_is_surely_small_leaves_the_step_known() -> None:
+@pytest.mark.parametrize(
+    ("side", "why"), [("open", "too noisy"), ("lower", "not searched, since they lie about 1.000 t")]
+)
+def test_a_side_that_is_surely_small_when_it_is_judged_leaves_the_step_known(side: Standing, why: str) -> None:
     levels = [1, 1, 1, 1, 5, 5, 5]
 
     def measure(base: int, head: int, floor: float, whole: float | None) -> Measured:
         log = math.log(levels[head] / levels[base])
         if whole is not None:  # by a burst of noise, one lies beyond the end
             return Measured(standing="open", centre=log + 0.5 * (head == 5), low=-9, high=9, placed=True)
-        standing: Standing = "open" if log == 0 else "higher"
+        standing: Standing = side if log == 0 else "higher"
         return Measured(standing=standing, centre=log, low=log - 0.2, high=log + 0.2, reason="too noisy")
 
     found = find_steps(0, 6, measure, FLOOR)
     assert [(step.before, step.after) for step in found.steps] == [(3, 4)]
-    assert (found.open, found.aside) == ({}, {(4, 5): "too noisy", (5, 6): "too noisy"})
+    assert (found.open, list(found.aside)) == ({}, [(5, 6), (4, 5)])
+    assert all(reason.startswith(why) for reason in found.aside.values())
 
 
 def test_only_the_ends_and_the_step_are_judged() -> None:
