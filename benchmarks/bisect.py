@@ -26,7 +26,7 @@ from benchmarks.verdicts.recording import Recorded, read
 from benchmarks.verdicts.stream_names import company_of, is_waiting, slowdown_of
 from benchmarks.verdicts.trials import as_sampled, by_stream
 from benchmarks.verdicts.words import percent
-from harness.bisect.judged import as_measured, measurements_of_search, rule_of_measurements
+from harness.bisect.judged import JUDGED_OF_SEARCH, as_measured, place, rule_of_measurements
 from harness.bisect.search import Measured, Unusable, find_steps, middle
 from harness.compare.engine import decide
 from harness.compare.task import Generation, Task
@@ -111,16 +111,20 @@ class Played:
 
     def search(self) -> list[Pair]:
         """The steps that `harness bisect` names, each in the order of the history."""
-        planned = sum(measurements_of_search(abs(last - first) + 1) for first, last in self.history.stretches)
+        planned = JUDGED_OF_SEARCH * len(self.history.stretches)
+        known: dict[tuple[int, int, float, bool], Measured | Unusable] = {}
 
-        def measure(base: int, head: int, floor: float) -> Measured | Unusable:
-            return self._measured(base, head, floor, planned)
+        def measure(base: int, head: int, floor: float, whole: float | None) -> Measured | Unusable:
+            asked = base, head, floor, whole is None
+            if asked not in known:
+                known[asked] = self._measured(base, head, floor, whole, planned)
+            return known[asked]
 
         found = [find_steps(first, last, measure, FLOOR) for first, last in self.history.stretches]
         named = [(step.before, step.after) for findings in found for step in findings.steps]
         return sorted((min(step), max(step)) for step in named)
 
-    def _measured(self, base: int, head: int, floor: float, planned: int) -> Measured | Unusable:
+    def _measured(self, base: int, head: int, floor: float, whole: float | None, planned: int) -> Measured | Unusable:
         below, above = self.history.levels[base], self.history.levels[head]
         if below is None or above is None:
             return Unusable(reason="it does not compile")
@@ -136,8 +140,12 @@ class Played:
         self.measurements += 1
         options, rule = BisectOptions(), rule_of_measurements(planned, floor)
         task = Task(name="row", sample=sample, rule=rule, budget_s=options.row_budget, cap_s=options.row_cap)
-        (outcome,) = decide([task], lambda *_: None)
-        trial = Trial(base="", head="", floor=floor, verdict=outcome.decision, reason=outcome.reason)
+        trial = Trial(base="", head="", floor=floor, verdict="inconclusive")
+        placed = task if whole is None else place(trial, task, whole)
+        if isinstance(placed, Trial):
+            return as_measured(placed)
+        (outcome,) = decide([placed], lambda *_: None)
+        trial = replace(trial, verdict=outcome.decision, reason=outcome.reason)
         if outcome.estimate is not None:
             estimate = outcome.estimate
             trial = replace(trial, ratio=estimate.ratio, ci_low=estimate.low, ci_high=estimate.high)

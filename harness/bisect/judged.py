@@ -6,13 +6,20 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 
+import numpy as np
+
 from harness.bisect.search import Measured, Unusable
+from harness.compare.task import Task
 from harness.records.bisection import Trial
 from harness.records.comparison import Verdict
 from harness.stats.rule import Rule, Standing
 
-# The chance that a whole search is wrong, by the rule's figures: shared by all of its measurements.
+# The chance that a whole search is wrong, by the rule's figures: shared by all measurements that are judged.
 ERROR = 0.01
+# Of a search with one step: its ends and the step; and of a small one what cannot be placed.
+JUDGED_OF_SEARCH = 8
+# Generations that may place a position, and how far they may lie from an end: a share of the distance of both ends.
+_PLACING, _BY_AN_END = 2, 0.25
 
 _STANDINGS: Mapping[Verdict, Standing] = {
     "regressed": "higher",
@@ -23,32 +30,47 @@ _STANDINGS: Mapping[Verdict, Standing] = {
 }
 
 
-def measurements_of_search(positions: int) -> int:
-    """How many measurements a search among so many positions takes.
-
-    A search halves its stretch each time, and looks at the whole, at the step, and at what is left on either side of
-    it. A second step takes more, and `harness bisect` says what that makes of the error.
-    """
-    return 4 + max(1, math.ceil(math.log2(max(2, positions))))
-
-
 def rule_of_measurements(number: int, floor: float) -> Rule:
     """The rule of each of so many measurements.
 
     The error that all of them may make together is shared by them (Bonferroni), on the side that calls two equal ones
     changed, before any confirmation, and on the side that calls two different ones equal. So what is called changed has
-    an interval without zero in it, as a rule.
+    an interval without zero in it, as a rule. A plain change is found at the level of a comparison: its confirmation
+    makes that less than a share.
 
     Args:
         floor: Where the edge lies between one end and the other, as a share.
     """
     share = ERROR / number
-    return replace(Rule(), floor=floor, alpha=share, confidence=1 - 2 * share)
+    return replace(Rule(), floor=floor, alpha=share, plain_alpha=Rule().alpha, confidence=1 - 2 * share)
 
 
 def error_of(measured: int, planned: int) -> float:
     """The chance that any of so many measurements is wrong, of which so many were planned for."""
     return min(1.0, ERROR * measured / planned)
+
+
+def place(asked: Trial, task: Task, whole: float) -> Trial | Task:
+    """Place a position that lies plainly by one of two ends of this log ratio; else its task, begun, to be judged.
+
+    Raises:
+        CaseError: It cannot be measured.
+    """
+    taken = [task.sample(number) for number in range(_PLACING)]
+    logs = np.array([generation.log_ratio for generation in taken if generation.log_ratio is not None])
+    shares = logs / whole
+    if len(logs) < _PLACING or not (np.all(shares < _BY_AN_END) or np.all(shares > 1 - _BY_AN_END)):
+        return replace(task, sample=lambda number: taken[number] if number < _PLACING else task.sample(number))
+    return replace(
+        asked,
+        placed=True,
+        reason=f"{_PLACING} generations lie by this end; not judged",
+        ratio=math.exp(float(logs.mean())),
+        base_value=taken[-1].base,
+        head_value=taken[-1].head,
+        generations=_PLACING,
+        seconds=round(sum(generation.seconds for generation in taken), 3),
+    )
 
 
 def as_measured(trial: Trial) -> Measured | Unusable:
@@ -69,6 +91,7 @@ def as_measured(trial: Trial) -> Measured | Unusable:
         low=math.log(trial.ci_low) if trial.ci_low else -math.inf,
         high=math.log(trial.ci_high) if trial.ci_high else math.inf,
         reason=trial.reason,
+        placed=trial.placed,
     )
 
 

@@ -1,11 +1,11 @@
-"""An ordered history -> the steps in it, with as few measurements as it takes.
+"""An ordered history -> the steps in it, the largest first, with as few measurements as it takes.
 
 A search halves a stretch of positions, of which the two ends differ. Every position in between is measured beside the
 stretch's first one, and belongs to the end that it is nearer to: the edge lies half way between the two, in the
-logarithm, so that the whole step tells them apart and not only what exceeds a floor. What lies clearly between both
-ends, or beyond the last one, tells of two steps, and splits the stretch. The step that a search ends with is measured
-directly, one side beside the other, unless that was done already, and what is left before and behind it is searched for
-more.
+logarithm, so that the whole step tells them apart and not only what exceeds a floor. A few generations place what lies
+plainly by one end; only the rest is judged. The step that a search ends with is judged directly, one side beside the
+other; where it is not there, what was placed is judged too. Other steps are searched for where two positions that were
+measured one after the other lie so far apart that it matters.
 
 Positions that cannot be measured (they do not compile, give other outputs, stay inconclusive) are passed over. Where
 they stand at a step, it is known to lie in a range.
@@ -17,6 +17,7 @@ import math
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from itertools import pairwise
 
 from harness.records.bisection import Nearer
 from harness.stats.rule import Standing
@@ -31,6 +32,7 @@ class Measured:
         centre: Estimate of log(head / base).
         low: Lower end of its interval; high the upper one.
         reason: Why it stands so, in plain words.
+        placed: Whether it was not judged, since a few generations lie plainly by one end of its stretch.
     """
 
     standing: Standing
@@ -38,6 +40,7 @@ class Measured:
     low: float
     high: float
     reason: str = ""
+    placed: bool = False
 
     @property
     def differs(self) -> bool:
@@ -52,8 +55,11 @@ class Unusable:
     reason: str
 
 
-# Measures position `head` beside position `base`; the floor is a share, as a rule's.
-Measure = Callable[[int, int, float], Measured | Unusable]
+# Measures position `head` beside position `base`; the floor is a share, as a rule's. With the log ratio of the two ends
+# of a stretch, a few generations may place it; without, it is judged.
+Measure = Callable[[int, int, float, float | None], Measured | Unusable]
+# A step that is smaller than this share of what was asked for, in the logarithm, is beside the question.
+_ASIDE = 0.25
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,20 +104,23 @@ class Findings:
         steps: In the order of the history.
         probes: All that was measured, in the order in which that was done.
         open: Stretches of which it is not known whether they hold a step, and why.
+        aside: The same of stretches whose ends differ too little for the step that was asked for.
     """
 
     steps: tuple[Step, ...]
     probes: tuple[Probe, ...]
     open: Mapping[tuple[int, int], str]
+    aside: Mapping[tuple[int, int], str]
 
 
-def find_steps(first: int, last: int, measure: Measure, floor: float) -> Findings:
+def find_steps(first: int, last: int, measure: Measure, floor: float, *, every: bool = False) -> Findings:
     """Search the stretch between two positions, either of which may be the later one.
 
     Args:
         floor: Relative change below which nothing counts as a step, a share.
+        every: Search for steps that are beside the question too.
     """
-    search = _Search(measure, floor)
+    search = _Search(measure, floor, every=every)
     stretches = [(first, last)]
     while stretches:
         stretches += search.halve(*stretches.pop())
@@ -120,94 +129,98 @@ def find_steps(first: int, last: int, measure: Measure, floor: float) -> Finding
         steps=tuple(sorted(search.steps, key=lambda step: order * step.before)),
         probes=tuple(search.probes),
         open=search.open | search.gradual(),
+        aside=search.aside,
     )
 
 
 class _Search:
-    def __init__(self, measure: Measure, floor: float) -> None:
+    def __init__(self, measure: Measure, floor: float, *, every: bool) -> None:
         self._measure = measure
         self._floor = floor
+        self._may_place = True
+        self._least = 0.0 if every else math.nan
         self._without: list[tuple[int, int]] = []
         self.steps: list[Step] = []
         self.probes: list[Probe] = []
         self.open: dict[tuple[int, int], str] = {}
+        self.aside: dict[tuple[int, int], str] = {}
 
     def gradual(self) -> dict[tuple[int, int], str]:
-        """The widest stretches whose ends differ though no step and nothing unknown is in them, and why."""
+        """The narrowest stretches whose ends differ though no step and nothing unknown is in them, and why."""
         found: dict[tuple[int, int], str] = {}
-        told = [*((step.before, step.after) for step in self.steps), *self.open]
-        for first, last in self._without:
-            within = {first, last, *_inside(first, last)}
-            in_wider = any(within <= {*wide, *_inside(*wide)} for wide in found)
-            if not in_wider and not any(set(pair) <= within for pair in told):
-                found[first, last] = "its ends differ, but no two neighbours by more than the floor: it came bit by bit"
+        for first, last in reversed(self._without):
+            told = [*((step.before, step.after) for step in self.steps), *self.open, *found]
+            if not any(set(pair) <= {first, last, *_inside(first, last)} for pair in told):
+                found[first, last] = "its ends differ, but no two neighbours that were judged do: it came bit by bit"
         return found
 
     def halve(self, first: int, last: int) -> list[tuple[int, int]]:
         """Find one step of a stretch; the stretches that are still to be searched."""
-        whole = self._probe(first, last, self._floor)
+        whole = self._probe(first, last, self._floor, None)
         if isinstance(whole, Unusable) or not whole.differs:
             if isinstance(whole, Unusable) or whole.standing == "open":
-                self.open[first, last] = whole.reason
+                is_small = isinstance(whole, Measured) and max(-whole.low, whole.high) < self._least
+                (self.aside if is_small else self.open)[first, last] = whole.reason
             return []
-        edge = edge_of(whole, self._floor)
-        before, after, passed_over = first, last, set[int]()
+        if max(-whole.low, whole.high) < self._least:
+            return self._put_aside((first, last), abs(whole.centre))
+        if math.isnan(self._least):
+            self._least = max(math.log1p(self._floor), _ASIDE * abs(whole.centre))
+        before, after, passed_over, placed = first, last, set[int](), False
+        lies = {first: 0.0, last: whole.centre}
         while (place := middle(before, after, passed_over)) is not None:
-            nearer = self._nearer(first, place, edge, whole)
-            if nearer == "between":
-                self._without.append((first, last))
-                return [(first, place), (place, last)]
+            found = self._probe(first, place, edge_of(whole, self._floor), whole)
+            nearer = self.probes[-1].nearer
+            if isinstance(found, Unusable) or nearer == "unknown":
+                passed_over.add(place)
+                continue
+            lies[place], placed = found.centre, placed or found.placed
             if nearer == "base":
                 before = place
-            elif nearer == "head":
-                after = place
             else:
-                passed_over.add(place)
-        size = self._probe(before, after, self._floor)
+                after = place
+        size = self._probe(before, after, self._floor, None)
         if isinstance(size, Measured) and size.differs:
             between = tuple(place for place in _inside(before, after) if place in passed_over)
             self.steps.append(Step(before=before, after=after, passed_over=between, size=size))
-        elif isinstance(size, Measured) and size.standing == "equal":
+            return self._left(lies, (before, after), whole.centre - size.centre)
+        if isinstance(size, Measured) and placed:
+            self._may_place = False  # some lie elsewhere, so the judge has to tell
+            return [(first, last)]
+        if isinstance(size, Measured) and size.standing == "equal":
             self._without.append((first, last))  # both lie half way; the steps are before and behind them
         else:
             self.open[before, after] = f"it lies between these, but they do not differ directly: {size.reason}"
         return [(begin, end) for begin, end in ((first, before), (after, last)) if begin != end]
 
-    def _nearer(self, first: int, place: int, edge: float, whole: Measured) -> Nearer:
-        found = self._measure(first, place, edge)
-        nearer: Nearer = "unknown" if isinstance(found, Unusable) else nearer_end(found, whole)
-        if nearer == "head" and isinstance(found, Measured) and _is_beyond(found, whole, self._floor):
-            nearer = "between"  # and so a step from the last position too
-        self.probes.append(Probe(base=first, head=place, floor=edge, found=found, nearer=nearer))
-        return nearer
+    def _left(self, lies: Mapping[int, float], step: tuple[int, int], rest: float) -> list[tuple[int, int]]:
+        """Of what was measured of a stretch, with log ratios: neighbours beside the step that lie far enough apart."""
+        places = sorted(lies, reverse=step[0] > step[1])
+        apart = {(one, two): abs(lies[two] - lies[one]) for one, two in pairwise(places) if (one, two) != step}
+        if abs(rest) >= self._least > max(apart.values(), default=0.0):  # some were placed wrongly
+            return [side for side in ((places[0], step[0]), (step[1], places[-1])) if side[0] != side[1]]
+        for pair, log in apart.items():
+            if math.log1p(self._floor) < log < self._least:
+                self._put_aside(pair, log)
+        return [pair for pair, log in apart.items() if log >= self._least]
 
-    def _probe(self, base: int, head: int, floor: float) -> Measured | Unusable:
-        for probe in self.probes:
-            if (probe.base, probe.head) == (base, head) and _tells(probe, floor):
-                return probe.found
-        found = self._measure(base, head, floor)
+    def _put_aside(self, pair: tuple[int, int], log: float) -> list[tuple[int, int]]:
+        times = f"they lie about {math.exp(log):.3f} times apart, less than a quarter of what was asked for"
+        self.aside[pair] = f"not searched, since {times}; --all-steps searches it"
+        return []
+
+    def _probe(self, base: int, head: int, floor: float, whole: Measured | None) -> Measured | Unusable:
+        """Measure a position, beside the first one of a stretch whose ends are known, or for itself."""
+        found = self._measure(base, head, floor, whole.centre if whole and self._may_place else None)
         nearer: Nearer = "unknown"
-        if isinstance(found, Measured) and found.standing != "open":
+        if isinstance(found, Measured) and whole is not None:
+            nearer = nearer_end(found, whole)
+            if nearer == "unknown" and (found.low if whole.centre > 0 else -found.high) > 0:
+                nearer = "between"  # it differs from the first one, so there is a step before it
+        elif isinstance(found, Measured) and found.standing != "open":
             nearer = "head" if found.differs else "base"
         self.probes.append(Probe(base=base, head=head, floor=floor, found=found, nearer=nearer))
         return found
-
-
-def _tells(probe: Probe, floor: float) -> bool:
-    """Whether a measurement that was made with another edge says what one with this floor would."""
-    found, edge = probe.found, math.log1p(floor)
-    if isinstance(found, Unusable) or found.standing == "open":
-        return False
-    if found.differs:  # what lies beyond a farther edge lies beyond this one too
-        return probe.floor >= floor
-    return -edge <= found.low and found.high <= edge
-
-
-def _is_beyond(found: Measured, whole: Measured, floor: float) -> bool:
-    """Whether a position lies farther from the first one than the last one does, by more than the floor."""
-    if whole.centre > 0:
-        return found.low > whole.high + math.log1p(floor)
-    return found.high < whole.low - math.log1p(floor)
 
 
 def middle(before: int, after: int, passed_over: AbstractSet[int]) -> int | None:
@@ -240,6 +253,8 @@ def nearer_end(found: Measured, whole: Measured) -> Nearer:
     Args:
         whole: The last one, beside the first.
     """
+    if found.placed:
+        return "head" if found.centre / whole.centre > 1 / 2 else "base"
     if found.standing == "equal" or (found.differs and found.standing != whole.standing):
         return "base"
     if found.differs:

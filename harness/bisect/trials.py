@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from harness.bisect.judged import counted
+from harness.bisect.judged import counted, place
 from harness.bisect.search import Unusable
 from harness.compare.engine import decide
 from harness.compare.judge import WORDS
 from harness.compare.outputs import compare_pair
 from harness.compare.pairs import Pair, Side, what_is_known
 from harness.compare.rows import exact_rows, instructions_row, measured_row
-from harness.compare.samplers import Gone, Module, find_module, latency_task, sample_compiles
+from harness.compare.samplers import GENERATION_S, Gone, Module, find_module, latency_task, sample_compiles
 from harness.compare.task import Generation, Task
 from harness.errors import CaseError, RunError
 from harness.measure import last_core
@@ -62,6 +62,7 @@ class Measuring:
         compile_limits: Of each compile that is timed.
         wait: While another harness measures on this machine.
         cache: The cache folder.
+        whole: Log ratio of two ends, by one of which a position may be placed; None: it is judged.
     """
 
     metric: Metric
@@ -74,6 +75,7 @@ class Measuring:
     wait: bool
     cache: Path
     progress: Progress
+    whole: float | None = None
 
 
 def try_pair(base: Place, head: Place, rule: Rule, measuring: Measuring, earlier: Sequence[Trial] = ()) -> Trial:
@@ -166,6 +168,14 @@ def _timed(
         task = Task(name=_title(asked, ""), sample=sample, rule=rule, budget_s=budget_s, cap_s=measuring.cap_s)
     else:
         task = _latency_task(asked, modules, rule, measuring, budget_s, lambda _: None)
+    if measuring.whole is not None:
+        try:
+            placed = place(asked, task, measuring.whole)
+        except CaseError as error:
+            return replace(asked, verdict="failed", reason=str(error))
+        if isinstance(placed, Trial):
+            return placed
+        task = placed
     whole, done_s = max(1, int(budget_s)), 0.0
     measuring.progress.stage(_title(asked, "(s at most)"), whole)
 
@@ -207,6 +217,7 @@ def _latency_task(
         call_limit_s=measuring.call_limit_s,
         cap_s=measuring.cap_s,
         noise=measuring.noise,
+        long_round_s=GENERATION_S,
         on_round=on_round,
     )
 

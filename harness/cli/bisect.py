@@ -32,7 +32,7 @@ def bisect(
 
     harness bisect suites/esrgan.toml --case rdb/nhwc-tuned@cpu --over flags
 
-    The exit status is 0 where the answer is known, and 4 where something stays open.
+    The exit status is 0 where what was asked is known, and 4 where it stays open.
 
     Args:
         format: How to print the answer.

@@ -321,7 +321,8 @@ def _settle(rows: Sequence[_Row]) -> None:
     """Say where each open row stands, its p-value corrected for the number of rows."""
     for row, p in zip(rows, _adjusted(rows), strict=True):
         if row.state == "open" and row.look is not None and row.failure is None:
-            row.state = standing(row.look, differs=bool(p <= row.rule.alpha), floor=row.rule.floor)
+            alpha = max(row.rule.alpha, row.rule.plain_alpha if row.is_plain else 0.0)
+            row.state = standing(row.look, differs=bool(p <= alpha), floor=row.rule.floor)
 
 
 def _confirm(row: _Row, on_sample: OnSample) -> None:

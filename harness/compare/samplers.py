@@ -213,16 +213,19 @@ def latency_task(
     call_limit_s: float,
     cap_s: float = 0.0,
     noise: float = 0.0,
+    long_round_s: float = LONG_ROUND_S,
     on_round: Callable[[Round], None] = lambda _: None,
 ) -> Task:
     """A latency row for the engine to decide.
 
     Args:
         name: Unique in the comparison; also the group of its rounds.
+        long_round_s: A round that takes longer is the only one of its generation.
         on_round: Gets each round as it ends, while nothing is timed.
     """
     group = group_of_row(name, base, head)
-    sample = LatencySampler(group, settings_of_row(seed, call_limit_s), on_round)
+    settings = replace(settings_of_row(seed, call_limit_s), long_round_s=long_round_s)
+    sample = LatencySampler(group, settings, on_round)
     return Task(name=name, sample=sample, rule=rule, budget_s=budget_s, cap_s=cap_s, noise=noise)
 
 

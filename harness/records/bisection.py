@@ -48,6 +48,7 @@ class Trial:
         seconds: Wall time that it took.
         belongs: To which end of its stretch `head` belongs; "": it is of no search.
         attempt: How often the bisect had gone on after its end when this was measured.
+        placed: Whether a few generations placed it beside an end, and it was not judged: `verdict` says nothing.
     """
 
     base: str
@@ -66,6 +67,12 @@ class Trial:
     seconds: float = 0.0
     belongs: Nearer | Literal[""] = ""
     attempt: int = 0
+    placed: bool = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it was judged, and more time may tell more."""
+        return self.verdict == "inconclusive" and not self.placed
 
     @property
     def key(self) -> tuple[str, str, float]:
@@ -99,11 +106,16 @@ class FoundStep:
 
 @dataclass(frozen=True, kw_only=True)
 class OpenStretch:
-    """A stretch of the history of which it is not known whether it holds a step, and why."""
+    """A stretch of the history of which it is not known whether it holds a step, and why.
+
+    Attributes:
+        aside: Whether its ends differ too little for the step that was asked for.
+    """
 
     first: str
     last: str
     reason: str
+    aside: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,5 +191,12 @@ class Bisection:
 
     @property
     def is_open(self) -> bool:
-        """Whether more time may tell more: something was not measured, or stayed open."""
-        return not self.finished or any(trial.verdict == "inconclusive" for trial in self.trials)
+        """Whether more time may tell more: something was not measured or searched, or stayed open."""
+        unknown = (*(trial.is_open for trial in self.trials), *(stretch.aside for stretch in self.open))
+        return not self.finished or any(unknown)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether what was asked is known, whatever is not known beside that."""
+        is_told = self.finished or {step.passed_over for step in self.steps} == {()}
+        return is_told and all(stretch.aside for stretch in self.open)

@@ -239,11 +239,11 @@ def _trials_table(found: Bisection) -> list[Part]:
 
 def _why(trial: Trial) -> str:
     """Why it has no ratio, or is not decided."""
-    return "" if trial.verdict in ("regressed", "improved", "unchanged") else trial.reason
+    return "" if trial.placed or trial.verdict in ("regressed", "improved", "unchanged") else trial.reason
 
 
 def _marked(trial: Trial) -> str:
-    return f"{MARKS[trial.verdict]} {trial.verdict}"
+    return "placed" if trial.placed else f"{MARKS[trial.verdict]} {trial.verdict}"
 
 
 def _ratio(trial: Trial) -> str:
@@ -278,10 +278,12 @@ def _commits(found: Bisection) -> list[Part]:
 def _next_steps(found: Bisection) -> list[Step]:
     folder = Path(found.settings.get("results", ""))
     steps = []
-    if found.is_open:
-        again = shlex.join(["harness", "bisect", "--resume", (folder / found.id).as_posix()])
+    again = shlex.join(["harness", "bisect", "--resume", (folder / found.id).as_posix()])
+    if not found.finished or any(trial.is_open for trial in found.trials):
         longer = "" if not found.finished else f" --row-budget {2 * found.settings.get('row_budget', 60.0):g}"
         steps.append(Step("go on with more time", f"{again}{longer}"))
+    if any(stretch.aside for stretch in found.open):
+        steps.append(Step("search for smaller steps too", f"{again} --all-steps"))
     explained = [(f"from {step.before} to {step.after}", step.explanation_id) for step in found.steps]
     explained += [(f"with part {_numbers(cause.parts)}", cause.explanation_id) for cause in found.causes]
     for where, name in explained:
@@ -301,7 +303,7 @@ def _next_steps(found: Bisection) -> list[Step]:
 
 
 def _trust(found: Bisection) -> list[str]:
-    measured = [trial for trial in found.trials if trial.generations]
+    measured = [trial for trial in found.trials if trial.generations and not trial.placed]
     lines = [f"Bisect {found.id}, on {found.machine}."]
     if found.error:
         which = "the one measurement" if len(measured) == 1 else f"any of the {len(measured)} measurements"
@@ -315,6 +317,7 @@ def _trust(found: Bisection) -> list[str]:
     if found.over == "releases" and len(found.trials) > 1:
         lines.append(
             "Each release was measured beside the first of its stretch, and belongs to the end that it is nearer to: "
-            "the edge lies half way."
+            "the edge lies half way. Two generations of a placed one lie within a quarter of the way of that end, or "
+            "beyond it; what is said to differ, or not to, was judged."
         )
     return lines

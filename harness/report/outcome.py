@@ -50,5 +50,5 @@ def is_regression(row: Row) -> bool:
 
 
 def bisect_exit_code(found: Bisection) -> ExitCode:
-    """4 where something stays open, or there was no time for all of it; else 0."""
-    return ExitCode.INCONCLUSIVE if found.open or not found.finished else ExitCode.OK
+    """0 where the step that was asked for is known; else 4."""
+    return ExitCode.OK if found.is_known else ExitCode.INCONCLUSIVE

@@ -35,6 +35,7 @@ class BisectOptions:
         release: Only these between the ends (default: all that the package index has); repeatable.
         skip: None of these releases; repeatable.
         pre: Pre-releases too, which pip finds where PIP_FIND_LINKS says.
+        all_steps: Search for steps smaller than a quarter of the whole difference too; --resume may add it.
         base: With --over flags: the variant that the case's is held against (default: the suite's baseline).
         toolchain: With --over flags: under this release (default: the one that is installed).
         metric: latency, instructions, compile-time, dispatches, copies, fills, transient-memory, module-size,
@@ -65,6 +66,7 @@ class BisectOptions:
     release: _Releases = ()
     skip: _Releases = ()
     pre: Flag = False
+    all_steps: Flag = False
     base: str | None = None
     toolchain: str | None = None
     metric: str = LATENCY.name

@@ -15,7 +15,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from harness.bisect.judged import as_measured, error_of, measurements_of_search, rule_of_measurements
+from harness.bisect.judged import JUDGED_OF_SEARCH, as_measured, error_of, rule_of_measurements
 from harness.bisect.search import Measured, Unusable
 from harness.bisect.trials import Place, try_pair, why_unmeasured
 from harness.compare.pairs import Pair
@@ -38,6 +38,8 @@ from harness.toolchain.host_cpu import environment_here
 # Why a position was not measured for lack of time; such a one has no trial.
 SPENT = "the budget of all measurements was spent"
 _DIFFERENT: frozenset[Verdict] = frozenset({"regressed", "improved"})
+# Gives a position by its name.
+PlaceOf = Callable[[str], Place | Unusable]
 
 
 class BisectUnderway:
@@ -57,7 +59,7 @@ class BisectUnderway:
         self.options, self.directory, self.metric, self.floor = options, directory, metric, floor
         self.progress = progress
         self.trials: dict[tuple[str, str, float], Trial] = {}
-        self.planned = measurements_of_search(2)
+        self.planned = JUDGED_OF_SEARCH
         self._is_spent = False
         self._spent_s = 0.0
         self._places: dict[str, Place | Unusable] = {}
@@ -122,23 +124,23 @@ class BisectUnderway:
     # --- measurements ---
 
     def measure(
-        self, base: str, head: str, floor: float, place: Callable[[str], Place | Unusable]
+        self, base: str, head: str, floor: float, place: PlaceOf, whole: float | None = None
     ) -> Measured | Unusable:
         """Measure one position beside another, or say what came of it before.
 
         Args:
-            place: Gives a position by its name.
+            whole: Log ratio of two ends, by one of which it may be placed; None: it is judged.
 
         Raises:
             Interrupted: The message says how to go on.
         """
         asked = base, head, floor
         kept = self.trials.get(asked) or self.directory.answer(asked)
-        if kept is None:
+        if kept is None or (kept.placed and whole is None):
             if self._left_s <= 0:
                 self._is_spent = True
                 return Unusable(reason=SPENT)
-            kept = self.directory.keep_trial(self._measured_now(base, head, floor, place))
+            kept = self.directory.keep_trial(self._measured_now(base, head, floor, place, whole))
             self.progress.note(_said(kept))
         self.trials[asked] = kept
         return as_measured(kept)
@@ -148,7 +150,7 @@ class BisectUnderway:
         """Of the budget of this stretch."""
         return math.inf if self.options.budget is None else self.options.budget - self._spent_s
 
-    def _measured_now(self, base: str, head: str, floor: float, place: Callable[[str], Place | Unusable]) -> Trial:
+    def _measured_now(self, base: str, head: str, floor: float, place: PlaceOf, whole: float | None) -> Trial:
         first, second = place(base), place(head)
         for found in (first, second):
             if isinstance(found, Unusable):
@@ -157,8 +159,8 @@ class BisectUnderway:
         rule, noise = rule_of_measurements(self.planned, floor), self.directory.begun.noise
         measuring = measuring_of(self.options, self.metric, noise, self.progress, left_s=self._left_s)
         with self._counting_seconds():
-            trial = try_pair(first, second, rule, measuring, self.directory.kept)
-        if trial.verdict == "inconclusive" and self._left_s <= 0:
+            trial = try_pair(first, second, rule, replace(measuring, whole=whole), self.directory.kept)
+        if trial.is_open and self._left_s <= 0:
             self._is_spent = True  # more time might have told
         return trial
 
@@ -274,7 +276,7 @@ class BisectUnderway:
         suite, case = self.options.chosen
         positions = (self._position(name) for name in order)
         timed = self.metric.name in TIMED
-        measured = sum(trial.generations > 0 for trial in self.directory.kept) if timed else 0
+        measured = sum(trial.generations > 0 and not trial.placed for trial in self.directory.kept) if timed else 0
         spent = f"{SPENT[0].upper()}{SPENT[1:]}; {self.how_to_go_on}"
         return Bisection(
             id=self.directory.path.name,
@@ -319,4 +321,5 @@ def _run_of(directory: BisectDirectory, name: str) -> Path | None:
 
 def _said(trial: Trial) -> str:
     ratio = "" if trial.ratio is None else f", {trial.ratio:.3f} times"
-    return f"{trial.head} beside {trial.base}: {trial.verdict}{ratio} ({trial.reason})"
+    what = "placed" if trial.placed else trial.verdict
+    return f"{trial.head} beside {trial.base}: {what}{ratio} ({trial.reason})"

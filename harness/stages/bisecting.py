@@ -14,7 +14,7 @@ from typing import Any
 from packaging.version import Version
 from pydantic import ValidationError
 
-from harness.bisect.judged import measurements_of_search
+from harness.bisect.judged import JUDGED_OF_SEARCH
 from harness.bisect.search import Measured, Step, Unusable, find_steps
 from harness.bisect.trials import Place
 from harness.cache import environments_root
@@ -42,7 +42,7 @@ from harness.toolchain.host_cpu import environment_here
 
 # Options of a stretch of a bisect, which one that goes on may have anew; all others are those that it was begun with.
 _OF_STRETCH = ("budget", "wait", "quiet", "verbose")
-_IF_GIVEN = ("row_budget", "row_cap")
+_IF_GIVEN = ("row_budget", "row_cap", "all_steps")
 _ANEW = ("resume", "results", *_OF_STRETCH, *_IF_GIVEN)
 
 
@@ -195,9 +195,9 @@ class _History:
         self._underway = underway
         self._toolchains: dict[str, Toolchain] = {}
 
-    def measure(self, base: int, head: int, floor: float) -> Measured | Unusable:
+    def measure(self, base: int, head: int, floor: float, whole: float | None) -> Measured | Unusable:
         """As the search wants it."""
-        return self._underway.measure(self.releases[base], self.releases[head], floor, self.place)
+        return self._underway.measure(self.releases[base], self.releases[head], floor, self.place, whole)
 
     def place(self, release: str) -> Place | Unusable:
         """A release with the case compiled, or why there is none."""
@@ -260,10 +260,10 @@ def bisect_releases(underway: BisectUnderway) -> Bisection:
     releases, bad = history.releases, ends[1]
     # Towards the bad one from either side: the good and the repaired end show nothing beside each other.
     stretches = [(releases.index(end), releases.index(bad)) for end in ends if end != bad]
-    underway.planned = sum(measurements_of_search(abs(last - first) + 1) for first, last in stretches)
+    underway.planned = JUDGED_OF_SEARCH * len(stretches)
     underway.progress.note(
-        f"{plural(len(releases), 'release')} from {releases[0]} to {releases[-1]}: about {underway.planned} "
-        f"measurements of {underway.metric.name} tell"
+        f"{plural(len(releases), 'release')} from {releases[0]} to {releases[-1]}: the ends and the step are judged by "
+        f"their {underway.metric.name}, and what lies between the ends is placed by two generations where these tell"
     )
     for release in ends:
         end = history.place(release)
@@ -273,13 +273,14 @@ def bisect_releases(underway: BisectUnderway) -> Bisection:
     steps: list[FoundStep] = []
     unknown: list[OpenStretch] = []
     for first, last in stretches:
-        findings = find_steps(first, last, history.measure, underway.floor)
+        findings = find_steps(first, last, history.measure, underway.floor, every=underway.options.all_steps)
         for probe in findings.probes:
             underway.sort(releases[probe.base], releases[probe.head], probe.floor, probe.nearer)
         steps += [_found(step, history, underway) for step in findings.steps]
         unknown += [
-            OpenStretch(first=releases[one], last=releases[other], reason=reason)
-            for (one, other), reason in findings.open.items()
+            OpenStretch(first=releases[one], last=releases[other], reason=reason, aside=told is findings.aside)
+            for told in (findings.open, findings.aside)
+            for (one, other), reason in told.items()
         ]
     steps.sort(key=lambda step: releases.index(step.before))
     return underway.concluded(ends, releases, steps=tuple(steps), open=tuple(unknown))

@@ -39,6 +39,7 @@ class Rule:
         floor: Relative change below which nothing is called changed, such as 0.01; symmetric in the logarithm.
         alpha: Of the first finding, over all rows and looks together: the false discovery rate, and the chance that a
             comparison of nothing but equal rows has one.
+        plain_alpha: The same, where it is more, of a row whose generations lie far from zero and near each other.
         confirm_alpha: One-sided, of the confirmation in fresh processes, over both looks at it. A false alarm needs
             both, so at most alpha * confirm_alpha = 0.05 % of comparisons of equal rows have one by these figures.
         confidence: Of the reported interval, over all looks together.
@@ -48,6 +49,7 @@ class Rule:
 
     floor: float = 0.01
     alpha: float = 0.05
+    plain_alpha: float = 0.0
     confirm_alpha: float = 0.01
     confidence: float = 0.95
     first_look: int = 8

@@ -130,7 +130,7 @@ class BisectDirectory:
     def answer(self, asked: tuple[str, str, float]) -> Trial | None:
         """What was measured of a question; None: nothing, or it stayed open and is to be measured again."""
         found = next((trial for trial in reversed(self.kept) if trial.key == asked), None)
-        if found is not None and found.verdict == "inconclusive" and found.attempt < self.begun.attempt:
+        if found is not None and found.is_open and found.attempt < self.begun.attempt:
             return None
         return found
 

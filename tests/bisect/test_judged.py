@@ -11,13 +11,14 @@ from harness.bisect.judged import (
     as_measured,
     counted,
     error_of,
-    measurements_of_search,
+    place,
     rule_of_measurements,
 )
 from harness.bisect.search import Measured, Unusable
+from harness.compare.task import Generation, Task
 from harness.records.bisection import Trial
 from harness.records.comparison import Verdict
-from harness.stats.rule import Standing
+from harness.stats.rule import Rule, Standing
 from harness.store.files import adapter
 
 TRIAL = Trial(
@@ -77,9 +78,32 @@ def test_a_measurement_that_was_kept_says_the_same() -> None:
 
 
 def test_all_measurements_of_a_search_share_its_error() -> None:
-    assert [measurements_of_search(positions) for positions in (1, 2, 14, 256)] == [5, 5, 8, 12]
     rule = rule_of_measurements(8, 0.02)
     assert (rule.floor, rule.alpha, rule.confidence) == (0.02, ERROR / 8, 1 - 2 * ERROR / 8)
     assert error_of(8, 8) == ERROR
     assert error_of(12, 8) == pytest.approx(1.5 * ERROR)
     assert error_of(0, 8) == 0
+
+
+def asked(*logs: float | None) -> tuple[Trial, Task]:
+    def sample(number: int) -> Generation:
+        return Generation(log_ratio=logs[number], base=1e6, head=5e6 + number, rounds=4, seconds=1.5)
+
+    return trial("inconclusive"), Task(name="a", sample=sample, rule=Rule(), budget_s=60)
+
+
+@pytest.mark.parametrize("logs", [(-0.1, 0.3), (1.3, 1.8), (2.2, 2.2), (-0.5, -0.5)])
+def test_two_generations_place_what_lies_plainly_by_an_end(logs: tuple[float, float]) -> None:
+    found = place(*asked(*logs), math.log(5))
+    assert isinstance(found, Trial)
+    assert (found.placed, found.is_open, found.generations, found.seconds) == (True, False, 2, 3.0)
+    assert found.log_ratio == pytest.approx(sum(logs) / 2)
+    assert (found.base_value, found.head_value, found.ci_low) == (1e6, 5e6 + 1, None)
+    assert as_measured(found).placed  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("logs", [(0.1, 1.6), (0.8, 0.8), (0.1, 0.5), (0.1, None)])
+def test_what_does_not_is_judged_with_these_as_its_first_generations(logs: tuple[float, float | None]) -> None:
+    task = place(*asked(*logs, 0.7), math.log(5))
+    assert isinstance(task, Task)
+    assert [task.sample(number).log_ratio for number in range(3)] == [*logs, 0.7]

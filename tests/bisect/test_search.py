@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,23 +15,25 @@ from harness.stats.rule import Standing
 FLOOR = 0.01
 
 
-def exact(levels: Sequence[float | None]) -> Findings:
+def exact(levels: Sequence[float | None], *, every: bool = False) -> Findings:
     """Search a history of known times, None where a position cannot be measured."""
 
-    def measure(base: int, head: int, floor: float) -> Measured | Unusable:
+    def measure(base: int, head: int, floor: float, whole: float | None) -> Measured | Unusable:
         below, above = levels[base], levels[head]
         if below is None or above is None:
             return Unusable(reason="it does not compile")
         log, edge = math.log(above / below), math.log1p(floor)
+        if whole is not None and not 0.25 <= log / whole <= 0.75:
+            return Measured(standing="open", centre=log, low=-math.inf, high=math.inf, placed=True)
         inside = abs(abs(log) - edge) < 0.002 and log != 0
         standing: Standing = "open" if inside else "equal" if abs(log) <= edge else "higher" if log > 0 else "lower"
         return Measured(standing=standing, centre=log, low=log - 0.001, high=log + 0.001, reason="by its interval")
 
-    return find_steps(0, len(levels) - 1, measure, FLOOR)
+    return find_steps(0, len(levels) - 1, measure, FLOOR, every=every)
 
 
-def steps(levels: Sequence[float | None]) -> list[tuple[int, int]]:
-    return [(step.before, step.after) for step in exact(levels).steps]
+def steps(levels: Sequence[float | None], *, every: bool = False) -> list[tuple[int, int]]:
+    return [(step.before, step.after) for step in exact(levels, every=every).steps]
 
 
 @given(
@@ -56,8 +59,64 @@ def test_the_step_is_found_and_lies_between_what_could_be_measured(
 def test_two_steps_are_both_found() -> None:
     assert steps([1, 1, 1.3, 1.3, 1.3, 1.7, 1.7]) == [(1, 2), (4, 5)]
     assert steps([1, 1, 1.1, 1.1, 1.1, 1.21, 1.21]) == [(1, 2), (4, 5)], "what lies half way belongs to neither end"
-    assert steps([1, 1, 1, 1.5, 1.5, 1.5, 1.53]) == [(2, 3), (5, 6)]
     assert steps([1, 1, 2, 3, 3, 2]) == [(1, 2), (2, 3), (4, 5)], "what lies beyond the last one is told from it"
+
+
+def test_a_step_of_less_than_a_quarter_is_noted_and_searched_for_where_all_are_asked_for() -> None:
+    levels = [1, 1, 1, 1.5, 1.5, 1.5, 1.53]
+    found = exact(levels)
+    assert [(step.before, step.after) for step in found.steps] == [(2, 3)]
+    assert found.open == {}
+    ((pair, why),) = found.aside.items()
+    assert (pair, why.split(",")[0]) == ((3, 6), "not searched")
+    assert "about 1.020 times apart, less than a quarter of what was asked for; --all-steps" in why
+    assert steps(levels, every=True) == [(2, 3), (5, 6)]
+    assert exact(levels, every=True).aside == {}
+    assert exact([1, 1, 1, 1.5, 1.5, 1.502]).aside == {}, "nothing was seen there"
+
+
+@pytest.mark.parametrize(
+    ("side", "why"), [("open", "too noisy"), ("lower", "not searched, since they lie about 1.000 t")]
+)
+def test_a_side_that_is_surely_small_when_it_is_judged_leaves_the_step_known(side: Standing, why: str) -> None:
+    levels = [1, 1, 1, 1, 5, 5, 5]
+
+    def measure(base: int, head: int, floor: float, whole: float | None) -> Measured:
+        log = math.log(levels[head] / levels[base])
+        if whole is not None:  # by a burst of noise, one lies beyond the end
+            return Measured(standing="open", centre=log + 0.5 * (head == 5), low=-9, high=9, placed=True)
+        standing: Standing = side if log == 0 else "higher"
+        return Measured(standing=standing, centre=log, low=log - 0.2, high=log + 0.2, reason="too noisy")
+
+    found = find_steps(0, 6, measure, FLOOR)
+    assert [(step.before, step.after) for step in found.steps] == [(3, 4)]
+    assert (found.open, list(found.aside)) == ({}, [(5, 6), (4, 5)])
+    assert all(reason.startswith(why) for reason in found.aside.values())
+
+
+def test_only_the_ends_and_the_step_are_judged() -> None:
+    found = exact([1] * 5 + [5] * 9)
+    judged = [
+        (probe.base, probe.head)
+        for probe in found.probes
+        if isinstance(probe.found, Measured) and not probe.found.placed
+    ]
+    assert judged == [(0, 13), (4, 5)]
+
+
+def test_what_was_placed_wrongly_is_judged_when_the_step_is_not_there() -> None:
+    levels = [1, 1, 1, 1, 1, 1.05, 1.05, 1.05]
+
+    def measure(base: int, head: int, floor: float, whole: float | None) -> Measured:
+        log = math.log(levels[head] / levels[base])
+        if whole is not None:
+            return Measured(standing="open", centre=whole, low=-math.inf, high=math.inf, placed=True)
+        standing: Standing = "higher" if log > math.log1p(floor) else "equal"
+        return Measured(standing=standing, centre=log, low=log - 0.001, high=log + 0.001)
+
+    found = find_steps(0, 7, measure, FLOOR)
+    assert [(step.before, step.after) for step in found.steps] == [(4, 5)]
+    assert found.open == {}
 
 
 def test_of_a_step_that_was_repaired_the_ends_show_nothing_and_either_half_does() -> None:
@@ -75,18 +134,15 @@ def test_ends_that_do_not_differ_or_cannot_be_told_apart_leave_nothing_to_search
     assert exact([1, 5, None]).open == {(0, 2): "it does not compile"}
 
 
-def test_a_step_beside_the_first_position_is_not_measured_twice() -> None:
+def test_a_step_is_judged_with_the_floor_and_positions_by_the_edge() -> None:
     found = exact([1, 4, 4])
     assert [(step.before, step.after) for step in found.steps] == [(0, 1)]
-    assert [(probe.base, probe.head) for probe in found.probes] == [(0, 2), (0, 1), (1, 2)]
-    assert found.probes[1].floor == 1.0, "half way in the logarithm"
-    assert found.steps[0].size == found.probes[1].found
-
-
-def test_what_a_farther_edge_told_is_not_measured_again() -> None:
-    found = exact([1, 1, 1, 4, 4])
-    asked = [(probe.base, probe.head) for probe in found.probes]
-    assert len(asked) == len(set(asked)), "of 0 and 2 it is known that they are equal"
+    assert [(probe.base, probe.head, probe.floor) for probe in found.probes] == [
+        (0, 2, FLOOR),
+        (0, 1, 1.0),
+        (0, 1, FLOOR),
+    ]
+    assert found.steps[0].size == found.probes[2].found, "and not what placed it"
 
 
 def test_of_what_came_little_by_little_no_step_is_named() -> None:
@@ -99,7 +155,7 @@ def test_of_what_came_little_by_little_no_step_is_named() -> None:
 def test_neighbours_that_lie_half_way_do_not_hide_the_steps_beside_them() -> None:
     levels = [1, 1.2, 1.2, 1.2, 1.2, 1.44]
 
-    def measure(base: int, head: int, floor: float) -> Measured:
+    def measure(base: int, head: int, floor: float, _: float | None) -> Measured:
         log = math.log(levels[head] / levels[base])
         noise = 0.002 * (-1) ** head  # of those that lie half way, every other one seems to lie on the other side
         edge = math.log1p(floor)

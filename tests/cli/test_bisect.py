@@ -13,7 +13,7 @@ import pytest
 from harness.cli import bisect as commands
 from harness.cli import run_command_line
 from harness.errors import UsageError
-from harness.records.bisection import Bisection, OpenStretch, Trial
+from harness.records.bisection import Bisection, FoundStep, OpenStretch, Trial
 from harness.records.comparison import Verdict
 from harness.stages import bisecting
 from harness.stages.bisect_options import BisectOptions
@@ -25,6 +25,7 @@ FOUND = make_bisection(id="a-bisect", case="net/stock@cpu")
 TRIAL = Trial(
     base="the run", head="now", floor=0.01, verdict="regressed", ratio=1.42, ci_low=1.4, ci_high=1.44, generations=22
 )
+STEP = FoundStep(before="3.6.0", after="3.7.0", size=TRIAL)
 VERDICT = ("verdict", "small.toml", "--case", "net/stock@cpu", "--against", "a-run")
 
 
@@ -33,7 +34,10 @@ VERDICT = ("verdict", "small.toml", "--case", "net/stock@cpu", "--against", "a-r
     [
         (FOUND, 0),
         (replace(FOUND, open=(OpenStretch(first="3.6.0", last="3.7.0", reason="noise"),)), 4),
+        (replace(FOUND, open=(OpenStretch(first="3.6.0", last="3.7.0", reason="not searched", aside=True),)), 0),
         (replace(FOUND, finished=False), 4),
+        (replace(FOUND, finished=False, steps=(STEP,)), 0),
+        (replace(FOUND, finished=False, steps=(replace(STEP, passed_over=("3.6.1",)),)), 4),
     ],
 )
 def test_a_bisect_ends_by_what_it_knows_and_is_printed_again(

@@ -262,6 +262,14 @@ def test_a_plain_change_is_found_where_dearer_generations_end_the_budget_before_
     assert (outcome.decision, len(outcome.generations), outcome.confirming) == ("regressed", 24, 12)
 
 
+@pytest.mark.parametrize(("log_ratio", "size"), [(2.08, 16), (0.05, 32)])
+def test_a_rule_may_have_a_level_of_its_own_for_a_plain_change(log_ratio: float, size: int) -> None:
+    rule = replace(RULE, alpha=0.01 / 6, plain_alpha=0.05)
+    task = replace(a_task("row", [a_generation(log_ratio, seconds=1.0)] * 60, budget_s=30), rule=rule)
+    (outcome,) = decide([task], lambda _name, _generation: None)
+    assert (outcome.decision, len(outcome.generations)) == ("regressed", size)
+
+
 @pytest.mark.parametrize("rows", [1, 51, 52, 60, 104])
 def test_a_plain_change_is_found_among_however_many_rows(rows: int) -> None:
     """From twelve generations on there are two looks, which make each of them worth less."""

@@ -183,6 +183,18 @@ def test_what_stayed_open_may_be_measured_longer() -> None:
     assert "--resume" not in to_terminal(bisect_page(FOUND), width=200, color=False)
 
 
+def test_what_was_placed_is_no_finding_and_what_was_not_searched_may_be() -> None:
+    placed = replace(SLOWER, head="3.6.5", verdict="inconclusive", ci_low=None, ci_high=None, placed=True)
+    aside = OpenStretch(first="3.6.5", last="3.7.0", reason="not searched, since", aside=True)
+    text = to_terminal(bisect_page(replace(FOUND, trials=(SLOWER, placed), open=(aside,))), width=200, color=False)
+    (line,) = (line for line in text.splitlines() if line.startswith("3.6.5"))
+    assert "placed" in line
+    assert "inconclusive" not in text
+    assert "the one measurement is wrong" in text
+    assert "Not known between 3.6.5 and 3.7.0: not searched, since" in text
+    assert f"harness bisect --resume {FOUND.id} --all-steps" in text
+
+
 def test_one_that_is_not_finished_says_how_to_go_on() -> None:
     text = to_terminal(
         bisect_page(replace(FOUND, finished=False, notes=("The budget was spent",))), width=200, color=False

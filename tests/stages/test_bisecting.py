@@ -13,7 +13,7 @@ from typing import Any, cast
 import pytest
 
 from harness.bisect.search import Unusable
-from harness.bisect.trials import Place
+from harness.bisect.trials import Measuring, Place
 from harness.compare.pairs import Pair, Side, side_of
 from harness.errors import Interrupted, RunError, ToolchainError, UsageError
 from harness.progress import Silent
@@ -65,7 +65,7 @@ class Machine:
     """Measures exactly, what places take by a rule of the test's; it stops after so many measurements.
 
     Attributes:
-        asked: Each pair that was measured, in order.
+        asked: Each pair that was measured, in order; judged are those that were not just placed.
         noisy: Positions on which no measurement is decided.
     """
 
@@ -75,6 +75,7 @@ class Machine:
         self.broken: dict[str, str] = {}
         self.noisy: set[str] = set()
         self.asked: list[tuple[str, str]] = []
+        self.judged: list[tuple[str, str]] = []
         self.compiled: list[str] = []
         self.stop_after: int | None = None
         monkeypatch.setenv("HARNESS_CACHE", str(folder / "cache"))
@@ -100,16 +101,25 @@ class Machine:
         found = replace(make_case(variant.name, compile_flags=flags), toolchain=toolchain.version)
         return Place(name=name, side=side_of(Run(header=header), name), case=found, toolchain=toolchain)
 
-    def _measure(self, base: Place, head: Place, rule: Rule, *_: object) -> Trial:
+    def _placed(self, log: float, whole: float | None) -> bool:
+        return whole is not None and min(abs(log / whole), abs(log / whole - 1)) < 0.25
+
+    def _measure(self, base: Place, head: Place, rule: Rule, measuring: Measuring, *_: object) -> Trial:
         if self.stop_after is not None and len(self.asked) >= self.stop_after:
             raise KeyboardInterrupt
         self.asked.append((base.name, head.name))
         ratio = self.times(head) / self.times(base)
+        placed = head.name not in self.noisy and self._placed(math.log(ratio), measuring.whole)
+        self.judged += [] if placed else [(base.name, head.name)]
         log, edge = math.log(ratio), math.log1p(rule.floor)
         verdict: Verdict = "unchanged" if abs(log) <= edge else "regressed" if log > 0 else "improved"
         wide = 1.001
         if head.name in self.noisy:
             verdict, wide = "inconclusive", 3.0
+        if placed:
+            return Trial(
+                base=base.name, head=head.name, floor=rule.floor, verdict="inconclusive", ratio=ratio, placed=True
+            )
         return Trial(
             base=base.name,
             head=head.name,
@@ -159,12 +169,26 @@ def test_the_release_since_which_a_case_is_slower(machine: Machine) -> None:
     assert step.size.ratio == pytest.approx(1.4)
     assert (found.ends, found.over, found.finished) == (("3.0.0", "3.8.0"), "releases", True)
     assert machine.asked[0] == ("3.0.0", "3.8.0")
-    assert len(machine.asked) <= 8
+    assert len(machine.asked) <= 6
+    assert machine.judged == [("3.0.0", "3.8.0"), ("3.4.0", "3.5.0")], "the ends and the step"
     assert len(machine.compiled) == len(set(machine.compiled)), "each is compiled once"
     assert [position.name for position in found.positions] == sorted(machine.compiled)
     assert found.positions[0].revision == "12" * 20
     assert {trial.belongs for trial in found.trials} == {"base", "head"}
     assert 0 < found.error <= 0.01
+
+
+def test_a_smaller_step_is_noted_and_searched_for_by_who_asks_for_it(machine: Machine) -> None:
+    machine.times = lambda place: {"3.8.0": 2.1}.get(place.name, 2.0 if place.name >= "3.3.0" else 1.0)
+    with begun(good="3.0.0", bad="3.8.0") as underway:
+        found = bisect_releases(underway)
+        underway.directory.finish(bisect_json(found), "")
+    assert [step.after for step in found.steps] == ["3.3.0"]
+    (stretch,) = found.open
+    assert (stretch.last, stretch.aside, found.is_known) == ("3.8.0", True, True)
+    with underway_of(BisectOptions(resume=underway.directory.path, all_steps=True), (), Silent()) as again:
+        more = bisect_releases(again)
+    assert ([step.after for step in more.steps], more.open) == (["3.3.0", "3.8.0"], ())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -291,7 +315,7 @@ def test_what_stayed_open_is_measured_again_with_more_time(machine: Machine) -> 
         first = bisect_releases(underway)
         underway.directory.finish(bisect_json(first), "")
     assert [(step.before, step.after) for step in first.steps] == [("3.3.0", "3.6.0")]
-    asked = len(machine.asked)
+    asked, judged = len(machine.asked), len(machine.judged)
     machine.noisy.clear()
     options = BisectOptions(resume=underway.directory.path, row_budget=600.0)
     with underway_of(options, (), Silent()) as again:
@@ -301,7 +325,7 @@ def test_what_stayed_open_is_measured_again_with_more_time(machine: Machine) -> 
     assert [(step.before, step.after) for step in second.steps] == [("3.4.0", "3.5.0")]
     twice = {*machine.asked[:asked]} & {*machine.asked[asked:]}
     assert {head for _, head in twice} == {"3.4.0", "3.5.0"}, "what was decided is not measured again"
-    assert second.error == pytest.approx(first.error * len(machine.asked) / asked), "all that was measured counts"
+    assert second.error == pytest.approx(first.error * len(machine.judged) / judged), "all that was judged counts"
     with pytest.raises(RunError, match="this bisect has its answer"):
         underway_of(options, (), Silent())
 
@@ -412,8 +436,11 @@ def test_each_measurement_is_a_line_and_a_note(machine: Machine) -> None:
         found = bisect_releases(underway)
     lines = (underway.directory.path / TRIALS_FILE).read_text().splitlines()
     assert len(lines) == len(machine.asked) == len(found.trials)
-    assert notes.lines[0] == "9 releases from 3.0.0 to 3.8.0: about 8 measurements of latency tell"
+    assert notes.lines[0].startswith(
+        "9 releases from 3.0.0 to 3.8.0: the ends and the step are judged by their latency"
+    )
     assert notes.lines[1] == "3.8.0 beside 3.0.0: regressed, 1.400 times (it is so)"
+    assert notes.lines[2] == "3.4.0 beside 3.0.0: placed, 1.000 times ()"
 
 
 def test_a_measurement_seen_from_the_other_side() -> None:
