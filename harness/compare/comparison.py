@@ -7,6 +7,7 @@ comparison = conclude(plan, rows, ...)          # known and counted rows too, ga
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +15,7 @@ from datetime import datetime
 from typing import Any
 
 from harness.cache import cache_root
-from harness.compare.gates import apply_gates, require_gated_cases
+from harness.compare.gates import apply_gates, is_of, require_gated_cases
 from harness.compare.judge import rules_of
 from harness.compare.options import CompareOptions
 from harness.compare.outputs import OutputsOfPair, compare_pair
@@ -37,7 +38,7 @@ from harness.errors import UsageError
 from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY
 from harness.records.case import Gate
 from harness.records.comparison import Comparison, Row, SideFacts, Verdict
-from harness.records.run import HostRecord
+from harness.records.run import Build, HostRecord
 from harness.stats.rule import Rule
 from harness.suite.cases import matching
 
@@ -45,6 +46,8 @@ from harness.suite.cases import matching
 _WITHOUT_FIGURES: frozenset[Verdict] = frozenset({"identical", "outputs differ", "failed"})
 # Cases that a note has room for.
 _MOST_NAMES = 5
+# A run compiles beside other compiles: its times of equal modules were up to 1.4 times each other.
+_PLAIN_COMPILE = 2.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,6 +84,41 @@ class Plan:
     def open(self) -> list[Pair]:
         """Pairs whose latency must be compared."""
         return [pair for pair in self.pairs if self.fates[pair.name] is None]
+
+    @property
+    def compiled(self) -> list[Pair]:
+        """Pairs whose compile times are compared: those that are asked for, and those that differ plainly."""
+        budget_s = self.options.compile_budget_s
+        return [
+            pair
+            for pair in self._recompiled
+            if budget_s and (self._is_asked(pair) or self.compiling_s(pair) <= budget_s)
+        ]
+
+    @property
+    def long_to_compile(self) -> list[Pair]:
+        """Pairs whose compile times differ plainly, and take too long to be compared unless they are asked for."""
+        chosen = {pair.name for pair in self.compiled}
+        return [pair for pair in self._recompiled if pair.name not in chosen and self.compiling_s(pair) < math.inf]
+
+    @property
+    def _recompiled(self) -> list[Pair]:
+        """Open pairs, but for equal modules: they were compiled to equal code, and their time is nobody's news."""
+        return [pair for pair in self.open if len({build.module_sha256 for build in self._builds(pair)}) > 1]
+
+    def _is_asked(self, pair: Pair) -> bool:
+        gated = any(gate.metric == COMPILE_TIME.name and is_of(gate, pair) for gate in self.gates)
+        return gated or self.options.metric == COMPILE_TIME.name
+
+    def compiling_s(self, pair: Pair) -> float:
+        """Seconds of as many compiles as say something; inf: those of the runs do not differ plainly."""
+        less, more = sorted(build.compile_ns or 0 for build in self._builds(pair))
+        plain = 0 < _PLAIN_COMPILE * less <= more
+        return self.rules[COMPILE_TIME.name].first_look * (less + more) / 1e9 if plain else math.inf
+
+    def _builds(self, pair: Pair) -> tuple[Build, Build]:
+        base, head = pair.both
+        return self.base.evidence.builds[base.name], self.head.evidence.builds[head.name]
 
     @property
     def left_out(self) -> list[Pair]:
@@ -262,6 +300,13 @@ def _notes(plan: Plan) -> list[str]:
             )
     unknown = Counter(known.unknown for known in plan.outputs.values() if known.unknown and known.same_program)
     notes += [f"Outputs of {_cases(number)} were not compared: {reason}" for reason, number in unknown.items()]
+    if plan.options.remeasure and plan.options.compile_budget_s and (pairs := plan.long_to_compile):
+        takes_s = math.ceil(max(plan.compiling_s(pair) for pair in pairs))
+        notes.append(
+            f"Compile times of {_cases(len(pairs))} differ {_PLAIN_COMPILE:g}-fold or more in what the runs recorded, "
+            f"and take up to {takes_s} s a row to compare: --compile-budget {takes_s} "
+            f"({_shown([pair.name for pair in pairs])})"
+        )
     counts = Counter(str(plan.fates[pair.name]) for pair in plan.left_out)
     notes += [f"{_cases(number)} left out on both sides: {reason}" for reason, number in counts.items()]
     redefined: dict[str, list[str]] = {}
@@ -305,7 +350,7 @@ def _settings(plan: Plan) -> dict[str, Any]:
         "confidence": rule.confidence,
         "first_look": rule.first_look,
         "row_budget_s": options.row_budget,
-        "compile_budget_s": options.compile_budget,
+        "compile_budget_s": options.compile_budget_s,
         "controls": options.controls,
         "across_hosts": options.across_hosts,
         "patterns": list(options.patterns),

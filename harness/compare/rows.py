@@ -229,8 +229,9 @@ def with_repro(row: Row, pair: Pair, base: Side, head: Side, options: CompareOpt
     if row.metric not in TIMED:
         return row
     sides = words_of_sides(base, head) if options.within is None else ["--within", head.label]
-    control = ["--controls", "1"] if row.control else []
-    command = ["harness", "compare", *sides, "--filter", glob.escape(row.case), *control, *options.again()]
+    more = ["--controls", "1"] if row.control else []
+    more += [] if row.metric == LATENCY.name else ["--metric", row.metric]
+    command = ["harness", "compare", *sides, "--filter", glob.escape(row.case), *more, *options.again()]
     return replace(row, repro=(shlex.join(command), _module("base", pair.base, base), _module("head", pair.head, head)))
 
 

@@ -365,10 +365,10 @@ def repro(
     return with_repro(row, pair, base, head, CompareOptions(**options)).repro
 
 
-@pytest.mark.parametrize("metric", ["latency", "compile-time"])
-def test_a_timed_row_has_the_command_that_repeats_it_and_both_modules(metric: str) -> None:
+@pytest.mark.parametrize(("metric", "asked"), [("latency", ""), ("compile-time", " --metric compile-time")])
+def test_a_timed_row_has_the_command_that_repeats_it_and_both_modules(metric: str, asked: str) -> None:
     assert repro(make_row(metric=metric)) == (
-        "harness compare results/base 'results/my head' --filter net/fast@cpu",
+        f"harness compare results/base 'results/my head' --filter net/fast@cpu{asked}",
         f"# base: module {sha256(STOCK.name)[:12]}, {COMMAND}",
         f"# head: module {sha256(FAST.name)[:12]}, {COMMAND}",
     )
