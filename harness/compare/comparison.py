@@ -31,7 +31,7 @@ from harness.compare.pairs import (
     with_rounds,
 )
 from harness.compare.recorded import Timings, judge_recorded, recorded_row
-from harness.compare.rows import exact_rows, geometric_means, known_row, summarise, with_repro
+from harness.compare.rows import exact_rows, geometric_means, known_row, summarise, unknown_row, with_repro
 from harness.compare.sides import Environment, machine_facts, require_comparable, side_facts
 from harness.compare.upstream import judge_by_upstream
 from harness.errors import UsageError
@@ -48,6 +48,7 @@ _WITHOUT_FIGURES: frozenset[Verdict] = frozenset({"identical", "outputs differ",
 _MOST_NAMES = 5
 # A run compiles beside other compiles: its times of equal modules were up to 1.4 times each other.
 _PLAIN_COMPILE = 2.0
+_TRANSIENT = "transient-memory"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,8 +108,11 @@ class Plan:
         return [pair for pair in self.open if len({build.module_sha256 for build in self._builds(pair)}) > 1]
 
     def _is_asked(self, pair: Pair) -> bool:
-        gated = any(gate.metric == COMPILE_TIME.name and is_of(gate, pair) for gate in self.gates)
-        return gated or self.options.metric == COMPILE_TIME.name
+        return self.options.metric == COMPILE_TIME.name or self.is_gated(pair, COMPILE_TIME.name)
+
+    def is_gated(self, pair: Pair, metric: str) -> bool:
+        """Whether a gate of the suite is about a figure of a pair."""
+        return any(gate.metric == metric and is_of(gate, pair) for gate in self.gates)
 
     def compiling_s(self, pair: Pair) -> float:
         """Seconds of as many compiles as say something; inf: those of the runs do not differ plainly."""
@@ -221,6 +225,7 @@ def conclude(
     floors = {metric: rule.floor for metric, rule in plan.rules.items()}
     counted = [pair for pair in plan.pairs if _has_figures(plan.fates[pair.name])]
     rows += [row for pair in counted for row in exact_rows(pair, base, head, floors)]
+    rows += [row for pair in counted if plan.is_gated(pair, _TRANSIENT) and (row := unknown_row(pair, base, head))]
     upstream = options.rule == "upstream"
     named = {host.host for row in rows for host in row.hosts}
     hosts = [host for host in hosts if host.name in named] or hosts
