@@ -8,8 +8,11 @@ from pathlib import Path
 import pytest
 
 from benchmarks import releases
+from harness.progress import Silent
 from harness.report import render
 from harness.stages.reporting import load_any
+from harness.store.check import verify
+from harness.store.remote import open_place
 from harness.store.run_directory import load_run
 
 ROOT = Path(__file__).parents[1]
@@ -39,6 +42,10 @@ def test_a_published_report_is_what_the_harness_prints(folder: Path) -> None:
         f"write it again: harness report {folder.relative_to(ROOT)} --format markdown --full "
         f"--out {folder.relative_to(ROOT)}/report.md"
     )
+
+
+def test_what_is_published_is_whole() -> None:
+    assert {finding.state for finding in verify(open_place(str(PUBLISHED)), Silent())} == {"ok"}
 
 
 def test_what_is_published_names_no_place_of_the_machine_it_was_made_on() -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import difflib
+import errno
 import os
 import signal
 import sys
 from collections.abc import Sequence
 
-from cyclopts import CycloptsError
+from cyclopts import CycloptsError, MissingArgumentError
 
-from harness.cli.app import application_for
+from harness.cli.app import application_for, own_options
 from harness.cli.streams import is_cut_short, prepare_streams, what_was_lost
 from harness.errors import ExitCode, HarnessError
 from harness.scratch import own_temporary_folder
@@ -61,7 +63,7 @@ def _status_of(arguments: Sequence[str]) -> int:
         _complain(str(error))
         return int(error.exit_code)
     except CycloptsError as error:
-        _complain(" ".join(str(error).split()) + " (see harness --help)")
+        _complain(" ".join(_words_of(error).split()) + " (see harness --help)")
         return int(ExitCode.USAGE)
     except KeyboardInterrupt:
         _stop_children()
@@ -75,12 +77,26 @@ def _status_of(arguments: Sequence[str]) -> int:
         if _interruptions:  # C code that one comes in the way of may raise something else, as numpy's does
             _complain("interrupted")
             return int(ExitCode.INTERRUPTED)
+        if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:  # only users make such names
+            _complain(f"{error.filename}: is too long for the name of a file; shorten it")
+            return int(ExitCode.USAGE)
         if "HARNESS_TRACEBACK" in os.environ:
             raise
         text = " ".join(str(error).split())[:300]
         _complain(f"internal error: {type(error).__name__}: {text}; HARNESS_TRACEBACK=1 shows where, please report it")
         return int(ExitCode.INTERNAL)
     return int(status) if isinstance(status, int) else int(ExitCode.OK)
+
+
+def _words_of(error: CycloptsError) -> str:
+    """What is wrong; an argument is often missing since its option, or that of another one, is misspelt."""
+    if isinstance(error, MissingArgumentError) and error.app is not None:
+        own = own_options(error.app)
+        for name in (word.partition("=")[0] for word in error.unused_tokens or ()):
+            if name.startswith("--") and name not in own:
+                near = difflib.get_close_matches(name, own, n=1)
+                return f"Unknown option: {name}.{f' Did you mean {near[0]}?' if near else ''}"
+    return str(error)
 
 
 def _stop_children() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import shlex
 from collections.abc import Sequence
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from harness.cache import environments_root
-from harness.cli.app import app, application_for
+from harness.cli.app import app, application_for, own_options
 from harness.cli.output import print_page, print_text, reporter, tell, tell_where, teller
 from harness.cli.run import print_interrupted, print_run, run_one
 from harness.doctor import devices_of, diagnose, diagnosis_page, render_json
@@ -107,12 +108,23 @@ def ablate(options: AblateOptions) -> int:
     return status
 
 
+def _require_no_option_of_ours(flags: Sequence[str]) -> None:
+    """Refuse what was meant for `harness bench`; no flag of iree-compile has nearly the name of such an option."""
+    own = own_options(app["bench"])
+    for word in " ".join(flags).split():
+        if near := difflib.get_close_matches(word.partition("=")[0], own, n=1, cutoff=0.8):
+            raise UsageError(
+                f"--flags: {word} is no flag of iree-compile; give {near[0]} of harness bench beside --flags"
+            )
+
+
 @app.command
 def bench(options: BenchOptions) -> int:
     """Time a model's file under several sets of flags side by side, and say which is faster; no suite is needed.
 
     harness bench model.mlir --flags "--iree-opt-level=O2" --flags "--iree-opt-level=O3"
     """
+    _require_no_option_of_ours(options.flags)
     suite = write_bench(options)
     say = teller(quiet=options.quiet)
     say(f"{suite}: each set of flags as a variant; `harness run {shlex.quote(str(suite))}` repeats this")

@@ -7,6 +7,7 @@ comparison = conclude(plan, rows, ...)          # known and counted rows too, ga
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +15,7 @@ from datetime import datetime
 from typing import Any
 
 from harness.cache import cache_root
-from harness.compare.gates import apply_gates, require_gated_cases
+from harness.compare.gates import apply_gates, is_of, require_gated_cases
 from harness.compare.judge import rules_of
 from harness.compare.options import CompareOptions
 from harness.compare.outputs import OutputsOfPair, compare_pair
@@ -30,7 +31,7 @@ from harness.compare.pairs import (
     with_rounds,
 )
 from harness.compare.recorded import Timings, judge_recorded, recorded_row
-from harness.compare.rows import exact_rows, geometric_means, known_row, summarise, with_repro
+from harness.compare.rows import exact_rows, geometric_means, known_row, summarise, unknown_row, with_repro
 from harness.compare.sides import machine_facts, require_comparable, side_facts
 from harness.compare.upstream import judge_by_upstream
 from harness.errors import UsageError
@@ -38,7 +39,7 @@ from harness.machine.identity import Environment
 from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY
 from harness.records.case import Gate
 from harness.records.comparison import Comparison, Row, SideFacts, Verdict
-from harness.records.run import HostRecord
+from harness.records.run import Build, HostRecord
 from harness.stats.rule import Rule
 from harness.store.evidence import why_refused
 from harness.suite.cases import matching
@@ -47,6 +48,9 @@ from harness.suite.cases import matching
 _WITHOUT_FIGURES: frozenset[Verdict] = frozenset({"identical", "outputs differ", "failed"})
 # Cases that a note has room for.
 _MOST_NAMES = 5
+# A run compiles beside other compiles: its times of equal modules were up to 1.4 times each other.
+_PLAIN_COMPILE = 2.0
+_TRANSIENT = "transient-memory"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +87,44 @@ class Plan:
     def open(self) -> list[Pair]:
         """Pairs whose latency must be compared."""
         return [pair for pair in self.pairs if self.fates[pair.name] is None]
+
+    @property
+    def compiled(self) -> list[Pair]:
+        """Pairs whose compile times are compared: those that are asked for, and those that differ plainly."""
+        budget_s = self.options.compile_budget_s
+        return [
+            pair
+            for pair in self._recompiled
+            if budget_s and (self._is_asked(pair) or self.compiling_s(pair) <= budget_s)
+        ]
+
+    @property
+    def long_to_compile(self) -> list[Pair]:
+        """Pairs whose compile times differ plainly, and take too long to be compared unless they are asked for."""
+        chosen = {pair.name for pair in self.compiled}
+        return [pair for pair in self._recompiled if pair.name not in chosen and self.compiling_s(pair) < math.inf]
+
+    @property
+    def _recompiled(self) -> list[Pair]:
+        """Open pairs, but for equal modules: they were compiled to equal code, and their time is nobody's news."""
+        return [pair for pair in self.open if len({build.module_sha256 for build in self._builds(pair)}) > 1]
+
+    def _is_asked(self, pair: Pair) -> bool:
+        return self.options.metric == COMPILE_TIME.name or self.is_gated(pair, COMPILE_TIME.name)
+
+    def is_gated(self, pair: Pair, metric: str) -> bool:
+        """Whether a gate of the suite is about a figure of a pair."""
+        return any(gate.metric == metric and is_of(gate, pair) for gate in self.gates)
+
+    def compiling_s(self, pair: Pair) -> float:
+        """Seconds of as many compiles as say something; inf: those of the runs do not differ plainly."""
+        less, more = sorted(build.compile_ns or 0 for build in self._builds(pair))
+        plain = 0 < _PLAIN_COMPILE * less <= more
+        return self.rules[COMPILE_TIME.name].first_look * (less + more) / 1e9 if plain else math.inf
+
+    def _builds(self, pair: Pair) -> tuple[Build, Build]:
+        base, head = pair.both
+        return self.base.evidence.builds[base.name], self.head.evidence.builds[head.name]
 
     @property
     def left_out(self) -> list[Pair]:
@@ -185,6 +227,7 @@ def conclude(
     floors = {metric: rule.floor for metric, rule in plan.rules.items()}
     counted = [pair for pair in plan.pairs if _has_figures(plan.fates[pair.name])]
     rows += [row for pair in counted for row in exact_rows(pair, base, head, floors)]
+    rows += [row for pair in counted if plan.is_gated(pair, _TRANSIENT) and (row := unknown_row(pair, base, head))]
     upstream = options.rule == "upstream"
     named = {host.host for row in rows for host in row.hosts}
     hosts = [host for host in hosts if host.name in named] or hosts
@@ -269,6 +312,13 @@ def _notes(plan: Plan) -> list[str]:
     ]
     unknown = Counter(known.unknown for known in plan.outputs.values() if known.unknown and known.same_program)
     notes += [f"Outputs of {_cases(number)} were not compared: {reason}" for reason, number in unknown.items()]
+    if plan.options.remeasure and plan.options.compile_budget_s and (pairs := plan.long_to_compile):
+        takes_s = math.ceil(max(plan.compiling_s(pair) for pair in pairs))
+        notes.append(
+            f"Compile times of {_cases(len(pairs))} differ {_PLAIN_COMPILE:g}-fold or more in what the runs recorded, "
+            f"and take up to {takes_s} s a row to compare: --compile-budget {takes_s} "
+            f"({_shown([pair.name for pair in pairs])})"
+        )
     counts = Counter(str(plan.fates[pair.name]) for pair in plan.left_out)
     notes += [f"{_cases(number)} left out on both sides: {reason}" for reason, number in counts.items()]
     redefined: dict[str, list[str]] = {}
@@ -312,7 +362,7 @@ def _settings(plan: Plan) -> dict[str, Any]:
         "confidence": rule.confidence,
         "first_look": rule.first_look,
         "row_budget_s": options.row_budget,
-        "compile_budget_s": options.compile_budget,
+        "compile_budget_s": options.compile_budget_s,
         "controls": options.controls,
         "across_hosts": options.across_hosts,
         "patterns": list(options.patterns),

@@ -35,7 +35,7 @@ def require_gated_cases(pairs: Sequence[Pair], gates: Sequence[Gate], suite: str
         limits = [limit for limit in (gate.relative, gate.absolute) if limit is not None]
         if metric_named(gate.metric) is None or not all(0 <= limit < math.inf for limit in limits):
             raise UsageError(f"{suite}: [gates.{gate.name}] names no metric, or a limit that is none; correct it")
-        if not partial and not any(_is_of(gate, _any_figure(pair)) for pair in pairs):
+        if not partial and not any(is_of(gate, pair) for pair in pairs):
             names = sorted(pair.name for pair in pairs)
             example = f", and has {', '.join(names[:3])}{', ...' if len(names) > 3 else ''}" if names else ""
             raise UsageError(
@@ -66,14 +66,14 @@ def apply_gates(
             continue
         if any(_is_of(gate, row) for row in rows):
             notes.append(f"Gate {gate.name} was not applied: {gate.metric} was not measured")
-        elif any(_is_of(gate, _any_figure(pair)) for pair in left_out):
+        elif any(is_of(gate, pair) for pair in left_out):
             notes.append(f"Gate {gate.name} was not applied: its cases were left out")
     return [_gated(row, [gate for gate in gates if _decides(gate, row)]) for row in rows], notes
 
 
-def _any_figure(pair: Pair) -> Row:
-    """A row that stands for whatever may be measured of a pair."""
-    return blank_row(pair, LATENCY, "identical")
+def is_of(gate: Gate, pair: Pair) -> bool:
+    """Whether a gate is of a pair, whatever may be measured of it."""
+    return _is_of(gate, blank_row(pair, LATENCY, "identical"))
 
 
 def _decides(gate: Gate, row: Row) -> bool:

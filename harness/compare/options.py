@@ -55,7 +55,9 @@ class CompareOptions:
             twice.
         row_cap: Wall seconds, confirmation included, that a row may take whose sides differ by far more than the noise
             and whose budget has no room for a verdict.
-        compile_budget: Wall seconds for one row's compile times; 0: they are not measured.
+        metric: With compile-time, compare the compile times of every row whose code changed; else only of those that a
+            gate of the suite is about, or whose sides' compiles took plainly different times in their runs.
+        compile_budget: Wall seconds for one row's compile times (default: as --row-budget); 0: they are not measured.
         floor: Relative change of latency below which nothing is called changed (default: the suite's, else 0.01).
         controls: So many identical rows are measured all the same, as A/A controls.
         explain: Say under each regressed latency which of its dispatches take longer, and what differs there.
@@ -84,7 +86,8 @@ class CompareOptions:
     by_name: Flag = False
     row_budget: Positive = 15.0
     row_cap: Positive = 3600.0
-    compile_budget: Annotated[float, Parameter(validator=Number(gte=0, lt=10_000_000))] = 30.0
+    metric: Literal["latency", "compile-time"] = "latency"
+    compile_budget: Annotated[float | None, Parameter(validator=Number(gte=0, lt=10_000_000))] = None
     floor: Share | None = None
     controls: Whole = 0
     explain: Flag = False
@@ -101,6 +104,11 @@ class CompareOptions:
     spread: Flag = False
     quiet: Quiet = False
     verbose: Verbose = False
+
+    @property
+    def compile_budget_s(self) -> float:
+        """Wall seconds for one row's compile times."""
+        return self.row_budget if self.compile_budget is None else self.compile_budget
 
     def again(self) -> list[str]:
         """What a command that repeats a row needs, to judge it alike."""

@@ -201,19 +201,16 @@ def _as_it_was(kept: KeptGeneration) -> Generation | CaseError:
 
 
 def _compile_tasks(works: Sequence[Work], plan: Plan, bench: Bench) -> list[Task]:
-    """Only of builds that changed: equal modules were compiled to equal code, and their time is nobody's news."""
-    options = plan.options
-    if not options.compile_budget:
-        return []
+    options, chosen = plan.options, {pair.name for pair in plan.compiled}
     limits = Limits(seconds=options.compile_timeout, memory_bytes=bench.memory_bytes)
     tasks = []
     for work in works:
-        if work.control or work.base.build.module_sha256 == work.head.build.module_sha256:
+        if work.control or work.pair.name not in chosen:
             continue
         task = Task(
             name=work.name,
             rule=plan.rules[COMPILE_TIME.name],
-            budget_s=options.compile_budget,
+            budget_s=options.compile_budget_s,
             **vars(bench.place.compiles(work, limits)),
         )
         tasks.append(_going_on(task, COMPILE_TIME.name, work, bench.directory))

@@ -15,7 +15,17 @@ import numpy as np
 from harness.compare.options import CompareOptions
 from harness.compare.pairs import Known, Pair, Side, words_of_sides
 from harness.compare.task import BASE, HEAD, Outcome, wall_seconds
-from harness.metrics import BUILD_FACTS, FLOORS, INSTRUCTIONS, LATENCY, REFERENCE_FACTS, TIMED, Metric, ir_metric
+from harness.metrics import (
+    BUILD_FACTS,
+    FLOORS,
+    INSTRUCTIONS,
+    LATENCY,
+    METRICS,
+    REFERENCE_FACTS,
+    TIMED,
+    Metric,
+    ir_metric,
+)
 from harness.records.case import Case
 from harness.records.comparison import VERDICTS, GeometricMean, HostRatio, Kind, Row, Verdict
 from harness.records.run import Round
@@ -193,6 +203,20 @@ def exact_rows(pair: Pair, base: Side, head: Side, floors: Mapping[str, float] =
     ]
 
 
+def unknown_row(pair: Pair, base: Side, head: Side) -> Row | None:
+    """The row of a pair's transient memory where it is not known; None where it is, or the compiler said nothing."""
+    if pair.base is None or pair.head is None:
+        return None
+    builds = base.evidence.builds.get(pair.base.name), head.evidence.builds.get(pair.head.name)
+    found = [build.statistics for build in builds if build is not None and build.statistics is not None]
+    if all(statistics.transient_bytes is not None for statistics in found):
+        return None
+    return replace(
+        blank_row(pair, METRICS["transient-memory"], "inconclusive"),
+        reason="not known, since it depends on sizes that only a call has",
+    )
+
+
 def exact_verdict(base: float, head: float, floor: float) -> Verdict:
     """What two counted values say; the floor is symmetric in the logarithm, and nothing is no base for a share."""
     if head == base or (base > 0 and head > 0 and abs(math.log(head / base)) <= math.log1p(floor)):
@@ -229,8 +253,9 @@ def with_repro(row: Row, pair: Pair, base: Side, head: Side, options: CompareOpt
     if row.metric not in TIMED:
         return row
     sides = words_of_sides(base, head) if options.within is None else ["--within", head.label]
-    control = ["--controls", "1"] if row.control else []
-    command = ["harness", "compare", *sides, "--filter", glob.escape(row.case), *control, *options.again()]
+    more = ["--controls", "1"] if row.control else []
+    more += [] if row.metric == LATENCY.name else ["--metric", row.metric]
+    command = ["harness", "compare", *sides, "--filter", glob.escape(row.case), *more, *options.again()]
     return replace(row, repro=(shlex.join(command), _module("base", pair.base, base), _module("head", pair.head, head)))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 import shutil
 import zipfile
@@ -24,6 +23,19 @@ _CONSTANT_MEMBER = "_const.bin"
 
 # `  [  0] main(!vm.ref<?>, i32) -> (!vm.ref<?>, f32)`; the name may be any text, blanks and parentheses included.
 _EXPORT = re.compile(r"\s*\[\s*\d+\] (?P<name>.+)\([^()]*\) -> \((?P<results>[^()]*)\)")
+# `// Submissions: 1, using cumulative minimum 0 B (0.00 MiB)`
+_COUNT, _BYTES = r" (?P<value>\d+)", r" \d+, .*?(?P<least>minimum )?(?P<value>\d+) B "
+_LINES = {
+    "dispatches": f"Dispatches:{_COUNT}",
+    "copies": f"DMA Copies:{_COUNT}",
+    "fills": f"DMA Fills:{_COUNT}",
+    "awaits": f"D->H Syncs:{_COUNT}",
+    "submissions": f"Submissions:{_COUNT}",
+    "executables": f"Executables:{_COUNT}",
+    "transient_bytes": f"Submissions:{_BYTES}",
+    "constant_bytes": f"Constants:{_BYTES}",
+    "variable_bytes": f"Variables:{_BYTES}",
+}
 
 
 def module_sizes(module: Path) -> Sizes:
@@ -41,26 +53,19 @@ def module_sizes(module: Path) -> Sizes:
 
 
 def parse_statistics(text: str) -> Statistics | None:
-    """The JSON that --iree-scheduling-dump-statistics-format=json writes; None when it is not of that form.
+    """What --iree-scheduling-dump-statistics-format=pretty writes; None when it is not of that form.
 
-    The counts are static: a loop's body counts once. Dynamic sizes are left out of the transient bytes.
+    The counts are static: a loop's body counts once. Of bytes that depend on sizes which only a call has, the compiler
+    knows a minimum; they are not known here.
     """
-    try:
-        aggregate = json.loads(text)["stream-aggregate"]
-        memory, execution = aggregate["global"], aggregate["execution"]
-        return Statistics(
-            dispatches=int(execution["dispatch-count"]),
-            copies=int(execution["copy-count"]),
-            fills=int(execution["fill-count"]),
-            awaits=int(aggregate["synchronization"]["await-count"]),
-            submissions=int(execution["submission-count"]),
-            executables=int(aggregate["executable"]["executable-count"]),
-            transient_bytes=int(execution["transient-memory-size"]),
-            constant_bytes=int(memory["constant-size"]),
-            variable_bytes=int(memory["variable-size"]),
-        )
-    except (KeyError, TypeError, ValueError):
+    found = {key: match for key, line in _LINES.items() if (match := re.search(rf"^// +{line}", text, re.MULTILINE))}
+    if len(found) < len(_LINES):
         return None
+    transient = found.pop("transient_bytes")
+    return Statistics(
+        transient_bytes=None if transient["least"] else int(transient["value"]),
+        **{key: int(match["value"]) for key, match in found.items()},
+    )
 
 
 def exported_functions(dump: str) -> dict[str, int]:

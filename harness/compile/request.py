@@ -17,7 +17,7 @@ from harness.toolchain import Toolchain
 
 MODEL_FILE = "model.mlir"
 MODULE_FILE = "module.vmfb"
-STATISTICS_FILE = "statistics.json"
+STATISTICS_FILE = "statistics.txt"
 
 # Equal code then gives equal bytes: source positions and debug data would differ between two writings of one program.
 REPRODUCIBLE_FLAGS = (
@@ -26,8 +26,9 @@ REPRODUCIBLE_FLAGS = (
     "--iree-llvmcpu-debug-symbols=false",
     "--iree-vm-emit-polyglot-zip=true",
 )
+# Not as JSON, which does not say of which sizes it has but the part that is known when compiling.
 STATISTICS_FLAGS = (
-    "--iree-scheduling-dump-statistics-format=json",
+    "--iree-scheduling-dump-statistics-format=pretty",
     f"--iree-scheduling-dump-statistics-file={STATISTICS_FILE}",
 )
 
@@ -76,6 +77,7 @@ def cache_key(request: CompileRequest) -> str:
         ],
         "rewrites": [[call.function, call.phase, dict(call.options)] for call in request.arranged.rewrites],
         "flags": normalised((*flags, *REPRODUCIBLE_FLAGS)),
+        "statistics": STATISTICS_FLAGS,  # which a build keeps with its module
         "files": _named_files(flags),
         "compiler": [request.toolchain.version, request.toolchain.compiler_sha256],
         # A rewrite runs on this machine, and may ask what it is.

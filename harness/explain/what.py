@@ -240,7 +240,12 @@ def schedule_differences(base: Build, head: Build, labels: Labels = ("base", "he
     if base.statistics is None or head.statistics is None:
         return ()
     counts = {name: _of_both(base.statistics, head.statistics, name) for name in _COUNTS}
-    memory = {name: _of_both(base.statistics, head.statistics, key) for name, key in _MEMORY.items()}
+    known = {
+        name: key
+        for name, key in _MEMORY.items()
+        if None not in (vars(base.statistics)[key], vars(head.statistics)[key])
+    }
+    memory = {name: _of_both(base.statistics, head.statistics, key) for name, key in known.items()}
     return (
         *(f"{name}: {on(labels, f'{old:,}', f'{new:,}')}" for name, (old, new) in counts.items() if old != new),
         *(

@@ -48,7 +48,11 @@ class Failure:
 
 @dataclass(frozen=True, kw_only=True)
 class Statistics:
-    """iree-compile's scheduling statistics: static counts over the whole program, initialisers included."""
+    """iree-compile's scheduling statistics: static counts over the whole program, initialisers included.
+
+    Attributes:
+        transient_bytes: None: some of it depends on sizes that only a call has. Runs of 0.1.0 have what is known then.
+    """
 
     dispatches: int
     copies: int
@@ -56,7 +60,7 @@ class Statistics:
     awaits: int
     submissions: int
     executables: int
-    transient_bytes: int
+    transient_bytes: int | None
     constant_bytes: int
     variable_bytes: int
 

@@ -77,6 +77,7 @@ from harness.report.pages import (
     sides_table,
     values_table,
 )
+from harness.report.remarks import medians_sentence
 from harness.report.units import interval_text, percent
 from harness.report.verdicts import (
     CHANGED,
@@ -438,4 +439,11 @@ def _trust(comparison: Comparison) -> list[Sentence]:
         known = [machine_line(selfcheck_of(host.environment), host.name) for host in comparison.hosts]
     rates: list[Sentence] = [capital(said) for said in known if said]
     unknown = _UNKNOWN_RATES if comparison.hosts else _UNKNOWN_RATE
-    return [*([capital(busy)] if busy else []), *(rates or [unknown]), *([capital(shown)] if shown else [])]
+    timed = [row for row in real_rows(comparison) if row.metric in TIMED]
+    medians = medians_sentence((row.case, row.base_value, row.head_value, row.ratio) for row in timed)
+    return [
+        *([capital(busy)] if busy else []),
+        *([medians] if medians else []),
+        *(rates or [unknown]),
+        *([capital(shown)] if shown else []),
+    ]

@@ -19,6 +19,8 @@ from harness.toolchain.tools import flag_name
 # Our median and iree-benchmark-module's come from different processes; on the machines this was written on, fresh
 # processes running one module differ by 6 to 14 %, so a smaller difference says nothing.
 REFERENCE_FLOOR = 0.05
+# Medians that are rounded may lie the other way round than a ratio near 1; this far apart it is no rounding.
+_APART = 1.01
 
 
 def fate_remarks(
@@ -74,7 +76,7 @@ def sharing_remarks(case: Case, stand_in: Case, baseline: str) -> Iterator[str]:
         return
     added = [flag for flag in case.compile_flags if flag not in stand_in.compile_flags]
     what = "this flag" if len(added) == 1 and not case.plugins else "this variant"
-    yield f"inert: {what} changes nothing here (same module as {stand_in.variant})"
+    yield f"inert: {what} changes nothing in {case.toolchain} (same module as {stand_in.variant})"
 
 
 def measuring_remarks(row: Row, *, generations: int, unusable: int) -> Iterator[str]:
@@ -117,6 +119,30 @@ def reference_sentence(rows: Iterable[Row]) -> str:
         f"iree-benchmark-module, in one process of its own for each case, says another time than the table in "
         f"{len(off)} of {plural(asked, 'row')} ({' to '.join(ends)}). The ratios are of turns side by "
         "side and do not depend on it."
+    )
+
+
+def medians_sentence(rows: Iterable[tuple[str, float | None, float | None, float | None]]) -> str:
+    """Which medians lie the other way round than the ratio beside them, and why; "" where none do.
+
+    Args:
+        rows: Of each the name, the medians of base and head, and the ratio.
+    """
+    names = [
+        name
+        for name, base, head, ratio in rows
+        if base
+        and head
+        and ratio
+        and (head > base) != (ratio > 1)
+        and max(head, base * ratio) > _APART * min(head, base * ratio)
+    ]
+    if not names:
+        return ""
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    return (
+        f"The medians of {names[0]}{more} say the opposite of the ratio: a median is of one side alone, while the "
+        "machine changes its speed, and the ratio, which decides, is taken within rounds."
     )
 
 

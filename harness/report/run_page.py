@@ -34,7 +34,7 @@ from harness.report.page import (
     Warnings,
 )
 from harness.report.pages import Content, Surroundings, choice, commit_name, pictures_of, values_table
-from harness.report.remarks import reference_sentence
+from harness.report.remarks import medians_sentence, reference_sentence
 from harness.report.run_changes import latency_changes, metric_changes, side_by_side
 from harness.report.run_fields import ir_columns, main_columns, roofline_columns, roofline_line
 from harness.report.run_report import Report
@@ -82,8 +82,24 @@ def terminal_page(report: Report) -> Page:
 
 def _closing(report: Report) -> list[Sentence]:
     """How far to trust the figures."""
-    lines = (first_look(report), correctness(report), reference_sentence(report.rows()), trust(report))
+    lines = (
+        first_look(report),
+        correctness(report),
+        _medians(report),
+        reference_sentence(report.rows()),
+        trust(report),
+    )
     return [line for line in lines if line]
+
+
+def _medians(report: Report) -> str:
+    return medians_sentence(
+        (f"{row.variant} ({_title(section)})", base.latency_ns, row.latency_ns, row.estimate.ratio)
+        for section in report.sections
+        for base in section.rows
+        for row in section.rows
+        if base.baseline and row.status == "measured" and row.estimate is not None
+    )
 
 
 def _title(section: Section) -> str:

@@ -79,7 +79,7 @@ def load_against(path: Path, base: Path, progress: Progress, *, across_hosts: bo
     sides = side_of(runs[0], str(base)), side_of(runs[1], str(path))
     for side in sides:
         require_whole(side)
-    options = CompareOptions(remeasure=False, across_hosts=across_hosts, row_budget=0.0, compile_budget=0.0)
+    options = CompareOptions(remeasure=False, across_hosts=across_hosts, row_budget=0.0)
     plan = plan_comparison(*sides, options)
     command = ("harness", "compare", str(base), str(path), "--no-remeasure")
     return conclude(

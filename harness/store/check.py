@@ -21,6 +21,7 @@ from harness.store.explanation_directory import load_explanation
 from harness.store.files import (
     DROPPED_FILE,
     FINISHED_FILE,
+    TABLES_FOLDER,
     TURNS_FILE,
     FileRecord,
     NewerSchemaError,
@@ -114,11 +115,12 @@ def verify(place: Place, progress: Progress) -> list[Finding]:
     """
     names = _folders(place.local)
     published = _folders(place.local / PUBLISHED_FOLDER) if PUBLISHED_FOLDER in names else []
+    is_published = place.local.resolve().name == PUBLISHED_FOLDER
     own = [name for name in names if name not in BESIDE]
     progress.stage("Verifying", len(own) + len(published))
     findings = []
     for name in [*own, *(f"{PUBLISHED_FOLDER}/{name}" for name in published)]:
-        findings.append(check_folder(place.local / name, name=name, named_by_id="/" not in name))
+        findings.append(check_folder(place.local / name, name=name, named_by_id="/" not in name and not is_published))
         progress.step(shown(name))
     refused = [name for name in place.refused if name not in names]  # of a URL; a folder's own are looked at above
     findings += [Finding(name=name, kind="", state="damaged", why=f"it {place.refused[name]}") for name in refused]
@@ -219,7 +221,10 @@ def _check_files(folder: Path, contents: Contents) -> tuple[str, bool]:
 
 def _check_hash(file: Path, record: FileRecord, what: str) -> None:
     if not file.is_file() or file.is_symlink():
-        raise _WrongError("damaged", f"{file}: is gone; take it from a backup")
+        advice = "take it from a backup"
+        if file.parent.name == TABLES_FOLDER and not (file.parents[1] / DROPPED_FILE).exists():
+            advice = f"delete {file.parent}, and `harness results list {file.parents[2]}` makes its files again"
+        raise _WrongError("damaged", f"{file}: is gone; {advice}")
     if describe_file(file) != record:
         raise _WrongError("changed", f"{file}: is not as it was when the {what} was finished")
 

@@ -17,7 +17,7 @@ from harness.store.comparison_directory import COMPARISON_FILE
 from harness.store.explanation_directory import EXPLANATION_FILE
 from harness.store.files import FINISHED_FILE
 from harness.store.folders import Kind, is_id
-from harness.store.run_directory import HEADER_FILE
+from harness.store.run_directory import HEADER_FILE, what_is_there
 from harness.store.unfinished import UNFINISHED_EXPLANATION_FILE, UNFINISHED_FILE
 
 LATEST = "latest"
@@ -74,7 +74,7 @@ def find_folder(
         meant = next(islice(dated, back, None), None)
         if meant is None:
             what = f"{'unfinished ' * unfinished}{wanted or 'run, comparison, explanation or bisect'}"
-            raise UsageError(f"{name}: {folder} has no {what} that it could mean; `ls {folder}` shows what is there")
+            raise UsageError(f"{name}: {folder} has no {what} that it could mean; {what_is_there(folder)}")
         return folder / meant
     begun = [other for other in found if other.startswith(path.name)] if path.name else []
     if len(begun) > 1:

@@ -22,7 +22,7 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime, timezone
@@ -129,7 +129,25 @@ def require_writable(results: Path, remedy: str = _ELSEWHERE) -> None:
 
 def writing_results(path: Path) -> AbstractContextManager[None]:
     """As `writing`, of what may as well be put elsewhere."""
-    return writing(path, f"make room or {_ELSEWHERE}")
+    return _writing_into(path, f"make room or {_ELSEWHERE}")
+
+
+@contextlib.contextmanager
+def _writing_into(folder: Path, remedy: str) -> Iterator[None]:
+    """As `writing`, of a folder that was there."""
+    with writing(folder, remedy):
+        try:
+            yield
+        except FileNotFoundError:
+            if folder.exists():
+                raise
+            raise RunError(f"{folder}: was removed while it was written; begin it again") from None
+
+
+def what_is_there(results: Path) -> str:
+    """Advice to who names what a results folder does not have."""
+    is_empty = not any(path.is_dir() for path in results.glob("[!.]*"))
+    return "`harness run SUITE` makes a run" if is_empty else f"`ls {shlex.quote(str(results))}` shows what is there"
 
 
 def make_folder(results: Path, name: str) -> Path:
@@ -291,7 +309,7 @@ class RunDirectory:
 
 def _continuable(path: Path) -> AbstractContextManager[None]:
     """As `writing`, of a run that can go on afterwards."""
-    return writing(
+    return _writing_into(
         path, f"make room or mend its permissions, then go on with `harness run --resume {shlex.quote(str(path))}`"
     )
 
@@ -316,7 +334,9 @@ def load_run(path: Path, *, rounds: bool = True) -> Run:
             file and line.
     """
     if not (path / HEADER_FILE).is_file():
-        raise RunError(f"{path}: is not a run directory (it has no {HEADER_FILE}); give one from results/")
+        what = f"is not a run directory (it has no {HEADER_FILE})" if path.exists() else "there is no such folder"
+        results = path.parent if path.parent != Path() else Path("results")
+        raise RunError(f"{path}: {what}; {what_is_there(results)}")
     dropped = read_dropped(path)
     if dropped is None:
         _require_turns(path)

@@ -72,7 +72,7 @@ compare_commits() {
 
 compare() {
     logged harness compare "$@" --results "$results/compared" ${filters[@]+"${filters[@]}"} \
-        --row-budget "${HARNESS_ROW_BUDGET:-15}" --compile-budget "${HARNESS_COMPILE_BUDGET:-30}" \
+        --row-budget "${HARNESS_ROW_BUDGET:-15}" ${HARNESS_COMPILE_BUDGET:+--compile-budget "$HARNESS_COMPILE_BUDGET"} \
         --controls "${HARNESS_CONTROLS:-2}" ${explain[@]+"${explain[@]}"}
 }
 

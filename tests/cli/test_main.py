@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import signal
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import cli
+from harness import __version__, cli
 from harness.cli import run_command_line
 from harness.cli.app import COMMANDS, application_for
 from harness.errors import CaseError, Interrupted, UsageError
@@ -40,6 +41,11 @@ def ends(monkeypatch: pytest.MonkeyPatch, command: Callable[[], object]) -> int:
     [
         (UsageError("suite.toml: there is no such file"), 2, "suite.toml: there is no such file"),
         (CaseError("compile", "it does not compile"), 3, "it does not compile"),
+        (
+            OSError(errno.ENAMETOOLONG, "File name too long", "long"),
+            2,
+            "long: is too long for the name of a file; shorten it",
+        ),
         (Interrupted("interrupted; go on with --resume"), 130, "interrupted; go on with --resume"),
         (KeyboardInterrupt(), 130, "interrupted"),
         (
@@ -61,6 +67,33 @@ def test_every_error_has_its_status(
 
     assert ends(monkeypatch, command) == status
     assert capsys.readouterr().err == f"harness: {sentence}\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        (
+            "bench m.mlir --generatons=5",
+            "Unknown option: --generatons. Did you mean --generations? (see harness --help)",
+        ),
+        ("bench m.mlir --xyzzy", "Unknown option: --xyzzy. (see harness --help)"),
+        ("bench m.mlir --budget 5", 'Command "bench" parameter --flags requires an argument. (see harness --help)'),
+        (
+            "bench m.mlir --flags --iree-opt-level=O2 --flags --generatons=5",
+            "--flags: --generatons=5 is no flag of iree-compile; give --generations of harness bench beside --flags",
+        ),
+    ],
+)
+def test_a_misspelt_option_is_held_against_the_commands_own(
+    line: str, sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_command_line(line.split()) == 2
+    assert capsys.readouterr().err == f"harness: {sentence}\n"
+
+
+def test_the_package_is_the_command() -> None:
+    ended = subprocess.run([sys.executable, "-m", "harness", "--version"], capture_output=True, text=True, check=True)
+    assert ended.stdout == f"{__version__}\n"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

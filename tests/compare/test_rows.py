@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from harness.compare.gates import apply_gates
 from harness.compare.options import CompareOptions
 from harness.compare.pairs import Known, Pair, Side, side_of
 from harness.compare.rows import (
@@ -21,11 +22,13 @@ from harness.compare.rows import (
     known_row,
     measured_row,
     summarise,
+    unknown_row,
     with_kind_of_change,
     with_repro,
 )
 from harness.compare.task import Generation, Outcome
 from harness.metrics import EXACT, INSTRUCTIONS, LATENCY
+from harness.records.case import Gate
 from harness.records.comparison import VERDICTS, Row, Verdict
 from harness.records.run import Build, Failure, IrCounts, Reference, Round, Run, Sizes, Statistics, Turn
 from harness.stats import Estimate
@@ -249,7 +252,7 @@ UPDATE = "flow/flow.tensor.update"
 def figures(
     *,
     copies: int = 1,
-    transient: int = 0,
+    transient: int | None = 0,
     dispatches: int = 2,
     fills: int = 0,
     size: int = 4096,
@@ -287,6 +290,18 @@ def figures(
         finished=True,
     )
     return side_of(run, "x")
+
+
+def test_transient_memory_that_is_not_known_has_no_row_but_where_a_gate_is_about_it() -> None:
+    known, unknown = figures(), figures(transient=None)
+    assert "transient-memory" not in {row.metric for row in exact_rows(EXACT_PAIR, known, unknown)}
+    assert unknown_row(EXACT_PAIR, known, known) is None
+    for sides in ((known, unknown), (unknown, known), (unknown, unknown)):
+        row = unknown_row(EXACT_PAIR, *sides)
+        assert row is not None
+        gate = Gate(name="memory", metric="transient-memory", relative=0.05)
+        ((gated,), _) = apply_gates([row], [gate])
+        assert (row.verdict, row.head_value, gated.gate) == ("inconclusive", None, "violated")
 
 
 def test_every_exact_metric_that_both_sides_have_is_a_row_and_op_counts_come_last() -> None:
@@ -365,10 +380,10 @@ def repro(
     return with_repro(row, pair, base, head, CompareOptions(**options)).repro
 
 
-@pytest.mark.parametrize("metric", ["latency", "compile-time"])
-def test_a_timed_row_has_the_command_that_repeats_it_and_both_modules(metric: str) -> None:
+@pytest.mark.parametrize(("metric", "asked"), [("latency", ""), ("compile-time", " --metric compile-time")])
+def test_a_timed_row_has_the_command_that_repeats_it_and_both_modules(metric: str, asked: str) -> None:
     assert repro(make_row(metric=metric)) == (
-        "harness compare results/base 'results/my head' --filter net/fast@cpu",
+        f"harness compare results/base 'results/my head' --filter net/fast@cpu{asked}",
         f"# base: module {sha256(STOCK.name)[:12]}, {COMMAND}",
         f"# head: module {sha256(FAST.name)[:12]}, {COMMAND}",
     )

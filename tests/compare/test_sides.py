@@ -158,7 +158,7 @@ def test_nothing_is_installed_before_what_it_is_for_is_known(base: str, installe
         "two toolchains are compared on a suite; give one with --suite, as in --suite suites/x.toml"
     )
     nowhere = f"{base}/nowhere"
-    assert "is not a run directory" in message(RunError, resolved, tmp_path, "iree==3.12.0", nowhere)
+    assert "there is no such folder" in message(RunError, resolved, tmp_path, "iree==3.12.0", nowhere)
     assert installed == []
 
 

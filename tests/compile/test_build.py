@@ -34,7 +34,7 @@ def test_a_second_compile_comes_from_the_cache(fake: FakeCompiler) -> None:
     assert (first.cached, printed, nothing) == (False, "a remark\n", "")
     assert again == replace(first, case="net/same@cpu", cached=True)
     folder = fake.cache.module(again).parent
-    assert {file.name for file in folder.iterdir()} == {"build.json", "module.vmfb", "statistics.json", "stderr.txt"}
+    assert {file.name for file in folder.iterdir()} == {"build.json", "module.vmfb", "statistics.txt", "stderr.txt"}
     assert (folder / "stderr.txt").read_text() == "a remark\n"
     assert folder.stat().st_mode & 0o777 == 0o755
     assert list((fake.folder / "cache/scratch").iterdir()) == []

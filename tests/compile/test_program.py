@@ -350,7 +350,7 @@ def test_flags_are_judged_beside_rewrites_too(real: RealCompiler, phase: str) ->
 
 def test_nothing_is_left_in_the_cache_but_what_is_needed(real: RealCompiler) -> None:
     (file,) = real.cache.files(real.build(PDL))
-    names = {"build.json", "module.vmfb", "statistics.json", "stderr.txt", file.name}
+    names = {"build.json", "module.vmfb", "statistics.txt", "stderr.txt", file.name}
     assert {path.name for path in file.parent.iterdir()} == names
 
 

@@ -94,7 +94,9 @@ def compare(world: World, underway: Underway) -> tuple[Comparison, Path]:
 
 def begun(world: World, **options: Any) -> Underway:
     results = world.folder / "results"
-    chosen = CompareOptions(results=results, by_name=True, compile_budget=2.0, fleet=world.address, **options)
+    chosen = CompareOptions(
+        results=results, by_name=True, metric="compile-time", compile_budget=2.0, fleet=world.address, **options
+    )
     return Underway(chosen, _SIDES, ["harness", "compare"])
 
 

@@ -80,7 +80,7 @@ def test_what_does_not_go_together(folder: Path, given: dict[str, Any], said: st
 
 
 def test_errors_name_the_file(compared: Path, tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="is not a run directory"):
+    with pytest.raises(RunError, match="there is no such folder"):
         plot(tmp_path / "cache", tmp_path / "picture.svg")
     with pytest.raises(RunError, match=r"none/picture\.svg: cannot be written \(No such file or directory\)"):
         plot(compared, tmp_path / "none" / "picture.svg")

@@ -66,13 +66,14 @@ def test_the_same_bytes_under_another_runtime_are_another_thing(run: Run) -> Non
     assert statuses["inert", NEW] == statuses["inert", OLD] == "same"
     inert = row_of(report, "inert", toolchain=OLD)
     assert inert.latency_ns == row_of(report, "stock", toolchain=OLD).latency_ns
-    assert inert.remarks[0] == "inert: this variant changes nothing here (same module as stock)"
+    assert inert.remarks[0] == "inert: this variant changes nothing in 3.12.0 (same module as stock)"
     assert inert.kind == "slower"  # than the baseline, as the stock of its toolchain is
 
 
 def test_tables_say_which_toolchain_a_row_is_of_where_there_are_several(run: Run) -> None:
     text = render(run, "terminal", width=120)
-    table = [line for line in text.splitlines() if line.startswith(("variant", "stock ", "tiled ", "inert "))]
+    begins = ("variant", "stock ", "tiled ", "inert ")
+    table = [line for line in text.splitlines() if line.startswith(begins) and "inert:" not in line]
     assert [line.split()[:2] for line in table] == [
         ["variant", "toolchain"],
         *[[variant, toolchain] for variant in ("stock", "tiled", "inert") for toolchain in (NEW, OLD)],

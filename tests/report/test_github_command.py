@@ -152,7 +152,7 @@ def test_what_cannot_be_compared_is_told_in_a_sentence(
     assert "is given twice" in refusal(capsys, head, "--base", head)
     assert f"{kept}: is a comparison, which has its base already" in refusal(capsys, kept, "--base", base)
     assert f"--base {kept}: is a comparison" in refusal(capsys, head, "--base", kept)
-    assert f"{tmp_path / 'nothing'}: is not a run directory" in refusal(capsys, head, "--base", tmp_path / "nothing")
+    assert f"{tmp_path / 'nothing'}: there is no such folder" in refusal(capsys, head, "--base", tmp_path / "nothing")
     assert "give the other one with --base" in refusal(capsys, head, "--across-hosts")
 
 

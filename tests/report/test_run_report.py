@@ -13,7 +13,7 @@ from harness.errors import ExitCode
 from harness.metrics import COMPILE_TIME, EXACT
 from harness.records.run import Account, Build, Failure, ModelRecord, PluginEffect, Reference, Run, Turn
 from harness.report.outcome import exit_code
-from harness.report.remarks import effect_remarks, reference_sentence
+from harness.report.remarks import effect_remarks, medians_sentence, reference_sentence
 from harness.report.run_fields import main_columns
 from harness.report.run_report import build_report
 from tests.builders import make_case
@@ -116,7 +116,7 @@ def test_equal_modules_share_the_figures_of_the_case_that_was_measured(full_run:
 @pytest.mark.parametrize(
     ("variant", "status", "remark"),
     [
-        ("data-tiling", "same", "inert: this flag changes nothing here (same module as stock)"),
+        ("data-tiling", "same", "inert: this flag changes nothing in 3.13.0 (same module as stock)"),
         ("aggressive-im2col", "same", "same module as im2col"),
         ("wide-vectors", "failed", "failed at compile: iree-compile exited with status 1: model.mlir:14:12: error: "),
         ("pixel-shuffle", "failed", "wrong output: its output 0 differs in 302,481 of 357,120 values, "),
@@ -147,7 +147,7 @@ def test_failures_keep_what_the_tool_said_and_what_was_known_before(full_run: Ru
             lambda run: with_cases(run, "inert", plugins=("fold",)),
             "inert",
             "same",
-            ("inert: this variant changes nothing here (same module as stock)",),
+            ("inert: this variant changes nothing in 3.13.0 (same module as stock)",),
         ),
         (lambda run: with_turns(run, lambda turn, _: replace(turn, wall_ns=0)), "fast", "missing", None),
         (
@@ -435,3 +435,10 @@ def test_what_plugins_matched_and_changed(effects: list[PluginEffect], flag: str
     build = Build(case=case.name, command=(), cache_key="", effects=tuple(effects))
     assert list(effect_remarks(case, build)) == remarks
     assert list(effect_remarks(case, None)) == []
+
+
+def test_medians_that_contradict_their_ratio_have_a_word_of_why() -> None:
+    agree = [("a", 100.0, 103.0, 1.02), ("b", 100.0, 100.4, 0.998), ("c", None, 2.0, 0.5), ("d", 1.0, 2.0, None)]
+    assert medians_sentence(agree) == ""
+    said = medians_sentence([*agree, ("e", 100.0, 102.0, 0.97), ("f", 100.0, 97.0, 1.03)])
+    assert said.startswith("The medians of e and 1 more say the opposite of the ratio: ")

@@ -164,8 +164,8 @@ class Compiled:
 def compiled(text: str, target: Sequence[str] = CPU, *flags: str) -> Compiled:
     """Compile a program, with IREE's scheduling statistics."""
     with TemporaryDirectory() as folder:
-        file = Path(folder) / "statistics.json"
-        dump = ("--iree-scheduling-dump-statistics-format=json", f"--iree-scheduling-dump-statistics-file={file}")
+        file = Path(folder) / "statistics.txt"
+        dump = ("--iree-scheduling-dump-statistics-format=pretty", f"--iree-scheduling-dump-statistics-file={file}")
         module = iree_compile(text, *dump, *flags, target=target)
         statistics = parse_statistics(file.read_text())
     assert statistics is not None

@@ -159,7 +159,7 @@ def test_a_program_that_was_rewritten_begins_at_its_phase(
 
 
 def test_the_flags_are_those_of_the_build_but_for_its_outputs(under_way: UnderWay) -> None:
-    outputs = [f"--iree-scheduling-dump-statistics-{end}" for end in ("format=json", "file=statistics.json")]
+    outputs = [f"--iree-scheduling-dump-statistics-{end}" for end in ("format=pretty", "file=statistics.txt")]
     build = a_build(STOCK, "", "--iree-opt-level=O3", *outputs, "--compile-from=flow")
     assert under_way.compiled(build).flags == ("--iree-opt-level=O3", "--compile-from=flow")
 

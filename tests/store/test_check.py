@@ -110,6 +110,11 @@ def with_other_cases(folder: Path, statement: str) -> None:
         (write("lost.jsonl", ""), "changed", "lost.jsonl: was not there when the run was finished"),
         (other_marker, "changed", "turns-dropped.json: tells of other turns than it had"),
         (lambda folder: (folder / "report.md").unlink(), "damaged", "report.md: is gone; take it from a backup"),
+        (
+            lambda folder: (folder / "tables" / "cases.parquet").unlink(),
+            "damaged",
+            "cases.parquet: is gone; delete ",
+        ),
         (lambda folder: (folder / "rounds.jsonl").unlink(), "damaged", "rounds.jsonl: is gone; take it from a backup"),
         (cut, "damaged", "rounds.jsonl: its last line is cut short; take it from a backup"),
         (link("report.md", "/etc/passwd"), "damaged", "report.md is a symbolic link, which no run has; take it away"),

@@ -52,7 +52,10 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     directory.path.rmdir()
     with pytest.raises(RunError) as caught:
         directory.keep_round(make_round(0))
+    assert str(caught.value) == f"{directory.path}: was removed while it was written; begin it again"
+    (directory.path / "rounds.jsonl").mkdir(parents=True)
+    with pytest.raises(RunError) as caught:
+        directory.keep_round(make_round(0))
     assert str(caught.value) == (
-        f"{directory.path}: cannot be written (No such file or directory); make room or choose another folder with "
-        "--results"
+        f"{directory.path}: cannot be written (Is a directory); make room or choose another folder with --results"
     )

@@ -73,8 +73,8 @@ def test_a_path_stays_what_it_is_also_where_nothing_is_there(name: str) -> None:
         (
             "here/latest",
             {},
-            "here/latest: here has no run, comparison, explanation or bisect that it could mean; `ls here` shows what "
-            "is there",
+            "here/latest: here has no run, comparison, explanation or bisect that it could mean; `harness run SUITE` "
+            "makes a run",
         ),
         ("@-1", {"unfinished": True}, "@-1: results has no unfinished run that it could mean; `ls results` shows"),
         (

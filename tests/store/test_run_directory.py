@@ -353,11 +353,12 @@ def test_what_a_tool_printed_is_kept_by_case(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["missing", "empty", "file"])
 def test_what_is_no_run_directory_is_named(tmp_path: Path, name: str) -> None:
-    (tmp_path / "empty").mkdir()
-    (tmp_path / "file").touch()
-    assert error_of(tmp_path / name) == (
-        f"{tmp_path / name}: is not a run directory (it has no run.json); give one from results/"
-    )
+    what = "there is no such folder" if name == "missing" else "is not a run directory (it has no run.json)"
+    if name != "missing":
+        (tmp_path / "empty").mkdir()
+        (tmp_path / "file").touch()
+    advice = "`harness run SUITE` makes a run" if name == "missing" else f"`ls {tmp_path}` shows what is there"
+    assert error_of(tmp_path / name) == f"{tmp_path / name}: {what}; {advice}"
 
 
 @pytest.mark.parametrize(

@@ -123,7 +123,7 @@ def test_base_and_head_are_compared_as_commits(fake: Job) -> None:
     results = fake.results
     assert fake.calls == [
         f"compare commit:{base} commit:{head} --suite small.toml "
-        f"--results {results}/compared --row-budget 15 --compile-budget 30 --controls 2",
+        f"--results {results}/compared --row-budget 15 --controls 2",
         f"report {results}/compared/2026-2-small-compare --format github --step-summary {fake.temp}/summary.md "
         f"--out {results}/upload/comment.md --full-out {results}/upload/report.md",
     ]
