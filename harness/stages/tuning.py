@@ -8,6 +8,7 @@ Read `tune_model` from top to bottom.
 from __future__ import annotations
 
 import json
+import math
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timezone
@@ -33,7 +34,7 @@ from harness.stages.prepare import require_name
 from harness.stages.tune_options import TuneOptions
 from harness.stages.tune_underway import RULE, START, Compiled, Sought, TuneUnderway, Untimed, digest
 from harness.stages.tuning_answer import Answered, AnswerSearch
-from harness.stages.tuning_changes import ChangeSearch, Form, FoundForms
+from harness.stages.tuning_changes import COMPILED_ALONE, ChangeSearch, Form, FoundForms
 from harness.stages.tuning_lowering import OUT_OF_TIME, WINNER, Lowered, LoweringSearch
 from harness.stats.rule import Rule
 from harness.store.files import adapter
@@ -239,7 +240,8 @@ def _concluded(
         lowered.note,
         *(each.reason for each in answered.dispatches),
     )
-    answer: Answer = "budget too small" if waiting and not raced and form is None else answered.answer
+    is_open = bool(found.untried_levels) or (waiting and not raced)
+    answer: Answer = "budget too small" if is_open and form is None else answered.answer
     begun = underway.directory.begun
     return Tuning(
         id=underway.directory.path.name,
@@ -252,7 +254,7 @@ def _concluded(
         budget_s=underway.options.budget,
         spent_s=round(underway.spent_s, 1),
         answer=answer,
-        sentence=_sentence(underway, answer, answered),
+        sentence=_sentence(underway, answer, found, answered),
         start_ns=underway.start_ns or None,
         stages={name: round(spent, 1) for name, spent in underway.stages.items()},
         singles=found.singles,
@@ -283,24 +285,36 @@ def _by_hand(form: Form) -> tuple[str, ...]:
     return repro_lines(place.case, place.side.run.header.suite, form.compiled.module.build, None, None)
 
 
-def _sentence(underway: TuneUnderway, answer: Answer, answered: Answered) -> str:
+def _sentence(underway: TuneUnderway, answer: Answer, found: FoundForms, answered: Answered) -> str:
     sought, options = underway.sought, underway.options
     case = f"{sought.model}@{sought.device}"
+    untried = sum(each.standing == "untried" for each in found.singles)
+    tried = len(found.singles) - untried
+    # Single changes are compiled in a share of the budget, at the rate that they had.
+    times = len(found.singles) / max(tried, 1) if untried else 2.0
+    give = f"give it {math.ceil(max(options.budget, found.alone_s / COMPILED_ALONE) * times / 60)}m"
+    left = f"; {tried} of {plural(len(found.singles), 'change')} tried; {give}" if untried else ""
     if answer == "budget too small":
-        return (
-            f"{case}: the budget of {options.budget:g} s ended before one candidate was timed; give --budget more: "
-            f"compiling took {underway.stages.get('compile', 0.0):.0f} s"
-        )
+        before = f"{', '.join(found.untried_levels) or 'one candidate'} could be timed"
+        return f"{case}: the budget of {options.budget:g} s ended before {before}{left or f'; {give}'}"
     if answered.form is None:
-        return f"{case}: nothing that was tried is confirmed faster than {sought.start}"
+        return f"{case}: nothing that was tried is confirmed faster than {sought.start}{_open(answered)}{left}"
     beside_start = next(each for each in answered.confirmations if each.head == answered.form.name)
     kept = sum(each.kept for each in answered.dispatches)
     tuned = f", {plural(kept, 'tuned dispatch', 'tuned dispatches')}" if kept else ""
     parts = ", ".join(answered.form.parts) or "no other flags"
     return (
         f"{case} takes {beside_start.ratio:.3f} [{beside_start.ci_low:.3f}, {beside_start.ci_high:.3f}] of the time of "
-        f"{sought.start} with {parts}{tuned}"
+        f"{sought.start} with {parts}{tuned}{left}"
     )
+
+
+def _open(answered: Answered) -> str:
+    """What seems faster and was not decided, as a phrase; "": nothing is."""
+    for each in answered.confirmations:
+        if each.verdict == "inconclusive" and each.ratio is not None and each.ratio < 1 - each.floor:
+            return f"; {each.head} seems to take {each.ratio:.3f} of its time, which a longer --budget may decide"
+    return ""
 
 
 def _variant_file(found: Tuning) -> str:

@@ -1,27 +1,37 @@
 """Changes of flags and plugins, each alone and then together -> the best form of the whole program.
 
-Each change is compiled alone first: what gives bytes that are known already is inert and leaves the search for nothing;
-what does not compile, or computes something else, leaves it with its reason. The rest race beside the start. Then the
-best of them is tried with each of the next best, and a sampler, which knows all of this, proposes combinations of what
-is left, a few at a time, which race beside the best so far.
+Each change is compiled alone first, the compiler's own levels before all else: what gives bytes that are known already
+is inert and leaves the search for nothing, as does a plugin that matches nothing, before it is compiled; what does not
+compile, or computes something else, leaves it with its reason. What compiles for long waits until the others are done.
+The rest race beside the start. Then the best of them is tried with each of the next best, and a sampler, which knows
+all of this, proposes combinations of what is left, a few at a time, which race beside the best so far.
 """
 
 from __future__ import annotations
 
 import hashlib
 import math
+import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
+from harness.errors import CaseError
 from harness.measure import LoadableModule
 from harness.records.tuning import Moment, Standing, Tried, same_bytes
-from harness.stages.tune_underway import START, Compiled, Raced, TuneUnderway, Untimed
+from harness.stages.tune_underway import START, Compiled, Raced, TuneUnderway, Untimed, digest
 from harness.tune.changes import Change, changes_for, combine, groups
+from harness.tune.idle import find_idle
 from harness.tune.sampler import PRICE, Sampler
 
 # Shares of the budget by whose end a step has to be over; the rest is for dispatches and confirmations.
-_COMPILED_ALONE, _RACED_ALONE, _COMBINED = 0.25, 0.31, 0.4
+COMPILED_ALONE, _RACED_ALONE, _COMBINED = 0.25, 0.31, 0.4
 _COMBINED_WITHOUT_LOWERING = 0.75
+# Of the budget, by whose end the levels are begun; of the time for single changes, what one may take before the others.
+_LEVELS_BEGUN, _TAKEN_BY_ONE = 0.5, 0.1
+# Of the budget, what a race may take where the ones before it took too much.
+_LEAST_RACED = 0.03
+_OVER = "the time for single changes was over"
 # Compiled together, so that both a single core and many are kept busy between races.
 _BATCH = 8
 _ASKED_TOGETHER = 4
@@ -84,6 +94,8 @@ class FoundForms:
         best: Of all; the start where nothing is better.
         near: Others that are nearly as fast, the fastest first.
         best_single: Of those with one change; None: none is better than the start.
+        untried_levels: Names of the compiler's own levels that there was no time for.
+        alone_s: On the search's clock, when single changes were compiled.
     """
 
     best: Form
@@ -91,6 +103,8 @@ class FoundForms:
     singles: tuple[Tried, ...]
     combinations: tuple[Tried, ...]
     near: tuple[Form, ...] = ()
+    untried_levels: tuple[str, ...] = ()
+    alone_s: float = 0.0
 
 
 class ChangeSearch:
@@ -105,6 +119,11 @@ class ChangeSearch:
         self.start = Form(changes=(), compiled=start)
         self.best = self.start
         self._by_code: dict[str, Form] = {start.code: self.start}
+        # Of single changes: what is worth racing, what became of each, and what took too long to wait for.
+        self._forms: dict[str, Form] = {}
+        self._tried: dict[str, Tried] = {}
+        self._late: list[Change] = []
+        self._batches = 0
 
     def search(self) -> FoundForms:
         """Find the best form within the shares of the budget."""
@@ -112,9 +131,18 @@ class ChangeSearch:
         changes = changes_for(
             sought.suite, sought.way, sought.on, sought.toolchain.version, without=underway.options.without
         )
-        forms, tried = self._compiled_alone(changes)
-        raced = self._raced("changes alone", forms.values(), self.start, until=_RACED_ALONE)
-        tried |= {name: of_race(tried[name], raced, name, 0.0) for name in forms}
+        levels = [change for change in changes if change.is_level]
+        self._compile_alone(levels, _LEVELS_BEGUN)
+        if self._forms:
+            self._race_alone("optimisation levels")
+        self._leave_out_idle(changes)
+        others = [change for change in changes if not change.is_level and change.name not in self._tried]
+        self._compile_alone(others, COMPILED_ALONE)
+        late, self._late = self._late, []
+        for is_level, until in ((True, _LEVELS_BEGUN), (False, COMPILED_ALONE)):
+            self._compile_alone([change for change in late if change.is_level is is_level], until, late=True)
+        alone_s, forms, tried = underway.spent_s, self._forms, self._tried
+        self._race_alone("changes alone")
         self._tell(tried.values())
         alone = {name: math.log(ratio) for name in forms if (ratio := tried[name].ratio)}
         singles = [replace(forms[name], log_ratio=log) for name, log in alone.items() if log < 0]
@@ -126,6 +154,8 @@ class ChangeSearch:
             singles=tuple(tried.values()),
             combinations=tuple(combinations),
             near=self._near(),
+            untried_levels=tuple(each.name for each in levels if tried[each.name].standing == "untried"),
+            alone_s=alone_s,
         )
 
     def _near(self) -> tuple[Form, ...]:
@@ -138,28 +168,69 @@ class ChangeSearch:
 
     # --- alone ---
 
-    def _compiled_alone(self, changes: Sequence[Change]) -> tuple[dict[str, Form], dict[str, Tried]]:
-        """Those that are worth racing, and what became of each."""
-        forms: dict[str, Form] = {}
-        tried: dict[str, Tried] = {}
+    @property
+    def _cheap_s(self) -> float:
+        """What a candidate may take before the others; where the start takes as long, twice what that takes."""
+        of_stage = _TAKEN_BY_ONE * COMPILED_ALONE * self._underway.options.budget
+        return max(of_stage, 2e-9 * (self.start.compiled.module.build.compile_ns or 0))
+
+    def _compile_alone(self, changes: Sequence[Change], until: float, *, late: bool = False) -> None:
+        """Compile changes, and tell those apart that are worth racing.
+
+        Args:
+            until: Share of the budget by whose end the last of them are begun.
+            late: They were stopped once; now each may take what is left.
+        """
         for first in range(0, len(changes), _BATCH):
             batch = changes[first : first + _BATCH]
-            if not self._until(_COMPILED_ALONE):
-                reason = "the time for single changes was over"
-                tried |= {change.name: _tried(change.name, (change,), "untried", reason) for change in batch}
+            seconds = until * self._underway.options.budget - self._underway.spent_s if late else self._cheap_s
+            if not self._until(until) or (late and seconds <= self._cheap_s):
+                for change in batch:
+                    self._leave_untried(change, self._cheap_s if late else None)
                 continue
+            self._batches += 1
+            name = f"late-{seconds:.0f}s-{self._batches}" if late else f"alone-{self._batches}"
             ways = {change.name: combine(self.start.compiled.way, [change]) for change in batch}
-            found = self._underway.compile(
-                f"alone-{first // _BATCH + 1}", {name: way for name, way in ways.items() if way is not None}
-            )
+            found = self._underway.compile(name, {name: way for name, way in ways.items() if way is not None}, seconds)
             for change in batch:
                 compiled = found.get(change.name)
                 if compiled is None:
                     continue  # the start has it, or contradicts it
-                form, tried[change.name] = self._sorted((change,), compiled)
+                if isinstance(compiled, Untimed) and compiled.late:
+                    if late:
+                        self._leave_untried(change, seconds)
+                    else:
+                        self._late.append(change)
+                    continue
+                form, self._tried[change.name] = self._sorted((change,), compiled)
                 if form is not None:
-                    forms[change.name] = form
-        return forms, tried
+                    self._forms[change.name] = form
+
+    def _leave_untried(self, change: Change, took_s: float | None) -> None:
+        reason = _OVER if took_s is None else f"it took more than {took_s:.2g} s, and {_OVER}"
+        self._tried[change.name] = _tried(change.name, (change,), "untried", reason)
+
+    def _leave_out_idle(self, changes: Sequence[Change]) -> None:
+        """Plugins that match nothing in the start's program."""
+        underway, module = self._underway, self.start.compiled.module
+        looks = {change.name: change.looks for change in changes if change.looks}
+
+        def looked() -> list[str]:
+            try:
+                with tempfile.TemporaryDirectory(prefix="harness-look-") as folder:
+                    return find_idle(module, looks, Path(folder), replace(underway.limits, seconds=self._cheap_s))
+            except CaseError:  # then their compiles tell
+                return []
+
+        idle = underway.remember("compile", f"idle/{digest([self.start.code, *looks])}", looked) if looks else ()
+        for change in changes:
+            if change.name in idle:
+                reason = "it finds nothing to change in the program"
+                self._tried[change.name] = _tried(change.name, (change,), "inert", reason)
+
+    def _race_alone(self, name: str) -> None:
+        raced = self._raced(name, self._forms.values(), self.start, until=_RACED_ALONE)
+        self._tried |= {each: of_race(self._tried[each], raced, each, 0.0) for each in self._forms}
 
     def _sorted(self, changes: tuple[Change, ...], compiled: Compiled | Untimed) -> tuple[Form | None, Tried]:
         """A form to race, or None; and what is known of it before that."""
@@ -206,7 +277,7 @@ class ChangeSearch:
         """A batch of combinations: of each the names of its changes, log(time / the start's), and what became of it."""
         ways = {_name_of(changes): combine(self.start.compiled.way, changes) for changes in sets}
         found = self._underway.compile(
-            f"together-{number}", {name: way for name, way in ways.items() if way is not None}
+            f"together-{number}", {name: way for name, way in ways.items() if way is not None}, self._cheap_s
         )
         forms: dict[str, Form] = {}
         tried: dict[str, Tried] = {}
@@ -245,11 +316,9 @@ class ChangeSearch:
         """Race forms beside one that is known; the best of all is kept."""
         underway = self._underway
         contenders = {reference.name: reference, **{form.name: form for form in forms}}
-        seconds = until * underway.options.budget - underway.spent_s
+        seconds = max(until * underway.options.budget - underway.spent_s, _LEAST_RACED * underway.options.budget)
         underway.progress.stage(f"{underway.sought.model}: {name}", len(contenders))
-        raced = underway.race(
-            name, contenders, reference.name, stage="race", seconds=max(seconds, 0.0), least=_LEAST_GENERATIONS
-        )
+        raced = underway.race(name, contenders, reference.name, stage="race", seconds=seconds, least=_LEAST_GENERATIONS)
         if not underway.start_ns:
             underway.start_ns = raced.ns.get(START, 0.0)
         for each, form in contenders.items():

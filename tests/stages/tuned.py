@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -46,7 +47,7 @@ class Scripted(TuneUnderway):
         raced: The names in each generation, in order.
         seconds: That races were given, by name of the race.
         verdicts: Of confirmations, by the names of head and base; `improved` of others.
-        race_s: What a generation takes on the search's clock, compile_s a program.
+        race_s: What a generation takes on the search's clock, compile_s a program; takes_s: another, by code.
     """
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, **options: Any) -> None:
@@ -67,6 +68,7 @@ class Scripted(TuneUnderway):
         self.seconds: dict[str, float] = {}
         self.verdicts: dict[tuple[str, str], Verdict] = {}
         self.race_s, self.compile_s = 0.1, 0.1
+        self.takes_s: dict[str, float] = {}
         self.now = 0.0
         clock: Any = type("Clock", (), {"monotonic": lambda _: self.now})()
         monkeypatch.setattr(tune_underway, "time", clock)
@@ -105,18 +107,23 @@ class Scripted(TuneUnderway):
         super().__enter__()
         return self
 
-    def compile(self, batch: str, ways: Mapping[str, Way]) -> dict[str, Compiled | Untimed]:
+    def compile(
+        self, batch: str, ways: Mapping[str, Way], seconds: float | None = None
+    ) -> dict[str, Compiled | Untimed]:
         """What the test's tables say."""
         assert batch not in self.batches, "a batch is compiled once"
         self.batches[batch] = list(ways)
+        limit_s = seconds or math.inf
+        take_s = {name: self.takes_s.get(self.code_of(way), self.compile_s) for name, way in ways.items()}
 
         def made() -> str:
-            self.now += self.compile_s * len(ways)
+            self.now += sum(min(each, limit_s) for each in take_s.values())
             return batch
 
         self.remember("compile", f"compiled/{batch}", made)
+        late = {name: Untimed(reason="late", wrong=False, late=True) for name, s in take_s.items() if s > limit_s}
         return {
-            name: self.broken.get(self.code_of(way)) or self.program(name, way)
+            name: late.get(name) or self.broken.get(self.code_of(way)) or self.program(name, way)
             for name, way in {START: self.sought.way, **ways}.items()
         }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -129,14 +129,16 @@ def test_the_most_promising_come_first(offer: Offer) -> None:
         flags("loops", "--iree-llvmcpu-loop-unrolling"),
         flags("peel", "--iree-llvmcpu-vector-pproc-strategy=peel"),
         flags("fuse", "--iree-dispatch-creation-fuse-multi-use"),
+        flags("early", EARLY, "--iree-opt-level=O1"),
         flags("tiling", TILING),
         flags("o3", O3),
         flags("im2col", "--iree-global-opt-use-im2col-for-convs"),
         plugin("tile", Flags(compile=("--tile",)), options=Switches),
     ]
     assert names(offer(*given)) == [
-        *("tile", "im2col", "o3", "tiling", "tile.no-wide", "tile.deep", "fuse", "peel", "loops")
+        *("o3", "tiling", "tile", "im2col", "early", "tile.no-wide", "tile.deep", "fuse", "peel", "loops")
     ]
+    assert [change.name for change in offer(*given) if change.is_level] == ["o3", "tiling"]
 
 
 def test_alternatives_exclude_each_other(offer: Offer) -> None:
@@ -151,7 +153,7 @@ def test_alternatives_exclude_each_other(offer: Offer) -> None:
         flags("early", EARLY),
     )
     found = [sorted(change.name for change in group) for group in groups(changes)]
-    assert found == [["one", "two"], ["o1", "o3"], ["o3-and-more"], ["early", "tiling"]]
+    assert found == [["o1", "o3"], ["early", "tiling"], ["one", "two"], ["o3-and-more"]]
     by_name = {change.name: change for change in changes}
     assert combine(STOCK, [by_name["o1"], by_name["o3-and-more"]]) is None
     together = combine(STOCK, [by_name["o3"], by_name["o3-and-more"], by_name["early"]])
@@ -178,6 +180,18 @@ def test_plugins_come_in_the_order_of_their_phases_and_of_what_they_make(given: 
         way = combine(start, changes)
         assert way is not None
         assert [use.name for use in way.plugins] == list(ORDER)
+
+
+def test_a_plugin_says_how_it_is_seen_to_do_nothing_unless_the_start_hides_it(offer: Offer) -> None:
+    library = plugin("library", TuningSpec(file=written_file("a.mlir", "module {}")))
+    counted = replace(library, name="counted", finds=Rewrite(function="any.module:count", arguments={}))
+    given = (library, counted, rewriting("early"), rewriting("late", "flow"), flags("o3", O3))
+    looks = {change.name: [call.phase for call in change.looks] for change in offer(*given)}
+    assert looks == {"library": [], "counted": ["input"], "early": ["input"], "late": ["flow"], "o3": []}
+    start = Way(plugins=uses_of([("middle", {})]))
+    given = (rewriting("channels-last"), rewriting("middle"), rewriting("isolate"))
+    looks = {change.name: [call.phase for call in change.looks] for change in offer(*given, start=start)}
+    assert looks == {"channels-last": [], "isolate": ["input"]}
 
 
 def test_the_starts_plugins_keep_their_own_order(monkeypatch: pytest.MonkeyPatch) -> None:
