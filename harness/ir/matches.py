@@ -2,42 +2,35 @@
 
 from __future__ import annotations
 
-import importlib
 import io
+import pkgutil
 import site
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from iree.compiler import ir
 
-Call = tuple[str, Mapping[str, Any]]
-
 
 def answer(
-    modules: Iterable[Any], phase: str, *, calls: Mapping[str, Mapping[str, Sequence[Call]]], sites: Sequence[str]
+    modules: Iterable[Any], phase: str, *, calls: Mapping[str, Mapping[str, Sequence[Any]]], sites: Sequence[str]
 ) -> list[str]:
-    """Names of those that match, or fail, which the compile is to tell.
+    """Names of those that match, or fail, which their compile is to tell.
 
     Args:
-        calls: By phase and name, functions (`package.module:name`) with their keyword arguments.
+        calls: By phase and name, functions (`package.module:name`), each with its keyword arguments.
         sites: Folders of packages that bring them.
     """
     for folder in sites:
         site.addsitedir(folder)
     (module,) = modules
-    written = io.BytesIO()
-    module.operation.write_bytecode(written)
+    module.operation.write_bytecode(written := io.BytesIO())
     found = []
     for name, chain in calls[phase].items():
-        if any(_matches(module, *call) for call in chain):
+        try:
+            matches = any(pkgutil.resolve_name(function)(module, **options) for function, options in chain)
+        except Exception:
+            matches = True
+        if matches:
             found.append(name)
-            module = ir.Module.parse(written.getvalue())
+            module = ir.Module.parse(written.getvalue())  # it is changed now
     return found
-
-
-def _matches(module: Any, function: str, options: Mapping[str, Any]) -> bool:
-    package, _, name = function.partition(":")
-    try:
-        return bool(getattr(importlib.import_module(package), name)(module, **options))
-    except Exception:
-        return True

@@ -9,26 +9,22 @@ all of this, proposes combinations of what is left, a few at a time, which race 
 
 from __future__ import annotations
 
-import hashlib
 import math
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
-from harness.errors import CaseError
 from harness.measure import LoadableModule
 from harness.records.tuning import Moment, Standing, Tried, same_bytes
 from harness.stages.tune_underway import START, Compiled, Raced, TuneUnderway, Untimed, digest
 from harness.tune.changes import Change, changes_for, combine, groups
-from harness.tune.idle import find_idle
+from harness.tune.idle import find_idle, looks_of
 from harness.tune.sampler import PRICE, Sampler
 
 # Shares of the budget by whose end a step has to be over; the rest is for dispatches and confirmations.
-COMPILED_ALONE, _RACED_ALONE, _COMBINED = 0.25, 0.31, 0.4
+_COMPILED_ALONE, _RACED_ALONE, _COMBINED = 0.25, 0.31, 0.4
 _COMBINED_WITHOUT_LOWERING = 0.75
-# Of the budget, by whose end the levels are begun; of the time for single changes, what one may take before the others.
-_LEVELS_BEGUN, _TAKEN_BY_ONE = 0.5, 0.1
+# Of the budget, by whose end the levels are begun; of a step's time, what one may take before the others have run.
+_LEVELS_BEGUN, TAKEN_BY_ONE = 0.5, 0.1
 # Of the budget, what a race may take where the ones before it took too much.
 _LEAST_RACED = 0.03
 _OVER = "the time for single changes was over"
@@ -95,7 +91,6 @@ class FoundForms:
         near: Others that are nearly as fast, the fastest first.
         best_single: Of those with one change; None: none is better than the start.
         untried_levels: Names of the compiler's own levels that there was no time for.
-        alone_s: On the search's clock, when single changes were compiled.
     """
 
     best: Form
@@ -104,7 +99,6 @@ class FoundForms:
     combinations: tuple[Tried, ...]
     near: tuple[Form, ...] = ()
     untried_levels: tuple[str, ...] = ()
-    alone_s: float = 0.0
 
 
 class ChangeSearch:
@@ -119,10 +113,9 @@ class ChangeSearch:
         self.start = Form(changes=(), compiled=start)
         self.best = self.start
         self._by_code: dict[str, Form] = {start.code: self.start}
-        # Of single changes: what is worth racing, what became of each, and what took too long to wait for.
+        # Of single changes: what is worth racing, and what became of each.
         self._forms: dict[str, Form] = {}
         self._tried: dict[str, Tried] = {}
-        self._late: list[Change] = []
         self._batches = 0
 
     def search(self) -> FoundForms:
@@ -132,17 +125,16 @@ class ChangeSearch:
             sought.suite, sought.way, sought.on, sought.toolchain.version, without=underway.options.without
         )
         levels = [change for change in changes if change.is_level]
-        self._compile_alone(levels, _LEVELS_BEGUN)
+        late_levels = self._compile_alone(levels, _LEVELS_BEGUN, self._cheap_s)
         if self._forms:
             self._race_alone("optimisation levels")
         self._leave_out_idle(changes)
         others = [change for change in changes if not change.is_level and change.name not in self._tried]
-        self._compile_alone(others, COMPILED_ALONE)
-        late, self._late = self._late, []
-        for is_level, until in ((True, _LEVELS_BEGUN), (False, COMPILED_ALONE)):
-            self._compile_alone([change for change in late if change.is_level is is_level], until, late=True)
-        alone_s, forms, tried = underway.spent_s, self._forms, self._tried
+        late = self._compile_alone(others, _COMPILED_ALONE, self._cheap_s)
+        self._compile_alone(late_levels, _LEVELS_BEGUN)
+        self._compile_alone(late, _COMPILED_ALONE)
         self._race_alone("changes alone")
+        forms, tried = self._forms, self._tried
         self._tell(tried.values())
         alone = {name: math.log(ratio) for name in forms if (ratio := tried[name].ratio)}
         singles = [replace(forms[name], log_ratio=log) for name, log in alone.items() if log < 0]
@@ -155,7 +147,6 @@ class ChangeSearch:
             combinations=tuple(combinations),
             near=self._near(),
             untried_levels=tuple(each.name for each in levels if tried[each.name].standing == "untried"),
-            alone_s=alone_s,
         )
 
     def _near(self) -> tuple[Form, ...]:
@@ -171,62 +162,48 @@ class ChangeSearch:
     @property
     def _cheap_s(self) -> float:
         """What a candidate may take before the others; where the start takes as long, twice what that takes."""
-        of_stage = _TAKEN_BY_ONE * COMPILED_ALONE * self._underway.options.budget
+        of_stage = TAKEN_BY_ONE * _COMPILED_ALONE * self._underway.options.budget
         return max(of_stage, 2e-9 * (self.start.compiled.module.build.compile_ns or 0))
 
-    def _compile_alone(self, changes: Sequence[Change], until: float, *, late: bool = False) -> None:
-        """Compile changes, and tell those apart that are worth racing.
+    def _compile_alone(self, changes: Sequence[Change], until: float, seconds: float | None = None) -> list[Change]:
+        """Compile changes, and tell those apart that are worth racing; those that there was no time for.
 
         Args:
             until: Share of the budget by whose end the last of them are begun.
-            late: They were stopped once; now each may take what is left.
+            seconds: That one may take; None: as long as is left, of those that took too long once.
         """
+        untried = []
         for first in range(0, len(changes), _BATCH):
-            batch = changes[first : first + _BATCH]
-            seconds = until * self._underway.options.budget - self._underway.spent_s if late else self._cheap_s
-            if not self._until(until) or (late and seconds <= self._cheap_s):
-                for change in batch:
-                    self._leave_untried(change, self._cheap_s if late else None)
-                continue
-            self._batches += 1
-            name = f"late-{seconds:.0f}s-{self._batches}" if late else f"alone-{self._batches}"
-            ways = {change.name: combine(self.start.compiled.way, [change]) for change in batch}
-            found = self._underway.compile(name, {name: way for name, way in ways.items() if way is not None}, seconds)
+            batch, found = changes[first : first + _BATCH], dict[str, Compiled | Untimed]()
+            left_s = until * self._underway.options.budget - self._underway.spent_s
+            limit_s = seconds or left_s
+            if left_s > (0 if seconds else self._cheap_s):
+                self._batches += 1
+                name = f"alone-{self._batches}" if seconds else f"late-{self._batches}-{limit_s:.0f}s"
+                ways = {change.name: combine(self.start.compiled.way, [change]) for change in batch}
+                found = self._underway.compile(name, {name: way for name, way in ways.items() if way}, limit_s)
             for change in batch:
                 compiled = found.get(change.name)
-                if compiled is None:
-                    continue  # the start has it, or contradicts it
-                if isinstance(compiled, Untimed) and compiled.late:
-                    if late:
-                        self._leave_untried(change, seconds)
-                    else:
-                        self._late.append(change)
+                if compiled is not None and not (isinstance(compiled, Untimed) and compiled.late):
+                    form, self._tried[change.name] = self._sorted((change,), compiled)
+                    self._forms |= {} if form is None else {change.name: form}
                     continue
-                form, self._tried[change.name] = self._sorted((change,), compiled)
-                if form is not None:
-                    self._forms[change.name] = form
-
-    def _leave_untried(self, change: Change, took_s: float | None) -> None:
-        reason = _OVER if took_s is None else f"it took more than {took_s:.2g} s, and {_OVER}"
-        self._tried[change.name] = _tried(change.name, (change,), "untried", reason)
+                untried.append(change)
+                if compiled is not None or seconds:
+                    reason = _OVER if compiled is None else f"it took more than {limit_s:.2g} s, and {_OVER}"
+                    self._tried[change.name] = _tried(change.name, (change,), "untried", reason)
+        return untried
 
     def _leave_out_idle(self, changes: Sequence[Change]) -> None:
         """Plugins that match nothing in the start's program."""
-        underway, module = self._underway, self.start.compiled.module
-        looks = {change.name: change.looks for change in changes if change.looks}
-
-        def looked() -> list[str]:
-            try:
-                with tempfile.TemporaryDirectory(prefix="harness-look-") as folder:
-                    return find_idle(module, looks, Path(folder), replace(underway.limits, seconds=self._cheap_s))
-            except CaseError:  # then their compiles tell
-                return []
-
-        idle = underway.remember("compile", f"idle/{digest([self.start.code, *looks])}", looked) if looks else ()
-        for change in changes:
-            if change.name in idle:
-                reason = "it finds nothing to change in the program"
-                self._tried[change.name] = _tried(change.name, (change,), "inert", reason)
+        underway, start = self._underway, self.start.compiled
+        looks = {change.name: rewrites for change in changes if (rewrites := looks_of(start.way, change))}
+        limits = replace(underway.limits, seconds=self._cheap_s)
+        key = f"idle/{digest([start.code, *looks])}"
+        idle = underway.remember("compile", key, lambda: find_idle(start.module, looks, limits))
+        reason = "it finds nothing to change in the program"
+        for change in (change for change in changes if change.name in idle):
+            self._tried[change.name] = _tried(change.name, (change,), "inert", reason)
 
     def _race_alone(self, name: str) -> None:
         raced = self._raced(name, self._forms.values(), self.start, until=_RACED_ALONE)
@@ -352,11 +329,7 @@ def _pairs_with_best(changes: Sequence[Change], alone: Mapping[str, float]) -> l
 
 def _name_of(changes: Sequence[Change]) -> str:
     name = "+".join(change.name for change in changes) or START
-    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 9]}+{_digest(name)}"
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:8]
+    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 9]}+{digest([name])[:8]}"
 
 
 def _tried(name: str, changes: Sequence[Change], standing: Standing, reason: str) -> Tried:

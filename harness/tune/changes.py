@@ -13,8 +13,8 @@ from itertools import combinations
 from harness.bisect.variants import Use, Way, parts_between, uses_of
 from harness.errors import SuiteError
 from harness.files import shipped
-from harness.plugins import PLUGINS, Applied, Plugin, Rewrite, apply_plugin
-from harness.plugins.chain import RewriteCall, arrange, place_of
+from harness.plugins import PLUGINS, Applied, Plugin, apply_plugin
+from harness.plugins.chain import arrange, place_of
 from harness.plugins.options import check_options, options_of, switches_of
 from harness.suite.cells import covers
 from harness.suite.flags import find_trap, normalised
@@ -51,7 +51,6 @@ class Change:
         way: The flags and plugins that it brings. A plugin that the variant has already gets these options.
         excludes: Names of the changes that it cannot go together with.
         is_level: Whether it is an optimisation level of the compiler's, or its data tiling.
-        looks: Rewrites of which at least one matches something if it changes the program at all; (): nothing tells.
     """
 
     name: str
@@ -60,7 +59,6 @@ class Change:
     way: Way
     excludes: frozenset[str] = frozenset()
     is_level: bool = False
-    looks: tuple[RewriteCall, ...] = ()
 
 
 def changes_for(
@@ -90,7 +88,7 @@ def changes_for(
             continue
         known.add(rules.identity(way))
         parts = tuple(part.words for part in parts_between(start, way))
-        found[change.name] = replace(change, parts=parts, looks=rules.looks(change, way))
+        found[change.name] = replace(change, parts=parts)
     excluded: dict[str, set[str]] = {name: set() for name in found}
     for one, other in combinations(found.values(), 2):
         if rules.together(one, other) is None:
@@ -205,19 +203,6 @@ class _Rules:
             return None
         does_nothing = any(not self._plugin(use).steps for change in changes for use in change.way.plugins)
         return None if does_nothing or find_trap(flags) else way
-
-    def looks(self, change: Change, way: Way) -> tuple[RewriteCall, ...]:
-        """What tells by the start's program whether a change does anything; `way` is the start with it."""
-        applied = [self._plugin(use) for use in change.way.plugins]
-        if way.plugins[: len(self._start.plugins)] != self._start.plugins:  # it acts on what the start's have not seen
-            return ()
-        found: list[RewriteCall] = []
-        for each in applied:
-            if each.plugin.finds is None and not all(isinstance(step, Rewrite) for step in each.steps):
-                return ()
-            steps = each.steps if each.plugin.finds is None else (each.plugin.finds,)
-            found += arrange([replace(each, steps=steps)], (), "plugins").rewrites
-        return tuple(found)
 
     def identity(self, way: Way) -> str:
         """Equal for two ways that mean the same."""

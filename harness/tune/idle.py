@@ -2,52 +2,57 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from harness.bisect.variants import Way
 from harness.compare.samplers import Module
 from harness.compile.program import sites
 from harness.compile.request import MODULE_FILE
+from harness.errors import CaseError
 from harness.explain.alone import dump
 from harness.ir.dump import entry_phase
 from harness.ir.tools import ask
-from harness.plugins.chain import RewriteCall
+from harness.plugins import apply_plugin
+from harness.plugins.chain import RewriteCall, arrange
 from harness.process import Limits
+from harness.tune.changes import Change, combine
 
 
-def find_idle(module: Module, looks: Mapping[str, Sequence[RewriteCall]], folder: Path, limits: Limits) -> list[str]:
-    """Those of some changes none of whose rewrites matches anything in a compiled program.
+def looks_of(start: Way, change: Change) -> tuple[RewriteCall, ...]:
+    """Rewrites of which one matches something where a change does anything to the start's program; (): nothing tells.
 
-    Args:
-        looks: Rewrites by the change's name.
-        folder: An empty one.
-
-    Raises:
-        CaseError: That cannot be told.
+    Nothing tells where a plugin would act before the start's own have.
     """
-    calls: dict[str, dict[str, list[tuple[str, Mapping[str, Any]]]]] = {}
+    way = combine(start, [change])
+    if way is None or not change.way.plugins or way.plugins[: len(start.plugins)] != start.plugins:
+        return ()
+    (use,) = change.way.plugins
+    applied = apply_plugin(use.name, use.options)
+    steps = applied.steps if applied.plugin.finds is None else (applied.plugin.finds,)
+    rewrites = arrange([replace(applied, steps=steps)], (), "plugins").rewrites
+    return rewrites if len(rewrites) == len(steps) else ()
+
+
+def find_idle(module: Module, looks: Mapping[str, Sequence[RewriteCall]], limits: Limits) -> list[str]:
+    """The names of those whose rewrites match nothing in a compiled program; [] where that cannot be told."""
+    calls: dict[str, dict[str, list[Any]]] = {}
     for name, rewrites in looks.items():
         for call in rewrites:
-            calls.setdefault(call.phase, {}).setdefault(name, []).append((call.function, call.options))
-    files = {}
-    for phase in calls:
-        files[phase] = module.mlir
-        if phase != entry_phase(module.build.command):
-            dump(module, (f"--compile-to={phase}", "--emit-mlir-bytecode"), folder / phase, limits)
-            files[phase] = folder / phase / MODULE_FILE
-    toolchain, who = module.loadable.toolchain, "the look for what plugins match"
-    where = f" on {module.case.model}"
-    found = ask(
-        "matches",
-        files,
-        name=who,
-        toolchain=toolchain,
-        limits=limits,
-        where=where,
-        remedy="",
-        calls=calls,
-        sites=sites(),
-    )
-    busy = {name for names in found.values() for name in names}
-    return [name for name in looks if name not in busy]
+            calls.setdefault(call.phase, {}).setdefault(name, []).append((call.function, dict(call.options)))
+    entry, toolchain = entry_phase(module.build.command), module.loadable.toolchain
+    files = dict.fromkeys(calls, module.mlir)
+    ask_all = partial(ask, "matches", name="the look for what plugins match", where="", remedy="", sites=sites())
+    try:
+        with tempfile.TemporaryDirectory(prefix="harness-look-") as folder:
+            for phase in calls.keys() - {entry}:
+                files[phase] = Path(folder, phase, MODULE_FILE)
+                dump(module, (f"--compile-to={phase}", "--emit-mlir-bytecode"), files[phase].parent, limits)
+            found = ask_all(files, toolchain=toolchain, limits=limits, calls=calls) if files else {}
+    except CaseError:  # their compiles tell
+        return []
+    return [name for name in looks if not any(name in names for names in found.values())]

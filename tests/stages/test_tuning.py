@@ -222,14 +222,14 @@ def test_what_is_not_confirmed_is_not_written(
     (found,) = again()
     assert isinstance(found, Tuning)
     assert (found.answer, found.variant, found.spec) == ("nothing beats the start", "", "")
-    assert found.sentence == "net@cpu: nothing that was tried is confirmed faster than stock"
+    assert "nothing that was tried is confirmed faster than stock, though with-spec may take 0." in found.sentence
     assert not {VARIANT_FILE, SPEC_FILE} & {file.name for file in (tmp_path / "tuned" / "net@cpu").iterdir()}
 
 
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"budget": 0.01}, "net@cpu: the budget of 0.01 s ended before one candidate was timed; give --budget more"),
+        ({"budget": 0.01}, "net@cpu: the budget of 0.01 s ended before one candidate was timed; 0 of "),
         ({"lowering": False}, "net@cpu: nothing that was tried is confirmed faster than stock"),
     ],
 )

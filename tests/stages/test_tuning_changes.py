@@ -11,8 +11,6 @@ from typing import Any
 
 import pytest
 
-from harness.errors import CaseError
-from harness.plugins.chain import RewriteCall
 from harness.stages import tuning_changes
 from harness.stages.tune_underway import Untimed
 from harness.stages.tuning_changes import ChangeSearch, FoundForms
@@ -108,25 +106,12 @@ def test_a_start_that_takes_half_the_budget_leaves_the_levels_untried(begin: Beg
 
 
 def test_a_plugin_that_finds_nothing_is_not_compiled(begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
-    looks = (RewriteCall(plugin="any", function="any:any", phase="input", options={}),)
-    idle, busy = (replace(a_change(flag), looks=looks) for flag in ("--idle", "--busy"))
-    monkeypatch.setattr(tuning_changes, "find_idle", lambda _, looks, *__: [name for name in looks if name == "idle"])
-    underway = begin(idle, busy, "--flag")
-    found = search(underway)
+    monkeypatch.setattr(tuning_changes, "looks_of", lambda _, change: [change.name] * (change.name != "flag"))
+    monkeypatch.setattr(tuning_changes, "find_idle", lambda _, looks, __: [name for name in looks if name == "idle"])
+    underway = begin("--idle", "--busy", "--flag")
+    each = found_in(search(underway).singles, "idle")
     assert underway.batches["alone-1"] == ["busy", "flag"]
-    each = found_in(found.singles, "idle")
     assert (each.standing, each.reason) == ("inert", "it finds nothing to change in the program")
-
-
-def test_a_program_that_cannot_be_looked_at_leaves_no_plugin_out(begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> list[str]:
-        raise CaseError("ir", "it cannot be read")
-
-    monkeypatch.setattr(tuning_changes, "find_idle", fail)
-    looks = (RewriteCall(plugin="any", function="any:any", phase="input", options={}),)
-    underway = begin(replace(a_change("--busy"), looks=looks))
-    search(underway)
-    assert underway.batches["alone-1"] == ["busy"]
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from harness.measure import Group, LoadableModule
 from harness.progress import Silent
 from harness.records.bisection import Trial
 from harness.records.comparison import Verdict
-from harness.records.run import Build, Failure, Lost, Round, Run, Turn
+from harness.records.run import Build, Failure, Lost, PluginEffect, Round, Run, Turn
 from harness.stages import tune_underway, tuning_lowering
 from harness.stages.tune_options import TuneOptions
 from harness.stages.tune_underway import START, Compiled, Raced, Sought, TuneUnderway, Untimed
@@ -47,6 +47,7 @@ class Scripted(TuneUnderway):
         raced: The names in each generation, in order.
         seconds: That races were given, by name of the race.
         verdicts: Of confirmations, by the names of head and base; `improved` of others.
+        effects: Of plugins, in every program.
         race_s: What a generation takes on the search's clock, compile_s a program; takes_s: another, by code.
     """
 
@@ -69,6 +70,7 @@ class Scripted(TuneUnderway):
         self.verdicts: dict[tuple[str, str], Verdict] = {}
         self.race_s, self.compile_s = 0.1, 0.1
         self.takes_s: dict[str, float] = {}
+        self.effects: tuple[PluginEffect, ...] = ()
         self.now = 0.0
         clock: Any = type("Clock", (), {"monotonic": lambda _: self.now})()
         monkeypatch.setattr(tune_underway, "time", clock)
@@ -90,7 +92,12 @@ class Scripted(TuneUnderway):
     def program(self, name: str, way: Way) -> Compiled:
         """A program, as compiled."""
         case, code = make_case(name, compile_flags=way.flags), self.code_of(way)
-        build = Build(case=case.name, command=("iree-compile", "net.mlir", "-o", "module.vmfb"), cache_key="")
+        build = Build(
+            case=case.name,
+            command=("iree-compile", "net.mlir", "-o", "module.vmfb"),
+            cache_key="",
+            effects=self.effects,
+        )
         loadable = self.loadable_of(case.name, code)
         module = Module(case=case, loadable=loadable, mlir=Path("net.mlir"), files=(), build=build)
         place = Place(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -180,18 +180,6 @@ def test_plugins_come_in_the_order_of_their_phases_and_of_what_they_make(given: 
         way = combine(start, changes)
         assert way is not None
         assert [use.name for use in way.plugins] == list(ORDER)
-
-
-def test_a_plugin_says_how_it_is_seen_to_do_nothing_unless_the_start_hides_it(offer: Offer) -> None:
-    library = plugin("library", TuningSpec(file=written_file("a.mlir", "module {}")))
-    counted = replace(library, name="counted", finds=Rewrite(function="any.module:count", arguments={}))
-    given = (library, counted, rewriting("early"), rewriting("late", "flow"), flags("o3", O3))
-    looks = {change.name: [call.phase for call in change.looks] for change in offer(*given)}
-    assert looks == {"library": [], "counted": ["input"], "early": ["input"], "late": ["flow"], "o3": []}
-    start = Way(plugins=uses_of([("middle", {})]))
-    given = (rewriting("channels-last"), rewriting("middle"), rewriting("isolate"))
-    looks = {change.name: [call.phase for call in change.looks] for change in offer(*given, start=start)}
-    assert looks == {"channels-last": [], "isolate": ["input"]}
 
 
 def test_the_starts_plugins_keep_their_own_order(monkeypatch: pytest.MonkeyPatch) -> None:
