@@ -6,6 +6,7 @@ what they wrote is measured beside the compiler's own levels, all in the same ro
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,14 +22,14 @@ from harness.records.run import Run
 from harness.records.tuning import Tuning
 from harness.remaining import duration
 from harness.report.markdown_text import blocks, escape, table
-from harness.report.units import interval_text
+from harness.report.units import interval_text, share
 from harness.stats import Estimate
 from harness.store.tune_directory import is_tuning, load_tuning
 
 BEGIN = "<!-- made by `python -m benchmarks.tune --part first-answers`: begin -->"
 END = "<!-- benchmarks.tune --part first-answers: end -->"
 _MODEL, _FOLDER = "softmax-matmul", "first-answers"
-_PROGRAM = """\
+PROGRAM = """\
 func.func @main(%a: tensor<256x512xf32>, %b: tensor<512x256xf32>) -> tensor<256x256xf32> {
   %zero = arith.constant 0.0 : f32
   %rows = tensor.empty() : tensor<256x512xf32>
@@ -72,18 +73,19 @@ def measure_first(measuring: Measuring, *, quick: bool) -> None:
     """Search, then measure what was found; what is there is not made again."""
     folder = measuring.out / _FOLDER
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{_MODEL}.mlir").write_text(_PROGRAM)
+    (folder / f"{_MODEL}.mlir").write_text(PROGRAM)
     terms = _QUICK if quick else _USUAL
-    suite = _suite(folder / "suite.toml", {})
+    suite = suite_of(folder / "suite.toml", {})
     for number in range(1, terms["searches"] + 1):
         if is_tuning(_tuned(folder, number)):
             continue
+        shutil.rmtree(folder / f"{number}", ignore_errors=True)  # a search that was stopped is not cold any more
         with tempfile.TemporaryDirectory(prefix="harness-cold-") as cache:
             words = ["tune", str(suite), "--budget", terms["budget"], "--out", str(folder / f"{number}")]
             measuring.call(words, {"HARNESS_CACHE": cache})
     if finished_in(folder / "beside") is None:
         found = {f"search-{number}": _variant(each) for number, each in enumerate(_tunings(folder), 1) if each.variant}
-        words = ["run", str(_suite(folder / "beside.toml", found)), "--results", str(folder / "beside")]
+        words = ["run", str(suite_of(folder / "beside.toml", found)), "--results", str(folder / "beside")]
         measuring.call([*words, "--generations", f"{terms['generations']}", "--budget", f"{terms['beside_s']}"])
 
 
@@ -117,7 +119,7 @@ def render_first(found: FirstAnswers) -> str:
     titles = ["search", "its answer", "dispatches tuned", "changes tried", "seconds", f"of the time of `{best}`"]
     of_stock = ", ".join(f"`{name}` {interval_text(each.ratio, each.low, each.high)}" for name, each in levels.items())
     return blocks(
-        f"{near} of {len(rows)} cold searches of {duration(tunings[0].budget_s)} find a variant within {_NEAR - 1:.0%} "
+        f"{near} of {len(rows)} cold searches of {duration(tunings[0].budget_s)} find a variant within {share(_NEAR - 1)} "
         f"of the best of the compiler's own levels. Of stock's time these take {of_stock}. Measured "
         f"{run.header.started[:10]} on {escape(machine_of(run))}.",
         table(titles, rows, numbers=[True, False, True, True, True, True]),
@@ -143,7 +145,8 @@ def _variant(found: Tuning) -> dict[str, Any]:
     return {"flags": list(found.flags), "run_flags": list(found.run_flags), "plugins": plugins}
 
 
-def _suite(file: Path, variants: dict[str, Any]) -> Path:
+def suite_of(file: Path, variants: dict[str, Any]) -> Path:
+    """Write the program's suite: stock, and where there are variants, the levels and these."""
     table: dict[str, Any] = {
         "name": _FOLDER,
         "baseline": _STOCK,
