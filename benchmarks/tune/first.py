@@ -119,8 +119,8 @@ def render_first(found: FirstAnswers) -> str:
     titles = ["search", "its answer", "dispatches tuned", "changes tried", "seconds", f"of the time of `{best}`"]
     of_stock = ", ".join(f"`{name}` {interval_text(each.ratio, each.low, each.high)}" for name, each in levels.items())
     return blocks(
-        f"{near} of {len(rows)} cold searches of {duration(tunings[0].budget_s)} find a variant within {share(_NEAR - 1)} "
-        f"of the best of the compiler's own levels. Of stock's time these take {of_stock}. Measured "
+        f"{near} of {len(rows)} cold searches of {duration(tunings[0].budget_s)} find a variant within "
+        f"{share(_NEAR - 1)} of the best of the compiler's own levels. Of stock's time these take {of_stock}. Measured "
         f"{run.header.started[:10]} on {escape(machine_of(run))}.",
         table(titles, rows, numbers=[True, False, True, True, True, True]),
     )

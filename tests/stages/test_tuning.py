@@ -254,7 +254,7 @@ def test_a_compiler_that_hangs_eats_memory_or_lacks_a_flag_costs_one_candidate(t
     tools = make_fake_toolchain(tmp_path / "tools")
     loaded = load_suite(suite).suite
     sought = Sought(suite=loaded, model="net", device="cpu", start="stock", way=Way(), toolchain=tools)
-    options = TuneOptions(suite, compile_timeout=5.0, compile_memory=0.3)
+    options = TuneOptions(suite, compile_memory=0.3)
     directory = TuneDirectory.create(tmp_path / "net@cpu", BegunTuning(created="", machine="", options={}, command=()))
     ways = {
         "hangs": Way(flags=("--fake-sleep=60",)),
@@ -264,8 +264,9 @@ def test_a_compiler_that_hangs_eats_memory_or_lacks_a_flag_costs_one_candidate(t
         "right": Way(flags=("--fake-code=y",)),
     }
     with TuneUnderway(options, sought, directory, Silent()) as underway:
-        found = underway.compile("some", ways)
+        found = underway.compile("some", ways, seconds=5.0)
     assert [*found] == ["start", *ways]
+    assert [name for name, each in found.items() if isinstance(each, Untimed) and each.late] == ["hangs"]
     reasons = {name: each.reason for name, each in found.items() if isinstance(each, Untimed)}
     assert reasons["hangs"].startswith("iree-compile") and "5 s" in reasons["hangs"]
     assert reasons["eats"].startswith("iree-compile") and "GiB" in reasons["eats"]
