@@ -287,7 +287,7 @@ def _sentence(underway: TuneUnderway, answer: Answer, found: FoundForms, answere
     left = f"; {tried} of {plural(total, 'change')} tried; {give}" if tried < total else ""
     if answer == "budget too small":
         before = ", ".join(found.untried_levels) or "one candidate"
-        return f"{case}: the budget of {options.budget:g} s ended before {before} was timed{left or f'; {give}'}"
+        return f"{case}: the budget of {options.budget:g} s ended before timing {before}{left or f'; {give}'}"
     if answered.form is None:
         for each in answered.confirmations:
             if each.verdict == "inconclusive" and (each.ratio or 1.0) < 1 - each.floor:

@@ -229,7 +229,7 @@ def test_what_is_not_confirmed_is_not_written(
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"budget": 0.01}, "net@cpu: the budget of 0.01 s ended before one candidate was timed; 0 of "),
+        ({"budget": 0.01}, "net@cpu: the budget of 0.01 s ended before timing one candidate; 0 of "),
         ({"lowering": False}, "net@cpu: nothing that was tried is confirmed faster than stock"),
     ],
 )
