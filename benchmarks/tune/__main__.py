@@ -4,6 +4,7 @@
     .venv/bin/python -m benchmarks.tune --part rdb           (one of them; half an hour)
     .venv/bin/python -m benchmarks.tune --part networks --only '*/crepe'
     .venv/bin/python -m benchmarks.tune --part again         (what was found, once more: today, and beside load)
+    .venv/bin/python -m benchmarks.tune --part first-answers (ten cold searches of three minutes; 40 minutes)
     .venv/bin/python -m benchmarks.tune --quick              (short budgets, in results/tune-quick; writes no document)
     .venv/bin/python -m benchmarks.tune --replay             (measures nothing, only writes the tables)
 
@@ -21,6 +22,9 @@ from pathlib import Path
 from typing import get_args
 
 from benchmarks.documents import replace_between
+from benchmarks.tune.first import BEGIN as FIRST_BEGIN
+from benchmarks.tune.first import END as FIRST_END
+from benchmarks.tune.first import measure_first, measured_first, render_first
 from benchmarks.tune.measuring import ROOT, Measuring, head_of
 from benchmarks.tune.outcomes import Outcome, machine_of, measured
 from benchmarks.tune.rate import PROGRAMS, measure_rate, measured_rates
@@ -67,10 +71,15 @@ def main() -> int:
     files = sorted(arguments.elsewhere.rglob(TUNING_FILE)) if arguments.elsewhere else []
     elsewhere = [load_tuning(file.parent) for file in files]
     text = render(_outcomes(measuring), measured_rates(measuring.out), elsewhere)
+    first = measured_first(measuring)
+    answers = render_first(first) if first is not None else ""
     if arguments.quick:
-        sys.stdout.write(f"{text}\n")
-    elif text:
+        sys.stdout.write(f"{answers}\n{text}\n")
+        text = answers = ""
+    if text:
         replace_between(arguments.document, BEGIN, END, text)
+    if answers:
+        replace_between(arguments.document, FIRST_BEGIN, FIRST_END, answers)
     sys.stderr.writelines(f"{sentence}\n" for sentence in failed)
     return 1 if failed else 0
 
@@ -84,11 +93,14 @@ def measure(measuring: Measuring, parts: Sequence[Part], only: str, *, quick: bo
     failed = []
     for part in parts:
         names = [f"rate/{name}" for name in PROGRAMS] if part == "rate" else [each.name for each in _searches(part)]
+        names = [part] if part == "first-answers" else names
         searches = {each.name: each.quick() if quick else each for each in _searches(part)}
         for name in (name for name in names if fnmatchcase(name, only)):
             try:
                 if part == "rate":
                     measure_rate(name.removeprefix("rate/"), measuring, quick=quick)
+                elif part == "first-answers":
+                    measure_first(measuring, quick=quick)
                 elif part == "again":
                     _again(measuring, searches[name])
                 else:

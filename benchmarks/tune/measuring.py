@@ -73,7 +73,7 @@ class Measuring:
             options += ["--variant", search.start] if search.start else []
             options += [word for pattern in search.without for word in ("--without", pattern)]
             words = ["tune", search.suite, *options, "--out", str(self.folder(search) / "tuned"), "--format", "json"]
-            done = self._call(words)
+            done = self.call(words)
             if not is_tuning(self.tuned(search)):
                 if done.returncode != 3:
                     raise RuntimeError(f"{search.name}: harness {' '.join(words)} says {done.stderr[-2000:]}")
@@ -100,7 +100,7 @@ class Measuring:
 
     def measured_beside(self, search: Search) -> Run | None:
         """What `beside` has measured; None: nothing yet."""
-        return _finished(self.folder(search) / "beside")
+        return finished_in(self.folder(search) / "beside")
 
     def judge(self, search: Search, tuning: Tuning, base: str) -> Row | None:
         """The result against a variant by `harness compare`; None: nothing was found to be compared."""
@@ -112,7 +112,7 @@ class Measuring:
             self._run(suite, folder, search, (base, tuning.variant), measure=False)
             words = ["compare", "--within", str(_newest(folder)), "--filter", search.case(tuning.variant)]
             words += ["--row-budget", f"{_ROW_S:g}", "--compile-budget", "0", "--results", str(folder)]
-            said = self._call([*words, "--format", "json"]).stderr
+            said = self.call([*words, "--format", "json"]).stderr
             if (row := self.judged(search, base)) is None:
                 raise RuntimeError(f"{search.name} is not compared with {base}: {said[-2000:]}")
         return row
@@ -135,7 +135,7 @@ class Measuring:
     def measured_again(self, search: Search) -> Mapping[str, Run]:
         """What `again` has measured, by day, load and machine."""
         folders = sorted(self.out.glob(f"again/*/{search.name}"))
-        runs = {folder.relative_to(self.out / "again").parts[0]: _finished(folder) for folder in folders}
+        runs = {folder.relative_to(self.out / "again").parts[0]: finished_in(folder) for folder in folders}
         return {day: run for day, run in runs.items() if run is not None}
 
     # --- suites, runs and commands ---
@@ -166,7 +166,7 @@ class Measuring:
         measure: bool = True,
     ) -> Run:
         """A run of these variants and the suite's baseline, gone on with where one was stopped."""
-        if (run := _finished(folder)) is not None:
+        if (run := finished_in(folder)) is not None:
             return run
         begun = _newest(folder)
         words = ["run", "--resume", str(begun)]
@@ -175,20 +175,23 @@ class Measuring:
             words += [word for variant in variants for word in ("--filter", search.case(variant))]
             words += ["--budget", f"{seconds or search.beside_s:g}", "--generations", f"{search.generations}"]
             words += [] if measure else ["--no-measure"]
-        done = self._call([*words, "--format", "json"])
-        if (run := _finished(folder)) is None:
+        done = self.call([*words, "--format", "json"])
+        if (run := finished_in(folder)) is None:
             raise RuntimeError(f"{search.name}: harness {' '.join(words)} says {done.stderr[-2000:]}")
         return run
 
-    def _call(self, words: Sequence[str]) -> process.Finished:
+    def call(self, words: Sequence[str], environment: Mapping[str, str] | None = None) -> process.Finished:
         """Call the harness.
+
+        Args:
+            environment: Variables to add to this process's own.
 
         Raises:
             RuntimeError: It did not do its work.
         """
         sys.stderr.write(f"harness {' '.join(words)}\n")
         command = [str(HARNESS), *words, "--quiet", *([] if self.wait else ["--no-wait"])]
-        done = process.run(command, cwd=ROOT)  # which is ended with this one
+        done = process.run(command, cwd=ROOT, env=environment)  # which is ended with this one
         if done.returncode not in _DONE:
             raise RuntimeError(f"harness {' '.join(words)} ends with {done.returncode}: {done.stderr[-2000:]}")
         return done
@@ -204,7 +207,8 @@ def _newest(folder: Path) -> Path | None:
     return max((file.parent for file in folder.glob(f"*/{HEADER_FILE}")), default=None)
 
 
-def _finished(folder: Path) -> Run | None:
+def finished_in(folder: Path) -> Run | None:
+    """The newest run in a folder, if it has ended."""
     newest = _newest(folder)
     run = load_run(newest) if newest is not None else None
     return run if run is not None and run.finished else None

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-Part = Literal["rdb", "convolution", "mlp", "networks", "again", "rate"]
+Part = Literal["rdb", "convolution", "mlp", "networks", "again", "rate", "first-answers"]
 DEVICE = "cpu"
 
 # Of a try: too short for evidence.

@@ -131,7 +131,7 @@ def _rewrite(request: CompileRequest, call: RewriteCall, source: str, output: st
                 "function": call.function,
                 "options": {**call.options, **(_target(request, where) if call.for_target else {})},
                 "entry": request.function,
-                "sites": _sites(),
+                "sites": sites(),
             }
         )
     )
@@ -171,7 +171,7 @@ def _last_words(printed: str) -> str:
     return f": {lines[-1][:300]}" if lines else ""
 
 
-def _sites() -> Sequence[str]:
+def sites() -> Sequence[str]:
     """Where packages of this interpreter may lie, of which one brings the rewrite."""
     folders = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), *site.getsitepackages()]
     if site.ENABLE_USER_SITE:

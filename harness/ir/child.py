@@ -24,6 +24,7 @@ _MODULES = {
     "entries": "entries",
     "ops": "counter",
     "layouts": "layouts",
+    "matches": "matches",
     "parts": "parts",
     "structured": "structured",
     "work": "program",

@@ -178,6 +178,7 @@ HALIDE_SCHEDULE = Plugin(
     steps=lambda options: (TransformLibrary(file=transform_library(options)),),
     backends=("llvm-cpu",),
     toolchains=">=3.13",
+    finds=Rewrite(function="harness.rewrites.tuned_convolutions:count_channelled", arguments={}),
 )
 
 

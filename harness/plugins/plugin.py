@@ -184,6 +184,8 @@ class Plugin(Generic[O]):
         steps: What it does with these options, in order.
         backends: Compiler backends that it is for; (): all.
         toolchains: A PEP 440 specifier of the releases that it is for; "": all.
+        finds: A rewrite that only counts the places at which its steps can do something, for steps that do not tell by
+            themselves: `harness tune` leaves a plugin out without a compile where it finds none.
     """
 
     name: str
@@ -193,6 +195,7 @@ class Plugin(Generic[O]):
     options: type[O]
     backends: tuple[str, ...] = ()
     toolchains: str = ""
+    finds: Rewrite | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -38,6 +38,7 @@ from harness.records.run import Lost, Round
 from harness.records.tuning import Moment
 from harness.remaining import duration
 from harness.stages.ablating import joined_name, moved_model
+from harness.stages.failures import is_timeout
 from harness.stages.options import RunOptions, compile_limits
 from harness.stages.prepare import unknown_to
 from harness.stages.run import run_suite
@@ -134,10 +135,11 @@ class Timed(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Untimed:
-    """Why a candidate is not timed: it does not compile or run, or its outputs are wrong."""
+    """Why a candidate is not timed: it does not compile or run, in time if it is late, or its outputs are wrong."""
 
     reason: str
     wrong: bool
+    late: bool = False
 
 
 @dataclass(kw_only=True)
@@ -228,12 +230,15 @@ class TuneUnderway:
         seconds = max(_LEAST_COMPILE_LIMIT_S, self.options.budget / 4)
         return compile_limits(min(self.options.compile_timeout, seconds), self.options.compile_memory)
 
-    def compile(self, batch: str, ways: Mapping[str, Way]) -> dict[str, Compiled | Untimed]:
+    def compile(
+        self, batch: str, ways: Mapping[str, Way], seconds: float | None = None
+    ) -> dict[str, Compiled | Untimed]:
         """Compile and check whole programs, those of a batch together; what is in the cache is not compiled again.
 
         Args:
             batch: Unique in the search.
             ways: By name; what the search started from comes along, since outputs are held against its.
+            seconds: After which a compile or a call is stopped, where that is sooner than `limits`.
         """
         asked_for = [START, *ways]
         # A suite with a flag that the release does not know is refused as a whole.
@@ -243,9 +248,10 @@ class TuneUnderway:
         asked = f"{batch}/{digest([text])}"  # another release has other flag sets
         # Also where it is known already: commands of the report name it, and a longer budget wrote another one there.
         suite = self.directory.write_suite(batch, text)
-        run = Path(self.remember("compile", f"compiled/{asked}", lambda: str(self._compiled_now(asked, suite))))
+        make = partial(self._compiled_now, asked, suite, seconds or math.inf)
+        run = Path(self.remember("compile", f"compiled/{asked}", lambda: str(make())))
         if not (run / HEADER_FILE).is_file():  # somebody deleted it
-            run = self._compiled_now(asked, suite)
+            run = make()
         side = side_of(load_run(run, rounds=False), batch, run)
         wanted = {START: self.sought.way, **ways}
         found = {name: self._candidate(side, name, way) for name, way in wanted.items()}
@@ -259,7 +265,7 @@ class TuneUnderway:
             return f"{tool} {self.sought.toolchain.version} knows no flag --{flag_name(flag)}"
         return ""
 
-    def _compiled_now(self, asked: str, suite: Path) -> Path:
+    def _compiled_now(self, asked: str, suite: Path, seconds: float) -> Path:
         begun = self.directory.remembered(f"begun/{asked}")
         resume = Path(begun.value) if begun is not None and (Path(begun.value) / HEADER_FILE).is_file() else None
         options = RunOptions(
@@ -267,9 +273,12 @@ class TuneUnderway:
             resume=resume,
             measure=False,
             results=self.directory.path / _RUNS_FOLDER,
-            compile_timeout_s=self.limits.seconds or self.options.compile_timeout,
+            compile_timeout_s=min(seconds, self.limits.seconds or self.options.compile_timeout),
             compile_memory_gib=self.options.compile_memory,
-            call_timeout_s=self.options.call_timeout,
+            # The start is called too, so nothing is stopped before it is known how long that takes.
+            call_timeout_s=min(
+                self.options.call_timeout, max(seconds, 2e-9 * self.start_ns) if self.start_ns else math.inf
+            ),
             keep_going=True,
             wait=self.options.wait,
         )
@@ -308,7 +317,7 @@ class TuneUnderway:
             return Untimed(reason=case.skip, wrong=False)
         failure = find_failure(case, side.evidence, timed=True)
         if failure is not None:
-            return Untimed(reason=failure.message, wrong=failure.mismatch)
+            return Untimed(reason=failure.message, wrong=failure.mismatch, late=is_timeout(failure))
         place = Place(name=name, side=side, case=case, toolchain=self.sought.toolchain)
         module = find_module(side, case, self.sought.toolchain, cache_root())
         code = " ".join((module.build.module_sha256 or "", *case.run_flags))

@@ -8,6 +8,7 @@ Read `tune_model` from top to bottom.
 from __future__ import annotations
 
 import json
+import math
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timezone
@@ -33,7 +34,7 @@ from harness.stages.tune_options import TuneOptions
 from harness.stages.tune_underway import RULE, START, Compiled, Sought, TuneUnderway, Untimed, digest
 from harness.stages.tuning_answer import Answered, AnswerSearch
 from harness.stages.tuning_changes import ChangeSearch, Form, FoundForms
-from harness.stages.tuning_lowering import OUT_OF_TIME, WINNER, Lowered, LoweringSearch
+from harness.stages.tuning_lowering import WINNER, Lowered, LoweringSearch
 from harness.stats.rule import Rule
 from harness.store.files import adapter
 from harness.store.tune_directory import BegunTuning, TuneDirectory, remembered_in
@@ -184,13 +185,15 @@ def _isolated(underway: TuneUnderway, found: FoundForms) -> Form:
     Where its layout comes from flags, specs do not reach them. Then it is a form that is nearly as fast and whose
     convolutions they do reach; where there is none, the best form as it is.
     """
-    forms = {f"isolated-{number}": form for number, form in enumerate((found.best, *found.near), start=1)}
-    ways = {name: combine(form.compiled.way, [_ISOLATE]) for name, form in forms.items()}
-    compiled = underway.compile("isolated", {name: way for name, way in ways.items() if way is not None})
-    for name, form in forms.items():
-        isolated = compiled.get(name)
-        if isinstance(isolated, Compiled) and isolated.code != form.compiled.code:
+    for number, form in enumerate((found.best, *found.near), start=1):
+        name, way = f"isolated-{number}", combine(form.compiled.way, [_ISOLATE])
+        isolated = underway.compile(name, {name: way})[name] if way is not None else None
+        if not isinstance(isolated, Compiled):
+            continue
+        if isolated.code != form.compiled.code:
             return Form(changes=(*form.changes, _ISOLATE), compiled=isolated, log_ratio=form.log_ratio)
+        if not any(effect.matched or effect.left_alone for effect in isolated.module.build.effects):
+            break  # no form of a program without convolutions has any
     return found.best
 
 
@@ -229,17 +232,9 @@ def _concluded(
     sought, form = underway.sought, answered.form
     way = Way() if form is None else form.compiled.way
     seconds = underway.stages.get("dispatches", 0.0)
-    tried = (
-        *found.singles,
-        *found.combinations,
-        *(each for dispatch in answered.dispatches for each in dispatch.tried),
-    )
-    raced = any(each.ratio is not None for each in tried)
-    waiting = any(each.standing == "untried" for each in tried) or OUT_OF_TIME in (
-        lowered.note,
-        *(each.reason for each in answered.dispatches),
-    )
-    answer: Answer = "budget too small" if waiting and not raced and form is None else answered.answer
+    raced = bool(underway.moments or candidates)
+    is_open = answered.form is None and (found.untried_levels or (underway.left_s <= 0 and not raced))
+    answer: Answer = "budget too small" if is_open else answered.answer
     begun = underway.directory.begun
     return Tuning(
         id=underway.directory.path.name,
@@ -252,7 +247,7 @@ def _concluded(
         budget_s=underway.options.budget,
         spent_s=round(underway.spent_s, 1),
         answer=answer,
-        sentence=_sentence(underway, answer, answered),
+        sentence=_sentence(underway, answer, found, answered),
         start_ns=underway.start_ns or None,
         stages={name: round(spent, 1) for name, spent in underway.stages.items()},
         singles=found.singles,
@@ -283,23 +278,29 @@ def _by_hand(form: Form) -> tuple[str, ...]:
     return repro_lines(place.case, place.side.run.header.suite, form.compiled.module.build, None, None)
 
 
-def _sentence(underway: TuneUnderway, answer: Answer, answered: Answered) -> str:
+def _sentence(underway: TuneUnderway, answer: Answer, found: FoundForms, answered: Answered) -> str:
     sought, options = underway.sought, underway.options
-    case = f"{sought.model}@{sought.device}"
+    case, total = f"{sought.model}@{sought.device}", len(found.singles)
+    tried = sum(each.standing != "untried" for each in found.singles)
+    times = total / max(tried, 1) if tried < total else 2  # single changes have a share of the budget
+    give = f"give it {math.ceil(times * options.budget / 60)}m"
+    left = f"; {tried} of {plural(total, 'change')} tried; {give}" if tried < total else ""
     if answer == "budget too small":
-        return (
-            f"{case}: the budget of {options.budget:g} s ended before one candidate was timed; give --budget more: "
-            f"compiling took {underway.stages.get('compile', 0.0):.0f} s"
-        )
+        before = ", ".join(found.untried_levels) or "one candidate"
+        return f"{case}: the budget of {options.budget:g} s ended before timing {before}{left or f'; {give}'}"
     if answered.form is None:
-        return f"{case}: nothing that was tried is confirmed faster than {sought.start}"
+        for each in answered.confirmations:
+            if each.verdict == "inconclusive" and (each.ratio or 1.0) < 1 - each.floor:
+                left = f", though {each.head} may take {each.ratio:.3f} of its time{left or f'; {give}'}"
+                break
+        return f"{case}: nothing that was tried is confirmed faster than {sought.start}{left}"
     beside_start = next(each for each in answered.confirmations if each.head == answered.form.name)
     kept = sum(each.kept for each in answered.dispatches)
     tuned = f", {plural(kept, 'tuned dispatch', 'tuned dispatches')}" if kept else ""
     parts = ", ".join(answered.form.parts) or "no other flags"
     return (
         f"{case} takes {beside_start.ratio:.3f} [{beside_start.ci_low:.3f}, {beside_start.ci_high:.3f}] of the time of "
-        f"{sought.start} with {parts}{tuned}"
+        f"{sought.start} with {parts}{tuned}{left}"
     )
 
 

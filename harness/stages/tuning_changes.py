@@ -1,27 +1,33 @@
 """Changes of flags and plugins, each alone and then together -> the best form of the whole program.
 
-Each change is compiled alone first: what gives bytes that are known already is inert and leaves the search for nothing;
-what does not compile, or computes something else, leaves it with its reason. The rest race beside the start. Then the
-best of them is tried with each of the next best, and a sampler, which knows all of this, proposes combinations of what
-is left, a few at a time, which race beside the best so far.
+Each change is compiled alone first, the compiler's own levels before all else: what gives bytes that are known already
+is inert and leaves the search for nothing, as does a plugin that matches nothing, before it is compiled; what does not
+compile, or computes something else, leaves it with its reason. What compiles for long waits until the others are done.
+The rest race beside the start. Then the best of them is tried with each of the next best, and a sampler, which knows
+all of this, proposes combinations of what is left, a few at a time, which race beside the best so far.
 """
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from harness.measure import LoadableModule
 from harness.records.tuning import Moment, Standing, Tried, same_bytes
-from harness.stages.tune_underway import START, Compiled, Raced, TuneUnderway, Untimed
+from harness.stages.tune_underway import START, Compiled, Raced, TuneUnderway, Untimed, digest
 from harness.tune.changes import Change, changes_for, combine, groups
+from harness.tune.idle import find_idle, looks_of
 from harness.tune.sampler import PRICE, Sampler
 
 # Shares of the budget by whose end a step has to be over; the rest is for dispatches and confirmations.
 _COMPILED_ALONE, _RACED_ALONE, _COMBINED = 0.25, 0.31, 0.4
 _COMBINED_WITHOUT_LOWERING = 0.75
+# Of the budget, by whose end the levels are begun; of a step's time, what one may take before the others have run.
+_LEVELS_BEGUN, TAKEN_BY_ONE = 0.5, 0.1
+# Of the budget, what a race may take where the ones before it took too much.
+_LEAST_RACED = 0.03
+_OVER = "the time for single changes was over"
 # Compiled together, so that both a single core and many are kept busy between races.
 _BATCH = 8
 _ASKED_TOGETHER = 4
@@ -84,6 +90,7 @@ class FoundForms:
         best: Of all; the start where nothing is better.
         near: Others that are nearly as fast, the fastest first.
         best_single: Of those with one change; None: none is better than the start.
+        untried_levels: Names of the compiler's own levels that there was no time for.
     """
 
     best: Form
@@ -91,6 +98,7 @@ class FoundForms:
     singles: tuple[Tried, ...]
     combinations: tuple[Tried, ...]
     near: tuple[Form, ...] = ()
+    untried_levels: tuple[str, ...] = ()
 
 
 class ChangeSearch:
@@ -105,6 +113,10 @@ class ChangeSearch:
         self.start = Form(changes=(), compiled=start)
         self.best = self.start
         self._by_code: dict[str, Form] = {start.code: self.start}
+        # Of single changes: what is worth racing, and what became of each.
+        self._forms: dict[str, Form] = {}
+        self._tried: dict[str, Tried] = {}
+        self._batches = 0
 
     def search(self) -> FoundForms:
         """Find the best form within the shares of the budget."""
@@ -112,9 +124,17 @@ class ChangeSearch:
         changes = changes_for(
             sought.suite, sought.way, sought.on, sought.toolchain.version, without=underway.options.without
         )
-        forms, tried = self._compiled_alone(changes)
-        raced = self._raced("changes alone", forms.values(), self.start, until=_RACED_ALONE)
-        tried |= {name: of_race(tried[name], raced, name, 0.0) for name in forms}
+        levels = [change for change in changes if change.is_level]
+        late_levels = self._compile_alone(levels, _LEVELS_BEGUN, self._cheap_s)
+        if self._forms:
+            self._race_alone("optimisation levels")
+        self._leave_out_idle(changes)
+        others = [change for change in changes if not change.is_level and change.name not in self._tried]
+        late = self._compile_alone(others, _COMPILED_ALONE, self._cheap_s)
+        self._compile_alone(late_levels, _LEVELS_BEGUN)
+        self._compile_alone(late, _COMPILED_ALONE)
+        self._race_alone("changes alone")
+        forms, tried = self._forms, self._tried
         self._tell(tried.values())
         alone = {name: math.log(ratio) for name in forms if (ratio := tried[name].ratio)}
         singles = [replace(forms[name], log_ratio=log) for name, log in alone.items() if log < 0]
@@ -126,6 +146,7 @@ class ChangeSearch:
             singles=tuple(tried.values()),
             combinations=tuple(combinations),
             near=self._near(),
+            untried_levels=tuple(each.name for each in levels if tried[each.name].standing == "untried"),
         )
 
     def _near(self) -> tuple[Form, ...]:
@@ -138,28 +159,55 @@ class ChangeSearch:
 
     # --- alone ---
 
-    def _compiled_alone(self, changes: Sequence[Change]) -> tuple[dict[str, Form], dict[str, Tried]]:
-        """Those that are worth racing, and what became of each."""
-        forms: dict[str, Form] = {}
-        tried: dict[str, Tried] = {}
+    @property
+    def _cheap_s(self) -> float:
+        """What a candidate may take before the others; where the start takes as long, twice what that takes."""
+        of_stage = TAKEN_BY_ONE * _COMPILED_ALONE * self._underway.options.budget
+        return max(of_stage, 2e-9 * (self.start.compiled.module.build.compile_ns or 0))
+
+    def _compile_alone(self, changes: Sequence[Change], until: float, seconds: float | None = None) -> list[Change]:
+        """Compile changes, and tell those apart that are worth racing; those that there was no time for.
+
+        Args:
+            until: Share of the budget by whose end the last of them are begun.
+            seconds: That one may take; None: as long as is left, of those that took too long once.
+        """
+        untried = []
         for first in range(0, len(changes), _BATCH):
-            batch = changes[first : first + _BATCH]
-            if not self._until(_COMPILED_ALONE):
-                reason = "the time for single changes was over"
-                tried |= {change.name: _tried(change.name, (change,), "untried", reason) for change in batch}
-                continue
-            ways = {change.name: combine(self.start.compiled.way, [change]) for change in batch}
-            found = self._underway.compile(
-                f"alone-{first // _BATCH + 1}", {name: way for name, way in ways.items() if way is not None}
-            )
+            batch, found = changes[first : first + _BATCH], dict[str, Compiled | Untimed]()
+            left_s = until * self._underway.options.budget - self._underway.spent_s
+            limit_s = seconds or left_s
+            if left_s > (0 if seconds else self._cheap_s):
+                self._batches += 1
+                name = f"alone-{self._batches}" if seconds else f"late-{self._batches}-{limit_s:.0f}s"
+                ways = {change.name: combine(self.start.compiled.way, [change]) for change in batch}
+                found = self._underway.compile(name, {name: way for name, way in ways.items() if way}, limit_s)
             for change in batch:
                 compiled = found.get(change.name)
-                if compiled is None:
-                    continue  # the start has it, or contradicts it
-                form, tried[change.name] = self._sorted((change,), compiled)
-                if form is not None:
-                    forms[change.name] = form
-        return forms, tried
+                if compiled is not None and not (isinstance(compiled, Untimed) and compiled.late):
+                    form, self._tried[change.name] = self._sorted((change,), compiled)
+                    self._forms |= {} if form is None else {change.name: form}
+                    continue
+                untried.append(change)
+                if compiled is not None or seconds:
+                    reason = _OVER if compiled is None else f"it took more than {limit_s:.2g} s, and {_OVER}"
+                    self._tried[change.name] = _tried(change.name, (change,), "untried", reason)
+        return untried
+
+    def _leave_out_idle(self, changes: Sequence[Change]) -> None:
+        """Plugins that match nothing in the start's program."""
+        underway, start = self._underway, self.start.compiled
+        looks = {change.name: rewrites for change in changes if (rewrites := looks_of(start.way, change))}
+        limits = replace(underway.limits, seconds=self._cheap_s)
+        key = f"idle/{digest([start.code, *looks])}"
+        idle = underway.remember("compile", key, lambda: find_idle(start.module, looks, limits))
+        reason = "it finds nothing to change in the program"
+        for change in (change for change in changes if change.name in idle):
+            self._tried[change.name] = _tried(change.name, (change,), "inert", reason)
+
+    def _race_alone(self, name: str) -> None:
+        raced = self._raced(name, self._forms.values(), self.start, until=_RACED_ALONE)
+        self._tried |= {each: of_race(self._tried[each], raced, each, 0.0) for each in self._forms}
 
     def _sorted(self, changes: tuple[Change, ...], compiled: Compiled | Untimed) -> tuple[Form | None, Tried]:
         """A form to race, or None; and what is known of it before that."""
@@ -206,7 +254,7 @@ class ChangeSearch:
         """A batch of combinations: of each the names of its changes, log(time / the start's), and what became of it."""
         ways = {_name_of(changes): combine(self.start.compiled.way, changes) for changes in sets}
         found = self._underway.compile(
-            f"together-{number}", {name: way for name, way in ways.items() if way is not None}
+            f"together-{number}", {name: way for name, way in ways.items() if way is not None}, self._cheap_s
         )
         forms: dict[str, Form] = {}
         tried: dict[str, Tried] = {}
@@ -245,11 +293,9 @@ class ChangeSearch:
         """Race forms beside one that is known; the best of all is kept."""
         underway = self._underway
         contenders = {reference.name: reference, **{form.name: form for form in forms}}
-        seconds = until * underway.options.budget - underway.spent_s
+        seconds = max(until * underway.options.budget - underway.spent_s, _LEAST_RACED * underway.options.budget)
         underway.progress.stage(f"{underway.sought.model}: {name}", len(contenders))
-        raced = underway.race(
-            name, contenders, reference.name, stage="race", seconds=max(seconds, 0.0), least=_LEAST_GENERATIONS
-        )
+        raced = underway.race(name, contenders, reference.name, stage="race", seconds=seconds, least=_LEAST_GENERATIONS)
         if not underway.start_ns:
             underway.start_ns = raced.ns.get(START, 0.0)
         for each, form in contenders.items():
@@ -283,11 +329,7 @@ def _pairs_with_best(changes: Sequence[Change], alone: Mapping[str, float]) -> l
 
 def _name_of(changes: Sequence[Change]) -> str:
     name = "+".join(change.name for change in changes) or START
-    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 9]}+{_digest(name)}"
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:8]
+    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 9]}+{digest([name])[:8]}"
 
 
 def _tried(name: str, changes: Sequence[Change], standing: Standing, reason: str) -> Tried:

@@ -28,7 +28,7 @@ from harness.records.tuning import Tried, TunedDispatch
 from harness.rewrites.host import VectorUnit
 from harness.stages.options import RunOptions
 from harness.stages.tune_underway import TuneUnderway, digest
-from harness.stages.tuning_changes import Form, of_race
+from harness.stages.tuning_changes import TAKEN_BY_ONE, Form, of_race
 from harness.tune.dispatches import Compiled, Dispatch, Refused, compile_candidate, loadable, take_out, why_inert
 from harness.tune.roots import Root
 from harness.tune.spec import spec_of
@@ -245,7 +245,7 @@ class _Rounds:
         own = underway.remember("dispatches", f"own/{key}", self._prepare)
         if not self._module_of(OWN).is_file():  # an earlier stretch compiled it, and somebody deleted it
             self._compile(None, OWN)
-        self._limits = replace(self._limits, seconds=max(_LEAST_COMPILE_S, _COMPILES * own["seconds"]))
+        self._compile_s = max(_LEAST_COMPILE_S, _COMPILES * own["seconds"])
         self._own, self._batch = Compiled(module=self._module_of(OWN), sha256=own["sha256"]), own["batch"]
         self._names_by_code = {self._own.sha256: OWN}
         self._best_contender = _Contender(loadable=self._call(self._own, OWN), code=self._own.sha256)
@@ -269,6 +269,8 @@ class _Rounds:
         Args:
             won: What won for other dispatches, which is tried first where it fits.
         """
+        taken_by_one_s = max(TAKEN_BY_ONE * (until_s - self._underway.spent_s), 2 * self._compile_s / _COMPILES)
+        self._limits = replace(self._limits, seconds=min(self._compile_s, taken_by_one_s))
         first = (*fitting(self._root, won, self._unit), *first_configurations(self._root, self._unit))
         waiting = list({each.text: each for each in first}.values())
         number = 0

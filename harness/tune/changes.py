@@ -31,6 +31,8 @@ _PROMISE = (
     re.compile(r"llvmcpu-(vector|target-vector|reassociate|disable-distribution|distribution|number-of-threads)"),
 )
 _PLUGINS, _SWITCHED = 0, 3
+# Flags that ask for more of what the compiler can do by itself. A set of these alone comes before all else.
+_LEVELS = ("iree-opt-level", "iree-opt-data-tiling", "iree-dispatch-creation-data-tiling")
 # Plugins that rewrite after the phase `input`, where the phases do not tell their order: what later ones look for, the
 # earlier ones make. Those of other packages come between.
 _FIRST = ("ingress-canonicalize", "channels-last", "share-concat")
@@ -48,6 +50,7 @@ class Change:
         purpose: What it is for, in a phrase; "": nobody said.
         way: The flags and plugins that it brings. A plugin that the variant has already gets these options.
         excludes: Names of the changes that it cannot go together with.
+        is_level: Whether it is an optimisation level of the compiler's, or its data tiling.
     """
 
     name: str
@@ -55,6 +58,7 @@ class Change:
     purpose: str
     way: Way
     excludes: frozenset[str] = frozenset()
+    is_level: bool = False
 
 
 def changes_for(
@@ -133,11 +137,15 @@ def _of_flag_sets(suite: Suite, device: Device, toolchain: str) -> Iterator[tupl
         if _fits(flag_set, device, toolchain):
             label = f"{name}-flags" if name in PLUGINS.names else name
             way = Way(flags=flag_set.compile, run_flags=flag_set.run)
-            yield _promise(flag_set.compile), Change(name=label, parts=(), purpose=flag_set.description, way=way)
+            promise = _promise(flag_set.compile)
+            change = Change(name=label, parts=(), purpose=flag_set.description, way=way, is_level=promise < 0)
+            yield promise, change
 
 
 def _promise(flags: Sequence[str]) -> int:
     names = [flag_name(flag) for flag in flags]
+    if names and set(names) <= set(_LEVELS):
+        return min(map(_LEVELS.index, names)) - len(_LEVELS)
     hits = (place for place, pattern in enumerate(_PROMISE) if any(map(pattern.search, names)))
     return next(hits, len(_PROMISE))
 

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks.tune import __main__ as command
+from benchmarks.tune import first
 from benchmarks.tune.defaults import defaults
+from benchmarks.tune.first import PROGRAM, FirstAnswers, render_first, suite_of
 from benchmarks.tune.measuring import ROOT
 from benchmarks.tune.outcomes import Contender, Outcome, count, geometric_mean, measured
 from benchmarks.tune.searches import SEARCHES, Search
@@ -141,11 +143,33 @@ def test_searches_name_what_their_suites_have(search: Search) -> None:
     assert {search.start or suite.baseline, *search.judged} <= variants
 
 
+def test_first_answers_are_counted_beside_the_best_level() -> None:
+    ms = {"stock": 8.0, "O2": 6.0, "data-tiling": 9.0, "search-1": 6.2, "search-3": 6.4, "search-4": 5.0}
+    nothing = make_tuning(variant="", parts=(), answer="nothing beats the start")
+    tunings = [make_tuning(), nothing, make_tuning(), make_tuning()]
+    text = render_first(FirstAnswers(run=run_beside(ms, O1="stock", O3="O2"), tunings=tunings))
+    assert text.startswith("2 of 4 cold searches of 15 min find a variant within 5 % of the best")
+    assert "`O1` 1.000" in text and "`O2` 0.750" in text and "`data-tiling` 1.125" in text
+    rows = [line.split(" | ") for line in text.splitlines() if line.startswith("| ")][2:]
+    assert [row[-1][:5] for row in rows] == ["1.033", "1.333", "1.067", "0.833"]
+    assert [row[1][:7] for row in rows[:2]] == ["`channe", "nothing"]
+
+
+def test_the_suites_of_first_answers_can_be_planned(tmp_path: Path) -> None:
+    (tmp_path / "softmax-matmul.mlir").write_text(PROGRAM)
+    assert [each.name for each in load_suite(suite_of(tmp_path / "a.toml", {})).suite.variants] == ["stock"]
+    spec = {"name": "tuning-spec", "options": {"spec": "module {}"}}
+    found = {"search-1": {"flags": ["--iree-opt-level=O2"], "run_flags": [], "plugins": [spec]}}
+    suite = load_suite(suite_of(tmp_path / "b.toml", found)).suite
+    assert [each.name for each in suite.variants] == ["stock", "O1", "O2", "O3", "data-tiling", "search-1"]
+
+
 def test_the_document_has_a_place_and_without_results_nothing_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = (ROOT / "docs" / "tuning.md").read_text()
-    assert text.count(command.BEGIN) == text.count(command.END) == 1
+    marks = (command.BEGIN, command.END, first.BEGIN, first.END)
+    assert [text.count(mark) for mark in marks] == [1] * 4
     document = tmp_path / "tuning.md"
     document.write_text(text)
     monkeypatch.setattr(sys, "argv", ["tune", "--replay", "--out", str(tmp_path), "--document", str(document)])

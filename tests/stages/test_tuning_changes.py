@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,11 @@ from harness.tune.changes import Change, combine
 from tests.stages.tuned import Scripted, a_change, found_in
 
 Begin = Callable[..., Scripted]
+
+
+def level(flag: str) -> Change:
+    """One of the compiler's own levels."""
+    return replace(a_change(flag), is_level=True)
 
 
 @pytest.fixture
@@ -74,6 +80,58 @@ def test_the_time_for_changes_alone_is_limited(begin: Begin) -> None:
     untried = [each for each in found.singles if each.standing == "untried"]
     assert [each.name for each in untried] == ["x16", "x17", "x18", "x19"]
     assert {each.reason for each in untried} == {"the time for single changes was over"}
+
+
+def test_the_compilers_levels_are_raced_before_anything_else_is_compiled(begin: Begin) -> None:
+    underway = begin("--a", level("--o2"), level("--o3"), "--b", budget=1000.0)
+    underway.ms = {"--o2": 0.8}
+    found = search(underway)
+    assert list(underway.batches.items())[:2] == [("alone-1", ["o2", "o3"]), ("alone-2", ["a", "b"])]
+    assert [*underway.seconds][:2] == ["optimisation levels", "changes alone"]
+    assert found.best.name == "o2" and found.untried_levels == ()
+
+
+def test_a_level_that_takes_long_may_take_the_time_of_what_comes_later(begin: Begin) -> None:
+    underway = begin(level("--o2"), *(f"--x{number}" for number in range(45)), budget=20.0)
+    underway.ms, underway.takes_s = {"--o2": 0.5}, {"--o2": 3.0}
+    found = search(underway)
+    assert found.best.name == "o2" and found.untried_levels == ()
+
+
+def test_a_start_that_takes_half_the_budget_leaves_the_levels_untried(begin: Begin) -> None:
+    underway = begin("--a", level("--o2"), budget=10.0)
+    underway.remember("compile", "start", lambda: setattr(underway, "now", 5.0))
+    found = search(underway)
+    assert (found.untried_levels, [*underway.batches]) == (("o2",), [])
+
+
+def test_a_plugin_that_finds_nothing_is_not_compiled(begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tuning_changes, "looks_of", lambda _, change: [change.name] * (change.name != "flag"))
+    monkeypatch.setattr(tuning_changes, "find_idle", lambda _, looks, __: [name for name in looks if name == "idle"])
+    underway = begin("--idle", "--busy", "--flag")
+    each = found_in(search(underway).singles, "idle")
+    assert underway.batches["alone-1"] == ["busy", "flag"]
+    assert (each.standing, each.reason) == ("inert", "it finds nothing to change in the program")
+
+
+@pytest.mark.parametrize(
+    ("budget", "others", "standing", "late_batches", "reason"),
+    [
+        (100.0, 30, "best", 1, ""),
+        (20.0, 30, "untried", 1, "it took more than 1.5 s, and the time for single changes was over"),
+        (20.0, 45, "untried", 0, "it took more than 0.5 s, and the time for single changes was over"),
+    ],
+)
+def test_what_takes_long_waits_for_the_others_and_may_take_what_is_left(
+    budget: float, others: int, standing: str, late_batches: int, reason: str, begin: Begin
+) -> None:
+    underway = begin("--slow", *(f"--x{number}" for number in range(others)), budget=budget)
+    underway.ms, underway.takes_s = {"--slow": 0.5}, {"--slow": 5.0}
+    each = found_in(search(underway).singles, "slow")
+    assert (each.standing, each.reason) == (standing, reason)
+    batches = [name for name in underway.batches if "together" not in name]
+    assert [name.startswith("late-") for name in batches].count(True) == late_batches
+    assert "slow" in underway.batches[batches[0]] and (not late_batches or batches[-1].startswith("late-"))
 
 
 def test_effects_that_add_up_are_found_together_and_told_beside_the_start(begin: Begin) -> None:

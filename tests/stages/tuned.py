@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +21,7 @@ from harness.measure import Group, LoadableModule
 from harness.progress import Silent
 from harness.records.bisection import Trial
 from harness.records.comparison import Verdict
-from harness.records.run import Build, Failure, Lost, Round, Run, Turn
+from harness.records.run import Build, Failure, Lost, PluginEffect, Round, Run, Turn
 from harness.stages import tune_underway, tuning_lowering
 from harness.stages.tune_options import TuneOptions
 from harness.stages.tune_underway import START, Compiled, Raced, Sought, TuneUnderway, Untimed
@@ -46,7 +47,8 @@ class Scripted(TuneUnderway):
         raced: The names in each generation, in order.
         seconds: That races were given, by name of the race.
         verdicts: Of confirmations, by the names of head and base; `improved` of others.
-        race_s: What a generation takes on the search's clock, compile_s a program.
+        effects: Of plugins, in every program.
+        race_s: What a generation takes on the search's clock, compile_s a program; takes_s: another, by code.
     """
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, **options: Any) -> None:
@@ -67,6 +69,8 @@ class Scripted(TuneUnderway):
         self.seconds: dict[str, float] = {}
         self.verdicts: dict[tuple[str, str], Verdict] = {}
         self.race_s, self.compile_s = 0.1, 0.1
+        self.takes_s: dict[str, float] = {}
+        self.effects: tuple[PluginEffect, ...] = ()
         self.now = 0.0
         clock: Any = type("Clock", (), {"monotonic": lambda _: self.now})()
         monkeypatch.setattr(tune_underway, "time", clock)
@@ -88,7 +92,12 @@ class Scripted(TuneUnderway):
     def program(self, name: str, way: Way) -> Compiled:
         """A program, as compiled."""
         case, code = make_case(name, compile_flags=way.flags), self.code_of(way)
-        build = Build(case=case.name, command=("iree-compile", "net.mlir", "-o", "module.vmfb"), cache_key="")
+        build = Build(
+            case=case.name,
+            command=("iree-compile", "net.mlir", "-o", "module.vmfb"),
+            cache_key="",
+            effects=self.effects,
+        )
         loadable = self.loadable_of(case.name, code)
         module = Module(case=case, loadable=loadable, mlir=Path("net.mlir"), files=(), build=build)
         place = Place(
@@ -105,18 +114,23 @@ class Scripted(TuneUnderway):
         super().__enter__()
         return self
 
-    def compile(self, batch: str, ways: Mapping[str, Way]) -> dict[str, Compiled | Untimed]:
+    def compile(
+        self, batch: str, ways: Mapping[str, Way], seconds: float | None = None
+    ) -> dict[str, Compiled | Untimed]:
         """What the test's tables say."""
         assert batch not in self.batches, "a batch is compiled once"
         self.batches[batch] = list(ways)
+        limit_s = seconds or math.inf
+        take_s = {name: self.takes_s.get(self.code_of(way), self.compile_s) for name, way in ways.items()}
 
         def made() -> str:
-            self.now += self.compile_s * len(ways)
+            self.now += sum(min(each, limit_s) for each in take_s.values())
             return batch
 
         self.remember("compile", f"compiled/{batch}", made)
+        late = {name: Untimed(reason="late", wrong=False, late=True) for name, s in take_s.items() if s > limit_s}
         return {
-            name: self.broken.get(self.code_of(way)) or self.program(name, way)
+            name: late.get(name) or self.broken.get(self.code_of(way)) or self.program(name, way)
             for name, way in {START: self.sought.way, **ways}.items()
         }
 

@@ -129,14 +129,16 @@ def test_the_most_promising_come_first(offer: Offer) -> None:
         flags("loops", "--iree-llvmcpu-loop-unrolling"),
         flags("peel", "--iree-llvmcpu-vector-pproc-strategy=peel"),
         flags("fuse", "--iree-dispatch-creation-fuse-multi-use"),
+        flags("early", EARLY, "--iree-opt-level=O1"),
         flags("tiling", TILING),
         flags("o3", O3),
         flags("im2col", "--iree-global-opt-use-im2col-for-convs"),
         plugin("tile", Flags(compile=("--tile",)), options=Switches),
     ]
     assert names(offer(*given)) == [
-        *("tile", "im2col", "o3", "tiling", "tile.no-wide", "tile.deep", "fuse", "peel", "loops")
+        *("o3", "tiling", "tile", "im2col", "early", "tile.no-wide", "tile.deep", "fuse", "peel", "loops")
     ]
+    assert [change.name for change in offer(*given) if change.is_level] == ["o3", "tiling"]
 
 
 def test_alternatives_exclude_each_other(offer: Offer) -> None:
@@ -151,7 +153,7 @@ def test_alternatives_exclude_each_other(offer: Offer) -> None:
         flags("early", EARLY),
     )
     found = [sorted(change.name for change in group) for group in groups(changes)]
-    assert found == [["one", "two"], ["o1", "o3"], ["o3-and-more"], ["early", "tiling"]]
+    assert found == [["o1", "o3"], ["early", "tiling"], ["one", "two"], ["o3-and-more"]]
     by_name = {change.name: change for change in changes}
     assert combine(STOCK, [by_name["o1"], by_name["o3-and-more"]]) is None
     together = combine(STOCK, [by_name["o3"], by_name["o3-and-more"], by_name["early"]])
