@@ -93,11 +93,7 @@ def shared_temporary_folder() -> Path:
 
 
 def _lock(folder: Path) -> int | None:
-    """A handle that locks a folder; None where it cannot be locked at all.
-
-    Raises:
-        BlockingIOError: Another process has locked it.
-    """
+    """A handle that locks a folder; None where it cannot be locked at all."""
     if os.name != "posix":
         return None
     handle = os.open(folder, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)

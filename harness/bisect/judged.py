@@ -51,11 +51,7 @@ def error_of(measured: int, planned: int) -> float:
 
 
 def place(asked: Trial, task: Task, whole: float) -> Trial | Task:
-    """Place a position that lies plainly by one of two ends of this log ratio; else its task, begun, to be judged.
-
-    Raises:
-        CaseError: It cannot be measured.
-    """
+    """Place a position that lies plainly by one of two ends of this log ratio; else its task, begun, to be judged."""
     taken = [task.sample(number) for number in range(_PLACING)]
     logs = np.array([generation.log_ratio for generation in taken if generation.log_ratio is not None])
     shares = logs / whole

@@ -84,10 +84,6 @@ def try_pair(base: Place, head: Place, rule: Rule, measuring: Measuring, earlier
     Args:
         rule: Its floor is the edge between one end and the other.
         earlier: Measurements of the same search, which tell what a generation takes.
-
-    Raises:
-        RunError: What was compiled is no longer in the cache.
-        StoppedEarly: On KeyboardInterrupt.
     """
     asked = Trial(base=base.name, head=head.name, floor=rule.floor, verdict="inconclusive")
     pair = Pair(name=head.case.name, base=base.case, head=head.case)

@@ -72,11 +72,7 @@ def find_commit(name: str) -> Commit | None:
 
 
 def require_commit(name: str) -> Commit:
-    """The commit that git knows by this name.
-
-    Raises:
-        UsageError: There is none; the message says why, and what to do.
-    """
+    """The commit that git knows by this name."""
     if (commit := find_commit(name)) is not None:
         return commit
     raise UsageError(f"{shown(name)}: {how_to_have(name)}")
@@ -97,11 +93,7 @@ def how_to_have(name: str) -> str:
 
 
 def suite_below(suite: Path, commit: Commit) -> str:
-    """A suite's path from the top of the repository, with slashes.
-
-    Raises:
-        UsageError: It lies elsewhere.
-    """
+    """A suite's path from the top of the repository, with slashes."""
     place = suite.parent.resolve() / suite.name
     if not place.is_relative_to(commit.root):
         raise UsageError(
@@ -142,11 +134,7 @@ def empty_submodules(commit: Commit, suite: str, message: str) -> str:
 
 @contextmanager
 def tree_of(commit: Commit) -> Iterator[Path]:
-    """The commit's tree in a folder of its own, which is removed at the end.
-
-    Raises:
-        UsageError: Git cannot lay it out, or the cache cannot be written.
-    """
+    """The commit's tree in a folder of its own, which is removed at the end."""
     parent = cache_root() / "worktrees"
     with ExitStack() as folders:
         try:

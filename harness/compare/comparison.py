@@ -138,11 +138,7 @@ class Plan:
 
 
 def plan_comparison(base: Side, head: Side, options: CompareOptions) -> Plan:
-    """Pair the cases of two sides, and say what is known without measuring; within a run, both sides are that run.
-
-    Raises:
-        UsageError: The sides cannot be compared as the options ask.
-    """
+    """Pair the cases of two sides, and say what is known without measuring; within a run, both sides are that run."""
     by_name = options.by_name or (base.commit is not None and head.commit is not None)
     every = pair_runs(base, head, by_name=by_name) if options.within is None else pair_within(head)
     pairs = _chosen(every, options.patterns, [host.name for host in head.run.hosts])

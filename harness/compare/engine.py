@@ -183,9 +183,6 @@ def decide(
         on_sample: Gets each generation.
         on_pass: Gets the names of the rows that are still to be measured, whenever some are decided.
         together: How the rows of a pass are walked.
-
-    Raises:
-        StoppedEarly: On KeyboardInterrupt.
     """
     rows = [_Row(task=task, rule=for_hosts(task.rule, task.hosts)) for task in tasks]
     try:

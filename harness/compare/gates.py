@@ -27,9 +27,6 @@ def require_gated_cases(pairs: Sequence[Pair], gates: Sequence[Gate], suite: str
     Args:
         suite: Path of the suite that the gates are from, for messages.
         partial: Whether only some of the suite's cases were run or compared, so that a gate may be of none of them.
-
-    Raises:
-        UsageError: The gate and what is wrong with it; a gate of no case would pass whatever happens.
     """
     for gate in gates:
         limits = [limit for limit in (gate.relative, gate.absolute) if limit is not None]

@@ -99,9 +99,6 @@ def rules_of(header: Header, label: str, floor: float | None = None) -> dict[str
     Args:
         label: What the user calls the run.
         floor: Of latency, a share; None: the suite's.
-
-    Raises:
-        UsageError: A floor is not between 0 and 1.
     """
     floors = FLOORS | header.floors
     if floor is not None:

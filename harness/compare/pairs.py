@@ -92,11 +92,7 @@ def words_of_sides(base: Side, head: Side) -> list[str]:
 
 
 def with_rounds(side: Side) -> Side:
-    """The side with its rounds.
-
-    Raises:
-        RunError: They are damaged.
-    """
+    """The side with its rounds."""
     if side.rounds_at is None:
         return side
     run = replace(side.run, rounds=load_rounds(side.rounds_at))
@@ -104,11 +100,7 @@ def with_rounds(side: Side) -> Side:
 
 
 def require_whole(side: Side) -> None:
-    """Refuse a run that somebody has changed by hand.
-
-    Raises:
-        RunError: A case of it names a toolchain that its header does not.
-    """
+    """Refuse a run that somebody has changed by hand."""
     for case in side.run.header.cases:
         if case.peer is None and case.toolchain not in side.toolchains:
             raise RunError(
@@ -161,9 +153,6 @@ def pair_runs(base: Side, head: Side, *, by_name: bool = False) -> list[Pair]:
 
     Args:
         by_name: Cases of one name meet first, though they be defined differently, as a change of the suite has it.
-
-    Raises:
-        UsageError: No case of one is a case of the other.
     """
     meets = _releases_that_meet(base, head)
 
@@ -209,11 +198,7 @@ def _releases_that_meet(base: Side, head: Side) -> dict[str, str]:
 
 
 def pair_within(side: Side) -> list[Pair]:
-    """Pair every variant of a run with the baseline of its group.
-
-    Raises:
-        UsageError: There is nothing beside baselines.
-    """
+    """Pair every variant of a run with the baseline of its group."""
     pairs = pair_variants(side)
     if not pairs:
         raise UsageError(f"{side.label}: has no variant beside the baseline; compare it with another run")

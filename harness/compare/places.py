@@ -63,11 +63,7 @@ class RowPlace(Protocol):
         ...
 
     def missing(self, works: Sequence[Work]) -> Mapping[str, Known]:
-        """Rows that cannot be measured there, by name, with why; asked once, before anything is measured.
-
-        Raises:
-            UsageError: What the rows need there cannot be found out.
-        """
+        """Rows that cannot be measured there, by name, with why; asked once, before anything is measured."""
         ...
 
     def alone(self, *, wait: bool) -> AbstractContextManager[Together]:

@@ -71,9 +71,6 @@ def judge_run(side: Side, timings: Timings) -> RunVerdicts:
 
     Variants are corrected for their number together. Peers answer another question (how far another engine is from
     the baseline), so they are corrected among themselves, and adding one changes no variant's verdict.
-
-    Raises:
-        UsageError: The run's floor is not between 0 and 1.
     """
     rule = rules_of(side.run.header, side.label)[LATENCY.name]
     pairs = pair_variants(side)

@@ -61,12 +61,7 @@ class StoppedWithRows(KeyboardInterrupt):
 
 
 def remeasure(plan: Plan, bench: Bench) -> list[Row]:
-    """Latency, instructions and compile-time rows of a plan's open pairs and of its controls.
-
-    Raises:
-        StoppedWithRows: On KeyboardInterrupt, once measuring has begun.
-        RunError: No module of any pair is here, so that the comparison cannot be made; or the disk is full.
-    """
+    """Latency, instructions and compile-time rows of a plan's open pairs and of its controls."""
     rows: list[Row] = []
     works: list[Work] = []
     gone: list[Known] = []
@@ -145,11 +140,7 @@ def _latency_task(work: Work, plan: Plan, bench: Bench, rounds: list[Round]) -> 
 
 
 def _going_on(task: Task, metric: str, work: Work, directory: ComparisonDirectory) -> Task:
-    """The row, which gives the generations of earlier stretches before it measures, and keeps each that it measures.
-
-    Raises:
-        RunError: These were of other modules.
-    """
+    """The row, which gives the generations of earlier stretches before it measures, and keeps each that it measures."""
     modules = words_of_modules(work.base, work.head)
     kept = {
         generation.generation: generation

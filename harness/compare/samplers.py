@@ -69,9 +69,6 @@ def find_module(side: Side, case: Case, toolchain: Toolchain, cache: Path) -> Mo
     Args:
         toolchain: That of the case, on this machine.
         cache: The cache folder.
-
-    Raises:
-        Gone: One of them is not there, or no longer what the run recorded.
     """
     build, model = side.evidence.builds[case.name], side.evidence.models[case.model]
     builds = BuildCache(cache)
@@ -133,11 +130,7 @@ class LatencySampler:
         self._known: Mapping[str, Known] = {}
 
     def __call__(self, number: int) -> Generation:
-        """Measure generation 0, 1, ...
-
-        Raises:
-            CaseError: A side cannot be loaded or called; the message says which.
-        """
+        """Measure generation 0, 1, ..."""
         generation, self._known = measure_both(self._group, number, self._settings, self._known, self._on_round)
         return generation
 
@@ -156,9 +149,6 @@ def measure_both(
     Args:
         known: What the first generation on this machine told; {}: this is the first.
         on_round: Gets each round as it ends, while nothing is timed.
-
-    Raises:
-        CaseError: A side cannot be loaded or called; the message says which.
     """
     started = time.monotonic()
     cases = group.cases if number % 2 == 0 else group.cases[::-1]
@@ -262,9 +252,6 @@ def sample_compiles(
 
     Args:
         limits: For each compile.
-
-    Raises:
-        CaseError: One of them does not compile any more.
     """
     sides = [(BASE, base), (HEAD, head)]
     ns = {name: _compile_ns(name, side, cpus, limits) for name, side in (sides if number % 2 == 0 else sides[::-1])}

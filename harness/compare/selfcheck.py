@@ -92,9 +92,6 @@ def check_machine(
     Args:
         side: A run whose modules are in the cache.
         environment: Of this machine now.
-
-    Raises:
-        RunError: No case of the run can be measured, or the result cannot be kept.
     """
     cases = _measurable(side)
     if not cases:

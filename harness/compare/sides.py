@@ -56,11 +56,7 @@ class Maker(Protocol):
 
 
 def require_two(sides: Sequence[str], toolchains: Sequence[str], within: Path | None) -> tuple[str, str]:
-    """The two sides, from positional arguments and `--toolchain` options in this order; of `--within`, its run twice.
-
-    Raises:
-        UsageError: There are not exactly two.
-    """
+    """The two sides, from positional arguments and `--toolchain` options in this order; of `--within`, its run twice."""
     given = [*sides, *(name if is_toolchain(name) else f"{TOOLCHAIN_PREFIX}{name}" for name in toolchains)]
     if within is not None:
         if given:
@@ -75,11 +71,7 @@ def require_two(sides: Sequence[str], toolchains: Sequence[str], within: Path | 
 
 
 def what_is_named(word: str, results: Path) -> Named:
-    """What a user means by a side: a release, a commit that is called so, a run, or else a commit.
-
-    Raises:
-        UsageError: It is nothing of the kind, or the name of a run and of a commit.
-    """
+    """What a user means by a side: a release, a commit that is called so, a run, or else a commit."""
     if is_toolchain(word):
         return word
     if word.startswith(COMMIT_PREFIX):
@@ -111,10 +103,6 @@ def resolve(
     Args:
         suite: That they are made of; None: that of the side that is a run.
         on_install: Told before something takes long.
-
-    Raises:
-        HarnessError: A directory is no run, a toolchain cannot be had, there is no suite or a commit does not have it,
-            or both sides are one run or one commit.
     """
     folders = [side for side in sides if isinstance(side, Path)]
     releases = [side for side in sides if isinstance(side, str)]
@@ -161,11 +149,7 @@ def _require_suite(suite: Path, sides: tuple[Named, Named]) -> None:
 
 
 def toolchains_here(sides: Sequence[Side], on_install: Callable[[str], None]) -> Mapping[str, Toolchain]:
-    """The toolchains of all cases of these sides, by release; installed where they are not here.
-
-    Raises:
-        ToolchainError: One cannot be had, or its compiler is another one than the run's.
-    """
+    """The toolchains of all cases of these sides, by release; installed where they are not here."""
     versions = list(dict.fromkeys(version for side in sides for version in side.toolchains))
     found = get_toolchains(versions, root=environments_root(), on_install=on_install)
     if len(found) < len(versions):
@@ -256,9 +240,6 @@ def require_comparable(base: Side, head: Side, pairs: Sequence[Pair], *, across_
 
     Args:
         pairs: Each has both sides.
-
-    Raises:
-        UsageError: They differ; the message says how.
     """
     if across_hosts or base is head:
         return

@@ -130,9 +130,6 @@ def judge_upstream(metric: str, name: str, base: float, head: float) -> Upstream
         metric: Our name of a metric in UPSTREAM_METRICS.
         name: What `upstream_name` made of the case.
         base: The mean over repetitions for latency; in nanoseconds, bytes or a plain number.
-
-    Raises:
-        KeyError: Upstream did not judge this metric.
     """
     threshold = next(threshold for threshold in _THRESHOLDS[metric] if threshold.pattern.match(name))
     change = abs(head - base)

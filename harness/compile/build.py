@@ -75,9 +75,6 @@ class BuildCache:
         Returns:
             The build, and all that the compiler printed on stderr ("" from the cache, where it lies beside the
             module). A failed compile is a Build with `failure` set; it is never cached.
-
-        Raises:
-            OSError: The cache folder cannot be written.
         """
         key = key or cache_key(request)
         if found := self.find(key, request.case.name):

@@ -93,9 +93,6 @@ def compile_request(request: CompileRequest, key: str, folder: Path) -> tuple[Bu
     Returns:
         The build, `failure` set where it failed, and what the compiler printed on stderr; of a failed one, behind what
         rewrites printed.
-
-    Raises:
-        OSError: The folder cannot be written.
     """
     try:
         return _compile(request, key, folder)
@@ -146,11 +143,7 @@ def _compile(request: CompileRequest, key: str, folder: Path) -> tuple[Build, st
 
 
 def _count_outputs(request: CompileRequest, folder: Path) -> int:
-    """The number of results of the module's entry function.
-
-    Raises:
-        CaseError: The module cannot be read, or has no such function.
-    """
+    """The number of results of the module's entry function."""
     command = [str(request.toolchain.runtime_tool("iree-dump-module")), MODULE_FILE]
     dump = run_tool("compile", "iree-dump-module", command, cwd=folder, limits=_DUMP_LIMITS)
     if not dump.ok:

@@ -62,12 +62,7 @@ class Program:
 
 
 def rewrite_model(request: CompileRequest, folder: Path) -> Program:
-    """Rewrite the program that lies in a folder as model.mlir; where nothing changed, it stays the model's.
-
-    Raises:
-        CaseError: iree-compile failed before a rewrite, or a rewrite failed (stage `compile`).
-        OSError: The folder cannot be written.
-    """
+    """Rewrite the program that lies in a folder as model.mlir; where nothing changed, it stays the model's."""
     source, reached, changed = MODEL_FILE, "", False
     effects: list[PluginEffect] = []
     early = None
@@ -232,9 +227,6 @@ def effects_of_flags(request: CompileRequest, program: Program, folder: Path) ->
 
     Args:
         program: What was compiled. It lies in the folder, beside its steps.
-
-    Raises:
-        OSError: The folder cannot be written.
     """
     effects: list[PluginEffect] = []
     for phase in dict.fromkeys(kind.phase for kind in _KINDS):

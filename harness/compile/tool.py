@@ -15,11 +15,7 @@ from harness.toolchain.tools import COMPILE_MORE, error_lines, excerpt, run_tool
 
 
 def run_compiler(request: CompileRequest, arguments: Sequence[str], folder: Path) -> Finished:
-    """Run the request's iree-compile in a folder, under its limits.
-
-    Raises:
-        CaseError: It cannot be started (stage `compile`).
-    """
+    """Run the request's iree-compile in a folder, under its limits."""
     command = [str(request.toolchain.iree_compile), *arguments]
     return run_tool("compile", "iree-compile", command, cwd=folder, limits=request.limits, pausable=True)
 
@@ -33,9 +29,6 @@ def compile_to(
         source: The program's file, in the folder.
         output: Where the module goes, in the folder.
         flags: All of iree-compile's, where the program begins included.
-
-    Raises:
-        CaseError: iree-compile failed (stage `compile`).
     """
     arguments = [source, f"--compile-to={phase}", "--emit-mlir-bytecode", "-o", output, *flags]
     finished = run_compiler(request, arguments, folder)

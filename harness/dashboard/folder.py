@@ -20,11 +20,7 @@ _LONGEST_NAME = 60
 
 
 def require_replaceable(out: Path) -> None:
-    """Refuse a place that holds anything but a dashboard.
-
-    Raises:
-        UsageError: It is a file, or a folder with other things in it, or it cannot be looked at.
-    """
+    """Refuse a place that holds anything but a dashboard."""
     try:
         if not out.exists() and not out.is_symlink():
             return
@@ -38,11 +34,7 @@ def require_replaceable(out: Path) -> None:
 
 @contextlib.contextmanager
 def replaced(out: Path) -> Iterator[Path]:
-    """A new folder to write into, which takes the place of `out` when the block ends without an error.
-
-    Raises:
-        UsageError: `out` may not be replaced, or cannot be written.
-    """
+    """A new folder to write into, which takes the place of `out` when the block ends without an error."""
     require_replaceable(out)
     place = out.resolve()
     # Whoever holds the lock is alone, so what lies under these names was left by a process that was killed.

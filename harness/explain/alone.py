@@ -133,9 +133,6 @@ def compile_alone(
 
     Returns:
         The programs by name, and why others have none, as phrases.
-
-    Raises:
-        CaseError: The module does not compile any more (stage `measure`).
     """
     dump(module, (_DUMP_FLAG,), folder, limits)
     dumped = _read_dumped(folder / _BENCHMARKS, names)
@@ -187,9 +184,6 @@ def dump(module: Module, flags: Sequence[str], folder: Path, limits: Limits) -> 
     Args:
         flags: They take the place of its own of the same name.
         folder: Where it is compiled; it is made if it is not there.
-
-    Raises:
-        CaseError: It does not compile any more (stage `measure`).
     """
     folder.mkdir(parents=True, exist_ok=True)
     for file, name in ((module.mlir, MODEL_FILE), *((file, file.name) for file in module.files)):
@@ -390,9 +384,6 @@ def as_loadable(
         alone: What the dispatch alone was compiled to.
         batch: How often; None: so often that a call takes about a millisecond, by what it takes in a process that may
             fail.
-
-    Raises:
-        CaseError: It fails (stage `measure`).
     """
     if batch is None:
         first_ns = time_call(call_in(module, alone.parent, function, inputs=("1",)), _FIRST_LENGTH, limits)

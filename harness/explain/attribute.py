@@ -129,11 +129,7 @@ class Generations:
         self._failed: dict[int, CaseError] = {}
 
     def __call__(self, number: int) -> Sampled:
-        """Generation 0, 1, ...
-
-        Raises:
-            CaseError: It cannot be measured, and could not when another row asked for it.
-        """
+        """Generation 0, 1, ..."""
         if number in self._failed:
             raise self._failed[number]
         if number not in self._taken:
@@ -195,10 +191,6 @@ def attribute(
         journal: As of `Generations`; `on_generation` likewise.
         on_pass: As of `decide`; `on_beyond` likewise.
         on_compile: Gets the name of each dispatch before it is compiled to be timed alone.
-
-    Raises:
-        CaseError: The first generation cannot be measured: a tool failed, a profile is cut short, or it names what no
-            executable is (stage `measure`).
     """
     task = latency_task(
         LATENCY_ROW,
@@ -251,9 +243,6 @@ def judge_parts(
     Args:
         executables: Of base and of head.
         like: Its rule, budget, cap and noise are those of all rows.
-
-    Raises:
-        CaseError: The first generation cannot be measured, or names what no executable is.
     """
     first = generations(0)
     ran = _ran(BASE, executables[0], first.base), _ran(HEAD, executables[1], first.head)

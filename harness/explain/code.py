@@ -113,9 +113,6 @@ def final_code(
     Returns:
         By name. Left out are those of targets other than x86-64 and AArch64. Where one is compiled for several, or the
         compiler ran a program of the same names to fold constants, the one is there that was written last.
-
-    Raises:
-        CaseError: iree-compile failed, was stopped by a limit, or cannot be started (stage `ir`).
     """
     (folder / MODEL_FILE).symlink_to(model.resolve())
     for file in files:

@@ -33,9 +33,6 @@ def as_text(model: Path, toolchain: Toolchain, folder: Path, limits: Limits) -> 
 
     Args:
         folder: Where the text is written; a weight takes twice its bytes.
-
-    Raises:
-        CaseError: iree-opt cannot be started (stage `measure`).
     """
     with model.open("rb") as file:
         if file.read(len(_BYTECODE)) != _BYTECODE:

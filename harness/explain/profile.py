@@ -92,10 +92,6 @@ def profile_module(module: Module, folder: Path, seconds: float, limits: Limits,
         seconds: Of calls, about; there are three at least, and no more than can be read soon.
         limits: Of each process.
         call_ns: What a call takes, as `time_module` says.
-
-    Raises:
-        Unprofiled: The device has no profile.
-        CaseError: A tool failed, or the profile does not have all that happened (stage `measure`).
     """
     call = lay_out(module, folder)
     on_host = all(uri.startswith(_LOCAL) for uri in module.case.uris)
@@ -120,9 +116,6 @@ def time_module(module: Module, folder: Path, seconds: float, limits: Limits, *,
     Args:
         folder: As for `profile_module`; `seconds` and `limits` likewise.
         call_ns: What a call takes, so that there are as many as in a profile; None: the tool finds out.
-
-    Raises:
-        CaseError: The tool failed (stage `measure`).
     """
     length = f"{seconds:g}s" if call_ns is None else f"{_calls(module, seconds, call_ns)}x"
     return time_call(lay_out(module, folder), length, limits)
@@ -147,11 +140,7 @@ class ProfiledTurns:
         self._call_ns: dict[str, float] = {}
 
     def __call__(self, number: int) -> tuple[Profile, Profile]:
-        """Of base and of head, in generation 0, 1, ...
-
-        Raises:
-            CaseError: As `profile_module`; the message says of which side.
-        """
+        """Of base and of head, in generation 0, 1, ..."""
         order = (BASE, HEAD) if number % 2 == 0 else (HEAD, BASE)
         plain = {side: self._of(side, self._time) for side in order}
         taken: dict[str, list[Profile]] = {BASE: [], HEAD: []}
@@ -293,10 +282,6 @@ def read_profile(dispatches: str, queue: str, *, calls: int, call_ns: float) -> 
         queue: "" of devices whose operations it does not tell.
         calls: That were made while it was written.
         call_ns: What one of them took.
-
-    Raises:
-        Unprofiled: It has no dispatch, or none of them has a time.
-        CaseError: Records were dropped or are invalid, or the text is of an unknown form (stage `measure`).
     """
     try:
         rows, events = list(_rows(dispatches)), list(_rows(queue))

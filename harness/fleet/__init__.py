@@ -17,11 +17,7 @@ COMPILE_TIMEOUT_S, LOST_AFTER_S = 3600.0, 60.0
 
 
 def require_extra() -> None:
-    """See that what a fleet needs is installed; before anything else of this room is imported.
-
-    Raises:
-        UsageError: It is not.
-    """
+    """See that what a fleet needs is installed; before anything else of this room is imported."""
     missing = [package for package in ("distributed", "cryptography") if find_spec(package) is None]
     if missing:
         raise UsageError(f"a fleet needs {' and '.join(missing)}; run pip install 'iree-harness[fleet]'")

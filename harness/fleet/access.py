@@ -100,9 +100,6 @@ def parse_address(text: str, option: str) -> Address:
 
     Args:
         option: Where the user gave it.
-
-    Raises:
-        UsageError: It is none.
     """
     wanted = f"{option} {text}: write tls://HOST:{DEFAULT_PORT}, or tcp://127.0.0.1:{DEFAULT_PORT} on one machine"
     try:
@@ -126,9 +123,6 @@ def access_to(text: str, option: str, certificates: Path | None, *, trust_networ
     Args:
         option: Where the user gave the address.
         certificates: The folder of this member's certificate; None: the user's own.
-
-    Raises:
-        UsageError: It is no address, it asks nobody who they are, or the certificate will not do.
     """
     address = parse_address(text, option)
     if address.scheme == "tls":
@@ -142,11 +136,7 @@ def access_to(text: str, option: str, certificates: Path | None, *, trust_networ
 
 
 def dashboard_address(text: str, *, trust_network: bool) -> Address:
-    """Read where Dask's dashboard is to be shown: `:8787` on this machine alone, or `HOST:8787`.
-
-    Raises:
-        UsageError: It is no address, others would see the pages, or what draws them is not installed.
-    """
+    """Read where Dask's dashboard is to be shown: `:8787` on this machine alone, or `HOST:8787`."""
     if find_spec("bokeh") is None:
         raise UsageError(
             "--dashboard: Dask draws it with bokeh, which is not installed; run pip install 'iree-harness[fleet]'"
@@ -161,11 +151,7 @@ def dashboard_address(text: str, *, trust_network: bool) -> Address:
 
 
 def require_answer(access: Access) -> None:
-    """See that a scheduler is there and takes our certificate.
-
-    Raises:
-        UsageError: It is not there, or one side does not trust the other.
-    """
+    """See that a scheduler is there and takes our certificate."""
     address = access.address
     try:
         with socket.create_connection((address.host, address.port), timeout=_CONNECT_S) as plain:
@@ -220,11 +206,7 @@ def _refusal(access: Access, error: ssl.SSLError) -> str:
 
 
 def ask(access: Access, operation: str, **message: Any) -> Any:
-    """Ask a scheduler something without joining it.
-
-    Raises:
-        UsageError: It cannot be reached, or does not know the question.
-    """
+    """Ask a scheduler something without joining it."""
     require_answer(access)
     with ThreadPoolExecutor(1) as apart:  # whoever calls may be within an event loop of their own
         answer = apart.submit(asyncio.run, _ask(access, operation, message)).result()

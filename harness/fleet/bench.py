@@ -45,9 +45,6 @@ class FleetBench:
         Args:
             like: As of `Line`.
             planned: Hosts and their classes, for devices that each of them measures; {}: those that are there.
-
-        Raises:
-            UsageError: Nobody is.
         """
         self._fleet, self._like = fleet, like or {}
         hosts = fleet.hosts()
@@ -66,11 +63,7 @@ class FleetBench:
         return str(self._fleet.access.address)
 
     def following(self, runs: Sequence[Path]) -> FleetBench:
-        """The same fleet, planned as for these runs: groups go to the hosts that have theirs.
-
-        Raises:
-            PlaceGone: Nobody is there any more.
-        """
+        """The same fleet, planned as for these runs: groups go to the hosts that have theirs."""
         like, planned = dict(self._like), dict[str, str]()
         for path in runs:
             run = load_run(path, rounds=False)

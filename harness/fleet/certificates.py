@@ -65,12 +65,7 @@ class Member:
 
 
 def make_fleet(folder: Path, name: str, days: int) -> Member:
-    """Make an authority, and the first member's certificate beside it.
-
-    Raises:
-        UsageError: The folder has files of a fleet already, the name is none, or there are too many days.
-        RunError: It cannot be written.
-    """
+    """Make an authority, and the first member's certificate beside it."""
     key = _new_key()
     authority = _authority(key)
     member = _member_files(folder / AUTHORITY, authority, key, name, days)
@@ -83,11 +78,6 @@ def make_member(folder: Path, authority_folder: Path, name: str, days: int) -> M
 
     Of an authority.pem with several certificates, as while an authority is replaced, the one signs whose key lies
     there; the new member trusts all of them.
-
-    Raises:
-        UsageError: The authority's files are not there, do not fit or may be read by others, the name is none, there
-            are too many days, or the folder has files of a fleet already.
-        RunError: It cannot be written.
     """
     if not _is_there(authority_folder / AUTHORITY_KEY):
         raise UsageError(
@@ -110,10 +100,6 @@ def read_member(folder: Path, now: datetime | None = None) -> Member:
 
     Args:
         now: When they have to be valid (default: now).
-
-    Raises:
-        UsageError: A file is missing or readable by others, the certificate is not valid now, its authority did not
-            sign it, or the key is another's.
     """
     now = now or datetime.now(timezone.utc)
     make = (
@@ -186,9 +172,6 @@ def _member_files(
 
     Args:
         where: The authority's file, for messages.
-
-    Raises:
-        UsageError: The name is none, or the authority ends before the certificate would.
     """
     ends = authority.not_valid_after_utc
     if days > (ends - datetime.now(timezone.utc)).days:
@@ -304,12 +287,7 @@ def _load_key(path: Path) -> ec.EllipticCurvePrivateKey:
 
 
 def _write(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write new files that only their owner reads; a folder that has files of a fleet stays as it is.
-
-    Raises:
-        UsageError: It has some.
-        RunError: It cannot be written.
-    """
+    """Write new files that only their owner reads; a folder that has files of a fleet stays as it is."""
     there = [name for name in (AUTHORITY, AUTHORITY_KEY, CERTIFICATE, KEY) if _is_there(folder / name)]
     if there:
         raise UsageError(f"{folder}: {', '.join(there)} would be overwritten; choose another folder")

@@ -50,9 +50,6 @@ def configuration(certificates: Path | None = None) -> dict[str, Any]:
 
     Args:
         certificates: The folder of the certificate, which lies at the same place on all hosts; None: the user's own.
-
-    Raises:
-        UsageError: The certificate will not do.
     """
     named = certificates or os.environ.get(CERTIFICATES_VARIABLE) or default_folder()
     folder = read_member(Path(named).absolute()).folder
@@ -65,12 +62,7 @@ def configuration(certificates: Path | None = None) -> dict[str, Any]:
 
 
 async def dask_setup(server: Server) -> None:
-    """Make a scheduler or a nanny one of the harness; Dask calls this before a worker joins.
-
-    Raises:
-        UsageError: It would be unsafe; Dask then says why, and goes on without the harness.
-        ToolchainError: There is no IREE here.
-    """
+    """Make a scheduler or a nanny one of the harness; Dask calls this before a worker joins."""
     listened = [str(listener.contact_address) for listener in server.listeners]
     if isinstance(server, Scheduler):
         _require_safe("a fleet's scheduler", listened)
@@ -83,11 +75,7 @@ async def dask_setup(server: Server) -> None:
 
 
 def _require_safe(what: str, addresses: Iterable[str]) -> None:
-    """Apply the rules of `harness fleet` to what Dask starts.
-
-    Raises:
-        UsageError: It is root, or strangers can reach it.
-    """
+    """Apply the rules of `harness fleet` to what Dask starts."""
     refuse_root(what, as_root=os.environ.get(AS_ROOT) == "1", option=f"{AS_ROOT}=1")
     for address in addresses:
         is_open = not address.startswith("tls://") and not is_loopback(get_address_host(address))

@@ -77,11 +77,7 @@ class Fleet:
         return str(self.client.status) == "running"
 
     def hosts(self) -> Hosts:
-        """Who is here now.
-
-        Raises:
-            UsageError: The scheduler has gone.
-        """
+        """Who is here now."""
         return hosts_of(self._ask(FACTS))
 
     def await_host(self, patience_s: float) -> None:
@@ -140,9 +136,6 @@ def connect(access: Access, here: str = "this machine") -> Iterator[Fleet]:
 
     Args:
         here: What this machine is called in sentences.
-
-    Raises:
-        UsageError: The scheduler cannot be reached, does not trust us, or is of other versions.
     """
     require_same_versions(ask(access, FACTS), str(access.address), here)
     for logger in ("distributed", "distributed.client"):  # Dask gives the second a level of its own

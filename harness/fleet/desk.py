@@ -234,11 +234,7 @@ class Desk:
         return future
 
     def _result(self, address: str, future: Future[Any]) -> Any:
-        """What a task gave.
-
-        Raises:
-            Gone: Its worker has gone.
-        """
+        """What a task gave."""
         try:
             return future.result()
         except (KilledWorker, CancelledError, OSError) as error:
@@ -259,12 +255,7 @@ class Desk:
             self.fetched_bytes += fetched
 
     def _send(self, address: str, luggage: Luggage) -> Trouble | None:
-        """Send what a host lacks; why it cannot have it.
-
-        Raises:
-            Gone: Its worker has gone.
-            OSError: A file of this machine cannot be read.
-        """
+        """Send what a host lacks; why it cannot have it."""
         with self._lock:
             known = self._known.setdefault(address, set())
             unknown = tuple(item for item in luggage.items if item not in known)
@@ -306,13 +297,7 @@ class Desk:
         return answer if isinstance(answer, Trouble) else None
 
     def _fetch(self, host: str, address: str, answer: Compiled | Checked) -> Trouble | None:
-        """Have what a host made in this machine's cache too; why the host cannot send it.
-
-        Raises:
-            Gone: Its worker has gone.
-            RunError: It is another module than the one that is here.
-            OSError: The cache cannot be written.
-        """
+        """Have what a host made in this machine's cache too; why the host cannot send it."""
         sender = fresh_sender()
         for item in lacking_here(answer.items, host, "this machine"):
             for offset, size in item.chunks:

@@ -94,31 +94,19 @@ class Luggage:
         return tuple(self.files)
 
     def pack(self, value: _T) -> _T:
-        """The same plain value, in which each path of a file has become its place below a cache.
-
-        Raises:
-            RunError: A file cannot be read.
-        """
+        """The same plain value, in which each path of a file has become its place below a cache."""
         with _reading():
             packed: _T = _with_paths(value, self._put)
         return packed
 
     def add_build(self, build: Build) -> None:
-        """Take a build of this machine's cache along, whole.
-
-        Raises:
-            RunError: A file of it cannot be read, or its module has been damaged.
-        """
+        """Take a build of this machine's cache along, whole."""
         with _reading():
             for item in build_items(build.cache_key, build.module_sha256):
                 self.files[item] = cache_root() / item.place
 
     def add_kept(self, place: str) -> None:
-        """Take a file along that lies at the same place in every cache, such as a right output, if it is still here.
-
-        Raises:
-            RunError: It cannot be read.
-        """
+        """Take a file along that lies at the same place in every cache, such as a right output, if it is still here."""
         path = cache_root() / place
         with _reading():
             if path.is_file():
@@ -167,11 +155,7 @@ def _with_paths(value: Any, change: Any) -> Any:
 
 
 def sha256_of(path: Path) -> str:
-    """Hash of a file, which is read again only once it has changed.
-
-    Raises:
-        OSError: It cannot be read.
-    """
+    """Hash of a file, which is read again only once it has changed."""
     status = path.stat()
     key = (str(path), status.st_size, status.st_mtime_ns)
     with _hashes_lock:
@@ -184,22 +168,13 @@ def sha256_of(path: Path) -> str:
 
 
 def item_of(place: str, build: str = "") -> Item:
-    """A file of this machine's cache.
-
-    Raises:
-        OSError: It cannot be read.
-    """
+    """A file of this machine's cache."""
     path = cache_root() / place
     return Item(place=place, sha256=sha256_of(path), size=path.stat().st_size, build=build)
 
 
 def build_items(key: str, module_sha256: str | None) -> tuple[Item, ...]:
-    """All files of a build in this machine's cache; the last is the one that says that it is whole.
-
-    Raises:
-        OSError: A file of it cannot be read.
-        RunError: Its module is not the one that was compiled, and would be damaged in all caches that take it.
-    """
+    """All files of a build in this machine's cache; the last is the one that says that it is whole."""
     root = cache_root()
     folder = BuildCache(root).folder(key)
     changed_ns = max(path.stat().st_mtime_ns for path in (folder, root / _place_of_module(key)))
@@ -220,9 +195,6 @@ def lacking_here(items: tuple[Item, ...], whose: str, here: str) -> tuple[Item, 
     Args:
         whose: Who has them: a host's name.
         here: What this machine is called.
-
-    Raises:
-        RunError: A build is here under the same key with another module.
     """
     root, cache = cache_root(), BuildCache(cache_root())
     builds = {item.build for item in items if item.build}
@@ -258,10 +230,6 @@ def write_chunk(item: Item, offset: int, chunk: bytes, sender: str) -> None:
 
     Args:
         sender: Who sends, as part of a file's name: several may send the same at once.
-
-    Raises:
-        OSError: The disk is full, or the cache cannot be written.
-        Damaged: What has come is not what was meant.
     """
     final = cache_root() / item.place
     final.parent.mkdir(parents=True, exist_ok=True)
@@ -316,22 +284,14 @@ def _sweep(folder: Path, period: int) -> None:  # noqa: ARG001 (once in each)
 
 
 def read_chunk(item: Item, offset: int, size: int) -> bytes:
-    """A part of a file of this machine's cache.
-
-    Raises:
-        OSError: It cannot be read.
-    """
+    """A part of a file of this machine's cache."""
     with (cache_root() / item.place).open("rb") as file:
         file.seek(offset)
         return file.read(size)
 
 
 def small_ones(items: Iterable[Item], most_bytes: int = SMALL_BYTES) -> dict[Item, bytes]:
-    """The smallest of some files of this machine's cache, whole, up to so many bytes together.
-
-    Raises:
-        OSError: One cannot be read.
-    """
+    """The smallest of some files of this machine's cache, whole, up to so many bytes together."""
     contents: dict[Item, bytes] = {}
     left = most_bytes
     for item in sorted(items, key=lambda item: item.size):

@@ -107,11 +107,7 @@ def tell_that_it_waits() -> None:
 
 
 def host() -> Offer:
-    """This host, for orders that run on it.
-
-    Raises:
-        UsageError: This process is no worker of a fleet.
-    """
+    """This host, for orders that run on it."""
     return _plugin().offer
 
 

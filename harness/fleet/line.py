@@ -89,12 +89,7 @@ class Line:
         self._lost: set[str] = set()  # addresses of workers; one that is started again has another
 
     def run(self) -> None:
-        """Do all that is left.
-
-        Raises:
-            PlaceGone: The scheduler has gone, or all hosts have.
-            RunError: This machine's disk is full, or a file that a host needs cannot be read.
-        """
+        """Do all that is left."""
         self._context.directory.before_failure = partial(
             require_cache, self._context.directory.path, self._artifacts, self._kept.builds
         )

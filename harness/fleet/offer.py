@@ -119,11 +119,7 @@ class Offer:
         return machine_class(self.environment)
 
     def devices(self, suite: Suite) -> dict[str, Presence]:
-        """Each of a suite's devices by name, as it is on this host, or why it is not.
-
-        Raises:
-            SuiteError: A device's URI names a driver that IREE does not have.
-        """
+        """Each of a suite's devices by name, as it is on this host, or why it is not."""
 
         def probe(driver: str, chosen: VulkanDriver | None) -> DeviceProbe:
             if chosen is not None and driver == "vulkan":
@@ -153,9 +149,6 @@ def offer_of_this_host(name: str, cores: int, host_class: str = "") -> Offer:
         name: Of the host.
         cores: How many compiles may run at once.
         host_class: Its class in the user's words, instead of its processor, cores and system.
-
-    Raises:
-        ToolchainError: There is no IREE here.
     """
     diagnosis = diagnose(find_toolchain(), installed_environments(environments_root()), limits=_PROBE_LIMITS)
     environment = dict(diagnosis.environment)
@@ -198,11 +191,7 @@ def to_text(offer: Offer) -> str:
 
 
 def versions_in(text: str) -> Versions:
-    """The versions in an offer, whose other parts may have a form that is not known here.
-
-    Raises:
-        ValueError: It is no offer of any harness.
-    """
+    """The versions in an offer, whose other parts may have a form that is not known here."""
     try:
         return Versions.told(json.loads(text)["versions"])
     except (TypeError, LookupError, AttributeError) as error:
@@ -211,11 +200,7 @@ def versions_in(text: str) -> Versions:
 
 @lru_cache(maxsize=_MOST_OFFERS)
 def from_text(text: str) -> Offer:
-    """An offer as it came; it comes again, the same, whenever any host joins or leaves.
-
-    Raises:
-        ValueError: It has another form than offers have here.
-    """
+    """An offer as it came; it comes again, the same, whenever any host joins or leaves."""
     from pydantic import TypeAdapter
 
     return TypeAdapter(Offer).validate_json(text)

@@ -200,9 +200,6 @@ def compile_order(request: CompileRequest, cpu: TargetCpu | None, luggage: Lugga
         request: Its `host_cpu` is that of the host that will measure the case.
         cpu: What `host` means to the compiler there; None: it does not say, and flags stay as they are.
         luggage: Gets the files that it needs.
-
-    Raises:
-        RunError: A file cannot be read.
     """
     flags = request.case.compile_flags
     case = replace(request.case, compile_flags=flags if cpu is None else without_host(flags, cpu))
@@ -230,9 +227,6 @@ def look_order(compiled: CompiledCase, wanted: Collection[str], *, storage: bool
     Args:
         wanted: Phases.
         luggage: Gets the files that it needs.
-
-    Raises:
-        RunError: A file cannot be read.
     """
     packed = luggage.pack(
         LookOrder(
@@ -264,9 +258,6 @@ def group_order(
         builds: All of the run, by case.
         luggage: Gets the files that it needs.
         facts: The other fields of GroupOrder.
-
-    Raises:
-        RunError: A file cannot be read.
     """
     # Where the model came from is of no use there: the artifact is what was made of it.
     plain = replace(model, mlir=None, onnx=None, parameters={}, inputs=())

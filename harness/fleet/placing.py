@@ -47,11 +47,7 @@ class Host:
 
     @classmethod
     def of(cls, offer: Offer, suite: Suite) -> Host:
-        """A host from what it offers.
-
-        Raises:
-            SuiteError: A device's URI names a driver that IREE does not have.
-        """
+        """A host from what it offers."""
         there = offer.devices(suite)
         found = {device.name: _missing(device, offer, there[device.name]) for device in suite.devices}
         peers = {peer.name: peer.missing for peer in offer.peers}
@@ -204,11 +200,7 @@ def why_nowhere(group: Group, hosts: Collection[Host]) -> str:
 
 
 def devices_of_fleet(suite: Suite, offers: Collection[Offer]) -> dict[str, Presence]:
-    """Each of a suite's devices by name: as it is on the hosts that have it, or why none has.
-
-    Raises:
-        SuiteError: A device's URI names a driver that IREE does not have.
-    """
+    """Each of a suite's devices by name: as it is on the hosts that have it, or why none has."""
     there = {offer.name: offer.devices(suite) for offer in offers}
     found: dict[str, Presence] = {}
     for device in suite.devices:

@@ -106,9 +106,6 @@ def make_jobs(
 
     Returns:
         These, and the builds that are in this machine's cache already.
-
-    Raises:
-        RunError: The run's directory cannot be written, or a file that is to be sent cannot be read.
     """
     cache = BuildCache(cache_root())
     jobs: dict[str, Job] = {}
@@ -153,11 +150,7 @@ def make_looks(
     builds: Mapping[str, Build],
     groups: Mapping[str, GroupState],
 ) -> list[Job]:
-    """The looks at IR that are left, once everything is compiled; best done where the build is measured.
-
-    Raises:
-        RunError: A file that is to be sent cannot be read.
-    """
+    """The looks at IR that are left, once everything is compiled; best done where the build is measured."""
     suite = context.prepared.suite
     cases = {case.name: case for case in context.prepared.cases}
     looks = []

@@ -110,9 +110,6 @@ def latency_order(
 
     Args:
         environment: That processes on the row's device need on the host.
-
-    Raises:
-        RunError: A file cannot be read.
     """
     luggage = Luggage()
     base, head = (_loaded(module, environment) for module in (work.base, work.head))
@@ -127,9 +124,6 @@ def compile_times_order(work: Work, limits: Limits) -> tuple[RowOrder, Luggage]:
 
     Args:
         limits: For each compile.
-
-    Raises:
-        RunError: A file cannot be read.
     """
     luggage = Luggage()
     base, head = (_compiled(module) for module in (work.base, work.head))

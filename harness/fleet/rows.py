@@ -224,11 +224,7 @@ class FleetRows:
                         self._deal_again(row, todo)
 
     def _dealt(self, row: Row, numbers: Iterable[int]) -> dict[str, deque[int]]:
-        """What each host of a row measures.
-
-        Raises:
-            NoHost: There is none left.
-        """
+        """What each host of a row measures."""
         with self._lock:
             if not row.hosts:
                 row.hosts.append(self._another(row))
@@ -254,11 +250,7 @@ class FleetRows:
         return chosen
 
     def _lose(self, row: Row, host: str, why: str, todo: dict[str, deque[int]]) -> None:
-        """A host measures a row no longer; what is left goes to those that remain.
-
-        Raises:
-            NoHost: None of its class does.
-        """
+        """A host measures a row no longer; what is left goes to those that remain."""
         if host in row.hosts:
             row.lost[host] = why
             row.hosts.remove(host)
@@ -322,12 +314,7 @@ class FleetRows:
             yield self._together
 
     def _together(self, todo: Mapping[str, Callable[[], None]]) -> None:
-        """Do what there is to do for each row; rows of different hosts at the same time.
-
-        Raises:
-            PlaceGone: The scheduler has gone, or all hosts have.
-            HarnessError: Whatever a row's doing raises.
-        """
+        """Do what there is to do for each row; rows of different hosts at the same time."""
         self._stopped.clear()
         self._undone = dict.fromkeys(todo, False)
         lines: dict[tuple[str, ...], queue.SimpleQueue[str]] = {}

@@ -166,9 +166,6 @@ def serve_scheduler(
         dashboard: Where Dask's pages are shown; None: nowhere.
         lost_after_s: Without a sign of life, after which a host is given up.
         say: Told when it listens, with its address.
-
-    Raises:
-        UsageError: The address cannot be listened at.
     """
     own_versions()  # of the code that runs here, whatever the checkout is later
     logging.getLogger("distributed").handlers = [_Said(say)]

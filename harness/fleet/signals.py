@@ -27,11 +27,7 @@ async def stopped_by_signal() -> AsyncIterator[asyncio.Event]:
 
 
 async def until(work: Awaitable[object], stop: asyncio.Event) -> bool:
-    """Wait for something, or for the end; whether it was the former.
-
-    Raises:
-        Exception: What the work raises.
-    """
+    """Wait for something, or for the end; whether it was the former."""
     task, stopped = asyncio.ensure_future(work), asyncio.ensure_future(stop.wait())
     try:
         await asyncio.wait({task, stopped}, return_when=asyncio.FIRST_COMPLETED)

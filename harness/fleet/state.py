@@ -251,9 +251,6 @@ def order_for(
 
     Args:
         cases: Those that are in it.
-
-    Raises:
-        RunError: A file cannot be read.
     """
     kind = step if isinstance(step, str) else ""
     alike = kind, host.address, tuple(case.name for case in cases)

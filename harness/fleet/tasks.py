@@ -270,21 +270,13 @@ def measure_row(order: RowOrder, number: int, known: Mapping[str, Known]) -> Row
 
 
 def _require_device(case: Case) -> None:
-    """After a failure, see that the device is still here: else it is the host's, and other hosts may do the case.
-
-    Raises:
-        RunError: It is not.
-    """
+    """After a failure, see that the device is still here: else it is the host's, and other hosts may do the case."""
     if why := why_gone(case.uris, find_toolchain(), case.environment):
         raise RunError(f"its {why}")
 
 
 def _module(order: RowOrder, side: RowModule) -> Module:
-    """One side of a row, as it lies here.
-
-    Raises:
-        RunError: A file is no longer there.
-    """
+    """One side of a row, as it lies here."""
     _require_files(order.files)
     flag_files, here = side.flag_files or {}, unpack(replace(side, flag_files={}))
     command = _renamed(side.build.command, {theirs: str(cache_root() / ours) for theirs, ours in flag_files.items()})
@@ -307,11 +299,7 @@ def _alone() -> Iterator[None]:
 
 @contextmanager
 def _runnable(order: GroupOrder) -> Iterator[tuple[list[AnyRunnable], Path]]:
-    """The cases of an order, unpacked or not, ready to run, and a folder for the time.
-
-    Raises:
-        RunError: A file is no longer there.
-    """
+    """The cases of an order, unpacked or not, ready to run, and a folder for the time."""
     order = unpack(order)
     toolchains = {version: _toolchain(record) for version, record in order.toolchains.items()}
     peers = {label: apply_peer(name, options, label) for label, (name, options) in order.peers.items()}
@@ -335,12 +323,7 @@ def _require_files(items: tuple[Item, ...]) -> None:
 
 
 def _toolchain(wanted: ToolchainRecord) -> Toolchain:
-    """The toolchain of that version, installed here if need be.
-
-    Raises:
-        ToolchainError: It cannot be had here.
-        RunError: It is another build of that release.
-    """
+    """The toolchain of that version, installed here if need be."""
     (toolchain,) = get_toolchains((wanted.version,), root=environments_root())
     if toolchain.compiler_sha256 != wanted.compiler_sha256:
         raise RunError(
@@ -350,12 +333,7 @@ def _toolchain(wanted: ToolchainRecord) -> Toolchain:
 
 
 def _plugin(wanted: NamedPlugin) -> Applied:
-    """The plugin of that name with those options.
-
-    Raises:
-        SuiteError: It is not here, or refuses the options.
-        RunError: It is another one.
-    """
+    """The plugin of that name with those options."""
     applied = apply_plugin(wanted.name, wanted.options)
     if NamedPlugin.of(applied) != wanted:
         raise RunError(f"its plugin {wanted.name} is another than the asker's; install the same package on both")

@@ -78,9 +78,6 @@ def refuse_root(command: str, *, as_root: bool, option: str = "--as-root") -> No
 
     Args:
         option: What says that it may be root.
-
-    Raises:
-        UsageError: This is root, and nobody said that it may be.
     """
     if hasattr(os, "geteuid") and os.geteuid() == 0 and not as_root:
         raise UsageError(
@@ -90,11 +87,7 @@ def refuse_root(command: str, *, as_root: bool, option: str = "--as-root") -> No
 
 
 def host_name(given: str | None) -> str:
-    """The name of this host in its fleet: what the user says, else the machine's.
-
-    Raises:
-        UsageError: It cannot be part of a device's name, as `cpu.host-a`.
-    """
+    """The name of this host in its fleet: what the user says, else the machine's."""
     name = socket.gethostname() if given is None else given
     if not re.fullmatch(NAME_PATTERN, name) or len(name) > _LONGEST_HOST:
         raise UsageError(
@@ -111,9 +104,6 @@ def require_place(
     Args:
         patience_s: For how long to wait for a scheduler that does not answer, or that has a host of that name.
         say: Told why it does not, once for each reason.
-
-    Raises:
-        UsageError: It may not, or the scheduler cannot be reached.
     """
     deadline, said = time.monotonic() + patience_s, ""
     while (why := _why_no_place(access, name)) is not None:
@@ -126,11 +116,7 @@ def require_place(
 
 
 def _why_no_place(access: Access, name: str) -> UsageError | None:
-    """Why a host may not join now, but perhaps soon.
-
-    Raises:
-        UsageError: It may not join later either.
-    """
+    """Why a host may not join now, but perhaps soon."""
     try:
         facts = ask(access, FACTS)
     except UsageError as error:
@@ -152,9 +138,6 @@ def require_same_versions(facts: Mapping[str, Any], there: str, here: str) -> No
         facts: What the scheduler says of itself.
         there: What it is called.
         here: What this machine is called.
-
-    Raises:
-        UsageError: They cannot.
     """
     differences = own_versions().differences(Versions.told(facts["versions"]))
     if differences:
@@ -169,9 +152,6 @@ def serve_worker(access: Access, options: HostOptions, say: Callable[[str], None
 
     Args:
         say: Told what happens, a sentence each.
-
-    Raises:
-        UsageError: The host may not join.
     """
     require_place(access, options.offer.name, options.patience_s or 0.0, say)
     with _settings():
@@ -224,9 +204,6 @@ async def _join_again(
     """Wait until a scheduler answers that lets the host in, or for the end; False: its patience is over.
 
     Each new reason why no scheduler does is said once.
-
-    Raises:
-        UsageError: One answers that is of other versions.
     """
     said, deadline = "", math.inf if patience_s is None else time.monotonic() + patience_s
     while not stop.is_set():

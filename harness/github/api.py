@@ -56,11 +56,7 @@ _REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*/(?!\.{1,2}$)[A-Za-z0-9._-]+"
 
 
 def token_of(environment: Mapping[str, str]) -> str | None:
-    """The token in GITHUB_TOKEN; None where there is none.
-
-    Raises:
-        UsageError: It holds what no token holds; the message does not show it.
-    """
+    """The token in GITHUB_TOKEN; None where there is none."""
     token = environment.get("GITHUB_TOKEN", "").strip()
     if token and not _TOKEN.fullmatch(token):
         raise UsageError("GITHUB_TOKEN: holds spaces or characters that no token has; set it to the token alone")
@@ -68,11 +64,7 @@ def token_of(environment: Mapping[str, str]) -> str | None:
 
 
 def repository_named(text: str | None) -> str:
-    """The name of a repository, `owner/name`.
-
-    Raises:
-        UsageError: There is none, or it is no such name.
-    """
+    """The name of a repository, `owner/name`."""
     if text is None:
         raise UsageError("which repository is meant has to be said: give --repo owner/name")
     if not _REPOSITORY.fullmatch(text):
@@ -81,11 +73,7 @@ def repository_named(text: str | None) -> str:
 
 
 def api_address(url: str) -> str:
-    """The address of an API without a slash at its end.
-
-    Raises:
-        UsageError: No token may be sent there.
-    """
+    """The address of an API without a slash at its end."""
     shown = one_line(url)[:200]
     try:
         parts = urlsplit(url)
@@ -198,19 +186,11 @@ class Client:
         self._session.headers.update(_HEADERS)
 
     def get(self, path: str, purpose: Purpose, params: Mapping[str, str] | None = None) -> Any:
-        """Read one document.
-
-        Raises:
-            GitHubError: It is refused, or did not come within the patience.
-        """
+        """Read one document."""
         return self._document(self._ask("GET", path, purpose, params=params))
 
     def pages(self, path: str, purpose: Purpose, params: Mapping[str, str]) -> Iterator[Any]:
-        """The items of a list, over all its pages.
-
-        Raises:
-            GitHubError: As `get`; or it is no list, or one that does not end.
-        """
+        """The items of a list, over all its pages."""
         query: Mapping[str, str] | None = {**params, "per_page": "100"}
         url, seen = path, set[str]()
         while url not in seen and len(seen) < _MOST_PAGES:
@@ -236,18 +216,11 @@ class Client:
         Args:
             repeatable: Whether doing it twice is the same as once; else a failure that leaves open whether it was done
                 is an error at once, whose `uncertain` is true.
-
-        Raises:
-            GitHubError: It is refused, or could not be done within the patience.
         """
         return self._document(self._ask(method, path, purpose, document=document, repeatable=repeatable))
 
     def pause(self, error: GitHubError, attempt: int) -> None:
-        """Wait before another attempt, longer after each.
-
-        Raises:
-            GitHubError: That error, where patience has run out.
-        """
+        """Wait before another attempt, longer after each."""
         self._wait(min(2.0 ** min(attempt, 10), _LONGEST_PAUSE_S), str(error).partition(";")[0], error)
 
     def _ask(
@@ -344,10 +317,6 @@ class Client:
 
         `_READ_S` bounds the time between two bytes, not how often one more comes; so a thread waits, which can be left
         alone with its connection until the server or this process ends.
-
-        Raises:
-            NoAnswer: None came, or it broke off, or it does not end.
-            GitHubError: It leads to another host, or is larger than any answer of GitHub's.
         """
         future = concurrent.futures.Future[Answer]()
 

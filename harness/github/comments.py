@@ -31,11 +31,7 @@ class Comment:
 
 
 def own_login(client: Client) -> str:
-    """Who the token belongs to; the token of a workflow's job may not ask, and is that of github-actions[bot].
-
-    Raises:
-        GitHubError: The token is wrong, or GitHub does not answer.
-    """
+    """Who the token belongs to; the token of a workflow's job may not ask, and is that of github-actions[bot]."""
     try:
         user = client.get("user", Purpose(what="say whose it is", needs="contents: read"))
     except GitHubError as error:
@@ -74,11 +70,7 @@ class OwnComments:
             )
 
     def with_marker(self, marker: str) -> list[Comment]:
-        """Those that begin with the marker, oldest first.
-
-        Raises:
-            GitHubError: They cannot be listed.
-        """
+        """Those that begin with the marker, oldest first."""
         query = {"state": "open", "creator": self._login} if self._number_key == "number" else {}
         items = self._client.pages(self._listing, self._purpose("read the comments of"), query)
         comments = [comment for item in items if (comment := self._comment(item)) is not None]
@@ -94,9 +86,6 @@ class OwnComments:
 
         Returns:
             What became of it, in a sentence.
-
-        Raises:
-            GitHubError: It could not be posted.
         """
         if not existing:
             return self._create(body, title)

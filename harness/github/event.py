@@ -58,11 +58,7 @@ class PullRequest:
 
 
 def read_event(file: Path, repository: str) -> Event:
-    """The payload that GitHub Actions keeps at $GITHUB_EVENT_PATH.
-
-    Raises:
-        UsageError: It cannot be read, is another kind of event, or another repository's.
-    """
+    """The payload that GitHub Actions keeps at $GITHUB_EVENT_PATH."""
     try:
         payload = json.loads(read_document(file, _EVENT_BYTES))
     except (ValueError, RecursionError):
@@ -109,11 +105,7 @@ def _event(payload: Any, file: Path, repository: str) -> Event:
 
 
 def pull_request_of(event: Event, client: Client, repository: str) -> PullRequest | str:
-    """The open pull request whose head is what was measured, or a sentence that says why nothing is posted.
-
-    Raises:
-        GitHubError: GitHub refuses to say, or several have that head.
-    """
+    """The open pull request whose head is what was measured, or a sentence that says why nothing is posted."""
     digits = event.sha[:12]
     is_open = [pull for pull in _candidates(event, client, repository) if pull.get("state") == "open"]
     current = [pull for pull in is_open if (pull.get("head") or {}).get("sha") == event.sha]

@@ -23,11 +23,7 @@ _BRANCH = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*"
 
 
 def branch_named(name: str) -> str:
-    """A name for the branch of pictures.
-
-    Raises:
-        UsageError: It is none.
-    """
+    """A name for the branch of pictures."""
     if not _BRANCH.fullmatch(name) or ".." in name or name.endswith((".lock", ".")) or len(name) > 200:
         raise UsageError(f"--images-branch {name[:100]!r}: is no name of a branch; harness-pictures is one")
     return name
@@ -62,9 +58,6 @@ def publish(client: Client, shelf: Shelf, files: Mapping[str, bytes]) -> str:
     """Add pictures to the branch, which is made where it does not exist, without parents; the commit that has them.
 
     Objects are named by their content, so that making one twice is the same as once.
-
-    Raises:
-        GitHubError: They cannot be added.
     """
     git, branch = f"repos/{shelf.repository}/git", quote(shelf.branch)
 

@@ -86,9 +86,6 @@ def read_figures(path: Path, checkout: Path | None = None, say: Callable[[str], 
     Args:
         checkout: The base's tree, whose suite's flags may stand in commands; None: only flags of the harness.
         say: Gets a sentence where the suite cannot be read.
-
-    Raises:
-        RunError: It is neither, is damaged, or is larger than any.
     """
     folder = path.parent if path.name == COMPARISON_FILE else path
     file = folder / COMPARISON_FILE
@@ -160,9 +157,6 @@ def post(figures: Figures, destination: Destination, client: Client) -> str:
 
     Returns:
         What became of it, in a sentence.
-
-    Raises:
-        GitHubError: It could not be posted.
     """
     links, repository, target = destination.links, destination.repository, destination.target
     if isinstance(target, Event):

@@ -47,11 +47,7 @@ def _id_at(change: Change, run: str) -> str:
 
 
 def find_events(events: Sequence[ChangeEvent], wanted: str, order: RunOrder) -> list[ChangeEvent]:
-    """The events that an id means; also one that was printed when another run near by was taken for the first.
-
-    Raises:
-        UsageError: There are none.
-    """
+    """The events that an id means; also one that was printed when another run near by was taken for the first."""
     found = [event for event in events if wanted == event_id(event)]
     if found:
         return found

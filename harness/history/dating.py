@@ -43,9 +43,6 @@ def date_steps(questions: Sequence[Question], budget_s: float, results: Path, pr
     Args:
         budget_s: Wall seconds after which no search begins; each measures no longer than what is left of them.
         results: Where bisects are kept.
-
-    Raises:
-        Interrupted: By the user.
     """
     ends = time.monotonic() + budget_s
     for question in questions:

@@ -21,9 +21,5 @@ def open_history(
         place: A folder, or any URL that fsspec knows.
         progress: Who draws how far it is (default: nobody).
         choice: Which runs are asked (default: all but experiments); None: all.
-
-    Raises:
-        UsageError: There is no such folder, or no such protocol.
-        RunError: It cannot be read, or is a run and no folder of runs.
     """
     return open_tables(place, rows_of, progress or Silent(), choice)

@@ -103,9 +103,6 @@ def choose_series(rows: Sequence[SeriesRow], wanted: str | None, where: str) -> 
         wanted: As match_series has it; a case without a metric is its latency. None is enough where there is one
             series only.
         where: The results folder, for messages.
-
-    Raises:
-        UsageError: None or several are meant; the message names some.
     """
     lists = list_command_line(where)
     where = without_password(where)

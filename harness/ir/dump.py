@@ -62,11 +62,7 @@ class LacksPhase(CaseError):
 
 
 def check_phases(phases: Iterable[str]) -> None:
-    """Refuse a phase that there is not.
-
-    Raises:
-        UsageError: The compiler has no such phase.
-    """
+    """Refuse a phase that there is not."""
     for phase in phases:
         if phase not in PHASES:
             raise UsageError(f"there is no phase {phase!r}; name one of {', '.join(PHASES)}")
@@ -95,12 +91,6 @@ def dump_phases(
     Returns:
         A file for each phase, in the compiler's order; the model itself for the phase that it enters at. The file of
         `bufferized` has the dispatches one by one, with `SEPARATOR` between them.
-
-    Raises:
-        UsageError: There is no such phase.
-        LacksPhase: The release does not have one of them.
-        CaseError: There is no IR of a phase: iree-compile failed before it, was stopped by a limit, or cannot be
-            started (stage `ir`).
     """
     check_phases(phases)
     first = entry_phase(flags)
@@ -124,11 +114,7 @@ def entry_phase(flags: Sequence[str]) -> str:
 
 
 def print_ir(file: Path, *, toolchain: Toolchain, limits: Limits) -> str:
-    """A file of IR, text or bytecode, as text without the values of its weights.
-
-    Raises:
-        CaseError: The toolchain cannot read the file (stage `ir`).
-    """
+    """A file of IR, text or bytecode, as text without the values of its weights."""
     split = f"--split-input-file={SEPARATOR.decode().strip()}"
     tool = str(toolchain.compiler_tools / "iree-opt")
     command = [tool, str(file), "--allow-unregistered-dialect", split, *ELIDE_FLAGS]

@@ -36,9 +36,6 @@ def answer(modules: Iterable[Any], _: str, *, inputs: Sequence[Sequence[int]]) -
     Returns:
         {"name": ..., "element_bits": n, "sizes": [[size, whether an input decides it], ...], "layouts": [[tile, ...],
         ...]} for each buffer, with a tile for each of the sizes (1: not tiled; 0: known at run time only).
-
-    Raises:
-        Unknown: The layout or the size of one of them is not known.
     """
     (module,) = modules
     return Program(module, inputs).tensors()
@@ -94,11 +91,7 @@ class Program:
         module.walk(visit, ir.WalkOrder.PRE_ORDER)
 
     def tensors(self) -> list[dict[str, Any]]:
-        """All encoded tensors, each buffer once.
-
-        Raises:
-            Unknown: The layout or the size of one of them cannot be told.
-        """
+        """All encoded tensors, each buffer once."""
         dispatches = [op for op in self.host if op.name == "stream.tensor.dispatch"]
         found = [tensor for op in self.host for tensor in self._typed(op)]
         bindings = [self._enter(number, op) for number, op in enumerate(dispatches)]

@@ -41,21 +41,13 @@ class OpCounts:
         return dict(Counter(self.host) + Counter(self.executables))
 
     def matching(self, pattern: str) -> dict[str, int]:
-        """The ops that a pattern matches: `memref.alloc`, `linalg.*`, `host:arith.*`, `executables:memref.alloc*`.
-
-        Raises:
-            UsageError: The pattern names a place that there is not.
-        """
+        """The ops that a pattern matches: `memref.alloc`, `linalg.*`, `host:arith.*`, `executables:memref.alloc*`."""
         place, name = _split(pattern)
         ops = {"": self.total, HOST: self.host, EXECUTABLES: self.executables}[place]
         return {op: count for op, count in ops.items() if fnmatchcase(op, name)}
 
     def count(self, pattern: str) -> int:
-        """How many ops a pattern matches.
-
-        Raises:
-            UsageError: The pattern names a place that there is not.
-        """
+        """How many ops a pattern matches."""
         return sum(self.matching(pattern).values())
 
 
@@ -74,21 +66,13 @@ class Inspected:
 
 
 def check_ops(patterns: Iterable[str]) -> None:
-    """Refuse a place that there is not. An op that no dialect has is fine: its count is 0.
-
-    Raises:
-        UsageError: A pattern names a place that there is not.
-    """
+    """Refuse a place that there is not. An op that no dialect has is fine: its count is 0."""
     for pattern in patterns:
         _split(pattern)
 
 
 def check_wanted(wanted: Mapping[str, Sequence[str]]) -> None:
-    """Refuse phases and places that there are not.
-
-    Raises:
-        UsageError: There is no such phase or place.
-    """
+    """Refuse phases and places that there are not."""
     check_phases(wanted)
     for patterns in wanted.values():
         check_ops(patterns)
@@ -103,9 +87,6 @@ def select_counts(counts: Mapping[str, OpCounts], wanted: Mapping[str, Sequence[
 
     Returns:
         Counts by `phase/pattern`, in the order of `wanted`; 0 where nothing matches.
-
-    Raises:
-        UsageError: A wanted phase or place that there is not.
     """
     check_wanted(wanted)
     return {
@@ -122,11 +103,7 @@ def _split(pattern: str) -> tuple[str, str]:
 
 
 def count_files(files: Mapping[str, Path], *, toolchain: Toolchain, limits: Limits) -> dict[str, OpCounts]:
-    """Count the ops in files of IR, as `dump_phases` gives them.
-
-    Raises:
-        UnreadPhase: A file cannot be read back by the toolchain that wrote it (stage `ir`).
-    """
+    """Count the ops in files of IR, as `dump_phases` gives them."""
     answers = ask(
         "ops",
         files,

@@ -145,11 +145,7 @@ _EMPTY = ("tensor.empty", "linalg.fill", "tensor.splat")
 
 
 def cost_of_tensors(op: Any, sizes: Sizes) -> Cost:
-    """Of one operation outside of loops and branches, its own regions included.
-
-    Raises:
-        Unknown: A size that it depends on is not known.
-    """
+    """Of one operation outside of loops and branches, its own regions included."""
     name = op.name
     if name in _VIEWS or name.partition(".")[0] in _VIEW_DIALECTS:
         return Cost()

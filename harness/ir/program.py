@@ -30,11 +30,7 @@ class ProgramWork(Cost):
 
 
 def answer(modules: Iterable[Any], _: str, *, function: str, shapes: Sequence[Sequence[int]]) -> dict[str, Any]:
-    """The work of one call of a function, as JSON.
-
-    Raises:
-        Unknown: As `work_of`.
-    """
+    """The work of one call of a function, as JSON."""
     (module,) = modules
     work = work_of(module, function, shapes)
     return {**vars(work), "unknown": dict(work.unknown)}
@@ -45,9 +41,6 @@ def work_of(module: Any, function: str, shapes: Sequence[Sequence[int]]) -> Prog
 
     Args:
         shapes: Of the function's arguments.
-
-    Raises:
-        Unknown: A size that it depends on is not known, or there is no such function.
     """
     remove_unused(module)
     return _Program(module).work(function, shapes)

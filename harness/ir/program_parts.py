@@ -29,11 +29,7 @@ class ProgramParts:
 
 
 def read_parts(files: Mapping[str, Path], *, toolchain: Toolchain, limits: Limits) -> ProgramParts:
-    """Take programs apart, as `dump_phases` gives them.
-
-    Raises:
-        UnreadPhase: A file cannot be read back by the toolchain that wrote it (stage `ir`).
-    """
+    """Take programs apart, as `dump_phases` gives them."""
     answers = ask(
         "parts",
         files,

@@ -184,11 +184,7 @@ def _loop(threads: int, toolchain: Toolchain, host_cpu: str, cache: Path) -> Pat
 
 
 def _output(command: list[str], env: dict[str, str] | None = None) -> str:
-    """What a tool prints on its way to the peaks.
-
-    Raises:
-        CaseError: It failed, or cannot be started (stage `measure`).
-    """
+    """What a tool prints on its way to the peaks."""
     name = Path(command[1] if command[1].endswith(".py") else command[0]).name
     finished = run_tool("measure", name, command, limits=_LIMITS, environment=env)
     if not finished.ok:

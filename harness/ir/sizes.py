@@ -74,11 +74,7 @@ class Sizes:
         self._shapes[value] = tuple(shape)
 
     def shape(self, value: Any) -> tuple[int, ...]:
-        """Of a tensor; of a scalar, ().
-
-        Raises:
-            Unknown: It is dynamic, and the inputs do not give it.
-        """
+        """Of a tensor; of a scalar, ()."""
         if not isinstance(value.type, ir.ShapedType):
             return ()
         if _is_static(value.type):
@@ -88,19 +84,11 @@ class Sizes:
         return self._shapes[value]
 
     def elements(self, value: Any) -> int:
-        """How many a tensor has.
-
-        Raises:
-            Unknown: As `shape`.
-        """
+        """How many a tensor has."""
         return math.prod(self.shape(value))
 
     def number(self, value: Any) -> int:
-        """Of an integer that sizes are computed with.
-
-        Raises:
-            Unknown: It depends on data, or on an operation that is not looked into.
-        """
+        """Of an integer that sizes are computed with."""
         if value not in self._numbers:
             self._numbers[value] = self._find_number(value)
         return self._numbers[value]

@@ -64,9 +64,6 @@ def read_storage(file: Path, inputs: Sequence[Sequence[int]], *, toolchain: Tool
 
     Args:
         inputs: Shapes of the case's arguments, which decide dynamic sizes.
-
-    Raises:
-        CaseError: The IR cannot be read back, or does not tell what a tensor costs (stage `ir`).
     """
     answers = ask(
         "layouts",

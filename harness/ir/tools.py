@@ -51,10 +51,6 @@ def ask(
 
     Returns:
         The answers by phase; or {"unknown": a phrase}, where an answer does not follow from the IR.
-
-    Raises:
-        UnreadPhase: A file cannot be read back.
-        CaseError: It failed, or cannot be started (stage `ir`).
     """
     paths = {phase: str(file.resolve()) for phase, file in files.items()}
     request = json.dumps({"question": question, "files": paths, "arguments": arguments})

@@ -52,10 +52,6 @@ def count_work(
         flags: Compiler flags of a case of the model; those that say how the input is read are used.
         limits: What the compiler, and then the counter, may use.
         memos: A folder, made if need be, of what was counted before.
-
-    Raises:
-        CaseError: There is no IR of that phase, it cannot be read back, or a size in it does not follow from the
-            shapes of the inputs (stage `ir`).
     """
     flags = [flag for flag in flags if flag.startswith("--iree-input-")]
     shapes = [list(shape) for shape in shapes]

@@ -70,9 +70,6 @@ def open_event(event: Event) -> int:
 
     Returns:
         A file descriptor; reading it gives the count so far.
-
-    Raises:
-        OSError: This machine does not count this event, or does not let this process count it.
     """
     number = _SYSCALL_NUMBERS.get(platform.machine())
     if not sys.platform.startswith("linux") or number is None:

@@ -231,21 +231,11 @@ class WorkerSession:
         self._marker.unlink(missing_ok=True)
 
     def load(self, case: str, request: Mapping[str, Any]) -> None:
-        """Hold a case's program and inputs.
-
-        Raises:
-            WorkerRefused: The program or an input does not load.
-            WorkerDied: The worker ended.
-        """
+        """Hold a case's program and inputs."""
         self.ask(op="load", case=case, **request)
 
     def ask(self, *, limit_s: float | None = None, **request: Any) -> Mapping[str, Any]:
-        """Send one request and wait for its answer.
-
-        Raises:
-            WorkerRefused: The worker answered with an error.
-            WorkerDied: The worker ended, or took longer than the limit and was stopped.
-        """
+        """Send one request and wait for its answer."""
         self._send(request)
         limit = limit_s if limit_s is not None else self._limits.seconds
         try:

@@ -42,9 +42,6 @@ def lay_out(folder: Path, module: Path, artifact: ModelArtifact, files: Sequence
 
     Args:
         files: What plugins gave to the tools, which flags of the runtime may name.
-
-    Raises:
-        OSError: The folder cannot be written.
     """
     folder.mkdir(parents=True)
     plugin_files = {path.name: path for path in files}

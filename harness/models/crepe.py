@@ -79,11 +79,7 @@ def _layer(graph: OnnxGraph, x: str, weights: Mapping[str, NDArray[Any]], number
 
 
 def build(params: Parameters) -> BuiltOnnx:
-    """Write the network; of windows of 1024 samples it gives 360 activations each, one a pitch.
-
-    Raises:
-        CaseError: The weights cannot be had (stage `model`).
-    """
+    """Write the network; of windows of 1024 samples it gives 360 activations each, one a pitch."""
     return write(read_torch_file(WEIGHTS.locate()), params)
 
 

@@ -142,11 +142,7 @@ def write(weights: Mapping[str, Array], params: Parameters) -> BuiltOnnx:
 
 
 def build(params: Parameters) -> BuiltOnnx:
-    """Write the network; of normally distributed images, batch x 3 x size x size, it gives batch x 1000 logits.
-
-    Raises:
-        CaseError: The weights cannot be had (stage `model`).
-    """
+    """Write the network; of normally distributed images, batch x 3 x size x size, it gives batch x 1000 logits."""
     return write(read_torch_file(WEIGHTS.locate()), params)
 
 

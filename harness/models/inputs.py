@@ -100,9 +100,6 @@ def resolve(value: Input, where: str = "input") -> Input:
 
     Args:
         where: Table and key of the input, for error messages: `[models.rdb] inputs[0]`.
-
-    Raises:
-        SuiteError: The element type is unknown, or the .npy file is missing, broken, or of another shape or type.
     """
     if value.dtype not in _HELD_AS and not (value.fill == "npy" and not value.dtype):
         raise SuiteError(f"{where} dtype: {value.dtype!r} is not supported; use one of {', '.join(_HELD_AS)}")
@@ -117,9 +114,6 @@ def make_array(value: Input, where: str = "input") -> Array:
 
     Random floats are standard normal, integers 0 to 9, booleans even odds. A bf16 input gives float32 values, rounded
     to the nearest that bf16 has.
-
-    Raises:
-        SuiteError: As `resolve`, or a constant that the element type cannot hold.
     """
     value = resolve(value, where)
     held = _HELD_AS[value.dtype]
@@ -139,10 +133,6 @@ def write_arguments(inputs: Sequence[Input], folder: Path, where: str = "inputs"
 
     Args:
         inputs: With their shapes known, as `resolve` gives them.
-
-    Raises:
-        SuiteError: As `make_array`.
-        OSError: A file cannot be written.
     """
     for position, value in enumerate(inputs):
         _require_memory(value, f"{where}[{position}]")

@@ -123,9 +123,6 @@ def model_id(model: Model, suite: Path) -> str:
 
     Args:
         suite: The file that defines it, for error messages.
-
-    Raises:
-        SuiteError: The builder or its parameters are wrong.
     """
     definition: dict[str, object] = {
         "function": model.function,

@@ -60,11 +60,7 @@ class Parameters:
 
 
 def build(params: Parameters) -> BuiltOnnx:
-    """Write the network; of ids and a mask, batch x sequence each, it gives hidden states and one vector a sentence.
-
-    Raises:
-        CaseError: The weights cannot be had (stage `model`).
-    """
+    """Write the network; of ids and a mask, batch x sequence each, it gives hidden states and one vector a sentence."""
     shape = (params.batch, params.sequence)
     inputs = (Input(shape=shape, dtype="i64"), Input(shape=shape, dtype="i64", fill="constant", value=1.0))
     if params.layers == 6:

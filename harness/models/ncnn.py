@@ -100,11 +100,7 @@ class Network:
         return next(layer for layer in self.layers if layer.output == blob)
 
     def between(self, start: str, end: str) -> Network:
-        """What makes blob `end` of blob `start`, which becomes the input.
-
-        Raises:
-            ValueError: `end` is made of more than `start`.
-        """
+        """What makes blob `end` of blob `start`, which becomes the input."""
         needed, taken = {end}, list[Layer]()
         for layer in reversed(self.layers):
             if layer.output == start or layer.output not in needed:
@@ -118,12 +114,7 @@ class Network:
 
 
 def read_network(param: Path, binary: Path) -> Network:
-    """Read both files to their ends.
-
-    Raises:
-        ValueError: They hold what this reader does not know.
-        OSError: One of them cannot be read.
-    """
+    """Read both files to their ends."""
     first_name: dict[str, str] = {}
     layers = []
     with binary.open("rb") as file:
@@ -208,9 +199,6 @@ def write_onnx(network: Network, channels: int, height: int, width: int) -> byte
     """The network as an ONNX model, serialised.
 
     Its input is one image, 1 x channels x height x width, f32. Equal arguments give equal bytes.
-
-    Raises:
-        ValueError: A layer is in a form that is not supported.
     """
     graph = OnnxGraph(name="main", inputs=(Input(shape=(1, channels, height, width)),))
     first, *others = network.layers

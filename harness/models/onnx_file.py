@@ -63,12 +63,7 @@ class OnnxFacts:
 
 
 def read_onnx(path: Path, where: str) -> OnnxFacts:
-    """Read an ONNX file's graph, without weights that lie in files beside it.
-
-    Raises:
-        CaseError: The file is no whole ONNX model (stage `model`).
-        ToolchainError: The onnx package is missing.
-    """
+    """Read an ONNX file's graph, without weights that lie in files beside it."""
     try:
         import onnx
     except ImportError:
@@ -150,10 +145,6 @@ def import_onnx(
 
     Args:
         opset: The opset to upgrade to; None: 17 where the file's own is lower.
-
-    Raises:
-        SuiteError: The file's opset is above the wanted one.
-        CaseError: iree-import-onnx failed (stage `model`).
     """
     if opset is not None and opset < facts.opset:
         raise SuiteError(f"{where} opset is {opset}, but {path} has opset {facts.opset}; remove opset")
@@ -178,10 +169,6 @@ def with_static_inputs(model: Any, shapes: Sequence[Sequence[int]], where: str) 
 
     Returns:
         An onnx.ModelProto of the same opset whose inputs have these shapes, and its outputs too where onnx can tell.
-
-    Raises:
-        SuiteError: There are more or fewer shapes than inputs, or one contradicts a size that the model fixes.
-        CaseError: The model's operations do not take inputs of these shapes (stage `model`).
     """
     static = type(model)()
     static.CopyFrom(model)
@@ -358,9 +345,6 @@ def run_onnx(path: Path, arrays: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
 
     Returns:
         The graph's outputs in order.
-
-    Raises:
-        CaseError: ONNX Runtime is not installed, or it refuses the file or the inputs (stage `verify`).
     """
     try:
         import onnxruntime

@@ -57,10 +57,6 @@ class OnnxGraph:
 
         Args:
             outputs: Names of the graph's results, in order.
-
-        Raises:
-            ValueError: A result's shape does not follow from the inputs'.
-            Exception: The graph is wrong; errors of onnx's shape inference and checker have no common base.
         """
         import onnx
         from onnx import checker, helper, shape_inference
@@ -94,9 +90,6 @@ def read_static(file: WeightFile, inputs: tuple[Input, ...], *, outputs: Sequenc
 
     Args:
         outputs: Values of the graph to give instead of its own results, in this order; (): its own.
-
-    Raises:
-        CaseError: The model cannot be had, or does not take such inputs (stage `model`).
     """
     import onnx
     from onnx import helper, version_converter

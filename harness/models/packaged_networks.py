@@ -79,11 +79,7 @@ class OcrParameters:
 
 
 def build_ocr(params: OcrParameters) -> BuiltOnnx:
-    """Write the network; the detector gives two maps, 1 x 1 x height x width, the classifier 1 x 2.
-
-    Raises:
-        CaseError: The model cannot be had, or does not take such pictures (stage `model`).
-    """
+    """Write the network; the detector gives two maps, 1 x 1 x height x width, the classifier 1 x 2."""
     height, width = _SIZES[params.part]
     picture = Input(shape=(1, _COLOURS, params.height or height, params.width or width))
     return read_static(_OCR_FILES[params.part], (picture,), outputs=_OUTPUTS[params.part])
@@ -101,11 +97,7 @@ class SileroParameters:
 
 
 def build_silero(params: SileroParameters) -> BuiltOnnx:
-    """Write the network; it gives a probability, 1 x 1, and the next state, 2 x 1 x 128.
-
-    Raises:
-        CaseError: The model cannot be had (stage `model`).
-    """
+    """Write the network; it gives a probability, 1 x 1, and the next state, 2 x 1 x 128."""
     return read_static(_SILERO_FILES[params.form], _INPUTS[params.form])
 
 

@@ -101,20 +101,12 @@ class BlockParameters:
 
 
 def build(params: Parameters) -> BuiltOnnx:
-    """Write a whole network in ONNX.
-
-    Raises:
-        CaseError: Its weights cannot be had (stage `model`).
-    """
+    """Write a whole network in ONNX."""
     return _built(_read(params.network), _IMAGE_CHANNELS, params.height, params.width)
 
 
 def build_block(params: BlockParameters) -> BuiltOnnx:
-    """Write one block in ONNX, with the weights that it has in its network.
-
-    Raises:
-        CaseError: Its weights cannot be had (stage `model`).
-    """
+    """Write one block in ONNX, with the weights that it has in its network."""
     network = _read(params.network)
     start, end = _blocks(network, params.part)[params.which]
     block = network.between(start, end)

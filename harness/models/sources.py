@@ -37,12 +37,7 @@ _GROWING = RLock()  # the limit is the process's
 def from_builder(
     name: str, model: Model, store: ProgramStore, *, toolchain: Toolchain, limits: process.Limits, where: str
 ) -> Program:
-    """The program that a builder writes, written only when the store has none of this builder and these parameters.
-
-    Raises:
-        SuiteError: The builder is unknown, a parameter is wrong, or the suite gives what a builder gives itself.
-        CaseError: The builder failed, or what it wrote in ONNX cannot be imported (stage `model`).
-    """
+    """The program that a builder writes, written only when the store has none of this builder and these parameters."""
     for field in ("function", "inputs"):
         if getattr(model, field):
             raise SuiteError(f"{where} {field} is for mlir and onnx files; a builder gives its own, so remove it")
@@ -66,10 +61,6 @@ def onnx_of(model: Model, store: ProgramStore, where: str) -> Path | None:
 
     Returns:
         The file; None for MLIR files and for builders that have no such form.
-
-    Raises:
-        SuiteError: The builder is unknown, or a parameter is wrong.
-        CaseError: The builder failed (stage `model`).
     """
     if model.builder is None:
         return model.onnx
@@ -128,10 +119,6 @@ def from_mlir(
 
     Where the file has other public functions than the entry function, the program is without them and what only they
     call: IREE would compile them too, and their code, size and compile time would count as the model's.
-
-    Raises:
-        SuiteError: There is no such file, or the suite names no entry function.
-        CaseError: The file is no MLIR, or does not have the entry function (stage `model`).
     """
     if not model.function:
         raise SuiteError(f"{where} function is missing; an mlir file needs its entry function")
@@ -195,12 +182,7 @@ def _reduced(
 def from_onnx(
     path: Path, model: Model, store: ProgramStore, *, toolchain: Toolchain, limits: process.Limits, where: str
 ) -> Program:
-    """The program that iree-import-onnx makes of an ONNX file, imported only when the store has none of these bytes.
-
-    Raises:
-        SuiteError: There is no such file, or `function` or `opset` do not fit it.
-        CaseError: The file is broken or cannot be imported (stage `model`).
-    """
+    """The program that iree-import-onnx makes of an ONNX file, imported only when the store has none of these bytes."""
     require_file(path, (".onnx",), f"{where} onnx")
     shapes = [value.shape for value in model.inputs] if model.static else []
     key = ("onnx", file_sha256(path), model.opset, toolchain.version, *shapes)

@@ -19,12 +19,7 @@ _PARAMETER_SUFFIXES = (".irpa", ".gguf", ".safetensors")
 
 
 def require_file(path: Path, suffixes: Sequence[str], where: str) -> None:
-    """Refuse a path that is not a file of one of these endings, an empty file, and a pointer of Git LFS.
-
-    Raises:
-        SuiteError: There is no such file, it cannot be read, or its name ends otherwise.
-        CaseError: The file is empty, or only says where it is (stage `model`).
-    """
+    """Refuse a path that is not a file of one of these endings, an empty file, and a pointer of Git LFS."""
     if not path.is_file():
         raise SuiteError(f"{where}: there is no file {path}; check the path")
     if path.suffix.lower() not in suffixes:
@@ -43,12 +38,7 @@ def require_file(path: Path, suffixes: Sequence[str], where: str) -> None:
 def hash_parameters(
     parameters: Mapping[str, Path], *, toolchain: Toolchain, limits: process.Limits, where: str
 ) -> dict[str, str]:
-    """Hash (sha256, hex) of each scope's file, once iree-dump-parameters has read its header.
-
-    Raises:
-        SuiteError: A file is missing, or of a format that IREE does not read.
-        CaseError: A file is empty, cut short or broken (stage `model`).
-    """
+    """Hash (sha256, hex) of each scope's file, once iree-dump-parameters has read its header."""
     hashes = {}
     for scope, path in sorted(parameters.items()):
         key = f"{where} parameters.{scope}"
@@ -75,9 +65,6 @@ def run_tool(
     Args:
         complaint: How the error's sentence starts: `[models.net] onnx: net.onnx cannot be imported`.
         remedy: How it ends: `check the file`.
-
-    Raises:
-        CaseError: The tool failed, was stopped by a limit, or cannot be started (stage `model`).
     """
     try:
         finished = process.run([str(part) for part in command], cwd=cwd, limits=limits)

@@ -90,13 +90,7 @@ class _TensorsOnly(pickle.Unpickler):
 
 
 def read_torch_file(path: Path) -> dict[str, Array]:
-    """All tensors of a file by name, as `torch.save(module.state_dict(), path)` writes it.
-
-    Raises:
-        pickle.UnpicklingError: The file names code that would be run.
-        Exception: It is broken; a broken pickle raises nearly anything.
-        OSError: It cannot be read.
-    """
+    """All tensors of a file by name, as `torch.save(module.state_dict(), path)` writes it."""
     with path.open("rb") as file:
         views, data = _read_zip(file) if zipfile.is_zipfile(file) else _read_old(file)
     return {name: view.array(data) for name, view in views.items()}
@@ -123,11 +117,7 @@ def _read_old(file: IO[bytes]) -> tuple[dict[str, _View], dict[str, bytes]]:
 
 
 def read_safetensors(path: Path) -> dict[str, Array]:
-    """All tensors of a file by name, mapped rather than read.
-
-    Raises:
-        Exception: The file is broken, or has an element type that numpy lacks.
-    """
+    """All tensors of a file by name, mapped rather than read."""
     content = np.memmap(path, mode="r", dtype=np.uint8)
     begin = _LENGTH_BYTES + int.from_bytes(content[:_LENGTH_BYTES].tobytes(), "little")
     header = json.loads(content[_LENGTH_BYTES:begin].tobytes())

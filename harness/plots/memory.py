@@ -71,11 +71,7 @@ class MemoryPanel:
 
 
 def draw_memory(report: Report, theme: Theme, picture: Format, top: int | None = None) -> bytes:
-    """Draw the panels, two beside each other where their points are few; see harness.plots.pictures.draw.
-
-    Raises:
-        RunError: No model's variants differ in memory.
-    """
+    """Draw the panels, two beside each other where their points are few; see harness.plots.pictures.draw."""
     panels = memory_panels(report)
     if not panels:
         raise RunError(

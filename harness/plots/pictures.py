@@ -79,10 +79,6 @@ def draw(
         where: The folder, for messages.
         keep: Of a case's name, whether it is to be drawn.
         top: How many rows, parts, or panels of bars or points, are drawn at most; None: as many as are read well.
-
-    Raises:
-        UsageError: There is no such picture of it.
-        RunError: There is nothing to draw; the message says why.
     """
     what, kinds = kinds_of(source)
     if kind not in kinds:

@@ -44,9 +44,6 @@ def draw_race(tunings: Sequence[Tuning], theme: Theme, picture: Format, top: int
     Args:
         tunings: One or several; those in which nothing was timed are left out.
         top: How many are drawn at most; None: as many as are read well.
-
-    Raises:
-        RunError: Nothing was timed.
     """
     raced = [found for found in tunings if found.moments]
     if not raced:

@@ -69,11 +69,7 @@ class Panel:
 
 
 def draw_roofline(report: Report, theme: Theme, picture: Format, top: int | None = None) -> bytes:
-    """Draw a panel for each device, all on the same axes; see harness.plots.pictures.draw.
-
-    Raises:
-        RunError: The run counted no work.
-    """
+    """Draw a panel for each device, all on the same axes; see harness.plots.pictures.draw."""
     facts = report.facts
     iree = (f"IREE {toolchain}" for toolchain in facts.toolchains)
     subtitle = ", ".join(part for part in (facts.started[:10], facts.cpu, *iree) if part)
@@ -84,9 +80,6 @@ def panels_of(report: Report) -> list[Panel]:
     """What to draw, devices and cases in the plan's order.
 
     Cases with the module of another one are left out: that one's point is theirs.
-
-    Raises:
-        RunError: The run counted no work.
     """
     if not any(row.attained for row in report.rows() if row.status == "measured"):
         reasons = {section.work.failure.message for section in report.sections if section.work and section.work.failure}

@@ -79,9 +79,6 @@ def waterfall_steps(explanation: Explanation, top: int | None = None) -> list[St
 
     Args:
         top: How many parts have a bar of their own.
-
-    Raises:
-        RunError: The latency of a side is not known, or its parts do not add up to it.
     """
     base_ns, head_ns = call_ns(explanation)
     if not base_ns or not head_ns:
@@ -113,11 +110,7 @@ def waterfall_steps(explanation: Explanation, top: int | None = None) -> list[St
 
 
 def draw_waterfall(explanation: Explanation, theme: Theme, picture: Format, top: int | None = None) -> bytes:
-    """Draw the bars below each other, each beginning where the last one ended; see harness.plots.pictures.draw.
-
-    Raises:
-        RunError: The latency of a side is not known.
-    """
+    """Draw the bars below each other, each beginning where the last one ended; see harness.plots.pictures.draw."""
     steps = waterfall_steps(explanation, top)
     unit = unit_of_call(explanation)
     begin_ns = axis_begin_ns(steps)

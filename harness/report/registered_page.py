@@ -56,11 +56,7 @@ class Registered:
 
 
 def find_registered(names: Sequence[str] = ()) -> tuple[Registered, ...]:
-    """All that is registered, or what is by these names; of a package that is broken, why.
-
-    Raises:
-        UsageError: Nothing is registered by one of the names.
-    """
+    """All that is registered, or what is by these names; of a package that is broken, why."""
     known = sorted({name for registry, _, _ in _KINDS.values() for name in registry.names})
     for name in names:
         if name not in known:

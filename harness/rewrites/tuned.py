@@ -43,10 +43,6 @@ def tune(module: ir.Module, *, configurations: Sequence[Mapping[str, Any]]) -> i
 
     Returns:
         How many operations were given a configuration.
-
-    Raises:
-        ValueError: An entry has an unknown key, lacks one, has a value of the wrong type, not as many sizes as the
-            matched operation has loops, or a size for a loop of the wrong kind.
     """
     entries = [read_configuration(entry, f"configurations[{i}]") for i, entry in enumerate(configurations)]
     chosen = [(op, loops, found) for op, loops in structured_ops(module) if (found := _choose(op, loops, entries))]

@@ -61,9 +61,6 @@ class Configuration:
         Args:
             kinds: parallel or reduction, one a loop of the op.
             where: The entry, for error messages.
-
-        Raises:
-            ValueError: A level has not one size a loop, or tiles a loop that is none of its kind.
         """
         for level, sizes in self.tiles.items():
             if len(sizes) != len(kinds):
@@ -90,9 +87,6 @@ def read_configuration(entry: Mapping[str, Any], where: str) -> Configuration:
 
     Args:
         where: The entry, for error messages: `configurations[0]`.
-
-    Raises:
-        ValueError: An unknown or missing key, or a value of the wrong type.
     """
     for key in entry:
         if key not in _KEYS:

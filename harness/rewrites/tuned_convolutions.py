@@ -194,9 +194,6 @@ def tune_convolutions(
 
     Returns:
         How many operations were given a configuration, and why others were not. What carries one already keeps it.
-
-    Raises:
-        ValueError: There are fewer than 4 registers, or vector_bytes is none of a vector register.
     """
     unit = host_vector_unit() if target is None else target_vector_unit(target)
     vector_bytes, registers = vector_bytes or unit.vector_bytes, registers or unit.registers

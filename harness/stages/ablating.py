@@ -41,10 +41,6 @@ def write_ablation(options: AblateOptions) -> Path:
     """Write the suite of an ablation into its folder of results; its file.
 
     A variant that has the plugin already keeps its place and its other options.
-
-    Raises:
-        HarnessError: The suite is wrong, has no such model, device or variant, the plugin has nothing to switch, or
-            the folder cannot be written.
     """
     suite, plugin, folder = options.suite, options.plugin, options.results
     load_suite(suite)
@@ -88,9 +84,6 @@ def switches(plugin: Plugin[Any], options: Collection[str] = ()) -> tuple[str, .
 
     Args:
         options: Names of options that the ablated variant gives.
-
-    Raises:
-        UsageError: There are none, or the plugin needs another option that nobody gives.
     """
     fields = dataclasses.fields(plugin.options) if dataclasses.is_dataclass(plugin.options) else ()
     names = switches_of(plugin.options)

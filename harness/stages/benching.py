@@ -88,12 +88,7 @@ class BenchOptions:
 
 
 def write_bench(options: BenchOptions) -> Path:
-    """Write the suite of a comparison of flags; its file.
-
-    Raises:
-        UsageError: The model is no file that can be measured, its arguments are not known, or flags are there twice.
-        RunError: The suite cannot be written.
-    """
+    """Write the suite of a comparison of flags; its file."""
     folder = options.save.parent if options.save is not None else options.results
     variants = name_variants(options.flags)
     content = {
@@ -121,11 +116,7 @@ def _named(stem: str) -> str:
 
 
 def name_variants(sets: Sequence[str]) -> dict[str, str]:
-    """Sets of flags by names that are made of them: `--iree-opt-level=O3` -> `iree-opt-level-O3`; no flags: `stock`.
-
-    Raises:
-        UsageError: Two are equal, or a quotation in one does not end.
-    """
+    """Sets of flags by names that are made of them: `--iree-opt-level=O3` -> `iree-opt-level-O3`; no flags: `stock`."""
     sets = [" ".join(flags.split()) for flags in sets]
     if len(sets) == 1:
         sets = ["", *sets] if sets[0] else sets
@@ -175,11 +166,7 @@ def _input(text: str, folder: Path) -> dict[str, Any]:
 
 
 def _signature(model: Path, function: str | None, inputs: list[dict[str, Any]]) -> tuple[str, list[dict[str, Any]]]:
-    """The entry function of a file of MLIR, and its arguments where none are given.
-
-    Raises:
-        UsageError: It has no such function in text, or one of its arguments has a size that the file does not say.
-    """
+    """The entry function of a file of MLIR, and its arguments where none are given."""
     text = model.read_bytes()[:_SIGNATURE_CHARACTERS].decode(errors="replace")
     found = next((match for match in _FUNCTION.finditer(text) if function in (None, match["name"])), None)
     if found is None:

@@ -93,12 +93,7 @@ class BisectUnderway:
         others: Sequence[Toolchain] = (),
         label: str = "",
     ) -> Place | Unusable:
-        """The case of a suite under a toolchain, compiled and checked, once in the life of the bisect; see make_place.
-
-        Raises:
-            Interrupted: The message says how to go on.
-            RunError: Likewise, as where the disk is full.
-        """
+        """The case of a suite under a toolchain, compiled and checked, once in the life of the bisect; see make_place."""
 
         def keep(run: RunDirectory) -> None:
             self.directory.keep_run(name, run.path)
@@ -130,9 +125,6 @@ class BisectUnderway:
 
         Args:
             whole: Log ratio of two ends, by one of which it may be placed; None: it is judged.
-
-        Raises:
-            Interrupted: The message says how to go on.
         """
         asked = base, head, floor
         kept = self.trials.get(asked) or self.directory.answer(asked)
@@ -166,11 +158,7 @@ class BisectUnderway:
 
     @contextlib.contextmanager
     def _counting_seconds(self) -> Iterator[None]:
-        """Take what is measured off the budget.
-
-        Raises:
-            Interrupted: By the user; the message says how to go on.
-        """
+        """Take what is measured off the budget."""
         started = time.monotonic()
         try:
             yield
@@ -209,9 +197,6 @@ class BisectUnderway:
 
         Args:
             expected: What the change is, from the first to the second.
-
-        Raises:
-            Interrupted: By the user; the message says how to go on.
         """
         asked = f"{before.name}..{after.name}"
         kept = self.directory.begun.explained.get(asked)

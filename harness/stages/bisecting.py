@@ -53,11 +53,6 @@ def underway_of(options: BisectOptions, command: Sequence[str], progress: Progre
     """The bisect that the options ask for, new or to go on with; nothing is compiled yet.
 
     A folder for it is made once it is known that there is something to search, with releases that can be had.
-
-    Raises:
-        UsageError: The options contradict each other, or the suite has no such case or the harness no such metric.
-        ToolchainError: The package index cannot be asked, or an end of the search cannot be had.
-        RunError: The one to go on with is none, was begun on another machine, or has its answer.
     """
     environment = environment_here()
     machine = machine_id(environment)
@@ -106,11 +101,7 @@ def _going_on(directory: BisectDirectory, options: BisectOptions) -> BisectOptio
 
 
 def _require_sense(options: BisectOptions) -> Metric:
-    """The metric, once it is known that the options go together.
-
-    Raises:
-        UsageError: They do not.
-    """
+    """The metric, once it is known that the options go together."""
     if options.suite is None or options.case is None:
         raise UsageError("say what is bisected, as in `harness bisect suites/esrgan.toml --case rdb/stock@cpu`")
     names = case_names(options.suite)
@@ -142,11 +133,7 @@ def floor_of(options: BisectOptions, metric: Metric) -> float:
 
 
 def _with_ends(options: BisectOptions, note: Callable[[str], None]) -> BisectOptions:
-    """The options with releases that mean the same tomorrow.
-
-    Raises:
-        ToolchainError: One is no release, or the package index cannot be asked for the newest.
-    """
+    """The options with releases that mean the same tomorrow."""
     assert options.good is not None and options.bad is not None  # noqa: S101 (_require_sense made sure)
     return replace(
         options,
@@ -162,12 +149,7 @@ def _ends(options: BisectOptions) -> list[str]:
 
 
 def _history(options: BisectOptions, note: Callable[[str], None]) -> tuple[str, ...]:
-    """The releases that are searched, the oldest first, the ends among them.
-
-    Raises:
-        UsageError: Two ends are one release, or the fixed one does not lie beyond the bad one.
-        ToolchainError: One is no release, or the index cannot be asked.
-    """
+    """The releases that are searched, the oldest first, the ends among them."""
     releases = _ends(options)
     ends = [Version(release) for release in releases]
     if len(set(ends)) < len(ends):
@@ -211,11 +193,7 @@ class _History:
         return self._underway.compiled(release, suite, case, toolchain, others, f"{TOOLCHAIN_PREFIX}{release}")
 
     def _toolchain(self, release: str) -> Toolchain:
-        """Installed where it is not here.
-
-        Raises:
-            ToolchainError: It cannot be had; the message says how to go on, with it or without.
-        """
+        """Installed where it is not here."""
         if release not in self._toolchains:
             try:
                 (found,) = get_toolchains([release], root=environments_root(), on_install=self._underway.progress.note)
@@ -232,12 +210,7 @@ class _History:
 
 
 def bisected(underway: BisectUnderway) -> Bisection:
-    """Search what the options ask for, and keep the answer.
-
-    Raises:
-        HarnessError: As `bisect_releases` and `bisect_parts`.
-        Interrupted: The message says how to go on.
-    """
+    """Search what the options ask for, and keep the answer."""
     search = bisect_parts if underway.options.over == "flags" else bisect_releases
     with underway:
         try:
@@ -249,13 +222,7 @@ def bisected(underway: BisectUnderway) -> Bisection:
 
 
 def bisect_releases(underway: BisectUnderway) -> Bisection:
-    """Search the releases between the good and the bad one, and between the bad and the fixed one.
-
-    Raises:
-        UsageError: The case cannot be measured with one of the ends.
-        ToolchainError: A release cannot be had; the message says how to go on.
-        Interrupted: The message says how to go on.
-    """
+    """Search the releases between the good and the bad one, and between the bad and the fixed one."""
     history, ends = _History(underway), _ends(underway.options)
     releases, bad = history.releases, ends[1]
     # Towards the bad one from either side: the good and the repaired end show nothing beside each other.

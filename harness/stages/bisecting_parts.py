@@ -48,10 +48,6 @@ def bisect_parts(underway: BisectUnderway) -> Bisection:
 
     After the smallest sets that make all of it are found, what is left is held against the base with these; so parts
     that each add something are found one after the other.
-
-    Raises:
-        UsageError: One of the two variants cannot be measured.
-        Interrupted: The message says how to go on.
     """
     search = _Search(underway)
     left = [str(number) for number in range(1, len(search.words) + 1)]
@@ -103,11 +99,7 @@ class Question:
 
 
 def question_of(options: BisectOptions) -> Question:
-    """What is searched.
-
-    Raises:
-        UsageError: The case is none of a variant, there is no such base variant, or the two do not differ.
-    """
+    """What is searched."""
     path, case = options.chosen
     suite = load_suite(path).suite
     model, variant, device = _cell(suite, case)
@@ -127,11 +119,7 @@ def question_of(options: BisectOptions) -> Question:
 
 
 def toolchain_of(options: BisectOptions, note: Callable[[str], None]) -> Toolchain:
-    """The toolchain under which parts are searched; a release that is not here is installed.
-
-    Raises:
-        ToolchainError: It cannot be had.
-    """
+    """The toolchain under which parts are searched; a release that is not here is installed."""
     if options.toolchain is None:
         return find_toolchain()
     (found,) = get_toolchains([options.toolchain], root=environments_root(), on_install=note)
@@ -277,11 +265,7 @@ def way_of(variant: Variant) -> Way:
 
 
 def _cell(suite: Suite, case: str) -> tuple[str, str, str]:
-    """The model, the variant and the device of a case.
-
-    Raises:
-        UsageError: It is a peer's, or the baseline itself.
-    """
+    """The model, the variant and the device of a case."""
     for model in suite.models:
         for variant in suite.variants:
             for device in suite.devices:

@@ -31,9 +31,6 @@ def require_cache(path: Path, artifacts: Mapping[str, ModelArtifact | Failure], 
     Args:
         path: The run's directory.
         builds: Those that were in the cache.
-
-    Raises:
-        RunError: A model or a module is no longer there.
     """
     cache = BuildCache(cache_root())
     models = [artifact for artifact in artifacts.values() if isinstance(artifact, ModelArtifact)]
@@ -70,9 +67,6 @@ def compile_stage(context: Context, artifacts: Mapping[str, ModelArtifact | Fail
 
     There is one batch with everything, unless some compiles take long: then what is ready comes first, so that it need
     not wait to be measured.
-
-    Raises:
-        RunError: The cache or the run's directory cannot be written.
     """
     progress, prepared = context.progress, context.prepared
     cache = BuildCache(cache_root())
@@ -130,9 +124,6 @@ def keep_build(
     Args:
         stderr: What the compiler printed.
         builds: All so far, by case; this one is put there.
-
-    Raises:
-        RunError: The run's directory cannot be written.
     """
     if build.failure is not None:
         context.directory.log(build.case, stderr)
@@ -165,9 +156,6 @@ def requests_of(
     Args:
         builds: All so far, by case; those of failed models are put there.
         host_cpu: Identity of the CPU that `host` means in flags.
-
-    Raises:
-        RunError: The run's directory cannot be written.
     """
     prepared, directory, cache = context.prepared, context.directory, BuildCache(cache_root())
     requests: list[tuple[int, CompileRequest]] = []

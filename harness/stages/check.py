@@ -66,9 +66,6 @@ def runnable_module(case: Case, build: Build, artifact: ModelArtifact, toolchain
 
     Args:
         folder: A new one, to run it in.
-
-    Raises:
-        OSError: It cannot be written.
     """
     cache = BuildCache(cache_root())
     artifact, note = _as_demoted(artifact, case)
@@ -196,9 +193,6 @@ def keep_check(context: Context, check: Check, case: Case, left: Sequence[Case])
 
     Args:
         left: The cases that are not checked yet.
-
-    Raises:
-        RunError: The run's directory cannot be written.
     """
     context.directory.append(check)
     context.checks[check.case] = check

@@ -77,11 +77,7 @@ class Checked:
 
 
 def check_suite(path: Path, toolchains: Sequence[Toolchain], progress: Progress) -> Checked:
-    """Load a suite, hold it against the tools and devices that are here, and make its models.
-
-    Raises:
-        HarnessError: As `prepare`: the suite cannot be run at all.
-    """
+    """Load a suite, hold it against the tools and devices that are here, and make its models."""
     prepared = prepare(path, Selection(), toolchains)
     findings = [*contradictions(prepared), *_without_effect(prepared), *_unused(prepared), *no_longer_needed(prepared)]
     artifacts = materialize_models(prepared, compile_limits(), progress, notes=False)

@@ -39,10 +39,6 @@ def going_on(folder: ComparisonDirectory, options: CompareOptions) -> CompareOpt
 
     Args:
         options: Of the command that goes on with it.
-
-    Raises:
-        UsageError: It is given options of its own.
-        RunError: The comparison is damaged.
     """
     begun = begun_options(folder, options, _ANEW)
     if options.fleet is not None and begun.fleet is None:
@@ -88,10 +84,6 @@ def compare_sides(
 
     Args:
         toolchains: On this machine, by release; at least those of all cases where they are measured again.
-
-    Raises:
-        HarnessError: The sides cannot be compared, or the results folder cannot be written.
-        InterruptedComparison: The user stopped it while rows were measured or explained.
     """
     options = underway.options
     limits = compile_limits(options.compile_timeout)

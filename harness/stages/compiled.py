@@ -58,11 +58,7 @@ class Compiled:
 
     @contextmanager
     def ir(self, phases: Collection[str]) -> Iterator[dict[str, Path]]:
-        """Its IR at phases of the compiler, in files that are there for as long as the context is.
-
-        Raises:
-            CaseError: The IR cannot be had (stage `ir`).
-        """
+        """Its IR at phases of the compiler, in files that are there for as long as the context is."""
         cache = BuildCache(cache_root())
         with tempfile.TemporaryDirectory(prefix="harness-ir-", ignore_cleanup_errors=True) as folder:
             yield dump_phases(
@@ -87,9 +83,6 @@ def at_readable_phases(
 
     Returns:
         What it gave; and why phases are left out, of those that cannot be read back.
-
-    Raises:
-        CaseError: The IR cannot be had (stage `ir`).
     """
     left, unread = list(phases), dict[str, str]()
     while True:

@@ -50,11 +50,7 @@ class Found:
 
 
 def ir_stage(context: Context, artifacts: Mapping[str, ModelArtifact | Failure], builds: Mapping[str, Build]) -> None:
-    """Count the ops of every case that compiled, where the suite's [ir] names any, and size its encoded tensors.
-
-    Raises:
-        RunError: The run's directory cannot be written.
-    """
+    """Count the ops of every case that compiled, where the suite's [ir] names any, and size its encoded tensors."""
     suite = context.prepared.suite
     if not suite.ir and not suite.storage:
         return
@@ -95,11 +91,7 @@ def look_at(compiled: Compiled, wanted: Collection[str], *, storage: bool) -> Fo
 
 
 def keep_found(context: Context, cases: Sequence[str], found: Found) -> None:
-    """Write down what was found in the IR that these cases share.
-
-    Raises:
-        RunError: The run's directory cannot be written.
-    """
+    """Write down what was found in the IR that these cases share."""
     for case in cases:
         context.directory.append(_record(case, found, context.prepared.suite.ir))
         context.progress.step(case)
@@ -157,11 +149,7 @@ def kept_counts(cache_key: str) -> Path:
 
 
 def count_build(compiled: Compiled, phases: list[str]) -> dict[str, OpCounts]:
-    """All ops of a build's IR at these phases.
-
-    Raises:
-        CaseError: The IR cannot be had (stage `ir`).
-    """
+    """All ops of a build's IR at these phases."""
     with compiled.ir(phases) as files:
         return count_files(files, toolchain=compiled.toolchain, limits=compiled.limits)
 
@@ -194,9 +182,6 @@ def work_stage(context: Context, artifacts: Mapping[str, ModelArtifact | Failure
     """Count the arithmetic and the bytes of these models, under the newest toolchain that can.
 
     The counter knows the newest releases' IR best; a program that the first toolchain imported may be too old for them.
-
-    Raises:
-        RunError: The run's directory cannot be written.
     """
     flags = {case.model: case.compile_flags for case in context.prepared.cases if case.baseline and case.skip is None}
     todo = [
@@ -235,11 +220,7 @@ def work_stage(context: Context, artifacts: Mapping[str, ModelArtifact | Failure
 
 
 def peak_stage(context: Context, runnable: Sequence[AnyRunnable]) -> None:
-    """Measure the peaks that these cases are held against: once a run for each number of threads.
-
-    Raises:
-        RunError: The run's directory cannot be written.
-    """
+    """Measure the peaks that these cases are held against: once a run for each number of threads."""
     cases = [item.case for item in runnable if item.case.device not in context.peaks]
     devices = {case.device: peak_threads(case) for case in cases}
     todo = {device: threads for device, threads in devices.items() if threads is not None}

@@ -64,9 +64,6 @@ def check_entry(
 
     Args:
         flags: Compiler flags of the model's cases.
-
-    Raises:
-        SuiteError: There is no such function, or its arguments or results are not those that the suite gives.
     """
     where = f"[models.{model.name}]"
     expected = [_require_array(file, f"{where} expected") for file in model.expected]

@@ -38,9 +38,6 @@ def explain_regressions(
     Returns:
         What they are made of, and notes on the comparison. A row that cannot be explained says why, and costs nothing
         else.
-
-    Raises:
-        KeyboardInterrupt: The user stopped it.
     """
     regressed = largest_first(of_verdict(of_metric(real_rows(comparison), LATENCY.name), "regressed"))
     rows = regressed[:MOST_ROWS]

@@ -49,11 +49,7 @@ class AskedPair:
 
 
 def asked_words(options: ExplainOptions) -> tuple[tuple[str, ...], str | None]:
-    """Both sides of a command line, or the run that has both, and the case; None: no case is said.
-
-    Raises:
-        UsageError: There are too many words, too few, or options that contradict each other.
-    """
+    """Both sides of a command line, or the run that has both, and the case; None: no case is said."""
     words, number = options.words, 1 if options.within else 2
     if len(words) > number + 1:
         form = "a run and the case with --within" if options.within else "base, head and the case"
@@ -70,11 +66,7 @@ def asked_words(options: ExplainOptions) -> tuple[tuple[str, ...], str | None]:
 
 
 def named_sides(options: ExplainOptions) -> tuple[Named, ...]:
-    """What the words of both sides mean, or of the run that has both.
-
-    Raises:
-        UsageError: As of `asked_words`, or one of them means nothing.
-    """
+    """What the words of both sides mean, or of the run that has both."""
     words, _ = asked_words(options)
     if options.within:
         return (find_folder(words[0], options.results, kind="run"),)
@@ -133,9 +125,6 @@ def find_asked(underway: ExplainUnderway, progress: Progress, trees: ExitStack) 
 
     Args:
         trees: Where the trees of commits stay until everything is measured.
-
-    Raises:
-        HarnessError: A side is none or cannot be made, they do not have the case, or it is not said which one is meant.
     """
     options, named, case = underway.asked, underway.named, underway.asked.case
     if options.within:
@@ -181,11 +170,7 @@ def _only_case(sides: tuple[Named, Named], suite: Path | None) -> str:
 
 
 def pair_of_runs(base: Side, head: Side, case: str | None) -> Pair:
-    """The case of two runs; by its name, though they define it differently.
-
-    Raises:
-        UsageError: They have no such case in common, or several where none is said.
-    """
+    """The case of two runs; by its name, though they define it differently."""
     pairs = {pair.name: pair for pair in pair_runs(base, head, by_name=True)}
     both = [name for name, pair in pairs.items() if pair.base is not None and pair.head is not None]
     where = f"{base.label} and {head.label}"
@@ -204,11 +189,7 @@ def pair_of_runs(base: Side, head: Side, case: str | None) -> Pair:
 
 
 def pair_of_variants(side: Side, variants: Sequence[str], case: str | None) -> Pair:
-    """A variant of a run and its baseline, or two variants of it.
-
-    Raises:
-        UsageError: The run does not have them, or it is not said which case is meant.
-    """
+    """A variant of a run and its baseline, or two variants of it."""
     cases = [found for found in side.run.header.cases if found.peer is None]
     head = _head_within(side, cases, variants, case)
     base: Case | None

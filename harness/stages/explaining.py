@@ -119,10 +119,6 @@ def explain_pair(
         within: Whether both are variants of one run.
         command: That repeats it; (): one is put together.
         directory: Where generations are kept as they end, and those of earlier stretches are; None: they are not kept.
-
-    Raises:
-        CaseError: A side does not compile any more, its IR cannot be had, or it cannot be measured.
-        RunError: What a run compiled is no longer in the cache, or is not what earlier stretches measured.
     """
     facts = _facts(pair, base, head, within=within)
     programs = _programs(pair, base, head, toolchains, terms.limits, progress)
@@ -169,20 +165,13 @@ def keep(explanation: Explanation, results: Path, suite: str) -> tuple[Explanati
 
     Args:
         suite: Name of the suite that its case is of.
-
-    Raises:
-        RunError: The results folder cannot be written.
     """
     with ExplanationDirectory.create(results, suite, datetime.now(timezone.utc)) as directory:
         return keep_in(directory, explanation), directory.path
 
 
 def keep_in(directory: ExplanationDirectory, explanation: Explanation) -> Explanation:
-    """Keep an explanation in its folder: with its id.
-
-    Raises:
-        RunError: It cannot be written.
-    """
+    """Keep an explanation in its folder: with its id."""
     named = replace(explanation, id=directory.path.name)
     directory.finish(explanation_document(named), render(named, "markdown", full=True))
     return named

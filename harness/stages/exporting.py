@@ -52,10 +52,6 @@ def export_program(
     Args:
         variant: None: the model's own program.
         device: None: the first of the suite on which the variant is planned.
-
-    Raises:
-        HarnessError: The suite is wrong, has no such model or case, or the folder cannot be written.
-        CaseError: A plugin failed.
     """
     if variant is None:
         artifact = _artifact(_find(suite, model, load_suite(suite).suite.models), find_toolchain())

@@ -44,11 +44,7 @@ class Bench(Place, Protocol):
         ...
 
     def following(self, runs: Sequence[Path]) -> Bench:
-        """The same place, for a run that goes on or is compared with these runs, which may be begun only.
-
-        Raises:
-            PlaceGone: It is there no more.
-        """
+        """The same place, for a run that goes on or is compared with these runs, which may be begun only."""
         ...
 
     def rows(self, plan: Plan, directory: ComparisonDirectory, progress: Progress, noise: float) -> RowPlace:
@@ -66,10 +62,6 @@ class Bench(Place, Protocol):
         Args:
             artifacts: The models, made on this machine.
             scratch: A folder of this machine for the run's time.
-
-        Raises:
-            HarnessError: The cache or the run's directory cannot be written, or the place is gone. Failing cases raise
-                nothing.
         """
         ...
 

@@ -22,13 +22,7 @@ _COMPARED_PHASES = tuple(phase for phase in PHASES if phase in (*PROGRAM_PHASES,
 
 
 def inspect_case(named: NamedCase, options: IrOptions, progress: Progress) -> Inspected:
-    """Compile a case, or find it in the cache, and look at its IR: its ops, and as MLIR is asked for its text.
-
-    Raises:
-        UsageError: The suite is wrong, or has no such case or the compiler no such phase.
-        RunError: The cache cannot be written, or no longer has what a run compiled.
-        CaseError: The case does not compile, or its IR cannot be had.
-    """
+    """Compile a case, or find it in the cache, and look at its IR: its ops, and as MLIR is asked for its text."""
     check_phases(options.phases)
     limits = compile_limits(options.compile_timeout_s)
     (side,) = compile_sides((named,), limits, progress)
@@ -45,9 +39,6 @@ def compare_cases(named: Sequence[NamedCase], options: IrOptions, progress: Prog
     """Compile two cases, or find them in the cache, and compare the IR of both.
 
     Without `--phase`, phases that one of them does not have are left out, and those that cannot be read back.
-
-    Raises:
-        HarnessError: As `inspect_case`.
     """
     check_phases(options.phases)
     sides = compile_sides(named, compile_limits(options.compile_timeout_s), progress)

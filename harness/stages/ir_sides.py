@@ -67,9 +67,6 @@ def named_cases(options: IrOptions) -> tuple[NamedCase, ...]:
 
     `SUITE CASE` and `RUN CASE` are one case. A side is `SUITE:CASE`, `RUN:CASE`, or a release; with --suite or --run a
     case's name alone. What a side lacks, --case and --suite say, and else the other side.
-
-    Raises:
-        UsageError: That is no case, more than two, or one without a suite.
     """
     if options.suite is not None and options.run is not None:
         raise UsageError("--suite and --run both say where cases are; leave one of them out")
@@ -131,12 +128,6 @@ def compile_sides(named: Sequence[NamedCase], limits: Limits, progress: Progress
     """Compile cases, or find their builds in the cache.
 
     Cases of one suite have one text of each model, whatever release compiles it.
-
-    Raises:
-        UsageError: A suite is wrong, or there is no such case.
-        ToolchainError: A release cannot be had.
-        RunError: A run is none, or what it made is no longer in the cache; the cache cannot be written.
-        CaseError: A case does not compile.
     """
     found: dict[NamedCase, tuple[Case, Compiled]] = {}
     for place in dict.fromkeys(name.place for name in named):

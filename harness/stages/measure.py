@@ -136,11 +136,7 @@ def wanted_generation(
 
 
 def keep_measured(context: Context, result: Round | Losses, members: Sequence[Case]) -> None:
-    """Write down what came of a generation, and say what was lost.
-
-    Raises:
-        RunError: The run's directory cannot be written.
-    """
+    """Write down what came of a generation, and say what was lost."""
     if isinstance(result, Round):
         context.directory.append(result)
         return

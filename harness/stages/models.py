@@ -26,11 +26,7 @@ _LONGEST_REASON = 300
 
 @contextmanager
 def writing_the_cache(remedy: str = "make room or set HARNESS_CACHE") -> Iterator[None]:
-    """Turn what the system says of a cache that cannot be written into a sentence for the user.
-
-    Raises:
-        RunError: The cache cannot be written.
-    """
+    """Turn what the system says of a cache that cannot be written into a sentence for the user."""
     try:
         yield
     except OSError as error:
@@ -46,9 +42,6 @@ def materialize_models(
 
     Args:
         notes: Else a failure is no note, for callers that say it themselves.
-
-    Raises:
-        RunError: The cache cannot be written.
     """
     wanted: dict[str, list[Case]] = {}
     for case in prepared.cases:

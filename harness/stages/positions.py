@@ -28,11 +28,7 @@ Options = BisectOptions | VerdictOptions
 
 
 def require_metric(name: str) -> Metric:
-    """The metric of that name.
-
-    Raises:
-        UsageError: There is none.
-    """
+    """The metric of that name."""
     metric = metric_named(name)
     if metric is None:
         raise UsageError(f"--metric {name}: there is no such metric{did_you_mean(name, [*METRICS])}")
@@ -40,11 +36,7 @@ def require_metric(name: str) -> Metric:
 
 
 def require_counted(metric: Metric, suite: Path) -> None:
-    """Refuse an op that the suite does not count, before anything is installed or compiled for it.
-
-    Raises:
-        UsageError: It does not.
-    """
+    """Refuse an op that the suite does not count, before anything is installed or compiled for it."""
     phase, slash, op = metric.name.partition("/")
     counted = [f"{phase}/{op}" for phase, ops in load_suite(suite).suite.ir.items() for op in ops]
     if slash and metric.name not in counted:
@@ -73,9 +65,6 @@ def make_place(
         label: What its side is called; "": as the position.
         resume: The run that was made or begun for it before.
         on_begin: Gets the folder of a new run.
-
-    Raises:
-        HarnessError: As `run_suite`, but for a suite that cannot be run like this: that position is unusable.
     """
     run = resume
     if run is None or not (run / FINISHED_FILE).is_file():

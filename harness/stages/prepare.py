@@ -92,11 +92,7 @@ class Place(Protocol):
         ...
 
     def devices(self, suite: Suite, toolchain: Toolchain) -> Mapping[str, Presence]:
-        """Each of the suite's devices by name, or why it is not there.
-
-        Raises:
-            SuiteError: A device's URI names a driver that IREE does not have.
-        """
+        """Each of the suite's devices by name, or why it is not there."""
         ...
 
     def missing(self, peer: AppliedPeer) -> str | None:
@@ -142,12 +138,6 @@ def prepare(
         others: What runs of it elsewhere are compared with: a flag that only these know skips cases, and is no mistake.
         shard: Of the cases, only these, which may be none.
         place: Where its devices and peers are.
-
-    Raises:
-        SuiteError: The suite is wrong, or names flags that none of the toolchains knows, or builders or plugins that
-            are not here.
-        ToolchainError: There is no usable toolchain.
-        UsageError: The selection matches no case.
     """
     loaded = load_suite(path)
     suite = place.suite(loaded.suite)
@@ -195,9 +185,6 @@ def require_name(suite: Path, kind: str, name: str, names: Sequence[str]) -> Non
 
     Args:
         kind: `model`, `variant` or `device`.
-
-    Raises:
-        UsageError: It is none of these names.
     """
     if name not in names:
         raise UsageError(f"{suite}: there is no {kind} {name!r}{did_you_mean(name, names)}")

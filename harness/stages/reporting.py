@@ -26,12 +26,7 @@ from harness.toolchain.host_cpu import environment_here
 
 
 def load_any(path: Path) -> Run | Comparison | Explanation | Bisection | Tuning:
-    """What a folder holds.
-
-    Raises:
-        RunError: It is none of them, cannot be read, or is damaged, or it is a bisect or a search for a tuning that has
-            not come to its end.
-    """
+    """What a folder holds."""
     if is_bisect(path):
         return load_bisect(path)
     if (path / BEGUN_FILE).is_file():
@@ -57,9 +52,6 @@ def load_against(path: Path, base: Path, progress: Progress, *, across_hosts: bo
     Args:
         path: The run that is reported on.
         across_hosts: Compare recorded numbers of different machines or devices too.
-
-    Raises:
-        UsageError: One of them is no run, they are the same, or they have nothing in common that may be compared.
     """
     for option, folder in (("", path), ("--base ", base)):
         if is_comparison(folder):

@@ -88,11 +88,6 @@ class SideRuns:
         Args:
             suite: From the working folder.
             which: `base` or `head`.
-
-        Raises:
-            UsageError: It cannot be run; the message names the commit.
-            PlaceGone: The fleet has gone that it is made on.
-            Interrupted: By the user.
         """
         if is_changed(commit):
             self.progress.note(

@@ -14,11 +14,7 @@ from harness.suite.cases import matching
 
 
 def give_up(directory: RunDirectory, run: Run, done: Done, patterns: Sequence[str]) -> Done:
-    """Record as failed what the user skips of a run that goes on, at the stage that each case has come to.
-
-    Raises:
-        UsageError: A pattern matches no case of the run.
-    """
+    """Record as failed what the user skips of a run that goes on, at the stage that each case has come to."""
     names = [case.name for case in run.header.cases]
     for pattern in patterns:
         if not any(matching([pattern]).match(name) for name in names):

@@ -19,11 +19,7 @@ _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*([smh]?)")
 
 
 def seconds_of(text: str) -> float:
-    """Seconds of a time such as `90`, `90s`, `15m` or `1.5h`.
-
-    Raises:
-        ValueError: It is none.
-    """
+    """Seconds of a time such as `90`, `90s`, `15m` or `1.5h`."""
     found = _DURATION.fullmatch(text.strip())
     if found is None or not float(found[1]):
         raise ValueError(f"{text!r} is no time; write 90s, 15m or 2h")

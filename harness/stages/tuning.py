@@ -74,11 +74,6 @@ def tune(options: TuneOptions, command: Sequence[str], progress: Progress, draw:
 
     Args:
         draw: Makes the pictures that lie beside a report.
-
-    Raises:
-        UsageError: The suite has no such model, device or variant.
-        RunError: A folder of an earlier search is damaged, or was begun with other options.
-        Interrupted: By the user; the message says how to go on.
     """
     assert options.suite is not None  # noqa: S101 (the command made sure)
     suite = load_suite(options.suite).suite
@@ -152,11 +147,7 @@ def _tables(sought: Sought) -> dict[str, str]:
 
 
 def tune_model(underway: TuneUnderway) -> Tuning:
-    """The line itself, for one model.
-
-    Raises:
-        NoStart: The variant that it begins with cannot be measured.
-    """
+    """The line itself, for one model."""
     options, sought = underway.options, underway.sought
     start = underway.compile("start", {})[START]
     if isinstance(start, Untimed):

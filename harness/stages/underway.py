@@ -42,10 +42,6 @@ def begun_options(folder: UnfinishedDirectory, options: _Options, anew: Sequence
     Args:
         options: Of the command that goes on with it.
         anew: Names of those which that command may give.
-
-    Raises:
-        UsageError: It is given others.
-        RunError: What is kept is damaged.
     """
     kind, default = type(options), type(options)()
     names = [option.name for option in dataclasses.fields(kind) if option.name not in anew]  # type: ignore[arg-type]
@@ -84,9 +80,6 @@ class SidesUnderway(ABC, Generic[_Folder]):
             sides: What the user calls them, in words that mean the same tomorrow; (): as the options have them.
             command: The command line.
             folder: Of one that goes on.
-
-        Raises:
-            RunError: It was begun on another machine.
         """
         self.options = options
         self.environment = environment_here()
@@ -130,11 +123,7 @@ class SidesUnderway(ABC, Generic[_Folder]):
         )
 
     def folder(self, suite: str) -> _Folder:
-        """Its folder, made now where there is none yet.
-
-        Raises:
-            RunError: The results folder cannot be written.
-        """
+        """Its folder, made now where there is none yet."""
         if self._folder is None:
             self._folder = self._new_folder(suite)
             self._stack.enter_context(self._folder)
@@ -166,10 +155,6 @@ class SidesUnderway(ABC, Generic[_Folder]):
             side: Its name.
             options: Of a new one.
             toolchains: As of `run_suite`, and `others` too.
-
-        Raises:
-            HarnessError: As `run_suite`.
-            Interrupted: The message says how to go on with it.
         """
         if (finished := self.finished_run(side)) is not None:
             return finished

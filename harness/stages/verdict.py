@@ -49,11 +49,6 @@ def judge_now(options: VerdictOptions, progress: Progress) -> Judged:
     """Say whether a case is as good as a run's.
 
     What is wrong with the suite or the compiler of this moment cannot tell; what is wrong with the question raises.
-
-    Raises:
-        UsageError: There is no such run, or it has no such case or metric.
-        RunError: What the run compiled is no longer here.
-        Interrupted: By the user.
     """
     metric = require_metric(options.metric)
     path = find_folder(options.against, options.results, kind="run")

@@ -111,9 +111,6 @@ def compact(place: Place, rows_of: RowsOf, progress: Progress) -> Compacted:
 
     Args:
         place: Of which `local` is changed.
-
-    Raises:
-        RunError: The folder cannot be written, or its compacted tables are elsewhere or cannot be read.
     """
     results = place.local
     require_own_history(results)
@@ -179,9 +176,6 @@ def write_set(tables: Tables, results: Path, ids: Sequence[str], *, without_turn
     """Write the rows of some runs and comparisons as one set, which is there whole or not at all; its folder.
 
     Of turns it has those that are in Parquet alone, as a harness of version 0.1 left them.
-
-    Raises:
-        RunError: It cannot be written.
     """
     import duckdb
 
@@ -245,9 +239,6 @@ def drop_turns(
     Args:
         place: Of which `local` is changed.
         dry_run: Only say what would go.
-
-    Raises:
-        RunError: The folder cannot be read or written, or its compacted tables are elsewhere.
     """
     results = place.local
     require_own_history(results)

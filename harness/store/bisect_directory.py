@@ -82,11 +82,7 @@ class BisectDirectory:
 
     @classmethod
     def create(cls, results: Path, suite: str, begun: BegunBisect) -> BisectDirectory:
-        """Make the directory of a new bisect.
-
-        Raises:
-            RunError: The results folder cannot be written.
-        """
+        """Make the directory of a new bisect."""
         name = f"{new_run_id(suite, datetime.fromisoformat(begun.created))}-bisect"
         directory = cls(make_folder(results, name), begun)
         directory._keep_begun()
@@ -94,11 +90,7 @@ class BisectDirectory:
 
     @classmethod
     def resume(cls, path: Path) -> BisectDirectory:
-        """Open a bisect to go on with it.
-
-        Raises:
-            RunError: Nothing of it is open, it is none, or it is damaged.
-        """
+        """Open a bisect to go on with it."""
         file = path / BEGUN_FILE
         if not file.is_file():
             raise RunError(f"{path}: is no bisect that can go on (it has no {BEGUN_FILE}); begin it again")
@@ -153,11 +145,7 @@ class BisectDirectory:
         return kept
 
     def write_suite(self, name: str, text: str) -> Path:
-        """Write the suite of a set of parts; its file.
-
-        Raises:
-            RunError: The folder cannot be written.
-        """
+        """Write the suite of a set of parts; its file."""
         file = self.path / SUITES_FOLDER / f"{name}.toml"
         with writing_results(self.path):
             write_atomically(file, text.encode())
@@ -186,11 +174,7 @@ def is_bisect(path: Path) -> bool:
 
 
 def load_bisect(folder: Path) -> Bisection:
-    """Read what a bisect found.
-
-    Raises:
-        RunError: It is damaged, or a later harness wrote it.
-    """
+    """Read what a bisect found."""
     file = folder / BISECTION_FILE
     document = parse_kept(read_document(file), str(file), what="bisect", version=BISECTION_VERSION)
     fields = {name: value for name, value in document.items() if name != "schema_version"}
@@ -203,11 +187,7 @@ def load_bisect(folder: Path) -> Bisection:
 
 
 def has_answer(folder: Path) -> bool:
-    """Whether a bisect knows all that it was asked.
-
-    Raises:
-        RunError: As `load_bisect`.
-    """
+    """Whether a bisect knows all that it was asked."""
     return is_bisect(folder) and load_bisect(folder).finished
 
 

@@ -109,9 +109,6 @@ def verify(place: Place, progress: Progress) -> list[Finding]:
 
     Args:
         place: Its folders have been fetched.
-
-    Raises:
-        RunError: It cannot be listed.
     """
     names = _folders(place.local)
     published = _folders(place.local / PUBLISHED_FOLDER) if PUBLISHED_FOLDER in names else []
@@ -277,11 +274,7 @@ def _check_source(results: Path, source: Source) -> Finding:
 
 
 def _hashes_of(results: Path, source: Source) -> Mapping[Path, FileRecord]:
-    """What a part's files were when it was written; {} where nobody knows.
-
-    Raises:
-        RunError: The file that has them is damaged.
-    """
+    """What a part's files were when it was written; {} where nobody knows."""
     if source.records:
         return {source.files[table]: record for table, record in source.records.items()}
     folder = results / source.name

@@ -64,11 +64,7 @@ def clock_fault(started: str, rounds: Sequence[Round], now: datetime) -> str:
 
 
 def parse_age(text: str) -> timedelta:
-    """`90d`, `12w` or `2y`: days, weeks, or years of 365 days.
-
-    Raises:
-        UsageError: It is none.
-    """
+    """`90d`, `12w` or `2y`: days, weeks, or years of 365 days."""
     match = _AGE.fullmatch(text.strip())
     if match is None:
         raise UsageError(f"--older-than {text[:40]}: is no age; write days, weeks or years, as in 90d, 12w or 2y")

@@ -136,11 +136,7 @@ def is_comparison(path: Path) -> bool:
 
 
 def load_comparison(folder: Path) -> Comparison:
-    """Read a comparison's folder.
-
-    Raises:
-        RunError: It is damaged, or a later harness wrote it.
-    """
+    """Read a comparison's folder."""
     file = folder / COMPARISON_FILE
     return comparison_from_json(read_document(file), str(file))
 
@@ -151,9 +147,6 @@ def comparison_from_json(content: str | bytes, source: str = "comparison.json") 
     Args:
         content: A document as `--format json` prints it.
         source: Where it is from, for messages.
-
-    Raises:
-        RunError: It is no comparison, or a later harness wrote it.
     """
     document = parse_kept(content, source, what="comparison", version=COMPARISON_VERSION)
     try:

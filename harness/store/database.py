@@ -80,9 +80,6 @@ def only_reads(connection: duckdb.DuckDBPyConnection, sql: str) -> bool:
 
     DuckDB can lock statements into folders, and there they may still write. A history is somebody's measurements, so
     what would write is refused before it is executed.
-
-    Raises:
-        duckdb.Error: It is no SQL.
     """
     statements = connection.extract_statements(sql)
     if len(statements) != 1:
@@ -123,9 +120,6 @@ def copy_rows(connection: duckdb.DuckDBPyConnection, table: str, source: str, fi
 
     Args:
         source: What stands after FROM; it has the table's columns.
-
-    Raises:
-        duckdb.Error: The file cannot be written, or the source cannot be read.
     """
     connection.execute(
         f"COPY (SELECT {TABLES[table].select} FROM {source} ORDER BY {SORTED_BY[table]}) "  # noqa: S608 (our names)
@@ -139,12 +133,7 @@ def pattern(path: Path) -> str:
 
 
 def write_tables(folder: Path, rows: Rows) -> None:
-    """Put a run's or a comparison's rows beside its records: all tables, or none.
-
-    Raises:
-        OSError: The folder cannot be written, or has tables already.
-        RunError: Likewise, a value fits no column, or a text cannot be encoded.
-    """
+    """Put a run's or a comparison's rows beside its records: all tables, or none."""
     import duckdb
 
     try:

@@ -44,9 +44,6 @@ def parse_kept(
         what: What it holds: `comparison`, `explanation`, `bisect` or `tuning`.
         version: Of the schema, the one that this harness writes and reads.
         longest_text: In characters, of what is no name.
-
-    Raises:
-        RunError: It is no such document, is damaged, or a later harness wrote it.
     """
     again = f"make the {what} again"
     try:

@@ -50,9 +50,6 @@ class ExplanationDirectory(UnfinishedDirectory):
         Args:
             document: As `--format json` prints it.
             report: In Markdown, with everything.
-
-        Raises:
-            RunError: It cannot be written; then nothing of this is left.
         """
         try:
             with writing_results(self.path):
@@ -75,11 +72,7 @@ def is_explanation(path: Path) -> bool:
 
 
 def load_explanation(folder: Path) -> Explanation:
-    """Read an explanation's folder.
-
-    Raises:
-        RunError: It is damaged, or a later harness wrote it.
-    """
+    """Read an explanation's folder."""
     file = folder / EXPLANATION_FILE
     return explanation_from_json(read_document(file), str(file))
 
@@ -90,9 +83,6 @@ def explanation_from_json(content: str | bytes, source: str = EXPLANATION_FILE) 
     Args:
         content: A document as `--format json` prints it.
         source: Where it is from, for messages.
-
-    Raises:
-        RunError: It is no explanation, or a later harness wrote it.
     """
     document = parse_kept(content, source, what="explanation", version=EXPLANATION_VERSION)
     fields = {name: value for name, value in document.items() if name != "schema_version"}

@@ -73,11 +73,7 @@ def line_of(record: Any) -> bytes:
 
 @contextlib.contextmanager
 def reading(file: Path) -> Iterator[None]:
-    """Say in one sentence that a file cannot be read.
-
-    Raises:
-        RunError: The system says so.
-    """
+    """Say in one sentence that a file cannot be read."""
     try:
         yield
     except OSError as error:
@@ -86,11 +82,7 @@ def reading(file: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def writing(path: Path, remedy: str = "make room or mend its permissions, then try again") -> Iterator[None]:
-    """Say in one sentence that a path cannot be written, and what helps.
-
-    Raises:
-        RunError: The system says so.
-    """
+    """Say in one sentence that a path cannot be written, and what helps."""
     try:
         yield
     except Timeout:  # of a lock, which calls itself an OSError
@@ -101,11 +93,7 @@ def writing(path: Path, remedy: str = "make room or mend its permissions, then t
 
 @contextlib.contextmanager
 def parsing(file: Path, remedy: str = "take it from a backup") -> Iterator[None]:
-    """Say in one sentence that a document is not what it should be.
-
-    Raises:
-        RunError: Reading it as JSON, or what it should hold out of that, fails.
-    """
+    """Say in one sentence that a document is not what it should be."""
     try:
         yield
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
@@ -117,9 +105,6 @@ def staging(parent: Path) -> Iterator[Path]:
     """A new folder under a name that nobody reads; who has filled it renames it, and else it is removed.
 
     Those that killed harnesses left there are swept first.
-
-    Raises:
-        OSError: It cannot be made.
     """
     with scratch_folder(parent, STAGING_PREFIX) as folder:
         folder.chmod(0o755)  # temporary folders are private
@@ -131,10 +116,6 @@ def open_plain(file: Path, *, follow: bool = True) -> BinaryIO:
 
     Args:
         follow: Whether a symbolic link is followed.
-
-    Raises:
-        OSError: It cannot be read.
-        RunError: It is something else, such as a pipe or a device.
     """
     # Not there on Windows, which has neither such pipes nor such links.
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
@@ -151,9 +132,6 @@ def read_lines(file: Path, limit_bytes: int = LINE_LIMIT_BYTES) -> Iterator[byte
 
     Args:
         limit_bytes: Of one line.
-
-    Raises:
-        RunError: The file cannot be read, is no plain file, or has a longer line; the message names file and line.
     """
     number = 0
     with reading(file), open_plain(file) as stream:
@@ -169,11 +147,7 @@ def read_lines(file: Path, limit_bytes: int = LINE_LIMIT_BYTES) -> Iterator[byte
 
 
 def read_document(file: Path, limit_bytes: int = DOCUMENT_LIMIT_BYTES) -> bytes:
-    """All of a file that is one document, such as run.json.
-
-    Raises:
-        RunError: The file cannot be read, is no plain file, or is larger.
-    """
+    """All of a file that is one document, such as run.json."""
     with reading(file), open_plain(file) as stream:
         content = stream.read(limit_bytes + 1)
     if len(content) > limit_bytes:
@@ -188,20 +162,13 @@ def require_schema(version: Any, source: object, newest: int) -> None:
     Args:
         version: What the document says.
         source: Its file.
-
-    Raises:
-        NewerSchemaError: It is of one.
     """
     if isinstance(version, int) and version > newest:
         raise NewerSchemaError(f"{source}: has schema {version}, and this harness reads {newest}; upgrade it")
 
 
 def ends_in_newline(file: Path) -> bool:
-    """Whether a file's last line is whole; an empty file has none that is not.
-
-    Raises:
-        RunError: The file cannot be read.
-    """
+    """Whether a file's last line is whole; an empty file has none that is not."""
     with reading(file), open_plain(file) as stream:
         size = stream.seek(0, os.SEEK_END)
         stream.seek(max(size - 1, 0))
@@ -252,11 +219,7 @@ def log_path(case: str, kind: LogKind = "stderr") -> str:
 
 
 def describe_file(file: Path) -> FileRecord:
-    """Hash and size of a file, whatever its size.
-
-    Raises:
-        RunError: It cannot be read or is no plain file.
-    """
+    """Hash and size of a file, whatever its size."""
     digest, size = hashlib.sha256(), 0
     with reading(file), open_plain(file, follow=False) as stream:
         while chunk := stream.read(CHUNK_BYTES):
@@ -271,11 +234,7 @@ def describe_bytes(content: bytes) -> FileRecord:
 
 
 def describe_folder(folder: Path, names: Iterable[str]) -> dict[str, FileRecord]:
-    """Those of a folder's plain files that have these names, its logs and its tables, by their paths in it.
-
-    Raises:
-        RunError: One cannot be read.
-    """
+    """Those of a folder's plain files that have these names, its logs and its tables, by their paths in it."""
     logs = sorted((folder / LOGS_FOLDER).glob("*.txt"))
     tables = sorted((folder / TABLES_FOLDER).glob("*.parquet"))
     files = [*(folder / name for name in names if name != FINISHED_FILE), *logs, *tables]
@@ -292,11 +251,7 @@ def finished_document(files: Mapping[str, FileRecord]) -> bytes:
 
 
 def mark_dropped(folder: Path, turns: FileRecord) -> None:
-    """Write the marker; the turns themselves go after it.
-
-    Raises:
-        OSError: It cannot be written.
-    """
+    """Write the marker; the turns themselves go after it."""
     write_atomically(folder / DROPPED_FILE, _document("dropped", {TURNS_FILE: turns}))
 
 
@@ -306,11 +261,7 @@ def _document(event: str, files: Mapping[str, FileRecord]) -> bytes:
 
 
 def read_manifest(folder: Path) -> dict[str, FileRecord] | None:
-    """The files of a finished folder; None where it has no finished.json, or one of before there were hashes.
-
-    Raises:
-        RunError: The file is damaged, or names a file that no run has, such as one elsewhere.
-    """
+    """The files of a finished folder; None where it has no finished.json, or one of before there were hashes."""
     file = folder / FINISHED_FILE
     if not file.is_file():
         return None
@@ -320,11 +271,7 @@ def read_manifest(folder: Path) -> dict[str, FileRecord] | None:
 
 
 def read_dropped(folder: Path) -> Dropped | None:
-    """The marker of a folder whose turns are gone; None where they are there, or never were.
-
-    Raises:
-        RunError: The marker is damaged.
-    """
+    """The marker of a folder whose turns are gone; None where they are there, or never were."""
     file = folder / DROPPED_FILE
     if not file.is_file() or (folder / TURNS_FILE).exists():  # the latter: it was stopped before it dropped them
         return None

@@ -116,11 +116,7 @@ def kind_of(names: set[str]) -> Kind | None:
 
 
 def look_into(folder: Path) -> Contents:
-    """List a folder without following a link or opening a file.
-
-    Raises:
-        RunError: It cannot be listed, or something in it is a symbolic link, a pipe or a device.
-    """
+    """List a folder without following a link or opening a file."""
     known: dict[str, int] = {}
     unknown: list[str] = []
     waiting = [""]

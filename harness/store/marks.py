@@ -163,11 +163,7 @@ def read_marks(results: Path) -> Marks:
 
 
 def mark_files(results: Path) -> list[Path]:
-    """Files of statements, sorted by name; what is no such file is not looked at.
-
-    Raises:
-        RunError: The folder is a link, cannot be listed, or has more files than people can have written.
-    """
+    """Files of statements, sorted by name; what is no such file is not looked at."""
     folder = results / MARKS_FOLDER
     if folder.is_symlink():
         raise RunError(f"{folder}: is a symbolic link, which is not followed; put what it leads to in its place")
@@ -184,11 +180,7 @@ def mark_files(results: Path) -> list[Path]:
 
 
 def parse_mark(file: Path) -> tuple[Statement, bytes]:
-    """A statement, checked, and the bytes that it was read from.
-
-    Raises:
-        RunError: It is no such file, is not what it was when it was written, or a later harness wrote it.
-    """
+    """A statement, checked, and the bytes that it was read from."""
     if file.is_symlink():
         raise RunError(f"{file}: is a symbolic link, which is not followed; take it away")
     content = read_document(file, _FILE_LIMIT_BYTES)
@@ -213,9 +205,6 @@ def write_marks(place: Place, statements: Iterable[Statement], known: Marks) -> 
 
     Args:
         known: What is there already.
-
-    Raises:
-        RunError: The folder cannot be written.
     """
     latest = max((statement.when for statement in known.statements), default="")
     now = datetime.now(timezone.utc)
@@ -231,11 +220,7 @@ def write_marks(place: Place, statements: Iterable[Statement], known: Marks) -> 
 
 
 def put_mark(place: Place, name: str, content: bytes) -> None:
-    """Write one file of statements into a place's `local`.
-
-    Raises:
-        RunError: The folder cannot be written.
-    """
+    """Write one file of statements into a place's `local`."""
     file = place.local / name
     sweep(file.parent, WRITING_PREFIX)
     with writing(file):
@@ -248,11 +233,7 @@ def is_tag(text: str) -> bool:
 
 
 def checked_name(who: str | None) -> str:
-    """What somebody is called: as they say, else the name of their account, or its number.
-
-    Raises:
-        UsageError: They say something that is no name.
-    """
+    """What somebody is called: as they say, else the name of their account, or its number."""
     if who is not None:
         name = one_line(who)
         if name and name == who and len(name) <= _WHO_LIMIT:

@@ -69,9 +69,6 @@ def merge(
         sources: Results folders, or one run's or comparison's folder; paths or URLs of fsspec.
         into: A results folder, made where it is not there.
         report_of: Makes the report of a run that is joined.
-
-    Raises:
-        HarnessError: The target cannot be used.
     """
     target = open_place(into)
     if not is_url(into):
@@ -100,20 +97,12 @@ class _Shards:
 
     @cached_property
     def _scratch(self) -> Path:
-        """Made when the first shard is met.
-
-        Raises:
-            RunError: It cannot be made.
-        """
+        """Made when the first shard is met."""
         with writing(Path(tempfile.gettempdir())):
             return Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="harness-shards-")))
 
     def keep(self, name: str, place: Place, check: Callable[[Path], None]) -> None:
-        """Copy a shard's folder and look at the copy.
-
-        Raises:
-            RunError: It is refused.
-        """
+        """Copy a shard's folder and look at the copy."""
         own = Place("", self._scratch / str(next(self._numbers)))  # shards of one second have one name
         own.put(place.local / name, check)
         folder = own.local / name
@@ -145,11 +134,7 @@ class _Shards:
 
 
 def _put_joined(run: Run, folder: Path, target: Place) -> bool:
-    """Copy a joined run to its place; False: it is there already, though its files tell another time of joining.
-
-    Raises:
-        RunError: Another run of that name is there, or the place cannot be written.
-    """
+    """Copy a joined run to its place; False: it is there already, though its files tell another time of joining."""
     try:
         return target.put(folder, partial(_require_sound, name=folder.name))
     except RunError:

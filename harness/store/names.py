@@ -50,9 +50,6 @@ def find_folder(
 
     Returns:
         The folder; where the name means none, the name as a path, of which the caller says what is wrong.
-
-    Raises:
-        UsageError: `latest` and `@-1` where there are too few, or a beginning that several have.
     """
     path = Path(name)
     if path.exists():

@@ -77,11 +77,7 @@ def tables_of(folder: Path) -> dict[str, Path]:
 
 
 def compacted_sources(results: Path) -> list[Source]:
-    """What was compacted: sets of tables, and parts that a harness of version 0.1 wrote.
-
-    Raises:
-        RunError: The index of such parts is damaged.
-    """
+    """What was compacted: sets of tables, and parts that a harness of version 0.1 wrote."""
     folder = results / HISTORY_FOLDER
     if folder.is_symlink() or not folder.is_dir():
         return []
@@ -112,11 +108,7 @@ def _old_part(folder: Path, part: Mapping[str, Any]) -> Source:
 
 
 def require_own_history(results: Path) -> None:
-    """Refuse compacted tables that are elsewhere: what lies there is not this folder's to read or to change.
-
-    Raises:
-        RunError: The folder or one in it is a symbolic link.
-    """
+    """Refuse compacted tables that are elsewhere: what lies there is not this folder's to read or to change."""
     folder = results / HISTORY_FOLDER
     for path in (folder, *(folder.iterdir() if folder.is_dir() else ())):
         if path.is_symlink():
@@ -186,11 +178,7 @@ def _text_fault(connection: duckdb.DuckDBPyConnection, table: str, files: Sequen
 
 
 def too_much_text(connection: duckdb.DuckDBPyConnection, table: str, file: Path) -> str:
-    """That the text of all rows together takes more room than a harness puts into so many bytes; "": it does not.
-
-    Raises:
-        duckdb.Error: It cannot be read, or not in the memory that there is.
-    """
+    """That the text of all rows together takes more room than a harness puts into so many bytes; "": it does not."""
     lengths = f"sum(strlen(COLUMNS('^({'|'.join(_text_columns(table))})$')))"
     (sizes,) = connection.execute(f"SELECT {lengths} FROM {parquet([file])}").fetchall()  # noqa: S608 (our names)
     size = sum(filter(None, sizes))

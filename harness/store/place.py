@@ -55,11 +55,7 @@ def without_password(place: str) -> str:
 
 @contextlib.contextmanager
 def archive_lock(results: Path) -> Iterator[None]:
-    """Be the only process that changes a results folder; what a killed one left half copied is removed.
-
-    Raises:
-        RunError: The folder cannot be written.
-    """
+    """Be the only process that changes a results folder; what a killed one left half copied is removed."""
 
     def tell() -> None:
         sys.stderr.write(f"Waiting for another harness that changes {results}.\n")
@@ -74,11 +70,7 @@ def archive_lock(results: Path) -> Iterator[None]:
 
 
 def require_size(folder: Path, contents: Contents) -> None:
-    """Refuse a folder that is larger than a run can be.
-
-    Raises:
-        RunError: It is.
-    """
+    """Refuse a folder that is larger than a run can be."""
     if contents.bytes > FOLDER_LIMIT_BYTES:
         largest = max(contents.known, key=lambda name: contents.known[name])
         raise RunError(
@@ -88,11 +80,7 @@ def require_size(folder: Path, contents: Contents) -> None:
 
 
 def same_content(folder: Path, other: Path) -> bool:
-    """Whether two folders are the same run or comparison, byte by byte; raw turns may have been dropped from either.
-
-    Raises:
-        RunError: One cannot be read.
-    """
+    """Whether two folders are the same run or comparison, byte by byte; raw turns may have been dropped from either."""
     return _described(folder) == _described(other)
 
 
@@ -146,12 +134,7 @@ class Place:
         self.refused: dict[str, str] = {}
 
     def names(self) -> list[str]:
-        """Folders of runs and comparisons, finished or not, sorted; those of a URL need not be in the mirror yet.
-
-        Raises:
-            UsageError: There is no such folder.
-            RunError: It cannot be listed.
-        """
+        """Folders of runs and comparisons, finished or not, sorted; those of a URL need not be in the mirror yet."""
         found = []
         try:
             with os.scandir(self.local) as entries:
@@ -180,33 +163,19 @@ class Place:
 
         Args:
             names: None: all folders, the compacted history and the marks.
-
-        Raises:
-            RunError: The place cannot be read.
         """
 
     def fetch_history(self) -> None:
-        """Bring the compacted history into `local`, if there is one.
-
-        Raises:
-            RunError: It cannot be read.
-        """
+        """Bring the compacted history into `local`, if there is one."""
 
     def fetch_marks(self) -> None:
-        """Bring what was said of runs and changes into `local`, if there is anything.
-
-        Raises:
-            RunError: It cannot be read.
-        """
+        """Bring what was said of runs and changes into `local`, if there is anything."""
 
     def put(self, folder: Path, check: Callable[[Path], None] | None = None) -> bool:
         """Copy a run's or a comparison's folder to this place under its name; False: the same one is there already.
 
         Args:
             check: Called with the copy before anybody can see it; what it raises is raised, and nothing is kept.
-
-        Raises:
-            RunError: Another one of that name is there, it holds a link, or the place cannot be written.
         """
         contents = look_into(folder)
         require_size(folder, contents)
@@ -237,9 +206,6 @@ class Place:
         Args:
             written: Paths relative to the place.
             removed: Likewise.
-
-        Raises:
-            RunError: The place cannot be written.
         """
 
 

@@ -41,11 +41,7 @@ _LOCAL_SCHEMES = ("file://", "local://")
 
 
 def web_options(place: str) -> dict[str, Any]:
-    """What fsspec's file system of http is opened with; nothing for another one.
-
-    Raises:
-        ImportError: What reads http is not installed.
-    """
+    """What fsspec's file system of http is opened with; nothing for another one."""
     if not place.startswith(("http://", "https://")):
         return {}
     from aiohttp import ClientResponse
@@ -90,9 +86,6 @@ def list_remote(system: Any, root: str, address: str, *, may_be_new: bool = Fals
         root: The place's path in it, without a slash at its end.
         address: What it is called in messages.
         may_be_new: Whether a place where nothing is yet is one all the same.
-
-    Raises:
-        RunError: There is nothing there, or it cannot be reached.
     """
     protocols = {system.protocol} if isinstance(system.protocol, str) else set(system.protocol)
     depth = None if protocols & _FLAT else _DEPTH
@@ -135,22 +128,14 @@ def _remote_file(path: str, info: Mapping[str, Any]) -> RemoteFile:
 
 
 def _require_answer(system: Any, root: str, address: str) -> None:
-    """Tell a place that does not answer from one that is empty: `find` and `exists` take both for nothing.
-
-    Raises:
-        RunError: It cannot be reached.
-    """
+    """Tell a place that does not answer from one that is empty: `find` and `exists` take both for nothing."""
     with _explained(address, "reached"), contextlib.suppress(FileNotFoundError, NotADirectoryError):
         system.ls(root, detail=False)
 
 
 @contextlib.contextmanager
 def _explained(address: str, done: str) -> Iterator[None]:
-    """Say in one sentence that a place cannot be `done`; file systems of fsspec have exceptions of their own.
-
-    Raises:
-        RunError: Whatever was raised.
-    """
+    """Say in one sentence that a place cannot be `done`; file systems of fsspec have exceptions of their own."""
     try:
         yield
     except HarnessError:
@@ -235,11 +220,7 @@ class RemotePlace(Place):
         return self._folders
 
     def _fetch_folder(self, name: str, files: Mapping[str, RemoteFile]) -> None:
-        """Fetch a folder into a name that nobody reads, and move it to its own; a finished one only where it differs.
-
-        Raises:
-            RunError: It is too large, or cannot be read or written.
-        """
+        """Fetch a folder into a name that nobody reads, and move it to its own; a finished one only where it differs."""
         target = self.local / name
         sizes = {path: file.bytes for path, file in files.items()}
         finished = name in _BESIDE or kind_of(set(files)) in ("comparison", "explanation") or FINISHED_FILE in files
@@ -294,10 +275,6 @@ def open_place(place: str, *, mirror: Path | None = None) -> Place:
     Args:
         place: A path, or a URL of fsspec such as `s3://bucket/results` or `zip://::results.zip`.
         mirror: Where a URL's folders are fetched to; None: a folder of the cache, so that they are fetched once.
-
-    Raises:
-        UsageError: No such protocol, or what reads it is not installed; the message has the command that installs it.
-        RunError: It cannot be listed.
     """
     if not is_url(place):
         return Place(place, Path(place))
@@ -313,10 +290,6 @@ def _open_remote(place: str, mirror: Path | None = None) -> RemotePlace:
 
     Args:
         mirror: Where folders are fetched to; None: a folder of the cache.
-
-    Raises:
-        UsageError: No such protocol, or what reads it is not installed.
-        RunError: It cannot be listed.
     """
     import fsspec
     from fsspec.core import url_to_fs

@@ -116,9 +116,6 @@ def require_writable(results: Path, remedy: str = _ELSEWHERE) -> None:
 
     Args:
         remedy: What helps where that fails.
-
-    Raises:
-        RunError: It cannot be made or written.
     """
     with writing(results, remedy):
         results.mkdir(parents=True, exist_ok=True)
@@ -151,11 +148,7 @@ def what_is_there(results: Path) -> str:
 
 
 def make_folder(results: Path, name: str) -> Path:
-    """Make the folder of a new run or comparison; the second of the same second gets a number behind its name.
-
-    Raises:
-        RunError: The results folder cannot be written.
-    """
+    """Make the folder of a new run or comparison; the second of the same second gets a number behind its name."""
     require_writable(results)
     for attempt in range(1, 1000):
         path = results / (name if attempt == 1 else f"{name}-{attempt}")
@@ -166,11 +159,7 @@ def make_folder(results: Path, name: str) -> Path:
 
 
 def append_line(file: Path, line: bytes) -> None:
-    """Write a line at once; on failure the file is as it was before.
-
-    Raises:
-        OSError: The disk is full or the file cannot be written.
-    """
+    """Write a line at once; on failure the file is as it was before."""
     handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     before = os.fstat(handle).st_size
     try:
@@ -203,9 +192,6 @@ class RunDirectory:
         """Make the directory of a new run and write its header.
 
         The directory's name is the run's id; a second run in the same second gets a number behind it.
-
-        Raises:
-            RunError: The results folder cannot be written; no directory is left behind.
         """
         path = make_folder(results, header.id)
         named = replace(header, id=path.name)
@@ -220,11 +206,7 @@ class RunDirectory:
 
     @classmethod
     def resume(cls, path: Path) -> tuple[RunDirectory, Run]:
-        """Open an unfinished run to go on with it, and what it holds so far.
-
-        Raises:
-            RunError: It is no run, is finished, is of another schema, is damaged, or is being written.
-        """
+        """Open an unfinished run to go on with it, and what it holds so far."""
         with cls(path, load_run(path).header) as directory:
             for file in _FILES.values():
                 _drop_cut_line(path / file)
@@ -256,11 +238,7 @@ class RunDirectory:
         self._lock.release()
 
     def set(self, **settings: Any) -> None:
-        """Change settings of the run, which goes on with others than it was begun with.
-
-        Raises:
-            RunError: The header cannot be written.
-        """
+        """Change settings of the run, which goes on with others than it was begun with."""
         if settings.items() <= self.header.settings.items():
             return
         self.header = replace(self.header, settings={**self.header.settings, **settings})
@@ -268,11 +246,7 @@ class RunDirectory:
             write_atomically(self.path / HEADER_FILE, adapter(Header).dump_json(self.header, indent=1))
 
     def append(self, record: Record) -> None:
-        """Write one record as one line; on failure the file is as it was before.
-
-        Raises:
-            RunError: The disk is full or the file cannot be written, or `before_failure` raises it.
-        """
+        """Write one record as one line; on failure the file is as it was before."""
         if getattr(record, "failure", None) is not None:
             self.before_failure()
         with _continuable(self.path):
@@ -328,10 +302,6 @@ def load_run(path: Path, *, rounds: bool = True) -> Run:
 
     Args:
         rounds: Whether they are read too: half of the time, and not needed by what looks at modules alone.
-
-    Raises:
-        RunError: It is no run directory, of a newer schema, or damaged, or a file of it is gone; the message names
-            file and line.
     """
     if not (path / HEADER_FILE).is_file():
         what = f"is not a run directory (it has no {HEADER_FILE})" if path.exists() else "there is no such folder"
@@ -378,11 +348,7 @@ def load_run(path: Path, *, rounds: bool = True) -> Run:
 
 
 def load_rounds(path: Path) -> tuple[Round, ...]:
-    """The rounds of a run directory alone, without those that no longer count since their group moved.
-
-    Raises:
-        RunError: They are damaged; the message names file and line.
-    """
+    """The rounds of a run directory alone, without those that no longer count since their group moved."""
     return _that_count(_records(path, Round), _places(_records(path, Placed)))
 
 
@@ -402,22 +368,14 @@ def _counts(record: Round | Lost | Reference, group: str, places: Mapping[str, t
 
 
 def _require_turns(path: Path) -> None:
-    """That a finished run has the turns that it was finished with: else it would read as if nothing was measured.
-
-    Raises:
-        RunError: They are gone.
-    """
+    """That a finished run has the turns that it was finished with: else it would read as if nothing was measured."""
     file = path / TURNS_FILE
     if not os.path.lexists(file) and TURNS_FILE in (read_manifest(path) or ()):
         raise RunError(f"{file}: is gone; take it from a backup")
 
 
 def _require_names(file: Path, environment: Mapping[str, Mapping[str, Any]]) -> None:
-    """That an environment says of devices and peers what readers print: names and versions.
-
-    Raises:
-        RunError: It says something else.
-    """
+    """That an environment says of devices and peers what readers print: names and versions."""
     for section in ("devices", "device_names", "peers"):
         for name, said in environment.get(section, {}).items():
             if not isinstance(said, str):
@@ -430,9 +388,6 @@ def _require_hosts(path: Path, run: Run) -> None:
     """That a finished run tells where each group was measured, and what each host was like.
 
     Else its figures would count as those of the machine that asked for them.
-
-    Raises:
-        RunError: It does not; the message names the file and the host or group.
     """
     known = {host.name for host in run.hosts}
     for host in run.host_of_group.values():

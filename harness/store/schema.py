@@ -306,12 +306,7 @@ def create_tables(connection: duckdb.DuckDBPyConnection) -> None:
 def insert_rows(
     connection: duckdb.DuckDBPyConnection, table: str, rows: Iterable[Mapping[str, Any]], schema: str = "main"
 ) -> None:
-    """Add rows to a table.
-
-    Raises:
-        duckdb.Error: A value does not fit its column.
-        UnicodeError: A text cannot be encoded.
-    """
+    """Add rows to a table."""
     listed = list(rows)
     if listed:
         columns = TABLES[table].columns

@@ -71,11 +71,7 @@ def is_shard(folder: Path) -> bool:
 
 
 def shard_run(name: str, folder: Path, run: Run) -> ShardRun:
-    """A shard's run with what its settings say of it.
-
-    Raises:
-        RunError: They are no settings of a shard, or its turns are gone, or it was measured by several hosts itself.
-    """
+    """A shard's run with what its settings say of it."""
     groups = list(dict.fromkeys(case.group for case in run.header.cases))
     try:
         said: _Settings = adapter(_Settings).validate_python(
@@ -105,9 +101,6 @@ def join_shards(shards: Sequence[ShardRun]) -> Run:
     """The run that these are all shards of.
 
     On one machine it is a run like any other; else each machine is a host, named by its shards.
-
-    Raises:
-        RunError: One is missing or there twice, or they are not of one run.
     """
     for shard in shards[1:]:
         _require_same_run(shards[0], shard)
@@ -156,11 +149,7 @@ def join_shards(shards: Sequence[ShardRun]) -> Run:
 def write_joined(
     run: Run, shards: Sequence[ShardRun], results: Path, report_of: Callable[[Run], str], rows_of: RowsOf
 ) -> Path:
-    """The folder of a joined run, with the logs of its shards.
-
-    Raises:
-        RunError: It cannot be written.
-    """
+    """The folder of a joined run, with the logs of its shards."""
     with RunDirectory.create(results, run.header) as directory:
         for record in _records(run):
             directory.append(record)

@@ -74,11 +74,7 @@ _TURNS = re.compile(r"\bturns\b", re.IGNORECASE)
 
 
 def rows_in(folder: Path, rows_of: RowsOf) -> tuple[str, Rows, str]:
-    """A folder's own id, its rows made of its records, and when its raw turns were deleted ("": they were not).
-
-    Raises:
-        RunError: It cannot be read.
-    """
+    """A folder's own id, its rows made of its records, and when its raw turns were deleted ("": they were not)."""
     if (folder / COMPARISON_FILE).exists():
         comparison = load_comparison(folder)
         return comparison.id, {"comparisons": comparison_rows(comparison)}, ""
@@ -156,9 +152,6 @@ class Tables:
         Args:
             sql: Over the views runs, points, cases, turns, comparisons and series, in DuckDB's dialect.
             parameters: Values for its `?`.
-
-        Raises:
-            UsageError: It is no statement that can be executed here, or one that would write.
         """
         import duckdb
 
@@ -272,11 +265,7 @@ class Tables:
             self._notes.append(f"{what}: it cannot be put into tables ({detail})")
 
     def _tables_or_rows(self, folder: Path) -> dict[str, Path]:
-        """A finished folder's tables, made where it has none; {}: its rows are in memory now.
-
-        Raises:
-            RunError: It cannot be read, or says that it is another.
-        """
+        """A finished folder's tables, made where it has none; {}: its rows are in memory now."""
         finished = is_finished(folder)
         if finished and (files := tables_of(folder)):
             return files
@@ -328,11 +317,7 @@ class Tables:
         self.connection.commit()
 
     def _claim(self, folder: Path, name: str) -> None:
-        """Let a folder be the run or the comparison that it says it is.
-
-        Raises:
-            RunError: Another is, or no run can have that name.
-        """
+        """Let a folder be the run or the comparison that it says it is."""
         if not is_name(name):
             raise RunError(f"it says that it is {shown(name)!r}, which is no name of a run")
         if name in self.ids:
@@ -473,10 +458,6 @@ def open_tables(place: str, rows_of: RowsOf, progress: Progress, choice: RunChoi
         rows_of: Makes the rows of a run that has no tables; see harness.report.rows.
         progress: Draws how far it is.
         choice: Which runs the views have; None: all.
-
-    Raises:
-        UsageError: There is no such folder, or no such protocol.
-        RunError: It cannot be read, or is a run and no folder of runs.
     """
     opened = open_place(place)
     opened.fetch()

@@ -96,10 +96,6 @@ class TuneDirectory:
             path: The folder of one model on one device.
             begun: Of a search that goes on, `created` stays as it was. Its options are those that decide what is
                 remembered, so not the budget.
-
-        Raises:
-            UsageError: It holds something else, or a search with other options or of another machine.
-            RunError: It cannot be written, or is damaged.
         """
         file = path / TUNING_BEGUN_FILE
         begun = adapter(BegunTuning).validate_json(adapter(BegunTuning).dump_json(begun))  # as it is read again
@@ -142,9 +138,6 @@ class TuneDirectory:
         Args:
             value: What JSON can hold, but None.
             seconds: What it took.
-
-        Raises:
-            RunError: The folder cannot be written.
         """
         line = json.dumps({"key": key, "value": value, "seconds": seconds}, allow_nan=False)
         with _writing(self.path):
@@ -153,27 +146,15 @@ class TuneDirectory:
         return self._done[key]
 
     def write_suite(self, name: str, text: str) -> Path:
-        """Write a suite of variants that are to be measured; its file.
-
-        Raises:
-            RunError: The folder cannot be written.
-        """
+        """Write a suite of variants that are to be measured; its file."""
         return self._write(f"{SUITES_FOLDER}/{name}.toml", text)
 
     def write_variant(self, text: str) -> Path:
-        """Write the variant, in TOML; "" takes away that of an earlier search. Its file.
-
-        Raises:
-            RunError: The folder cannot be written.
-        """
+        """Write the variant, in TOML; "" takes away that of an earlier search. Its file."""
         return self._write(VARIANT_FILE, text)
 
     def write_spec(self, text: str) -> Path:
-        """Write the variant's tuning spec; "" takes away that of an earlier search. Its file.
-
-        Raises:
-            RunError: The folder cannot be written.
-        """
+        """Write the variant's tuning spec; "" takes away that of an earlier search. Its file."""
         return self._write(SPEC_FILE, text)
 
     def finish(self, document: str, report: str, pictures: Mapping[str, bytes]) -> None:
@@ -183,9 +164,6 @@ class TuneDirectory:
             document: As `--format json` prints it.
             report: In Markdown.
             pictures: By file name.
-
-        Raises:
-            RunError: The folder cannot be written.
         """
         with _writing(self.path):
             for name, content in pictures.items():
@@ -209,11 +187,7 @@ def is_tuning(path: Path) -> bool:
 
 
 def load_tuning(folder: Path) -> Tuning:
-    """Read what a search found.
-
-    Raises:
-        RunError: It is damaged, or a later harness wrote it.
-    """
+    """Read what a search found."""
     file = folder / TUNING_FILE
     document = parse_kept(
         read_document(file), str(file), what="tuning", version=TUNING_VERSION, longest_text=_LONGEST_SPEC
@@ -236,9 +210,6 @@ def remembered_in(folder: Path, machine: str, options: Mapping[str, Any] | None 
 
     Returns:
         {} of one of another machine, or with other options.
-
-    Raises:
-        RunError: It is damaged.
     """
     file = folder / TUNING_BEGUN_FILE
     if not file.is_file():

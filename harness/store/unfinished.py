@@ -114,22 +114,14 @@ class UnfinishedDirectory:
     def create(
         cls: type[_Directory], results: Path, suite: str, now: datetime, begun: Begun | None = None
     ) -> _Directory:
-        """Make the folder `<time>-<suite>-<command>`, whose name is the id of what it will hold.
-
-        Raises:
-            RunError: The results folder cannot be written.
-        """
+        """Make the folder `<time>-<suite>-<command>`, whose name is the id of what it will hold."""
         directory = cls(make_folder(results, f"{new_run_id(suite, now)}-{cls.command}"), begun)
         directory._keep_begun()
         return directory
 
     @classmethod
     def resume(cls: type[_Directory], path: Path) -> _Directory:
-        """Open it to go on with it.
-
-        Raises:
-            RunError: It is finished, is none that can go on, or is damaged.
-        """
+        """Open it to go on with it."""
         if (path / cls.document).is_file():
             raise RunError(f"{path}: this {cls.kind} is finished and is not written again; start a new one")
         file = path / cls.begun_file
@@ -202,11 +194,7 @@ class UnfinishedDirectory:
 
 
 def read_generations(folder: Path) -> tuple[KeptGeneration, ...]:
-    """The generations of what is unfinished that have ended; its files are left with them and their rounds.
-
-    Raises:
-        RunError: A file is damaged; the message names the line.
-    """
+    """The generations of what is unfinished that have ended; its files are left with them and their rounds."""
     generations = _records(folder / GENERATIONS_FILE, KeptGeneration)
     ended = {(kept.row, kept.generation) for kept in generations if kept.metric == LATENCY.name}
     rounds = [kept for kept in _records(folder / TURNS_FILE, Round) if (kept.group, kept.generation) in ended]
@@ -218,11 +206,7 @@ def read_generations(folder: Path) -> tuple[KeptGeneration, ...]:
 
 
 def read_rounds(folder: Path) -> tuple[Round, ...]:
-    """The rounds of an unfinished comparison.
-
-    Raises:
-        RunError: The file is damaged; the message names the line.
-    """
+    """The rounds of an unfinished comparison."""
     return tuple(_records(folder / TURNS_FILE, Round))
 
 

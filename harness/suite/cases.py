@@ -100,10 +100,6 @@ def plan_cases(
         peers: The suite's, with their options.
         missing_peers: Why a peer cannot be used here, as a sentence, by label.
         selection: What the user asked for; each selected case brings its baseline.
-
-    Raises:
-        SuiteError: A pattern matches no case, flags cancel each other, or a group has no baseline.
-        NothingSelected: The selection matches no case.
     """
     variants = sorted(suite.variants, key=lambda variant: variant.name != suite.baseline)
     cells = {

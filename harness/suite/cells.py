@@ -25,11 +25,7 @@ def threads_of(device: Device) -> int | None:
 
 
 def chain_of(suite: Suite, variant: Variant, device: Device, plugins: Sequence[Applied]) -> Arranged:
-    """Put a variant's plugins in order, on top of its flags on a device.
-
-    Raises:
-        SuiteError: They cannot work together in this order.
-    """
+    """Put a variant's plugins in order, on top of its flags on a device."""
     return arrange(plugins, _own_flags(variant, device), f"{suite.path}: [variants.{variant.name}] plugins")
 
 
@@ -50,9 +46,6 @@ def cell_of(
     Returns:
         A case of no model yet; its id is a hash (sha256, hex) of how it is compiled and run, without names and without
         the toolchain.
-
-    Raises:
-        SuiteError: The plugins cannot work together in this order.
     """
     arranged = chain_of(suite, variant, device, plugins)
     compile_flags = merge_flags(_own_flags(variant, device), arranged.compile_flags)

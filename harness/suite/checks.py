@@ -55,11 +55,7 @@ class Mistakes:
         return tuple(made)
 
     def refuse(self) -> None:
-        """Raise what was collected.
-
-        Raises:
-            SuiteError: There is something.
-        """
+        """Raise what was collected."""
         if self._sentences:
             raise SuiteError.of_all(self._sentences)
 

@@ -17,9 +17,6 @@ def case_names(path: Path, *, peers: bool = True) -> list[str]:
 
     Args:
         peers: Whether those of other engines are named too.
-
-    Raises:
-        SuiteError: The suite is wrong.
     """
     suite = load_suite(path).suite
     variants = [variant.name for variant in suite.variants]

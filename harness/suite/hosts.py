@@ -31,9 +31,6 @@ def each_host(suite: Suite, hosts: Mapping[str, str]) -> Suite:
 
     Args:
         hosts: The class of each host, by its name.
-
-    Raises:
-        SuiteError: Another device of the suite has such a name.
     """
     becomes = _becoming(suite, hosts)
     names = {device.name for device in suite.devices}

@@ -174,11 +174,7 @@ class LoadedSuite:
 
 
 def find_list(path: Path) -> SuiteList | None:
-    """The list that a file holds; None where it is no list, but for example a suite.
-
-    Raises:
-        SuiteError: The file cannot be read, or the list is wrong; the message names file, table and key.
-    """
+    """The list that a file holds; None where it is no list, but for example a suite."""
     content, _ = read_content(path)
     if not _is_list(content):
         return None
@@ -196,11 +192,7 @@ def _is_list(content: Mapping[str, Any]) -> bool:
 
 
 def load_suite(path: Path) -> LoadedSuite:
-    """Load a suite file, and the files of flag sets and of variants that it names.
-
-    Raises:
-        SuiteError: Anything in them is wrong; the message names file, table and key.
-    """
+    """Load a suite file, and the files of flag sets and of variants that it names."""
     content, raw = read_content(path)
     if _is_list(content):
         names = content["suites"]
@@ -228,9 +220,6 @@ def with_variant_files(
 
     Returns:
         The table, and the file of each variant that is not the suite's own.
-
-    Raises:
-        SuiteError: A file cannot be read or holds something else, or a variant is there twice.
     """
     variants, origins = dict(table.variants), dict[str, Path]()
     for origin in _files(path, "variant_files", table.variant_files):
@@ -258,9 +247,6 @@ def load_flag_sets(files: Iterable[Path], add_to_hash: Callable[[bytes], None] =
 
     Args:
         add_to_hash: Is given the bytes of each file.
-
-    Raises:
-        SuiteError: A file is wrong, or two of them define the same; the message names file, table and key.
     """
     flag_sets: dict[str, FlagSet] = {}
     origin: dict[str, Path] = {}

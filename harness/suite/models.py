@@ -16,9 +16,6 @@ def model_of(path: Path, name: str, table: ModelTable) -> Model:
 
     Args:
         path: The suite, beside which its files are.
-
-    Raises:
-        SuiteError: Keys contradict each other, or a file cannot be read; the message names table and key.
     """
     where = f"[models.{name}]"
     sources = [key for key in ("builder", "mlir", "onnx") if getattr(table, key) is not None]

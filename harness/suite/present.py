@@ -50,11 +50,7 @@ class Presence:
 
 
 def find_devices(suite: Suite, toolchain: Toolchain) -> dict[str, Presence]:
-    """Each of the suite's devices by name, as a toolchain's runtime sees it. It asks every driver once.
-
-    Raises:
-        SuiteError: A device's URI names a driver that IREE does not have.
-    """
+    """Each of the suite's devices by name, as a toolchain's runtime sees it. It asks every driver once."""
 
     @cache
     def probe(driver: str, chosen: VulkanDriver | None) -> DeviceProbe:
@@ -73,9 +69,6 @@ def devices_among(
     Args:
         probe: What a driver offers there.
         environment: Variables with which the Vulkan loader finds that driver there.
-
-    Raises:
-        SuiteError: A device's URI names a driver that IREE does not have.
     """
     return {device.name: _find_device(suite, device, probe, environment) for device in suite.devices}
 

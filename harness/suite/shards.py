@@ -51,11 +51,7 @@ class Part:
 
 
 def parse_shard(text: str) -> Shard:
-    """`2/8`, the second of eight.
-
-    Raises:
-        UsageError: It is none.
-    """
+    """`2/8`, the second of eight."""
     match = re.fullmatch(SHARD_PATTERN, text.strip())
     shard = Shard(number=int(match[1]), count=int(match[2])) if match is not None else None
     if shard is None or not 1 <= shard.number <= shard.count:

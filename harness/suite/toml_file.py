@@ -47,9 +47,6 @@ def read_toml(path: Path, model: type[_Model]) -> tuple[_Model, bytes]:
 
     Returns:
         The validated model and the file's bytes.
-
-    Raises:
-        SuiteError: The file is missing, unreadable, no TOML, or not of the model's form.
     """
     content, raw = read_content(path)
     return validated(path, content, model), raw
@@ -60,9 +57,6 @@ def read_content(path: Path) -> tuple[dict[str, Any], bytes]:
 
     Returns:
         What it holds, and its bytes.
-
-    Raises:
-        SuiteError: The file is missing, unreadable or no TOML.
     """
     try:
         if path.exists() and not path.is_file() and not path.is_dir():  # such as a pipe, which would never end
@@ -110,11 +104,7 @@ def _where_else(path: Path) -> str:
 
 
 def validated(path: Path, content: dict[str, Any], model: type[_Model]) -> _Model:
-    """What a file holds, in the model's form.
-
-    Raises:
-        SuiteError: It is not of that form; the message names file, table and key.
-    """
+    """What a file holds, in the model's form."""
     try:
         return model.model_validate(content)
     except ValidationError as invalid:

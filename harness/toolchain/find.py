@@ -158,21 +158,13 @@ def find_toolchain() -> Toolchain:
 
 
 def find_in_environment(folder: Path) -> Toolchain:
-    """The pair in a Python environment of its own; this process looks at its files and imports nothing of it.
-
-    Raises:
-        ToolchainError: The pair is not whole, as for `find_toolchain`, or its interpreter is gone.
-    """
+    """The pair in a Python environment of its own; this process looks at its files and imports nothing of it."""
     pair = pair_in_environment(folder)
     return _toolchain(pair, environment_python(folder), ("-I",))
 
 
 def pair_in_environment(folder: Path) -> Pair:
-    """Check that an environment is whole, without hashing its compiler.
-
-    Raises:
-        ToolchainError: It is not.
-    """
+    """Check that an environment is whole, without hashing its compiler."""
     advice = "give another version with --toolchain"
     if not environment_python(folder).exists():
         raise ToolchainError(f"the Python that made {folder} is gone; {advice}")

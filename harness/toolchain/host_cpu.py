@@ -84,11 +84,7 @@ def _name_here(host_cpu: str) -> str:
 
 
 def host_target_cpu(toolchain: Toolchain, host_cpu: str) -> TargetCpu:
-    """What a toolchain's compiler takes `host` for on this machine.
-
-    Raises:
-        ToolchainError: iree-compile does not tell.
-    """
+    """What a toolchain's compiler takes `host` for on this machine."""
     return target_cpu(toolchain, _HERE, host_cpu)
 
 
@@ -98,9 +94,6 @@ def target_cpu(toolchain: Toolchain, flags: Sequence[str], host_cpu: str) -> Tar
     Args:
         flags: All that a program is compiled with; those that choose no target make no difference.
         host_cpu: Identity of this machine's CPU, so that a cache which several machines share keeps one for each.
-
-    Raises:
-        ToolchainError: iree-compile does not tell.
     """
     own = [flag for flag in flags if flag.startswith(_OF_TARGET)]
     key = hashlib.sha256("\n".join((toolchain.compiler_sha256, host_cpu, *own)).encode()).hexdigest()[:32]

@@ -80,11 +80,7 @@ def release_named(text: str, on_install: Callable[[str], None], option: str = "-
 
 
 def parse_release(text: str, option: str = "--toolchain") -> str:
-    """`iree==3.12` -> `3.12.0`: the release that a user means, with the three numbers that IREE's releases have.
-
-    Raises:
-        ToolchainError: It is no version.
-    """
+    """`iree==3.12` -> `3.12.0`: the release that a user means, with the three numbers that IREE's releases have."""
     number = text.strip().removeprefix("iree==")
     try:
         version = Version(number)
@@ -108,9 +104,6 @@ def newest_release(option: str = "--toolchain") -> str:
     """The newest release that both halves of the pair have, as pip's own settings see it.
 
     PIP_PRE=1 makes nightly builds count, and PIP_FIND_LINKS says where they are.
-
-    Raises:
-        ToolchainError: The index cannot be asked, or has no pair.
     """
     return str(max(_pairs(f"{option} {NEWEST}", "give a version")))
 

@@ -35,9 +35,6 @@ def with_own_build(toolchain: Toolchain, *, compiler: Path | None = None, runtim
     Args:
         compiler: iree-compile, the folder that it is in, or IREE's build folder; None: the release's.
         runtime: iree-run-module, the folder that it and the other tools are in, or IREE's build folder; likewise.
-
-    Raises:
-        ToolchainError: There is no such program, or it does not start.
     """
     built, python = toolchain, toolchain.python
     parts: list[Path] = []

@@ -81,9 +81,6 @@ def run_tool(
     Args:
         stage: Of the case.
         name: What errors call the program.
-
-    Raises:
-        CaseError: It cannot be started.
     """
     try:
         return run(command, cwd=cwd, limits=limits, env=environment, cpus=cpus, pausable=pausable)

@@ -75,9 +75,6 @@ def changes_for(
 
     Returns:
         Those that fit backend and release, that the start does not have, and that can go together with it.
-
-    Raises:
-        SuiteError: A file of flag sets that comes with the harness is wrong.
     """
     rules = _Rules(start, device)
     known, found = {rules.identity(start)}, dict[str, Change]()
@@ -216,11 +213,7 @@ class _Rules:
         )
 
     def _plugin(self, use: Use) -> Applied:
-        """A plugin with options, which costs a look at all of its sources.
-
-        Raises:
-            SuiteError: It refuses them.
-        """
+        """A plugin with options, which costs a look at all of its sources."""
         key = json.dumps([use.name, dict(use.options)], sort_keys=True)
         if key not in self._applied:
             self._applied[key] = apply_plugin(use.name, use.options)

@@ -121,10 +121,6 @@ def take_out(module: Module, folder: Path, limits: Limits) -> tuple[Dispatch, ..
     Args:
         folder: It is there, and gets the programs; it has to stay as long as they are compiled.
         limits: Of each tool.
-
-    Raises:
-        CaseError: The program does not compile any more (stage `measure`), or its dispatches cannot be read back
-            (stage `ir`).
     """
     with tempfile.TemporaryDirectory(dir=folder, prefix="dumps-") as scratch:
         return _take_out(module, Path(scratch), folder, limits)
@@ -189,9 +185,6 @@ def compile_candidate(
         folder: Of this candidate alone; it is made if it is not there.
         limits: A compile that goes past them is refused.
         files: What flags name without a folder.
-
-    Raises:
-        CaseError: iree-compile cannot be started (stage `compile`).
     """
     if dispatch.program is None:
         raise ValueError(f"{dispatch.name} has no program: {dispatch.why}")
@@ -228,9 +221,6 @@ def loadable(
         module: The program that the dispatch is of.
         name: Of the candidate, in its race.
         batch: How often; None: for about a millisecond, which takes a process of its own to find out.
-
-    Raises:
-        CaseError: It does not run (stage `measure`).
     """
     return as_loadable(name, module, compiled.module, dispatch.function, limits, batch=batch)
 
