@@ -44,7 +44,9 @@ def _started(family: str, seed: int) -> Function:
     return Function(f"{family.replace(' ', '_').replace('-', '_')}_{seed}", seed=seed, dynamic=dynamic)
 
 
-def _family(name: str, *flags: str) -> Callable[[Callable[[Function, int], Function]], Callable[[Function, int], Function]]:
+def _family(
+    name: str, *flags: str
+) -> Callable[[Callable[[Function, int], Function]], Callable[[Function, int], Function]]:
     def known(make: Callable[[Function, int], Function]) -> Callable[[Function, int], Function]:
         _FAMILIES[name] = (make, flags)
         return make
@@ -72,7 +74,9 @@ def _batch_matmul(f: Function, seed: int) -> Function:
 def _matvec(f: Function, seed: int) -> Function:
     m, k = ((100, 1000), (16, 8192))[seed // 4]
     a, x = f.argument((m, k)), f.argument((k,))
-    return f.returned(f.named("linalg.matvec", [a, x], f.filled((m,))) if seed % 2 else f.contracted(x, a, "k,mk->m", (m,)))
+    return f.returned(
+        f.named("linalg.matvec", [a, x], f.filled((m,))) if seed % 2 else f.contracted(x, a, "k,mk->m", (m,))
+    )
 
 
 @_family("matmul of long sums")

@@ -84,7 +84,15 @@ class Shaker:
     samples: int
     rng: np.random.Generator
 
-    def rounded(self, values: Array, kind: str, ulps: float = 0.0) -> Array:
+    def reduced(self, values: Array, kind: str, least: float) -> Array:
+        """Arguments that a function rounds before anything else, at least as a number of the size `least` is."""
+        if self.samples == 1:
+            return values
+        with np.errstate(invalid="ignore", over="ignore"):
+            width = np.maximum(np.abs(values[:1]), least) * (UNIT[kind] * ((values[:1] != 0) & np.isfinite(values[:1])))
+        return self._shaken(values, np.nan_to_num(width), uniform=True)
+
+    def rounded(self, values: Array, kind: str, ulps: float | Array = 0.0) -> Array:
         """Results of one operation, shaken by the rounding of their type.
 
         Args:
@@ -93,7 +101,7 @@ class Shaker:
         """
         exact = values[:1]
         inexact = ~is_exact(exact, kind)
-        if ulps:
+        if np.any(ulps):
             inexact = np.isfinite(exact) & (exact != 0)
         if self.samples > 1 and inexact.any():
             with np.errstate(invalid="ignore", over="ignore"):
