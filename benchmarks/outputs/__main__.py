@@ -19,6 +19,7 @@ from functools import partial
 from itertools import chain
 from multiprocessing import get_context
 from pathlib import Path
+from typing import TypeVar
 
 from benchmarks.documents import replace_between
 from benchmarks.outputs.functions import measure
@@ -31,6 +32,8 @@ from benchmarks.outputs.tables import defect_table, fault_table, function_table,
 ROOT = Path(__file__).parents[2]
 PARTS = ("right", "faults", "defects", "functions")
 _KINDS = ("f32", "f16", "f64")
+Piece = TypeVar("Piece")
+Result = TypeVar("Result")
 
 
 def _marks(part: str) -> tuple[str, str]:
@@ -43,7 +46,7 @@ class Pool:
     def __init__(self, processes: int) -> None:
         self.executor = ProcessPoolExecutor(processes, mp_context=get_context("spawn"))
 
-    def done[Piece, Result](self, work: Callable[[Piece], Result], pieces: Sequence[Piece]) -> Iterator[Result]:
+    def done(self, work: Callable[[Piece], Result], pieces: Sequence[Piece]) -> Iterator[Result]:
         """What came of each."""
         for at, result in enumerate(self.executor.map(work, pieces), start=1):
             sys.stderr.write(f"\r{at} of {len(pieces)} ")

@@ -103,7 +103,7 @@ class Runner:
 
     def _buffer(self, value: Value, held: Array) -> Any:
         rt = self.rt
-        element = getattr(rt.HalElementType, "BFLOAT_16") if value.kind == "bf16" else None
+        element = rt.HalElementType.BFLOAT_16 if value.kind == "bf16" else None
         if value.kind == "bf16":
             held = (held.view(np.uint32) >> 16).astype(np.uint16)
         return self.device.allocator.allocate_buffer_copy(

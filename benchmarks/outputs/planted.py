@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import batched
 
 import numpy as np
 
@@ -33,7 +32,8 @@ def groups() -> Iterator[tuple[Fault, ...]]:
     """The faults, as many as are compiled as one module; all of one need the same flags."""
     faults = all_faults()
     for flags in dict.fromkeys(fault.flags for fault in faults):
-        yield from batched([fault for fault in faults if fault.flags == flags], _AT_ONCE, strict=False)
+        alike = [fault for fault in faults if fault.flags == flags]
+        yield from (tuple(alike[at : at + _AT_ONCE]) for at in range(0, len(alike), _AT_ONCE))
 
 
 def judge_faults(faults: Sequence[Fault], keeper: Keeper) -> tuple[list[Planted], list[str]]:

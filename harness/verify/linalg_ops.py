@@ -246,12 +246,12 @@ class Products:
                 total = init[0]
                 for at in range(k):
                     total = to_kind(total + to_kind(a[:, :, at, None] * b[:, at, None, :], self.kind), self.kind)
-                shaken[1] = total
+                return shaker.toward(shaken, total)
         return shaken
 
 
 def _with_partial_sums(start: Array, a: Array, b: Array) -> tuple[Array, Array]:
-    """start + a @ b, and the sum of the squares of the partial sums along the inner dimension, in its order.
+    """Start + a @ b, and the sum of the squares of the partial sums along the inner dimension, in its order.
 
     The partial sums are known at the ends of blocks. Within a block they are a straight line plus a random bridge,
     whose mean squares are known; and no less is assumed than for summands that come in a random order.
@@ -295,7 +295,7 @@ def summed(values: Array, start: Array, axes: tuple[int, ...], kind: str, shaker
         total = first[..., 0]
         for at in range(count):
             total = to_kind(total + flat[..., at], kind)
-        shaken[1] = total.reshape(result.shape[1:])
+        return shaker.toward(shaken, total.reshape(result.shape[1:]))
     return shaken
 
 

@@ -122,6 +122,12 @@ class Shaker:
             values = self._shaken(values, width[None], uniform=False)
         return self.rounded(values, kind)
 
+    def toward(self, samples: Array, other: Array) -> Array:
+        """Samples that lie, FACTOR spreads wide, as far as another value that is right too, and a little farther."""
+        signs = self.rng.integers(0, 2, size=(self.samples - 1, *other.shape)) * 2.0 - 1.0
+        samples[1:] += signs * (1.25 / FACTOR * np.nan_to_num(np.abs(other - samples[0]), posinf=0.0))
+        return samples
+
     def _shaken(self, values: Array, width: Array, *, uniform: bool) -> Array:
         shape = (self.samples - 1, *values.shape[1:])
         if uniform:
