@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from fnmatch import fnmatchcase
 from functools import partial
-from itertools import chain
 from multiprocessing import get_context
 from pathlib import Path
 from typing import TypeVar
@@ -55,23 +54,15 @@ class Pool:
 
 
 def _right(keeper: Keeper, pool: Pool, families: str) -> str:
-    programs = all_right()
-    names = [name for name in dict.fromkeys(program.family for program in programs) if fnmatchcase(name, families)]
-    found = list(pool.done(partial(_family, keeper), names))
+    names = dict.fromkeys(program.family for program in all_right())
+    work = partial(judge_family, keeper=keeper)
+    found = list(pool.done(work, [name for name in names if fnmatchcase(name, families)]))
     return right_table([row for group in found for row in group.rows], [s for group in found for s in group.failed])
 
 
-def _family(keeper: Keeper, name: str) -> object:
-    return judge_family([program for program in all_right() if program.family == name], keeper)
-
-
 def _faults(keeper: Keeper, pool: Pool) -> str:
-    found = list(pool.done(partial(_group, keeper), range(len(list(groups())))))
-    return fault_table(*(list(chain.from_iterable(part)) for part in zip(*found, strict=True)))
-
-
-def _group(keeper: Keeper, at: int) -> object:
-    return judge_faults(list(groups())[at], keeper)
+    found = list(pool.done(partial(judge_faults, keeper=keeper), range(len(list(groups())))))
+    return fault_table([one for some, _ in found for one in some], [s for _, failed in found for s in failed])
 
 
 def main() -> int:

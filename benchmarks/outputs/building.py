@@ -237,9 +237,8 @@ class Function:
         low, high, one = self.scalar(0, "index"), self.scalar(count, "index"), self.scalar(1, "index")
         result, place, carried = self.new(), self.new("i"), self.new("s")
         kind = self.type(start)
-        self.add(
-            f"{result} = scf.for {place} = {low} to {high} step {one} iter_args({carried} = {start.name}) -> ({kind}) {{"
-        )
+        span = f"{place} = {low} to {high} step {one}"
+        self.add(f"{result} = scf.for {span} iter_args({carried} = {start.name}) -> ({kind}) {{")
         last = step(place, Value(name=carried, shape=start.shape, kind=start.kind))
         self.add(f"scf.yield {last.name} : {kind}")
         self.add("}")

@@ -36,8 +36,9 @@ def groups() -> Iterator[tuple[Fault, ...]]:
         yield from (tuple(alike[at : at + _AT_ONCE]) for at in range(0, len(alike), _AT_ONCE))
 
 
-def judge_faults(faults: Sequence[Fault], keeper: Keeper) -> tuple[list[Planted], list[str]]:
-    """Some faults, compiled for this machine; and what is wrong with the list itself, a sentence each."""
+def judge_faults(group: int, keeper: Keeper) -> tuple[list[Planted], list[str]]:
+    """The faults of a group, compiled for this machine; and what is wrong with the list itself, a sentence each."""
+    faults = list(groups())[group]
     text = linalg_of("\n".join(fault.right.text() for fault in faults), faults[0].flags)
     both = [form for fault in faults for form in (fault.right, fault.wrong)]
     outputs, failed = keeper.outputs(both, "host", faults[0].flags)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 
 import numpy as np
 from iree.compiler.version import VERSION
@@ -31,7 +31,7 @@ def right_table(rows: Sequence[Row], failed: Sequence[str]) -> str:
     programs = len({(row.family, row.seed) for row in rows})
     said = (
         f"{programs} programs x {len(FLAG_SETS)} flag sets x {len(TARGETS)} targets ({', '.join(TARGETS)}) on IREE "
-        f"{VERSION}, {datetime.now(UTC):%Y-%m-%d}: {len(refused)} of {len(rows):,} outputs refused, at most "
+        f"{VERSION}, {datetime.now(timezone.utc):%Y-%m-%d}: {len(refused)} of {len(rows):,} outputs refused, at most "
         f"{100 * bound:.2g} % (upper end of the 95 % interval). An output is refused beyond {FACTOR:g} spreads. The "
         f"largest error of {sum(row.elements for row in rows):,} elements is {_most(rows)} spreads."
     )

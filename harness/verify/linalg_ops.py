@@ -100,7 +100,8 @@ def view(values: Array, indices: Sequence[Index], bounds: Bounds) -> Array:
         start.append(index.constant + sum(f * bounds[d][0] for d, f in index.factors.items()))
         for d, factor in index.factors.items():
             strides[d] += factor * values.strides[axis]
-    origin = values[(slice(None), *(slice(at, None) for at in start))]
+    corner = (slice(None), *(slice(at, None) for at in start))
+    origin = values[corner]
     shape = [bounds[d][1] - bounds[d][0] if d in strides else 1 for d in range(len(bounds))]
     steps = [strides.get(d, 0) for d in range(len(bounds))]
     return np.lib.stride_tricks.as_strided(
@@ -122,7 +123,8 @@ def _gathered(values: Array, indices: Sequence[Index], bounds: Bounds) -> Array:
         for index in indices
     ]
     shape = np.broadcast_shapes(*(place.shape for place in places), (1,) * len(bounds))
-    return values[(slice(None), *(np.broadcast_to(place, shape) for place in places))]
+    taken: Any = (slice(None), *(np.broadcast_to(place, shape) for place in places))
+    return np.asarray(values[taken])
 
 
 def pieces(space: Space, samples: int, also_reduced: bool) -> Iterator[Bounds]:
@@ -201,14 +203,14 @@ class Products:
             result = self._shaken(result, squares, init, lefts, right_2d, shaker, (batch, m, n, k))
         final = result.reshape(-1, *(sizes[d] for d in order), *(1 for _ in inner))
         back = np.argsort([*order, *inner])
-        return final.transpose(0, *(1 + d for d in back))
+        return np.asarray(final.transpose(0, *(1 + d for d in back)))
 
     def _require_samples(self, start: Array) -> None:
         assert all(part.shape[0] in (1, self.samples(start)) for part in (self.left, self.right, start))  # noqa: S101
 
     def samples(self, start: Array) -> int:
         """How many samples the sums have."""
-        return max(self.left.shape[0], self.right.shape[0], start.shape[0])
+        return max(int(part.shape[0]) for part in (self.left, self.right, start))
 
     def _is_rounded(self, start: Array) -> bool:
         """Whether some partial sum may be none of its type: whole numbers that stay small are exact in any order."""
@@ -224,7 +226,7 @@ class Products:
     @staticmethod
     def _matrix(values: Array, sample: int, axes: Sequence[int], shape: tuple[int, ...]) -> Array:
         rest = [d for d in range(values.ndim - 1) if d not in axes]
-        return values[sample].transpose(*axes, *rest).reshape(shape)
+        return np.asarray(values[sample].transpose(*axes, *rest).reshape(shape))
 
     def _shaken(
         self,

@@ -49,8 +49,8 @@ def to_kind(values: Array, kind: str) -> Array:
 def is_exact(values: Array, kind: str) -> Array:
     """Where a type has exactly these values; of f64, in which values are held, whole numbers are known to be exact."""
     if kind == "f64":
-        return (np.rint(values) == values) & (np.abs(values) < 2.0**53)
-    return (to_kind(values, kind) == values) | np.isnan(values)
+        return np.asarray((np.rint(values) == values) & (np.abs(values) < 2.0**53))
+    return np.asarray((to_kind(values, kind) == values) | np.isnan(values))
 
 
 def spread(values: Array) -> Array:
@@ -63,7 +63,7 @@ def spread(values: Array) -> Array:
         if not np.isfinite(root).all():  # of equal infinities the difference is none, and not NaN
             same = (values == values[:1]) | (np.isnan(values) & np.isnan(values[:1]))
             root = np.where(same.all(axis=0), 0.0, root)
-        return np.nan_to_num(root, nan=np.inf, posinf=np.inf)
+        return np.asarray(np.nan_to_num(root, nan=np.inf, posinf=np.inf))
 
 
 def merged(values: Array) -> Array:
@@ -181,7 +181,7 @@ class Shaker:
         with np.errstate(invalid="ignore"):
             answer = predicate(a, b)
             if (near := self.near(a - b)) is not None:
-                answer = self.either(answer[:1], near, np.True_, np.False_)
+                answer = self.either(answer[:1], near, np.array(True), np.array(False))
         return merged(answer)
 
     def stepped(self, function: Callable[[Array], Array], values: Array) -> Array:

@@ -41,14 +41,14 @@ def _unsigned(values: Array) -> Array:
 
 
 def _signed(values: Array, dtype: np.dtype[Any]) -> Array:
-    return values.astype(f"u{dtype.itemsize}").view(dtype) if dtype != bool else values.astype(bool)
+    return values.astype(f"u{dtype.itemsize}").view(dtype) if dtype.kind != "b" else values.astype(bool)
 
 
 def _divided(a: Array, b: Array) -> Array:
     """Quotients rounded toward zero; anything, here 0, where the divisor is 0."""
     safe = np.where(b == 0, 1, b)
     quotient = a // safe
-    return quotient + ((a % safe != 0) & ((a < 0) != (safe < 0)))
+    return np.asarray(quotient + ((a % safe != 0) & ((a < 0) != (safe < 0))))
 
 
 def _ceiled(a: Array, b: Array) -> Array:
@@ -244,8 +244,8 @@ def _compared(a: Array, b: Array, predicate: int, shaker: Shaker) -> Array:
 def _to_integer(values: Array, kind: str, *, signed: bool) -> Array:
     """Rounded toward zero; what the type cannot hold is anything, here its nearest end."""
     dtype = dtype_of(kind)
-    if dtype == bool:
-        return values != 0
+    if dtype.kind == "b":
+        return np.asarray(values != 0)
     limits = np.iinfo(dtype if signed else f"u{dtype.itemsize}")
     inside = np.clip(np.nan_to_num(np.trunc(values)), float(limits.min), float(limits.max))
     whole = inside.astype(np.int64 if signed else np.uint64)
@@ -289,7 +289,7 @@ def _integer_op(name: str, operands: list[Array], kind: str, from_kind: str, pre
         case "arith.extui" | "arith.index_castui":
             return _unsigned(a).astype(dtype)
         case "arith.trunci":
-            return (a & 1).astype(bool) if dtype == bool and a.dtype != bool else a.astype(dtype)
+            return (a & 1).astype(bool) if dtype.kind == "b" and a.dtype != bool else a.astype(dtype)
         case "arith.index_cast":
             return a.astype(dtype)
         case "arith.bitcast":

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import pytest
@@ -19,6 +21,10 @@ def shaker() -> Shaker:
     return Shaker(samples=9, rng=np.random.default_rng(0))
 
 
+def place_of(index: Index, dims: Sequence[np.ndarray]) -> np.ndarray:
+    return sum((factor * dims[d] for d, factor in index.factors.items()), np.array(index.constant))
+
+
 @given(st.lists(st.integers(1, 4), min_size=2, max_size=3), st.data())
 def test_a_view_is_what_its_index_formula_says(sizes: list[int], data: st.DataObject) -> None:
     dims = range(len(sizes))
@@ -29,16 +35,13 @@ def test_a_view_is_what_its_index_formula_says(sizes: list[int], data: st.DataOb
     ]  # fmt: skip
     bounds = tuple((data.draw(st.integers(0, size - 1)), size) for size in sizes)
     values = np.arange(2 * 20 * 20).reshape(2, 20, 20)
-    as_function = [
-        Index(function=lambda at, i=index: sum((f * at[d] for d, f in i.factors.items()), np.array(i.constant)))
-        for index in indices
-    ]
+    as_function = [Index(function=partial(place_of, index)) for index in indices]
     seen, gathered = view(values, indices, bounds), view(values, as_function, bounds)
     for place in itertools.product(*(range(*bound) for bound in bounds)):
-        element = [i.constant + sum(f * place[d] for d, f in i.factors.items()) for i in indices]
+        element = [int(place_of(index, [np.array(d) for d in place])) for index in indices]
         for result in (seen, gathered):
             at = [p - low if size > 1 else 0 for p, (low, _), size in zip(place, bounds, result.shape[1:], strict=True)]
-            assert (result[(slice(None), *at)] == values[(slice(None), *element)]).all()
+            assert all((one[tuple(at)] == other[tuple(element)]) for one, other in zip(result, values, strict=True))
 
 
 def test_what_has_no_plain_view_is_refused() -> None:
@@ -63,10 +66,9 @@ def test_products_are_what_a_loop_gives(b: int, m: int, n: int, k: int, kind: st
         rng.integers(-(2**20), 2**20, shape).astype(dtype) for shape in ((b, m, k), (k, b, n), (m, b, n))
     )
     space = Space(sizes=(m, b, n, k), parallel=(True, True, True, False))
-    sums = Products(
-        left=left.transpose(1, 0, 2)[None, :, :, None, :], right=right.transpose(1, 2, 0)[None, None], space=space, kind=kind
-    ).added_to(start[None, ..., None], EXACT)  # fmt: skip
-    expected = start + np.einsum("bmk,kbn->mbn", left, right)
+    a, c = left.transpose(1, 0, 2)[None, :, :, None, :], right.transpose(1, 2, 0)[None, None]
+    sums = Products(left=a, right=c, space=space, kind=kind).added_to(start[None, ..., None], EXACT)
+    expected = start + (left[..., None] * right.transpose(1, 0, 2)[:, None]).sum(axis=2).transpose(1, 0, 2)
     assert (sums[0, ..., 0] == expected).all()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -23,14 +24,16 @@ def whole(name: str, kind: str, *numbers: int, predicate: int = 0) -> int:
 
 
 def wrapped(number: int, bits: int) -> int:
-    return (number + 2 ** (bits - 1)) % 2**bits - 2 ** (bits - 1)
+    half: int = 2 ** (bits - 1)
+    return (number + half) % (2 * half) - half
 
 
 def toward_zero(a: int, b: int) -> int:
-    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+    size = abs(a) // abs(b)
+    return size if (a < 0) == (b < 0) else -size
 
 
-SIGNED = {
+SIGNED: dict[str, Callable[[int, int], int]] = {
     "arith.addi": lambda a, b: a + b,
     "arith.subi": lambda a, b: a - b,
     "arith.muli": lambda a, b: a * b,
@@ -41,7 +44,7 @@ SIGNED = {
     "arith.maxsi": max,
     "arith.xori": lambda a, b: a ^ b,
 }
-UNSIGNED = {
+UNSIGNED: dict[str, Callable[[int, int], int]] = {
     "arith.divui": lambda a, b: a // b,
     "arith.remui": lambda a, b: a % b,
     "arith.ceildivui": lambda a, b: -(-a // b),
