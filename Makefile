@@ -11,7 +11,7 @@ BIN := $(VENV)/bin
 ARGS ?=
 
 .PHONY: run test smoke install lint types unit untimed timed vulkan browser schema overhead verdicts explain bisect \
-        tune fleet history plugins picture releases wheel clean
+        outputs tune fleet history plugins picture releases wheel clean
 
 FIRST := $(foreach variant,stock im2col channels-last share-concat nhwc-share-tuned,--filter 'rdb/$(variant)@cpu')
 
@@ -80,6 +80,11 @@ overhead: install
 # How often verdicts are right: records for two hours, then rewrites the tables of docs/statistics.md.
 verdicts: install
 	$(BIN)/python -m benchmarks.verdicts $(ARGS)
+
+# How often outputs are judged wrongly: compiles right programs and planted faults for twenty minutes (what was stopped
+# goes on), then rewrites the tables of docs/statistics.md.
+outputs: install
+	$(BIN)/python -m benchmarks.outputs $(ARGS)
 
 # How often an explanation names the right dispatch: measures for twenty minutes, then rewrites the table of
 # docs/explain.md.

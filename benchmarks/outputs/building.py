@@ -144,7 +144,9 @@ class Function:
         into = f"outs({', '.join(v.name for v, _ in outs)} : {types})"
         name = self.new()
         count = f":{len(outs)}" if len(outs) > 1 else ""
-        self.add(f"{name}{count} = linalg.generic {{indexing_maps = [{maps}], iterator_types = [{kinds}]}} {given} {into} {{")
+        self.add(
+            f"{name}{count} = linalg.generic {{indexing_maps = [{maps}], iterator_types = [{kinds}]}} {given} {into} {{"
+        )
         self.add(f"^bb0({arguments}):")
         for line in body.strip().split("\n"):
             self.add(f"  {line.strip()}")
@@ -176,7 +178,9 @@ class Function:
         (result,) = self.generic([(value, every)], [(out, left)], every, f"{body}\nlinalg.yield %r : {kind}", gone)
         return result
 
-    def contracted(self, a: Value, b: Value, maps: str, shape: Sequence[int], kind: str = "", start: float = 0.0) -> Value:
+    def contracted(
+        self, a: Value, b: Value, maps: str, shape: Sequence[int], kind: str = "", start: float = 0.0
+    ) -> Value:
         """A sum of products: maps are as einsum writes them, "mk,kn->mn"; wider kinds are extended first."""
         kind = kind or a.kind
         inputs, out = maps.split("->")
@@ -212,12 +216,12 @@ class Function:
             f"tensor.yield {scalar} : {value.kind}\n  }} : {self.type(value)} to {{type}}",
         )
 
-    def sliced(self, value: Value, offsets: Sequence[int], sizes: Sequence[int], steps: Sequence[int] | None = None) -> Value:
+    def sliced(
+        self, value: Value, offsets: Sequence[int], sizes: Sequence[int], steps: Sequence[int] | None = None
+    ) -> Value:
         """A part."""
         text = "".join(f"[{', '.join(map(str, part))}]" for part in (offsets, sizes, steps or [1] * len(sizes)))
-        return self.made(
-            sizes, value.kind, f"tensor.extract_slice {value.name}{text} : {self.type(value)} to {{type}}"
-        )
+        return self.made(sizes, value.kind, f"tensor.extract_slice {value.name}{text} : {self.type(value)} to {{type}}")
 
     def inserted(self, part: Value, into: Value, offsets: Sequence[int]) -> Value:
         """A tensor with another in it."""
@@ -233,7 +237,8 @@ class Function:
         low, high, one = self.scalar(0, "index"), self.scalar(count, "index"), self.scalar(1, "index")
         result, place, carried = self.new(), self.new("i"), self.new("s")
         kind = self.type(start)
-        self.add(f"{result} = scf.for {place} = {low} to {high} step {one} iter_args({carried} = {start.name}) -> ({kind}) {{")
+        span = f"{place} = {low} to {high} step {one}"
+        self.add(f"{result} = scf.for {span} iter_args({carried} = {start.name}) -> ({kind}) {{")
         last = step(place, Value(name=carried, shape=start.shape, kind=start.kind))
         self.add(f"scf.yield {last.name} : {kind}")
         self.add("}")
@@ -250,4 +255,6 @@ class Function:
         types = ", ".join(self.type(value) for value in self.results)
         names = ", ".join(value.name for value in self.results)
         head = f"func.func @{self.name}({arguments}) -> ({types}) {{"
-        return re.sub(r" +", " ", "\n".join([head, *self.lines, f"  return {names} : {types}", "}"]).replace("\n", "\n  "))
+        return re.sub(
+            r" +", " ", "\n".join([head, *self.lines, f"  return {names} : {types}", "}"]).replace("\n", "\n  ")
+        )

@@ -19,7 +19,13 @@ from harness.verify.rounding import FACTOR
 
 TOOLS = Path(sys.executable).parent
 TARGETS = ("x86-64-v3", "host")
-FLAG_SETS = ((), ("--iree-opt-level=O1",), ("--iree-opt-level=O2",), ("--iree-opt-level=O3",), ("--iree-opt-data-tiling",))
+FLAG_SETS = (
+    (),
+    ("--iree-opt-level=O1",),
+    ("--iree-opt-level=O2",),
+    ("--iree-opt-level=O3",),
+    ("--iree-opt-data-tiling",),
+)
 DEVICE = ("--iree-hal-target-device=local",)
 # Nothing but code is in a module: what is the same code has the same bytes.
 _CODE_ONLY = (
@@ -97,7 +103,7 @@ class Runner:
 
     def _buffer(self, value: Value, held: Array) -> Any:
         rt = self.rt
-        element = getattr(rt.HalElementType, "BFLOAT_16") if value.kind == "bf16" else None
+        element = rt.HalElementType.BFLOAT_16 if value.kind == "bf16" else None
         if value.kind == "bf16":
             held = (held.view(np.uint32) >> 16).astype(np.uint16)
         return self.device.allocator.allocate_buffer_copy(

@@ -163,7 +163,9 @@ def transposed(f: Function, x: Value, order: Sequence[int]) -> Value:
     """Dimensions in another order."""
     out = f.empty([x.shape[d] for d in order], x.kind)
     source = ", ".join(f"d{list(order).index(d)}" for d in range(len(order)))
-    (result,) = f.generic([(x, source)], [(out, letters(len(order)))], letters(len(order)), f"linalg.yield %a0 : {x.kind}")
+    (result,) = f.generic(
+        [(x, source)], [(out, letters(len(order)))], letters(len(order)), f"linalg.yield %a0 : {x.kind}"
+    )
     return result
 
 

@@ -63,7 +63,7 @@ class Keeper:
             finally:
                 module.unlink()
             temporary = file.with_suffix(f".{os.getpid()}.part.npz")
-            np.savez_compressed(temporary, **arrays)
+            np.savez_compressed(temporary, **arrays)  # type: ignore[arg-type]
             temporary.replace(file)
         with np.load(file) as kept:
             return {f.name: [kept[f"{f.name}:{at}"] for at in range(len(f.results))] for f in functions}

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from benchmarks.outputs.judging import FLAG_SETS, TARGETS, judged, linalg_of, reference
 from benchmarks.outputs.recording import Keeper
-from benchmarks.outputs.right_programs import Right
+from benchmarks.outputs.right_programs import all_right
 from harness.verify.evaluate import TooLongError
 from harness.verify.rounding import UnsupportedError
 
@@ -44,8 +43,9 @@ class Group:
     failed: list[str] = field(default_factory=list)
 
 
-def judge_family(programs: Sequence[Right], keeper: Keeper) -> Group:
+def judge_family(name: str, keeper: Keeper) -> Group:
     """All programs of one family."""
+    programs = [program for program in all_right() if program.family == name]
     functions, needed = [program.function for program in programs], programs[0].flags
     group = Group()
     text, right = linalg_of("\n".join(function.text() for function in functions), needed), {}
@@ -59,9 +59,9 @@ def judge_family(programs: Sequence[Right], keeper: Keeper) -> Group:
             outputs, failed = keeper.outputs(functions, target, (*needed, *flags))
             group.failed.extend(failed)
             for program in programs:
-                name = program.function.name
-                if name in outputs and name in right:
-                    one = judged(right[name], outputs[name])
+                called = program.function.name
+                if called in outputs and called in right:
+                    one = judged(right[called], outputs[called])
                     group.rows.append(
                         Row(family=program.family, seed=program.seed, target=target, flags=flags, beyond=one.beyond,
                             elements=one.elements, spreads=one.spreads, at=one.at)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.outputs import parts
-from benchmarks.outputs.building import Function
+from benchmarks.outputs.building import Function, Value
 
 # Seeds of each family; the even ones calibrate, the odd ones are only reported.
 SEEDS = 8
@@ -44,7 +44,9 @@ def _started(family: str, seed: int) -> Function:
     return Function(f"{family.replace(' ', '_').replace('-', '_')}_{seed}", seed=seed, dynamic=dynamic)
 
 
-def _family(name: str, *flags: str) -> Callable[[Callable[[Function, int], Function]], Callable[[Function, int], Function]]:
+def _family(
+    name: str, *flags: str
+) -> Callable[[Callable[[Function, int], Function]], Callable[[Function, int], Function]]:
     def known(make: Callable[[Function, int], Function]) -> Callable[[Function, int], Function]:
         _FAMILIES[name] = (make, flags)
         return make
@@ -72,7 +74,9 @@ def _batch_matmul(f: Function, seed: int) -> Function:
 def _matvec(f: Function, seed: int) -> Function:
     m, k = ((100, 1000), (16, 8192))[seed // 4]
     a, x = f.argument((m, k)), f.argument((k,))
-    return f.returned(f.named("linalg.matvec", [a, x], f.filled((m,))) if seed % 2 else f.contracted(x, a, "k,mk->m", (m,)))
+    return f.returned(
+        f.named("linalg.matvec", [a, x], f.filled((m,))) if seed % 2 else f.contracted(x, a, "k,mk->m", (m,))
+    )
 
 
 @_family("matmul of long sums")
@@ -256,11 +260,11 @@ def _argmax(f: Function, seed: int) -> Function:
 def _scans(f: Function, seed: int) -> Function:
     x, start = f.argument((40, 100)), f.argument((100,))
 
-    def step(place: str, carried: object) -> object:
+    def step(place: str, carried: Value) -> Value:
         part = f.new("row")
         f.add(f"{part} = tensor.extract_slice {x.name}[{place}, 0] [1, 100] [1, 1] : {f.type(x)} to tensor<100xf32>")
-        row = parts.Value(name=part, shape=(100,), kind="f32")
-        kept = parts.with_number(f, "arith.mulf", carried, 0.5 + 0.05 * seed)  # type: ignore[arg-type]
+        row = Value(name=part, shape=(100,), kind="f32")
+        kept = parts.with_number(f, "arith.mulf", carried, 0.5 + 0.05 * seed)
         return parts.binary(f, "arith.addf", kept, row)
 
     return f.returned(f.repeated(40, start, step))
@@ -280,11 +284,11 @@ def _loops(f: Function, seed: int) -> Function:
     f.add(f"scf.condition(%go) %n, %s : i32, {kind}")
     f.add(f"}} do {{\n  ^bb0(%m: i32, %t: {kind}):")
     f.add(f"%l = arith.subi %m, {one} : i32")
-    y = parts.matmul(f, parts.Value(name="%t", shape=(24, 24), kind="f32"), w)
+    y = parts.matmul(f, Value(name="%t", shape=(24, 24), kind="f32"), w)
     y = parts.biased(f, y, f.argument((24,)))
     f.add(f"scf.yield %l, {y.name} : i32, {kind}")
     f.add("}")
-    return f.returned(parts.Value(name=f"{result}#1", shape=(24, 24), kind="f32"))
+    return f.returned(Value(name=f"{result}#1", shape=(24, 24), kind="f32"))
 
 
 @_family("dynamic shapes")
@@ -382,7 +386,7 @@ def _bf16(f: Function, seed: int) -> Function:
     return f.returned(_narrow(f, seed, "bf16"))
 
 
-def _narrow(f: Function, seed: int, kind: str) -> parts.Value:
+def _narrow(f: Function, seed: int, kind: str) -> Value:
     match seed:
         case 0 | 1:
             return parts.matmul(f, f.argument((32, 200), kind), f.argument((200, 48), kind))

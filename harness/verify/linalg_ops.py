@@ -100,7 +100,8 @@ def view(values: Array, indices: Sequence[Index], bounds: Bounds) -> Array:
         start.append(index.constant + sum(f * bounds[d][0] for d, f in index.factors.items()))
         for d, factor in index.factors.items():
             strides[d] += factor * values.strides[axis]
-    origin = values[(slice(None), *(slice(at, None) for at in start))]
+    corner = (slice(None), *(slice(at, None) for at in start))
+    origin = values[corner]
     shape = [bounds[d][1] - bounds[d][0] if d in strides else 1 for d in range(len(bounds))]
     steps = [strides.get(d, 0) for d in range(len(bounds))]
     return np.lib.stride_tricks.as_strided(
@@ -114,11 +115,16 @@ def _gathered(values: Array, indices: Sequence[Index], bounds: Bounds) -> Array:
         for d, bound in enumerate(bounds)
     ]
     places = [
-        np.asarray(index.function(dims) if index.function else index.constant + sum(f * dims[d] for d, f in index.factors.items()))
+        np.asarray(
+            index.function(dims)
+            if index.function
+            else index.constant + sum(f * dims[d] for d, f in index.factors.items())
+        )
         for index in indices
     ]
     shape = np.broadcast_shapes(*(place.shape for place in places), (1,) * len(bounds))
-    return values[(slice(None), *(np.broadcast_to(place, shape) for place in places))]
+    taken: Any = (slice(None), *(np.broadcast_to(place, shape) for place in places))
+    return np.asarray(values[taken])
 
 
 def pieces(space: Space, samples: int, also_reduced: bool) -> Iterator[Bounds]:
@@ -173,7 +179,7 @@ class Products:
         init = start.transpose(0, *(1 + d for d in order), *(1 + d for d in inner)).reshape(-1, batch, m, n)
         samples = max(self.left.shape[0], self.right.shape[0], init.shape[0])
         result = np.empty((samples, batch, m, n), dtype=start.dtype)
-        squares = np.zeros((batch, m, n)) if shaker.samples > 1 and self._is_rounded() else None
+        squares = np.zeros((batch, m, n)) if shaker.samples > 1 and self._is_rounded(start[0]) else None
         left_axes, right_axes = (*both, *rows, *inner), (*both, *inner, *columns)
         right_2d = [
             self._matrix(self.right, sample, right_axes, (batch, k, n)) for sample in range(self.right.shape[0])
@@ -197,29 +203,30 @@ class Products:
             result = self._shaken(result, squares, init, lefts, right_2d, shaker, (batch, m, n, k))
         final = result.reshape(-1, *(sizes[d] for d in order), *(1 for _ in inner))
         back = np.argsort([*order, *inner])
-        return final.transpose(0, *(1 + d for d in back))
+        return np.asarray(final.transpose(0, *(1 + d for d in back)))
 
     def _require_samples(self, start: Array) -> None:
         assert all(part.shape[0] in (1, self.samples(start)) for part in (self.left, self.right, start))  # noqa: S101
 
     def samples(self, start: Array) -> int:
         """How many samples the sums have."""
-        return max(self.left.shape[0], self.right.shape[0], start.shape[0])
+        return max(int(part.shape[0]) for part in (self.left, self.right, start))
 
-    def _is_rounded(self) -> bool:
+    def _is_rounded(self, start: Array) -> bool:
         """Whether some partial sum may be none of its type: whole numbers that stay small are exact in any order."""
         if self.kind not in UNIT:
             return False
         inner = math.prod(self.space.sizes[d] for d in self.space.reduced)
-        largest = [float(np.abs(part[0]).max(initial=0.0)) for part in (self.left, self.right)]
-        if not largest[0] * largest[1] * inner < 1.0 / UNIT[self.kind]:
+        parts = (self.left[0], self.right[0], start)
+        left, right, first = (float(np.abs(part).max(initial=0.0)) for part in parts)
+        if not left * right * inner + first < 1.0 / UNIT[self.kind]:
             return True
-        return not all((np.rint(part[0]) == part[0]).all() for part in (self.left, self.right))
+        return not all((np.rint(part) == part).all() for part in parts)
 
     @staticmethod
     def _matrix(values: Array, sample: int, axes: Sequence[int], shape: tuple[int, ...]) -> Array:
         rest = [d for d in range(values.ndim - 1) if d not in axes]
-        return values[sample].transpose(*axes, *rest).reshape(shape)
+        return np.asarray(values[sample].transpose(*axes, *rest).reshape(shape))
 
     def _shaken(
         self,
@@ -241,7 +248,7 @@ class Products:
                 total = init[0]
                 for at in range(k):
                     total = to_kind(total + to_kind(a[:, :, at, None] * b[:, at, None, :], self.kind), self.kind)
-                shaken[1] = total
+                return shaker.toward(shaken, total)
         return shaken
 
 
@@ -276,7 +283,8 @@ def summed(values: Array, start: Array, axes: tuple[int, ...], kind: str, shaker
     result = start + values.sum(axis=axes, keepdims=True)
     exact = values[0]
     own = tuple(axis - 1 for axis in axes)
-    if (np.rint(exact) == exact).all() and np.abs(exact).sum(axis=own).max(initial=0.0) < 1.0 / UNIT[kind]:
+    whole = all((np.rint(part) == part).all() for part in (exact, start[0]))
+    if whole and (np.abs(exact).sum(axis=own).max(initial=0.0) + np.abs(start[0]).max(initial=0.0)) < 1.0 / UNIT[kind]:
         return shaker.rounded(result, kind)
     last = np.moveaxis(exact, own, range(-len(own), 0))
     flat = last.reshape(*last.shape[: last.ndim - len(own)], -1)
@@ -289,7 +297,7 @@ def summed(values: Array, start: Array, axes: tuple[int, ...], kind: str, shaker
         total = first[..., 0]
         for at in range(count):
             total = to_kind(total + flat[..., at], kind)
-        shaken[1] = total.reshape(result.shape[1:])
+        return shaker.toward(shaken, total.reshape(result.shape[1:]))
     return shaken
 
 
