@@ -192,9 +192,9 @@ def _float_op(name: str, operands: list[Array], kind: str, from_kind: str, predi
         case "arith.uitofp":
             return shaker.rounded(_unsigned(a).astype(np.float64), kind)
         case "arith.fptosi":
-            return merged(shaker.stepped(lambda x: _to_integer(x, kind, signed=True), a))
+            return _integers_of(a, kind, shaker, signed=True)
         case "arith.fptoui":
-            return merged(shaker.stepped(lambda x: _to_integer(x, kind, signed=False), a))
+            return _integers_of(a, kind, shaker, signed=False)
         case "arith.remf":
             quotient = shaker.stepped(np.trunc, a / others[0])
             rest = a - quotient * others[0]
@@ -229,8 +229,22 @@ def _compared(a: Array, b: Array, predicate: int, shaker: Shaker) -> Array:
     return merged(shaker.compared(_FLOAT_PREDICATES[predicate - 7], a, b) | unordered)
 
 
+def _integers_of(values: Array, kind: str, shaker: Shaker, *, signed: bool) -> Array:
+    """Rounded toward zero; what the type cannot hold is anything, so samples take its smallest and largest by turns."""
+    integers = shaker.stepped(lambda x: _to_integer(x, kind, signed=signed), values)
+    dtype = dtype_of(kind)
+    if dtype != np.bool_ and shaker.samples > 1:
+        limits = np.iinfo(dtype if signed else f"u{dtype.itemsize}")
+        whole = np.trunc(values[0])
+        beyond = ~((whole >= float(limits.min)) & (whole <= float(limits.max)))
+        if beyond.any():
+            ends = np.iinfo(dtype)
+            integers = shaker.either(integers, beyond, dtype.type(ends.min), dtype.type(ends.max))
+    return merged(integers)
+
+
 def _to_integer(values: Array, kind: str, *, signed: bool) -> Array:
-    """Rounded toward zero; what the type cannot hold is anything, here its nearest end."""
+    """Rounded toward zero; the nearest end of the type where it cannot hold that."""
     dtype = dtype_of(kind)
     if dtype == bool:
         return values != 0
