@@ -230,7 +230,7 @@ def _compared(a: Array, b: Array, predicate: int, shaker: Shaker) -> Array:
 
 
 def _integers_of(values: Array, kind: str, shaker: Shaker, *, signed: bool) -> Array:
-    """Rounded toward zero; what the type cannot hold is anything, so samples take its smallest and largest by turns."""
+    """Rounded toward zero; what the type cannot hold is anything, so samples take any value."""
     integers = shaker.stepped(lambda x: _to_integer(x, kind, signed=signed), values)
     dtype = dtype_of(kind)
     if dtype != np.bool_ and shaker.samples > 1:
@@ -239,7 +239,9 @@ def _integers_of(values: Array, kind: str, shaker: Shaker, *, signed: bool) -> A
         beyond = ~((whole >= float(limits.min)) & (whole <= float(limits.max)))
         if beyond.any():
             ends = np.iinfo(dtype)
-            integers = shaker.either(integers, beyond, dtype.type(ends.min), dtype.type(ends.max))
+            integers = shaker.full(integers)
+            anything = shaker.rng.integers(ends.min, ends.max, size=integers[1:].shape, dtype=dtype, endpoint=True)
+            integers[1:] = np.where(beyond, anything, integers[1:])
     return merged(integers)
 
 
