@@ -59,7 +59,11 @@ def spread(values: Array) -> Array:
         return np.zeros(values.shape[1:])
     with np.errstate(invalid="ignore", over="ignore"):
         off = values[1:] - values[:1]
-        return np.nan_to_num(np.sqrt(np.mean(off * off, axis=0)), nan=np.inf, posinf=np.inf)
+        root = np.sqrt(np.mean(off * off, axis=0))
+        if not np.isfinite(root).all():  # of equal infinities the difference is none, and not NaN
+            same = (values == values[:1]) | (np.isnan(values) & np.isnan(values[:1]))
+            root = np.where(same.all(axis=0), 0.0, root)
+        return np.nan_to_num(root, nan=np.inf, posinf=np.inf)
 
 
 def merged(values: Array) -> Array:
@@ -186,6 +190,6 @@ class Shaker:
             near = self.near(a - b)
             if near is None:
                 return result
-            off = np.maximum(np.abs(a - a[:1]), np.abs(b - b[:1]))
+            off = np.fmax(np.abs(a - a[:1]), np.abs(b - b[:1]))
             away = result[:1] + (off if function in (np.maximum, np.fmax) else -off)
         return np.where(near[None], away, result)
