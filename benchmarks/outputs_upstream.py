@@ -219,7 +219,7 @@ def judged(test: Test) -> dict[str, Any]:
     def make() -> dict[str, Any]:
         try:
             inputs, expected = test.values("input"), test.values("expected_output")
-            outputs, samples = evaluate(converted(test)["text"], test.function, inputs, {}, SECONDS)
+            outputs, samples, *_ = evaluate(converted(test)["text"], test.function, inputs, {}, SECONDS)
         except UnsupportedError as error:
             return {"unknown": str(error)}
         except TooLongError as error:

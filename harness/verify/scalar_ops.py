@@ -230,18 +230,25 @@ def _compared(a: Array, b: Array, predicate: int, shaker: Shaker) -> Array:
 
 
 def _integers_of(values: Array, kind: str, shaker: Shaker, *, signed: bool) -> Array:
-    """Rounded toward zero; what the type cannot hold is anything, so samples take any value."""
+    """Rounded toward zero. What the type cannot hold is anything: samples take the ends by turns.
+
+    Raises:
+        UnsupportedError: Of a narrow type, where that is no index of an element that is left out in the end.
+    """
     integers = shaker.stepped(lambda x: _to_integer(x, kind, signed=signed), values)
     dtype = dtype_of(kind)
-    if dtype != np.bool_ and shaker.samples > 1:
-        limits = np.iinfo(dtype if signed else f"u{dtype.itemsize}")
+    if dtype != np.bool_:
+        ends = np.iinfo(dtype)
+        limits = ends if signed else np.iinfo(f"u{dtype.itemsize}")
         whole = np.trunc(values[0])
         beyond = ~((whole >= float(limits.min)) & (whole <= float(limits.max)))
-        if beyond.any():
-            ends = np.iinfo(dtype)
+        if beyond.any() and dtype.itemsize < 4:
+            raise UnsupportedError(f"numbers that {kind} cannot hold, for which any result is right")
+        if beyond.any() and shaker.samples > 1:
             integers = shaker.full(integers)
-            anything = shaker.rng.integers(ends.min, ends.max, size=integers[1:].shape, dtype=dtype, endpoint=True)
-            integers[1:] = np.where(beyond, anything, integers[1:])
+            for sample in range(1, shaker.samples):
+                anything = dtype.type((ends.max, ends.min)[sample % 2])
+                integers[sample] = np.where(beyond, anything, integers[sample])
     return merged(integers)
 
 
