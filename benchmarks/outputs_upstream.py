@@ -15,7 +15,6 @@ import hashlib
 import json
 import os
 import re
-import shutil
 import subprocess
 import tempfile
 from collections import Counter
@@ -30,6 +29,7 @@ import numpy as np
 
 from benchmarks.documents import replace_between
 from harness.cache import write_atomically
+from harness.models.inputs import from_bf16_bits
 from harness.report.markdown_text import blocks, table
 from harness.toolchain import Toolchain
 from harness.toolchain import find_toolchain as find
@@ -47,7 +47,7 @@ _LIMIT_S = 300
 _TYPES = {
     **{f"{sign}{width}": f"<i{width // 8}" for sign in ("i", "si") for width in (8, 16, 32, 64)},
     **{f"ui{width}": f"<u{width // 8}" for width in (8, 16, 32, 64)},
-    "i1": "?", "f16": "<f2", "f32": "<f4", "f64": "<f8",
+    "i1": "?", "f16": "<f2", "f32": "<f4", "f64": "<f8", "bf16": "<u2",
 }  # fmt: skip
 # iree-run-module's own thresholds, absolute.
 _EXPECTED_WITHIN = {"f16": 1e-3, "f32": 1e-4, "f64": 1e-4}
@@ -114,7 +114,8 @@ class Test:
                 if element not in _TYPES:
                     raise UnsupportedError(f"inputs or outputs of {element}")
                 shape = [int(size) for size in sizes]
-                arrays.append(np.fromfile(self.folder / file, dtype=_TYPES[element]).reshape(shape))
+                values = np.fromfile(self.folder / file, dtype=_TYPES[element]).reshape(shape)
+                arrays.append(from_bf16_bits(values) if element == "bf16" else values)
         return arrays
 
 
@@ -184,7 +185,8 @@ def ran(test: Test) -> dict[str, Any]:
             io = (test.folder / "run_module_io_flags.txt").read_text().split("\n")
             inputs = [flag for flag in io if flag.startswith("--input=")]
             expected = [flag for flag in io if flag.startswith("--expected_output=")]
-            outputs = [f"--output=@{folder}/{position}.npy" for position in range(len(expected))]
+            ends = ["bin" if "bf16=" in flag else "npy" for flag in expected]
+            outputs = [f"--output=@{folder}/{position}.{end}" for position, end in enumerate(ends)]
             command = [str(toolchain.runtime_tool("iree-run-module")), f"--module={folder}/m.vmfb", *test.run_flags]
             command += [f"--function={test.function}", *inputs]
             done, error = _tool([*command, *outputs], test.folder)
@@ -192,8 +194,10 @@ def ran(test: Test) -> dict[str, Any]:
                 return {"run": error}
             made = test.kept / "outputs" / test.key
             made.mkdir(parents=True, exist_ok=True)
-            for file in folder.glob("*.npy"):
-                shutil.copy(file, made)
+            for position, end in enumerate(ends):
+                file = folder / f"{position}.{end}"
+                values = from_bf16_bits(np.fromfile(file, dtype="<u2")) if end == "bin" else np.load(file)
+                np.save(made / f"{position}.npy", values)
             done, error = _tool([*command, *expected], test.folder)
             return {} if done else {"expected": error}
 
@@ -301,19 +305,19 @@ def tables(tests: Sequence[dict[str, Any]]) -> str:
         members = [about for about in tests if upstream_of(about) == word]
         counted = Counter(ours_of(about) for about in members)
         rows.append([word, str(len(members)), *(str(counted[ours_word]) for ours_word in ours)])
+    unknown = [about["judged"]["unknown"] for about in tests if "unknown" in about["judged"]]
+    broken = [about["ran"].get("compile", about["ran"].get("run")) for about in tests]
     parts = [
         f"{len(tests)} tests, IREE {find_toolchain().version} on local-sync with upstream's flags; rows are what "
         "iree-run-module says with upstream's expected outputs, columns what the evaluator says.",
         table(["upstream", "tests", *ours], rows),
-        "Tests whose outputs upstream or the evaluator refuses, by operator and by who agrees with whom:",
+        "Tests whose outputs are not as expected or refused, by operator and by who agrees with whom:",
         table(["which", "tests", "operators"], list(_causes(tests))),
-        "What the evaluator does not know, of programs that IREE converts:",
-        table(["what", "tests"], _counted(about["judged"]["unknown"] for about in tests
-              if "unknown" in about["judged"] and "conversion" not in about["judged"]["unknown"])),
+        "What the evaluator does not know:",
+        table(["what", "tests"], _counted(unknown)),
         "What IREE does not compile or run, by its own first words:",
-        table(["error", "tests"], _counted(_short(said) for about in tests
-              if (said := about["ran"].get("compile", about["ran"].get("run"))))),
-    ]  # fmt: skip
+        table(["error", "tests"], _counted((_short(error) for error in broken if error), least=4)),
+    ]
     return blocks(*parts)
 
 
@@ -340,8 +344,11 @@ def _causes(tests: Sequence[dict[str, Any]]) -> Iterable[list[str]]:
         yield [which, str(len(operators)), names]
 
 
-def _counted(words: Iterable[str]) -> list[list[str]]:
-    return [[word, str(count)] for word, count in Counter(words).most_common()]
+def _counted(words: Iterable[str], least: int = 1) -> list[list[str]]:
+    counted = Counter(words)
+    rows = [[word, str(count)] for word, count in counted.most_common() if count >= least]
+    others = [count for count in counted.values() if count < least]
+    return [*rows, [f"{len(others)} others", str(sum(others))]] if others else rows
 
 
 def _short(error: str) -> str:
