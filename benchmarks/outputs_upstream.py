@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.documents import replace_between
+from benchmarks.upstream_networks import VARIANTS, Network, linalg_of, networks_of, outputs_of, timed
 from harness.cache import write_atomically
 from harness.models.inputs import from_bf16_bits
 from harness.report.markdown_text import blocks, table
@@ -275,6 +276,57 @@ def examine(test: Test) -> dict[str, Any]:
     return about
 
 
+def examine_network(network: Network, kept: Path) -> dict[str, Any]:
+    """How far each variant's outputs, and upstream's, are from the evaluator's values."""
+    said = hashlib.sha256(find_toolchain().compiler_sha256.encode() + network.program.read_bytes()).hexdigest()[:16]
+    name = f"{said}-{network.function}"
+
+    def ran_with(variant: str) -> list[Array]:
+        made = kept / "networks" / f"{name}-{variant.replace(' ', '-')}.npz"
+        if not made.is_file():
+            outputs = outputs_of(network, VARIANTS[variant], find_toolchain())
+            made.parent.mkdir(parents=True, exist_ok=True)
+            np.savez(made, *outputs)
+        with np.load(made) as arrays:
+            return [arrays[f"arr_{position}"] for position in range(network.outputs)]
+
+    def make() -> dict[str, Any]:
+        made = _once(kept / "networks" / f"{name}.json", lambda: {"text": linalg_of(network, find_toolchain())})
+        files = {"model": str(network.parameters)}
+        (outputs, samples, *_), took = timed(
+            lambda: evaluate(made["text"], network.function, network.inputs, files, 10 * SECONDS)
+        )
+        found: dict[str, Any] = {"name": network.name, "cpu_s": took, "samples": samples}
+        for variant in VARIANTS:
+            pairs = zip(outputs, ran_with(variant), strict=True)
+            distances = [distance(output, values) for output, values in pairs]
+            found[variant] = [sum(beyond for beyond, _ in distances), max(spreads for _, spreads in distances)]
+        if network.expected is not None:
+            found["expected"] = distance(outputs[0], network.expected)
+        return found
+
+    return _once(kept / "judged" / _evaluator() / f"{name}.json", make)
+
+
+def network_table(networks: Sequence[dict[str, Any]]) -> str:
+    """What goes into the document, of networks."""
+
+    def cell(said: Sequence[float] | None) -> str:
+        return "-" if said is None else f"{'refused' if said[0] else 'right'}, {said[1]:.1f}"
+
+    columns = [*VARIANTS, "expected"]
+    rows = [
+        [said["name"], f"{said['cpu_s']:.1f}", str(said["samples"] - 1), *(cell(said.get(key)) for key in columns)]
+        for said in networks
+    ]
+    heads = ["network", "CPU s", "shakes", *VARIANTS, "upstream's file"]
+    return blocks(
+        "Toy networks on llvm-cpu for this machine's processor: what the evaluation takes on one core, and what it says "
+        "of each variant's outputs and of upstream's expected ones, with the worst element's distance in spreads:",
+        table(heads, rows),
+    )
+
+
 def upstream_of(about: dict[str, Any]) -> str:
     """What upstream's own check says."""
     said = about["ran"]
@@ -381,6 +433,9 @@ def main() -> None:
     if asked.no_judge:
         return
     text = tables(found)
+    if not asked.filter:
+        networks = [examine_network(network, asked.keep) for network in networks_of(asked.checkout.absolute())]
+        text = blocks(text, network_table(networks))
     print(text)
     write_atomically(asked.keep / "found.json", json.dumps(found, indent=1).encode())
     if not asked.filter:
