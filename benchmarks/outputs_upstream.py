@@ -321,8 +321,8 @@ def network_table(networks: Sequence[dict[str, Any]]) -> str:
     ]
     heads = ["network", "CPU s", "shakes", *VARIANTS, "upstream's file"]
     return blocks(
-        "Toy networks on llvm-cpu for this machine's processor: what the evaluation takes on one core, and what it says "
-        "of each variant's outputs and of upstream's expected ones, with the worst element's distance in spreads:",
+        "Toy networks on llvm-cpu for this machine's processor: what the evaluation takes on one core, and what it "
+        "says of each variant's outputs and of upstream's expected ones, with the worst element's distance in spreads:",
         table(heads, rows),
     )
 
@@ -424,14 +424,13 @@ def main() -> None:
     asked = parser.parse_args()
     os.environ["OPENBLAS_NUM_THREADS"] = "1"
     tests = [test for test in tests_of(asked.checkout.absolute(), asked.keep) if asked.filter in test.folder.name]
-    found = []
     with ProcessPoolExecutor(asked.processes) as pool:
-        for about in pool.map(converted_and_ran if asked.no_judge else examine, tests, chunksize=2):
-            found.append(about)
-            if asked.filter:
-                print(json.dumps(about))
-    if asked.no_judge:
-        return
+        if asked.no_judge:
+            list(pool.map(converted_and_ran, tests, chunksize=2))
+            return
+        found = list(pool.map(examine, tests, chunksize=2))
+    if asked.filter:
+        print(*(json.dumps(about) for about in found), sep="\n")
     text = tables(found)
     if not asked.filter:
         networks = [examine_network(network, asked.keep) for network in networks_of(asked.checkout.absolute())]
