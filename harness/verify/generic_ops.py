@@ -108,11 +108,14 @@ class Assembled:
         self.run = run
         self.outs: list[Array | None] = [None for _ in outs]
         self.shapes = [values.shape[1:] for values, _ in outs]
-        self.orders = []
-        for _, indices in outs:
-            if not all(i.function is None and i.constant == 0 and list(i.factors.values()) == [1] for i in indices):
+        self.fixed: list[list[int]] = []
+        self.orders: list[list[int]] = []
+        for values, indices in outs:
+            self.fixed.append([axis for axis, i in enumerate(indices) if not i.factors and values.shape[1 + axis] == 1])
+            moving = [index for axis, index in enumerate(indices) if axis not in self.fixed[-1]]
+            if not all(i.function is None and i.constant == 0 and list(i.factors.values()) == [1] for i in moving):
                 raise UnsupportedError("an output that is not indexed by its dimensions alone")
-            self.orders.append([next(iter(index.factors)) for index in indices])
+            self.orders.append([next(iter(index.factors)) for index in indices if index.factors])
 
     def put(self, bounds: Bounds, space: Space, pieces_: Sequence[Array]) -> None:
         """Keep the results of one piece."""
@@ -121,7 +124,11 @@ class Assembled:
             values = np.broadcast_to(values, (values.shape[0], *full))
             rest = [d for d in range(len(bounds)) if d not in order]
             values = values.transpose(0, *(1 + d for d in order), *(1 + d for d in rest))
+            places = [slice(*bounds[d]) for d in order]
             values = values.reshape(values.shape[: 1 + len(order)])
+            for axis in self.fixed[at]:
+                values = np.expand_dims(values, 1 + axis)
+                places.insert(axis, slice(0, 1))
             kept = self.outs[at]
             if kept is None and values.shape[1:] == self.shapes[at]:
                 self.outs[at] = np.ascontiguousarray(values)
@@ -130,7 +137,7 @@ class Assembled:
                 kept = np.empty((values.shape[0], *self.shapes[at]), dtype=values.dtype)
             elif values.shape[0] > kept.shape[0]:
                 kept = self.run.shaker.full(kept)
-            kept[in_each_sample(slice(*bounds[d]) for d in order)] = values
+            kept[in_each_sample(places)] = values
             self.outs[at] = kept
 
     def arrays(self) -> list[Array]:
@@ -192,7 +199,7 @@ def _piece(
     if how is None:
         return [scope.get(value) for value in run.run(block, scope).operands]
     for operation in body[:-2]:
-        if operation != how.product:
+        if how.product is None or operation != how.product:
             run.step(operation, scope)
     start = scope.get(arguments[-1])
     kind = kind_of(how.last.results[0].type)

@@ -27,7 +27,7 @@ _PASSED_ON = {
     "util.optimization_barrier", "flow.tensor.bitcast", "util.numeric.optional_narrow",
 }  # fmt: skip
 _WITHOUT_VALUE = {"hal.fence.create", "hal.devices.get", "util.null", "hal.fence.await"}
-_NOTHING = {"cf.assert", "hal.fence.signal"}
+_NOTHING = {"hal.fence.signal"}
 
 
 class TooLongError(Exception):
@@ -302,6 +302,13 @@ def _constant(run: Evaluator, op: Any, scope: Scope) -> Results:
     return [values.reshape(values.shape + (1,) * len(scope.bounds)) if values.ndim == 1 else values]
 
 
+@OPERATIONS.known("cf.assert")
+def _assert(_: Evaluator, op: Any, scope: Scope) -> Results:
+    if not scope.get(op.operands[0])[0].all():
+        raise UnsupportedError(f"inputs that the program asserts not to be given: {op.attributes['msg'].value}")
+    return ()
+
+
 @OPERATIONS.known("arith.select")
 def _select(_: Evaluator, op: Any, scope: Scope) -> Results:
     condition, yes, no = (scope.get(value) for value in op.operands)
@@ -311,9 +318,14 @@ def _select(_: Evaluator, op: Any, scope: Scope) -> Results:
 
 
 @OPERATIONS.known("hal.tensor.import")
-def _import(_: Evaluator, op: Any, scope: Scope) -> Results:
+def _import(run: Evaluator, op: Any, scope: Scope) -> Results:
     given = scope.get(op.operands[0])
-    return [given.values if isinstance(given, Exported) else given]
+    values = given.values if isinstance(given, Exported) else given
+    tensor, sizes = op.results[0].type, list(op.operands)[1:]
+    shape = run.sizes(tensor, [size for size in sizes if str(size.type) == "index"], scope)
+    if math.prod(shape) != math.prod(values.shape[1:]):
+        raise UnsupportedError(f"an input of shape {values.shape[1:]} that the program takes for {tensor}")
+    return [values.reshape(values.shape[0], *shape)]
 
 
 @OPERATIONS.known("hal.tensor.export")

@@ -21,9 +21,9 @@ from harness.verify.interpreter import (
     in_each_sample,
     kind_of,
 )
-from harness.verify.linalg_ops import Products, Space
+from harness.verify.linalg_ops import Products, Space, view
 from harness.verify.rounding import Array, UnsupportedError, merged
-from harness.verify.scalar_ops import dtype_of
+from harness.verify.scalar_ops import dtype_of, scalar_op
 
 OPERATIONS = Operations()
 
@@ -126,3 +126,88 @@ def _arg_compare(run: Evaluator, op: Any, scope: Scope) -> Results:
         best = merged(np.where(better, here, best))
         found = merged(np.where(better, at + base, found))
     return [best, found.astype(dtype_of(kind_of(op.results[1].type)))][: len(op.results)]
+
+
+@OPERATIONS.known("iree_linalg_ext.sort")
+def _sort(run: Evaluator, op: Any, scope: Scope) -> Results:
+    axis = 1 + op.attributes["dimension"].value
+    samples = max(scope.get(value).shape[0] for value in op.operands)
+    columns = [np.moveaxis(scope.get(value), axis, -1) for value in op.operands]
+    shape = columns[0].shape[1:]
+    size = shape[-1]
+    run.may_take(math.prod(shape) * size * samples * 8 * ELEMENT_S)
+    inside = Scope(parent=scope, bounds=tuple((0, extent) for extent in (*shape, size)))
+    pairs = [side for column in columns for side in (column[..., :, None], column[..., None, :])]
+    block = op.regions[0].blocks[0]
+    inside.values.update(zip(block.arguments, pairs, strict=True))
+    (first,) = (inside.get(value) for value in run.run(block, inside).operands)
+    # Each goes behind those that come before it; what is equal stays in its order.
+    other = first.swapaxes(-1, -2)
+    before = np.where(first == other, np.tri(size, k=-1, dtype=bool), other)
+    order = np.argsort(before.sum(axis=-1), axis=-1, kind="stable")
+    samples = max(samples, order.shape[0])
+    full = [np.broadcast_to(values, (samples, *values.shape[1:])) for values in (order, *columns)]
+    return [merged(np.moveaxis(np.take_along_axis(column, full[0], axis=-1), -1, axis)) for column in full[1:]]
+
+
+@OPERATIONS.known("iree_linalg_ext.scan")
+def _scan(run: Evaluator, op: Any, scope: Scope) -> Results:
+    given, _, start = (scope.get(value) for value in op.operands)
+    axis, inclusive = 1 + op.attributes["dimension"].value, op.attributes["inclusive"].value
+    values = np.moveaxis(given, axis, 0)
+    run.may_take(len(values) * STEP_S + values.size * 4 * ELEMENT_S)
+    block = op.regions[0].blocks[0]
+    last = values[0] if inclusive else start
+    found = [last]
+    for at in range(1, len(values)):
+        inside = Scope(parent=scope, bounds=tuple((0, size) for size in last.shape[1:]))
+        inside.values.update(zip(block.arguments, [last, values[at if inclusive else at - 1]], strict=True))
+        (last,) = (inside.get(value) for value in run.run(block, inside).operands)
+        found.append(last)
+    samples = max(part.shape[0] for part in found)
+    whole = np.stack([np.broadcast_to(part, (samples, *part.shape[1:])) for part in found])
+    return [np.moveaxis(whole, 0, axis), last]
+
+
+def _spread_out(run: Evaluator, op: Any, scope: Scope) -> list[Array]:
+    """Values, scale and zero point with one axis a dimension of the values."""
+    values, *others = (scope.get(value) for value in list(op.operands)[:-1])
+    bounds = tuple((0, size) for size in values.shape[1:])
+    maps = [indices_of(run.ir, attribute.value) for attribute in op.attributes["indexing_maps"]]
+    return [values, *(view(other, map_, bounds) for other, map_ in zip(others, maps[1:], strict=False))]
+
+
+@OPERATIONS.known("iree_linalg_ext.quantize_affine")
+def _quantize(run: Evaluator, op: Any, scope: Scope) -> Results:
+    values, scale, *zero = _spread_out(run, op, scope)
+    kind, into = kind_of(op.operands[0].type), kind_of(op.results[0].type)
+
+    def do(name: str, *operands: Array) -> Array:
+        return scalar_op(name, list(operands), kind, kind, 0, run.shaker)
+
+    steps = do("math.roundeven", do("arith.divf", values, scale))
+    if zero:
+        as_float = "arith.uitofp" if "zp_unsigned" in op.attributes else "arith.sitofp"
+        point = scalar_op(as_float, zero, kind, kind_of(op.operands[2].type), 0, run.shaker)
+        steps = do("arith.addf", steps, point)
+    least, most = (
+        np.full((1,) * steps.ndim, op.attributes[name].value, dtype=float) for name in ("quant_min", "quant_max")
+    )
+    steps = do("arith.minnumf", do("arith.maxnumf", steps, least), most)
+    as_integer = "arith.fptoui" if "storage_unsigned" in op.attributes else "arith.fptosi"
+    return [scalar_op(as_integer, [steps], into, kind, 0, run.shaker)]
+
+
+@OPERATIONS.known("iree_linalg_ext.dequantize_affine")
+def _dequantize(run: Evaluator, op: Any, scope: Scope) -> Results:
+    values, scale, *zero = _spread_out(run, op, scope)
+    kind = kind_of(op.results[0].type)
+
+    def as_float(integers: Array, unsigned: str) -> Array:
+        name = "arith.uitofp" if unsigned in op.attributes else "arith.sitofp"
+        return scalar_op(name, [integers], kind, "", 0, run.shaker)
+
+    steps = as_float(values, "input_unsigned")
+    if zero:
+        steps = scalar_op("arith.subf", [steps, as_float(zero[0], "zp_unsigned")], kind, kind, 0, run.shaker)
+    return [scalar_op("arith.mulf", [steps, scale], kind, kind, 0, run.shaker)]

@@ -94,7 +94,8 @@ Array = npt.NDArray[np.generic]
 
 _OUTPUT_FLAG = "--output="
 _NO_NPY_FORM = "unsupported data encoding"
-_BF16_OUTPUT = re.compile(r"%output(\d+): tensor<((?:[\d?]+x)*)bf16>")
+# What the tool prints of a result, `4x17x65xbf16=[[0.87...][...]]`.
+_PRINTED = re.compile(r"^(?:result\[\d+\]: )?((?:\d+x)*)([a-z][a-z0-9]*)=", re.MULTILINE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,7 +175,8 @@ def run_command(call: ModuleCall, outputs: int) -> tuple[str, ...]:
 def run_once(call: ModuleCall, outputs: int, limits: Limits) -> list[Array]:
     """Run a module once and read its outputs.
 
-    The tool has no .npy form for bf16 and gives up; it is then run again, with those outputs written as raw bytes.
+    The tool has no .npy form for bf16 and gives up; it is then run twice more, to print the types of the outputs, and
+    with those of bf16 written as raw bytes.
 
     Raises:
         CaseError: The tool failed, was stopped at a limit, or wrote no output (stage `verify`).
@@ -182,7 +184,7 @@ def run_once(call: ModuleCall, outputs: int, limits: Limits) -> list[Array]:
     command = run_command(call, outputs)
     finished = call.run("verify", command, limits)
     raw: dict[str, tuple[int, ...]] = {}
-    if _NO_NPY_FORM in finished.stderr and (raw := _bf16_outputs(finished.stderr)):
+    if _NO_NPY_FORM in finished.stderr and (raw := _bf16_outputs(call, outputs, limits)):
         again = [flag.replace(".npy", ".bin") if flag in raw else flag for flag in command]
         finished = call.run("verify", again, limits)
     require_success("verify", finished, limits)
@@ -197,16 +199,15 @@ def run_once(call: ModuleCall, outputs: int, limits: Limits) -> list[Array]:
         raise CaseError("verify", f"{command[0]} exited with status 0, but an output {error}") from None
 
 
-def _bf16_outputs(stderr: str) -> dict[str, tuple[int, ...]]:
-    """Shapes of the bf16 outputs by their --output= flag, from the declaration in the tool's own message.
-
-    One size may be open, which is -1 here: the file's length tells it.
-    """
+def _bf16_outputs(call: ModuleCall, outputs: int, limits: Limits) -> dict[str, tuple[int, ...]]:
+    """Shapes of the bf16 outputs by their --output= flag, as the tool prints them; a module need not declare them."""
+    shown = (f"{_OUTPUT_FLAG}-",) * outputs
+    command = ("iree-run-module", *call.flags, *shown, "--output_max_element_count=1", *call.run_flags)
+    printed = _PRINTED.findall(call.run("verify", command, limits).stdout)
     return {
-        f"{_OUTPUT_FLAG}@output{position}.npy": tuple(
-            -1 if size == "?" else int(size) for size in sizes.split("x")[:-1]
-        )
-        for position, sizes in _BF16_OUTPUT.findall(stderr)
+        f"{_OUTPUT_FLAG}@output{position}.npy": tuple(int(size) for size in sizes.split("x")[:-1])
+        for position, (sizes, element) in enumerate(printed)
+        if element == "bf16" and len(printed) == outputs
     }
 
 

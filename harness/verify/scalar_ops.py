@@ -204,9 +204,9 @@ def _float_op(name: str, operands: list[Array], kind: str, from_kind: str, predi
         case "arith.uitofp":
             return shaker.rounded(_unsigned(a).astype(np.float64), kind)
         case "arith.fptosi":
-            return merged(shaker.stepped(lambda x: _to_integer(x, kind, signed=True), a))
+            return _integers_of(a, kind, shaker, signed=True)
         case "arith.fptoui":
-            return merged(shaker.stepped(lambda x: _to_integer(x, kind, signed=False), a))
+            return _integers_of(a, kind, shaker, signed=False)
         case "arith.remf":
             quotient = shaker.stepped(np.trunc, a / others[0])
             rest = a - quotient * others[0]
@@ -241,8 +241,31 @@ def _compared(a: Array, b: Array, predicate: int, shaker: Shaker) -> Array:
     return merged(shaker.compared(_FLOAT_PREDICATES[predicate - 7], a, b) | unordered)
 
 
+def _integers_of(values: Array, kind: str, shaker: Shaker, *, signed: bool) -> Array:
+    """Rounded toward zero. What the type cannot hold is anything: samples take the ends by turns.
+
+    Raises:
+        UnsupportedError: Of a narrow type, where that is no index of an element that is left out in the end.
+    """
+    integers = shaker.stepped(lambda x: _to_integer(x, kind, signed=signed), values)
+    dtype = dtype_of(kind)
+    if dtype != np.bool_:
+        ends = np.iinfo(dtype)
+        limits = ends if signed else np.iinfo(f"u{dtype.itemsize}")
+        whole = np.trunc(values[0])
+        beyond = ~((whole >= float(limits.min)) & (whole <= float(limits.max)))
+        if beyond.any() and dtype.itemsize < 4:
+            raise UnsupportedError(f"numbers that {kind} cannot hold, for which any result is right")
+        if beyond.any() and shaker.samples > 1:
+            integers = shaker.full(integers)
+            for sample in range(1, shaker.samples):
+                anything = dtype.type((ends.max, ends.min)[sample % 2])
+                integers[sample] = np.where(beyond, anything, integers[sample])
+    return merged(integers)
+
+
 def _to_integer(values: Array, kind: str, *, signed: bool) -> Array:
-    """Rounded toward zero; what the type cannot hold is anything, here its nearest end."""
+    """Rounded toward zero; the nearest end of the type where it cannot hold that."""
     dtype = dtype_of(kind)
     if dtype.kind == "b":
         return np.asarray(values != 0)

@@ -37,14 +37,22 @@ def _dim(run: Evaluator, op: Any, scope: Scope) -> Results:
 
 
 @OPERATIONS.known("tensor.extract")
-def _extract(_: Evaluator, op: Any, scope: Scope) -> Results:
+def _extract(run: Evaluator, op: Any, scope: Scope) -> Results:
     tensor, *places = (scope.get(value) for value in op.operands)
-    axes = [np.clip(place, 0, size - 1) for place, size in zip(places, tensor.shape[1:], strict=True)]
-    samples = max(tensor.shape[0], *(place.shape[0] for place in axes), 1) if axes else tensor.shape[0]
-    if not axes:
+    if not places:
         return [tensor.reshape(tensor.shape[0], *(1,) * len(scope.bounds))]
+    axes = [np.clip(place, 0, size - 1) for place, size in zip(places, tensor.shape[1:], strict=True)]
+    samples = max(tensor.shape[0], *(place.shape[0] for place in axes))
     taken = [tensor[s % tensor.shape[0]][tuple(place[s % place.shape[0]] for place in axes)] for s in range(samples)]
-    return [merged(np.stack([np.asarray(values) for values in taken]))]
+    values = np.stack([np.asarray(values) for values in taken])
+    outside = [place[:1] != axis[:1] for place, axis in zip(places, axes, strict=True)]
+    if any(out.any() for out in outside) and values.dtype == np.float64 and run.shaker.samples > 1:
+        # What lies outside of a tensor is anything; a program may read it as long as it does not use it.
+        values = run.shaker.full(values)
+        values[1:][:, np.broadcast_to(np.logical_or.reduce(np.broadcast_arrays(*outside))[0], values.shape[1:])] = (
+            np.nan
+        )
+    return [merged(values)]
 
 
 @OPERATIONS.known("tensor.insert")

@@ -1,0 +1,352 @@
+"""The evaluator on short programs whose results are known by hand, one for each group of operations."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness.verify.evaluate import evaluate, tolerances
+from harness.verify.interpreter import Exported, TooLongError
+from harness.verify.rounding import UnsupportedError
+
+MINUTE = 60.0
+
+
+def outputs_of(text: str, *inputs: Any, files: dict[str, str] | None = None) -> list[Exported]:
+    """The outputs of @main, as ensembles."""
+    return list(evaluate(text, "main", [np.asarray(value) for value in inputs], files or {}, MINUTE)[0])
+
+
+def exact(text: str, *inputs: Any) -> list[Any]:
+    """The exact values of its outputs, as lists."""
+    return [output.values[0].tolist() for output in outputs_of(text, *inputs)]
+
+
+def floats(*values: float) -> Any:
+    return np.array(values, dtype=np.float32)
+
+
+def elementwise(body: str, kinds: tuple[str, str] = ("f32", "f32"), size: int = 4) -> str:
+    """A program that gives %r of each element %x."""
+    given, made = kinds
+    return f"""
+    func.func @main(%a: tensor<{size}x{given}>) -> tensor<{size}x{made}> {{
+      %e = tensor.empty() : tensor<{size}x{made}>
+      %0 = linalg.generic {{indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>],
+          iterator_types = ["parallel"]}} ins(%a : tensor<{size}x{given}>) outs(%e : tensor<{size}x{made}>) {{
+      ^bb0(%x: {given}, %out: {made}):
+        {body}
+        linalg.yield %r : {made}
+      }} -> tensor<{size}x{made}>
+      return %0 : tensor<{size}x{made}>
+    }}"""
+
+
+MATMUL = """
+func.func @main(%a: tensor<{m}x{k}xf32>, %b: tensor<{k}x{n}xf32>) -> tensor<{m}x{n}xf32> {{
+  %z = arith.constant dense<0.0> : tensor<{m}x{n}xf32>
+  %0 = linalg.generic {{indexing_maps = [affine_map<(i, j, k) -> (i, k)>, affine_map<(i, j, k) -> (k, j)>,
+      affine_map<(i, j, k) -> (i, j)>], iterator_types = ["parallel", "parallel", "reduction"]}}
+      ins(%a, %b : tensor<{m}x{k}xf32>, tensor<{k}x{n}xf32>) outs(%z : tensor<{m}x{n}xf32>) {{
+  ^bb0(%x: f32, %y: f32, %out: f32):
+    %p = arith.mulf %x, %y : f32
+    %s = arith.addf %out, %p : f32
+    linalg.yield %s : f32
+  }} -> tensor<{m}x{n}xf32>
+  return %0 : tensor<{m}x{n}xf32>
+}}"""
+
+
+# ------------------------------------------------------------------------------------------------------ the interpreter
+
+
+def test_functions_globals_and_the_interface() -> None:
+    text = """
+    util.global private mutable @count = dense<[1, 2]> : tensor<2xi32>
+    util.func private @twice(%x: tensor<2xi32>) -> tensor<2xi32> {
+      %0 = util.global.load @count : tensor<2xi32>
+      util.global.store %x, @count : tensor<2xi32>
+      %1 = util.global.load @count : tensor<2xi32>
+      util.return %0 : tensor<2xi32>
+    }
+    util.func public @main(%a: !hal.buffer_view) -> (!hal.buffer_view, !hal.buffer_view) {
+      %n = hal.buffer_view.dim<%a : !hal.buffer_view>[1] : index
+      %i = arith.index_cast %n : index to i32
+      %0 = hal.tensor.import %a : !hal.buffer_view -> tensor<2xi32>
+      %1 = util.call @twice(%0) : (tensor<2xi32>) -> tensor<2xi32>
+      %2 = util.call @twice(%1) : (tensor<2xi32>) -> tensor<2xi32>
+      %3 = tensor.from_elements %i, %i : tensor<2xi32>
+      %4 = hal.tensor.export %2 : tensor<2xi32> -> !hal.buffer_view
+      %5 = hal.tensor.export %3 : tensor<2xi32> -> !hal.buffer_view
+      util.return %4, %5 : !hal.buffer_view, !hal.buffer_view
+    }"""
+    assert exact(text, np.array([[7, 8]], np.int32)) == [[7, 8], [2, 2]]
+
+
+def test_parameters_come_from_files(tmp_path: Path) -> None:
+    from iree import runtime
+
+    index = runtime.ParameterIndex()
+    index.add_buffer("w", floats(1.5, -2.0).tobytes())
+    index.create_archive_file(str(tmp_path / "w.irpa"))
+    text = """
+    util.global private @w = #flow.parameter.named<"model"::"w"> : tensor<2xf32>
+    util.func public @main() -> tensor<2xf32> {
+      %0 = util.global.load @w : tensor<2xf32>
+      util.return %0 : tensor<2xf32>
+    }"""
+    (output,) = outputs_of(text, files={"model": str(tmp_path / "w.irpa")})
+    assert output.values[0].tolist() == [1.5, -2.0]
+    with pytest.raises(UnsupportedError, match="scope 'model'"):
+        outputs_of(text)
+
+
+def test_loops_and_branches() -> None:
+    text = """
+    func.func @main(%n: tensor<i64>) -> (tensor<i64>, tensor<i64>, tensor<i64>) {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %one = arith.constant 1 : i64
+      %two = arith.constant 2 : i64
+      %x = tensor.extract %n[] : tensor<i64>
+      %end = arith.index_cast %x : i64 to index
+      %fact = scf.for %i = %c0 to %end step %c1 iter_args(%f = %one) -> (i64) {
+        %j = arith.index_cast %i : index to i64
+        %k = arith.addi %j, %one : i64
+        %m = arith.muli %f, %k : i64
+        scf.yield %m : i64
+      }
+      %power = scf.while (%p = %one) : (i64) -> i64 {
+        %less = arith.cmpi slt, %p, %fact : i64
+        scf.condition(%less) %p : i64
+      } do {
+      ^bb0(%p: i64):
+        %q = arith.muli %p, %two : i64
+        scf.yield %q : i64
+      }
+      %odd = arith.andi %x, %one : i64
+      %is = arith.cmpi eq, %odd, %one : i64
+      %if = scf.if %is -> (i64) { scf.yield %one : i64 } else { scf.yield %two : i64 }
+      cf.cond_br %is, ^a(%if : i64), ^b
+    ^a(%r: i64):
+      %0 = tensor.from_elements %fact : tensor<i64>
+      %1 = tensor.from_elements %power : tensor<i64>
+      %2 = tensor.from_elements %r : tensor<i64>
+      return %0, %1, %2 : tensor<i64>, tensor<i64>, tensor<i64>
+    ^b:
+      cf.br ^a(%two : i64)
+    }"""
+    assert exact(text, np.int64(5)) == [120, 128, 1]
+    assert exact(text, np.int64(4)) == [24, 32, 2]
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ('%r = "some.operation"(%x) : (f32) -> f32', "some.operation"),
+        ('%r = arith.addf %x, %x : f32\n%c = arith.constant 0 : i1\ncf.assert %c, "never"', "asserts.*never"),
+    ],
+)
+def test_what_is_not_known_is_named(body: str, reason: str) -> None:
+    with pytest.raises(UnsupportedError, match=reason):
+        outputs_of(elementwise(body), floats(1.0, 1.0, 1.0, 1.0))
+
+
+def test_what_takes_too_long_is_refused() -> None:
+    ones = np.ones((8, 8), np.float32)
+    with pytest.raises(TooLongError):
+        evaluate(MATMUL.format(m=8, k=8, n=8), "main", [ones, ones], {}, 0.0)
+
+
+# ------------------------------------------------------------------------------------------------------------- tensors
+
+
+def test_slices_inserts_pads_and_shapes() -> None:
+    text = """
+    func.func @main(%a: tensor<2x3xi32>) -> (tensor<2x2xi32>, tensor<3x3xi32>, tensor<3x5xi32>, tensor<3x2xi32>) {
+      %c9 = arith.constant 9 : i32
+      %c1 = arith.constant 1 : index
+      %0 = tensor.extract_slice %a[0, 0] [2, 2] [1, 2] : tensor<2x3xi32> to tensor<2x2xi32>
+      %z = tensor.splat %c9 : tensor<3x3xi32>
+      %1 = tensor.insert_slice %0 into %z[%c1, 0] [2, 2] [1, 1] : tensor<2x2xi32> into tensor<3x3xi32>
+      %2 = tensor.pad %a low[1, 0] high[0, 2] {
+      ^bb0(%i: index, %j: index):
+        tensor.yield %c9 : i32
+      } : tensor<2x3xi32> to tensor<3x5xi32>
+      %3 = tensor.collapse_shape %a [[0, 1]] : tensor<2x3xi32> into tensor<6xi32>
+      %4 = tensor.insert %c9 into %3[%c1] : tensor<6xi32>
+      %5 = tensor.expand_shape %4 [[0, 1]] output_shape [3, 2] : tensor<6xi32> into tensor<3x2xi32>
+      return %0, %1, %2, %5 : tensor<2x2xi32>, tensor<3x3xi32>, tensor<3x5xi32>, tensor<3x2xi32>
+    }"""
+    assert exact(text, np.arange(6, dtype=np.int32).reshape(2, 3)) == [
+        [[0, 2], [3, 5]],
+        [[9, 9, 9], [0, 2, 9], [3, 5, 9]],
+        [[9] * 5, [0, 1, 2, 9, 9], [3, 4, 5, 9, 9]],
+        [[0, 9], [2, 3], [4, 5]],
+    ]
+
+
+# ------------------------------------------------------------------------------------------------ linalg and linalg_ext
+
+
+def test_bodies_see_where_they_are_and_outputs_may_have_a_fixed_place() -> None:
+    text = """
+    func.func @main(%a: tensor<2x3xi32>) -> tensor<2x1xi32> {
+      %z = arith.constant dense<0> : tensor<2x1xi32>
+      %0 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, 0)>],
+          iterator_types = ["parallel", "reduction"]} ins(%a : tensor<2x3xi32>) outs(%z : tensor<2x1xi32>) {
+      ^bb0(%x: i32, %out: i32):
+        %j = linalg.index 1 : index
+        %k = arith.index_cast %j : index to i32
+        %p = arith.muli %x, %k : i32
+        %s = arith.addi %out, %p : i32
+        linalg.yield %s : i32
+      } -> tensor<2x1xi32>
+      return %0 : tensor<2x1xi32>
+    }"""
+    assert exact(text, np.array([[1, 2, 3], [4, 5, 6]], np.int32)) == [[[8], [17]]]
+
+
+def test_a_maximum_of_rounded_values_that_starts_from_minus_infinity() -> None:
+    """As a softmax in separate operations has it; the start is no edge that both sides of are right."""
+    text = """
+    func.func @main(%a: tensor<2x3xf32>) -> tensor<2xf32> {
+      %z = arith.constant dense<0xFF800000> : tensor<2xf32>
+      %0 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>],
+          iterator_types = ["parallel", "reduction"]} ins(%a : tensor<2x3xf32>) outs(%z : tensor<2xf32>) {
+      ^bb0(%x: f32, %out: f32):
+        %e = math.exp %x : f32
+        %s = arith.maximumf %e, %out : f32
+        linalg.yield %s : f32
+      } -> tensor<2xf32>
+      return %0 : tensor<2xf32>
+    }"""
+    values = np.array([[0.1, 0.7, -0.3], [-1.0, -2.0, -3.0]], np.float32)
+    right, allowed = tolerances(outputs_of(text, values)[0])
+    assert np.allclose(right, np.exp(values.astype(float)).max(axis=1), rtol=1e-7)
+    assert (allowed < 1e-4).all()
+
+
+def test_attention_is_a_softmax_between_two_products() -> None:
+    text = """
+    func.func @main(%q: tensor<2x4x8xf32>, %k: tensor<2x6x8xf32>, %v: tensor<2x6x3xf32>) -> tensor<2x4x3xf32> {
+      %s = arith.constant 0.5 : f32
+      %e = tensor.empty() : tensor<2x4x3xf32>
+      %0 = iree_linalg_ext.attention <indexing_maps = [affine_map<(b, m, n, k, l) -> (b, m, k)>,
+          affine_map<(b, m, n, k, l) -> (b, l, k)>, affine_map<(b, m, n, k, l) -> (b, l, n)>,
+          affine_map<(b, m, n, k, l) -> ()>, affine_map<(b, m, n, k, l) -> (b, m, n)>]>
+          ins(%q, %k, %v, %s : tensor<2x4x8xf32>, tensor<2x6x8xf32>, tensor<2x6x3xf32>, f32)
+          outs(%e : tensor<2x4x3xf32>) {
+      ^bb0(%x: f32):
+        iree_linalg_ext.yield %x : f32
+      } -> tensor<2x4x3xf32>
+      return %0 : tensor<2x4x3xf32>
+    }"""
+    rng = np.random.default_rng(0)
+    q, k, v = (rng.standard_normal(shape).astype(np.float32) for shape in ((2, 4, 8), (2, 6, 8), (2, 6, 3)))
+    powers = np.exp(0.5 * np.einsum("bmk,blk->bml", q.astype(float), k))
+    right, allowed = tolerances(outputs_of(text, q, k, v)[0])
+    assert np.allclose(right, np.einsum("bml,bln->bmn", powers / powers.sum(axis=-1, keepdims=True), v), rtol=1e-12)
+    assert ((allowed > 0) & (allowed < 1e-4)).all()
+
+
+def test_scatter_arg_compare_sort_and_scan() -> None:
+    text = """
+    func.func @main(%a: tensor<4xi32>, %at: tensor<2x1xi32>, %u: tensor<2xi32>)
+        -> (tensor<4xi32>, tensor<i32>, tensor<i64>, tensor<4xi32>, tensor<4xi32>) {
+      %0 = iree_linalg_ext.scatter dimension_map = [0] unique_indices(false)
+          ins(%u, %at : tensor<2xi32>, tensor<2x1xi32>) outs(%a : tensor<4xi32>) {
+      ^bb0(%new: i32, %old: i32):
+        %s = arith.addi %new, %old : i32
+        iree_linalg_ext.yield %s : i32
+      } -> tensor<4xi32>
+      %ev = tensor.empty() : tensor<i32>
+      %ei = tensor.empty() : tensor<i64>
+      %1:2 = iree_linalg_ext.arg_compare dimension(0) ins(%a : tensor<4xi32>)
+          outs(%ev, %ei : tensor<i32>, tensor<i64>) {
+      ^bb0(%x: i32, %y: i32):
+        %g = arith.cmpi sgt, %x, %y : i32
+        iree_linalg_ext.yield %g : i1
+      } -> tensor<i32>, tensor<i64>
+      %2 = iree_linalg_ext.sort dimension(0) outs(%a : tensor<4xi32>) {
+      ^bb0(%x: i32, %y: i32):
+        %g = arith.cmpi sle, %x, %y : i32
+        iree_linalg_ext.yield %g : i1
+      } -> tensor<4xi32>
+      %c = arith.constant dense<0> : tensor<i32>
+      %ec = tensor.empty() : tensor<4xi32>
+      %3:2 = iree_linalg_ext.scan dimension(0) inclusive(true) ins(%a : tensor<4xi32>)
+          outs(%ec, %c : tensor<4xi32>, tensor<i32>) {
+      ^bb0(%x: i32, %y: i32):
+        %s = arith.addi %x, %y : i32
+        iree_linalg_ext.yield %s : i32
+      } -> tensor<4xi32>, tensor<i32>
+      return %0, %1#0, %1#1, %2, %3#0 : tensor<4xi32>, tensor<i32>, tensor<i64>, tensor<4xi32>, tensor<4xi32>
+    }"""
+    found = exact(text, *(np.array(values, np.int32) for values in ([3, 9, 1, 3], [[2], [2]], [10, 20])))
+    assert found == [[3, 9, 31, 3], 9, 1, [1, 3, 3, 9], [3, 12, 13, 16]]
+
+
+# ---------------------------------------------------------------------------------------------------------- tolerances
+
+
+def test_integer_valued_programs_have_no_tolerance() -> None:
+    a, b = np.arange(32 * 64).reshape(32, 64) % 7, np.arange(64 * 16).reshape(64, 16) % 5
+    right, allowed = tolerances(outputs_of(MATMUL.format(m=32, k=64, n=16), floats(*a.flat).reshape(a.shape), b)[0])
+    assert (right == a @ b).all()
+    assert not allowed.any()
+
+
+def test_one_wrong_element_is_seen_and_a_product_in_another_order_is_right() -> None:
+    rng = np.random.default_rng(1)
+    a, b = (rng.standard_normal(shape).astype(np.float32) for shape in ((32, 256), (256, 32)))
+    right, allowed = tolerances(outputs_of(MATMUL.format(m=32, k=256, n=32), a, b)[0])
+    turned = (a[:, ::-1] @ b[::-1]).astype(np.float64)
+    assert (np.abs(turned - right) <= allowed).all()
+    turned[3, 5] -= float(a[3, 7]) * float(b[7, 5])
+    assert np.argwhere(np.abs(turned - right) > allowed).tolist() == [[3, 5]]
+
+
+def test_cancellation_gives_more_and_floor_a_step_at_its_edges_only() -> None:
+    third = "%c = arith.constant 3.0 : f32\n%d = arith.divf %x, %c : f32\n"
+    values = floats(1.0, 2.0, 4.0, 5.0)
+    plain = tolerances(outputs_of(elementwise(third + "%r = arith.addf %d, %x : f32"), values)[0])[1]
+    one = "%one = arith.constant 333333.34 : f32\n%big = arith.addf %d, %one : f32\n"
+    cancelled = tolerances(outputs_of(elementwise(third + one + "%r = arith.subf %big, %one : f32"), values)[0])[1]
+    assert (cancelled > 1000 * plain).all()
+    floor = third + "%t = arith.mulf %d, %c : f32\n%r = math.floor %t : f32"
+    right, allowed = tolerances(outputs_of(elementwise(floor), floats(1.0, 2.5, 3.0, 5.0))[0])
+    assert right.tolist() == [1.0, 2.0, 3.0, 5.0]
+    assert (allowed >= [1.0, 0.0, 0.0, 1.0]).all()
+    assert allowed[1] == 0.0
+
+
+def test_numbers_that_an_integer_cannot_hold() -> None:
+    """They become anything: an index that a program may leave out, but no quantised value."""
+    wide = elementwise("%r = arith.fptosi %x : f32 to i32", ("f32", "i32"))
+    allowed = tolerances(outputs_of(wide, floats(1.0, -128.0, 3e9, 127.5))[0])[1]
+    assert (allowed > 0).tolist() == [False, False, True, False]
+    narrow = elementwise("%r = arith.fptosi %x : f32 to i8", ("f32", "i8"))
+    with pytest.raises(UnsupportedError, match="numbers that i8 cannot hold"):
+        outputs_of(narrow, floats(1.0, 2.0, 300.0, 4.0))
+
+
+def test_what_is_read_beyond_a_tensor_is_anything() -> None:
+    text = """
+    func.func @main(%a: tensor<2xf32>, %at: tensor<3xi64>) -> tensor<3xf32> {
+      %e = tensor.empty() : tensor<3xf32>
+      %0 = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>],
+          iterator_types = ["parallel"]} ins(%at : tensor<3xi64>) outs(%e : tensor<3xf32>) {
+      ^bb0(%x: i64, %out: f32):
+        %i = arith.index_cast %x : i64 to index
+        %r = tensor.extract %a[%i] : tensor<2xf32>
+        linalg.yield %r : f32
+      } -> tensor<3xf32>
+      return %0 : tensor<3xf32>
+    }"""
+    right, allowed = tolerances(outputs_of(text, floats(5.0, 6.0), np.array([1, 7, 0]))[0])
+    assert (right[0], right[2]) == (6.0, 5.0)
+    assert allowed.tolist() == [0.0, np.inf, 0.0]
