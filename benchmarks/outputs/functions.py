@@ -44,7 +44,14 @@ _RANGES: dict[str, tuple[Callable[[Array], Array], tuple[float, float]]] = {
     "erf": (special.erf, _ALL),
     "erfc": (special.erfc, (-5.0, 9.0)),
 }
-_PERIODIC = ("sin", "cos", "tan")
+# Of these, which bring their argument to a period or multiply it: how much they rise.
+_SLOPES: dict[str, Callable[[Array], Array]] = {
+    "sin": np.cos,
+    "cos": np.sin,
+    "tan": lambda x: 1.0 + np.tan(x) ** 2,
+    "exp2": lambda x: np.exp2(x) * np.log(2.0),
+}
+_LARGEST = {"f16": 65504.0, "f32": 3.4e38, "f64": np.inf}
 # What the smallest argument is beside zero.
 _SMALLEST = 1e-6
 
@@ -103,15 +110,16 @@ def measure(kind: str, keeper: Keeper, names: Sequence[str] = tuple(_RANGES)) ->
 
 
 def _off(name: str, kind: str, x: Array, got: Array) -> tuple[float, float]:
-    """The largest error and where it is. Of a periodic function an error of its argument's rounding is none."""
+    """The largest error and where it is. An error of the argument's rounding is none where a function rounds it."""
     function = _RANGES[name][0]
     with np.errstate(all="ignore"):
         right = function(x)
         scale = np.maximum(np.abs(right) * UNIT[kind], 2.0**-24 if kind == "f16" else 2.0**-126)
-        if name in _PERIODIC:
-            slope = {"sin": np.cos(x), "cos": -np.sin(x), "tan": 1.0 + right * right}[name]
-            scale = np.maximum(scale, np.abs(x * slope) * UNIT[kind])
+        if name in _SLOPES:
+            argument = np.maximum(np.abs(x), 0.0 if name == "exp2" else np.pi)
+            scale = np.maximum(scale, np.abs(argument * _SLOPES[name](x)) * UNIT[kind])
         units = np.where(got == right, 0.0, np.abs(got - right) / scale)
+        units = np.where(np.abs(right) >= _LARGEST[kind], 0.0, units)
         units = np.where(np.isnan(got) & ~np.isnan(right), np.inf, units)
     worst = int(np.argmax(units))
     return float(units[worst]), float(x[worst])

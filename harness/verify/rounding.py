@@ -22,7 +22,7 @@ from harness.models.inputs import bf16_bits, from_bf16_bits
 Array = NDArray[Any]
 Kind = Literal["f16", "bf16", "f32", "f64"]
 
-# What a result may be off by, in spreads: twice the 3.1 that half of benchmarks/outputs' right programs are off by at most.
+# What a result may be off by, in spreads: twice the 3.1 that half of the right programs in benchmarks/outputs reach.
 FACTOR = 6.0
 # Half a unit in the last place of 1, the smallest difference of two numbers, and the largest number.
 UNIT = {"f16": 2.0**-11, "bf16": 2.0**-8, "f32": 2.0**-24, "f64": 2.0**-53}
