@@ -155,9 +155,7 @@ def make_model(
     name: str = "net", *, expected: Sequence[Path] = (), onnx: Path | None = None, tolerance: Tolerance | None = None
 ) -> Model:
     """A model as a suite gives it."""
-    return Model(
-        name=name, params={}, parameters={}, expected=tuple(expected), onnx=onnx, tolerance=tolerance
-    )
+    return Model(name=name, params={}, parameters={}, expected=tuple(expected), onnx=onnx, tolerance=tolerance)
 
 
 def make_artifact(

@@ -56,7 +56,7 @@ class Maker(Protocol):
 
 
 def require_two(sides: Sequence[str], toolchains: Sequence[str], within: Path | None) -> tuple[str, str]:
-    """The two sides, from positional arguments and `--toolchain` options in this order; of `--within`, its run twice."""
+    """The two sides, from arguments and `--toolchain` options in this order; of `--within`, its run twice."""
     given = [*sides, *(name if is_toolchain(name) else f"{TOOLCHAIN_PREFIX}{name}" for name in toolchains)]
     if within is not None:
         if given:

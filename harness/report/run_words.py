@@ -17,6 +17,7 @@ from harness.report.verdicts import MARKS, machine_line
 from harness.stats import CONFIDENCE
 from harness.stats.rule import Rule
 from harness.text import plural
+from harness.verify.rounding import FACTOR
 
 # Things that outputs are held against, which a sentence has room for.
 _MOST_SOURCES = 5
@@ -158,7 +159,8 @@ def _largest_error(checked: Sequence[Row], errors: Mapping[str, float]) -> str:
     spreads = {row.case: row.check.spreads for row in checked if row.check and row.check.spreads is not None}
     if spreads:
         case = max(spreads, key=lambda name: spreads[name] or 0.0)
-        return f"the largest error is {spreads[case]:.2g} spreads of its rounding, of which 8 are allowed, of {case}"
+        far = f"{spreads[case]:.2g} spreads of its rounding, of which {FACTOR:g} are allowed"
+        return f"the largest error is {far}, of {case}"
     worst = max(checked, key=lambda row: errors.get(row.case, -1.0))
     error = f"the largest relative difference is {errors[worst.case]:.1e}"
     return f"{error}, of {worst.case} against {worst.checked_against}"

@@ -93,7 +93,7 @@ class BisectUnderway:
         others: Sequence[Toolchain] = (),
         label: str = "",
     ) -> Place | Unusable:
-        """The case of a suite under a toolchain, compiled and checked, once in the life of the bisect; see make_place."""
+        """The case of a suite under a toolchain, compiled and checked once in the life of the bisect."""
 
         def keep(run: RunDirectory) -> None:
             self.directory.keep_run(name, run.path)

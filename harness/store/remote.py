@@ -220,7 +220,7 @@ class RemotePlace(Place):
         return self._folders
 
     def _fetch_folder(self, name: str, files: Mapping[str, RemoteFile]) -> None:
-        """Fetch a folder into a name that nobody reads, and move it to its own; a finished one only where it differs."""
+        """Fetch a folder under a name that nobody reads, then move it; a finished one only where it differs."""
         target = self.local / name
         sizes = {path: file.bytes for path, file in files.items()}
         finished = name in _BESIDE or kind_of(set(files)) in ("comparison", "explanation") or FINISHED_FILE in files

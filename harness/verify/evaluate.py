@@ -167,6 +167,8 @@ def tolerances(output: Exported) -> tuple[Array, Array]:
     same = (np.isnan(samples).all(axis=0)) | (np.isinf(samples) & (samples == samples[:1])).all(axis=0)
     shaken = (own > 0) & np.isfinite(own) & ~same
     allowed = np.where(same, 0.0, np.maximum(FACTOR * own, farthest))
+    if output.kind not in UNIT:  # one step to either side of an edge, and no more
+        allowed = np.where(farthest <= 1, farthest, allowed)
     if shaken.any() and output.kind in UNIT:
         allowed[shaken] = np.maximum(allowed[shaken], FACTOR * _typical(np.abs(samples[0][shaken]), own[shaken]))
     return exact, allowed

@@ -47,7 +47,6 @@ _FOLDER = "references"
 # Of all references in the cache, those that were used last stay, up to this; what a run of today needs stays anyway.
 LIMIT_BYTES = 4 * 2**30
 _YOUNG_S = 24 * 3600.0
-_VERSION = 1
 # Flags that change the types of the program itself, so that each setting of them is another program.
 _INPUT_FLAGS = "--iree-input-"
 _CONVERSION_S = 120.0
@@ -195,10 +194,17 @@ def _converter() -> Toolchain | str:
         return str(error)
 
 
+@cache
+def _evaluator_sha256() -> str:
+    """Of the evaluator's source: what an older one found is found again."""
+    sources = sorted(Path(__file__).parent.glob("*.py"))
+    return hashlib.sha256(b"".join(file.read_bytes() for file in sources)).hexdigest()
+
+
 def _key(artifact: ModelArtifact, flags: Sequence[str]) -> str:
     converter = _converter()
     parts = [
-        _VERSION,
+        _evaluator_sha256(),
         converter.compiler_sha256 if isinstance(converter, Toolchain) else "",
         artifact.sha256,
         artifact.function,

@@ -221,7 +221,7 @@ def test_each_element_may_be_off_by_what_the_evaluator_allows_it() -> None:
     assert agreeing.spreads == pytest.approx(FACTOR / 2)
     wrong = compare_outputs([np.array([1.00001, 100.0, 5.0])], right)
     assert wrong.problem == (
-        "output 0 differs in 1 of 3 values, worst at [0]: 1.00001 where 1 is right (80 spreads of its rounding; 8 are "
+        "output 0 differs in 1 of 3 values, worst at [0]: 1.00001 where 1 is right (60 spreads of its rounding; 6 are "
         "allowed)"
     )
     assert compare_outputs([np.array([1.00001, 100.0, 5.0])], right, Tolerance(relative=1e-4)).problem is None

@@ -179,11 +179,6 @@ UNREAD = "exited with status 0, but an output"
             (["--fake-no-output"], {"output0.npy": content}, f"{UNREAD} is no whole .npy file (output0.npy)")
             for content in (b"", b"\x93NUMPY\x01", b"no array")
         ),
-        (
-            ["--fake-no-output", BF16],
-            {"output0.bin": b"123"},
-            f"{UNREAD} is not there or was cut short (output0.bin)",
-        ),
     ],
 )
 def test_a_failure_says_why_in_one_sentence(
