@@ -240,7 +240,7 @@ class Products:
     ) -> Array:
         batch, m, n, k = sizes
         exact = result[0]
-        shaken = shaker.summed(result, self.kind, squares)
+        shaken = shaker.maybe_beyond(shaker.summed(result, self.kind, squares), self.kind, np.sqrt(k * squares))
         if self.kind in ("f16", "bf16") and shaker.samples > 1 and batch * m * n * k <= _REPLAY:
             a, b = lefts[0].reshape(batch, m, k), rights[0]
             summand = np.sqrt(np.mean(a * a) * np.mean(b * b))
@@ -278,6 +278,8 @@ def summed(values: Array, start: Array, axes: tuple[int, ...], kind: str, shaker
         values: (samples, *sizes).
         start: (samples, *sizes), 1 where summed.
     """
+    if kind == "i1":
+        return np.asarray(start ^ np.bitwise_xor.reduce(values, axis=axes, keepdims=True))
     if kind not in UNIT:
         return np.asarray(start + values.sum(axis=axes, keepdims=True, dtype=start.dtype))
     result = start + values.sum(axis=axes, keepdims=True)
@@ -292,7 +294,8 @@ def summed(values: Array, start: Array, axes: tuple[int, ...], kind: str, shaker
     partial = first + np.cumsum(flat, axis=-1)
     count = flat.shape[-1]
     squares = np.maximum((partial * partial).sum(axis=-1), count / 2.0 * (flat * flat).sum(axis=-1))
-    shaken = shaker.summed(result, kind, squares.reshape(result.shape[1:]))
+    most = np.abs(first[..., 0]) + np.abs(flat).sum(axis=-1)
+    shaken = shaker.maybe_beyond(shaker.summed(result, kind, squares.reshape(result.shape[1:])), kind, most)
     if kind in ("f16", "bf16") and shaker.samples > 1 and flat.size <= _REPLAY:
         total = first[..., 0]
         for at in range(count):

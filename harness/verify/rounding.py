@@ -26,8 +26,8 @@ Kind = Literal["f16", "bf16", "f32", "f64"]
 FACTOR = 6.0
 # Half a unit in the last place of 1, the smallest difference of two numbers, and the largest number.
 UNIT = {"f16": 2.0**-11, "bf16": 2.0**-8, "f32": 2.0**-24, "f64": 2.0**-53}
-_TINY = {"f16": 2.0**-24, "bf16": 2.0**-126, "f32": 2.0**-126, "f64": 2.0**-1022}
-_LARGEST = {"f16": 65504.0, "bf16": 3.3895313892515355e38, "f32": float(np.finfo(np.float32).max)}
+TINY = {"f16": 2.0**-24, "bf16": 2.0**-126, "f32": 2.0**-126, "f64": 2.0**-1022}
+LARGEST = {"f16": 65504.0, "bf16": 3.3895313892515355e38, "f32": float(np.finfo(np.float32).max)}
 # Rounding to nearest is off by at most one UNIT; twice that leaves room for what is rounded in two steps.
 _WIDTH = 2.0
 
@@ -105,7 +105,7 @@ class Shaker:
             inexact = np.isfinite(exact) & (exact != 0)
         if self.samples > 1 and inexact.any():
             with np.errstate(invalid="ignore", over="ignore"):
-                width = np.maximum(np.abs(exact) * UNIT[kind], _TINY[kind]) * ((_WIDTH + ulps) * inexact)
+                width = np.maximum(np.abs(exact) * UNIT[kind], TINY[kind]) * ((_WIDTH + ulps) * inexact)
                 width[~np.isfinite(width)] = 0.0
             values = self._shaken(values, width, uniform=True)
         return self._in_range(values, kind)
@@ -121,6 +121,14 @@ class Shaker:
             width[~np.isfinite(width)] = 0.0
             values = self._shaken(values, width[None], uniform=False)
         return self.rounded(values, kind)
+
+    def maybe_beyond(self, sums: Array, kind: str, most: Array) -> Array:
+        """Sums, infinite in every second sample where a partial sum in some order may be beyond the type."""
+        beyond = (most > LARGEST.get(kind, np.inf)) & np.isfinite(sums[0])
+        if self.samples > 1 and beyond.any():
+            sums = self.full(sums)
+            sums[1::2] = np.where(beyond, np.inf, sums[1::2])
+        return sums
 
     def toward(self, samples: Array, other: Array) -> Array:
         """Samples that lie, FACTOR spreads wide, as far as another value that is right too, and a little farther."""
@@ -142,7 +150,7 @@ class Shaker:
 
     def _in_range(self, values: Array, kind: str) -> Array:
         """Infinite where the type has no such number; of f16 and bf16 in every second sample, as f32 may hold it."""
-        largest = _LARGEST.get(kind)
+        largest = LARGEST.get(kind)
         if largest is None:
             return values
         with np.errstate(invalid="ignore"):
