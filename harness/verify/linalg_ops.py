@@ -294,7 +294,7 @@ def summed(values: Array, start: Array, axes: tuple[int, ...], kind: str, shaker
     partial = first + np.cumsum(flat, axis=-1)
     count = flat.shape[-1]
     squares = np.maximum((partial * partial).sum(axis=-1), count / 2.0 * (flat * flat).sum(axis=-1))
-    most = np.abs(first[..., 0]) + np.abs(flat).sum(axis=-1)
+    most = (np.abs(first[..., 0]) + np.abs(flat).sum(axis=-1)).reshape(result.shape[1:])
     shaken = shaker.maybe_beyond(shaker.summed(result, kind, squares.reshape(result.shape[1:])), kind, most)
     if kind in ("f16", "bf16") and shaker.samples > 1 and flat.size <= _REPLAY:
         total = first[..., 0]
