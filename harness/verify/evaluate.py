@@ -160,8 +160,9 @@ def tolerances(output: Exported) -> tuple[Array, Array]:
     exact = values[0]
     # Processors may take what is below the smallest normal number for zero, before an operation and after it.
     least = 2.0 * TINY[output.kind] if output.kind in ("f32", "bf16") else 0.0
+    flushed = np.where((exact != 0) & (np.abs(exact) < least), least, 0.0)
     if values.shape[0] == 1:
-        return exact, np.full(exact.shape, least)
+        return exact, flushed
     samples = values.astype(np.float64)
     with np.errstate(invalid="ignore", over="ignore"):
         own = spread(samples)
@@ -173,7 +174,7 @@ def tolerances(output: Exported) -> tuple[Array, Array]:
         allowed = np.where(farthest <= 1, farthest, allowed)
     if shaken.any() and output.kind in UNIT:
         allowed[shaken] = np.maximum(allowed[shaken], FACTOR * _typical(np.abs(samples[0][shaken]), own[shaken]))
-    return exact, np.maximum(allowed, least)
+    return exact, np.maximum(allowed, flushed)
 
 
 def _typical(magnitudes: Array, spreads: Array) -> Array:
