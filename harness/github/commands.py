@@ -29,7 +29,9 @@ _PLAIN_NAME = re.compile(_NAME)
 _PLAIN_PATH = re.compile(rf"{_NAME}(?:/{_NAME})*")
 _MODULE_FILE = re.compile(rf"{_NAME}(?:/{_NAME})*\.vmfb")
 
-_ALWAYS = frozenset((*REPRODUCIBLE_FLAGS, *STATISTICS_FLAGS))
+# Of runs that are older than the form that STATISTICS_FLAGS ask for.
+_EARLIER = ("--iree-scheduling-dump-statistics-format=json", "--iree-scheduling-dump-statistics-file=statistics.json")
+_ALWAYS = frozenset((*REPRODUCIBLE_FLAGS, *STATISTICS_FLAGS, *_EARLIER))
 # Flags that the harness gives by itself: where to stop and to go on, what to run with what, and where outputs go.
 _GIVEN = re.compile(
     r"--compile-(?:from|to)=[a-z-]+|--emit-mlir-bytecode"

@@ -110,10 +110,9 @@ def later_problem(check: Check, files: Sequence[Path], cache: Path) -> Failure |
     if first is None:
         return None
     right = kept_reference(check.reference) if check.reference else None
-    tolerance = None if right is not None else tolerance_of(check)
     right = right or Right(source="the first call", outputs=first)
     whose = "right" if right.key else "the first call's"
-    problem = compare_outputs(later, right, tolerance, whose=whose, same_elements=True).problem
+    problem = compare_outputs(later, right, tolerance_of(check), whose=whose, same_elements=True).problem
     if problem is None:
         return None
     message = f"a later call in one process gives other outputs than the first: {problem}"

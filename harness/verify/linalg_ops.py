@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.verify.rounding import UNIT, Array, Shaker, UnsupportedError, to_kind
+from harness.verify.rounding import LARGEST, UNIT, Array, Shaker, UnsupportedError, to_kind
 
 # Elements of one piece of an iteration space, in all samples together.
 _PIECE = 2**23
@@ -240,7 +240,11 @@ class Products:
     ) -> Array:
         batch, m, n, k = sizes
         exact = result[0]
-        shaken = shaker.maybe_beyond(shaker.summed(result, self.kind, squares), self.kind, np.sqrt(k * squares))
+        shaken = shaker.summed(result, self.kind, squares)
+        largest = [float(np.abs(part[0]).max(initial=0.0)) for part in (self.left, self.right, init)]
+        if largest[0] * largest[1] * k + largest[2] > LARGEST.get(self.kind, np.inf):
+            most = np.abs(init[0]) + np.abs(lefts[0].reshape(batch, m, k)) @ np.abs(rights[0])
+            shaken = shaker.maybe_beyond(shaken, self.kind, most)
         if self.kind in ("f16", "bf16") and shaker.samples > 1 and batch * m * n * k <= _REPLAY:
             a, b = lefts[0].reshape(batch, m, k), rights[0]
             summand = np.sqrt(np.mean(a * a) * np.mean(b * b))

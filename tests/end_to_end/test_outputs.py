@@ -82,9 +82,9 @@ def test_a_comparison_finds_other_outputs_before_it_times_anything(harness: Harn
 
 
 def test_a_result_that_later_calls_change_is_not_timed(harness: Harness) -> None:
-    """The loop sums up in its argument's buffer: its first call gives what any other path of IREE's gives."""
+    """The loop sums up in its argument's buffer."""
     square = ", ".join(["{ shape = [4, 4] }"] * 3)
-    made = suite(harness.folder, "loop.toml", "loop", square)
+    made = suite(harness.folder, "loop.toml", "loop", square, check="none")
     assert harness("run", made, "--budget=0.1", "--generations=1").returncode == 3
     run = load_run(harness.runs()[-1])
     (lost,) = run.lost
@@ -96,7 +96,7 @@ def test_a_result_that_later_calls_change_is_not_timed(harness: Harness) -> None
 def test_a_run_that_times_nothing_holds_later_calls_against_the_first_too(harness: Harness) -> None:
     """So `harness compare` of two releases, whose runs time nothing, knows of it before it times anything."""
     square = ", ".join(["{ shape = [4, 4] }"] * 3)
-    made = suite(harness.folder, "loop.toml", "loop", square)
+    made = suite(harness.folder, "loop.toml", "loop", square, check="none")
     assert harness("run", made, "--no-measure").returncode == 3
     (lost,) = load_run(harness.runs()[-1]).lost
     assert lost.failure.message.startswith("a later call in one process gives other outputs than the first")
@@ -129,5 +129,4 @@ def test_as_many_silent_defects_are_found_without_expected_files_as_the_docs_say
     assert {case.split("/")[0] for case in wrong} == set(models) - {"depth-to-space", "prelu"}
     docs = " ".join((ROOT / "docs/known-issues.md").read_text().split())
     assert "Eleven programs give wrong numbers without a word" in docs
-    assert "Without expected files, the harness finds nine of them: `padding`," in docs
-    assert "and `loop`, since a later call gives other outputs than the first" in docs
+    assert "Without expected files, the harness finds nine of them: `padding`, `loop`," in docs

@@ -156,8 +156,7 @@ def test_cpu_and_vulkan_in_one_run(suite_with: Change) -> None:
     run = harness.run()
     assert {one_round.group for one_round in run.rounds} == {"tiny@cpu", "tiny@gpu"}
     against = {check.case: check.against for check in run.checks}
-    assert against["tiny/stock@gpu"] == STOCK  # a driver that computes something else is noticed
-    assert against["tiny/inert@gpu"] == "tiny/stock@gpu"
+    assert len(set(against.values())) == 1  # a driver that computes something else is noticed
 
 
 def test_a_second_run_takes_its_modules_from_the_cache_and_a_filter_keeps_the_baseline(small_copy: Harness) -> None:

@@ -65,9 +65,7 @@ def test_two_releases_side_by_side(harness: Harness, two: tuple[str, ...], real_
     timed = {f"tiny/{variant}@cpu:{one}" for variant in ("stock", "channels-last") for one in (new, OLDER)}
     assert all({turn.case for turn in one.turns} == timed for one in run.rounds)
     assert {one.case for one in run.references} == timed
-    assert {check.against for check in run.checks if not check.case.startswith("tiny/stock")} == {
-        f"tiny/stock@cpu:{new}"
-    }
+    assert len({check.against for check in run.checks}) == 1  # one release says what is right for all
     rows = {(row["variant"], row["toolchain"]): row for row in csv.DictReader(io.StringIO(ended.stdout))}
     assert rows["stock", new]["baseline"] == "true"
     for key in (("stock", OLDER), ("channels-last", new), ("channels-last", OLDER)):

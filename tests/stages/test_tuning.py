@@ -248,8 +248,10 @@ def test_a_compiler_that_hangs_eats_memory_or_lacks_a_flag_costs_one_candidate(t
     suite.write_text(
         SMALL.replace('[variants.tiled]\nflagsets = ["tiling"]\n', "").replace('flagset_files = ["flags.toml"]\n', "")
     )
+    # The scripted tools give three values, 1, 2 and 3, whatever the program is.
     (tmp_path / "net.mlir").write_text(
-        "func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> { return %a : tensor<4xf32> }"
+        "func.func @main(%a: tensor<4xf32>) -> tensor<3xf32> {\n"
+        "  %r = arith.constant dense<[1.0, 2.0, 3.0]> : tensor<3xf32>\n  return %r : tensor<3xf32>\n}\n"
     )
     tools = make_fake_toolchain(tmp_path / "tools")
     loaded = load_suite(suite).suite

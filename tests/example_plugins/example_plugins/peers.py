@@ -77,7 +77,7 @@ def _prepare_by_fate(model: PeerModel, arguments: Sequence[Array], setting: Sett
         time.sleep(3600)
     right = _prepare(model, arguments, setting, NumpyOptions())
     if options.fate == "wrong":
-        return Ready(call=right.call, outputs=lambda: [array + 1 for array in right.outputs()])
+        return Ready(call=right.call, outputs=lambda: [2 * array for array in right.outputs()])
     if options.fate == "shape":
         return Ready(call=right.call, outputs=lambda: [array.T for array in right.outputs()])
     if options.fate == "dies late":
