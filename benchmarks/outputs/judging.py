@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.outputs.building import Array, Function, Value
-from harness.verify.evaluate import Exported, evaluate, tolerances
+from harness.verify.evaluate import evaluate, tolerances
+from harness.verify.interpreter import Exported
 from harness.verify.rounding import FACTOR
 
 TOOLS = Path(sys.executable).parent
@@ -144,8 +145,7 @@ class Judged:
 
 def reference(text: str, function: Function) -> list[Exported]:
     """What the reference says of a function of a program that linalg_of made."""
-    outputs, _ = evaluate(text, function.name, [held for _, held in function.arguments], {}, _SECONDS)
-    return outputs
+    return evaluate(text, function.name, [held for _, held in function.arguments], {}, _SECONDS).outputs
 
 
 def judged(right: Sequence[Exported], got: Sequence[Array]) -> Judged:

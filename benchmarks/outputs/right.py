@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from benchmarks.outputs.judging import FLAG_SETS, TARGETS, judged, linalg_of, reference
 from benchmarks.outputs.recording import Keeper
 from benchmarks.outputs.right_programs import all_right
-from harness.verify.evaluate import TooLongError
+from harness.verify.interpreter import TooLongError
 from harness.verify.rounding import UnsupportedError
 
 

@@ -15,7 +15,6 @@ from harness.compare import sides as sides_module
 from harness.compare.commits import Commit
 from harness.compare.pairs import Side, is_toolchain, pair_runs, side_of
 from harness.compare.sides import (
-    describe_machine,
     machine_facts,
     require_comparable,
     require_two,
@@ -26,6 +25,7 @@ from harness.compare.sides import (
     what_is_named,
 )
 from harness.errors import HarnessError, RunError, ToolchainError, UsageError
+from harness.machine.identity import describe_machine
 from harness.records.comparison import SelfcheckFacts, Verdict
 from harness.records.run import HostRecord, Placed
 from harness.store.run_directory import RunDirectory

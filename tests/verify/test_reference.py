@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -53,7 +54,7 @@ def test_the_evaluator_says_what_is_right_and_is_asked_once(
     right = evaluated(artifact, (), 20.0, LIMITS)
     assert isinstance(right, Right)
     a, b = (np.load(argument.file).astype(np.float64) for argument in artifact.arguments)
-    np.testing.assert_allclose(right.outputs[0], a @ b, rtol=1e-12)
+    np.testing.assert_allclose(np.asarray(right.outputs[0], np.float64), a @ b, rtol=1e-12)
     assert right.allowed is not None
     assert 0 < right.allowed[0].min() < right.allowed[0].max() < 1e-4
     monkeypatch.setattr("harness.verify.reference._evaluate", lambda *_: pytest.fail("it is in the cache"))
@@ -87,7 +88,7 @@ class Asking:
         self._artifact, self._folder = artifact, folder
         self.compiled = 0
 
-    def judges(self, *flags: str, seconds: float = 60.0, check: str = "auto") -> Judges:
+    def judges(self, *flags: str, seconds: float = 60.0, check: Literal["auto", "none"] = "auto") -> Judges:
         """What there is; the compiler has these flags."""
         toolchain = make_fake_toolchain(self._folder / "tools", always={"iree-compile": flags})
         runnable = Runnable(
