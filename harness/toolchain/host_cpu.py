@@ -29,7 +29,7 @@ _FEATURES = re.compile(r'\bcpu_features = "([^"]*)"')
 _TRIPLE = re.compile(r'\btarget_triple = "([^"]*)"')
 _PROGRAM = "func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> { return %a : tensor<4xf32> }\n"
 _COMMAND = ("program.mlir", "--compile-to=flow", "-o", "-")
-_HERE = ("--iree-hal-target-device=local", "--iree-hal-local-target-device-backends=llvm-cpu", _HOST_FLAGS[0])
+HOST_TARGET = ("--iree-hal-target-device=local", "--iree-hal-local-target-device-backends=llvm-cpu", _HOST_FLAGS[0])
 # What decides for which processor a program is compiled.
 _OF_TARGET = ("--iree-hal-target-", "--iree-hal-local-target-", "--iree-llvmcpu-target-")
 
@@ -85,7 +85,7 @@ def _name_here(host_cpu: str) -> str:
 
 def host_target_cpu(toolchain: Toolchain, host_cpu: str) -> TargetCpu:
     """What a toolchain's compiler takes `host` for on this machine."""
-    return target_cpu(toolchain, _HERE, host_cpu)
+    return target_cpu(toolchain, HOST_TARGET, host_cpu)
 
 
 def target_cpu(toolchain: Toolchain, flags: Sequence[str], host_cpu: str) -> TargetCpu:
@@ -96,14 +96,19 @@ def target_cpu(toolchain: Toolchain, flags: Sequence[str], host_cpu: str) -> Tar
         host_cpu: Identity of this machine's CPU, so that a cache which several machines share keeps one for each.
     """
     own = [flag for flag in flags if flag.startswith(_OF_TARGET)]
-    key = hashlib.sha256("\n".join((toolchain.compiler_sha256, host_cpu, *own)).encode()).hexdigest()[:32]
-    memo = cache_root() / "toolchains" / f"target-cpu-{key}.json"
+    memo = memo_of(toolchain, own, host_cpu)
     kept = read_memo(memo)
     if isinstance(kept, list) and len(kept) == 3:
         return TargetCpu(name=str(kept[0]), features=str(kept[1]), triple=str(kept[2]))
     cpu = _asked(toolchain, own)
     write_memo(memo, [cpu.name, cpu.features, cpu.triple])
     return cpu
+
+
+def memo_of(toolchain: Toolchain, flags: Sequence[str], host_cpu: str) -> Path:
+    """Where the answer for these flags of a target is kept."""
+    key = hashlib.sha256("\n".join((toolchain.compiler_sha256, host_cpu, *flags)).encode()).hexdigest()[:32]
+    return cache_root() / "toolchains" / f"target-cpu-{key}.json"
 
 
 def _asked(toolchain: Toolchain, flags: Sequence[str]) -> TargetCpu:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import getpass
-import hashlib
 import json
 import os
 import re
@@ -23,6 +22,7 @@ from typing import Any
 import pytest
 from filelock import FileLock
 
+from harness.cache import cache_root
 from harness.errors import UsageError
 from harness.fleet.access import access_to, ask
 from harness.fleet.certificates import make_fleet, make_member
@@ -35,6 +35,7 @@ from harness.machine.environment import capture_environment
 from harness.machine.identity import processor_identity
 from harness.process import Limits
 from harness.toolchain import Toolchain
+from harness.toolchain.host_cpu import HOST_TARGET, memo_of
 from tests.fleet.world import switch_off, wait_for, worker_of
 
 _COMMAND = [sys.executable, "-c", "from harness.cli import main; main()", "fleet"]
@@ -78,10 +79,10 @@ class _World:
         """Start `harness fleet ...` as another machine would, in an environment of its own."""
         cache, temporary = self.folder / f"{name}-cache", self.folder / f"{name}-tmp"
         temporary.mkdir(exist_ok=True)
-        identity = f"{self.toolchain.compiler_sha256}\n{processor_identity(capture_environment())}"
-        memo = cache / "toolchains" / f"host-cpu-{hashlib.sha256(identity.encode()).hexdigest()[:32]}.json"
+        asked = memo_of(self.toolchain, HOST_TARGET, processor_identity(capture_environment()))
+        memo = cache / asked.relative_to(cache_root())
         memo.parent.mkdir(parents=True, exist_ok=True)
-        memo.write_text(json.dumps([cpu, "+avx2"]))
+        memo.write_text(json.dumps([cpu, "+avx2", ""]))
         log = self.folder / f"{name}-{len(self.processes)}.log"
         own = {"HARNESS_CACHE": str(cache), "TMPDIR": str(temporary), "COLUMNS": "160"}
         with log.open("wb") as file:
