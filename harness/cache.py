@@ -58,12 +58,7 @@ def sweep_writing(root: Path) -> None:
 
 
 def trim(files: Iterable[Path], limit_bytes: int, young_s: float) -> None:
-    """Delete files that were not used for longest, until the others fit the limit.
-
-    Args:
-        files: Whose times of access or change say when they were used.
-        young_s: What was used within this time stays in any case.
-    """
+    """Delete files that were not used for longest, until the others fit the limit."""
     found = []
     with contextlib.suppress(OSError):
         for file in files:
@@ -97,11 +92,7 @@ def write_memo(path: Path, value: Any) -> None:
 
 @contextlib.contextmanager
 def held(path: Path, on_wait: Callable[[], None]) -> Iterator[None]:
-    """Hold a lock; it goes with the process that holds it, also when that is killed.
-
-    Args:
-        on_wait: Called once if another process holds it now.
-    """
+    """Hold a lock; it goes with the process that holds it, also when that is killed."""
     lock = FileLock(path)
     try:
         lock.acquire(timeout=0)

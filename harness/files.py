@@ -13,11 +13,7 @@ _PACKAGE = Path(__file__).resolve().parent
 
 
 def file_sha256(path: Path) -> str:
-    """Hash of a file's bytes, in hex.
-
-    Raises:
-        OSError: The file cannot be read.
-    """
+    """Hash of a file's bytes, in hex."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
         while chunk := file.read(1 << 20):
@@ -29,9 +25,6 @@ def require_readable(path: Path) -> None:
     """Read a file's first byte.
 
     What the kernel shows as a regular file may give none, as /proc/self/mem does.
-
-    Raises:
-        OSError: The file cannot be read.
     """
     with path.open("rb") as file:
         file.read(1)

@@ -34,20 +34,15 @@ PHASES = (
 
 @dataclass(frozen=True, kw_only=True)
 class Metric:
-    """One figure of a case; smaller is better in all of them.
-
-    Attributes:
-        unit: Of its values: `ns`, `bytes`, `count` or `instructions`.
-        floor: Relative change below which nothing is called changed; a suite may choose another for each metric that
-            has one. 0: any difference is a change.
-        exact: Equal code gives equal values, so no statistics are needed.
-    """
+    """One figure of a case; smaller is better in all of them."""
 
     name: str
     title: str
-    unit: str
+    unit: str  # Of its values: `ns`, `bytes`, `count` or `instructions`
+    # Relative change below which nothing is called changed; a suite may choose another for each metric that has one. 0:
+    # any difference is a change.
     floor: float
-    exact: bool
+    exact: bool  # Equal code gives equal values, so no statistics are needed
 
 
 LATENCY = Metric(name="latency", title="Latency", unit="ns", floor=0.01, exact=False)

@@ -40,34 +40,25 @@ _thread = threading.local()
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What a child may use; None: as much as it likes.
-
-    Attributes:
-        memory_bytes: Resident memory of the child and its descendants together.
-    """
+    """What a child may use; None: as much as it likes."""
 
     seconds: float | None = None
-    memory_bytes: int | None = None
+    memory_bytes: int | None = None  # Resident memory of the child and its descendants together
 
 
 @dataclass(frozen=True, kw_only=True)
 class Finished:
-    """How a child ended.
-
-    Attributes:
-        returncode: Exit status; negative: the signal that ended it.
-        limit: Why the harness stopped it (`time` or `memory`), else None.
-        peak_rss_bytes: Peak resident memory, where the system counts it. A peak below the harness's own is measured
-            only for children with a memory limit, and misses what they add in their last 50 ms.
-    """
+    """How a child ended."""
 
     command: tuple[str, ...]
-    returncode: int
+    returncode: int  # Exit status; negative: the signal that ended it
     stdout: str
     stderr: str
     wall_ns: int
+    # Peak resident memory, where the system counts it. A peak below the harness's own is measured only for children
+    # with a memory limit, and misses what they add in their last 50 ms.
     peak_rss_bytes: int | None
-    limit: str | None = None
+    limit: str | None = None  # Why the harness stopped it (`time` or `memory`), else None
 
     @property
     def ok(self) -> bool:
@@ -114,12 +105,7 @@ def spawn(
     env: Mapping[str, str] | None = None,
     cpus: frozenset[int] | None = None,
 ) -> subprocess.Popen[bytes]:
-    """Start a child in its own process group and remember it until `forget` or `stop`.
-
-    Args:
-        env: Variables to add to this process's own.
-        cpus: Cores that it may run on, where the system has affinities.
-    """
+    """Start a child in its own process group and remember it until `forget` or `stop`."""
     mark = _warden.begin()
     with _inherited_affinity(cpus):
         child = subprocess.Popen(
@@ -286,15 +272,7 @@ def run(
     cpus: frozenset[int] | None = None,
     pausable: bool = False,
 ) -> Finished:
-    """Run a command to its end and keep everything it printed.
-
-    Args:
-        pausable: Whether `hold_still` may hold it, see also `give_way`; the time that it is held counts neither for its
-            limit nor for `wall_ns`.
-
-    Raises:
-        OSError: The program cannot be started.
-    """
+    """Run a command to its end and keep everything it printed."""
     pausable = pausable or getattr(_thread, "gives_way", False)
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
 

@@ -23,12 +23,7 @@ class Progress(Protocol):
         """A new stage begins; it has `total` steps."""
 
     def step(self, text: str, advance: int = 1, seconds: float | None = None) -> None:
-        """So many steps are done.
-
-        Args:
-            text: What the last one was.
-            seconds: That it took, where others were under way beside it.
-        """
+        """So many steps are done."""
 
     def note(self, text: str) -> None:
         """Something that should stay on the screen."""

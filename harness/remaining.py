@@ -16,29 +16,19 @@ _DOUBT_S = 2.0
 
 @dataclass(frozen=True, kw_only=True)
 class Piece:
-    """A piece of work.
+    """A piece of work."""
 
-    Attributes:
-        stage: The title of its stage of progress.
-        name: What its step of that stage is called.
-        seconds: That it is expected to take; None: nothing like it is known.
-    """
-
-    stage: str
-    name: str
-    seconds: float | None
+    stage: str  # The title of its stage of progress
+    name: str  # What its step of that stage is called
+    seconds: float | None  # That it is expected to take; None: nothing like it is known
 
 
 @dataclass(frozen=True, kw_only=True)
 class Left:
-    """Seconds of the clock that are left.
-
-    Attributes:
-        unknown: Pieces of which nothing is known, and which are not in the seconds.
-    """
+    """Seconds of the clock that are left."""
 
     seconds: float
-    unknown: int = 0
+    unknown: int = 0  # Pieces of which nothing is known, and which are not in the seconds
 
     @property
     def words(self) -> str:
@@ -78,11 +68,7 @@ class Remaining:
     """The pieces of work that are left."""
 
     def __init__(self, pieces: Iterable[Piece] = (), at_once: Mapping[str, int] | None = None) -> None:
-        """Begin with these pieces.
-
-        Args:
-            at_once: How many pieces of a stage are worked on at once, by the stage's title; else one.
-        """
+        """Begin with these pieces."""
         self._at_once = dict(at_once or {})
         self._stages: dict[str, _Stage] = {}
         for piece in pieces:
@@ -94,11 +80,7 @@ class Remaining:
         return self._at_once.get(stage, 1) == 1
 
     def end(self, stage: str, name: str, seconds: float | None) -> None:
-        """A piece is done; what was not planned is passed over.
-
-        Args:
-            seconds: That it took; None: that says nothing of the others.
-        """
+        """A piece is done; what was not planned is passed over."""
         of = self._stages.get(stage)
         if of is None or not of.pieces.get(name):
             return
@@ -118,12 +100,7 @@ class Remaining:
                 stage.pieces.pop(name, None)
 
     def left(self, stage: str = "", spent_s: float = 0.0) -> Left:
-        """What is left of all stages together.
-
-        Args:
-            stage: That is under way.
-            spent_s: On the piece that it is at; no more than an average piece of its stage counts.
-        """
+        """What is left of all stages together."""
         seconds, unknown = 0.0, 0
         for title, of in self._stages.items():
             at_once = self._at_once.get(title, 1)

@@ -26,14 +26,7 @@ _SURELY_LEFT_S = 24 * 3600.0
 
 @contextmanager
 def scratch_folder(parent: Path, prefix: str = "") -> Iterator[Path]:
-    """A new folder below `parent`, removed at the end.
-
-    Args:
-        prefix: Of its name, where `parent` has other things too; what killed processes left under it is swept first.
-
-    Raises:
-        OSError: It cannot be made.
-    """
+    """A new folder below `parent`, removed at the end."""
     if prefix:
         sweep(parent, prefix)
     folder = Path(tempfile.mkdtemp(dir=parent, prefix=prefix or None))
@@ -47,11 +40,7 @@ def scratch_folder(parent: Path, prefix: str = "") -> Iterator[Path]:
 
 
 def sweep(parent: Path, prefix: str = "") -> None:
-    """Remove the folders and files right below `parent` whose processes were killed.
-
-    Args:
-        prefix: Only those whose names begin so.
-    """
+    """Remove the folders and files right below `parent` whose processes were killed."""
     for path in parent.glob(f"{prefix}*"):
         with contextlib.suppress(OSError):
             if _is_left_behind(path):

@@ -37,9 +37,6 @@ def rule_of_measurements(number: int, floor: float) -> Rule:
     changed, before any confirmation, and on the side that calls two different ones equal. So what is called changed has
     an interval without zero in it, as a rule. A plain change is found at the level of a comparison: its confirmation
     makes that less than a share.
-
-    Args:
-        floor: Where the edge lies between one end and the other, as a share.
     """
     share = ERROR / number
     return replace(Rule(), floor=floor, alpha=share, plain_alpha=Rule().alpha, confidence=1 - 2 * share)

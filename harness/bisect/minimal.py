@@ -13,15 +13,10 @@ Effect = Literal["all", "none", "unknown"]
 
 @dataclass(frozen=True, kw_only=True)
 class Cause:
-    """Parts that make the difference together, and without any of which it is not there.
+    """Parts that make the difference together, and without any of which it is not there."""
 
-    Attributes:
-        parts: In the order given.
-        untold: Whether a smaller set could not be told, so that there may be one.
-    """
-
-    parts: tuple[int, ...]
-    untold: bool = False
+    parts: tuple[int, ...]  # In the order given
+    untold: bool = False  # Whether a smaller set could not be told, so that there may be one
 
 
 def minimal_causes(parts: int, effect_of: Callable[[frozenset[int]], Effect]) -> tuple[Cause, ...]:
@@ -29,10 +24,6 @@ def minimal_causes(parts: int, effect_of: Callable[[frozenset[int]], Effect]) ->
 
     After a first set is found it is taken out, and what is left is tried again, for as long as it makes the difference
     too: two parts that both do the same alone are two causes.
-
-    Args:
-        parts: How many there are; a set names them by number, from 0.
-        effect_of: Measures a set; asked once for each.
     """
     known: dict[frozenset[int], Effect] = {}
 

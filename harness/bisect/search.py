@@ -25,22 +25,14 @@ from harness.stats.rule import Standing
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """What measuring one position beside another said.
+    """What measuring one position beside another said."""
 
-    Attributes:
-        standing: By the judge's rule, with the floor that was asked for.
-        centre: Estimate of log(head / base).
-        low: Lower end of its interval; high the upper one.
-        reason: Why it stands so, in plain words.
-        placed: Whether it was not judged, since a few generations lie plainly by one end of its stretch.
-    """
-
-    standing: Standing
-    centre: float
-    low: float
+    standing: Standing  # By the judge's rule, with the floor that was asked for
+    centre: float  # Estimate of log(head / base)
+    low: float  # Lower end of its interval; high the upper one
     high: float
-    reason: str = ""
-    placed: bool = False
+    reason: str = ""  # Why it stands so, in plain words
+    placed: bool = False  # Whether it was not judged, since a few generations lie plainly by one end of its stretch
 
     @property
     def differs(self) -> bool:
@@ -64,62 +56,40 @@ _ASIDE = 0.25
 
 @dataclass(frozen=True, kw_only=True)
 class Probe:
-    """One measurement of a search.
-
-    Attributes:
-        floor: Where the edge lay, as a share.
-        nearer: To which end of the stretch it belongs; of the measurement of both ends themselves `head` where they
-            differ, and `base` where they are equal.
-    """
+    """One measurement of a search."""
 
     base: int
     head: int
-    floor: float
+    floor: float  # Where the edge lay, as a share
     found: Measured | Unusable
+    # To which end of the stretch it belongs; of the measurement of both ends themselves `head` where they differ, and
+    # `base` where they are equal
     nearer: Nearer
 
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """Two positions, between which something changed.
+    """Two positions, between which something changed."""
 
-    Attributes:
-        before: The last position on this side of it.
-        after: The first one on the other.
-        passed_over: Positions between them that could not be measured.
-        size: Of `after`, measured beside `before`.
-    """
-
-    before: int
-    after: int
-    passed_over: tuple[int, ...]
-    size: Measured
+    before: int  # The last position on this side of it
+    after: int  # The first one on the other
+    passed_over: tuple[int, ...]  # Positions between them that could not be measured
+    size: Measured  # Of `after`, measured beside `before`
 
 
 @dataclass(frozen=True, kw_only=True)
 class Findings:
-    """What a search came to.
+    """What a search came to."""
 
-    Attributes:
-        steps: In the order of the history.
-        probes: All that was measured, in the order in which that was done.
-        open: Stretches of which it is not known whether they hold a step, and why.
-        aside: The same of stretches whose ends differ too little for the step that was asked for.
-    """
-
-    steps: tuple[Step, ...]
-    probes: tuple[Probe, ...]
-    open: Mapping[tuple[int, int], str]
+    steps: tuple[Step, ...]  # In the order of the history
+    probes: tuple[Probe, ...]  # All that was measured, in the order in which that was done
+    open: Mapping[tuple[int, int], str]  # Stretches of which it is not known whether they hold a step, and why
+    # The same of stretches whose ends differ too little for the step that was asked for
     aside: Mapping[tuple[int, int], str]
 
 
 def find_steps(first: int, last: int, measure: Measure, floor: float, *, every: bool = False) -> Findings:
-    """Search the stretch between two positions, either of which may be the later one.
-
-    Args:
-        floor: Relative change below which nothing counts as a step, a share.
-        every: Search for steps that are beside the question too.
-    """
+    """Search the stretch between two positions, either of which may be the later one."""
     search = _Search(measure, floor, every=every)
     stretches = [(first, last)]
     while stretches:
@@ -238,9 +208,6 @@ def edge_of(whole: Measured, floor: float) -> float:
 
     Where the whole is known so roughly that it may be smaller than that, it is the least that it can be, so that what
     lies within the edge is not the last position; but never less than the floor, below which nothing is told apart.
-
-    Args:
-        whole: The last one, beside the first.
     """
     least = max(whole.low, -whole.high)
     edge = math.expm1(min(abs(whole.centre) / 2, max(least, 0.0)))
@@ -248,11 +215,7 @@ def edge_of(whole: Measured, floor: float) -> float:
 
 
 def nearer_end(found: Measured, whole: Measured) -> Nearer:
-    """To which end of a stretch a position belongs that was measured beside its first one.
-
-    Args:
-        whole: The last one, beside the first.
-    """
+    """To which end of a stretch a position belongs that was measured beside its first one."""
     if found.placed:
         return "head" if found.centre / whole.centre > 1 / 2 else "base"
     if found.standing == "equal" or (found.differs and found.standing != whole.standing):

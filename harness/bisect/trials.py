@@ -39,52 +39,34 @@ _UNMEASURED: frozenset[Verdict] = frozenset({"failed", "outputs differ", "missin
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """A position that is compiled and was right.
-
-    Attributes:
-        side: The run in which that was done.
-    """
+    """A position that is compiled and was right."""
 
     name: str
-    side: Side
+    side: Side  # The run in which that was done
     case: Case
     toolchain: Toolchain
 
 
 @dataclass(frozen=True, kw_only=True)
 class Measuring:
-    """How positions are measured.
-
-    Attributes:
-        budget_s: Wall seconds for looking at one pair; it is more where calls are so long that a verdict needs more.
-        cap_s: That a pair takes at most for looking.
-        noise: The smallest change that this machine was found to see, as a share; 0: not known.
-        compile_limits: Of each compile that is timed.
-        wait: While another harness measures on this machine.
-        cache: The cache folder.
-        whole: Log ratio of two ends, by one of which a position may be placed; None: it is judged.
-    """
+    """How positions are measured."""
 
     metric: Metric
+    # Wall seconds for looking at one pair; it is more where calls are so long that a verdict needs more
     budget_s: float
-    cap_s: float
-    noise: float
+    cap_s: float  # That a pair takes at most for looking
+    noise: float  # The smallest change that this machine was found to see, as a share; 0: not known
     seed: int
     call_limit_s: float
-    compile_limits: Limits
-    wait: bool
-    cache: Path
+    compile_limits: Limits  # Of each compile that is timed
+    wait: bool  # While another harness measures on this machine
+    cache: Path  # The cache folder
     progress: Progress
-    whole: float | None = None
+    whole: float | None = None  # Log ratio of two ends, by one of which a position may be placed; None: it is judged
 
 
 def try_pair(base: Place, head: Place, rule: Rule, measuring: Measuring, earlier: Sequence[Trial] = ()) -> Trial:
-    """Measure one position beside another, unless it is known already what comes of it.
-
-    Args:
-        rule: Its floor is the edge between one end and the other.
-        earlier: Measurements of the same search, which tell what a generation takes.
-    """
+    """Measure one position beside another, unless it is known already what comes of it."""
     asked = Trial(base=base.name, head=head.name, floor=rule.floor, verdict="inconclusive")
     pair = Pair(name=head.case.name, base=base.case, head=head.case)
     known = what_is_known(pair, base.side, head.side)
@@ -186,11 +168,7 @@ def _timed(
 
 
 def _budget_s(rule: Rule, measuring: Measuring, earlier: Sequence[Trial], known_s: float) -> float:
-    """The user's, or as much as a verdict needs with generations as dear as they were, up to the cap.
-
-    Args:
-        known_s: What a generation takes, as far as that is known before any; 0: not known.
-    """
+    """The user's, or as much as a verdict needs with generations as dear as they were, up to the cap."""
     dear_s = max((trial.seconds / trial.generations for trial in earlier if trial.generations), default=known_s)
     needed_s = _ROOM * generations_needed(1, rule) * dear_s
     return max(measuring.budget_s, min(needed_s, measuring.cap_s))

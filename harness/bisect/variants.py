@@ -19,14 +19,10 @@ LEVEL, _LEVELS = "iree-opt-level", "-opt-level"
 
 @dataclass(frozen=True, kw_only=True)
 class Use:
-    """One use of a plugin.
-
-    Attributes:
-        number: Of several uses of the same plugin, which one, from 0.
-    """
+    """One use of a plugin."""
 
     name: str
-    number: int = 0
+    number: int = 0  # Of several uses of the same plugin, which one, from 0
     options: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -57,22 +53,14 @@ class Way:
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """One difference between two variants.
-
-    Attributes:
-        adds: Whether the second variant has it; else only the first one does.
-        text: The flag, or the plugin's registered name.
-        number: Of the plugin's use, see `Use`.
-        option: Of a plugin; "" of other kinds.
-        value: Of the option.
-    """
+    """One difference between two variants."""
 
     kind: Kind
-    adds: bool
-    text: str
-    number: int = 0
-    option: str = ""
-    value: Any = None
+    adds: bool  # Whether the second variant has it; else only the first one does
+    text: str  # The flag, or the plugin's registered name
+    number: int = 0  # Of the plugin's use, see `Use`
+    option: str = ""  # Of a plugin; "" of other kinds
+    value: Any = None  # Of the option
 
     @property
     def words(self) -> str:
@@ -134,11 +122,7 @@ def _flag_parts(kind: Kind, base: Sequence[str], head: Sequence[str]) -> list[Pa
 
 
 def with_parts(base: Way, head: Way, parts: Collection[Part]) -> Way:
-    """The first variant with some of the parts; with all of them it is the second one.
-
-    Args:
-        parts: Of the two, or flags that neither has, which come last.
-    """
+    """The first variant with some of the parts; with all of them it is the second one."""
     plugins = [_with_options(use, parts) for use in base.plugins if not _is_chosen("plugin", False, use, parts)]
     plugins += [
         _with_options(replace(use, options={}), parts)
@@ -182,12 +166,7 @@ def _flags_with(kind: Kind, base: Sequence[str], head: Sequence[str], parts: Ite
 
 
 def parts_of_level(part: Part, known: Collection[str]) -> tuple[Part, ...]:
-    """The levels that an optimisation level sets for parts of the compiler, as parts in its place; () of other parts.
-
-    Args:
-        known: Names of all flags of the compiler; it tells of its levels by their names, and of nothing else that a
-            level sets.
-    """
+    """The levels that an optimisation level sets for parts of the compiler, as parts in its place; else ()."""
     if part.kind != "flag" or not part.adds or flag_name(part.text) != LEVEL:
         return ()
     level = part.text.partition("=")[2]

@@ -36,21 +36,13 @@ _WHOLE_HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 @dataclass(frozen=True, kw_only=True)
 class Commit:
-    """A commit of the repository in which the command is called.
+    """A commit of the repository in which the command is called."""
 
-    Attributes:
-        name: What the user calls it: `main`, `HEAD~3`, its hash.
-        sha: All 40 digits, or 64.
-        subject: The first line of its message.
-        root: Top folder of the user's own tree.
-        below: The working folder, from there.
-    """
-
-    name: str
-    sha: str
-    subject: str
-    root: Path
-    below: Path
+    name: str  # What the user calls it: `main`, `HEAD~3`, its hash
+    sha: str  # All 40 digits, or 64
+    subject: str  # The first line of its message
+    root: Path  # Top folder of the user's own tree
+    below: Path  # The working folder, from there
 
     @property
     def short(self) -> str:
@@ -119,11 +111,7 @@ def is_changed(commit: Commit) -> bool:
 
 
 def empty_submodules(commit: Commit, suite: str, message: str) -> str:
-    """What to add to a message about a tree: that a path in it leads into a submodule, which is empty there; or "".
-
-    Args:
-        suite: Path of the suite from the top of the repository; the message names files from its folder.
-    """
+    """What to add to a message about a tree: that a path in it leads into a submodule, which is empty there; or ""."""
     listed = _git("ls-tree", "-r", "-z", commit.sha, folder=commit.root)
     entries = listed.stdout.split("\0") if listed is not None else []
     for path in (entry.partition("\t")[2] for entry in entries if entry.startswith(_SUBMODULE)):

@@ -55,28 +55,19 @@ _TRANSIENT = "transient-memory"
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What is to be compared.
-
-    Attributes:
-        every: All pairs of the two sides; within a run, each variant with its baseline.
-        pairs: Those of them that the user's patterns choose.
-        outputs: By name, what is known of the outputs of pairs whose modules differ.
-        fates: By name of every pair: its verdict; None: its latency must be compared; a string: why it is left out.
-        rules: By metric.
-        gates: Of the head's suite; none within a run, since they are about a change of the compiler.
-        partial: Whether only some of the suite's cases were run or compared.
-    """
+    """What is to be compared."""
 
     base: Side
     head: Side
     options: CompareOptions
-    every: tuple[Pair, ...]
-    pairs: tuple[Pair, ...]
-    outputs: Mapping[str, OutputsOfPair]
+    every: tuple[Pair, ...]  # All pairs of the two sides; within a run, each variant with its baseline
+    pairs: tuple[Pair, ...]  # Those of them that the user's patterns choose
+    outputs: Mapping[str, OutputsOfPair]  # By name, what is known of the outputs of pairs whose modules differ
+    # By name of every pair: its verdict; None: its latency must be compared; a string: why it is left out
     fates: Mapping[str, Known | str | None]
-    rules: Mapping[str, Rule]
-    gates: tuple[Gate, ...]
-    partial: bool
+    rules: Mapping[str, Rule]  # By metric
+    gates: tuple[Gate, ...]  # Of the head's suite; none within a run, since they are about a change of the compiler
+    partial: bool  # Whether only some of the suite's cases were run or compared
 
     @property
     def within(self) -> bool:
@@ -206,16 +197,7 @@ def conclude(
     command: tuple[str, ...] = (),
     hosts: Sequence[HostRecord] = (),
 ) -> Comparison:
-    """The whole comparison: with what is known and counted, gates, notes and the commands that repeat each row.
-
-    Args:
-        compared: Rows of the open pairs and of the controls.
-        environment: Of this machine now.
-        created: When the comparison began, in UTC.
-        name: Of its directory; "" where it is not kept.
-        command: The command line.
-        hosts: Of a fleet, those that rows were put on.
-    """
+    """The whole comparison: with what is known and counted, gates, notes and the commands that repeat each row."""
     base, head, options = plan.base, plan.head, plan.options
     pairs = {pair.name: pair for pair in plan.pairs}
     rows = [known_row(pair, fate) for pair in plan.pairs if isinstance(fate := plan.fates[pair.name], Known)]

@@ -178,11 +178,6 @@ def decide(
     What a row comes to depends on its generations alone, not on when they were measured. So rows that were interrupted
     go on where they were, if their tasks give the generations of the first stretch again: the rule takes the same looks
     at the same numbers.
-
-    Args:
-        on_sample: Gets each generation.
-        on_pass: Gets the names of the rows that are still to be measured, whenever some are decided.
-        together: How the rows of a pass are walked.
     """
     rows = [_Row(task=task, rule=for_hosts(task.rule, task.hosts)) for task in tasks]
     try:

@@ -67,14 +67,7 @@ class RowsLeft:
 
 
 def foresee(latency: Sequence[Task], compiled: Sequence[Task], rows: Sequence[RowsLeft], abreast: int = 1) -> str:
-    """What is to be measured, and how long that should take.
-
-    Args:
-        latency: Rows of latency.
-        compiled: Rows of compile time.
-        rows: Both of them.
-        abreast: How many rows are measured at the same time.
-    """
+    """What is to be measured, and how long that should take."""
     parts = [
         f"{what} of {plural(len(tasks), 'row')} for up to {tasks[0].budget_s:g} s each"
         for what, tasks in (("latencies", latency), ("compile times", compiled))

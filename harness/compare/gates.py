@@ -22,12 +22,7 @@ _NS_PER_MS = 1e6
 
 
 def require_gated_cases(pairs: Sequence[Pair], gates: Sequence[Gate], suite: str, *, partial: bool) -> None:
-    """Refuse a gate that no case is of, before minutes are spent on measuring, and one that a run was damaged to have.
-
-    Args:
-        suite: Path of the suite that the gates are from, for messages.
-        partial: Whether only some of the suite's cases were run or compared, so that a gate may be of none of them.
-    """
+    """Refuse a gate that no case is of, before anything is measured, and one that only a damaged run has."""
     for gate in gates:
         limits = [limit for limit in (gate.relative, gate.absolute) if limit is not None]
         if metric_named(gate.metric) is None or not all(0 <= limit < math.inf for limit in limits):
@@ -49,11 +44,6 @@ def apply_gates(
     A row of a statistical metric violates a gate if its verdict is a change in the gate's direction and the estimate
     lies beyond the limits; one of an exact metric if its values do. A/A controls and rows without figures have no gate.
     An identical row passes all gates of exact metrics that are of its case: equal modules have no rows of these.
-
-    Args:
-        gates: That `require_gated_cases` let pass.
-        left_out: Pairs that no row is about.
-        upstream: Whether upstream's rule judges, which has no gates.
     """
     if upstream and gates:
         return list(rows), ["The suite's gates were not applied: upstream's rule has none"]

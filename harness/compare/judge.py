@@ -46,18 +46,12 @@ CHANGED: frozenset[Verdict] = frozenset({"regressed", "improved"})
 
 @dataclass(frozen=True, kw_only=True)
 class Judgement:
-    """What the recorded generations of one row say.
-
-    Attributes:
-        estimate: The ratio of head and base with its interval.
-        p: Two-sided, of no difference, corrected for the number of rows.
-        reason: Why it is what it is, in plain words.
-    """
+    """What the recorded generations of one row say."""
 
     standing: Standing
-    estimate: Estimate
-    p: float
-    reason: str
+    estimate: Estimate  # The ratio of head and base with its interval
+    p: float  # Two-sided, of no difference, corrected for the number of rows
+    reason: str  # Why it is what it is, in plain words
 
     @property
     def words(self) -> Words:
@@ -70,10 +64,6 @@ def judge(estimates: Mapping[str, Estimate], rule: Rule) -> dict[str, Judgement]
 
     A row is changed where its p-value, corrected for the number of rows (Benjamini and Hochberg), is at most
     `rule.alpha` and its ratio lies beyond the floor; it is unchanged where its whole interval lies within the floor.
-
-    Args:
-        estimates: All rows that a reader sees together, so that none is called changed only since there are many; the
-            intervals are of the rule's confidence.
     """
     corrected = adjust_p([estimate.where.p for estimate in estimates.values()])
     return {
@@ -94,12 +84,7 @@ def _judgement(estimate: Estimate, p: float, rule: Rule) -> Judgement:
 
 
 def rules_of(header: Header, label: str, floor: float | None = None) -> dict[str, Rule]:
-    """By metric: a latency floor that the user gives, else the floor of the run's suite, else the metric's own.
-
-    Args:
-        label: What the user calls the run.
-        floor: Of latency, a share; None: the suite's.
-    """
+    """By metric: a latency floor that the user gives, else the floor of the run's suite, else the metric's own."""
     floors = FLOORS | header.floors
     if floor is not None:
         floors[LATENCY.name] = floor

@@ -24,17 +24,12 @@ _BOTH_WAYS = 2.0
 
 @dataclass(frozen=True, kw_only=True)
 class OutputsOfPair:
-    """What is known of the outputs of both sides of a pair.
+    """What is known of the outputs of both sides of a pair."""
 
-    Attributes:
-        same_program: Whether both sides compile the same text, or what two releases make of the same file.
-        difference: In which way head's outputs are not base's, as a phrase; None: they agree, or nothing is known.
-        unknown: Why they could not be compared, as a phrase; None: they were.
-    """
-
-    same_program: bool
+    same_program: bool  # Whether both sides compile the same text, or what two releases make of the same file
+    # In which way head's outputs are not base's, as a phrase; None: they agree, or nothing is known
     difference: str | None = None
-    unknown: str | None = None
+    unknown: str | None = None  # Why they could not be compared, as a phrase; None: they were
 
     @property
     def verdict(self) -> Known | None:
@@ -56,12 +51,7 @@ class OutputsOfPair:
 
 
 def compare_pair(pair: Pair, base: Side, head: Side, cache: Path) -> OutputsOfPair:
-    """Compare the outputs that the two runs kept of a pair's cases, within the tolerance of the head's suite.
-
-    Args:
-        pair: With both sides, which compiled and were right for their own suites.
-        cache: The cache folder.
-    """
+    """Compare the outputs that the two runs kept of a pair's cases, within the tolerance of the head's suite."""
     base_case, head_case = pair.both
     models = base.evidence.models.get(base_case.model), head.evidence.models.get(head_case.model)
     checks = base.evidence.checks.get(base_case.name), head.evidence.checks.get(head_case.name)
@@ -94,11 +84,7 @@ def _gives_any(case: Case, side: Side) -> bool:
 
 
 def _tolerance(base: Check, head: Check, *, of_case: bool) -> Tolerance:
-    """The tolerance of the head's suite; twice that where both sides were held against the same thing.
-
-    Args:
-        of_case: Whether the head was held against another case, which is not the same thing in another run.
-    """
+    """The tolerance of the head's suite; twice that where both sides were held against the same thing."""
     same = base.against == head.against and base.max_relative is not None and not of_case
     factor = _BOTH_WAYS if same else 1.0
     return tolerance_of(head, factor)

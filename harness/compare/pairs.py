@@ -31,21 +31,16 @@ def is_toolchain(side: str) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Side:
-    """One side's run, its records sorted by case.
+    """One side's run, its records sorted by case."""
 
-    Attributes:
-        label: What the user gave.
-        rounds_at: The run's directory, where its rounds were not read; they are only for runs that are compared as they
-            were recorded, and only where a module changed.
-        commit: That its suite is of, where the side is a commit.
-        root: The folder that the path of its suite begins in: the working folder, or a place in a commit's tree.
-    """
-
-    label: str
+    label: str  # What the user gave
     run: Run
     evidence: Evidence
+    # The run's directory, where its rounds were not read; they are only for runs that are compared as they were
+    # recorded, and only where a module changed
     rounds_at: Path | None = None
-    commit: Commit | None = None
+    commit: Commit | None = None  # That its suite is of, where the side is a commit
+    # The folder that the path of its suite begins in: the working folder, or a place in a commit's tree
     root: Path = Path()
 
     @cached_property
@@ -111,13 +106,9 @@ def require_whole(side: Side) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Pair:
-    """A case on both sides, or on the one that has it.
+    """A case on both sides, or on the one that has it."""
 
-    Attributes:
-        name: Unique in the comparison.
-    """
-
-    name: str
+    name: str  # Unique in the comparison
     base: Case | None
     head: Case | None
 
@@ -150,9 +141,6 @@ def pair_runs(base: Side, head: Side, *, by_name: bool = False) -> list[Pair]:
     Peers are no part of a comparison. Where a side has several toolchains, a case meets the one of the same release;
     of two nights, each of which measured the newest release beside the same reference, the newest of one meets the
     newest of the other. With one toolchain a side, the toolchains are what is compared.
-
-    Args:
-        by_name: Cases of one name meet first, though they be defined differently, as a change of the suite has it.
     """
     meets = _releases_that_meet(base, head)
 
@@ -226,11 +214,7 @@ def _compared(side: Side) -> list[Case]:
 
 
 def what_is_known(pair: Pair, base: Side, head: Side) -> Known | str | None:
-    """What can be said of a pair at once: a verdict, or None: it has to be measured.
-
-    Returns:
-        A string where the pair is left out of the comparison, for example since both sides skipped it: the reason.
-    """
+    """What can be said of a pair at once: a verdict, or None: it has to be measured."""
     if pair.head is None or pair.base is None:
         return _one_sided(pair, base, head)
     skips = [case.skip for case in (pair.base, pair.head) if case.skip is not None]

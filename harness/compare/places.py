@@ -25,18 +25,13 @@ from harness.suite.present import why_gone
 
 @dataclass(frozen=True, kw_only=True)
 class Work:
-    """A pair whose modules are here.
+    """A pair whose modules are here."""
 
-    Attributes:
-        name: Unique among the rows of a comparison.
-        control: Whether it is an A/A control.
-    """
-
-    name: str
+    name: str  # Unique among the rows of a comparison
     pair: Pair
     base: Module
     head: Module
-    control: bool
+    control: bool  # Whether it is an A/A control
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,40 +62,24 @@ class RowPlace(Protocol):
         ...
 
     def alone(self, *, wait: bool) -> AbstractContextManager[Together]:
-        """Let nothing else of the harness compute there while rows are measured; gives what walks the rows of a pass.
-
-        Args:
-            wait: While another harness measures there; else measure beside it.
-        """
+        """Let nothing else of the harness compute there while rows are measured; give what walks the rows."""
         ...
 
     def latencies(self, work: Work, *, seed: int, call_limit_s: float, on_round: Callable[[Round], None]) -> Sampling:
-        """Measure a row's latencies.
-
-        Args:
-            on_round: Gets each round that counts, while nothing is timed for the row.
-        """
+        """Measure a row's latencies."""
         ...
 
     def compiles(self, work: Work, limits: Limits) -> Sampling:
-        """Measure a row's compile times, with nothing else on that machine.
-
-        Args:
-            limits: For each compile.
-        """
+        """Measure a row's compile times, with nothing else on that machine."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class ThisMachine:
-    """This machine.
-
-    Attributes:
-        noise: The smallest change that its last selfcheck found, as a share; 0: not known.
-    """
+    """This machine."""
 
     progress: Progress
-    noise: float = 0.0
+    noise: float = 0.0  # The smallest change that its last selfcheck found, as a share; 0: not known
     abreast: int = 1
     hosts: tuple[HostRecord, ...] = ()
 

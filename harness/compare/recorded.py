@@ -53,17 +53,11 @@ class Timings:
 
 @dataclass(frozen=True, kw_only=True)
 class RunVerdicts:
-    """What a run says of its variants, by case.
+    """What a run says of its variants, by case."""
 
-    Attributes:
-        floor: Relative change of latency below which nothing is called changed.
-        identical: Cases that are their baseline's module under the same runtime.
-        judgements: Of the others that were measured beside their baseline, and of other engines.
-    """
-
-    floor: float
-    identical: frozenset[str]
-    judgements: Mapping[str, Judgement]
+    floor: float  # Relative change of latency below which nothing is called changed
+    identical: frozenset[str]  # Cases that are their baseline's module under the same runtime
+    judgements: Mapping[str, Judgement]  # Of the others that were measured beside their baseline, and of other engines
 
 
 def judge_run(side: Side, timings: Timings) -> RunVerdicts:
@@ -92,12 +86,7 @@ def judge_run(side: Side, timings: Timings) -> RunVerdicts:
 def judge_recorded(
     pairs: Mapping[str, Pair], base: Timings, head: Timings, rule: Rule, *, within: bool
 ) -> dict[str, Judgement]:
-    """Judge pairs together, by name; those without usable turns of both sides are left out.
-
-    Args:
-        pairs: Both sides of each are there and have another module or runtime.
-        within: Both sides are of one run, and are compared round by round; else by each side's generations alone.
-    """
+    """Judge pairs together, by name; those without usable turns of both sides are left out."""
     estimates = {
         name: estimate
         for name, pair in pairs.items()

@@ -33,23 +33,15 @@ from harness.toolchain import Toolchain
 
 @dataclass(frozen=True, kw_only=True)
 class Bench:
-    """What measuring needs.
+    """What measuring needs."""
 
-    Attributes:
-        place: Where rows are measured.
-        toolchains: By release.
-        cache: The cache folder.
-        directory: Where each turn is kept as it is taken.
-        memory_bytes: At which a compile is stopped; None: no limit.
-    """
+    place: RowPlace  # Where rows are measured
 
-    place: RowPlace
-
-    toolchains: Mapping[str, Toolchain]
-    cache: Path
-    directory: ComparisonDirectory
+    toolchains: Mapping[str, Toolchain]  # By release
+    cache: Path  # The cache folder
+    directory: ComparisonDirectory  # Where each turn is kept as it is taken
     progress: Progress
-    memory_bytes: int | None = None
+    memory_bytes: int | None = None  # At which a compile is stopped; None: no limit
 
 
 class StoppedWithRows(KeyboardInterrupt):
@@ -225,13 +217,7 @@ def _decide(
     *,
     later_s: float = 0.0,
 ) -> tuple[dict[str, Outcome], bool]:
-    """Outcomes by name, and whether the user stopped them.
-
-    Args:
-        together: How the rows of a pass are walked.
-        abreast: How many of them are measured at the same time.
-        later_s: What comes after these rows is expected to take.
-    """
+    """Outcomes by name, and whether the user stopped them."""
     if not tasks:
         return {}, False
     seconds, shown = 0.0, 0

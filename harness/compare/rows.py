@@ -130,10 +130,6 @@ def instructions_row(pair: Pair, rounds: Sequence[Round], floor: float, *, contr
 
     They are exact to parts per million from one process to the next, so there is nothing to estimate: the row is
     changed where all generations lie beyond the floor on one side, and unchanged where all lie within it.
-
-    Args:
-        rounds: Of the pair, with cases named base and head.
-        floor: Relative change that is not called one.
     """
     logs, values = [], []
     for number in sorted({measured.generation for measured in rounds}):
@@ -189,9 +185,6 @@ def exact_rows(pair: Pair, base: Side, head: Side, floors: Mapping[str, float] =
 
     A value that only one side has gives no row: it comes from a tool that may not print it, and says nothing of the
     code. What a case lacks altogether is told by its latency row.
-
-    Args:
-        floors: By metric, the relative change that is not called one; of others, any difference is a change.
     """
     if pair.base is None or pair.head is None:
         return []

@@ -40,19 +40,13 @@ class Gone(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Module:
-    """One side of a pair, ready to be measured here.
-
-    Attributes:
-        mlir: What was compiled: the model's program, or what plugins made of it.
-        files: That plugins gave to the tools.
-        build: What the run says of the module.
-    """
+    """One side of a pair, ready to be measured here."""
 
     case: Case
     loadable: LoadableModule
-    mlir: Path
-    files: tuple[Path, ...]
-    build: Build
+    mlir: Path  # What was compiled: the model's program, or what plugins made of it
+    files: tuple[Path, ...]  # That plugins gave to the tools
+    build: Build  # What the run says of the module
 
 
 def words_of_modules(base: Module, head: Module) -> str:
@@ -64,12 +58,7 @@ def words_of_modules(base: Module, head: Module) -> str:
 
 
 def find_module(side: Side, case: Case, toolchain: Toolchain, cache: Path) -> Module:
-    """Find a compiled case's module, arguments and weights in the cache.
-
-    Args:
-        toolchain: That of the case, on this machine.
-        cache: The cache folder.
-    """
+    """Find a compiled case's module, arguments and weights in the cache."""
     build, model = side.evidence.builds[case.name], side.evidence.models[case.model]
     builds = BuildCache(cache)
     kept = builds.find(build.cache_key, case.name)
@@ -116,12 +105,7 @@ def _parameters(side: Side, case: Case, model: ModelRecord) -> dict[str, Path]:
 
 
 class LatencySampler:
-    """Measures one generation after the other in fresh workers, see `measure_both`.
-
-    Args:
-        group: Two cases, base and head.
-        on_round: Gets each round as it ends, while nothing is timed.
-    """
+    """Measures one generation after the other in fresh workers, see `measure_both`."""
 
     def __init__(self, group: Group, settings: Settings, on_round: Callable[[Round], None]) -> None:
         self._group = group
@@ -145,10 +129,6 @@ def measure_both(
     """Measure a generation of two cases, base and head, in fresh workers; and what is known of them from then on.
 
     The side that is loaded first, which has other addresses, changes from one generation to the next.
-
-    Args:
-        known: What the first generation on this machine told; {}: this is the first.
-        on_round: Gets each round as it ends, while nothing is timed.
     """
     started = time.monotonic()
     cases = group.cases if number % 2 == 0 else group.cases[::-1]
@@ -184,11 +164,7 @@ def group_of_row(name: str, base: Module, head: Module) -> Group:
 
 
 def settings_of_row(seed: int, call_limit_s: float) -> Settings:
-    """How each generation of a row is measured.
-
-    Args:
-        call_limit_s: Seconds after which a turn is stopped.
-    """
+    """How each generation of a row is measured."""
     return Settings(seconds=GENERATION_S, seed=seed, call_limit_s=call_limit_s, long_round_s=LONG_ROUND_S)
 
 
@@ -206,13 +182,7 @@ def latency_task(
     long_round_s: float = LONG_ROUND_S,
     on_round: Callable[[Round], None] = lambda _: None,
 ) -> Task:
-    """A latency row for the engine to decide.
-
-    Args:
-        name: Unique in the comparison; also the group of its rounds.
-        long_round_s: A round that takes longer is the only one of its generation.
-        on_round: Gets each round as it ends, while nothing is timed.
-    """
+    """A latency row for the engine to decide."""
     group = group_of_row(name, base, head)
     settings = replace(settings_of_row(seed, call_limit_s), long_round_s=long_round_s)
     sample = LatencySampler(group, settings, on_round)
@@ -220,12 +190,7 @@ def latency_task(
 
 
 def summarise_generation(rounds: list[Round], seconds: float) -> Generation:
-    """One generation's rounds as one sample; base and head are the medians in nanoseconds per call.
-
-    Args:
-        rounds: Of one generation, with cases named base and head.
-        seconds: Wall time that it took.
-    """
+    """One generation's rounds as one sample; base and head are the medians in nanoseconds per call."""
     times = tabulate_rounds(rounds)
     ratios = times.log_ratios(HEAD, BASE)
     return Generation(
@@ -249,9 +214,6 @@ def sample_compiles(
     """Compile both sides, one after the other on the same core; the one that comes first changes each time.
 
     Nothing comes from the cache.
-
-    Args:
-        limits: For each compile.
     """
     sides = [(BASE, base), (HEAD, head)]
     ns = {name: _compile_ns(name, side, cpus, limits) for name, side in (sides if number % 2 == 0 else sides[::-1])}

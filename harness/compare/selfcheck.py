@@ -40,43 +40,28 @@ from harness.toolchain import Toolchain
 
 @dataclass(frozen=True, kw_only=True)
 class CaseCheck:
-    """What rows of one case against itself gave.
-
-    Attributes:
-        rows: How often the case was compared with itself.
-        flagged: How many of these were called regressed or improved.
-        inconclusive: How many were not shown to be equal within the budget.
-        spread: Standard deviation between generations of the log ratio.
-        detects: Smallest change that nine of ten rows would find in their budget; None: not even twice the time.
-        seconds: Mean wall time of a row.
-        latency_ns: Of one call, the median over generations.
-    """
+    """What rows of one case against itself gave."""
 
     case: str
-    rows: int
-    flagged: int
-    inconclusive: int
+    rows: int  # How often the case was compared with itself
+    flagged: int  # How many of these were called regressed or improved
+    inconclusive: int  # How many were not shown to be equal within the budget
     failed: int
-    spread: float | None
+    spread: float | None  # Standard deviation between generations of the log ratio
+    # Smallest change that nine of ten rows would find in their budget; None: not even twice the time
     detects: float | None
-    seconds: float
-    latency_ns: float | None
+    seconds: float  # Mean wall time of a row
+    latency_ns: float | None  # Of one call, the median over generations
 
 
 @dataclass(frozen=True, kw_only=True)
 class Selfcheck:
-    """A whole check; `facts` is what every later report prints.
+    """A whole check; `facts` is what every later report prints."""
 
-    Attributes:
-        machine: Id of the machine, as in a run's environment.
-        budget_s: Wall seconds of each row.
-        floor: Relative change below which nothing is called changed.
-    """
-
-    machine: str
+    machine: str  # Id of the machine, as in a run's environment
     facts: SelfcheckFacts
-    budget_s: float
-    floor: float
+    budget_s: float  # Wall seconds of each row
+    floor: float  # Relative change below which nothing is called changed
     cases: tuple[CaseCheck, ...]
 
 
@@ -87,12 +72,7 @@ def check_machine(
     options: SelfcheckOptions,
     progress: Progress,
 ) -> Selfcheck:
-    """Compare every distinct module of a run with itself, case after case, and keep the result for later reports.
-
-    Args:
-        side: A run whose modules are in the cache.
-        environment: Of this machine now.
-    """
+    """Compare every distinct module of a run with itself, case after case, and keep the result for later reports."""
     cases = _measurable(side)
     if not cases:
         raise RunError(f"{side.label}: no case of it can be measured here; `harness list` says why each is skipped")

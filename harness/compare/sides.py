@@ -47,12 +47,7 @@ class Maker(Protocol):
         """The run of a suite under a release; `others` are compared with it."""
 
     def of_commit(self, suite: Path, commit: Commit, which: str) -> tuple[Path, Path]:
-        """The run of a suite as a commit has it, and the folder in its tree that the suite's path begins in.
-
-        Args:
-            suite: From the working folder.
-            which: `base` or `head`.
-        """
+        """The run of a suite as a commit has it, and the folder in its tree that the suite's path begins in."""
 
 
 def require_two(sides: Sequence[str], toolchains: Sequence[str], within: Path | None) -> tuple[str, str]:
@@ -98,12 +93,7 @@ def what_is_named(word: str, results: Path) -> Named:
 def resolve(
     sides: tuple[Named, Named], suite: Path | None, maker: Maker, on_install: Callable[[str], None]
 ) -> tuple[Side, Side]:
-    """Both sides with their runs; those of releases and commits are made now.
-
-    Args:
-        suite: That they are made of; None: that of the side that is a run.
-        on_install: Told before something takes long.
-    """
+    """Both sides with their runs; those of releases and commits are made now."""
     folders = [side for side in sides if isinstance(side, Path)]
     releases = [side for side in sides if isinstance(side, str)]
     commits = [side for side in sides if isinstance(side, Commit)]
@@ -180,11 +170,7 @@ def describe_toolchains(header: Header) -> tuple[str, ...]:
 
 
 def side_facts(side: Side, label: str, variants: Iterable[str] = ()) -> SideFacts:
-    """What a report says of a side.
-
-    Args:
-        variants: Those that are compared within one run; a name may be there several times.
-    """
+    """What a report says of a side."""
     header = side.run.header
     return SideFacts(
         label=label,
@@ -200,12 +186,7 @@ def side_facts(side: Side, label: str, variants: Iterable[str] = ()) -> SideFact
 
 
 def machine_facts(environment: Environment, rows: Iterable[Row], hosts: Sequence[HostRecord] = ()) -> MachineFacts:
-    """Where a comparison was made, its rate of false alarms, and what the controls of this comparison showed.
-
-    Args:
-        environment: Of this machine.
-        hosts: Of a fleet, those that measured in its place. A rate is one machine's: of several there is none.
-    """
+    """Where a comparison was made, its rate of false alarms, and what the controls of this comparison showed."""
     controls = [row for row in rows if row.control]
     places: list[Environment] = [*(host.environment for host in hosts)] or [environment]
     return MachineFacts(
@@ -237,9 +218,6 @@ def require_comparable(base: Side, head: Side, pairs: Sequence[Pair], *, across_
     """Refuse to compare recorded numbers of different machines or devices, unless that is what was asked for.
 
     Where a run has several hosts, it is the host of each case that counts.
-
-    Args:
-        pairs: Each has both sides.
     """
     if across_hosts or base is head:
         return

@@ -17,12 +17,7 @@ from harness.stats.rule import PAIR
 
 
 def by_host(numbers: Sequence[int], hosts: Sequence[str]) -> dict[str, list[int]]:
-    """The generations that each host measures, in their order; hosts without any are left out.
-
-    Args:
-        numbers: Of generations, such as a batch of harness.compare.engine asks for.
-        hosts: At least one; in the same order for a whole row.
-    """
+    """The generations that each host measures, in their order; hosts without any are left out."""
     found: dict[str, list[int]] = {}
     for number in numbers:
         found.setdefault(hosts[number // PAIR % len(hosts)], []).append(number)

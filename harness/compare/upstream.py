@@ -30,17 +30,11 @@ _NS_PER_MS = 1_000_000
 
 
 class UpstreamVerdict(NamedTuple):
-    """What upstream's rule says of a figure.
+    """What upstream's rule says of a figure."""
 
-    Attributes:
-        verdict: `regressed`, `improved` or `unchanged`, which upstream called similar.
-        floor: The threshold as a share of the base; 0 where the base is zero.
-        reason: Figure and threshold in words.
-    """
-
-    verdict: Verdict
-    floor: float
-    reason: str
+    verdict: Verdict  # `regressed`, `improved` or `unchanged`, which upstream called similar
+    floor: float  # The threshold as a share of the base; 0 where the base is zero
+    reason: str  # Figure and threshold in words
 
 
 class _Threshold(NamedTuple):
@@ -107,12 +101,6 @@ def upstream_name(case: Case, architecture: str) -> str:
     """A case's name in the manner of upstream's.
 
     Upstream's read `<model> [<targets>][<compile tags>] <driver>[<execution tags>] with <input> @ <device>`.
-
-    Args:
-        architecture: Of the machine, as platform.machine() has it: `x86_64`, `AMD64`, `aarch64`, `arm64`, ...
-
-    Returns:
-        Such as `rdb [x86_64-llvm-cpu][stock] local-sync with default @ cpu`.
     """
     driver = case.uri.split("://", 1)[0]
     target = case.backend
@@ -125,11 +113,6 @@ def judge_upstream(metric: str, name: str, base: float, head: float) -> Upstream
     """Judge two figures as upstream did: no samples, no spread, the mean alone; smaller is better.
 
     Where the base was zero, upstream divided by it. Here a percentage of zero allows no change.
-
-    Args:
-        metric: Our name of a metric in UPSTREAM_METRICS.
-        name: What `upstream_name` made of the case.
-        base: The mean over repetitions for latency; in nanoseconds, bytes or a plain number.
     """
     threshold = next(threshold for threshold in _THRESHOLDS[metric] if threshold.pattern.match(name))
     change = abs(head - base)
@@ -151,10 +134,6 @@ def judge_by_upstream(rows: Iterable[Row], pairs: Mapping[str, Pair], architectu
     """The rows that upstream had, with its verdicts; what it did not judge is left out, and so are our intervals.
 
     A row without figures, such as a failed or an identical one, keeps its verdict.
-
-    Args:
-        pairs: By name, as in the rows' `case`.
-        architecture: Of the machine, as platform.machine() has it.
     """
     for row in rows:
         if row.metric not in UPSTREAM_METRICS:

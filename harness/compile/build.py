@@ -67,15 +67,7 @@ class BuildCache:
         return replace(build, case=case, cached=True)
 
     def compile(self, request: CompileRequest, key: str = "") -> tuple[Build, str]:
-        """Compile a case, or take its build from the cache.
-
-        Args:
-            key: What it is kept under, where another machine has said that; "": the request's own.
-
-        Returns:
-            The build, and all that the compiler printed on stderr ("" from the cache, where it lies beside the
-            module). A failed compile is a Build with `failure` set; it is never cached.
-        """
+        """Compile a case, or take its build from the cache."""
         key = key or cache_key(request)
         if found := self.find(key, request.case.name):
             return found, ""

@@ -88,12 +88,7 @@ _DUMP_LIMITS = Limits(seconds=120)
 
 
 def compile_request(request: CompileRequest, key: str, folder: Path) -> tuple[Build, str]:
-    """Compile a case in an empty folder.
-
-    Returns:
-        The build, `failure` set where it failed, and what the compiler printed on stderr; of a failed one, behind what
-        rewrites printed.
-    """
+    """Compile a case in an empty folder."""
     try:
         return _compile(request, key, folder)
     finally:

@@ -46,18 +46,12 @@ CHILD = Path(harness.__file__).parent / "plugins" / "child.py"
 
 @dataclass(frozen=True, kw_only=True)
 class Program:
-    """What iree-compile reads.
+    """What iree-compile reads."""
 
-    Attributes:
-        flags: Flags that say at which phase it begins.
-        rewritten: Whether it is another program than the model's.
-        effects: What each rewrite did.
-        early: File and flags of the program as it was when it came to iree-compile's preprocessing.
-    """
-
-    flags: tuple[str, ...]
-    rewritten: bool
-    effects: tuple[PluginEffect, ...]
+    flags: tuple[str, ...]  # Flags that say at which phase it begins
+    rewritten: bool  # Whether it is another program than the model's
+    effects: tuple[PluginEffect, ...]  # What each rewrite did
+    # File and flags of the program as it was when it came to iree-compile's preprocessing
     early: tuple[str, tuple[str, ...]]
 
 
@@ -179,18 +173,12 @@ def sites() -> Sequence[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class _Kind:
-    """A kind of flag whose effect on a program can be seen.
+    """A kind of flag whose effect on a program can be seen."""
 
-    Attributes:
-        flag: Its name.
-        phase: The phase whose output shows the effect.
-        step: The plugin's step that gives the flag.
-        folds: Whether the pass behind it tidies up whatever its file says, so that it is compared with an empty file.
-    """
-
-    flag: str
-    phase: str
-    step: type[Step]
+    flag: str  # Its name
+    phase: str  # The phase whose output shows the effect
+    step: type[Step]  # The plugin's step that gives the flag
+    # Whether the pass behind it tidies up whatever its file says, so that it is compared with an empty file
     folds: bool = False
 
 
@@ -207,26 +195,17 @@ _KINDS = (
 
 @dataclass(frozen=True, kw_only=True)
 class _Added:
-    """A flag whose effect is looked for.
+    """A flag whose effect is looked for."""
 
-    Attributes:
-        owner: The plugin, or the flag itself where the suite gives it.
-        without: The flags of its phase before it.
-        flags: Those and the flag.
-    """
-
-    owner: str
-    without: tuple[str, ...]
-    flags: tuple[str, ...]
+    owner: str  # The plugin, or the flag itself where the suite gives it
+    without: tuple[str, ...]  # The flags of its phase before it
+    flags: tuple[str, ...]  # Those and the flag
 
 
 def effects_of_flags(request: CompileRequest, program: Program, folder: Path) -> tuple[PluginEffect, ...]:
     """Whether each pass pipeline and spec among a case's flags changed the program that the ones before it left.
 
     A phase is left out where the compiler fails without one of its flags.
-
-    Args:
-        program: What was compiled. It lies in the folder, beside its steps.
     """
     effects: list[PluginEffect] = []
     for phase in dict.fromkeys(kind.phase for kind in _KINDS):

@@ -35,25 +35,17 @@ STATISTICS_FLAGS = (
 
 @dataclass(frozen=True, kw_only=True)
 class CompileRequest:
-    """Everything one compile needs.
-
-    Attributes:
-        model: The MLIR file.
-        model_sha256: Hash of the model's bytes and of its external weights.
-        host_cpu: Identity of this machine's CPU; enters the key where flags say `host`.
-        plugins: In order, with their options.
-        arranged: What they come to; their flags are among the case's.
-    """
+    """Everything one compile needs."""
 
     case: Case
     toolchain: Toolchain
-    model: Path
-    model_sha256: str
+    model: Path  # The MLIR file
+    model_sha256: str  # Hash of the model's bytes and of its external weights
     function: str
-    host_cpu: str
+    host_cpu: str  # Identity of this machine's CPU; enters the key where flags say `host`
     limits: Limits
-    plugins: tuple[Applied, ...] = ()
-    arranged: Arranged = field(default_factory=Arranged)
+    plugins: tuple[Applied, ...] = ()  # In order, with their options
+    arranged: Arranged = field(default_factory=Arranged)  # What they come to; their flags are among the case's
 
 
 def compile_command(flags: Sequence[str]) -> tuple[str, ...]:

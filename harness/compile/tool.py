@@ -23,13 +23,7 @@ def run_compiler(request: CompileRequest, arguments: Sequence[str], folder: Path
 def compile_to(
     request: CompileRequest, source: str, output: str, phase: str, flags: Sequence[str], folder: Path
 ) -> None:
-    """Compile a program up to a phase, as bytecode.
-
-    Args:
-        source: The program's file, in the folder.
-        output: Where the module goes, in the folder.
-        flags: All of iree-compile's, where the program begins included.
-    """
+    """Compile a program up to a phase, as bytecode."""
     arguments = [source, f"--compile-to={phase}", "--emit-mlir-bytecode", "-o", output, *flags]
     finished = run_compiler(request, arguments, folder)
     complaint = what_went_wrong(
@@ -45,10 +39,6 @@ def what_went_wrong(
     """Why a compile failed, as a sentence; None where it succeeded. A compile that exits with 0 can fail too.
 
     The sentence begins with the plugin that the error is about, where the error names one.
-
-    Args:
-        wrote: Whether its output is there.
-        what: Which command it was.
     """
     complaint = _complaint(finished, request.limits, wrote, what)
     plugin = blamed_plugin(request, finished.stderr) if complaint is not None and finished.limit is None else None
@@ -84,9 +74,6 @@ def blamed_plugin(request: CompileRequest, stderr: str) -> str | None:
     """The plugin that an error is about: it brings a file, an entry or a pass that the compiler names.
 
     None where the error leaves it open: of two pass pipelines, say, when the error names no pass.
-
-    Args:
-        stderr: All that iree-compile printed.
     """
     # A warning about a plugin's file is not what the compile failed with.
     lines = [line for line in stderr.splitlines() if " warning: " not in line]

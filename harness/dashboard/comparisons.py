@@ -39,35 +39,23 @@ _RELEASE = re.compile(r"\d+(\.\d+)+((a|b|rc|\.dev|\.post)\d+)?")
 
 @dataclass(frozen=True, kw_only=True)
 class ComparisonFacts:
-    """One comparison, in a list of them.
-
-    Attributes:
-        rows: Its rows of the table `comparisons`.
-        title: What is compared: `IREE 3.13.0 against IREE 3.12.0`.
-        counts: Rows by verdict, all metrics together and controls left out, in the order of VERDICTS.
-        controls: Rows of a module against itself.
-        flagged: How many of these were called changed.
-        verdict: All of it in one sentence.
-        alarming: Whether `harness compare` would have exited with a failure.
-        within: Whether variants of one run were compared with its baseline.
-        command: The command line that made it; "" where none was kept.
-    """
+    """One comparison, in a list of them."""
 
     id: str
     key: str
-    rows: pd.DataFrame
+    rows: pd.DataFrame  # Its rows of the table `comparisons`
     created: str
-    title: str
+    title: str  # What is compared: `IREE 3.13.0 against IREE 3.12.0`
     base: str
     head: str
     machine: str
-    counts: tuple[int, ...]
-    controls: int
-    flagged: int
-    verdict: str
-    alarming: bool
-    within: bool
-    command: str
+    counts: tuple[int, ...]  # Rows by verdict, all metrics together and controls left out, in the order of VERDICTS
+    controls: int  # Rows of a module against itself
+    flagged: int  # How many of these were called changed
+    verdict: str  # All of it in one sentence
+    alarming: bool  # Whether `harness compare` would have exited with a failure
+    within: bool  # Whether variants of one run were compared with its baseline
+    command: str  # The command line that made it; "" where none was kept
 
 
 def comparison_facts(gathered: Gathered) -> list[ComparisonFacts]:
@@ -228,13 +216,6 @@ def compare_command(change: Change, runs: Mapping[str, Mapping[str, Any]], place
     """The command line that compares what was before a change with what came after.
 
     Toolchains are compared where they differ, which works on every machine; else the two runs.
-
-    Args:
-        runs: Rows of the table `runs` by id.
-        place: The results folder as commands name it.
-
-    Returns:
-        "" for a peer, which `harness compare` leaves out.
     """
     if change.peer:
         return ""

@@ -40,25 +40,18 @@ FROM cases ORDER BY run, suite, "case", toolchain
 
 @dataclass(frozen=True, kw_only=True)
 class Gathered:
-    """Everything but what became of single cases, which are many.
-
-    Attributes:
-        place: The results folder, as the user gave it; commands name it.
-        runs: Table `runs` in order of time, with `key`; pages refer to a run by its place here.
-        series: View `series` by id, with `key`.
-        names: Suite, case, model, variant, device and peer of every case; pages refer to a case by its place here.
-        points: Table `points` by series, then time, with `run_number` and with `new_module`: whether the module is
-            another than at the point before.
-        comparisons: Table `comparisons`, newest first.
-    """
+    """Everything but what became of single cases, which are many."""
 
     history: History
-    place: str
-    runs: pd.DataFrame
-    series: pd.DataFrame
+    place: str  # The results folder, as the user gave it; commands name it
+    runs: pd.DataFrame  # Table `runs` in order of time, with `key`; pages refer to a run by its place here
+    series: pd.DataFrame  # View `series` by id, with `key`
+    # Suite, case, model, variant, device and peer of every case; pages refer to a case by its place here
     names: pd.DataFrame
+    # Table `points` by series, then time, with `run_number` and with `new_module`: whether the module is another than
+    # at the point before
     points: pd.DataFrame
-    comparisons: pd.DataFrame
+    comparisons: pd.DataFrame  # Table `comparisons`, newest first
     changes: tuple[Change, ...]
     notes: tuple[str, ...]
 

@@ -52,23 +52,14 @@ Outcome = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """One case, or a mean of several.
+    """One case, or a mean of several."""
 
-    Attributes:
-        text: What the cell shows: a ratio, a time where there is no ratio, or what became of the case.
-        shade: Its colour: `faster-1` to `faster-4`, `even`, `slower-1` to `slower-4`, `failed`, or `plain`.
-        words: All of it in one sentence; "" of an empty cell.
-        series: Whose course it is the last value of; "" where it has none.
-        run: The run that has its message; "" of what did not fail.
-        name: Place of the case among `Gathered.names`.
-    """
-
-    text: str
-    shade: str
-    words: str
-    series: str = ""
-    run: str = ""
-    name: int = 0
+    text: str  # What the cell shows: a ratio, a time where there is no ratio, or what became of the case
+    shade: str  # Its colour: `faster-1` to `faster-4`, `even`, `slower-1` to `slower-4`, `failed`, or `plain`
+    words: str  # All of it in one sentence; "" of an empty cell
+    series: str = ""  # Whose course it is the last value of; "" where it has none
+    run: str = ""  # The run that has its message; "" of what did not fail
+    name: int = 0  # Place of the case among `Gathered.names`
 
 
 EMPTY = Cell(text="", shade="plain", words="")
@@ -76,30 +67,19 @@ EMPTY = Cell(text="", shade="plain", words="")
 
 @dataclass(frozen=True, kw_only=True)
 class HeatMap:
-    """The cases of one suite on one device; the longer of models and variants goes down.
-
-    Attributes:
-        machine: Its class.
-        started: Of the newest run in it.
-        baseline: The baseline variant, where all models have the same; else "".
-        corner: `Model` or `Variant`, whichever the rows are.
-        heads: Names of the columns.
-        rows: A name and a cell a column.
-        failed: How many cells failed or are missing.
-        skipped: Why, where all of its cases were skipped for one reason; else "".
-    """
+    """The cases of one suite on one device; the longer of models and variants goes down."""
 
     suite: str
-    machine: str
+    machine: str  # Its class
     device: str
-    started: str
+    started: str  # Of the newest run in it
     toolchain: str
-    baseline: str
-    corner: str
-    heads: tuple[str, ...]
-    rows: tuple[tuple[str, tuple[Cell, ...]], ...]
-    failed: int
-    skipped: str
+    baseline: str  # The baseline variant, where all models have the same; else ""
+    corner: str  # `Model` or `Variant`, whichever the rows are
+    heads: tuple[str, ...]  # Names of the columns
+    rows: tuple[tuple[str, tuple[Cell, ...]], ...]  # A name and a cell a column
+    failed: int  # How many cells failed or are missing
+    skipped: str  # Why, where all of its cases were skipped for one reason; else ""
 
 
 def heat_maps(gathered: Gathered) -> dict[str, list[HeatMap]]:

@@ -16,14 +16,10 @@ _SAID = {"acknowledged": "acknowledged", "fixed": "marked as fixed", "came back"
 
 @dataclass(frozen=True, kw_only=True)
 class Word:
-    """What was said last of a change.
-
-    Attributes:
-        settled: Whether it still holds, so that the change is nothing new.
-    """
+    """What was said last of a change."""
 
     state: EventState
-    settled: bool
+    settled: bool  # Whether it still holds, so that the change is nothing new
     note: str
     who: str
     when: str

@@ -30,35 +30,25 @@ RunRow = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class MachineHealth:
-    """One class of machines.
-
-    Attributes:
-        noise: Median of its last ten runs' spreads between generations.
-        load: Median of their load.
-        selfchecks: Rows of the table `runs` whose selfchecks differ, the newest first.
-    """
+    """One class of machines."""
 
     name: str
     runs: int
     last: str
-    noise: float | None
-    load: float | None
-    selfchecks: tuple[RunRow, ...]
+    noise: float | None  # Median of its last ten runs' spreads between generations
+    load: float | None  # Median of their load
+    selfchecks: tuple[RunRow, ...]  # Rows of the table `runs` whose selfchecks differ, the newest first
 
 
 @dataclass(frozen=True, kw_only=True)
 class Controls:
-    """A/A controls of the comparisons that were made on one machine.
-
-    Attributes:
-        bound: Exact upper end of the 95 % interval of the rate.
-    """
+    """A/A controls of the comparisons that were made on one machine."""
 
     machine: str
     comparisons: int
     rows: int
     flagged: int
-    bound: float
+    bound: float  # Exact upper end of the 95 % interval of the rate
 
 
 @dataclass(frozen=True, kw_only=True)

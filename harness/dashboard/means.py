@@ -40,12 +40,6 @@ def chained_means(values: NDArray[np.float64]) -> NDArray[np.float64]:
     The last point is the geometric mean over its own cases. From a point to the one before it, only cases that are in
     both count: the level is divided by the geometric mean of how much these changed. Where all points have the same
     cases, this is their geometric mean; a case that comes or goes does not move the line.
-
-    Args:
-        values: `(points, cases)`, in order of time, above 0; NaN where a point lacks a case. Each point has a case.
-
-    Returns:
-        `(points,)`; NaN before a point that has no case in common with the one before it.
     """
     logs = np.log(values)
     means = np.full(len(logs), np.nan)

@@ -29,37 +29,24 @@ _SERIES_COUNTED = 2  # where only counted figures changed, which many cases ofte
 
 @dataclass(frozen=True, kw_only=True)
 class ChangedSeries:
-    """One line of a group.
-
-    Attributes:
-        path: The course of the series, as the `d` of an SVG path.
-        note: When else it began: the range of runs that it may have been.
-    """
+    """One line of a group."""
 
     change: Change
-    path: str
-    note: str
+    path: str  # The course of the series, as the `d` of an SVG path
+    note: str  # When else it began: the range of runs that it may have been
 
 
 @dataclass(frozen=True, kw_only=True)
 class Group:
-    """Changes that came with one run and have one cause.
+    """Changes that came with one run and have one cause."""
 
-    Attributes:
-        first: The one that the cause, the evidence and the toolchains are said of.
-        commits: The two revisions of IREE, where it is what ran and both are known and differ.
-        lines: The series that are listed.
-        more: How many are not.
-        word: What was said of the first, where it came back.
-    """
-
-    first: Change
-    commits: tuple[str, str] | None
+    first: Change  # The one that the cause, the evidence and the toolchains are said of
+    commits: tuple[str, str] | None  # The two revisions of IREE, where it is what ran and both are known and differ
     worse: int
     better: int
-    lines: tuple[ChangedSeries, ...]
-    more: int
-    word: Word | None
+    lines: tuple[ChangedSeries, ...]  # The series that are listed
+    more: int  # How many are not
+    word: Word | None  # What was said of the first, where it came back
 
     @property
     def about(self) -> str:
@@ -77,17 +64,11 @@ class FailedCase:
 
 @dataclass(frozen=True, kw_only=True)
 class Failure:
-    """Cases that fail for one cause.
+    """Cases that fail for one cause."""
 
-    Attributes:
-        first: The case that cause and beginning are said of.
-        cases: All of them.
-        last: The run that they were seen in, a row of the table `runs`.
-    """
-
-    first: CaseNews
-    cases: tuple[FailedCase, ...]
-    last: dict[str, Any]
+    first: CaseNews  # The case that cause and beginning are said of
+    cases: tuple[FailedCase, ...]  # All of them
+    last: dict[str, Any]  # The run that they were seen in, a row of the table `runs`
 
     @property
     def listed(self) -> tuple[FailedCase, ...]:
@@ -109,21 +90,16 @@ class Failure:
 
 @dataclass(frozen=True, kw_only=True)
 class SuiteFacts:
-    """A suite, its last run as a row of the table `runs`, and what changed lately, newest first.
-
-    Attributes:
-        maps: Its cases as heat maps, one a device.
-        failing: What fails in its last run, once a cause.
-    """
+    """A suite, its last run as a row of the table `runs`, and what changed lately, newest first."""
 
     name: str
     last: dict[str, Any]
     runs: int
     series: int
-    maps: tuple[HeatMap, ...]
+    maps: tuple[HeatMap, ...]  # Its cases as heat maps, one a device
     groups: tuple[Group, ...]
     more_groups: int
-    failing: tuple[Failure, ...]
+    failing: tuple[Failure, ...]  # What fails in its last run, once a cause
     more_failing: int
 
 

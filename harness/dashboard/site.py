@@ -49,20 +49,13 @@ _LISTED_COMPARISONS = 8  # on the first page
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """One page.
+    """One page."""
 
-    Attributes:
-        file: Its file's name; its template is called the same, but that of a tuning is one for all.
-        nav: Which entry of the menu it belongs to.
-        data: Scripts with data that it loads at once.
-        scripts: Of static/, after those that all pages have.
-    """
-
-    file: str
+    file: str  # Its file's name; its template is called the same, but that of a tuning is one for all
     title: str
-    nav: str
-    data: tuple[str, ...] = ()
-    scripts: tuple[str, ...] = ()
+    nav: str  # Which entry of the menu it belongs to
+    data: tuple[str, ...] = ()  # Scripts with data that it loads at once
+    scripts: tuple[str, ...] = ()  # Of static/, after those that all pages have
 
 
 _UPLOT = "vendor/uplot/uPlot.iife.min.js"

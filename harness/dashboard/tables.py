@@ -125,11 +125,7 @@ class Commands:
 
 
 def run_files(gathered: Gathered, commands: Commands) -> Iterator[tuple[str, Payload]]:
-    """The key and the data of each run, in order of time: what became of its cases, and figures with their changes.
-
-    Args:
-        commands: Takes the command lines of all cases.
-    """
+    """The key and the data of each run, in order of time: what became of its cases, and figures with their changes."""
     points = gathered.points.copy()
     before = points["value"].shift().where(points["series"] == points["series"].shift())
     points["change"] = points["value"] / before
@@ -175,11 +171,7 @@ def _run(gathered: Gathered, suite: str, cases: pd.DataFrame, points: pd.DataFra
 
 
 def series_files(gathered: Gathered, commands: Commands, known: Known) -> Iterator[tuple[str, Payload]]:
-    """The key and the data of each series: its points, its changes, and the reference toolchain's series beside it.
-
-    Args:
-        commands: Those of all cases.
-    """
+    """The key and the data of each series: its points, its changes, and the reference toolchain's series beside it."""
     compared = _newest_comparisons(gathered)
     runs = {row["run"]: row for row in gathered.run_rows}
     rows = gathered.series.to_dict("records")

@@ -27,60 +27,42 @@ _STEPS = (1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600)
 
 @dataclass(frozen=True, kw_only=True)
 class Dot:
-    """A candidate in the picture of a race.
-
-    Attributes:
-        best: Whether it was the best when it was timed.
-        text: What it is, for who points at it.
-    """
+    """A candidate in the picture of a race."""
 
     x: float
     y: float
-    best: bool
-    text: str
+    best: bool  # Whether it was the best when it was timed
+    text: str  # What it is, for who points at it
 
 
 @dataclass(frozen=True, kw_only=True)
 class RacePicture:
-    """The race, as places in a box of `size`.
+    """The race, as places in a box of `size`."""
 
-    Attributes:
-        line: The `d` of the SVG path of the best so far.
-        across: Lines of the ratio's ticks, with their texts; upright likewise, of the time's.
-        start: Where the ratio is 1.
-        label: Of the winner: its place, which end of its text is there, and the text.
-        unit: Of time.
-    """
-
-    line: str
+    line: str  # The `d` of the SVG path of the best so far
     dots: tuple[Dot, ...]
+    # Lines of the ratio's ticks, with their texts; upright likewise, of the time's
     across: tuple[tuple[float, str], ...]
     upright: tuple[tuple[float, str], ...]
-    start: float
+    start: float  # Where the ratio is 1
+    # Of the winner: its place, which end of its text is there, and the text
     label: tuple[float, float, str, str] | None
-    unit: str
+    unit: str  # Of time
     size: tuple[float, float] = (_WIDTH, _HEIGHT)
     box: tuple[float, float, float, float] = (_LEFT, _TOP, _WIDTH - _RIGHT, _HEIGHT - _BOTTOM)
 
 
 @dataclass(frozen=True, kw_only=True)
 class TuningFacts:
-    """One tuning.
+    """One tuning."""
 
-    Attributes:
-        file: Of its page.
-        ratio: Of the variant to the start; "" where there is no variant.
-        parts: Its report.
-        race: None: nothing was timed.
-    """
-
-    file: str
+    file: str  # Of its page
     found: Tuning
-    ratio: str
+    ratio: str  # Of the variant to the start; "" where there is no variant
     title: str
-    parts: tuple[Part, ...]
+    parts: tuple[Part, ...]  # Its report
     notes: tuple[str, ...]
-    race: RacePicture | None
+    race: RacePicture | None  # None: nothing was timed
 
 
 def load_tunings(places: Iterable[Path], progress: Progress) -> list[Tuning]:

@@ -30,60 +30,38 @@ Environment = dict[str, dict[str, Any]]
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """One thing that the doctor found.
-
-    Attributes:
-        level: `ok`; `note`: good to know; `warning`: makes times noisy or wrong; `missing`: not there at all.
-        what: A sentence without a full stop.
-        advice: What to do about it, where something can be done; a sentence without a full stop.
-        command: The shell command that does it, where one does.
-    """
+    """One thing that the doctor found."""
 
     topic: Topic
-    level: Level
-    what: str
-    advice: str | None = None
-    command: str | None = None
+    level: Level  # `ok`; `note`: good to know; `warning`: makes times noisy or wrong; `missing`: not there at all
+    what: str  # A sentence without a full stop
+    advice: str | None = None  # What to do about it, where something can be done; a sentence without a full stop
+    command: str | None = None  # The shell command that does it, where one does
 
 
 @dataclass(frozen=True, kw_only=True)
 class PeerHere:
-    """An engine that suites may name beside IREE.
-
-    Attributes:
-        version: Its title and version; None where it is not here.
-        missing: Why it is not, with what to do, as a sentence.
-    """
+    """An engine that suites may name beside IREE."""
 
     name: str
-    version: str | None = None
-    missing: str | None = None
+    version: str | None = None  # Its title and version; None where it is not here
+    missing: str | None = None  # Why it is not, with what to do, as a sentence
 
 
 @dataclass(frozen=True, kw_only=True)
 class Diagnosis:
-    """The facts of a machine, and what the doctor finds in them.
+    """The facts of a machine, and what the doctor finds in them."""
 
-    Attributes:
-        environment: What harness.machine.environment captured.
-        toolchain: The compiler and runtime to use, or the sentence that says why there are none.
-        probes: What each driver offers; () where there was no toolchain to ask.
-        counters: Why hardware counters are unavailable; None where they work.
-        own_time: Why turns have no own time here; None where they have.
-        environments: The toolchains that were installed for `--toolchain`.
-        vulkan_drivers: What each of the drivers that suites ask for by name offers.
-        peers: All that installed packages register.
-        asked: Drivers, and drivers of Vulkan, that somebody wants to be here; others that are not here are notes.
-    """
-
-    environment: Environment
-    toolchain: Toolchain | str
-    probes: tuple[DeviceProbe, ...]
-    counters: str | None
-    own_time: str | None = None
-    environments: tuple[InstalledEnvironment, ...] = ()
+    environment: Environment  # What harness.machine.environment captured
+    toolchain: Toolchain | str  # The compiler and runtime to use, or the sentence that says why there are none
+    probes: tuple[DeviceProbe, ...]  # What each driver offers; () where there was no toolchain to ask
+    counters: str | None  # Why hardware counters are unavailable; None where they work
+    own_time: str | None = None  # Why turns have no own time here; None where they have
+    environments: tuple[InstalledEnvironment, ...] = ()  # The toolchains that were installed for `--toolchain`
+    # What each of the drivers that suites ask for by name offers
     vulkan_drivers: dict[str, DeviceProbe] = field(default_factory=dict)
-    peers: tuple[PeerHere, ...] = ()
+    peers: tuple[PeerHere, ...] = ()  # All that installed packages register
+    # Drivers, and drivers of Vulkan, that somebody wants to be here; others that are not here are notes
     asked: frozenset[str] = frozenset()
 
     @property

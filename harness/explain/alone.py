@@ -71,16 +71,11 @@ _LEAST_ROUNDS = 4
 
 @dataclass(frozen=True, kw_only=True)
 class Alone:
-    """One dispatch of a program, as a program of its own.
+    """One dispatch of a program, as a program of its own."""
 
-    Attributes:
-        name: As the program's executable has it.
-        module: What it was compiled to, with others.
-        functions: One for each number of workgroups with which the program runs it; each takes how often it runs.
-    """
-
-    name: str
-    module: Path
+    name: str  # As the program's executable has it
+    module: Path  # What it was compiled to, with others
+    # One for each number of workgroups with which the program runs it; each takes how often it runs
     functions: tuple[str, ...]
 
 
@@ -123,17 +118,7 @@ def compile_alone(
     limits: Limits,
     on_compile: Callable[[str], None] = lambda _: None,
 ) -> tuple[dict[str, Alone], dict[str, str]]:
-    """Compile each dispatch of a module so that it can be called alone.
-
-    Args:
-        names: Of the dispatches, in the order of the program.
-        folder: An empty one.
-        limits: Of each compile.
-        on_compile: Gets the name of each dispatch that is compiled by itself, before that.
-
-    Returns:
-        The programs by name, and why others have none, as phrases.
-    """
+    """Compile each dispatch of a module so that it can be called alone."""
     dump(module, (_DUMP_FLAG,), folder, limits)
     dumped = _read_dumped(folder / _BENCHMARKS, names)
     model = module.mlir
@@ -179,12 +164,7 @@ def _read_dumped(folder: Path, names: Sequence[str]) -> list[Dumped]:
 
 
 def dump(module: Module, flags: Sequence[str], folder: Path, limits: Limits) -> None:
-    """Compile a module's program once more, with flags that write its dispatches into a folder, one by one.
-
-    Args:
-        flags: They take the place of its own of the same name.
-        folder: Where it is compiled; it is made if it is not there.
-    """
+    """Compile a module's program once more, with flags that write its dispatches into a folder, one by one."""
     folder.mkdir(parents=True, exist_ok=True)
     for file, name in ((module.mlir, MODEL_FILE), *((file, file.name) for file in module.files)):
         (folder / name).symlink_to(file.resolve())
@@ -222,32 +202,16 @@ def _without(flags: Iterable[str], beginnings: tuple[str, ...]) -> list[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class _Timed:
-    """A function of a dispatch alone, as a worker calls it.
-
-    Attributes:
-        dispatch: Name of its dispatch.
-        batch: How often a call runs it.
-    """
+    """A function of a dispatch alone, as a worker calls it."""
 
     side: str
-    dispatch: str
-    batch: int
+    dispatch: str  # Name of its dispatch
+    batch: int  # How often a call runs it
     loadable: LoadableModule
 
 
 class AloneTurns:
-    """What each dispatch of both sides takes alone, generation by generation, all in turns in fresh workers.
-
-    Args:
-        executables: Of base and of head, in the order in which they run.
-        folder: An empty one.
-        limits: Of each compile, and of each first try of a dispatch.
-        seed: Of the order of turns.
-        call_limit_s: A turn that takes longer is stopped.
-        on_compile: Gets the name of each dispatch before it is compiled.
-
-    Where nothing can be timed, every dispatch is `untimed`.
-    """
+    """What each dispatch of both sides takes alone, generation by generation, all in turns in fresh workers."""
 
     def __init__(
         self,
@@ -376,15 +340,7 @@ class AloneTurns:
 def as_loadable(
     name: str, module: Module, alone: Path, function: str, limits: Limits, *, batch: int | None = None
 ) -> tuple[LoadableModule, int]:
-    """A function of a dispatch alone, as workers call it, and how often such a call runs the dispatch.
-
-    Args:
-        name: What it is called among other cases.
-        module: The program that the dispatch is of: it runs on the same devices.
-        alone: What the dispatch alone was compiled to.
-        batch: How often; None: so often that a call takes about a millisecond, by what it takes in a process that may
-            fail.
-    """
+    """A function of a dispatch alone, as workers call it, and how often such a call runs the dispatch."""
     if batch is None:
         first_ns = time_call(call_in(module, alone.parent, function, inputs=("1",)), _FIRST_LENGTH, limits)
         batch = max(1, min(_MOST_IN_A_CALL, math.ceil(_CALL_NS / max(first_ns, 1.0))))

@@ -32,30 +32,20 @@ _LAST = re.compile(r"ret\w*|ud2|hlt|brk|udf")
 
 @dataclass(frozen=True, kw_only=True)
 class Instruction:
-    """One instruction.
+    """One instruction."""
 
-    Attributes:
-        name: Its mnemonic: `vfmadd231ps`.
-        operands: As they are written, in their order: `(%r10,%rcx,4){1to16}`, `%zmm14`, `%zmm0`.
-    """
-
-    name: str
-    operands: tuple[str, ...]
+    name: str  # Its mnemonic: `vfmadd231ps`
+    operands: tuple[str, ...]  # As they are written, in their order: `(%r10,%rcx,4){1to16}`, `%zmm14`, `%zmm0`
 
 
 @dataclass(frozen=True, kw_only=True)
 class Function:
-    """One function.
+    """One function."""
 
-    Attributes:
-        blocks: Instructions that run one after the other.
-        successors: Of each block, the numbers of those that may run next. An indirect jump has none.
-        fingerprint: Equal of functions of the same instructions; values of constants that lie outside are not in it.
-    """
-
-    blocks: tuple[tuple[Instruction, ...], ...]
+    blocks: tuple[tuple[Instruction, ...], ...]  # Instructions that run one after the other
+    # Of each block, the numbers of those that may run next. An indirect jump has none.
     successors: tuple[frozenset[int], ...]
-    fingerprint: str
+    fingerprint: str  # Equal of functions of the same instructions; values of constants that lie outside are not in it
 
     @property
     def instructions(self) -> tuple[Instruction, ...]:

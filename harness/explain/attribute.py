@@ -45,52 +45,36 @@ Turns: TypeAlias = Callable[[int], tuple[Profile, Profile]]
 
 @dataclass(frozen=True, kw_only=True)
 class ProgramSide:
-    """One side of a case.
-
-    Attributes:
-        executables: Of its program, in any order; those that no call dispatches are left out.
-    """
+    """One side of a case."""
 
     module: Module
-    executables: tuple[Executable, ...]
+    executables: tuple[Executable, ...]  # Of its program, in any order; those that no call dispatches are left out
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sampled:
-    """One generation of both sides.
+    """One generation of both sides."""
 
-    Attributes:
-        latency: Without any profile.
-        seconds: Wall time of all of it.
-    """
-
-    latency: Generation
+    latency: Generation  # Without any profile
     base: Profile
     head: Profile
-    seconds: float
+    seconds: float  # Wall time of all of it
 
 
 @dataclass(frozen=True, kw_only=True)
 class Attribution:
-    """Where the time of a case goes on two sides.
-
-    Attributes:
-        latency: The row of the case.
-        parts: As records have them, without what differs in the code; those that change the latency most come first.
-            On each side, parts, `device_ns` and `host_ns` add up to what `sides_ns` says of the latency.
-        generations: All that were measured.
-        notes: What bears on all of it, in plain words.
-        is_stopped: Whether the user stopped it; what was found by then and not confirmed is inconclusive.
-    """
+    """Where the time of a case goes on two sides."""
 
     method: Method
-    latency: Outcome
+    latency: Outcome  # The row of the case
+    # As records have them, without what differs in the code; those that change the latency most come first. On each
+    # side, parts, `device_ns` and `host_ns` add up to what `sides_ns` says of the latency.
     parts: tuple[Part, ...]
     base_elsewhere: Elsewhere
     head_elsewhere: Elsewhere
-    generations: tuple[Sampled, ...]
-    notes: tuple[str, ...] = ()
-    is_stopped: bool = False
+    generations: tuple[Sampled, ...]  # All that were measured
+    notes: tuple[str, ...] = ()  # What bears on all of it, in plain words
+    is_stopped: bool = False  # Whether the user stopped it; what was found by then and not confirmed is inconclusive
 
 
 class Journal(Protocol):
@@ -104,13 +88,7 @@ class Journal(Protocol):
 
 
 class Generations:
-    """Generations that several rows share: each is measured when a row asks for it first.
-
-    Args:
-        method: How dispatches are timed.
-        journal: Has those of earlier stretches, and keeps the others.
-        on_generation: Gets each number and what was measured, once, also earlier.
-    """
+    """Generations that several rows share: each is measured when a row asks for it first."""
 
     def __init__(
         self,
@@ -179,18 +157,6 @@ def attribute(
 
     Where the runtimes of both can profile the device, that tells what a dispatch takes in its program; else each
     dispatch of either side is timed alone, since figures of two methods do not compare.
-
-    Args:
-        budget_s: Wall seconds of looking, for all rows together, as they share the generations; confirming comes on
-            top, and so do compiles of dispatches that are timed alone.
-        seed: Of the order of turns.
-        call_limit_s: A turn that takes longer is stopped.
-        folder: An empty one, for what the tools read and write.
-        limits: Of each process of a tool.
-        cap_s: As of `Task`; `noise` likewise.
-        journal: As of `Generations`; `on_generation` likewise.
-        on_pass: As of `decide`; `on_beyond` likewise.
-        on_compile: Gets the name of each dispatch before it is compiled to be timed alone.
     """
     task = latency_task(
         LATENCY_ROW,
@@ -238,12 +204,7 @@ def judge_parts(
     on_pass: OnPass = lambda _: None,
     on_beyond: OnBeyond = lambda _name, _seconds, _sentence: None,
 ) -> Attribution:
-    """Judge the latency and each part over generations that they share.
-
-    Args:
-        executables: Of base and of head.
-        like: Its rule, budget, cap and noise are those of all rows.
-    """
+    """Judge the latency and each part over generations that they share."""
     first = generations(0)
     ran = _ran(BASE, executables[0], first.base), _ran(HEAD, executables[1], first.head)
     parts = match_parts(*ran)
@@ -341,9 +302,6 @@ def sides_ns(outcome: Outcome) -> tuple[float, float] | None:
 
     The two sides of a generation ran side by side, and the two medians may be of generations between which the machine
     changed its speed: of two calls of 0.76 ms that differed by 1.2 %, they said 0.8 %.
-
-    Returns:
-        None where no generation has both.
     """
     sides = [(each.base, each.head) for each in outcome.generations if each.base is not None and each.head is not None]
     if not sides:

@@ -27,30 +27,20 @@ _OUTPUT_FILE = "output.vmfb"
 
 @dataclass(frozen=True, kw_only=True)
 class InnerLoop:
-    """A loop that has no other in it; counts are of its instructions, not of how often they run.
+    """A loop that has no other in it; counts are of its instructions, not of how often they run."""
 
-    Attributes:
-        depth: How many loops it is in, itself among them.
-        registers: The widest vector registers that it computes with; "" where it has none.
-        multiply_adds: Of vectors. A multiplication counts, since some targets add apart from it.
-        scalar_multiply_adds: Of single numbers.
-        accumulators: Registers that its multiply-adds add to: how many of them can be under way at once.
-        loads: Registers of floating numbers or vectors that are read from memory, also as a multiply-add's operand.
-        lane_moves: Shuffles, inserts, extracts and gathers of vectors' elements.
-        spills: Moves of vector registers to and from fixed places on the stack, which may be a small buffer's too.
-        calls: Functions that it calls, each once.
-    """
-
-    depth: int
+    depth: int  # How many loops it is in, itself among them
     instructions: int
-    registers: str = ""
-    multiply_adds: int = 0
-    scalar_multiply_adds: int = 0
-    accumulators: int = 0
+    registers: str = ""  # The widest vector registers that it computes with; "" where it has none
+    multiply_adds: int = 0  # Of vectors. A multiplication counts, since some targets add apart from it.
+    scalar_multiply_adds: int = 0  # Of single numbers
+    accumulators: int = 0  # Registers that its multiply-adds add to: how many of them can be under way at once
+    # Registers of floating numbers or vectors that are read from memory, also as a multiply-add's operand
     loads: int = 0
-    lane_moves: int = 0
+    lane_moves: int = 0  # Shuffles, inserts, extracts and gathers of vectors' elements
+    # Moves of vector registers to and from fixed places on the stack, which may be a small buffer's too
     spills: int = 0
-    calls: tuple[str, ...] = ()
+    calls: tuple[str, ...] = ()  # Functions that it calls, each once
 
     @property
     def arithmetic(self) -> int:
@@ -60,29 +50,20 @@ class InnerLoop:
 
 @dataclass(frozen=True, kw_only=True)
 class Code:
-    """The final code of one dispatch.
+    """The final code of one dispatch."""
 
-    Attributes:
-        size_bytes: None where no object file says it.
-        registers: The widest vector registers that it computes with: `zmm`, `ymm`, `xmm`, `q`, `z`; "" where it has
-            none, and computes on single numbers only.
-        loops: How many it has.
-        depth: Of its deepest loop; 0 without loops.
-        multiply_adds: Of vectors, in all of it. scalar_multiply_adds, spills and calls likewise.
-        inner: Its innermost loops, in the order of the code.
-        fingerprint: Equal where two have the same instructions.
-    """
-
-    size_bytes: int | None
+    size_bytes: int | None  # None where no object file says it
+    # The widest vector registers that it computes with: `zmm`, `ymm`, `xmm`, `q`, `z`; "" where it has none, and
+    # computes on single numbers only
     registers: str
-    loops: int
-    depth: int
-    multiply_adds: int
+    loops: int  # How many it has
+    depth: int  # Of its deepest loop; 0 without loops
+    multiply_adds: int  # Of vectors, in all of it. scalar_multiply_adds, spills and calls likewise.
     scalar_multiply_adds: int
     spills: int
     calls: tuple[str, ...]
-    inner: tuple[InnerLoop, ...]
-    fingerprint: str
+    inner: tuple[InnerLoop, ...]  # Its innermost loops, in the order of the code
+    fingerprint: str  # Equal where two have the same instructions
 
     @property
     def main_loop(self) -> InnerLoop | None:
@@ -100,20 +81,7 @@ def final_code(
     limits: Limits,
     files: Sequence[Path] = (),
 ) -> dict[str, Code]:
-    """Compile a program once more, and read the final code of dispatches.
-
-    Args:
-        flags: The case's compiler flags.
-        model: The MLIR file, text or bytecode.
-        names: Of the functions that are dispatched, as `harness.ir.differences.Executable` has them.
-        folder: An empty folder, for what the compiler writes.
-        limits: What iree-compile may use.
-        files: What flags name without a folder, such as a plugin's spec.
-
-    Returns:
-        By name. Left out are those of targets other than x86-64 and AArch64. Where one is compiled for several, or the
-        compiler ran a program of the same names to fold constants, the one is there that was written last.
-    """
+    """Compile a program once more, and read the final code of dispatches."""
     (folder / MODEL_FILE).symlink_to(model.resolve())
     for file in files:
         (folder / file.name).symlink_to(file.resolve())
@@ -137,11 +105,7 @@ def _written(file: Path) -> tuple[int, str]:
 
 
 def read_code(text: str, names: Collection[str], sizes: Mapping[str, int] | None = None) -> dict[str, Code]:
-    """The facts of the functions of those names in an assembly file; {} where it is for another target.
-
-    Args:
-        sizes: Bytes of functions, by name.
-    """
+    """The facts of the functions of those names in an assembly file; {} where it is for another target."""
     architecture = architecture_of(text)
     if architecture is None:
         return {}

@@ -29,11 +29,7 @@ def constants_of(text: str) -> tuple[str, ...]:
 
 
 def as_text(model: Path, toolchain: Toolchain, folder: Path, limits: Limits) -> Path:
-    """A model as text with all its constants; the file itself where it is text, or iree-opt cannot print it.
-
-    Args:
-        folder: Where the text is written; a weight takes twice its bytes.
-    """
+    """A model as text with all its constants; the file itself where it is text, or iree-opt cannot print it."""
     with model.open("rb") as file:
         if file.read(len(_BYTECODE)) != _BYTECODE:
             return model
@@ -43,12 +39,7 @@ def as_text(model: Path, toolchain: Toolchain, folder: Path, limits: Limits) -> 
 
 
 def with_constants(text: str, model: Path) -> str:
-    """A program's text with the bytes of its constants.
-
-    Args:
-        model: The MLIR that it was made from, as text. A constant that is not there is left out, so that iree-compile
-            says that it lacks it.
-    """
+    """A program's text with the bytes of its constants."""
     bytes_of = _bytes_of(constants_of(text), model)
     if not bytes_of:
         return text

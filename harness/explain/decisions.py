@@ -53,19 +53,12 @@ _OPENING, _CLOSING = "<([{", ">)]}"
 
 @dataclass(frozen=True, kw_only=True)
 class Tensor:
-    """A tensor that a dispatch reads or writes.
+    """A tensor that a dispatch reads or writes."""
 
-    Attributes:
-        access: `readonly`, `writeonly` or `readwrite`.
-        shape: Its sizes; `?` where the run decides.
-        element: `f32`.
-        encoding: How it is laid out, as MLIR writes it; "" where it is row-major.
-    """
-
-    access: str
-    shape: tuple[str, ...]
-    element: str
-    encoding: str = ""
+    access: str  # `readonly`, `writeonly` or `readwrite`
+    shape: tuple[str, ...]  # Its sizes; `?` where the run decides
+    element: str  # `f32`
+    encoding: str = ""  # How it is laid out, as MLIR writes it; "" where it is row-major
 
     @property
     def text(self) -> str:
@@ -75,26 +68,17 @@ class Tensor:
 
 @dataclass(frozen=True, kw_only=True)
 class Decisions:
-    """What the compiler decided for one dispatch, as far as its phases are there.
+    """What the compiler decided for one dispatch, as far as its phases are there."""
 
-    Attributes:
-        operations: Those that it is formed of, and how many of each.
-        tensors: In the order of its arguments.
-        pipeline: Of the code generator; "" where it is given none.
-        options: Of the pipeline: `enable_loop_peeling`, `workgroup_size = [64, 1, 1]`.
-        tiles: Of the operation that decides: `vector_common_parallel`: `[1, 4, 1, 2]`. Loops that a level does not
-            tile are left out behind the last parallel one, and before the first reduction.
-        configured: Operations when it is configured: layouts may have made others of them.
-        microkernels: Names of those that it calls.
-    """
-
-    operations: Mapping[str, int]
-    tensors: tuple[Tensor, ...]
-    pipeline: str
-    options: tuple[str, ...]
+    operations: Mapping[str, int]  # Those that it is formed of, and how many of each
+    tensors: tuple[Tensor, ...]  # In the order of its arguments
+    pipeline: str  # Of the code generator; "" where it is given none
+    options: tuple[str, ...]  # Of the pipeline: `enable_loop_peeling`, `workgroup_size = [64, 1, 1]`
+    # Of the operation that decides: `vector_common_parallel`: `[1, 4, 1, 2]`. Loops that a level does not tile are left
+    # out behind the last parallel one, and before the first reduction.
     tiles: Mapping[str, str]
-    configured: Mapping[str, int]
-    microkernels: tuple[str, ...]
+    configured: Mapping[str, int]  # Operations when it is configured: layouts may have made others of them
+    microkernels: tuple[str, ...]  # Names of those that it calls
 
 
 def decisions_of(executable: Executable) -> Decisions:

@@ -19,38 +19,24 @@ A_POINTER = "a pointer"
 
 @dataclass(frozen=True, kw_only=True)
 class Effect:
-    """One instruction's part in a kernel.
+    """One instruction's part in a kernel."""
 
-    Attributes:
-        registers: The widest kind of vector registers that it computes with, of `REGISTERS`; "": it has no vectors.
-        multiply_adds: Of vectors, 1 where it is one.
-        scalar_multiply_adds: Of single numbers.
-        accumulator: The register that its multiply-add adds to; "" of a multiplication.
-        loads: How many registers of floating numbers or vectors it reads from memory.
-        spills: How many vector registers it moves to or from a fixed place on the stack.
-        lane_moves: Whether it moves single elements of vectors about: shuffles, inserts, extracts, gathers.
-        calls: The function that it calls; `A_POINTER` where that is in a register.
-    """
-
+    # The widest kind of vector registers that it computes with, of `REGISTERS`; "": it has no vectors
     registers: str = ""
-    multiply_adds: int = 0
-    scalar_multiply_adds: int = 0
-    accumulator: str = ""
-    loads: int = 0
-    spills: int = 0
-    lane_moves: int = 0
-    calls: str = ""
+    multiply_adds: int = 0  # Of vectors, 1 where it is one
+    scalar_multiply_adds: int = 0  # Of single numbers
+    accumulator: str = ""  # The register that its multiply-add adds to; "" of a multiplication
+    loads: int = 0  # How many registers of floating numbers or vectors it reads from memory
+    spills: int = 0  # How many vector registers it moves to or from a fixed place on the stack
+    lane_moves: int = 0  # Whether it moves single elements of vectors about: shuffles, inserts, extracts, gathers
+    calls: str = ""  # The function that it calls; `A_POINTER` where that is in a register
 
 
 _NOTHING = Effect()
 
 
 def effect_of(instruction: Instruction, architecture: Architecture, *, framed: bool = True) -> Effect:
-    """What an instruction does.
-
-    Args:
-        framed: Whether the function keeps the stack's place in %rbp; without, that is a register as others are.
-    """
+    """What an instruction does."""
     return _of_x86(instruction, framed) if architecture == "x86-64" else _of_aarch64(instruction)
 
 

@@ -14,26 +14,17 @@ _BEFORE_THE_FIRST = -1
 
 @dataclass(frozen=True, kw_only=True)
 class Loop:
-    """One loop of a function.
+    """One loop of a function."""
 
-    Attributes:
-        blocks: Numbers of its blocks, those of loops inside it among them.
-        depth: 1 of a loop that is in no other.
-        innermost: Whether no other loop is in it.
-    """
-
-    blocks: frozenset[int]
-    depth: int
-    innermost: bool
+    blocks: frozenset[int]  # Numbers of its blocks, those of loops inside it among them
+    depth: int  # 1 of a loop that is in no other
+    innermost: bool  # Whether no other loop is in it
 
 
 def find_loops(successors: Sequence[Collection[int]]) -> tuple[Loop, ...]:
     """The loops of a function, each before those inside it.
 
     Two loops that begin at the same block are one here.
-
-    Args:
-        successors: Of each block, the blocks that may run next. The function begins with the first block.
     """
     predecessors: list[set[int]] = [set() for _ in successors]
     for block, following in enumerate(successors):

@@ -27,16 +27,12 @@ _Between = tuple[int | None, int | None]
 
 @dataclass(frozen=True, kw_only=True)
 class Counterparts:
-    """Executables of two programs that do the same work; at least one is there.
+    """Executables of two programs that do the same work; at least one is there."""
 
-    Attributes:
-        base: Of one program, in the order in which they run; () where only the other has it. head likewise.
-        matched_by: Why they belong together; "" of one side alone.
-    """
-
+    # Of one program, in the order in which they run; () where only the other has it. head likewise.
     base: tuple[Executable, ...]
     head: tuple[Executable, ...]
-    matched_by: GroupedBy
+    matched_by: GroupedBy  # Why they belong together; "" of one side alone
 
     @property
     def operation(self) -> str:
@@ -61,9 +57,6 @@ def match_parts(base: Sequence[Executable], head: Sequence[Executable]) -> tuple
     same two pairs on both sides are one part. Any other executable without a partner is one part with the pair before
     it, else with the pair after it, if that pair's code differs: it was fused into that, or split from it. Where
     neither differs, it is a part of one side.
-
-    Args:
-        base: In the order of their first dispatch, with names of which each is there once; head likewise.
     """
     matches = match_executables(base, head)
     pairs: list[_Pair] = [

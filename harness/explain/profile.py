@@ -59,23 +59,17 @@ _PROFILE_S = GENERATION_S / 2
 
 @dataclass(frozen=True, kw_only=True)
 class Profile:
-    """What one call of a program spends where, in nanoseconds.
+    """What one call of a program spends where, in nanoseconds."""
 
-    Attributes:
-        calls: That are behind it.
-        call_ns: What one took in all.
-        dispatch_ns: By name, in the order of their first dispatch.
-        device_ns: By other operations of the device's queue: `alloca`, `copy`, ...; `execute` is a command buffer
-            outside of its dispatches. {} where the profile does not tell.
-        plain_ns: What one took without the profile, in a process of its own beside it; None: it was not measured.
-        untimed: Of names in `dispatch_ns` whose time is not known, and is 0 there: why, as a phrase.
-    """
-
-    calls: int
-    call_ns: float
-    dispatch_ns: Mapping[str, float]
+    calls: int  # That are behind it
+    call_ns: float  # What one took in all
+    dispatch_ns: Mapping[str, float]  # By name, in the order of their first dispatch
+    # By other operations of the device's queue: `alloca`, `copy`, ...; `execute` is a command buffer outside of its
+    # dispatches. {} where the profile does not tell.
     device_ns: Mapping[str, float] = field(default_factory=dict)
+    # What one took without the profile, in a process of its own beside it; None: it was not measured
     plain_ns: float | None = None
+    # Of names in `dispatch_ns` whose time is not known, and is 0 there: why, as a phrase
     untimed: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -85,14 +79,7 @@ def can_profile(toolchain: Toolchain) -> bool:
 
 
 def profile_module(module: Module, folder: Path, seconds: float, limits: Limits, *, call_ns: float) -> Profile:
-    """Profile some calls of a module, in a process of its own.
-
-    Args:
-        folder: Of this module alone; what is needed is laid out there.
-        seconds: Of calls, about; there are three at least, and no more than can be read soon.
-        limits: Of each process.
-        call_ns: What a call takes, as `time_module` says.
-    """
+    """Profile some calls of a module, in a process of its own."""
     call = lay_out(module, folder)
     on_host = all(uri.startswith(_LOCAL) for uri in module.case.uris)
     modes = _HOST_MODES if on_host else _DEVICE_MODES
@@ -111,12 +98,7 @@ def profile_module(module: Module, folder: Path, seconds: float, limits: Limits,
 
 
 def time_module(module: Module, folder: Path, seconds: float, limits: Limits, *, call_ns: float | None = None) -> float:
-    """What a call takes in iree-benchmark-module without any profile: the mean over calls of one process.
-
-    Args:
-        folder: As for `profile_module`; `seconds` and `limits` likewise.
-        call_ns: What a call takes, so that there are as many as in a profile; None: the tool finds out.
-    """
+    """What a call takes in iree-benchmark-module without any profile: the mean over calls of one process."""
     length = f"{seconds:g}s" if call_ns is None else f"{_calls(module, seconds, call_ns)}x"
     return time_call(lay_out(module, folder), length, limits)
 
@@ -127,10 +109,6 @@ class ProfiledTurns:
     In each generation either side has two profiles, in the order base, head, head, base or the other way round, which
     changes from one generation to the next: a machine that gets slower or faster all the while does so to both alike.
     Before them comes a process without a profile for each side.
-
-    Args:
-        folder: An empty one.
-        limits: Of each process.
     """
 
     def __init__(self, base: Module, head: Module, folder: Path, limits: Limits) -> None:
@@ -249,11 +227,7 @@ def _calls(module: Module, seconds: float, call_ns: float) -> int:
 
 
 def time_call(call: ModuleCall, length: str, limits: Limits, more: Sequence[str] = ()) -> float:
-    """What a call took in one process of iree-benchmark-module, in nanoseconds.
-
-    Args:
-        length: As --benchmark_min_time has it: `20x` are 20 calls and no others.
-    """
+    """What a call took in one process of iree-benchmark-module, in nanoseconds."""
     options = (f"--benchmark_min_time={length}", "--time_unit=ns", "--benchmark_format=json")
     command = ("iree-benchmark-module", *call.flags, *call.run_flags, *options, *more)
     finished = call.run("measure", command, limits)
@@ -275,14 +249,7 @@ def _ask(call: ModuleCall, command: str, limits: Limits, *more: str) -> str:
 
 
 def read_profile(dispatches: str, queue: str, *, calls: int, call_ns: float) -> Profile:
-    """A profile as `iree-profile dispatch` and `iree-profile queue` print it with --format=jsonl.
-
-    Args:
-        dispatches: With --dispatch_events, of a device that is no CPU.
-        queue: "" of devices whose operations it does not tell.
-        calls: That were made while it was written.
-        call_ns: What one of them took.
-    """
+    """A profile as `iree-profile dispatch` and `iree-profile queue` print it with --format=jsonl."""
     try:
         rows, events = list(_rows(dispatches)), list(_rows(queue))
         _require_whole([*rows, *events])

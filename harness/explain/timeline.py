@@ -17,17 +17,12 @@ import numpy as np
 
 @dataclass(frozen=True, kw_only=True)
 class Span:
-    """One operation of the device.
+    """One operation of the device."""
 
-    Attributes:
-        what: Dispatches of one name are added up, and operations of one kind.
-        encloses: Whether others run within it: it has only the time in which none of those runs.
-    """
-
-    what: str
+    what: str  # Dispatches of one name are added up, and operations of one kind
     start_ns: int
     end_ns: int
-    encloses: bool = False
+    encloses: bool = False  # Whether others run within it: it has only the time in which none of those runs
 
 
 def shares_ns(spans: Sequence[Span]) -> list[float]:
@@ -57,9 +52,6 @@ def per_call_ns(spans: Sequence[Span], calls: int) -> dict[str, float]:
 
     Where all calls do the same things, it is the median over calls: the first call of a process finds its memory
     unmapped, and another process may take the core for a while. Else it is the mean.
-
-    Args:
-        spans: Of so many calls, one after the other.
     """
     ordered = sorted(spans, key=lambda span: (span.start_ns, -span.end_ns))
     shares = shares_ns(ordered)

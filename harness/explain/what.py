@@ -51,17 +51,11 @@ _DECIDE = ("translation_info", "lowering_config")
 
 @dataclass(frozen=True, kw_only=True)
 class Program:
-    """One side's program, as it was compiled.
+    """One side's program, as it was compiled."""
 
-    Attributes:
-        label: What sentences call the side: `3.12.0`.
-        executables: By the name of the function that is dispatched.
-        code: Their final code, by the same names, as far as it is known.
-    """
-
-    label: str
-    executables: Mapping[str, Executable]
-    code: Mapping[str, Code] = field(default_factory=dict)
+    label: str  # What sentences call the side: `3.12.0`
+    executables: Mapping[str, Executable]  # By the name of the function that is dispatched
+    code: Mapping[str, Code] = field(default_factory=dict)  # Their final code, by the same names, as far as it is known
 
     @classmethod
     def of(cls, label: str, executables: Iterable[Executable], code: Mapping[str, Code] | None = None) -> Program:

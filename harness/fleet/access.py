@@ -56,14 +56,10 @@ class Address:
 
 @dataclass(frozen=True, kw_only=True)
 class Access:
-    """An address that may be used, and the certificate to show there.
-
-    Attributes:
-        member: None for tcp://.
-    """
+    """An address that may be used, and the certificate to show there."""
 
     address: Address
-    member: Member | None
+    member: Member | None  # None for tcp://
 
     def security(self) -> Security:
         """What Dask wants to know of it; all parts of a fleet use one certificate for all that they do."""
@@ -96,11 +92,7 @@ def is_loopback(host: str) -> bool:
 
 
 def parse_address(text: str, option: str) -> Address:
-    """Read an address such as `tls://bench:8786`.
-
-    Args:
-        option: Where the user gave it.
-    """
+    """Read an address such as `tls://bench:8786`."""
     wanted = f"{option} {text}: write tls://HOST:{DEFAULT_PORT}, or tcp://127.0.0.1:{DEFAULT_PORT} on one machine"
     try:
         parts = urlsplit(text)
@@ -118,12 +110,7 @@ def parse_address(text: str, option: str) -> Address:
 
 
 def access_to(text: str, option: str, certificates: Path | None, *, trust_network: bool) -> Access:
-    """Check that an address may be used, and find the certificate for it.
-
-    Args:
-        option: Where the user gave the address.
-        certificates: The folder of this member's certificate; None: the user's own.
-    """
+    """Check that an address may be used, and find the certificate for it."""
     address = parse_address(text, option)
     if address.scheme == "tls":
         return Access(address=address, member=read_member(certificates or default_folder()))

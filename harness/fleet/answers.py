@@ -31,11 +31,7 @@ def of_job(order: CompileOrder | LookOrder, answer: Any) -> Any:
 
 
 def of_step(step: Step, asked: tuple[Any, ...], answer: Any) -> Any:
-    """The answer to a step of a group, of the type that it has in harness.fleet.tasks, or Trouble.
-
-    Args:
-        asked: What the task was given there.
-    """
+    """The answer to a step of a group, of the type that it has in harness.fleet.tasks, or Trouble."""
     if step == PEAK:
         return _required(answer, answer is None or isinstance(answer, Peak))
     order: GroupOrder = asked[0]

@@ -40,12 +40,7 @@ class FleetBench:
     def __init__(
         self, fleet: Fleet, like: Mapping[str, str] | None = None, planned: Mapping[str, str] | None = None
     ) -> None:
-        """Look at who is there.
-
-        Args:
-            like: As of `Line`.
-            planned: Hosts and their classes, for devices that each of them measures; {}: those that are there.
-        """
+        """Look at who is there."""
         self._fleet, self._like = fleet, like or {}
         hosts = fleet.hosts()
         if not hosts.offers:

@@ -42,16 +42,11 @@ _PRIVATE_MODE, _FOLDER_MODE = 0o600, 0o700
 
 @dataclass(frozen=True, kw_only=True)
 class Member:
-    """What a folder's certificate says.
-
-    Attributes:
-        name: Of the member, for people; nothing depends on it.
-        ends: When it is no longer valid, in UTC.
-    """
+    """What a folder's certificate says."""
 
     folder: Path
-    name: str
-    ends: datetime
+    name: str  # Of the member, for people; nothing depends on it
+    ends: datetime  # When it is no longer valid, in UTC
 
     def soon_over(self, now: datetime) -> str:
         """A sentence that says so in its last month; "" before."""
@@ -96,11 +91,7 @@ def make_member(folder: Path, authority_folder: Path, name: str, days: int) -> M
 
 
 def read_member(folder: Path, now: datetime | None = None) -> Member:
-    """What a member's files say, after they were checked as far as that needs no other member.
-
-    Args:
-        now: When they have to be valid (default: now).
-    """
+    """What a member's files say, after they were checked as far as that needs no other member."""
     now = now or datetime.now(timezone.utc)
     make = (
         "make a fleet with `harness fleet certificates`, or copy here the folder that your fleet has for this machine,"
@@ -168,11 +159,7 @@ def _authority(key: ec.EllipticCurvePrivateKey) -> x509.Certificate:
 def _member_files(
     where: Path, authority: x509.Certificate, authority_key: ec.EllipticCurvePrivateKey, name: str, days: int
 ) -> Mapping[str, bytes]:
-    """A member's certificate and key.
-
-    Args:
-        where: The authority's file, for messages.
-    """
+    """A member's certificate and key."""
     ends = authority.not_valid_after_utc
     if days > (ends - datetime.now(timezone.utc)).days:
         raise UsageError(

@@ -46,11 +46,7 @@ _watches = set[asyncio.Task[None]]()
 
 
 def configuration(certificates: Path | None = None) -> dict[str, Any]:
-    """What `dask.config.set` takes before a cluster is made: this preload, and TLS with a member's certificate.
-
-    Args:
-        certificates: The folder of the certificate, which lies at the same place on all hosts; None: the user's own.
-    """
+    """What `dask.config.set` takes before a cluster is made: this preload, and TLS with a member's certificate."""
     named = certificates or os.environ.get(CERTIFICATES_VARIABLE) or default_folder()
     folder = read_member(Path(named).absolute()).folder
     tls = {"distributed.comm.tls.ca-file": str(folder / AUTHORITY)}

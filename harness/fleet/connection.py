@@ -30,29 +30,19 @@ _LOOK_AGAIN_S = 1.0
 
 @dataclass(frozen=True, kw_only=True)
 class Hosts:
-    """The hosts of a fleet, at one moment.
+    """The hosts of a fleet, at one moment."""
 
-    Attributes:
-        offers: Of those that can be used, by name.
-        refused: Why the others cannot be used, a sentence each, by name.
-    """
-
-    offers: Mapping[str, Offer]
-    refused: Mapping[str, str]
+    offers: Mapping[str, Offer]  # Of those that can be used, by name
+    refused: Mapping[str, str]  # Why the others cannot be used, a sentence each, by name
 
 
 @dataclass(frozen=True, kw_only=True)
 class HostChange:
-    """A host has joined or left, or waits; one whose worker was started again has left and joined.
+    """A host has joined or left, or waits; one whose worker was started again has left and joined."""
 
-    Attributes:
-        change: `waits`: for another harness that measures on it.
-        address: Of its worker.
-    """
-
-    change: Change
+    change: Change  # `waits`: for another harness that measures on it
     name: str
-    address: str
+    address: str  # Of its worker
 
 
 class Fleet:
@@ -132,11 +122,7 @@ class Fleet:
 
 @contextlib.contextmanager
 def connect(access: Access, here: str = "this machine") -> Iterator[Fleet]:
-    """Join a fleet as an asker.
-
-    Args:
-        here: What this machine is called in sentences.
-    """
+    """Join a fleet as an asker."""
     require_same_versions(ask(access, FACTS), str(access.address), here)
     for logger in ("distributed", "distributed.client"):  # Dask gives the second a level of its own
         logging.getLogger(logger).setLevel(logging.CRITICAL)  # the asker says itself what goes wrong
@@ -169,12 +155,7 @@ def hosts_of(facts: Mapping[str, Any]) -> Hosts:
 
 
 def usable_offer(host: Mapping[str, Any], own: Versions) -> Offer | str:
-    """A host's offer, or why it cannot be used, as a sentence.
-
-    Args:
-        host: Of a scheduler's facts.
-        own: The asker's versions.
-    """
+    """A host's offer, or why it cannot be used, as a sentence."""
     name, text = host["name"], str(host["offer"])
     try:
         differences = versions_in(text).differences(own)

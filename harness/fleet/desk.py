@@ -122,15 +122,7 @@ class Desk:
         resource: str,
         luggage: Luggage | None = None,
     ) -> int:
-        """Give an order to a host; a ticket, with which its end comes.
-
-        Args:
-            host: Its name.
-            task: One of harness.fleet.tasks.
-            name: What the scheduler calls it, for people.
-            resource: Of the host, which it takes.
-            luggage: What it needs there.
-        """
+        """Give an order to a host; a ticket, with which its end comes."""
         ticket = next(self._numbers)
         self._pool.submit(self._carry, ticket, host, address, task, args, f"{name} #{ticket}", resource, luggage)
         return ticket

@@ -51,17 +51,12 @@ class Damaged(RunError):
 
 @dataclass(frozen=True, kw_only=True)
 class Item:
-    """A file that an order needs.
+    """A file that an order needs."""
 
-    Attributes:
-        place: Where it lies below a cache folder, as in `fleet/3f/3f.../input0.npy`.
-        build: The key of the build that it is a part of; "": it is a file of its own.
-    """
-
-    place: str
+    place: str  # Where it lies below a cache folder, as in `fleet/3f/3f.../input0.npy`
     sha256: str
     size: int
-    build: str = ""
+    build: str = ""  # The key of the build that it is a part of; "": it is a file of its own
 
     @property
     def chunks(self) -> Iterator[tuple[int, int]]:
@@ -190,12 +185,7 @@ def build_items(key: str, module_sha256: str | None) -> tuple[Item, ...]:
 
 
 def lacking_here(items: tuple[Item, ...], whose: str, here: str) -> tuple[Item, ...]:
-    """Those of the files that this machine's cache lacks.
-
-    Args:
-        whose: Who has them: a host's name.
-        here: What this machine is called.
-    """
+    """Those of the files that this machine's cache lacks."""
     root, cache = cache_root(), BuildCache(cache_root())
     builds = {item.build for item in items if item.build}
     whole = {key: cache.find(key, "") for key in builds}
@@ -226,11 +216,7 @@ def _is_here(path: Path, item: Item) -> bool:
 
 
 def write_chunk(item: Item, offset: int, chunk: bytes, sender: str) -> None:
-    """Keep a part of a file that comes; the last one is followed by a look at its hash, before anybody can use it.
-
-    Args:
-        sender: Who sends, as part of a file's name: several may send the same at once.
-    """
+    """Keep a part of a file that comes; the last one is followed by a look at its hash, before anybody can use it."""
     final = cache_root() / item.place
     final.parent.mkdir(parents=True, exist_ok=True)
     part = final.parent / f"{_COMING}{item.sha256[:16]}-{sender}"

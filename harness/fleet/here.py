@@ -36,17 +36,11 @@ Change = Literal["joined", "left", "waits"]
 
 @dataclass(frozen=True, kw_only=True)
 class Doing:
-    """A piece of work that a host is at.
+    """A piece of work that a host is at."""
 
-    Attributes:
-        what: `measure`, `compile`, `check`, `wait`.
-        of: The group or case, for people.
-        since: When it began, in seconds since 1970 by the host's clock.
-    """
-
-    what: str
-    of: str
-    since: float
+    what: str  # `measure`, `compile`, `check`, `wait`
+    of: str  # The group or case, for people
+    since: float  # When it began, in seconds since 1970 by the host's clock
 
 
 _lock = threading.Lock()
@@ -93,11 +87,7 @@ class HostPlugin(WorkerPlugin):
 
 
 def change_of_host(change: Change, name: str, address: str) -> dict[str, str]:
-    """What is told of a host at `HOSTS_TOPIC`.
-
-    Args:
-        address: Of its worker.
-    """
+    """What is told of a host at `HOSTS_TOPIC`."""
     return {"change": change, "name": name, "address": address}
 
 
@@ -121,12 +111,7 @@ def limits_here(asked: Limits) -> Limits:
 
 @contextlib.contextmanager
 def doing(what: str, of: str) -> Iterator[None]:
-    """Let `harness fleet status` show a piece of work while it goes on.
-
-    Args:
-        what: `measure`, `compile`, `check`, `wait`.
-        of: The group or case, for people.
-    """
+    """Let `harness fleet status` show a piece of work while it goes on."""
     piece = Doing(what=what, of=of, since=time.time())
     with _lock:
         _doing[id(piece)] = piece

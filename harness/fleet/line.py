@@ -70,11 +70,6 @@ class Line:
         artifacts: Mapping[str, ModelArtifact | Failure],
         like: Mapping[str, str] | None = None,
     ) -> None:
-        """Begin.
-
-        Args:
-            like: The hosts of groups in a run that this one is compared with: they are preferred.
-        """
         self._fleet, self._desk, self._artifacts = fleet, desk, artifacts
         self._kept = Kept(context)
         self._context, self._groups, self._hosts = self._kept.context, self._kept.groups, self._kept.hosts

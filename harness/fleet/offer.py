@@ -32,17 +32,12 @@ _MOST_OFFERS = 1000
 
 @dataclass(frozen=True, kw_only=True)
 class Versions:
-    """What has to be the same on all hosts of a fleet: values travel between them as Python pickles them.
+    """What has to be the same on all hosts of a fleet: values travel between them as Python pickles them."""
 
-    Attributes:
-        harness: The release, and the commit where it is known.
-        python: Major and minor version.
-    """
-
-    harness: str
+    harness: str  # The release, and the commit where it is known
     dask: str
     distributed: str
-    python: str
+    python: str  # Major and minor version
 
     @classmethod
     def told(cls, record: Mapping[str, Any]) -> Versions:
@@ -61,56 +56,36 @@ class Versions:
 
 @dataclass(frozen=True, kw_only=True)
 class OfferedToolchain:
-    """A compiler and runtime pair that is on a host.
-
-    Attributes:
-        revision: The git commit that it was built from, or "".
-        cpu: What `host` means to this compiler there; None where it does not say.
-    """
+    """A compiler and runtime pair that is on a host."""
 
     compiler_sha256: str
-    revision: str
-    cpu: TargetCpu | None
+    revision: str  # The git commit that it was built from, or ""
+    cpu: TargetCpu | None  # What `host` means to this compiler there; None where it does not say
 
 
 @dataclass(frozen=True, kw_only=True)
 class OfferedVulkan:
-    """A driver of Vulkan that suites ask for by name.
-
-    Attributes:
-        environment: Variables with which the Vulkan loader finds it on that host.
-    """
+    """A driver of Vulkan that suites ask for by name."""
 
     probe: DeviceProbe
-    environment: Mapping[str, str]
+    environment: Mapping[str, str]  # Variables with which the Vulkan loader finds it on that host
 
 
 @dataclass(frozen=True, kw_only=True)
 class Offer:
-    """A host as its worker describes it.
+    """A host as its worker describes it."""
 
-    Attributes:
-        name: Of the host in its fleet; no other host has it.
-        address: Of its worker, as Dask has it; another one after each start of the worker.
-        versions: Of what runs there.
-        host_cpu: Identity of its CPU, as machine.identity.processor_identity says it.
-        cores: How many compiles run there at once.
-        environment: As that of a run's header, without what depends on a suite.
-        drivers: What IREE's drivers offer, by their names.
-        vulkan_drivers: What drivers of Vulkan offer, by the names that suites have for them.
-        peers: Other engines, here or missing.
-        toolchains: By version; the first is the one that is installed beside the harness.
-    """
-
-    name: str
-    address: str = ""
-    versions: Versions
-    host_cpu: str
-    cores: int
-    environment: dict[str, dict[str, Any]]
-    drivers: Mapping[str, DeviceProbe]
+    name: str  # Of the host in its fleet; no other host has it
+    address: str = ""  # Of its worker, as Dask has it; another one after each start of the worker
+    versions: Versions  # Of what runs there
+    host_cpu: str  # Identity of its CPU, as machine.identity.processor_identity says it
+    cores: int  # How many compiles run there at once
+    environment: dict[str, dict[str, Any]]  # As that of a run's header, without what depends on a suite
+    drivers: Mapping[str, DeviceProbe]  # What IREE's drivers offer, by their names
+    # What drivers of Vulkan offer, by the names that suites have for them
     vulkan_drivers: Mapping[str, OfferedVulkan] = field(default_factory=dict)
-    peers: tuple[PeerHere, ...] = ()
+    peers: tuple[PeerHere, ...] = ()  # Other engines, here or missing
+    # By version; the first is the one that is installed beside the harness
     toolchains: Mapping[str, OfferedToolchain] = field(default_factory=dict)
 
     @property
@@ -143,13 +118,7 @@ def own_versions() -> Versions:
 
 
 def offer_of_this_host(name: str, cores: int, host_class: str = "") -> Offer:
-    """Look at this machine and say what it offers; drivers and compilers are asked, which takes seconds.
-
-    Args:
-        name: Of the host.
-        cores: How many compiles may run at once.
-        host_class: Its class in the user's words, instead of its processor, cores and system.
-    """
+    """Look at this machine and say what it offers; drivers and compilers are asked, which takes seconds."""
     diagnosis = diagnose(find_toolchain(), installed_environments(environments_root()), limits=_PROBE_LIMITS)
     environment = dict(diagnosis.environment)
     if host_class:

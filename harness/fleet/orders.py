@@ -28,19 +28,13 @@ from harness.toolchain.host_cpu import TargetCpu, is_of_host, without_host
 
 @dataclass(frozen=True, kw_only=True)
 class NamedPlugin:
-    """A plugin with options, as a host finds it again.
-
-    Attributes:
-        version: Its own.
-        sources_sha256: Of its rewrites.
-        files: The unique names of its files, which hold hashes of their bytes.
-    """
+    """A plugin with options, as a host finds it again."""
 
     name: str
     options: Mapping[str, Any]
-    version: str
-    sources_sha256: str
-    files: tuple[str, ...]
+    version: str  # Its own
+    sources_sha256: str  # Of its rewrites
+    files: tuple[str, ...]  # The unique names of its files, which hold hashes of their bytes
 
     @classmethod
     def of(cls, applied: Applied) -> NamedPlugin:
@@ -56,20 +50,13 @@ class NamedPlugin:
 
 @dataclass(frozen=True, kw_only=True)
 class CompileOrder:
-    """Compile one case.
+    """Compile one case."""
 
-    Attributes:
-        key: What its build is kept under, on every machine.
-        case: Its flags say no `host`, and have the asker's paths of `flag_files`.
-        flag_files: Files that flags name, by the path that the asker's flags have.
-        model: Its program.
-    """
-
-    key: str
-    case: Case
+    key: str  # What its build is kept under, on every machine
+    case: Case  # Its flags say no `host`, and have the asker's paths of `flag_files`
     toolchain: ToolchainRecord
-    flag_files: Mapping[str, Path]
-    model: Path
+    flag_files: Mapping[str, Path]  # Files that flags name, by the path that the asker's flags have
+    model: Path  # Its program
     model_sha256: str
     function: str
     host_cpu: str
@@ -81,91 +68,60 @@ class CompileOrder:
 
 @dataclass(frozen=True, kw_only=True)
 class LookOrder:
-    """Look at the IR of a build.
-
-    Attributes:
-        model: Its program, as it was before plugins.
-        shapes: Of its arguments.
-        wanted: Phases whose operations are counted.
-        storage: Whether encoded tensors are sized.
-    """
+    """Look at the IR of a build."""
 
     build: Build
-    model: Path
-    shapes: list[list[int]]
+    model: Path  # Its program, as it was before plugins
+    shapes: list[list[int]]  # Of its arguments
     toolchain: ToolchainRecord
     limits: Limits
-    wanted: tuple[str, ...]
-    storage: bool
+    wanted: tuple[str, ...]  # Phases whose operations are counted
+    storage: bool  # Whether encoded tensors are sized
     files: tuple[Item, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class GroupOrder:
-    """What a host needs to know of a group whose cases are compiled.
-
-    Attributes:
-        cases: Those that are alive, in the plan's order; their environment is the host's.
-        builds: By case; of peers there are none.
-        peers: Registered name and options of the peers among them, by label.
-        toolchains: By version.
-        checks: That were done, by case.
-        given_up: What is not tried since another case timed out.
-    """
+    """What a host needs to know of a group whose cases are compiled."""
 
     group: str
-    cases: tuple[Case, ...]
+    cases: tuple[Case, ...]  # Those that are alive, in the plan's order; their environment is the host's
     model: Model
     artifact: ModelArtifact
-    builds: Mapping[str, Build]
-    peers: Mapping[str, tuple[str, Mapping[str, Any]]]
-    toolchains: Mapping[str, ToolchainRecord]
+    builds: Mapping[str, Build]  # By case; of peers there are none
+    peers: Mapping[str, tuple[str, Mapping[str, Any]]]  # Registered name and options of the peers among them, by label
+    toolchains: Mapping[str, ToolchainRecord]  # By version
     compile_limits: Limits
     call_timeout_s: float
-    given_up: GivenUp
-    checks: Mapping[str, Check] = field(default_factory=dict)
+    given_up: GivenUp  # What is not tried since another case timed out
+    checks: Mapping[str, Check] = field(default_factory=dict)  # That were done, by case
     files: tuple[Item, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Trouble:
-    """Why a host could not do what it was asked to, though the case itself may be all right.
+    """Why a host could not do what it was asked to, though the case itself may be all right."""
 
-    Attributes:
-        message: A sentence, which does not name the host.
-    """
-
-    message: str
+    message: str  # A sentence, which does not name the host
 
 
 @dataclass(frozen=True, kw_only=True)
 class Compiled:
-    """What came of a compile.
-
-    Attributes:
-        stderr: What the compiler printed.
-        items: The build's files, as they lie in the host's cache; () where it failed.
-        contents: Of the small ones among them.
-    """
+    """What came of a compile."""
 
     build: Build
-    stderr: str
-    items: tuple[Item, ...] = ()
-    contents: Mapping[Item, bytes] = field(default_factory=dict)
+    stderr: str  # What the compiler printed
+    items: tuple[Item, ...] = ()  # The build's files, as they lie in the host's cache; () where it failed
+    contents: Mapping[Item, bytes] = field(default_factory=dict)  # Of the small ones among them
 
 
 @dataclass(frozen=True, kw_only=True)
 class Checked:
-    """What came of checking a group.
-
-    Attributes:
-        items: Right outputs that were kept in the host's cache.
-        contents: Of the small ones among them.
-    """
+    """What came of checking a group."""
 
     checks: tuple[Check, ...]
-    items: tuple[Item, ...] = ()
-    contents: Mapping[Item, bytes] = field(default_factory=dict)
+    items: tuple[Item, ...] = ()  # Right outputs that were kept in the host's cache
+    contents: Mapping[Item, bytes] = field(default_factory=dict)  # Of the small ones among them
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,13 +150,7 @@ def flag_files_of(flags: Sequence[str]) -> dict[str, Path]:
 
 
 def compile_order(request: CompileRequest, cpu: TargetCpu | None, luggage: Luggage) -> CompileOrder:
-    """The order that a request becomes.
-
-    Args:
-        request: Its `host_cpu` is that of the host that will measure the case.
-        cpu: What `host` means to the compiler there; None: it does not say, and flags stay as they are.
-        luggage: Gets the files that it needs.
-    """
+    """The order that a request becomes."""
     flags = request.case.compile_flags
     case = replace(request.case, compile_flags=flags if cpu is None else without_host(flags, cpu))
     packed = luggage.pack(
@@ -222,12 +172,7 @@ def compile_order(request: CompileRequest, cpu: TargetCpu | None, luggage: Lugga
 
 
 def look_order(compiled: CompiledCase, wanted: Collection[str], *, storage: bool, luggage: Luggage) -> LookOrder:
-    """The order for the IR of a build that is here.
-
-    Args:
-        wanted: Phases.
-        luggage: Gets the files that it needs.
-    """
+    """The order for the IR of a build that is here."""
     packed = luggage.pack(
         LookOrder(
             build=compiled.build,
@@ -251,14 +196,7 @@ def group_order(
     luggage: Luggage,
     **facts: Any,
 ) -> GroupOrder:
-    """The order for a group.
-
-    Args:
-        cases: That are alive.
-        builds: All of the run, by case.
-        luggage: Gets the files that it needs.
-        facts: The other fields of GroupOrder.
-    """
+    """The order for a group."""
     # Where the model came from is of no use there: the artifact is what was made of it.
     plain = replace(model, mlir=None, onnx=None, parameters={}, inputs=())
     own = {case.name: builds[case.name] for case in cases if case.peer is None}

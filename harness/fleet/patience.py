@@ -14,11 +14,7 @@ CALLS, BESIDE_CALLS_S = 20, 600.0
 
 
 def is_over(gone_since: float) -> bool:
-    """Whether a host has been away for too long.
-
-    Args:
-        gone_since: By the monotonic clock, in seconds.
-    """
+    """Whether a host has been away for too long."""
     return time.monotonic() - gone_since > RETURN_S
 
 
@@ -28,20 +24,10 @@ def why_lost(host: str) -> str:
 
 
 def awaited(gone: str, what: str) -> str:
-    """What is said of a host that is waited for.
-
-    Args:
-        gone: That it is not here, as in `host-a has gone`.
-        what: What waits, as in `rows wait`.
-    """
+    """What is said of a host that is waited for."""
     return f"{gone}; its {what} for it for {RETURN_S:.0f} s"
 
 
 def limit_s(call_timeout_s: float, cases: int = 1, beside_s: float = 0.0) -> float:
-    """Within how many seconds a piece of work surely ends: the sum of its processes' limits.
-
-    Args:
-        call_timeout_s: Of a call; 0: it calls nothing.
-        beside_s: What it may take beside calls of its cases, as its own limits say.
-    """
+    """Within how many seconds a piece of work surely ends: the sum of its processes' limits."""
     return CALLS * call_timeout_s * cases + beside_s + BESIDE_CALLS_S

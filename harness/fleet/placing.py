@@ -27,22 +27,18 @@ from harness.toolchain.host_cpu import TargetCpu
 
 @dataclass(frozen=True, kw_only=True)
 class Host:
-    """A host, as far as a suite is concerned.
-
-    Attributes:
-        classes: Which hosts' figures on a device may be compared with its own, by the suite's name of the device.
-        machine: Identity of the machine, as an environment has it; "": not known.
-        missing: Why a device or a peer cannot be used there, by the suite's name or label; "" where it can.
-        cpus: What `host` means to a compiler there, by version; None: it does not say.
-        compilers: Hash of the compiler, by version, of those that are there.
-    """
+    """A host, as far as a suite is concerned."""
 
     name: str
+    # Which hosts' figures on a device may be compared with its own, by the suite's name of the device
     classes: Mapping[str, str]
     host_cpu: str
-    machine: str = ""
+    machine: str = ""  # Identity of the machine, as an environment has it; "": not known
+    # Why a device or a peer cannot be used there, by the suite's name or label; "" where it can
     missing: Mapping[str, str] = field(default_factory=dict)
+    # What `host` means to a compiler there, by version; None: it does not say
     cpus: Mapping[str, TargetCpu | None] = field(default_factory=dict)
+    # Hash of the compiler, by version, of those that are there
     compilers: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
@@ -86,29 +82,19 @@ def _classes(environment: Mapping[str, Mapping[str, Any]], suite: Suite) -> dict
 
 @dataclass(frozen=True, kw_only=True)
 class Group:
-    """What a group needs.
-
-    Attributes:
-        peers: Labels of the engines among its cases.
-        compilers: Hash of the compiler, by version, of its cases.
-        cpu: Identity of the CPU that its modules are made for; "" where that does not matter, or none is made yet.
-        machine_class: Of the host that has begun it, with the device; "": nobody has.
-    """
+    """What a group needs."""
 
     name: str
     device: str
-    peers: frozenset[str] = frozenset()
-    compilers: Mapping[str, str] = field(default_factory=dict)
+    peers: frozenset[str] = frozenset()  # Labels of the engines among its cases
+    compilers: Mapping[str, str] = field(default_factory=dict)  # Hash of the compiler, by version, of its cases
+    # Identity of the CPU that its modules are made for; "" where that does not matter, or none is made yet
     cpu: str = ""
-    machine_class: str = ""
+    machine_class: str = ""  # Of the host that has begun it, with the device; "": nobody has
 
 
 def group_of(cases: Sequence[Case], compilers: Mapping[str, str]) -> Group:
-    """What the cases of a group need.
-
-    Args:
-        compilers: Hashes of all compilers of the run, by version.
-    """
+    """What the cases of a group need."""
     versions = {case.toolchain for case in cases if case.peer is None}
     return Group(
         name=cases[0].group,
@@ -142,9 +128,6 @@ def place(groups: Sequence[Group], hosts: Sequence[Host], kept: Mapping[str, str
     """The host of each group, by the group's name; a group that fits nowhere is left out.
 
     No host takes more of the groups that fit the same hosts than its share, rounded up.
-
-    Args:
-        kept: Groups that were placed before, and where: they stay, if that host is among these.
     """
     names = {host.name for host in hosts}
     placed = {name: host for name, host in (kept or {}).items() if host in names}
@@ -163,11 +146,7 @@ def place(groups: Sequence[Group], hosts: Sequence[Host], kept: Mapping[str, str
 
 
 def choose_for_idle(host: Host, waiting: Mapping[str, Sequence[Group]]) -> str | None:
-    """A group for a host that has nothing to measure: the last in line of the host that has most; None: none fits.
-
-    Args:
-        waiting: By host, its groups that nobody has begun, in the order in which it would begin them.
-    """
+    """A group for a host that has nothing to measure: the last in line of the host that has most; None: none fits."""
     for queue in sorted(waiting.values(), key=len, reverse=True):
         if len(queue) < 2:  # its owner comes to a single one as soon
             continue
@@ -178,12 +157,7 @@ def choose_for_idle(host: Host, waiting: Mapping[str, Sequence[Group]]) -> str |
 
 
 def choose_after_loss(group: Group, hosts: Sequence[Host], load: Mapping[str, int]) -> str | None:
-    """The host that a group moves to; None: there is none for it.
-
-    Args:
-        hosts: Those that are there.
-        load: How many groups each still has to do.
-    """
+    """The host that a group moves to; None: there is none for it."""
     able = [host.name for host in hosts if not unfit(group, host)]
     return min(able, key=lambda name: (load.get(name, 0), -preference(group.name, name)), default=None)
 

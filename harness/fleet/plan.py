@@ -43,12 +43,7 @@ def _has_failed(case: Case, done: Done) -> bool:
 
 
 def recall(context: Context, run: Run, hosts: dict[str, HostState], groups: Mapping[str, GroupState]) -> None:
-    """Put groups where an interrupted run had placed them, as far as it has timed them or compiled for that host.
-
-    Args:
-        run: As it was read back.
-        hosts: Gets those of the run, as they were.
-    """
+    """Put groups where an interrupted run had placed them, as far as it has timed them or compiled for that host."""
     prepared, done = context.prepared, context.done
     for record in run.hosts:
         hosts[record.name] = HostState(host=Host.recalled(record, prepared.suite))
@@ -73,11 +68,7 @@ def recall(context: Context, run: Run, hosts: dict[str, HostState], groups: Mapp
 def put_on_hosts(
     groups: Mapping[str, GroupState], hosts: Mapping[str, HostState], like: Mapping[str, str] | None = None
 ) -> None:
-    """Place all groups that have something to do and no host; one that fits nowhere is left without.
-
-    Args:
-        like: Preferred hosts, by group, where they are here and will do.
-    """
+    """Place all groups that have something to do and no host; one that fits nowhere is left without."""
     here = [state.host for state in hosts.values() if state.address]
     kept = {name: group.host for name, group in groups.items() if group.host}
     known = {host.name: host for host in here}
@@ -99,13 +90,6 @@ def make_jobs(
     """The compiles that are left, small models first; cases of equal keys share one.
 
     In flags, `host` means the host that the case's group is on.
-
-    Args:
-        builds: All so far, by case; gets those of failed models.
-        groups: Gets what each waits for.
-
-    Returns:
-        These, and the builds that are in this machine's cache already.
     """
     cache = BuildCache(cache_root())
     jobs: dict[str, Job] = {}

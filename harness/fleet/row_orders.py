@@ -25,32 +25,20 @@ _MLIR, _FILES = "mlir", "files"
 
 @dataclass(frozen=True, kw_only=True)
 class RowModule:
-    """One side of a row; a host makes a Module of it again.
+    """One side of a row; a host makes a Module of it again."""
 
-    Attributes:
-        case: Its environment is the host's.
-        function: Its entry.
-        arguments: As a LoadableModule has them, each file a Path.
-        compiled: What its compile takes, where that is timed: the program as `mlir`, and `files`.
-        flag_files: Files that flags name, by the path that the asker's flags have.
-    """
-
-    case: Case
+    case: Case  # Its environment is the host's
     toolchain: ToolchainRecord
     build: Build
-    function: str
-    arguments: tuple[Mapping[str, Any], ...] = ()
+    function: str  # Its entry
+    arguments: tuple[Mapping[str, Any], ...] = ()  # As a LoadableModule has them, each file a Path
     parameters: Mapping[str, Path] | None = None
+    # What its compile takes, where that is timed: the program as `mlir`, and `files`
     compiled: Mapping[str, Any] | None = None
-    flag_files: Mapping[str, Path] | None = None
+    flag_files: Mapping[str, Path] | None = None  # Files that flags name, by the path that the asker's flags have
 
     def module(self, toolchain: Toolchain, command: tuple[str, ...]) -> Module:
-        """The module as it lies on this machine.
-
-        Args:
-            toolchain: Its own, here.
-            command: Of its compile, here.
-        """
+        """The module as it lies on this machine."""
         builds, compiled = BuildCache(cache_root()), self.compiled or {_MLIR: Path(), _FILES: ()}
         return Module(
             case=self.case,
@@ -71,46 +59,31 @@ class RowModule:
 
 @dataclass(frozen=True, kw_only=True)
 class RowOrder:
-    """Measure generations of a row: its latencies, or its compile times where `limits` says what a compile may use.
-
-    Attributes:
-        seed: Of the order of turns.
-        call_limit_s: Seconds after which a turn is stopped.
-    """
+    """Measure generations of a row: its latencies, or its compile times where `limits` says what a compile may use."""
 
     row: str
     base: RowModule
     head: RowModule
-    seed: int = 0
-    call_limit_s: float = 0.0
+    seed: int = 0  # Of the order of turns
+    call_limit_s: float = 0.0  # Seconds after which a turn is stopped
     limits: Limits | None = None
     files: tuple[Item, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class RowMeasured:
-    """What came of a generation of a row.
+    """What came of a generation of a row."""
 
-    Attributes:
-        generation: None: a side could not be measured, and `failure` says why.
-        rounds: In their order.
-        known: What the first generation on a host tells the others there.
-    """
-
-    generation: Generation | None = None
-    rounds: tuple[Round, ...] = ()
-    known: Mapping[str, Known] | None = None
+    generation: Generation | None = None  # None: a side could not be measured, and `failure` says why
+    rounds: tuple[Round, ...] = ()  # In their order
+    known: Mapping[str, Known] | None = None  # What the first generation on a host tells the others there
     failure: Failure | None = None
 
 
 def latency_order(
     work: Work, environment: Mapping[str, str], *, seed: int, call_limit_s: float
 ) -> tuple[RowOrder, Luggage]:
-    """The order for a row's latencies, and what it takes along.
-
-    Args:
-        environment: That processes on the row's device need on the host.
-    """
+    """The order for a row's latencies, and what it takes along."""
     luggage = Luggage()
     base, head = (_loaded(module, environment) for module in (work.base, work.head))
     packed = luggage.pack(RowOrder(row=work.name, base=base, head=head, seed=seed, call_limit_s=call_limit_s))
@@ -120,11 +93,7 @@ def latency_order(
 
 
 def compile_times_order(work: Work, limits: Limits) -> tuple[RowOrder, Luggage]:
-    """The order for a row's compile times, and what it takes along.
-
-    Args:
-        limits: For each compile.
-    """
+    """The order for a row's compile times, and what it takes along."""
     luggage = Luggage()
     base, head = (_compiled(module) for module in (work.base, work.head))
     packed = luggage.pack(RowOrder(row=work.name, base=base, head=head, limits=limits))

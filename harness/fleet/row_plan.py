@@ -22,15 +22,10 @@ from harness.toolchain.host_cpu import is_of_host
 
 @dataclass(frozen=True, kw_only=True)
 class RowNeed:
-    """What a row needs of the hosts that measure it.
+    """What a row needs of the hosts that measure it."""
 
-    Attributes:
-        group: Its own needs; the name is that of the cases' group.
-        two_cpus: Whether its modules are made for two CPUs, so that no host has both.
-    """
-
-    group: Group
-    two_cpus: bool = False
+    group: Group  # Its own needs; the name is that of the cases' group
+    two_cpus: bool = False  # Whether its modules are made for two CPUs, so that no host has both
 
     @classmethod
     def of(cls, work: Work, plan: Plan) -> RowNeed:
@@ -55,23 +50,14 @@ def _cpu(side: Side, case: Case) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Placing:
-    """Which hosts measure which row.
+    """Which hosts measure which row."""
 
-    Attributes:
-        rows: Hosts in the order of their names, by the row's name.
-        nowhere: Why no host can measure it, by the row's name.
-    """
-
-    rows: Mapping[str, tuple[str, ...]]
-    nowhere: Mapping[str, str] = field(default_factory=dict)
+    rows: Mapping[str, tuple[str, ...]]  # Hosts in the order of their names, by the row's name
+    nowhere: Mapping[str, str] = field(default_factory=dict)  # Why no host can measure it, by the row's name
 
 
 def of_unknown_devices(works: Iterable[Work], suite: Suite, file: str) -> dict[str, str]:
-    """Rows whose device a suite no longer has, by name, with why they cannot be measured.
-
-    Args:
-        file: The suite's.
-    """
+    """Rows whose device a suite no longer has, by name, with why they cannot be measured."""
     devices = {device.name for device in suite.devices}
     return {
         work.name: f"{file} no longer has the device {work.pair.case.device}; put it back"
@@ -88,15 +74,7 @@ def place_rows(
     checked_on: Mapping[str, str],
     spread: bool,
 ) -> Placing:
-    """Put rows on hosts.
-
-    Args:
-        needs: By the row's name.
-        hosts: That are here.
-        kept: Hosts that rows had when the comparison was begun, which they keep.
-        checked_on: The host on which a group's cases were checked, by group.
-        spread: Whether all hosts of a class measure each row.
-    """
+    """Put rows on hosts."""
     known = {host.name: host for host in hosts}
     left = {name: need for name, need in needs.items() if name not in kept and not need.two_cpus}
     groups = {

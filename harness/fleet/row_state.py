@@ -16,41 +16,28 @@ from harness.records.run import Round
 
 
 class Answer(NamedTuple):
-    """What became of an order.
-
-    Attributes:
-        value: None: the worker that had it has gone.
-        was_at_it: Whether it then was what the worker measured.
-    """
+    """What became of an order."""
 
     ticket: int
-    value: Any
-    was_at_it: bool = False
+    value: Any  # None: the worker that had it has gone
+    was_at_it: bool = False  # Whether it then was what the worker measured
 
 
 @dataclass(kw_only=True, eq=False)
 class Row:
-    """A row under way.
-
-    Attributes:
-        hosts: That measure it, in order; one that is lost leaves.
-        order: The order for a host that is here, with what it takes along.
-        on_round: Gets rounds that count.
-        limit_s: Within which a generation surely ends.
-        known: By host, what its first generation told.
-        lost: Why hosts no longer measure it, by name.
-    """
+    """A row under way."""
 
     name: str
     need: RowNeed
-    hosts: list[str]
+    hosts: list[str]  # That measure it, in order; one that is lost leaves
+    # The order for a host that is here, with what it takes along
     order: Callable[[HostState], tuple[RowOrder, Luggage]]
-    on_round: Callable[[Round], None]
-    limit_s: float
+    on_round: Callable[[Round], None]  # Gets rounds that count
+    limit_s: float  # Within which a generation surely ends
     mail: queue.Queue[Answer | None] = field(default_factory=queue.Queue)
-    known: dict[str, Mapping[str, Known]] = field(default_factory=dict)
+    known: dict[str, Mapping[str, Known]] = field(default_factory=dict)  # By host, what its first generation told
     orders: dict[str, tuple[RowOrder, Luggage]] = field(default_factory=dict)
-    lost: dict[str, str] = field(default_factory=dict)
+    lost: dict[str, str] = field(default_factory=dict)  # Why hosts no longer measure it, by name
     deaths: int = 0
 
 

@@ -160,13 +160,7 @@ class _Said(logging.Handler):
 def serve_scheduler(
     access: Access, *, dashboard: Address | None, lost_after_s: float, say: Callable[[str], None]
 ) -> None:
-    """Run a scheduler until a signal ends it.
-
-    Args:
-        dashboard: Where Dask's pages are shown; None: nowhere.
-        lost_after_s: Without a sign of life, after which a host is given up.
-        say: Told when it listens, with its address.
-    """
+    """Run a scheduler until a signal ends it."""
     own_versions()  # of the code that runs here, whatever the checkout is later
     logging.getLogger("distributed").handlers = [_Said(say)]
     logging.getLogger("distributed.scheduler").setLevel(logging.CRITICAL)  # of a host that is lost, the asker tells

@@ -38,28 +38,18 @@ Step = str | int
 
 @dataclass(kw_only=True, eq=False)
 class HostState:
-    """A host, now.
-
-    Attributes:
-        offer: None where it has not been here since this run began or went on.
-        address: Of its worker; "": it is not here.
-        gone_since: By the monotonic clock, in seconds.
-        compiling: Tickets of its compiles.
-        helping: Those of them for other hosts: they are not held still, so nothing is timed until they are done.
-        measuring: Tickets of what takes its right to measure, in their order.
-        timing: Those of them at which its compilers stand still.
-        since: When the first of these had its turn, by the monotonic clock, in seconds.
-    """
+    """A host, now."""
 
     host: Host
-    offer: Offer | None = None
-    address: str = ""
-    gone_since: float = field(default_factory=time.monotonic)
-    compiling: set[int] = field(default_factory=set)
+    offer: Offer | None = None  # None where it has not been here since this run began or went on
+    address: str = ""  # Of its worker; "": it is not here
+    gone_since: float = field(default_factory=time.monotonic)  # By the monotonic clock, in seconds
+    compiling: set[int] = field(default_factory=set)  # Tickets of its compiles
+    # Those of them for other hosts: they are not held still, so nothing is timed until they are done
     helping: set[int] = field(default_factory=set)
-    measuring: list[int] = field(default_factory=list)
-    timing: set[int] = field(default_factory=set)
-    since: float = 0.0
+    measuring: list[int] = field(default_factory=list)  # Tickets of what takes its right to measure, in their order
+    timing: set[int] = field(default_factory=set)  # Those of them at which its compilers stand still
+    since: float = 0.0  # When the first of these had its turn, by the monotonic clock, in seconds
 
     @property
     def name(self) -> str:
@@ -100,10 +90,6 @@ def next_to_compile(states: Sequence[HostState], most: int, left: int) -> HostSt
     """Which of some hosts gets the next compile: that with the fewest for each of its cores; None: none wants one.
 
     None has more in hand than cores unless so many are left that all hosts can: the last ones go to who is free first.
-
-    Args:
-        most: As of `all_can_have`.
-        left: How many compiles nobody has in hand.
     """
     if not left:
         return None
@@ -114,22 +100,15 @@ def next_to_compile(states: Sequence[HostState], most: int, left: int) -> HostSt
 
 @dataclass(kw_only=True, eq=False)
 class Job:
-    """A compile, or a look at the IR of a build, which compiles it once more; and the cases that share it.
-
-    Attributes:
-        host: The one that measures these cases.
-        host_cpu: Identity of the CPU that it has to be done on; "": on any.
-        refused: Why hosts could not do it, by name.
-        deaths: How often a host's worker ended over it.
-    """
+    """A compile, or a look at the IR of a build, which compiles it once more; and the cases that share it."""
 
     order: CompileOrder | LookOrder
     luggage: Luggage
     cases: list[Case]
-    host: str
-    host_cpu: str = ""
-    refused: dict[str, str] = field(default_factory=dict)
-    deaths: int = 0
+    host: str  # The one that measures these cases
+    host_cpu: str = ""  # Identity of the CPU that it has to be done on; "": on any
+    refused: dict[str, str] = field(default_factory=dict)  # Why hosts could not do it, by name
+    deaths: int = 0  # How often a host's worker ended over it
 
     @property
     def name(self) -> str:
@@ -153,11 +132,7 @@ class Job:
 
 
 def choose_job(jobs: Sequence[Job], host: Host, *, others: bool) -> Job | None:
-    """A compile for a host: the first of its own groups', else the last of others', a large one; None: there is none.
-
-    Args:
-        others: Whether it may be of others at all.
-    """
+    """A compile for a host: the first of its own groups', else the last of others'; None where there is none."""
     own = (job for job in jobs if job.host == host.name)
     all_others = reversed(jobs) if others else ()
     return next((job for job in itertools.chain(own, all_others) if job.allows(host)), None)
@@ -165,34 +140,22 @@ def choose_job(jobs: Sequence[Job], host: Host, *, others: bool) -> Job | None:
 
 @dataclass(kw_only=True, eq=False)
 class GroupState:
-    """A group, now.
-
-    Attributes:
-        number: In the plan's order.
-        cases: Those that have not failed.
-        noted: The host that the run's directory has it on; "": it says nothing yet.
-        uncompiled: Cases whose builds are not here yet.
-        todo: Steps that are left, in their order.
-        ticket: Of the step that a host has in hand; None: none has.
-        timed: Cases that had a turn.
-        deaths: How often its host's worker ended while it was measured.
-        refused: Why hosts could not do it, by name.
-        last_order: The last one, with the kind of step, the worker and the cases that it was for.
-    """
+    """A group, now."""
 
     need: Group
-    number: int
-    cases: list[Case]
+    number: int  # In the plan's order
+    cases: list[Case]  # Those that have not failed
     host: str = ""
     attempt: int = 0
-    noted: str = ""
+    noted: str = ""  # The host that the run's directory has it on; "": it says nothing yet
     begun: bool = False
-    uncompiled: set[str] = field(default_factory=set)
-    todo: deque[Step] = field(default_factory=deque)
-    ticket: int | None = None
-    timed: set[str] = field(default_factory=set)
-    deaths: int = 0
-    refused: dict[str, str] = field(default_factory=dict)
+    uncompiled: set[str] = field(default_factory=set)  # Cases whose builds are not here yet
+    todo: deque[Step] = field(default_factory=deque)  # Steps that are left, in their order
+    ticket: int | None = None  # Of the step that a host has in hand; None: none has
+    timed: set[str] = field(default_factory=set)  # Cases that had a turn
+    deaths: int = 0  # How often its host's worker ended while it was measured
+    refused: dict[str, str] = field(default_factory=dict)  # Why hosts could not do it, by name
+    # The last one, with the kind of step, the worker and the cases that it was for
     last_order: tuple[tuple[str, str, tuple[str, ...]], GroupOrder, Luggage] | None = None
 
     @property
@@ -247,11 +210,7 @@ def order_for(
     builds: Mapping[str, Build],
     host: HostState,
 ) -> tuple[GroupOrder, Luggage]:
-    """The order for a step of a group, with what it takes along; it is made once for all generations.
-
-    Args:
-        cases: Those that are in it.
-    """
+    """The order for a step of a group, with what it takes along; it is made once for all generations."""
     kind = step if isinstance(step, str) else ""
     alike = kind, host.address, tuple(case.name for case in cases)
     if group.last_order is None or group.last_order[0] != alike:
@@ -285,21 +244,13 @@ def _make_order(
 
 
 class AtWork(NamedTuple):
-    """An order that is out.
+    """An order that is out."""
 
-    Attributes:
-        host: That has it.
-        what: For people.
-        limit_s: Within which it comes to an end once it is the host's turn; None: its compiler has one.
-        done: Called with its answer.
-        died: Called when its worker has gone, with whether the host was measuring it.
-    """
-
-    host: str
-    what: str
-    limit_s: float | None
-    done: Callable[[Any], None]
-    died: Callable[[bool], None]
+    host: str  # That has it
+    what: str  # For people
+    limit_s: float | None  # Within which it comes to an end once it is the host's turn; None: its compiler has one
+    done: Callable[[Any], None]  # Called with its answer
+    died: Callable[[bool], None]  # Called when its worker has gone, with whether the host was measuring it
 
 
 def words_of(group: str, step: Step) -> str:

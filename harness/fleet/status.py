@@ -38,17 +38,11 @@ _ASTRAY = ("gone", "away", "lacking")  # what nobody is at comes first in a tabl
 
 @dataclass(frozen=True, kw_only=True)
 class Piece:
-    """A piece of work that a host is at.
+    """A piece of work that a host is at."""
 
-    Attributes:
-        what: `measure`, `compile`, `check`, `wait`; "" where only Dask's name of the task is known.
-        of: The group, the case, or the task.
-        seconds: For how long, by the scheduler's clock; None where nobody said.
-    """
-
-    what: str
-    of: str
-    seconds: float | None
+    what: str  # `measure`, `compile`, `check`, `wait`; "" where only Dask's name of the task is known
+    of: str  # The group, the case, or the task
+    seconds: float | None  # For how long, by the scheduler's clock; None where nobody said
 
     @property
     def words(self) -> str:
@@ -59,56 +53,36 @@ class Piece:
 
 @dataclass(frozen=True, kw_only=True)
 class HostNow:
-    """A host and what it does.
-
-    Attributes:
-        unseen_s: Seconds since it last gave a sign of life.
-    """
+    """A host and what it does."""
 
     offer: Offer
     doing: tuple[Piece, ...]
-    unseen_s: float
+    unseen_s: float  # Seconds since it last gave a sign of life
 
 
 @dataclass(frozen=True, kw_only=True)
 class Waiting:
-    """Work that does not run.
+    """Work that does not run."""
 
-    Attributes:
-        what: The first few by name.
-        why: As a clause: `host-a measures another group`.
-        count: How many there are of it.
-    """
-
-    what: str
-    why: str
-    count: int = 1
+    what: str  # The first few by name
+    why: str  # As a clause: `host-a measures another group`
+    count: int = 1  # How many there are of it
 
 
 @dataclass(frozen=True, kw_only=True)
 class FleetNow:
-    """A fleet at one moment.
-
-    Attributes:
-        dashboard: Address of Dask's pages; "": it has none.
-        refused: Why hosts that are there cannot be used, by name.
-        askers: How many processes ask it for work.
-    """
+    """A fleet at one moment."""
 
     address: str
-    dashboard: str
+    dashboard: str  # Address of Dask's pages; "": it has none
     hosts: tuple[HostNow, ...]
-    refused: Mapping[str, str]
+    refused: Mapping[str, str]  # Why hosts that are there cannot be used, by name
     waiting: tuple[Waiting, ...]
-    askers: int
+    askers: int  # How many processes ask it for work
 
 
 def fleet_now(facts: Mapping[str, Any], address: str) -> FleetNow:
-    """What a scheduler's facts say.
-
-    Args:
-        facts: Its answer to harness.fleet.scheduler.FACTS.
-    """
+    """What a scheduler's facts say."""
     found = hosts_of(facts)
     records = {str(host["name"]): host for host in facts["hosts"]}
     hosts = tuple(

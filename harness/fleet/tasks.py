@@ -243,12 +243,7 @@ def _of_this_host(result: Any) -> Any:
 
 @_answering
 def measure_row(order: RowOrder, number: int, known: Mapping[str, Known]) -> RowMeasured:
-    """Measure one generation of a row of a comparison: both its sides, in turns; or one compile of each.
-
-    Args:
-        number: Of the generation.
-        known: What the row's first generation on this host told; {}: this is the first.
-    """
+    """Measure one generation of a row of a comparison: both its sides, in turns; or one compile of each."""
     with _alone(), doing("measure", order.row):
         base, head = (_module(order, side) for side in (order.base, order.head))
         rounds: list[Round] = []

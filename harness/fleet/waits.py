@@ -16,15 +16,10 @@ _NAMED = 3
 
 
 class Reason(NamedTuple):
-    """Why something waits.
+    """Why something waits."""
 
-    Attributes:
-        why: A word, for which harness.fleet.status has a sentence.
-        host: That it is about; "": about all that may do it.
-    """
-
-    why: str
-    host: str = ""
+    why: str  # A word, for which harness.fleet.status has a sentence
+    host: str = ""  # That it is about; "": about all that may do it
 
 
 class Waits(TypedDict):
@@ -85,13 +80,7 @@ def _groups(groups: Iterable[GroupState], hosts: Mapping[str, HostState]) -> Ite
 def waits_of_rows(
     undone: Mapping[str, bool], placed: Mapping[str, Sequence[str]], away: Collection[str]
 ) -> list[Waits]:
-    """What waits of a comparison.
-
-    Args:
-        undone: Rows that are left, with whether they have begun.
-        placed: The hosts of each.
-        away: Hosts that may come back.
-    """
+    """What waits of a comparison."""
     found: list[tuple[Reason, str]] = []
     for name, has_begun in sorted(undone.items()):
         lacks = [host for host in placed[name] if host in away]

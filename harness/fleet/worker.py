@@ -74,11 +74,7 @@ class HostOptions:
 
 
 def refuse_root(command: str, *, as_root: bool, option: str = "--as-root") -> None:
-    """Refuse to do as root what others send.
-
-    Args:
-        option: What says that it may be root.
-    """
+    """Refuse to do as root what others send."""
     if hasattr(os, "geteuid") and os.geteuid() == 0 and not as_root:
         raise UsageError(
             f"{command} does not run as root, since whoever has a certificate of the fleet can run programs here; start"
@@ -99,12 +95,7 @@ def host_name(given: str | None) -> str:
 def require_place(
     access: Access, name: str, patience_s: float = 0.0, say: Callable[[str], None] = lambda _: None
 ) -> None:
-    """See that a host may join: the scheduler runs the same versions and has no host of that name.
-
-    Args:
-        patience_s: For how long to wait for a scheduler that does not answer, or that has a host of that name.
-        say: Told why it does not, once for each reason.
-    """
+    """See that a host may join: the scheduler runs the same versions and has no host of that name."""
     deadline, said = time.monotonic() + patience_s, ""
     while (why := _why_no_place(access, name)) is not None:
         if time.monotonic() >= deadline:
@@ -132,13 +123,7 @@ def _why_no_place(access: Access, name: str) -> UsageError | None:
 
 
 def require_same_versions(facts: Mapping[str, Any], there: str, here: str) -> None:
-    """See that a scheduler and this process can exchange values.
-
-    Args:
-        facts: What the scheduler says of itself.
-        there: What it is called.
-        here: What this machine is called.
-    """
+    """See that a scheduler and this process can exchange values."""
     differences = own_versions().differences(Versions.told(facts["versions"]))
     if differences:
         raise UsageError(f"{there} and {here} differ: {here} has {', '.join(differences)}; install the same on both")
@@ -149,9 +134,6 @@ def serve_worker(access: Access, options: HostOptions, say: Callable[[str], None
 
     Where the scheduler goes away, what is under way here is given up, and the host joins again as soon as a scheduler
     answers.
-
-    Args:
-        say: Told what happens, a sentence each.
     """
     require_place(access, options.offer.name, options.patience_s or 0.0, say)
     with _settings():
@@ -243,11 +225,7 @@ def nanny_options(offer: Offer) -> dict[str, Any]:
 
 
 def worker_options(offer: Offer, limits: Limits) -> dict[str, Any]:
-    """What makes Dask's worker process a host, by the names of its arguments.
-
-    Args:
-        limits: The most that any child of an order may use there.
-    """
+    """What makes Dask's worker process a host, by the names of its arguments."""
     return {
         "plugins": (HostPlugin(offer, limits),),
         "startup_information": {OFFER_KEY: startup_offer},

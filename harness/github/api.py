@@ -97,15 +97,10 @@ def server_of(api_url: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Purpose:
-    """Why a request is sent, for messages.
+    """Why a request is sent, for messages."""
 
-    Attributes:
-        what: `read the comments of #12`, after `asked to`.
-        needs: The permission of a workflow's job that allows it.
-    """
-
-    what: str
-    needs: str
+    what: str  # `read the comments of #12`, after `asked to`
+    needs: str  # The permission of a workflow's job that allows it
 
 
 class NoAnswer(Exception):
@@ -114,14 +109,10 @@ class NoAnswer(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """An answer of any status.
-
-    Attributes:
-        headers: Found by their names in lower case.
-    """
+    """An answer of any status."""
 
     status: int
-    headers: Mapping[str, str]
+    headers: Mapping[str, str]  # Found by their names in lower case
     body: bytes
 
     @property
@@ -149,12 +140,7 @@ class Answer:
         return self.status == 429 or (self.status == 403 and is_limited)
 
     def limit_s(self, unix_s: float, attempt: int) -> float:
-        """Seconds until a rate limit allows the request again: as long as the headers say, else a minute or more.
-
-        Args:
-            unix_s: Now.
-            attempt: How often the request was refused before.
-        """
+        """Seconds until a rate limit allows the request again: as long as the headers say, else a minute or more."""
         wait_s = _number(self.headers.get("retry-after"))
         if math.isnan(wait_s) and self.headers.get("x-ratelimit-remaining") == "0":
             reset_s = _number(self.headers.get("x-ratelimit-reset"))
@@ -168,14 +154,6 @@ class Client:
     """One API, one token; requests go one after the other, as GitHub asks for."""
 
     def __init__(self, api_url: str, token: str | None, *, patience_s: float, say: Callable[[str], None]) -> None:
-        """Begin.
-
-        Args:
-            api_url: As `api_address` gives it.
-            token: None: requests are anonymous.
-            patience_s: Seconds that all requests together may be waited for and repeated.
-            say: Where progress goes, a sentence each.
-        """
         self.host = urlsplit(api_url).netloc
         self.say = say
         self._api_url = api_url
@@ -211,12 +189,7 @@ class Client:
         )
 
     def send(self, method: str, path: str, purpose: Purpose, document: Any, *, repeatable: bool = True) -> Any:
-        """Create or change something.
-
-        Args:
-            repeatable: Whether doing it twice is the same as once; else a failure that leaves open whether it was done
-                is an error at once, whose `uncertain` is true.
-        """
+        """Create or change something."""
         return self._document(self._ask(method, path, purpose, document=document, repeatable=repeatable))
 
     def pause(self, error: GitHubError, attempt: int) -> None:

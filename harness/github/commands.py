@@ -63,13 +63,7 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 def with_allowed_commands(comparison: Comparison, flags: Collection[str] = ()) -> Comparison:
-    """The comparison as a comment has it, with those of its commands that repeat something and can do nothing else.
-
-    Args:
-        flags: Those that the base's suite gives IREE's tools.
-
-    Its suite and its name become words of commands too; such as would be options or other folders do not.
-    """
+    """The comparison as a comment has it, with those of its commands that repeat something and can do nothing else."""
     portable = portable_comparison(comparison)  # first: it takes paths of the machine out, and so changes commands
     return replace(
         portable,
@@ -83,11 +77,7 @@ def with_allowed_commands(comparison: Comparison, flags: Collection[str] = ()) -
 
 
 def report_with_allowed_commands(report: Report, flags: Collection[str] = ()) -> Report:
-    """A run's report, with those of its commands that repeat something and can do nothing else.
-
-    Args:
-        flags: Those that the base's suite gives IREE's tools.
-    """
+    """A run's report, with those of its commands that repeat something and can do nothing else."""
     facts = report.facts
     # Where the command names releases, a step names those of the rows.
     is_plain = not any(version.startswith("-") for section in report.sections for version in section.toolchains)

@@ -16,18 +16,12 @@ ACTIONS_LOGIN = "github-actions[bot]"
 
 @dataclass(frozen=True, kw_only=True)
 class Comment:
-    """A comment or an issue that exists.
+    """A comment or an issue that exists."""
 
-    Attributes:
-        number: Its id; of an issue, its number.
-        login: Who wrote it.
-        url: Where people see it.
-    """
-
-    number: int
+    number: int  # Its id; of an issue, its number
     body: str
-    login: str
-    url: str
+    login: str  # Who wrote it
+    url: str  # Where people see it
 
 
 def own_login(client: Client) -> str:
@@ -51,11 +45,6 @@ class OwnComments:
     """The comments of a pull request, or the issues of a repository, that one login wrote; no others are changed."""
 
     def __init__(self, client: Client, repository: str, login: str, pull_request: int | None) -> None:
-        """Begin.
-
-        Args:
-            pull_request: Its number; None: the issues of the repository.
-        """
         self._client = client
         self._login = login
         self._listing = self._item = f"repos/{repository}/issues"
@@ -78,15 +67,7 @@ class OwnComments:
         return sorted(own, key=lambda comment: comment.number)
 
     def put(self, body: str, existing: list[Comment], *, title: str = "") -> str:
-        """Have exactly this body there: the newest comment is changed unless it has it, or one is created.
-
-        Args:
-            existing: What `with_marker` found for the body's marker.
-            title: Of an issue.
-
-        Returns:
-            What became of it, in a sentence.
-        """
+        """Have exactly this body there: the newest comment is changed unless it has it, or one is created."""
         if not existing:
             return self._create(body, title)
         newest = existing[-1]

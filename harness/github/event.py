@@ -26,35 +26,22 @@ _DIGITS = re.compile(r"[0-9a-f]{7,40}")
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """What is needed of a payload.
+    """What is needed of a payload."""
 
-    Attributes:
-        numbers: Pull requests that it names.
-        owner: Who has the head's repository.
-        branch: The head's.
-        sha: The head commit that was measured.
-        run_url: The workflow run that measured; "" where the event is the pull request's own.
-    """
-
-    numbers: tuple[int, ...]
-    owner: str
-    branch: str
-    sha: str
-    run_url: str
+    numbers: tuple[int, ...]  # Pull requests that it names
+    owner: str  # Who has the head's repository
+    branch: str  # The head's
+    sha: str  # The head commit that was measured
+    run_url: str  # The workflow run that measured; "" where the event is the pull request's own
 
 
 @dataclass(frozen=True, kw_only=True)
 class PullRequest:
-    """An open pull request.
-
-    Attributes:
-        sha: Its head commit.
-        base_sha: The commit at the tip of its base branch, as GitHub has it; "" where it names none.
-    """
+    """An open pull request."""
 
     number: int
-    sha: str
-    base_sha: str
+    sha: str  # Its head commit
+    base_sha: str  # The commit at the tip of its base branch, as GitHub has it; "" where it names none
 
 
 def read_event(file: Path, repository: str) -> Event:
@@ -144,9 +131,6 @@ def base_commit_of(pull: PullRequest, digits: str, client: Client, repository: s
 
     It is the tip of the base branch or where the head's branch left that; an artifact that names another is not
     believed.
-
-    Args:
-        digits: Its first ones, as the artifact has them.
     """
     if not _DIGITS.fullmatch(digits) or not pull.base_sha:
         return ""

@@ -31,17 +31,12 @@ def branch_named(name: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Shelf:
-    """Where one comment's pictures are kept.
-
-    Attributes:
-        server: Where people see the repository: https://github.com.
-        folder: `pr-12/0123456789ab`.
-    """
+    """Where one comment's pictures are kept."""
 
     repository: str
     branch: str
-    server: str
-    folder: str
+    server: str  # Where people see the repository: https://github.com
+    folder: str  # `pr-12/0123456789ab`
 
     def url(self, commit: str, name: str) -> str:
         """Address of a picture as that commit has it; it follows the reader's right to see the repository."""

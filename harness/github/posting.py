@@ -42,15 +42,10 @@ _RUN_BYTES = 1024 * 2**20
 
 @dataclass(frozen=True, kw_only=True)
 class Figures:
-    """What a comment is made of.
+    """What a comment is made of."""
 
-    Attributes:
-        key: 12 digits that stand for the data.
-        source: The data; its commands are such as may stand in a comment.
-    """
-
-    key: str
-    source: Comparison | Report
+    key: str  # 12 digits that stand for the data
+    source: Comparison | Report  # The data; its commands are such as may stand in a comment
 
     @property
     def base_commit(self) -> str:
@@ -81,12 +76,7 @@ class Figures:
 
 
 def read_figures(path: Path, checkout: Path | None = None, say: Callable[[str], None] = lambda _: None) -> Figures:
-    """Those of a comparison's folder or its comparison.json, or of a run's folder where there was no base.
-
-    Args:
-        checkout: The base's tree, whose suite's flags may stand in commands; None: only flags of the harness.
-        say: Gets a sentence where the suite cannot be read.
-    """
+    """Those of a comparison's folder or its comparison.json, or of a run's folder where there was no base."""
     folder = path.parent if path.name == COMPARISON_FILE else path
     file = folder / COMPARISON_FILE
     if (folder / "run.json").is_file() and not file.exists():
@@ -126,23 +116,15 @@ def _figures_of_run(folder: Path, checkout: Path | None, say: Callable[[str], No
 
 @dataclass(frozen=True, kw_only=True)
 class Destination:
-    """Where a comment goes and what it links to.
-
-    Attributes:
-        target: Number of the pull request, or the event that leads to it.
-        author: Login of the token's owner; None: GitHub is asked.
-        images_branch: Branch for pictures.
-        images_url: Where somebody else publishes the pictures; "" for nowhere, without a slash at its end.
-        server: Where people see the repository.
-    """
+    """Where a comment goes and what it links to."""
 
     repository: str
-    target: int | Event
+    target: int | Event  # Number of the pull request, or the event that leads to it
     links: Links
-    server: str
-    author: str | None = None
-    images_branch: str | None = None
-    images_url: str = ""
+    server: str  # Where people see the repository
+    author: str | None = None  # Login of the token's owner; None: GitHub is asked
+    images_branch: str | None = None  # Branch for pictures
+    images_url: str = ""  # Where somebody else publishes the pictures; "" for nowhere, without a slash at its end
 
     def shelf(self, number: int | str, key: str) -> Shelf | None:
         """Where the pictures go, if a branch has them."""
@@ -153,11 +135,7 @@ class Destination:
 
 
 def post(figures: Figures, destination: Destination, client: Client) -> str:
-    """Find, update or create the comment.
-
-    Returns:
-        What became of it, in a sentence.
-    """
+    """Find, update or create the comment."""
     links, repository, target = destination.links, destination.repository, destination.target
     if isinstance(target, Event):
         pull = pull_request_of(target, client, repository)

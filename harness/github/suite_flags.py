@@ -18,13 +18,7 @@ from harness.text import one_line
 
 
 def suite_flags(checkout: Path, suite: str, say: Callable[[str], None]) -> frozenset[str]:
-    """All flags of a suite, of its flag sets, and of those of its plugins that are installed here.
-
-    Args:
-        checkout: The folder of the base's tree.
-        suite: The suite's path below it; it may be anything that an artifact says.
-        say: Gets a sentence where there is no such suite, and so no flag.
-    """
+    """All flags of a suite, of its flag sets, and of those of its plugins that are installed here."""
     try:
         root = checkout.resolve()
         path = (root / suite).resolve()

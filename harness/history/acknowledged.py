@@ -98,11 +98,7 @@ def acknowledge(
 
 
 def marked_events(events: Sequence[ChangeEvent], history: History, order: RunOrder, last: int) -> list[ChangeEvent]:
-    """The events with what people said of them; of those marked as fixed, since when the level is back.
-
-    Args:
-        last: How many runs of its suite count as recent.
-    """
+    """The events with what people said of them; of those marked as fixed, since when the level is back."""
     marked = match_marks(events, history.marks.acknowledgements, order)
     fixed = {event.lead.series for event in marked if event.state == "fixed"}
     if not fixed:
@@ -178,15 +174,7 @@ def _changed_again(lead: Change, events: Sequence[ChangeEvent], order: RunOrder)
 
 
 def returned_since(change: Change, values: SeriesValues, runs: Runs, when: str) -> str:
-    """The run since which a series is at the bad level of a change, of those that began after it was marked as fixed.
-
-    Args:
-        values: All points of its series.
-        when: When it was marked as fixed.
-
-    Returns:
-        "" where one of the last three runs is nearer to the level before, or where there are no three runs yet.
-    """
+    """The run since which a series is back at the bad level of a change that was marked as fixed."""
     known = change.before > 0 and change.after > 0
     middle = math.sqrt(change.before * change.after) if known else (change.before + change.after) / 2
     later = np.array([runs.facts[place].started > when for place in values.places], dtype=bool)

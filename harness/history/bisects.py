@@ -26,33 +26,22 @@ FROM runs WHERE clock = '' AND finished
 
 @dataclass(frozen=True, kw_only=True)
 class RunOfSuite:
-    """What a bisect needs of a run.
+    """What a bisect needs of a run."""
 
-    Attributes:
-        suite: Path of its suite, as the user gave it.
-        release: The newest release of IREE in it.
-        before: That of the run before it; "" of a first one.
-    """
-
-    suite: str
-    release: str
-    before: str
+    suite: str  # Path of its suite, as the user gave it
+    release: str  # The newest release of IREE in it
+    before: str  # That of the run before it; "" of a first one
 
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """Which release began a step of a case's figure.
-
-    Attributes:
-        good: The release of the last run that surely was before it.
-        bad: That of the first one that surely is behind it.
-    """
+    """Which release began a step of a case's figure."""
 
     suite: str
     case: str
     metric: str
-    good: str
-    bad: str
+    good: str  # The release of the last run that surely was before it
+    bad: str  # That of the first one that surely is behind it
 
     @property
     def pre(self) -> bool:
@@ -73,9 +62,6 @@ def open_questions(events: Sequence[ChangeEvent], runs: Mapping[str, RunOfSuite]
 
     Left out are drifts, other engines, and what happened under one release: another build of the same number, or no
     change of the compiler at all.
-
-    Args:
-        runs: By id.
     """
     new = sorted((event for event in events if event.recent and not event.settled), key=lambda event: not event.fails)
     questions = (_question(event, runs) for event in new)

@@ -49,65 +49,38 @@ ChangePoints = Mapping[str, "Sequence[ChangePoint]"]
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """A step or a drift that a series shows: what `harness history --changes` prints, a row each.
+    """A step or a drift that a series shows: what `harness history --changes` prints, a row each."""
 
-    Attributes:
-        series: Where it was found.
-        suite: Name of the suite.
-        case: The case's, without the toolchain.
-        metric: As in `points`.
-        unit: Of `before` and `after`.
-        machine_class: As in `points`.
-        role: Of the toolchain that was measured.
-        kind: A step is there from one run to the next; a drift goes on over many.
-        direction: `slower` and `faster` for times, `more` and `less` for counted figures.
-        ratio: The level after it, divided by that before it; infinite where that was 0.
-        before: The level before, in `unit`.
-        after: The level after.
-        first_bad: The run at which it is seen first; of a drift, that at which it begins.
-        last_good: The run before.
-        earliest: The first of the runs that may be the one where it happened (95 % range).
-        latest: The last of them.
-        started: When `first_bad` began.
-        p: How often noise alone would show as much in this series; 1e-9 stands for that and less. See docs/history.md
-            on how many of many series are wrong.
-        cause: `compiler`, `machine`, `harness` or `unknown`: what else changed there, and what the reference toolchain
-            shows.
-        evidence: Why that is the cause, in one sentence.
-        toolchain_before: Release and revision that the last good run had.
-        toolchain_after: Those of the first bad one.
-        commits: Commits of the harness before and after; "" where it is the same.
-        points: Length of the series.
-        until: The run up to which a drift goes on; of a step, `first_bad`.
-        peer: Registered name of the engine that ran it instead of IREE; "" for IREE.
-    """
-
-    series: str
-    suite: str
-    case: str
-    metric: str
-    unit: str
-    machine_class: str
-    role: Role
-    kind: Literal["step", "drift"]
+    series: str  # Where it was found
+    suite: str  # Name of the suite
+    case: str  # The case's, without the toolchain
+    metric: str  # As in `points`
+    unit: str  # Of `before` and `after`
+    machine_class: str  # As in `points`
+    role: Role  # Of the toolchain that was measured
+    kind: Literal["step", "drift"]  # A step is there from one run to the next; a drift goes on over many
+    # `slower` and `faster` for times, `more` and `less` for counted figures
     direction: Literal["slower", "faster", "more", "less"]
-    ratio: float
-    before: float
-    after: float
-    first_bad: str
-    last_good: str
-    earliest: str
-    latest: str
-    started: str
+    ratio: float  # The level after it, divided by that before it; infinite where that was 0
+    before: float  # The level before, in `unit`
+    after: float  # The level after
+    first_bad: str  # The run at which it is seen first; of a drift, that at which it begins
+    last_good: str  # The run before
+    earliest: str  # The first of the runs that may be the one where it happened (95 % range)
+    latest: str  # The last of them
+    started: str  # When `first_bad` began
+    # How often noise alone would show as much in this series; 1e-9 stands for that and less. See docs/history.md on how
+    # many of many series are wrong.
     p: float
+    # `compiler`, `machine`, `harness` or `unknown`: what else changed there, and what the reference toolchain shows
     cause: Cause
-    evidence: str
-    toolchain_before: str
-    toolchain_after: str
-    commits: str
-    points: int
-    until: str = ""
-    peer: str = ""
+    evidence: str  # Why that is the cause, in one sentence
+    toolchain_before: str  # Release and revision that the last good run had
+    toolchain_after: str  # Those of the first bad one
+    commits: str  # Commits of the harness before and after; "" where it is the same
+    points: int  # Length of the series
+    until: str = ""  # The run up to which a drift goes on; of a step, `first_bad`
+    peer: str = ""  # Registered name of the engine that ran it instead of IREE; "" for IREE
 
     @property
     def is_worse(self) -> bool:
@@ -126,12 +99,6 @@ def history_changes(
     """The changes of all series, the latest first, the largest first within a run.
 
     Runs that are not finished and runs whose clock was wrong are left out.
-
-    Args:
-        metrics: Only series of these (default: all).
-        series: Only series of these ids (default: all); others may still explain their changes.
-        jobs: Processes that search (default: this one alone, which takes about a second for 1,000 series of 500 runs).
-        progress: What shows how far the search is.
     """
     rows, runs = series_rows(history), usable_runs(history)
     chosen = [
@@ -218,12 +185,6 @@ def _compiler_step(change: SeriesChange, related: RelatedSeries, found: ChangePo
 
     Where the machine changes a few runs apart from the compiler, the two steps of a latency look like one, which may
     lie where neither was, or like a drift. The ratio shows the compiler's alone.
-
-    Args:
-        found: Change points of the series that were searched.
-
-    Returns:
-        The nearest in the same direction; None where there is none within five runs; of a drift, along it.
     """
     if (change.row.metric, change.row.role) != (LATENCY.name, "newest"):
         return None
@@ -245,12 +206,7 @@ def _compiler_step(change: SeriesChange, related: RelatedSeries, found: ChangePo
 def _explained(
     change: SeriesChange, related: RelatedSeries, step: SeriesChange | None, runs: Runs, programs: Programs
 ) -> Change:
-    """A change with its cause.
-
-    Args:
-        step: Of the ratio to the reference, which dates the change where it is the compiler's.
-        programs: What the points at the edges of both were made with.
-    """
+    """A change with its cause."""
     evidence = gather_evidence(change, related, runs, programs)
     cause, why = explain(evidence)
     dated = change

@@ -25,25 +25,15 @@ from harness.toolchain.host_cpu import environment_here
 
 @dataclass(frozen=True, kw_only=True)
 class Dated:
-    """A step of a history with the release that began it, where that was searched.
-
-    Attributes:
-        answer: In sentences, or why there is none; "": it was not searched.
-        is_final: Whether a longer search would tell no more.
-    """
+    """A step of a history with the release that began it, where that was searched."""
 
     question: Question
-    answer: str = ""
-    is_final: bool = False
+    answer: str = ""  # In sentences, or why there is none; "": it was not searched
+    is_final: bool = False  # Whether a longer search would tell no more
 
 
 def date_steps(questions: Sequence[Question], budget_s: float, results: Path, progress: Progress) -> Iterator[Dated]:
-    """Search the release that began each step; where that cannot be done, the answer says why.
-
-    Args:
-        budget_s: Wall seconds after which no search begins; each measures no longer than what is left of them.
-        results: Where bisects are kept.
-    """
+    """Search the release that began each step; where that cannot be done, the answer says why."""
     ends = time.monotonic() + budget_s
     for question in questions:
         progress.note(question.command)

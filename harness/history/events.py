@@ -26,17 +26,11 @@ _LEADING = (*_GATED, INSTRUCTIONS.name)
 
 @dataclass(frozen=True, kw_only=True)
 class RunOrder:
-    """The runs of a history in order of time.
+    """The runs of a history in order of time."""
 
-    Attributes:
-        places: Of each run among all.
-        from_end: How many runs of the same suite on machines of the same class came after it.
-        started: When each began, ISO 8601 in UTC.
-    """
-
-    places: Mapping[str, int]
-    from_end: Mapping[str, int]
-    started: Mapping[str, str]
+    places: Mapping[str, int]  # Of each run among all
+    from_end: Mapping[str, int]  # How many runs of the same suite on machines of the same class came after it
+    started: Mapping[str, str]  # When each began, ISO 8601 in UTC
 
 
 def run_order(runs: Iterable[tuple[str, str, str, str]]) -> RunOrder:
@@ -64,18 +58,13 @@ def order_of(history: History) -> RunOrder:
 
 @dataclass(frozen=True, kw_only=True)
 class ChangeEvent:
-    """One event.
+    """One event."""
 
-    Attributes:
-        changes: The one that stands for it first.
-        recent: Whether it is among the last runs that were asked for.
-        marks: What people said of it, the earliest first; see harness.history.acknowledged.
-        returned: Of one that is marked as fixed: the run since which the level is the bad one again; "": it is not.
-    """
-
-    changes: tuple[Change, ...]
-    recent: bool
+    changes: tuple[Change, ...]  # The one that stands for it first
+    recent: bool  # Whether it is among the last runs that were asked for
+    # What people said of it, the earliest first; see harness.history.acknowledged
     marks: tuple[Acknowledgement, ...] = ()
+    # Of one that is marked as fixed: the run since which the level is the bad one again; "": it is not
     returned: str = ""
 
     @property
@@ -125,14 +114,7 @@ def may_fail(change: Change) -> bool:
 
 
 def group_changes(changes: Sequence[Change], order: RunOrder, last: int) -> list[ChangeEvent]:
-    """Changes put together where their ranges of runs overlap: of one case, or of all cases where it is the machine.
-
-    Args:
-        last: How many runs of its suite count as recent.
-
-    Returns:
-        The latest first.
-    """
+    """Changes put together where their ranges of runs overlap: of one case, or of all cases where it is the machine."""
     groups: dict[tuple[str, ...], list[Change]] = {}
     for change in changes:
         whose = change.direction if change.cause == "machine" else change.case

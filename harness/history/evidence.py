@@ -42,15 +42,10 @@ _NO_RUNS = np.array([], dtype=np.int64)
 
 @dataclass(frozen=True, kw_only=True)
 class RelatedSeries:
-    """The other series that help to explain the changes of one.
+    """The other series that help to explain the changes of one."""
 
-    Attributes:
-        own: Series of the same case.
-        baseline: Times of its baseline variant's case.
-    """
-
-    own: SeriesByKind
-    baseline: SeriesByKind
+    own: SeriesByKind  # Series of the same case
+    baseline: SeriesByKind  # Times of its baseline variant's case
 
 
 class Relations:
@@ -119,62 +114,41 @@ def _by_kind(rows: Sequence[SeriesRow], values: Mapping[str, SeriesValues]) -> S
 
 @dataclass(frozen=True, kw_only=True)
 class Side:
-    """What the runs of one side of a change recorded.
+    """What the runs of one side of a change recorded."""
 
-    Attributes:
-        program: Of the run next to the change that is surely on this side.
-        machines: Of each run of this side that says so, in order of time.
-        kernels: The same of its kernel; a run of hosts with several does not say whose is which.
-        drivers: The same of the case's own device.
-        commit: The harness's, in the run next to the change.
-        load: Median over this side's runs of the machine's load as they began.
-    """
-
-    program: Program
-    machines: tuple[str, ...]
-    kernels: tuple[str, ...]
-    drivers: tuple[str, ...]
-    commit: str
-    load: float | None
+    program: Program  # Of the run next to the change that is surely on this side
+    machines: tuple[str, ...]  # Of each run of this side that says so, in order of time
+    kernels: tuple[str, ...]  # The same of its kernel; a run of hosts with several does not say whose is which
+    drivers: tuple[str, ...]  # The same of the case's own device
+    commit: str  # The harness's, in the run next to the change
+    load: float | None  # Median over this side's runs of the machine's load as they began
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChangeEvidence:
-    """A change of one series, and what is known before and after it.
-
-    Attributes:
-        kind: One commit may make a step, and no drift.
-        ratio: The level after it, divided by that before it.
-        peer: The engine's registered name; "" for IREE.
-        references: Release of the toolchain that stays the same, before and after; "" where none was measured.
-        reference_program: What the case was under it, before and after; None: not known on both sides.
-        reference_counts: The same counted figure under it, before and after.
-        reference: How the case's latency under it moved; None: no one release was measured on both sides.
-        reference_compile: How the case's compile time under it moved.
-        versus: How the case's ratio to it moved.
-        baseline_program: Of the case's baseline variant, before and after.
-        own: How the case's latency moved, free of the machine where that is known: what moved a ratio to the baseline.
-        baseline: How the baseline's did.
-        counted: Names of counted figures of the case that changed in between.
-    """
+    """A change of one series, and what is known before and after it."""
 
     metric: str
     exact: bool
-    kind: Literal["step", "drift"]
-    ratio: float
+    kind: Literal["step", "drift"]  # One commit may make a step, and no drift
+    ratio: float  # The level after it, divided by that before it
     before: Side
     after: Side
-    peer: str = ""
+    peer: str = ""  # The engine's registered name; "" for IREE
+    # Release of the toolchain that stays the same, before and after; "" where none was measured
     references: tuple[str, str] = ("", "")
+    # What the case was under it, before and after; None: not known on both sides
     reference_program: tuple[Program, Program] | None = None
-    reference_counts: tuple[float, float] | None = None
+    reference_counts: tuple[float, float] | None = None  # The same counted figure under it, before and after
+    # How the case's latency under it moved; None: no one release was measured on both sides
     reference: Movement | None = None
-    reference_compile: Movement | None = None
-    versus: Movement | None = None
-    baseline_program: tuple[Program, Program] | None = None
+    reference_compile: Movement | None = None  # How the case's compile time under it moved
+    versus: Movement | None = None  # How the case's ratio to it moved
+    baseline_program: tuple[Program, Program] | None = None  # Of the case's baseline variant, before and after
+    # How the case's latency moved, free of the machine where that is known: what moved a ratio to the baseline
     own: Movement | None = None
-    baseline: Movement | None = None
-    counted: tuple[str, ...] = ()
+    baseline: Movement | None = None  # How the baseline's did
+    counted: tuple[str, ...] = ()  # Names of counted figures of the case that changed in between
 
     @property
     def same_toolchain(self) -> bool:
@@ -220,11 +194,7 @@ def programs_needed(change: SeriesChange, related: RelatedSeries, runs: Runs) ->
 
 
 def gather_evidence(change: SeriesChange, related: RelatedSeries, runs: Runs, programs: Programs) -> ChangeEvidence:
-    """What is known before and after a change of whatever could have caused it.
-
-    Args:
-        programs: What the points of `programs_needed` were made with.
-    """
+    """What is known before and after a change of whatever could have caused it."""
     row, point = change.row, change.point
     exact = is_exact(row.metric)
     timed = not exact and row.role == "newest"

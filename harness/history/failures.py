@@ -55,31 +55,19 @@ ORDER BY since_place, suite, machine_class, "case"
 
 @dataclass(frozen=True, kw_only=True)
 class CaseNews:
-    """What became of one case lately, under the newest toolchain.
+    """What became of one case lately, under the newest toolchain."""
 
-    Attributes:
-        state: `fails` in its suite's last run; `works again` after it failed; `new`: not in earlier runs.
-        machine_class: As in the table `runs`.
-        since: The run since which it is so without a break.
-        started: When that began, ISO 8601 in UTC.
-        toolchain: Release of IREE in that run.
-        runs: In how many runs it has been so, `since` and the last among them.
-        stage: Where a case that fails did so in the last run; "" of other cases, and of a case that is missing there.
-        message: Why; "" of the same.
-        recent: Whether `since` is among the last runs that were asked for.
-    """
-
-    state: State
+    state: State  # `fails` in its suite's last run; `works again` after it failed; `new`: not in earlier runs
     suite: str
     case: str
-    machine_class: str
-    since: str
-    started: str
-    toolchain: str
-    runs: int
-    stage: str
-    message: str
-    recent: bool
+    machine_class: str  # As in the table `runs`
+    since: str  # The run since which it is so without a break
+    started: str  # When that began, ISO 8601 in UTC
+    toolchain: str  # Release of IREE in that run
+    runs: int  # In how many runs it has been so, `since` and the last among them
+    stage: str  # Where a case that fails did so in the last run; "" of other cases, and of a case that is missing there
+    message: str  # Why; "" of the same
+    recent: bool  # Whether `since` is among the last runs that were asked for
 
 
 def failure_groups(failing: Sequence[CaseNews]) -> list[tuple[CaseNews, ...]]:
@@ -96,9 +84,6 @@ def case_news(history: History, last: int) -> list[CaseNews]:
 
     Left out are runs that are not finished and runs whose clock was wrong. The cases of a suite's first run are not
     new, and cases that its last run did not plan are left out.
-
-    Args:
-        last: How many runs of its suite count as recent; what works again or is new for longer is no news.
     """
     frame = history.query(_QUERY.replace("$last", str(int(last))))
     news = []

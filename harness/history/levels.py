@@ -42,18 +42,12 @@ RunsOfLevels = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SeriesChange:
-    """One change point of a series.
-
-    Attributes:
-        values: The points in which it was found; of another series than `row` where that dates the change.
-        points: All change points that were found in them.
-        place: Of this one among `points`.
-    """
+    """One change point of a series."""
 
     row: SeriesRow
-    values: SeriesValues
-    points: Sequence[ChangePoint]
-    place: int
+    values: SeriesValues  # The points in which it was found; of another series than `row` where that dates the change
+    points: Sequence[ChangePoint]  # All change points that were found in them
+    place: int  # Of this one among `points`
 
     @property
     def point(self) -> ChangePoint:
@@ -123,15 +117,10 @@ class SeriesChange:
 
 @dataclass(frozen=True, kw_only=True)
 class Movement:
-    """How far a figure moved between two levels.
+    """How far a figure moved between two levels."""
 
-    Attributes:
-        log: Logarithm of the level after divided by that before.
-        error: Its standard error.
-    """
-
-    log: float
-    error: float
+    log: float  # Logarithm of the level after divided by that before
+    error: float  # Its standard error
 
     @property
     def ratio(self) -> float:
@@ -168,9 +157,6 @@ def movement_of(values: SeriesValues, change: SeriesChange) -> Movement | None:
     """How far a series moved between the levels of a change of another one.
 
     Steps inside a drift are changes of their own, and what they did is taken off.
-
-    Returns:
-        None where it has no points on one side, or of one of the steps.
     """
     whole, *steps = (
         movement_between(*(values.values_at(level) for level in part.levels)) for part in (change, *change.steps_inside)

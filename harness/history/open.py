@@ -15,11 +15,5 @@ History = Tables
 def open_history(
     place: str, *, progress: Progress | None = None, choice: RunChoice | None = WITHOUT_EXPERIMENTS
 ) -> History:
-    """Open the history of a results folder.
-
-    Args:
-        place: A folder, or any URL that fsspec knows.
-        progress: Who draws how far it is (default: nobody).
-        choice: Which runs are asked (default: all but experiments); None: all.
-    """
+    """Open the history of a results folder."""
     return open_tables(place, rows_of, progress or Silent(), choice)

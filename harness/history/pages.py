@@ -68,13 +68,7 @@ def _day(time: object) -> str:
 
 
 def overview_page(suites: pd.DataFrame, events: Sequence[ChangeEvent], *, last: int, notes: Sequence[str]) -> Page:
-    """A line for each suite and class of machines.
-
-    Args:
-        suites: The answer to SUITES_QUERY.
-        events: Among latencies.
-        last: How many runs of its suite count as recent.
-    """
+    """A line for each suite and class of machines."""
     if suites.empty:
         verdict = NOTHING_YET if NOTHING_YET in notes else "Every run here is left out."
         return Page(verdict=verdict, notes=tuple(note for note in notes if note != NOTHING_YET))
@@ -133,17 +127,7 @@ def changes_page(
     notes: Sequence[str],
     bisects: Sequence[Dated] = (),
 ) -> Page:
-    """The latest changes with their causes, and the earlier ones.
-
-    Args:
-        events: The latest first.
-        searched: Number of series in which changes were looked for.
-        noisy: How many of these are timed, and so may be flagged by chance.
-        last: How many runs of its suite count as recent.
-        command: Command line that acknowledges a change of this folder.
-        bisects: New steps that came with another release.
-        notes: What was left out of the history, and why.
-    """
+    """The latest changes with their causes, and the earlier ones."""
     settled = [event for event in events if event.settled]
     recent = [event for event in events if event.recent and not event.settled]
     earlier = [event for event in events if not event.recent and not event.settled]
@@ -344,11 +328,7 @@ def _why(event: ChangeEvent) -> str:
 
 
 def add_cases(page: Page, news: Sequence[CaseNews], *, last: int) -> Page:
-    """A page of changes with the cases in it; its verdict begins with those that fail.
-
-    Args:
-        last: How many runs of a suite count as recent.
-    """
+    """A page of changes with the cases in it; its verdict begins with those that fail."""
     first, again, new = (_cases_table(state, news) for state in _CASE_TITLES)
     return replace(page, verdict=_whole_verdict(page, news, last), parts=(*first, *again, *page.parts, *new))
 

@@ -36,14 +36,7 @@ _NEXT_DEVICE = re.compile(r"; [^\s:;]+: ")
 
 @dataclass(frozen=True, kw_only=True)
 class SeriesRow:
-    """One series: view `series`. Names are those of its last run.
-
-    Attributes:
-        points: How many it has.
-        first_run: The earliest run with a point of it.
-        last_run: The latest.
-        last_value: The latest run's.
-    """
+    """One series: view `series`. Names are those of its last run."""
 
     series: str
     suite: str
@@ -57,10 +50,10 @@ class SeriesRow:
     machine_class: str
     metric: str
     unit: str
-    points: int
-    first_run: str
-    last_run: str
-    last_value: float
+    points: int  # How many it has
+    first_run: str  # The earliest run with a point of it
+    last_run: str  # The latest
+    last_value: float  # The latest run's
 
 
 def series_rows(history: History) -> list[SeriesRow]:
@@ -74,10 +67,6 @@ def match_series(rows: Sequence[SeriesRow], wanted: str, metrics: Sequence[str] 
 
     A text that is the name of some series as it stands is no pattern for others. The series that people ask for first
     come first: latencies, then ratios of them, and the newest toolchain before the reference.
-
-    Args:
-        wanted: An id, a name or a shell pattern for them.
-        metrics: Only these; () for all.
     """
     chosen = [row for row in rows if not metrics or row.metric in metrics]
     named = [row for row in chosen if wanted in _names(row)]
@@ -96,14 +85,7 @@ def _rank(row: SeriesRow) -> tuple[int, str, str, int, str, str, str]:
 
 
 def choose_series(rows: Sequence[SeriesRow], wanted: str | None, where: str) -> SeriesRow:
-    """The one series that a text means.
-
-    Args:
-        rows: All series of the history.
-        wanted: As match_series has it; a case without a metric is its latency. None is enough where there is one
-            series only.
-        where: The results folder, for messages.
-    """
+    """The one series that a text means."""
     lists = list_command_line(where)
     where = without_password(where)
     if not rows:
@@ -163,22 +145,15 @@ def list_command_line(results: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class RunFacts:
-    """What a run recorded of its machine and its harness.
-
-    Attributes:
-        devices: What each device is, with its driver's version, as `name: facts`, several with `; ` between.
-        commit: Of the harness.
-        load: Of the machine as the run began; None: not known.
-        reference: Release of the toolchain that stays the same; "" where there was one only.
-    """
+    """What a run recorded of its machine and its harness."""
 
     started: str
     machine: str
     kernel: str
-    devices: str
-    commit: str
-    load: float | None
-    reference: str
+    devices: str  # What each device is, with its driver's version, as `name: facts`, several with `; ` between
+    commit: str  # Of the harness
+    load: float | None  # Of the machine as the run began; None: not known
+    reference: str  # Release of the toolchain that stays the same; "" where there was one only
 
     def driver(self, device: str) -> str:
         """What a device is, with its driver's version; "" where the run does not say, or hosts of it say several."""
@@ -194,15 +169,12 @@ def _driver(devices: str, device: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Runs:
-    """Runs in which changes are looked for, in order of time: finished ones whose clock was right.
-
-    Attributes:
-        hosts: Machine of the points of a series in a run of several hosts, by ids of the series and the run; of those
-            series that have changes.
-    """
+    """Runs in which changes are looked for, in order of time: finished ones whose clock was right."""
 
     ids: tuple[str, ...]
     facts: tuple[RunFacts, ...]
+    # Machine of the points of a series in a run of several hosts, by ids of the series and the run; of those series
+    # that have changes
     hosts: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
     def machine(self, series: str, place: int) -> str:
@@ -212,17 +184,11 @@ class Runs:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SeriesValues:
-    """The points of one series, in order of time.
+    """The points of one series, in order of time."""
 
-    Attributes:
-        series: Its id.
-        places: `(points,)`: place of each point's run in `Runs`, ascending.
-        values: `(points,)`: in the metric's unit.
-    """
-
-    series: str
-    places: NDArray[np.int64]
-    values: NDArray[np.float64]
+    series: str  # Its id
+    places: NDArray[np.int64]  # `(points,)`: place of each point's run in `Runs`, ascending
+    values: NDArray[np.float64]  # `(points,)`: in the metric's unit
 
     def values_at(self, places: NDArray[np.int64]) -> list[float]:
         """The values of those of these runs `(runs,)` that have one, in order of time."""
@@ -231,16 +197,11 @@ class SeriesValues:
 
 @dataclass(frozen=True, kw_only=True)
 class Program:
-    """What a point was made with.
+    """What a point was made with."""
 
-    Attributes:
-        toolchain: Release of IREE; of a peer, the engine's name and version.
-        module_sha256: Of what ran; "" where nothing was compiled.
-    """
-
-    toolchain: str
+    toolchain: str  # Release of IREE; of a peer, the engine's name and version
     revision: str
-    module_sha256: str
+    module_sha256: str  # Of what ran; "" where nothing was compiled
 
     def has_toolchain_of(self, other: Program) -> bool:
         """Whether release and revision are the same."""
@@ -309,11 +270,7 @@ def with_hosts(history: History, runs: Runs, series: Iterable[str]) -> Runs:
 
 
 def load_programs(history: History, points: Collection[tuple[str, str]]) -> dict[tuple[str, str], Program]:
-    """What points were made with.
-
-    Args:
-        points: Id of the series and of the run of each, by which the programs are found.
-    """
+    """What points were made with."""
     if not points:
         return {}
     series, runs = zip(*points, strict=True)

@@ -34,11 +34,7 @@ def series_page(tables: Sequence[Table], hidden: int, notes: Sequence[str]) -> P
 
 
 def constant_table(rows: Sequence[SeriesRow]) -> Table:
-    """Counted series whose value has never changed, a line each.
-
-    Args:
-        rows: Of these, `last_value` is the only value.
-    """
+    """Counted series whose value has never changed, a line each."""
     units = [unit_of(row.unit, [row.last_value]) for row in rows]
     values = [f"{unit.text(row.last_value)} {unit.name}".rstrip() for unit, row in zip(units, rows, strict=True)]
     columns = (
@@ -57,14 +53,7 @@ def constant_table(rows: Sequence[SeriesRow]) -> Table:
 def series_table(
     row: SeriesRow, points: pd.DataFrame, changes: Sequence[Change], *, width: int, alone: bool = True
 ) -> Table:
-    """One series.
-
-    Args:
-        points: Its own, in order of time.
-        changes: Those found in it.
-        width: Of the line of text.
-        alone: Whether no other is shown, so that there is room for more of its points.
-    """
+    """One series."""
     values = [float(value) for value in points["value"]]
     begins = {change.first_bad: change for change in changes}
     line, marks = sparkline(values, [place for place, run in enumerate(points["run"]) if run in begins], width)
@@ -104,12 +93,7 @@ def _change_text(change: Change | None) -> str:
 
 
 def sparkline(values: Sequence[float], changes: Collection[int], width: int) -> tuple[str, str]:
-    """Two lines of at most `width` characters: the values from their low to their high, and `^` under each change.
-
-    Args:
-        values: In order of time; where there are more than fit, several share a character that shows their median.
-        changes: Places of the values with which a change begins.
-    """
+    """Two lines of at most `width` characters: the values from their low to their high, and `^` under each change."""
     if not len(values):
         return "", ""
     levels = course(np.array(values), width)
@@ -120,16 +104,7 @@ def sparkline(values: Sequence[float], changes: Collection[int], width: int) -> 
 
 
 def course(values: NDArray[np.float64], places: int, *, least_span: float = 0.0) -> list[float]:
-    """The course of a series as levels between 0, its low, and 1, its high.
-
-    Args:
-        values: `(runs,)`, in order of time, at least one.
-        places: How many levels there are at most; where there are more values, several share a level, their median.
-        least_span: From low to high at least, a share of the median, so that noise of a quiet series looks small.
-
-    Returns:
-        `(min(runs, places),)`.
-    """
+    """The course of a series as levels between 0, its low, and 1, its high."""
     ends = _ends(len(values), min(len(values), max(places, 1)))
     medians = np.array([np.median(values[start:end]) for start, end in zip([0, *ends], ends, strict=False)])
     low, high = (float(value) for value in np.percentile(values, [_LOW, _HIGH]))

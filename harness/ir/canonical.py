@@ -57,26 +57,15 @@ _SPELLINGS = (
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a program.
+    """One line of a program."""
 
-    Attributes:
-        text: For a reader.
-        key: Equal in programs of equal code.
-        loose: The same whichever values it takes, so that lines meet though those before them differ.
-    """
-
-    text: str
-    key: str
-    loose: str
+    text: str  # For a reader
+    key: str  # Equal in programs of equal code
+    loose: str  # The same whichever values it takes, so that lines meet though those before them differ
 
 
 def canonical_lines(texts: Iterable[str], symbols: Iterable[str] = ()) -> tuple[Line, ...]:
-    """The lines of operations, each of which has values of its own.
-
-    Args:
-        texts: Of the operations, as MLIR prints them without aliases.
-        symbols: Names of which nothing depends, such as `main_dispatch_3`.
-    """
+    """The lines of operations, each of which has values of its own."""
     ordered = sorted(set(symbols), key=len, reverse=True)
     own = re.compile("|".join(rf'@"?{re.escape(name)}(?![\w$.-])"?' for name in ordered)) if ordered else None
     lines: list[Line] = []

@@ -25,34 +25,23 @@ Code: TypeAlias = Mapping[str, tuple[Line, ...]]
 
 @dataclass(frozen=True, kw_only=True)
 class ComparedCase:
-    """One of two cases whose IR is compared.
-
-    Attributes:
-        label: What tells it from the other.
-        toolchain: Release of IREE that compiled it.
-        counts: Ops by phase.
-        texts: The IR itself by phase; {} where it was not asked for.
-    """
+    """One of two cases whose IR is compared."""
 
     name: str
-    label: str
-    toolchain: str
-    counts: Mapping[str, OpCounts]
+    label: str  # What tells it from the other
+    toolchain: str  # Release of IREE that compiled it
+    counts: Mapping[str, OpCounts]  # Ops by phase
     parts: ProgramParts
     sizes: Sizes | None
-    texts: Mapping[str, str]
+    texts: Mapping[str, str]  # The IR itself by phase; {} where it was not asked for
 
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """The first phase at which two programs, or two executables, differ.
-
-    Attributes:
-        lines: As `changed_lines` gives them.
-    """
+    """The first phase at which two programs, or two executables, differ."""
 
     phase: str
-    lines: tuple[str, ...]
+    lines: tuple[str, ...]  # As `changed_lines` gives them
 
     @property
     def changes(self) -> tuple[int, int]:
@@ -62,20 +51,15 @@ class Difference:
 
 @dataclass(frozen=True, kw_only=True)
 class IrComparison:
-    """What two cases' IR has in common, and what not.
-
-    Attributes:
-        executables: Each match with its first difference; None where its code is the same, or there is one side only.
-        program: Of what is outside executables; None where that is the same.
-        target: What differs between their targets, in words.
-        unread: Phases that are not compared, as the IR of one of them cannot be read back there, and why.
-    """
+    """What two cases' IR has in common, and what not."""
 
     base: ComparedCase
     head: ComparedCase
+    # Each match with its first difference; None where its code is the same, or there is one side only
     executables: tuple[tuple[Match, Difference | None], ...]
-    program: Difference | None
-    target: tuple[str, ...]
+    program: Difference | None  # Of what is outside executables; None where that is the same
+    target: tuple[str, ...]  # What differs between their targets, in words
+    # Phases that are not compared, as the IR of one of them cannot be read back there, and why
     unread: Mapping[str, str]
 
 

@@ -37,17 +37,11 @@ _QUICK_LINES = 20_000
 
 @dataclass(frozen=True, kw_only=True)
 class Executable:
-    """One executable of a program.
+    """One executable of a program."""
 
-    Attributes:
-        name: Of the function that is dispatched.
-        phases: Its code at each phase.
-        dispatches: How many operations of the program dispatch it; a loop's body counts once.
-    """
-
-    name: str
-    phases: Mapping[str, tuple[Line, ...]]
-    dispatches: int = 0
+    name: str  # Of the function that is dispatched
+    phases: Mapping[str, tuple[Line, ...]]  # Its code at each phase
+    dispatches: int = 0  # How many operations of the program dispatch it; a loop's body counts once
 
     @property
     def operation(self) -> str:

@@ -78,20 +78,7 @@ def dump_phases(
     limits: Limits,
     files: Sequence[Path] = (),
 ) -> dict[str, Path]:
-    """Write a model's IR at the named phases into files.
-
-    Args:
-        flags: The case's compiler flags. With `--compile-from` among them, the model is the IR of that phase.
-        model: The MLIR file, text or bytecode.
-        phases: Which of `PHASES`.
-        folder: An empty folder for the files.
-        limits: What iree-compile may use.
-        files: What flags name without a folder, such as a plugin's spec.
-
-    Returns:
-        A file for each phase, in the compiler's order; the model itself for the phase that it enters at. The file of
-        `bufferized` has the dispatches one by one, with `SEPARATOR` between them.
-    """
+    """Write a model's IR at the named phases into files."""
     check_phases(phases)
     first = entry_phase(flags)
     if earlier := [phase for phase in PHASES[: PHASES.index(first)] if phase in phases]:

@@ -28,15 +28,7 @@ _OPERANDS, _OPERAND_DIMS, _RESULT_DIMS = 1, 3, 5  # among the operands of a stre
 
 
 def answer(modules: Iterable[Any], _: str, *, inputs: Sequence[Sequence[int]]) -> list[dict[str, Any]]:
-    """All encoded tensors of a program, as JSON.
-
-    Args:
-        inputs: Shapes of the program's arguments.
-
-    Returns:
-        {"name": ..., "element_bits": n, "sizes": [[size, whether an input decides it], ...], "layouts": [[tile, ...],
-        ...]} for each buffer, with a tile for each of the sizes (1: not tiled; 0: known at run time only).
-    """
+    """All encoded tensors of a program, as JSON."""
     (module,) = modules
     return Program(module, inputs).tensors()
 

@@ -14,12 +14,7 @@ from iree.compiler import ir
 def answer(
     modules: Iterable[Any], phase: str, *, calls: Mapping[str, Mapping[str, Sequence[Any]]], sites: Sequence[str]
 ) -> list[str]:
-    """Names of those that match, or fail, which their compile is to tell.
-
-    Args:
-        calls: By phase and name, functions (`package.module:name`), each with its keyword arguments.
-        sites: Folders of packages that bring them.
-    """
+    """Names of those that match, or fail, which their compile is to tell."""
     for folder in sites:
         site.addsitedir(folder)
     (module,) = modules

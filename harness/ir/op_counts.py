@@ -26,13 +26,10 @@ class OpCounts:
 
     All that MLIR walks over is counted, but for the outermost module: a terminator too, and the body of a named linalg
     op, which its text does not show. An executable counts once, however often it is dispatched.
-
-    Attributes:
-        host: Ops outside executables, the ops that hold executables among them.
-        executables: Ops inside executables, and inside dispatch regions, which are to become executables.
     """
 
-    host: Mapping[str, int]
+    host: Mapping[str, int]  # Ops outside executables, the ops that hold executables among them
+    # Ops inside executables, and inside dispatch regions, which are to become executables
     executables: Mapping[str, int]
 
     @property
@@ -53,16 +50,11 @@ class OpCounts:
 
 @dataclass(frozen=True, kw_only=True)
 class Inspected:
-    """The IR of a case.
-
-    Attributes:
-        counts: Ops by phase, in the compiler's order.
-        texts: The IR itself, weights left out, by phase; {} where it was not asked for.
-    """
+    """The IR of a case."""
 
     case: Case
-    counts: dict[str, OpCounts]
-    texts: dict[str, str]
+    counts: dict[str, OpCounts]  # Ops by phase, in the compiler's order
+    texts: dict[str, str]  # The IR itself, weights left out, by phase; {} where it was not asked for
 
 
 def check_ops(patterns: Iterable[str]) -> None:
@@ -79,15 +71,7 @@ def check_wanted(wanted: Mapping[str, Sequence[str]]) -> None:
 
 
 def select_counts(counts: Mapping[str, OpCounts], wanted: Mapping[str, Sequence[str]]) -> dict[str, int]:
-    """The counts that a user asks for.
-
-    Args:
-        counts: Counts by phase; every wanted phase is among them.
-        wanted: Patterns by phase, as `OpCounts.count` takes them.
-
-    Returns:
-        Counts by `phase/pattern`, in the order of `wanted`; 0 where nothing matches.
-    """
+    """The counts that a user asks for."""
     check_wanted(wanted)
     return {
         f"{phase}/{pattern}": counts[phase].count(pattern) for phase, patterns in wanted.items() for pattern in patterns

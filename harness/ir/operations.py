@@ -50,21 +50,13 @@ _TRANSCENDENTAL = frozenset(f"math.{name}" for name in _FUNCTIONS.split())
 
 @dataclass(kw_only=True)
 class Cost:
-    """What something does, as plain sums.
+    """What something does, as plain sums."""
 
-    Attributes:
-        operations: Arithmetic ones, on floats and on integers; a fused multiply-add is two, a function is one.
-        integer: Of these, those on integers.
-        transcendental: Of these, functions such as exp, tanh and rsqrt.
-        moved_bytes: What goes to and from memory where every operation reads its operands and writes its results.
-        unknown: Operations whose arithmetic is not known, by name.
-    """
-
-    operations: int = 0
-    integer: int = 0
-    transcendental: int = 0
-    moved_bytes: int = 0
-    unknown: Counter[str] = field(default_factory=Counter)
+    operations: int = 0  # Arithmetic ones, on floats and on integers; a fused multiply-add is two, a function is one
+    integer: int = 0  # Of these, those on integers
+    transcendental: int = 0  # Of these, functions such as exp, tanh and rsqrt
+    moved_bytes: int = 0  # What goes to and from memory where every operation reads its operands and writes its results
+    unknown: Counter[str] = field(default_factory=Counter)  # Operations whose arithmetic is not known, by name
 
     def add(self, other: Cost, times: int = 1) -> None:
         """Add what another one says, so many times; unknown ones are listed once."""
@@ -287,12 +279,7 @@ def bytes_of(elements: int, kind: Any) -> int:
 
 
 def loop_ranges(maps: Sequence[Any], shapes: Sequence[Sequence[int]]) -> dict[int, int]:
-    """How often each loop of an iteration space runs, by its number: a size that it indexes by itself.
-
-    Args:
-        maps: One for each operand.
-        shapes: Of the operands; a scalar has ().
-    """
+    """How often each loop of an iteration space runs, by its number: a size that it indexes by itself."""
     ranges: dict[int, int] = {}
     for affine_map, shape in zip(maps, shapes, strict=True):
         for expr, size in zip(affine_map.results, shape, strict=False):

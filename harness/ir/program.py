@@ -37,11 +37,7 @@ def answer(modules: Iterable[Any], _: str, *, function: str, shapes: Sequence[Se
 
 
 def work_of(module: Any, function: str, shapes: Sequence[Sequence[int]]) -> ProgramWork:
-    """Of one call of a function; the module loses what nothing uses.
-
-    Args:
-        shapes: Of the function's arguments.
-    """
+    """Of one call of a function; the module loses what nothing uses."""
     remove_unused(module)
     return _Program(module).work(function, shapes)
 

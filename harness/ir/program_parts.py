@@ -15,17 +15,11 @@ from harness.toolchain import Toolchain
 
 @dataclass(frozen=True, kw_only=True)
 class ProgramParts:
-    """One program at some phases.
+    """One program at some phases."""
 
-    Attributes:
-        program: What is outside executables, by phase.
-        executables: In the order in which they stand at the last phase that has any.
-        target: What they are compiled for, as MLIR writes the target of the first; "" where no phase says it.
-    """
-
-    program: Mapping[str, tuple[Line, ...]]
-    executables: tuple[Executable, ...]
-    target: str = ""
+    program: Mapping[str, tuple[Line, ...]]  # What is outside executables, by phase
+    executables: tuple[Executable, ...]  # In the order in which they stand at the last phase that has any
+    target: str = ""  # What they are compiled for, as MLIR writes the target of the first; "" where no phase says it
 
 
 def read_parts(files: Mapping[str, Path], *, toolchain: Toolchain, limits: Limits) -> ProgramParts:

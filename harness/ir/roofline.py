@@ -45,20 +45,14 @@ _ELEMENTS_PER_THREAD = 1 << 14
 
 @dataclass(frozen=True, kw_only=True)
 class Attained:
-    """What one case reaches; shares are None where the machine's peak was not measured.
+    """What one case reaches; shares are None where the machine's peak was not measured."""
 
-    Attributes:
-        operations_per_s: Arithmetic operations of its model by its latency.
-        bytes_per_s: The same of its model's compulsory traffic; what really goes to memory is no less.
-        intensity: Operations for each byte of compulsory traffic.
-        peak_share: Of the peak of arithmetic, which is that of f32; None too for a model of a narrower type.
-        roof_share: Of the roof above its intensity: the peak of arithmetic, or what memory can feed if that is lower.
-    """
-
-    operations_per_s: float
-    bytes_per_s: float
-    intensity: float
+    operations_per_s: float  # Arithmetic operations of its model by its latency
+    bytes_per_s: float  # The same of its model's compulsory traffic; what really goes to memory is no less
+    intensity: float  # Operations for each byte of compulsory traffic
+    # Of the peak of arithmetic, which is that of f32; None too for a model of a narrower type
     peak_share: float | None = None
+    # Of the roof above its intensity: the peak of arithmetic, or what memory can feed if that is lower
     roof_share: float | None = None
 
 
@@ -67,11 +61,7 @@ NARROW_TYPES = frozenset({"f16", "bf16", "i8", "i16"})
 
 
 def attained(work: Work, latency_ns: float, peak: Peak | None, *, narrow: bool = False) -> Attained | None:
-    """What a case of that latency reaches; None for a model without arithmetic or of unknown work.
-
-    Args:
-        narrow: Whether the model computes in a type narrower than f32, so that there is no peak to hold it against.
-    """
+    """What a case of that latency reaches; None for a model without arithmetic or of unknown work."""
     if work.failure is not None or not work.operations or not work.compulsory_bytes or not latency_ns > 0:
         return None
     operations_per_s = work.operations / latency_ns * 1e9
@@ -107,16 +97,7 @@ def peak_threads(case: Case) -> int | None:
 
 
 def measure_peak(device: str, threads: int, toolchain: Toolchain, *, host_cpu: str, cache: Path) -> Peak:
-    """Measure what so many threads reach; one thread is held on the core that measuring workers are pinned to.
-
-    Args:
-        device: Whose peak it is, by the suite's name for it.
-        host_cpu: Identity of this machine's CPU, for which the loop of multiply-adds is compiled.
-        cache: A folder, made if need be, that keeps its module.
-
-    Returns:
-        The peak; its `failure` is set where nothing could be measured.
-    """
+    """Measure what so many threads reach; one thread is held on the core that measuring workers are pinned to."""
     try:
         module = _loop(threads, toolchain, host_cpu, cache)
         cpus = last_core() if threads == 1 else None

@@ -26,13 +26,7 @@ _PACKED_BITS = (2, 4)  # elements that share a byte; i1 has one of its own
 def encoded_tensor(
     name: str, *, element_bits: int, sizes: Sequence[tuple[int, bool]], layouts: Sequence[Sequence[int]]
 ) -> EncodedTensor:
-    """What a tensor costs.
-
-    Args:
-        sizes: Of each dimension, and whether the inputs decide it.
-        layouts: One for each device that may want another, each with a tile for each dimension: 1 where it is not
-            tiled, 0 where only the run knows.
-    """
+    """What a tensor costs."""
     tiled = [[tile or RUN_TIME_TILE for tile in tiles] for tiles in layouts]
 
     def bytes_of(numbers: Sequence[int]) -> int:
@@ -60,11 +54,7 @@ def padded(size: int, tile: int) -> int:
 
 
 def read_storage(file: Path, inputs: Sequence[Sequence[int]], *, toolchain: Toolchain, limits: Limits) -> Storage:
-    """Find the encoded tensors in a program's IR at phase `encodings`, as `dump_phases` gives it.
-
-    Args:
-        inputs: Shapes of the case's arguments, which decide dynamic sizes.
-    """
+    """Find the encoded tensors in a program's IR at phase `encodings`, as `dump_phases` gives it."""
     answers = ask(
         "layouts",
         {ENCODINGS: file},

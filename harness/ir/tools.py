@@ -41,17 +41,7 @@ def ask(
     remedy: str,
     **arguments: object,
 ) -> dict[str, Any]:
-    """Have a question about files of IR answered under the toolchain's own Python; see harness.ir.child.
-
-    Args:
-        files: By phase.
-        name: What answers is called in errors: `the counter of ops`.
-        where: What follows on how it ended, with a leading blank.
-        remedy: What to do, unless a limit was hit.
-
-    Returns:
-        The answers by phase; or {"unknown": a phrase}, where an answer does not follow from the IR.
-    """
+    """Have a question about files of IR answered under the toolchain's own Python; see harness.ir.child."""
     paths = {phase: str(file.resolve()) for phase, file in files.items()}
     request = json.dumps({"question": question, "files": paths, "arguments": arguments})
     finished = run_tool("ir", name, [*toolchain.python_command, str(_CHILD), request], limits=limits)
@@ -65,12 +55,7 @@ def ask(
 
 
 def failure(tool: str, finished: Finished, limits: Limits, *, where: str, remedy: str) -> CaseError:
-    """The error of a tool that failed: `iree-opt exited with status 1 on x.mlir: expected ')'; take another phase`.
-
-    Args:
-        where: What follows on how it ended, with a leading blank or comma.
-        remedy: What to do, unless a limit was hit.
-    """
+    """The error of a tool that failed: `iree-opt exited with status 1 on x.mlir: expected ')'; take another phase`."""
     ended = "printed an error" if finished.ok else finished.how_it_ended(limits)
     if finished.limit is not None:
         message = f"{tool} {ended}{where}; {COMPILE_MORE[finished.limit]}"

@@ -41,18 +41,7 @@ def count_work(
     limits: Limits,
     memos: Path,
 ) -> Work:
-    """Count what one call of a model's entry function has to do.
-
-    Args:
-        model: Its name.
-        program: Its MLIR file.
-        function: Name of the entry function.
-        shapes: Of the arguments.
-        sha256: Of the program with its weights; what was counted before is found by it.
-        flags: Compiler flags of a case of the model; those that say how the input is read are used.
-        limits: What the compiler, and then the counter, may use.
-        memos: A folder, made if need be, of what was counted before.
-    """
+    """Count what one call of a model's entry function has to do."""
     flags = [flag for flag in flags if flag.startswith("--iree-input-")]
     shapes = [list(shape) for shape in shapes]
     key = json.dumps([sha256, function, shapes, flags, toolchain.compiler_sha256, _sources_sha256()])

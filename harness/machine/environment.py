@@ -31,11 +31,7 @@ def selfcheck_file() -> Path:
 
 
 def last_selfcheck(machine: str) -> dict[str, Any] | None:
-    """What the last check on this machine found, as plain values; None where there was none.
-
-    Args:
-        machine: Id of the machine, as in a run's environment.
-    """
+    """What the last check on this machine found, as plain values; None where there was none."""
     kept = read_memo(selfcheck_file())
     if not machine or not isinstance(kept, dict) or kept.get("machine") != machine:
         return None
@@ -61,16 +57,7 @@ _VIRTUAL_MAKERS = {
 def capture_environment(
     *, root: Path = Path("/"), llvm_name: Callable[[str], str] = lambda _: ""
 ) -> dict[str, dict[str, Any]]:
-    """Describe this machine as it is now; what cannot be known is left out.
-
-    Args:
-        root: Where /proc, /sys and /etc are found; another one describes the machine that these files are of.
-        llvm_name: Says, by the processor's identity, what LLVM calls it: `znver4`; harness.toolchain.host_cpu has one.
-
-    Returns:
-        Sections `machine`, `cpu`, `memory`, `load` and `process` of plain JSON values, units in their names; and
-        `selfcheck` where this machine's verdicts were checked.
-    """
+    """Describe this machine as it is now; what cannot be known is left out."""
     files = SystemFiles(root)
     machine, cpu = _machine(files), capture_cpu(files)
     facts = {"machine": machine, "cpu": cpu}

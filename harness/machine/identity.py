@@ -33,9 +33,6 @@ def made_id(environment: Environment, *names: str) -> str:
     """12 hex digits that stay the same for a machine and do not tell which it is.
 
     No compiler has a say in it, so that one which is being worked on cannot make another machine of this.
-
-    Args:
-        names: What else tells it from machines of the same kind.
     """
     cpu, virtual = environment["cpu"], environment["machine"].get("virtual")
     text = json.dumps(["iree-harness", *names, [cpu.get(fact) for fact in _OF_MACHINE], virtual])
@@ -48,11 +45,6 @@ def machine_class(environment: Environment, device: str = "") -> str:
     Two machines of a class may differ in speed, and one machine may change. A new kernel or driver begins no new class,
     so that its effect is seen as a step; another processor, cache or number of cores does. What was measured before
     machines said their class has the words of that time: `AMD EPYC 7B13, 2 cores, Linux x86_64 (virtual)`.
-
-    Args:
-        environment: Of the machine that measured, see harness.machine.environment.
-        device: The suite's name for one; the class then has the device's name too, where the run knows it, so that two
-            GPUs beside the same processor are two classes.
     """
     said = str(environment.get("machine", {}).get("class", ""))
     parts = (

@@ -73,12 +73,7 @@ _T = TypeVar("_T")
 
 
 def capture_limits(files: SystemFiles) -> dict[str, Any]:
-    """Limits of the control groups that this process is in; {} where nothing limits it.
-
-    Returns:
-        `cpu_limit_cores` (CPU time per wall time), `cpu_throttled_periods` (how often the group was stopped until its
-        next period) and `memory_limit_bytes`, each where known.
-    """
+    """Limits of the control groups that this process is in; {} where nothing limits it."""
     groups = _groups(files)
     cpu_limit = min(_present(_cpu_limit_cores(files, group) for group in groups), default=None)
     throttled = max(_present(_throttled_periods(files, group) for group in groups), default=None)

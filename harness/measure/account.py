@@ -20,12 +20,7 @@ _STEPS = 3
 
 
 class Account:
-    """Reads of this thread's account with the kernel, before and after each turn.
-
-    Args:
-        on_calling_thread: Whether the device computes on the thread that calls. Where it does not, the time for which
-            threads waited for a core is that of all threads of the process together.
-    """
+    """Reads of this thread's account with the kernel, before and after each turn."""
 
     def __init__(self, *, on_calling_thread: bool) -> None:
         self._on_calling_thread = on_calling_thread

@@ -21,12 +21,7 @@ from harness.text import shown
 
 @contextlib.contextmanager
 def only_one_measures(note: Callable[[str], None], *, wait: bool = True) -> Iterator[None]:
-    """Wait until no other harness of this user measures on this machine; the lock goes with the process that holds it.
-
-    Args:
-        note: Told who measures now, and since when, before waiting.
-        wait: Else measure beside it.
-    """
+    """Wait until no other harness of this user measures here; the lock goes with the process that holds it."""
     path = shared_temporary_folder() / f"iree-harness-{_user()}-measures.lock"
     lock, holder = FileLock(path), path.with_suffix(".json")
     try:

@@ -66,11 +66,7 @@ _NOTHING = _Reading(0, 0, 0)
 
 
 def open_event(event: Event) -> int:
-    """Start counting one event of the calling thread and of every thread that it starts from now on.
-
-    Returns:
-        A file descriptor; reading it gives the count so far.
-    """
+    """Start counting one event of the calling thread and of every thread that it starts from now on."""
     number = _SYSCALL_NUMBERS.get(platform.machine())
     if not sys.platform.startswith("linux") or number is None:
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
@@ -107,9 +103,6 @@ class Counters:
     Each event has its own descriptor, since the kernel does not combine inheriting events with group reads. Where a
     machine has fewer counters than events, the kernel lets them take turns, and counts are scaled to the whole time:
     estimates then, exact otherwise.
-
-    Args:
-        events: What to count; an event that this machine refuses is left out of `names` and of every reading.
     """
 
     def __init__(self, events: Sequence[Event] = HARDWARE_EVENTS) -> None:
@@ -183,11 +176,7 @@ def unavailable_reason(events: Sequence[Event] = HARDWARE_EVENTS) -> str | None:
 
 
 def explain_refusal(code: int, *, paranoid: int | None) -> str:
-    """What the error number of a refused perf_event_open means here, and what to do, as a sentence.
-
-    Args:
-        paranoid: Value of the sysctl kernel.perf_event_paranoid, where it can be read.
-    """
+    """What the error number of a refused perf_event_open means here, and what to do, as a sentence."""
     if code in (errno.EACCES, errno.EPERM):
         if paranoid is not None and paranoid > 2:
             return (

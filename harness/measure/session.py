@@ -48,24 +48,18 @@ class Loadable(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class LoadableModule:
-    """A compiled case.
-
-    Attributes:
-        arguments: One mapping an argument: {"file": path} of an .npy, or of raw bytes with "raw", "shape" and
-            "element_type" for types that numpy lacks; with "scalar" the number is passed by value.
-        parameters: External weights by scope.
-        run_flags: Runtime flags; cases with other flags live in another worker.
-        shares_context: Whether it lives in one context with others of its module, and so has its memory in common with
-            them.
-    """
+    """A compiled case."""
 
     name: str
     module: Path
     function: str
+    # One mapping an argument: {"file": path} of an .npy, or of raw bytes with "raw", "shape" and "element_type" for
+    # types that numpy lacks; with "scalar" the number is passed by value
     arguments: tuple[Mapping[str, Any], ...]
-    parameters: Mapping[str, Path]
-    run_flags: tuple[str, ...]
+    parameters: Mapping[str, Path]  # External weights by scope
+    run_flags: tuple[str, ...]  # Runtime flags; cases with other flags live in another worker
     toolchain: Toolchain
+    # Whether it lives in one context with others of its module, and so has its memory in common with them
     shares_context: bool = False
 
     @property
@@ -97,21 +91,14 @@ class LoadableModule:
 
 @dataclass(frozen=True, kw_only=True)
 class Group:
-    """Cases that are measured against each other on one device.
-
-    Attributes:
-        uri: The device, or of several the one where arguments are put.
-        more_uris: The other devices of programs that run on several, in order.
-        environment: Variables that the workers need.
-        cpus: Cores to hold the workers on; None: wherever the system puts them.
-    """
+    """Cases that are measured against each other on one device."""
 
     name: str
-    uri: str
-    more_uris: tuple[str, ...] = ()
-    environment: Mapping[str, str] = field(default_factory=dict)
+    uri: str  # The device, or of several the one where arguments are put
+    more_uris: tuple[str, ...] = ()  # The other devices of programs that run on several, in order
+    environment: Mapping[str, str] = field(default_factory=dict)  # Variables that the workers need
     cases: tuple[Loadable, ...]
-    cpus: frozenset[int] | None
+    cpus: frozenset[int] | None  # Cores to hold the workers on; None: wherever the system puts them
 
     @property
     def on_calling_thread(self) -> bool:
@@ -121,24 +108,18 @@ class Group:
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """How long and how carefully to measure.
+    """How long and how carefully to measure."""
 
-    Attributes:
-        seconds: Budget of timed rounds for one generation of one group.
-        target_turn_ns: Calls shorter than this are batched until a turn takes about this long. Driving a call through
-            iree.runtime costs some tens of microseconds and a clock read less than one, so 1 ms keeps both small.
-        least_rounds: Rounds that a generation has even where they take longer than its budget; even, for balance.
-        long_round_s: A round that takes longer is the only one of its generation, in the order of the generation before
-            backwards; None: there are at least `least_rounds`, however long they take.
-        call_limit_s: A turn that takes longer is stopped.
-    """
-
-    seconds: float
+    seconds: float  # Budget of timed rounds for one generation of one group
     seed: int = 0
+    # Calls shorter than this are batched until a turn takes about this long. Driving a call through iree.runtime costs
+    # some tens of microseconds and a clock read less than one, so 1 ms keeps both small.
     target_turn_ns: int = 1_000_000
-    least_rounds: int = 2
+    least_rounds: int = 2  # Rounds that a generation has even where they take longer than its budget; even, for balance
+    # A round that takes longer is the only one of its generation, in the order of the generation before backwards;
+    # None: there are at least `least_rounds`, however long they take
     long_round_s: float | None = None
-    call_limit_s: float = 300.0
+    call_limit_s: float = 300.0  # A turn that takes longer is stopped
 
 
 _START_LIMIT_S = 120.0
@@ -160,16 +141,7 @@ class WorkerRefused(CaseError):
 
 
 class WorkerSession:
-    """One worker process, as a context manager; it is stopped at the end whatever happens.
-
-    Args:
-        command: What starts the worker.
-        opening: What the worker's `open` takes: the device and the runtime's flags, or the peer and its threads.
-        cpus: Cores to hold it on; None: wherever the system puts it.
-        cwd: Folder that it runs in, where flags that name files find them.
-        env: Variables to add to this process's own.
-        limits: For each answer.
-    """
+    """One worker process, as a context manager; it is stopped at the end whatever happens."""
 
     def __init__(
         self,

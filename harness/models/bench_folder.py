@@ -13,16 +13,11 @@ MODULE_FILE = "module.vmfb"
 
 @dataclass(frozen=True, kw_only=True)
 class BenchFolder:
-    """Where IREE's tools run a case.
-
-    Attributes:
-        inputs: What follows --input=, one an argument.
-        parameters: What follows --parameters=, one a scope.
-    """
+    """Where IREE's tools run a case."""
 
     folder: Path
-    inputs: tuple[str, ...]
-    parameters: tuple[str, ...]
+    inputs: tuple[str, ...]  # What follows --input=, one an argument
+    parameters: tuple[str, ...]  # What follows --parameters=, one a scope
 
 
 def input_files(artifact: ModelArtifact) -> dict[str, Path]:
@@ -38,11 +33,7 @@ def _weight_names(artifact: ModelArtifact) -> list[str]:
 
 
 def lay_out(folder: Path, module: Path, artifact: ModelArtifact, files: Sequence[Path] = ()) -> BenchFolder:
-    """Link a module, its arguments and its external weights into a new folder.
-
-    Args:
-        files: What plugins gave to the tools, which flags of the runtime may name.
-    """
+    """Link a module, its arguments and its external weights into a new folder."""
     folder.mkdir(parents=True)
     plugin_files = {path.name: path for path in files}
     for name, file in {MODULE_FILE: module, **input_files(artifact), **plugin_files}.items():

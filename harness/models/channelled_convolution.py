@@ -76,26 +76,17 @@ module {{
 
 @dataclass(frozen=True, kw_only=True)
 class Parameters:
-    """Sizes of the convolution; the defaults are those of the tutorial, 11.8 GFLOP.
+    """Sizes of the convolution; the defaults are those of the tutorial, 11.8 GFLOP."""
 
-    Attributes:
-        batch: Images.
-        height: Rows of the result; the input has 2 more, since nothing is padded.
-        width: Columns of the result; the input has 2 more.
-        channels_in: Channels of the input.
-        channels_out: Channels of the result.
-        form: `named` is linalg.conv_2d_nhwc_hwcf, filter [kh, kw, channels_in, channels_out]; `generic` is the
-            tutorial's linalg.generic, filter [channels_in, kh, kw, channels_out]. Both hold the same weights.
-        seed: Of the weights and of the input.
-    """
-
-    batch: Size = 5
-    height: Size = 80
-    width: Size = 100
-    channels_in: Size = 128
-    channels_out: Size = 128
+    batch: Size = 5  # Images
+    height: Size = 80  # Rows of the result; the input has 2 more, since nothing is padded
+    width: Size = 100  # Columns of the result; the input has 2 more
+    channels_in: Size = 128  # Channels of the input
+    channels_out: Size = 128  # Channels of the result
+    # `named` is linalg.conv_2d_nhwc_hwcf, filter [kh, kw, channels_in, channels_out]; `generic` is the tutorial's
+    # linalg.generic, filter [channels_in, kh, kw, channels_out]. Both hold the same weights.
     form: Literal["named", "generic"] = "named"
-    seed: Seed = 0
+    seed: Seed = 0  # Of the weights and of the input
 
 
 def weights(params: Parameters) -> tuple[NDArray[np.float32], NDArray[np.float32]]:

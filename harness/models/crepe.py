@@ -36,13 +36,9 @@ _FIRST_STRIDE = 4
 
 @dataclass(frozen=True, kw_only=True)
 class Parameters:
-    """Sizes of the input.
+    """Sizes of the input."""
 
-    Attributes:
-        batch: How many windows of 1024 samples.
-    """
-
-    batch: Size = 1
+    batch: Size = 1  # How many windows of 1024 samples
 
 
 def write(weights: Mapping[str, NDArray[Any]], params: Parameters) -> BuiltOnnx:

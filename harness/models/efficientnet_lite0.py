@@ -60,15 +60,10 @@ STAGES = (
 
 @dataclass(frozen=True, kw_only=True)
 class Parameters:
-    """Sizes of the input.
+    """Sizes of the input."""
 
-    Attributes:
-        batch: How many images.
-        size: Rows and columns of an image; the published figures are of 224.
-    """
-
-    batch: Size = 1
-    size: Annotated[int, Field(ge=32)] = 224
+    batch: Size = 1  # How many images
+    size: Annotated[int, Field(ge=32)] = 224  # Rows and columns of an image; the published figures are of 224
 
 
 class _Network:

@@ -27,26 +27,18 @@ from harness.toolchain.find import Toolchain
 
 @dataclass(frozen=True, kw_only=True)
 class ModelArtifact:
-    """A model that is ready to be compiled and run.
-
-    Attributes:
-        mlir: The program, always named model.mlir, in a folder of its own.
-        sha256: Hash of the MLIR's bytes; with external weights, of that hash and each scope's and its file's hash.
-        inputs: What the arguments are, all shapes known.
-        arguments: A file each, input0.npy and so on; their flags are for a tool that runs in the folder of these files.
-        parameters: External weights by scope, where the suite has them.
-        onnx: The same function in ONNX, where the model has that form and it was asked for.
-    """
+    """A model that is ready to be compiled and run."""
 
     name: str
-    mlir: Path
-    sha256: str
+    mlir: Path  # The program, always named model.mlir, in a folder of its own
+    sha256: str  # Hash of the MLIR's bytes; with external weights, of that hash and each scope's and its file's hash
     mlir_bytes: int
     function: str
-    inputs: tuple[Input, ...]
+    inputs: tuple[Input, ...]  # What the arguments are, all shapes known
+    # A file each, input0.npy and so on; their flags are for a tool that runs in the folder of these files
     arguments: tuple[Argument, ...]
-    parameters: dict[str, Path]
-    onnx: Path | None = None
+    parameters: dict[str, Path]  # External weights by scope, where the suite has them
+    onnx: Path | None = None  # The same function in ONNX, where the model has that form and it was asked for
 
 
 def materialize(
@@ -120,9 +112,6 @@ def model_id(model: Model, suite: Path) -> str:
     """Hash (sha256, hex) of what the model computes and is called with.
 
     A builder counts with its version and all parameters, defaults included; files count with their bytes.
-
-    Args:
-        suite: The file that defines it, for error messages.
     """
     definition: dict[str, object] = {
         "function": model.function,

@@ -44,26 +44,17 @@ module {{
 
 @dataclass(frozen=True, kw_only=True)
 class Parameters:
-    """Sizes, types and what of them the compiler knows.
+    """Sizes, types and what of them the compiler knows."""
 
-    Attributes:
-        m: Rows of the left matrix and of the result; 1 makes a product of a vector and a matrix.
-        n: Columns of the right matrix and of the result; 1 makes a product of a matrix and a vector.
-        k: What is summed over.
-        dtype: Of both matrices.
-        dynamic: Which of the letters m, n and k the program leaves open, such as "m" or "mnk"; the inputs have the
-            sizes above all the same.
-        right: The right matrix is an argument, or a constant.
-        seed: Of the left matrix; the right one has the next.
-    """
-
-    m: Size = 256
-    n: Size = 256
-    k: Size = 256
-    dtype: Dtype = "f32"
+    m: Size = 256  # Rows of the left matrix and of the result; 1 makes a product of a vector and a matrix
+    n: Size = 256  # Columns of the right matrix and of the result; 1 makes a product of a matrix and a vector
+    k: Size = 256  # What is summed over
+    dtype: Dtype = "f32"  # Of both matrices
+    # Which of the letters m, n and k the program leaves open, such as "m" or "mnk"; the inputs have the sizes above all
+    # the same
     dynamic: Annotated[str, Field(pattern=r"^m?n?k?$")] = ""
-    right: Literal["argument", "constant"] = "argument"
-    seed: Seed = 0
+    right: Literal["argument", "constant"] = "argument"  # The right matrix is an argument, or a constant
+    seed: Seed = 0  # Of the left matrix; the right one has the next
 
     def __post_init__(self) -> None:
         """Refuse a constant of unknown size."""
@@ -87,11 +78,7 @@ class Parameters:
 
 
 def right_constant(params: Parameters) -> NDArray[Any]:
-    """The right matrix where it is a constant, [k, n]: small whole numbers for i8, else standard normal.
-
-    Returns:
-        Its elements; of bf16 their bits.
-    """
+    """The right matrix where it is a constant, [k, n]: small whole numbers for i8, else standard normal."""
     rng = np.random.default_rng(params.seed + 1)
     shape = (params.k, params.n)
     if params.dtype == "i8":

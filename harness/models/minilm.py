@@ -46,17 +46,11 @@ _LEAST_WORDS = 1e-9
 
 @dataclass(frozen=True, kw_only=True)
 class Parameters:
-    """Sizes.
+    """Sizes."""
 
-    Attributes:
-        layers: Of which of the two networks.
-        batch: How many sentences.
-        sequence: Words of a sentence; the mask lets all of them through.
-    """
-
-    layers: Literal[3, 6] = 6
-    batch: Size = 1
-    sequence: Annotated[int, Field(ge=1, le=POSITIONS)] = 128
+    layers: Literal[3, 6] = 6  # Of which of the two networks
+    batch: Size = 1  # How many sentences
+    sequence: Annotated[int, Field(ge=1, le=POSITIONS)] = 128  # Words of a sentence; the mask lets all of them through
 
 
 def build(params: Parameters) -> BuiltOnnx:
@@ -71,15 +65,7 @@ def build(params: Parameters) -> BuiltOnnx:
 def write_sentence_encoder(
     weights: Mapping[str, NDArray[Any]], inputs: tuple[Input, Input], *, layers: int, heads: int
 ) -> BuiltOnnx:
-    """Write the network.
-
-    Args:
-        inputs: Ids of words and a mask that is one for words and zero for filling, both batch x sequence, i64.
-
-    Returns:
-        A graph of two results: hidden states, batch x sequence x width, and the mean over words scaled to length one,
-        batch x width.
-    """
+    """Write the network."""
     encoder = _Encoder(weights, inputs, heads)
     x = encoder.embedded()
     for number in range(layers):

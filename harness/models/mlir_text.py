@@ -35,17 +35,7 @@ def tensor_type(shape: Sequence[int | str], dtype: str) -> str:
 
 
 def constant(name: str, elements: NDArray[Any], dtype: str, inline_bytes: int = _INLINE_BYTES) -> tuple[str, str]:
-    """A constant tensor.
-
-    Args:
-        name: Of its resource.
-        elements: Little-endian; of bf16 their bits.
-        dtype: MLIR's name of the element type.
-        inline_bytes: Of at most this size it is written in place.
-
-    Returns:
-        The operation that gives it, and its line among the module's resources, "" where it is written in place.
-    """
+    """A constant tensor."""
     type_ = tensor_type(elements.shape, dtype)
     if elements.nbytes <= inline_bytes:
         return f'arith.constant dense<"0x{elements.tobytes().hex()}"> : {type_}', ""
@@ -65,15 +55,10 @@ def resources_text(resources: Sequence[str]) -> str:
 
 @dataclass
 class Body:
-    """A function's body while it is written: one entry of `lines` an operation, weights by resource name.
+    """A function's body while it is written: one entry of `lines` an operation, weights by resource name."""
 
-    Attributes:
-        dtype: f32 or bf16, the element type of all its tensors.
-        inline_bytes: Constants of at most this size are written in place.
-    """
-
-    dtype: str
-    inline_bytes: int = _INLINE_BYTES
+    dtype: str  # f32 or bf16, the element type of all its tensors
+    inline_bytes: int = _INLINE_BYTES  # Constants of at most this size are written in place
     lines: list[str] = field(default_factory=list)
     resources: list[str] = field(default_factory=list)
 
@@ -112,14 +97,7 @@ class Body:
     def generic(
         self, maps: Sequence[str], loops: Sequence[str], inputs: Sequence[Tensor], out: Tensor, body: str
     ) -> Tensor:
-        """A linalg.generic.
-
-        Args:
-            maps: Indexing maps of the inputs and the init, by their names in the text.
-            loops: "parallel" or "reduction", one a dimension.
-            inputs: May be none.
-            body: Its block, indented as it shall stand.
-        """
+        """A linalg.generic."""
         kinds = ", ".join(f'"{kind}"' for kind in loops)
         names, types = ", ".join(value.name for value in inputs), ", ".join(value.type for value in inputs)
         ins = f"ins({names} : {types}) " if inputs else ""
@@ -130,12 +108,7 @@ class Body:
         )
 
     def module(self, preamble: str, argument: Tensor, scalars: Sequence[str], result: Tensor) -> str:
-        """The whole text: a module with a function `main` of one argument and one result.
-
-        Args:
-            preamble: Lines before the module, such as names of affine maps.
-            scalars: Operations at the function's begin, such as `%zero = arith.constant 0.0 : f32`.
-        """
+        """The whole text: a module with a function `main` of one argument and one result."""
         return "".join(
             [
                 preamble,

@@ -45,23 +45,14 @@ _PARALLEL = ["parallel", "parallel"]
 
 @dataclass(frozen=True, kw_only=True)
 class Parameters:
-    """Sizes and form; the default sizes are those of the tpp-mlir issue.
+    """Sizes and form; the default sizes are those of the tpp-mlir issue."""
 
-    Attributes:
-        layers: How many, each with a ReLU.
-        width: Inputs and outputs of each layer.
-        batch: Rows of the input.
-        dtype: Of all tensors; sums are in this type too, as in the issue.
-        form: See above; both compute the same, up to rounding.
-        seed: Of the weights and of the input.
-    """
-
-    layers: Count = 3
-    width: Size = 1024
-    batch: Size = 256
-    dtype: Literal["f32", "bf16"] = "f32"
-    form: Literal["pytorch", "mlir-gen"] = "pytorch"
-    seed: Seed = 0
+    layers: Count = 3  # How many, each with a ReLU
+    width: Size = 1024  # Inputs and outputs of each layer
+    batch: Size = 256  # Rows of the input
+    dtype: Literal["f32", "bf16"] = "f32"  # Of all tensors; sums are in this type too, as in the issue
+    form: Literal["pytorch", "mlir-gen"] = "pytorch"  # See above; both compute the same, up to rounding
+    seed: Seed = 0  # Of the weights and of the input
 
 
 def weights(params: Parameters) -> Iterator[tuple[NDArray[np.float32], NDArray[np.float32]]]:

@@ -64,21 +64,15 @@ _RESIZE: Mapping[int, Mapping[str, Any]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Layer:
-    """One layer.
+    """One layer."""
 
-    Attributes:
-        kind: Its type's name in ncnn.
-        inputs: The blobs that it reads.
-        options: Its keys, by the names of _KEYS, those left out included.
-        weights: Of a convolution `weight` (channels, channels of its input, kernel, kernel) and, if it has one, `bias`
-            (channels); of a PReLU `slope` (channels).
-    """
-
-    kind: str
+    kind: str  # Its type's name in ncnn
     name: str
-    inputs: tuple[str, ...]
+    inputs: tuple[str, ...]  # The blobs that it reads
     output: str
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)  # Its keys, by the names of _KEYS, those left out included
+    # Of a convolution `weight` (channels, channels of its input, kernel, kernel) and, if it has one, `bias` (channels);
+    # of a PReLU `slope` (channels)
     weights: Mapping[str, Floats] = field(default_factory=dict)
 
     def refuse(self, what: str) -> ValueError:

@@ -45,21 +45,13 @@ _UNFOLDABLE = frozenset(
 
 @dataclass(frozen=True, kw_only=True)
 class OnnxFacts:
-    """What an ONNX file says of itself.
+    """What an ONNX file says of itself."""
 
-    Attributes:
-        function: The graph's name, which iree-import-onnx gives to the entry function, whatever characters it has.
-        opset: Version of the default operator domain; 0 when the file imports none.
-        inputs: The graph's inputs without initialisers, random, the seed being the position.
-        unknown_inputs: Why `inputs` is empty although the graph has some, and what to do; else "".
-        external_files: Files beside it that hold weights, relative to its folder.
-    """
-
-    function: str
-    opset: int
-    inputs: tuple[Input, ...]
-    unknown_inputs: str
-    external_files: tuple[str, ...]
+    function: str  # The graph's name, which iree-import-onnx gives to the entry function, whatever characters it has
+    opset: int  # Version of the default operator domain; 0 when the file imports none
+    inputs: tuple[Input, ...]  # The graph's inputs without initialisers, random, the seed being the position
+    unknown_inputs: str  # Why `inputs` is empty although the graph has some, and what to do; else ""
+    external_files: tuple[str, ...]  # Files beside it that hold weights, relative to its folder
 
 
 def read_onnx(path: Path, where: str) -> OnnxFacts:
@@ -141,11 +133,7 @@ def import_onnx(
     limits: process.Limits,
     where: str,
 ) -> None:
-    """Write an ONNX file's MLIR to `output`.
-
-    Args:
-        opset: The opset to upgrade to; None: 17 where the file's own is lower.
-    """
+    """Write an ONNX file's MLIR to `output`."""
     if opset is not None and opset < facts.opset:
         raise SuiteError(f"{where} opset is {opset}, but {path} has opset {facts.opset}; remove opset")
     wanted = opset or LEAST_OPSET
@@ -160,16 +148,7 @@ def import_onnx(
 
 
 def with_static_inputs(model: Any, shapes: Sequence[Sequence[int]], where: str) -> Any:
-    """The same model for inputs of these shapes.
-
-    Args:
-        model: An onnx.ModelProto, which is left as it is. Weights in files beside it stay there.
-        shapes: Of the graph's inputs in order, those that are weights not counted.
-        where: What names the model, for error messages: `[models.net] onnx: net.onnx`.
-
-    Returns:
-        An onnx.ModelProto of the same opset whose inputs have these shapes, and its outputs too where onnx can tell.
-    """
+    """The same model for inputs of these shapes."""
     static = type(model)()
     static.CopyFrom(model)
     graph = static.graph
@@ -338,14 +317,7 @@ def session_options(threads: int) -> Any:
 
 
 def run_onnx(path: Path, arrays: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
-    """Run an ONNX file once, on one thread of the CPU.
-
-    Args:
-        arrays: The graph's inputs in order, weights not counted.
-
-    Returns:
-        The graph's outputs in order.
-    """
+    """Run an ONNX file once, on one thread of the CPU."""
     try:
         import onnxruntime
     except ImportError:

@@ -22,15 +22,10 @@ _ELEMENT_TYPES = {"f32": "FLOAT", "f16": "FLOAT16", "i64": "INT64", "i32": "INT3
 
 @dataclass(kw_only=True)
 class OnnxGraph:
-    """An ONNX graph while it is written; values go by their names.
+    """An ONNX graph while it is written; values go by their names."""
 
-    Attributes:
-        name: Of the graph, and of the entry function that iree-import-onnx makes of it.
-        inputs: Of the graph, in order; the first is the value `input0`.
-    """
-
-    name: str
-    inputs: tuple[Input, ...]
+    name: str  # Of the graph, and of the entry function that iree-import-onnx makes of it
+    inputs: tuple[Input, ...]  # Of the graph, in order; the first is the value `input0`
     _nodes: list[Any] = field(default_factory=list)
     _weights: list[Any] = field(default_factory=list)
 
@@ -53,11 +48,7 @@ class OnnxGraph:
         return name
 
     def finish(self, *outputs: str) -> bytes:
-        """The model, serialised; equal graphs give equal bytes.
-
-        Args:
-            outputs: Names of the graph's results, in order.
-        """
+        """The model, serialised; equal graphs give equal bytes."""
         import onnx
         from onnx import checker, helper, shape_inference
 
@@ -86,11 +77,7 @@ class OnnxGraph:
 
 
 def read_static(file: WeightFile, inputs: tuple[Input, ...], *, outputs: Sequence[str] = ()) -> BuiltOnnx:
-    """A package's model for inputs of these shapes, of an opset that IREE imports without an upgrade.
-
-    Args:
-        outputs: Values of the graph to give instead of its own results, in this order; (): its own.
-    """
+    """A package's model for inputs of these shapes, of an opset that IREE imports without an upgrade."""
     import onnx
     from onnx import helper, version_converter
 

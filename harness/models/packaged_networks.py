@@ -65,17 +65,12 @@ _INPUTS: dict[Form, tuple[Input, ...]] = {"branches": (_SOUND, _STATE, _RATE), "
 
 @dataclass(frozen=True, kw_only=True)
 class OcrParameters:
-    """Which network, and sizes of its input.
+    """Which network, and sizes of its input."""
 
-    Attributes:
-        part: Of the reader of text.
-        height: Rows of the picture, a multiple of 32 for the detector; 0: 320 for the detector, 48 for the classifier.
-        width: Its columns, likewise; 0: 320 and 192.
-    """
-
-    part: Part = "detector"
+    part: Part = "detector"  # Of the reader of text
+    # Rows of the picture, a multiple of 32 for the detector; 0: 320 for the detector, 48 for the classifier
     height: Annotated[int, Field(ge=0)] = 0
-    width: Annotated[int, Field(ge=0)] = 0
+    width: Annotated[int, Field(ge=0)] = 0  # Its columns, likewise; 0: 320 and 192
 
 
 def build_ocr(params: OcrParameters) -> BuiltOnnx:
@@ -87,12 +82,9 @@ def build_ocr(params: OcrParameters) -> BuiltOnnx:
 
 @dataclass(frozen=True, kw_only=True)
 class SileroParameters:
-    """Which of the package's forms.
+    """Which of the package's forms."""
 
-    Attributes:
-        form: `branches` decides by onnx.If which shapes it has; `straight` has neither that nor a sampling rate.
-    """
-
+    # `branches` decides by onnx.If which shapes it has; `straight` has neither that nor a sampling rate
     form: Form = "straight"
 
 

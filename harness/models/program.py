@@ -27,35 +27,25 @@ Key = tuple[object, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Program:
-    """MLIR that lies in the store, and how its entry function is called.
-
-    Attributes:
-        inputs: Arguments that its source knows of.
-        unknown_inputs: Why `inputs` is empty although the entry function takes some; else "".
-        read_files: Hashes (sha256, hex) of further files that it was made from, by path in the source's folder.
-        from_onnx: Whether iree-import-onnx made it.
-    """
+    """MLIR that lies in the store, and how its entry function is called."""
 
     mlir_sha256: str
     mlir_bytes: int
     function: str
-    inputs: tuple[Input, ...] = ()
-    unknown_inputs: str = ""
+    inputs: tuple[Input, ...] = ()  # Arguments that its source knows of
+    unknown_inputs: str = ""  # Why `inputs` is empty although the entry function takes some; else ""
+    # Hashes (sha256, hex) of further files that it was made from, by path in the source's folder
     read_files: dict[str, str] = field(default_factory=dict)
-    from_onnx: bool = False
+    from_onnx: bool = False  # Whether iree-import-onnx made it
 
 
 @dataclass(frozen=True, kw_only=True)
 class OnnxForm:
-    """A model in ONNX that lies in the store, as a builder wrote it.
-
-    Attributes:
-        inputs: As the builder gives them; () where they are those of its MLIR.
-    """
+    """A model in ONNX that lies in the store, as a builder wrote it."""
 
     onnx_sha256: str
     onnx_bytes: int
-    inputs: tuple[Input, ...] = ()
+    inputs: tuple[Input, ...] = ()  # As the builder gives them; () where they are those of its MLIR
 
 
 _T = TypeVar("_T", Program, OnnxForm)

@@ -60,36 +60,24 @@ _FILES: Mapping[str, tuple[str, str, str]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Parameters:
-    """Which network, and the size of the image.
+    """Which network, and the size of the image."""
 
-    Attributes:
-        network: By the name it was published under.
-        height: Rows of the input.
-        width: Columns of the input.
-    """
-
-    network: Name = "x4plus"
-    height: Size = 64
-    width: Size = 64
+    network: Name = "x4plus"  # By the name it was published under
+    height: Size = 64  # Rows of the input
+    width: Size = 64  # Columns of the input
 
 
 @dataclass(frozen=True, kw_only=True)
 class BlockParameters:
-    """Which block of which network, and the size of the image.
-
-    Attributes:
-        part: `dense`: five convolutions, each on the concatenation of all before it; `rrdb`: three of these and what
-            is added around them.
-        which: Number of the block, counted from 0.
-        height: Rows of the input.
-        width: Columns of the input.
-    """
+    """Which block of which network, and the size of the image."""
 
     network: Literal["x4plus", "x4plus-anime"] = "x4plus"
+    # `dense`: five convolutions, each on the concatenation of all before it; `rrdb`: three of these and what is added
+    # around them
     part: Literal["dense", "rrdb"] = "dense"
-    which: Annotated[int, Field(ge=0)] = 0
-    height: Size = 64
-    width: Size = 64
+    which: Annotated[int, Field(ge=0)] = 0  # Number of the block, counted from 0
+    height: Size = 64  # Rows of the input
+    width: Size = 64  # Columns of the input
 
     def __post_init__(self) -> None:
         count = _BLOCKS[self.network] * (_DENSE_BLOCKS_EACH if self.part == "dense" else 1)

@@ -58,23 +58,14 @@ _SCALE_AND_ADD_BODY = """\
 
 @dataclass(frozen=True, kw_only=True)
 class Parameters:
-    """Sizes of the block; the defaults are those of the ESRGAN that IREE's issue 11102 shows.
+    """Sizes of the block; the defaults are those of the ESRGAN that IREE's issue 11102 shows."""
 
-    Attributes:
-        height: Rows of the image.
-        width: Columns of the image.
-        channels: Channels of the block's input and output.
-        growth: Channels that each inner convolution adds.
-        blocks: How many blocks follow each other; ESRGAN has 69.
-        seed: Of the weights and of the input.
-    """
-
-    height: Size = 90
-    width: Size = 62
-    channels: Size = 64
-    growth: Size = 32
-    blocks: Count = 1
-    seed: Seed = 0
+    height: Size = 90  # Rows of the image
+    width: Size = 62  # Columns of the image
+    channels: Size = 64  # Channels of the block's input and output
+    growth: Size = 32  # Channels that each inner convolution adds
+    blocks: Count = 1  # How many blocks follow each other; ESRGAN has 69
+    seed: Seed = 0  # Of the weights and of the input
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -57,11 +57,7 @@ def from_builder(
 
 
 def onnx_of(model: Model, store: ProgramStore, where: str) -> Path | None:
-    """A model in ONNX, for the engines that read that: its own file, or what its builder writes.
-
-    Returns:
-        The file; None for MLIR files and for builders that have no such form.
-    """
+    """A model in ONNX, for the engines that read that: its own file, or what its builder writes."""
     if model.builder is None:
         return model.onnx
     builder, params, key = _asked_of_builder(model.builder, model, where)

@@ -60,12 +60,7 @@ def hash_parameters(
 def run_tool(
     command: Sequence[str | Path], *, cwd: Path, limits: process.Limits, complaint: str, remedy: str
 ) -> process.Finished:
-    """Run a tool to its successful end.
-
-    Args:
-        complaint: How the error's sentence starts: `[models.net] onnx: net.onnx cannot be imported`.
-        remedy: How it ends: `check the file`.
-    """
+    """Run a tool to its successful end."""
     try:
         finished = process.run([str(part) for part in command], cwd=cwd, limits=limits)
     except OSError as error:

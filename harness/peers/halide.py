@@ -35,19 +35,12 @@ class HalideOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class Schedule:
-    """What the example leaves open.
+    """What the example leaves open."""
 
-    Attributes:
-        vector: Floats of a vector.
-        vectors: Vectors of output channels in one register tile (the example's tile_w).
-        columns: Columns of the image in one register tile (the example's tile_h).
-        unroll: How often the reduction over input channels is unrolled.
-    """
-
-    vector: int
-    vectors: int
-    columns: int
-    unroll: int = 1
+    vector: int  # Floats of a vector
+    vectors: int  # Vectors of output channels in one register tile (the example's tile_w)
+    columns: int  # Columns of the image in one register tile (the example's tile_h)
+    unroll: int = 1  # How often the reduction over input channels is unrolled
 
     @property
     def name(self) -> str:
@@ -87,18 +80,13 @@ def natural_vector() -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Program:
-    """A compiled convolution.
-
-    Attributes:
-        result: The array [n, y, x, c] that a run writes.
-        reads: The arrays that it reads where they are; Halide does not keep them.
-    """
+    """A compiled convolution."""
 
     pipeline: Any
     target: Any
     output: Any
-    result: Floats
-    reads: tuple[Floats, ...]
+    result: Floats  # The array [n, y, x, c] that a run writes
+    reads: tuple[Floats, ...]  # The arrays that it reads where they are; Halide does not keep them
 
     def run(self) -> None:
         """Run it once."""
@@ -108,14 +96,7 @@ class Program:
 def compile_convolution(
     x: Floats, weights: Floats, bias: Floats, schedule: Schedule, *, parallel: bool = False
 ) -> Program:
-    """Compile it for these arguments.
-
-    Args:
-        x: [n, height + 2, width + 2, channels_in]
-        weights: [channels_in, 3, 3, channels_out], as in the example.
-        bias: [channels_out]
-        parallel: On HL_NUM_THREADS threads, as in the example; chapter H leaves that out, and its code starts none.
-    """
+    """Compile it for these arguments."""
     import halide as hl
 
     n, padded_height, padded_width, channels_in = x.shape

@@ -71,11 +71,7 @@ def _refuses(model: PeerModel, _: NoOptions) -> str | None:
 
 
 def pack_weight(weight: Array, block: int, dtype: str) -> Array:
-    """A weight [out, in] of float32 as the kernels read it.
-
-    Returns:
-        [out / block, in / block, in, out] of float32, or the bits of bf16: [.., in / 2, out, 2].
-    """
+    """A weight [out, in] of float32 as the kernels read it."""
     blocks = len(weight) // block
     packed: Array = weight.reshape(blocks, block, blocks, block).transpose(0, 2, 3, 1)
     if dtype == "bf16":
@@ -166,14 +162,6 @@ def build_library(source: Path, libraries: Sequence[str], cache: Path) -> Path:
 
     It is compiled anew where the source changes, or a macro: those of the compiler say its version and the processor's
     instruction sets, those of a library's headers its version.
-
-    Args:
-        libraries: To link with, in order: `xsmm`.
-        cache: The folder in which it is kept.
-
-    Raises:
-        RuntimeError: It cannot be compiled.
-        OSError: The compiler cannot be started.
     """
     flags = ["-O3", "-march=native", "-std=gnu11", "-shared", "-fPIC"]
     links = [f"-l{library}" for library in libraries]

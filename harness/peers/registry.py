@@ -16,16 +16,11 @@ PEERS: Registry[Peer[Any]] = Registry(group="harness.peers", noun="peer", kind=P
 
 @dataclass(frozen=True, kw_only=True)
 class AppliedPeer:
-    """A peer with the options that a suite gives it.
-
-    Attributes:
-        label: What its cases are called, in the place of a variant.
-        options: All of them, defaults included, as values of JSON.
-    """
+    """A peer with the options that a suite gives it."""
 
     peer: Peer[Any]
-    label: str
-    options: Mapping[str, Any]
+    label: str  # What its cases are called, in the place of a variant
+    options: Mapping[str, Any]  # All of them, defaults included, as values of JSON
 
     @property
     def name(self) -> str:
@@ -68,11 +63,7 @@ class AppliedPeer:
 
 
 def find_peer(name: str, where: str = "peers") -> Peer[Any]:
-    """The peer of that registered name; only its package is imported.
-
-    Raises:
-        SuiteError: As Registry.find, or it calls itself otherwise.
-    """
+    """The peer of that registered name; only its package is imported."""
     peer = PEERS.find(name, where)
     if peer.name != name:
         raise SuiteError(f"{where}: peer {name!r} calls itself {peer.name!r}; ask its package's author")
@@ -80,11 +71,7 @@ def find_peer(name: str, where: str = "peers") -> Peer[Any]:
 
 
 def apply_peer(name: str, options: Mapping[str, Any], label: str, where: str = "peers") -> AppliedPeer:
-    """A peer, found by its registered name, with options.
-
-    Raises:
-        SuiteError: There is no such peer, or an option is wrong.
-    """
+    """A peer, found by its registered name, with options."""
     peer = find_peer(name, where)
     checked = check_options(peer.options, options, where=f"{where}: {name}", owner=f"peer {name!r}", noun="option")
     return AppliedPeer(peer=peer, label=label, options=as_json(checked))

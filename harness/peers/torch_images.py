@@ -128,11 +128,7 @@ def make_batch_normalization(node: Node) -> Run:
 
 
 def _sizes(node: Node) -> tuple[list[int], list[float]]:
-    """Sizes of the image's dimensions in the result, and by what they are scaled.
-
-    Raises:
-        ValueError: The batch or the channels are scaled, or they are not known when the graph is read.
-    """
+    """Sizes of the image's dimensions in the result, and by what they are scaled."""
     shape = list(node.operand(0).shape)
     target, scales = node.constant(3), node.constant(2)
     axes = [axis % len(shape) for axis in node.attributes.get("axes", range(len(shape)))]

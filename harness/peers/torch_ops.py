@@ -32,45 +32,30 @@ DTYPES = {
 
 @dataclass(frozen=True, kw_only=True)
 class Node:
-    """A node, and what its operands are when it is read.
-
-    Attributes:
-        attributes: By their names; tensors as PyTorch's, strings as str.
-        operands: Values of the example that the graph is read with, None where one is left out; only their shapes
-            and types count, but for the constant ones.
-        is_constant: Which operands are the same at every call.
-        results: How many of its results have names.
-        opset: Of the graph.
-    """
+    """A node, and what its operands are when it is read."""
 
     kind: str
-    attributes: Mapping[str, Any]
+    attributes: Mapping[str, Any]  # By their names; tensors as PyTorch's, strings as str
+    # Values of the example that the graph is read with, None where one is left out; only their shapes and types count,
+    # but for the constant ones
     operands: Sequence[torch.Tensor | None]
-    is_constant: Sequence[bool]
-    results: int
-    opset: int
+    is_constant: Sequence[bool]  # Which operands are the same at every call
+    results: int  # How many of its results have names
+    opset: int  # Of the graph
 
     def has(self, position: int) -> bool:
         """Whether there is such an operand."""
         return position < len(self.operands) and self.operands[position] is not None
 
     def operand(self, position: int) -> torch.Tensor:
-        """An operand of the example.
-
-        Raises:
-            ValueError: It is left out.
-        """
+        """An operand of the example."""
         value = self.operands[position] if position < len(self.operands) else None
         if value is None:
             raise ValueError(f"{self.kind} lacks operand {position}")
         return value
 
     def constant(self, position: int) -> Any:
-        """The value of an operand as Python's numbers: one, or a list; None where it is left out.
-
-        Raises:
-            ValueError: It is not the same at every call.
-        """
+        """The value of an operand as Python's numbers: one, or a list; None where it is left out."""
         if not self.has(position):
             return None
         if not self.is_constant[position]:
@@ -89,11 +74,7 @@ class Node:
         return ValueError(f"{self.kind} {form} is not known to the reader")
 
     def choice(self, name: str, otherwise: Any, *allowed: Any) -> Any:
-        """An attribute of which the reader knows some values only.
-
-        Raises:
-            ValueError: It has another.
-        """
+        """An attribute of which the reader knows some values only."""
         value = self.attributes.get(name, otherwise)
         if value not in allowed:
             raise self.refuse(f"with {name} {value!r}")

@@ -59,11 +59,7 @@ class OnnxModule(torch.nn.Module):  # type: ignore[misc]
 
 
 def read_module(path: Path, arguments: Sequence[Array]) -> OnnxModule:
-    """Read a graph for arguments of these shapes and types.
-
-    Raises:
-        ValueError: The graph has an operation, or a form of one, that the reader does not know.
-    """
+    """Read a graph for arguments of these shapes and types."""
     import onnx
 
     model = onnx.load(str(path))

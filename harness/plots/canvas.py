@@ -44,29 +44,18 @@ HOLLOW: frozenset[Tone] = frozenset({"open"})
 
 @dataclass(frozen=True, kw_only=True)
 class Theme:
-    """Colours of one theme.
-
-    Attributes:
-        ground: Behind everything; GitHub's own in either mode, so that the picture has no edges there.
-        muted: Of texts that explain.
-        axis: Of lines that carry figures.
-        grid: Of lines that help the eye.
-        stripe: Behind every second row.
-        band: Behind what is too small to be called changed.
-        tones: Of what a row says.
-        series: Of models and variants, in turn.
-    """
+    """Colours of one theme."""
 
     name: ThemeName
-    ground: str
+    ground: str  # Behind everything; GitHub's own in either mode, so that the picture has no edges there
     ink: str
-    muted: str
-    axis: str
-    grid: str
-    stripe: str
-    band: str
-    tones: Mapping[Tone, str]
-    series: tuple[str, ...]
+    muted: str  # Of texts that explain
+    axis: str  # Of lines that carry figures
+    grid: str  # Of lines that help the eye
+    stripe: str  # Behind every second row
+    band: str  # Behind what is too small to be called changed
+    tones: Mapping[Tone, str]  # Of what a row says
+    series: tuple[str, ...]  # Of models and variants, in turn
 
 
 LIGHT = Theme(
@@ -115,16 +104,6 @@ def paint(
     """A whole picture: a title with lines below it, what `draw` draws, and lines at the foot that explain it.
 
     The user's own settings of matplotlib change nothing.
-
-    Args:
-        draw: Takes the canvas and the y where its part begins.
-        kind: What the picture is, for those who do not see it; its file's title.
-        lines: The first is in ink and describes the picture in its file, the others explain.
-        above: Pixels between the lines and the drawing.
-        height: Pixels that the drawing takes.
-
-    Returns:
-        A file of that format; equal values give equal bytes with the same release of matplotlib.
     """
     from matplotlib import style
 

@@ -57,14 +57,7 @@ def place_labels(
     bounds: Box,
     avoid: Sequence[Box] = (),
 ) -> list[Placed | None]:
-    """A place for each name, None where there is none left; no two overlap, and none covers a point.
-
-    Args:
-        points: Where each name's point is.
-        sizes: Width and height of each name.
-        bounds: What names have to lie within.
-        avoid: What they should not cover where another place is as near.
-    """
+    """A place for each name, None where there is none left; no two overlap, and none covers a point."""
     dots = [Box(left=x - _RADIUS, right=x + _RADIUS, bottom=y - _RADIUS, top=y + _RADIUS) for x, y in points]
     placed: list[Placed | None] = [None] * len(points)
     # Where points crowd, places are rare.

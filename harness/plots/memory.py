@@ -57,17 +57,12 @@ class MemoryPoint:
 
 @dataclass(frozen=True, kw_only=True)
 class MemoryPanel:
-    """One model on one device.
-
-    Attributes:
-        memory: Which memory it is, in words.
-        rest: How many variants have no point.
-    """
+    """One model on one device."""
 
     title: str
-    memory: str
+    memory: str  # Which memory it is, in words
     points: tuple[MemoryPoint, ...]
-    rest: int
+    rest: int  # How many variants have no point
 
 
 def draw_memory(report: Report, theme: Theme, picture: Format, top: int | None = None) -> bytes:

@@ -72,14 +72,7 @@ def draw(
     keep: Keep = lambda _: True,
     top: int | None = None,
 ) -> bytes:
-    """One picture as the content of a file; equal values give equal bytes with the same release of matplotlib.
-
-    Args:
-        kind: One of those that `kinds_of` has of the source.
-        where: The folder, for messages.
-        keep: Of a case's name, whether it is to be drawn.
-        top: How many rows, parts, or panels of bars or points, are drawn at most; None: as many as are read well.
-    """
+    """One picture as the content of a file; equal values give equal bytes with the same release of matplotlib."""
     what, kinds = kinds_of(source)
     if kind not in kinds:
         raise UsageError(f"{where}: is {what}, which can be drawn as {', '.join(kinds)}; give --kind {kinds[0]}")
@@ -122,13 +115,6 @@ def pictures_of(
     """Every picture that there is, by its file's name: `forest-light.png`, `forest-dark.png`, ...
 
     Pictures with nothing on them are left out. The forest is the comparison's where one is given, else the run's.
-
-    Args:
-        comparison: What is compared.
-        report: The run whose variants are drawn, such as the comparison's head.
-        explanation: Of one case.
-        tuning: Of one model.
-        kinds: Only these (default: all that there are).
     """
     several = report is not None and len(report.facts.toolchains) > 1
     releases: tuple[Kind, ...] = ("releases",) if several else ()

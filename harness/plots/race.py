@@ -39,12 +39,7 @@ _UNITS = ((180.0, "s", 1.0), (3 * 3600.0, "min", 60.0), (float("inf"), "h", 3600
 
 
 def draw_race(tunings: Sequence[Tuning], theme: Theme, picture: Format, top: int | None = None) -> bytes:
-    """Draw the race of each model below the others; equal values give equal bytes with the same matplotlib.
-
-    Args:
-        tunings: One or several; those in which nothing was timed are left out.
-        top: How many are drawn at most; None: as many as are read well.
-    """
+    """Draw the race of each model below the others; equal values give equal bytes with the same matplotlib."""
     raced = [found for found in tunings if found.moments]
     if not raced:
         raise RunError("nothing was timed, so there is no race to draw")

@@ -42,22 +42,14 @@ _MOST_REASONS, _MOST_PLACES = 4, 3
 
 @dataclass(frozen=True, kw_only=True)
 class ReleasePoint:
-    """A variant under one release.
+    """A variant under one release."""
 
-    Attributes:
-        ratio: To what the section's cases are compared with; None: it was not measured.
-        low: Lower end of its interval; None: it has none.
-        latency_ns: Median time of one call.
-        mark: Why it was not measured: it fails, is wrong, or is skipped; "" of what is left out.
-        why: The same in words.
-    """
-
-    ratio: float | None = None
-    low: float | None = None
+    ratio: float | None = None  # To what the section's cases are compared with; None: it was not measured
+    low: float | None = None  # Lower end of its interval; None: it has none
     high: float | None = None
-    latency_ns: float | None = None
-    mark: str = ""
-    why: str = ""
+    latency_ns: float | None = None  # Median time of one call
+    mark: str = ""  # Why it was not measured: it fails, is wrong, or is skipped; "" of what is left out
+    why: str = ""  # The same in words
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,17 +83,13 @@ def _log_change(one: ReleasePoint, other: ReleasePoint) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class ReleasePanel:
-    """One model on one device.
-
-    Attributes:
-        rest: How many variants have no line, for lack of room.
-    """
+    """One model on one device."""
 
     section: Section
     releases: tuple[str, ...]
     lines: tuple[ReleaseLine, ...]
     axis: RatioAxis
-    rest: int
+    rest: int  # How many variants have no line, for lack of room
 
 
 def draw_releases(report: Report, theme: Theme, picture: Format, top: int | None = None) -> bytes:

@@ -45,17 +45,12 @@ _SMALL_POINTS = SMALL * POINTS_PER_PIXEL
 
 @dataclass(frozen=True, kw_only=True)
 class Point:
-    """One measured case.
-
-    Attributes:
-        label: Its variant, and its toolchain where there are several; of a peer, the peer's.
-        intensity: Operations for each byte of compulsory traffic.
-    """
+    """One measured case."""
 
     model: str
-    label: str
+    label: str  # Its variant, and its toolchain where there are several; of a peer, the peer's
     peer: bool
-    intensity: float
+    intensity: float  # Operations for each byte of compulsory traffic
     operations_per_s: float
 
 
@@ -245,11 +240,7 @@ def _draw_roof(axes: Axes, peak: Peak, theme: Theme) -> None:
 
 
 def _draw_names(axes: Axes, panel: Panel, colors: Mapping[str, str], names: Mapping[str, str], apart: float) -> None:
-    """The models' names above the panel, each over the line that its points stand on, or shifted as far as needed.
-
-    Args:
-        apart: How far they are from each other, in parts of the panel's width.
-    """
+    """The models' names above the panel, each over the line that its points stand on, or shifted as far as needed."""
     low, high = (math.log(limit) for limit in axes.get_xlim())
     spans = sorted({(point.intensity, point.model) for point in panel.points})
     room = min(apart, 0.9 / len(spans))

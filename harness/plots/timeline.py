@@ -52,60 +52,37 @@ _MOST_IN_WORDS = 6  # changes
 
 @dataclass(frozen=True, kw_only=True)
 class ChangeMark:
-    """A change at its place in the picture; places count the series' runs from 0.
+    """A change at its place in the picture; places count the series' runs from 0."""
 
-    Attributes:
-        change: As the history has it.
-        begin: The first run with it.
-        end: The run up to which a drift goes on; of a step, `begin`.
-        low: The first of the runs with which it may have begun.
-        high: The last of them.
-        before: The level before it, in the axis' unit.
-        after: The level after it.
-        amount: By how much it moved: `▲ +5.1 %`.
-    """
-
-    change: Change
-    begin: int
-    end: int
-    low: int
-    high: int
-    before: float
-    after: float
-    amount: str
+    change: Change  # As the history has it
+    begin: int  # The first run with it
+    end: int  # The run up to which a drift goes on; of a step, `begin`
+    low: int  # The first of the runs with which it may have begun
+    high: int  # The last of them
+    before: float  # The level before it, in the axis' unit
+    after: float  # The level after it
+    amount: str  # By how much it moved: `▲ +5.1 %`
 
 
 @dataclass(frozen=True, kw_only=True)
 class Timeline:
-    """One series, run by run; figures are arrays with one value for each run, in the axis' unit.
-
-    Attributes:
-        axis: Name and unit of the figure.
-        started: When each run was started, to the minute.
-        low: The value itself where it has no interval.
-        high: Likewise.
-        reference: What a fixed toolchain took in the same runs; NaN where it has no figure.
-        marks: The changes in order of time.
-        toolchains: Where another toolchain, or another build of it, begins: the run and its name.
-        limits: Of the axis of values.
-        band: What lies between low and high; "" where no run has both.
-        story: The changes in words, one a line.
-    """
+    """One series, run by run; figures are arrays with one value for each run, in the axis' unit."""
 
     title: str
     verdict: str
     method: str
-    axis: str
-    started: tuple[str, ...]
+    axis: str  # Name and unit of the figure
+    started: tuple[str, ...]  # When each run was started, to the minute
     value: NDArray[np.float64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    reference: NDArray[np.float64]
-    marks: tuple[ChangeMark, ...]
+    low: NDArray[np.float64]  # The value itself where it has no interval
+    high: NDArray[np.float64]  # Likewise
+    reference: NDArray[np.float64]  # What a fixed toolchain took in the same runs; NaN where it has no figure
+    marks: tuple[ChangeMark, ...]  # The changes in order of time
+    # Where another toolchain, or another build of it, begins: the run and its name
     toolchains: tuple[tuple[int, str], ...]
-    limits: tuple[float, float]
-    band: str
-    story: tuple[str, ...]
+    limits: tuple[float, float]  # Of the axis of values
+    band: str  # What lies between low and high; "" where no run has both
+    story: tuple[str, ...]  # The changes in words, one a line
 
 
 def draw_timeline(
@@ -151,13 +128,7 @@ def draw_timeline(
 
 
 def timeline_of(points: pd.DataFrame, changes: Sequence[Change], reference: pd.DataFrame | None = None) -> Timeline:
-    """What to draw of a series.
-
-    Args:
-        points: In time order, at least one; the columns of the table `points`.
-        changes: Of this series; all runs that they name have a point.
-        reference: Points of the same case under a fixed toolchain; those of other runs are left out.
-    """
+    """What to draw of a series."""
     first, last = points.iloc[0], points.iloc[-1]
     unit = unit_of(first["unit"], points["value"].tolist())
     value = points["value"].to_numpy(dtype=float) / unit.size

@@ -35,17 +35,12 @@ _WORDS: dict[Tone, str] = {
 
 @dataclass(frozen=True, kw_only=True)
 class BarPanel:
-    """One model on one device.
-
-    Attributes:
-        rows: A bar each, the fastest first.
-        rest: What has no bar, in words; "" where everything has.
-    """
+    """One model on one device."""
 
     section: Section
     unit: Unit
-    rows: tuple[Row, ...]
-    rest: str
+    rows: tuple[Row, ...]  # A bar each, the fastest first
+    rest: str  # What has no bar, in words; "" where everything has
 
     def value(self, row: Row) -> str:
         """A bar's latency with its unit."""

@@ -54,19 +54,13 @@ _WORDS: dict[Tone, str] = {"worse": "takes longer", "better": "takes less", "sam
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """One bar.
-
-    Attributes:
-        start_ns: Where it begins; 0 of a whole call. end_ns: where it ends.
-        tone: None: it is a whole call.
-        why: What differs there; "" where that is not known.
-    """
+    """One bar."""
 
     name: str
-    start_ns: float
+    start_ns: float  # Where it begins; 0 of a whole call. end_ns: where it ends.
     end_ns: float
-    tone: Tone | None = None
-    why: str = ""
+    tone: Tone | None = None  # None: it is a whole call
+    why: str = ""  # What differs there; "" where that is not known
 
     @property
     def change_ns(self) -> float:
@@ -75,11 +69,7 @@ class Step:
 
 
 def waterfall_steps(explanation: Explanation, top: int | None = None) -> list[Step]:
-    """Base's call, the parts that changed, all others together, what is spent elsewhere, and head's call.
-
-    Args:
-        top: How many parts have a bar of their own.
-    """
+    """Base's call, the parts that changed, all others together, what is spent elsewhere, and head's call."""
     base_ns, head_ns = call_ns(explanation)
     if not base_ns or not head_ns:
         why = f" ({explanation.latency.reason})" if explanation.latency.reason else ""

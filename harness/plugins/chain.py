@@ -43,50 +43,31 @@ _SINGLE: Mapping[type[Step], str] = {
 
 @dataclass(frozen=True, kw_only=True)
 class RewriteCall:
-    """One rewrite of a chain, and the plugin that it belongs to.
-
-    Attributes:
-        options: The keyword arguments of the function.
-        for_target: Whether it gets the target's processor too.
-    """
+    """One rewrite of a chain, and the plugin that it belongs to."""
 
     plugin: str
     function: str
     phase: str
-    options: Mapping[str, Any]
-    for_target: bool = False
+    options: Mapping[str, Any]  # The keyword arguments of the function
+    for_target: bool = False  # Whether it gets the target's processor too
 
 
 @dataclass(frozen=True, kw_only=True)
 class Arranged:
-    """What a chain of plugins comes to.
+    """What a chain of plugins comes to."""
 
-    Attributes:
-        compile_flags: Flags that it adds to iree-compile's; files are named as they lie in the working folder.
-        run_flags: Flags that it adds to the runtime's.
-        rewrites: In the order in which they run, phases never going back.
-        files: What has to lie in the working folders, under its unique name.
-        pipelines: Where plugins run passes: each plugin and the pass pipeline up to its end, in order; "" stands for
-            the variant's own flag, which comes first.
-    """
-
+    # Flags that it adds to iree-compile's; files are named as they lie in the working folder
     compile_flags: tuple[str, ...] = ()
-    run_flags: tuple[str, ...] = ()
-    rewrites: tuple[RewriteCall, ...] = ()
-    files: tuple[PluginFile, ...] = ()
+    run_flags: tuple[str, ...] = ()  # Flags that it adds to the runtime's
+    rewrites: tuple[RewriteCall, ...] = ()  # In the order in which they run, phases never going back
+    files: tuple[PluginFile, ...] = ()  # What has to lie in the working folders, under its unique name
+    # Where plugins run passes: each plugin and the pass pipeline up to its end, in order; "" stands for the variant's
+    # own flag, which comes first
     pipelines: tuple[tuple[str, str], ...] = ()
 
 
 def arrange(chain: Sequence[Applied], compile_flags: Sequence[str], where: str) -> Arranged:
-    """Put a chain of plugins together.
-
-    Args:
-        compile_flags: What the variant and its device give already; a pass pipeline of theirs runs before the plugins'.
-        where: The table and key that name the plugins, for error messages.
-
-    Raises:
-        SuiteError: The plugins cannot run in this order, or two of them need what iree-compile takes only once.
-    """
+    """Put a chain of plugins together."""
     _check_order(chain, where)
     _check_single(chain, where)
     steps = [(applied, step) for applied in chain for step in applied.steps]

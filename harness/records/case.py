@@ -11,46 +11,33 @@ ID_DIGITS = 16
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """The unit of a run. Its name is for people, its id for machines; neither is parsed to learn a fact.
+    """The unit of a run. Its name is for people, its id for machines; neither is parsed to learn a fact."""
 
-    Attributes:
-        id: 16 hex digits: a hash of what is compiled and how it runs, without names and without the toolchain.
-        name: Unique in a plan: `model/variant@device`, and `model/variant@device:toolchain` where there are several.
-        toolchain: Version of the compiler and runtime pair.
-        baseline: Whether the others of its group are compared with it: the suite's baseline variant, and of several
-            toolchains the first.
-        compile_flags: All flags of the device and the variant, in the order they are given to iree-compile.
-        run_flags: The same for the runtime's tools and the worker.
-        skip: Why it is not run on this machine, as a sentence; None: it is run.
-        more_uris: Of the devices after the first; () in runs that are older than this field.
-        threads: That a peer gets on this device; None: one for each core.
-        environment: Variables that its processes need, by name.
-        expected_failure: Part of the message with which it is known to fail; None: it is not.
-        expected_mismatch: Whether it is known to run and to give wrong outputs.
-        peer: Registered name of the engine that runs it instead of IREE, its label being in the variant's place and no
-            toolchain, plugins or flags having a part in it; None: IREE.
-    """
-
-    id: str
-    name: str
+    id: str  # 16 hex digits: a hash of what is compiled and how it runs, without names and without the toolchain
+    name: str  # Unique in a plan: `model/variant@device`, and `model/variant@device:toolchain` where there are several
     model: str
     variant: str
     device: str
-    toolchain: str
+    toolchain: str  # Version of the compiler and runtime pair
+    # Whether the others of its group are compared with it: the suite's baseline variant, and of several toolchains the
+    # first
     baseline: bool
     uri: str
     backend: str
     pin: bool
+    # All flags of the device and the variant, in the order they are given to iree-compile
     compile_flags: tuple[str, ...]
-    run_flags: tuple[str, ...]
+    run_flags: tuple[str, ...]  # The same for the runtime's tools and the worker
     plugins: tuple[str, ...]
     tags: tuple[str, ...]
-    more_uris: tuple[str, ...] = ()
-    threads: int | None = None
-    environment: dict[str, str] = field(default_factory=dict)
-    skip: str | None = None
-    expected_failure: str | None = None
-    expected_mismatch: bool = False
+    more_uris: tuple[str, ...] = ()  # Of the devices after the first; () in runs that are older than this field
+    threads: int | None = None  # That a peer gets on this device; None: one for each core
+    environment: dict[str, str] = field(default_factory=dict)  # Variables that its processes need, by name
+    skip: str | None = None  # Why it is not run on this machine, as a sentence; None: it is run
+    expected_failure: str | None = None  # Part of the message with which it is known to fail; None: it is not
+    expected_mismatch: bool = False  # Whether it is known to run and to give wrong outputs
+    # Registered name of the engine that runs it instead of IREE, its label being in the variant's place and no
+    # toolchain, plugins or flags having a part in it; None: IREE
     peer: str | None = None
 
     @property
@@ -82,18 +69,12 @@ class Gate:
     """How much a metric of some cases may change before a comparison fails.
 
     With both limits the wider one counts; with none, any change in the direction is too much.
-
-    Attributes:
-        metric: Its registered name, see harness.metrics.
-        cases: A shell pattern on case names.
-        direction: Of the change that may fail; all metrics are better when smaller.
-        relative: Allowed change as a share of the base, such as 0.05.
-        absolute: Allowed change in the metric's unit: nanoseconds, bytes, instructions or a plain number.
     """
 
     name: str
-    metric: str
-    cases: str = "*"
-    direction: Direction = "increase"
-    relative: float | None = None
+    metric: str  # Its registered name, see harness.metrics
+    cases: str = "*"  # A shell pattern on case names
+    direction: Direction = "increase"  # Of the change that may fail; all metrics are better when smaller
+    relative: float | None = None  # Allowed change as a share of the base, such as 0.05
+    # Allowed change in the metric's unit: nanoseconds, bytes, instructions or a plain number
     absolute: float | None = None

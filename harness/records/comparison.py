@@ -35,144 +35,94 @@ Kind = Literal["model", "device", "variant"]
 
 @dataclass(frozen=True, kw_only=True)
 class SideFacts:
-    """One side of a comparison.
+    """One side of a comparison."""
 
-    Attributes:
-        label: What the user gave: a run directory, `iree==3.12.0`, or a commit's name; with `--within`, `baseline` or
-            `variants`.
-        run: Id of the run that its modules come from.
-        suite: Path of its suite, as the run has it.
-        started: Of that run, ISO 8601, UTC.
-        toolchains: Release and revision of each.
-        machine: The run's processor and system, in words.
-        variants: With `--within`, those that are compared; of the base, the baseline. Else ().
-        commit: That the suite is of, all digits of it; "" where the side is no commit.
-        subject: The first line of that commit's message.
-    """
-
+    # What the user gave: a run directory, `iree==3.12.0`, or a commit's name; with `--within`, `baseline` or `variants`
     label: str
-    run: str
-    suite: str
-    started: str
-    toolchains: tuple[str, ...]
-    machine: str
-    variants: tuple[str, ...] = ()
-    commit: str = ""
-    subject: str = ""
+    run: str  # Id of the run that its modules come from
+    suite: str  # Path of its suite, as the run has it
+    started: str  # Of that run, ISO 8601, UTC
+    toolchains: tuple[str, ...]  # Release and revision of each
+    machine: str  # The run's processor and system, in words
+    variants: tuple[str, ...] = ()  # With `--within`, those that are compared; of the base, the baseline. Else ().
+    commit: str = ""  # That the suite is of, all digits of it; "" where the side is no commit
+    subject: str = ""  # The first line of that commit's message
 
 
 @dataclass(frozen=True, kw_only=True)
 class SelfcheckFacts:
-    """What `harness selfcheck` last found on the machine; printed under every report.
+    """What `harness selfcheck` last found on the machine; printed under every report."""
 
-    Attributes:
-        flagged: Rows of modules against themselves that were called regressed or improved.
-        rows: All such rows.
-        upper_bound: Exact binomial bound of the rate's 95 % interval.
-        detects: Smallest change found in nine of ten rows, as a share; the median over cases; None where none is.
-        seconds: What one row takes.
-        when: ISO 8601, UTC.
-        suite: Whose cases it was checked with.
-    """
-
-    flagged: int
-    rows: int
-    upper_bound: float
+    flagged: int  # Rows of modules against themselves that were called regressed or improved
+    rows: int  # All such rows
+    upper_bound: float  # Exact binomial bound of the rate's 95 % interval
+    # Smallest change found in nine of ten rows, as a share; the median over cases; None where none is
     detects: float | None
-    seconds: float
-    when: str
-    suite: str
+    seconds: float  # What one row takes
+    when: str  # ISO 8601, UTC
+    suite: str  # Whose cases it was checked with
 
 
 @dataclass(frozen=True, kw_only=True)
 class MachineFacts:
-    """Where the comparison was made.
+    """Where the comparison was made."""
 
-    Attributes:
-        description: Processor and system, in words.
-        selfcheck: Its rate of false alarms; None: never checked here.
-        controls: Identical rows that this comparison measured as A/A controls.
-        controls_flagged: How many of them were called regressed or improved.
-    """
-
-    description: str
-    selfcheck: SelfcheckFacts | None = None
-    controls: int = 0
-    controls_flagged: int = 0
+    description: str  # Processor and system, in words
+    selfcheck: SelfcheckFacts | None = None  # Its rate of false alarms; None: never checked here
+    controls: int = 0  # Identical rows that this comparison measured as A/A controls
+    controls_flagged: int = 0  # How many of them were called regressed or improved
 
 
 @dataclass(frozen=True, kw_only=True)
 class HostRatio:
-    """What one host of a fleet says of a row.
+    """What one host of a fleet says of a row."""
 
-    Attributes:
-        host: Its name.
-        ratio: Head divided by base, by the host's own generations.
-        generations: How many it measured.
-    """
-
-    host: str
-    ratio: float
-    generations: int
+    host: str  # Its name
+    ratio: float  # Head divided by base, by the host's own generations
+    generations: int  # How many it measured
 
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One metric of one case, base against head.
-
-    Attributes:
-        metric: Its registered name, see harness.metrics.
-        ratio: Head divided by base; None where one side has no value, or the base's is zero.
-        ci_low: Lower end of the 95 % interval of the ratio, valid at whichever look the row stopped; None: none. Where
-            hosts differ, it reaches from the lowest ratio of a host to the highest.
-        p: Of no difference, corrected for looks and for the number of rows; None for exact metrics.
-        floor: Relative change below which nothing is called changed.
-        base_value: In `unit`; for latency the median over generations.
-        generations: Independent samples behind the ratio, on each side.
-        rounds: Pairs of turns behind it, over all generations.
-        seconds: Wall time that the row took.
-        taken: The share of its turns' time that other processes took, the mean over generations; None: not known. Of a
-            device with threads, what they took from each other is in it.
-        own_time: The share of its rounds that are compared by own time (see harness.stats.own_time), not by wall time.
-        reason: Why the verdict is what it is, in plain words.
-        lacked_time: Whether its sides differ by far more than the noise, and only time was lacking to call it changed.
-        hosts: Of a fleet, those of one class that measured it, by name; (): the machine of the comparison.
-        hosts_disagree: Whether it is undecided because its hosts have different ratios.
-        gate: `passed` or `violated`, where a gate of the suite decides; None: none matches.
-        change: Which kind of change it is, where instructions could be counted: `more work`, `same work, slower`, ...
-        control: Whether it is an A/A control: the same module on both sides, measured to test the machine.
-        stderr: The last lines that a tool printed, for rows that failed.
-        repro: Command lines that repeat the row.
-    """
+    """One metric of one case, base against head."""
 
     case: str
     model: str
     variant: str
     device: str
-    metric: str
+    metric: str  # Its registered name, see harness.metrics
     verdict: Verdict
-    ratio: float | None = None
+    ratio: float | None = None  # Head divided by base; None where one side has no value, or the base's is zero
+    # Lower end of the 95 % interval of the ratio, valid at whichever look the row stopped; None: none. Where hosts
+    # differ, it reaches from the lowest ratio of a host to the highest.
     ci_low: float | None = None
     ci_high: float | None = None
-    p: float | None = None
-    floor: float = 0.0
-    base_value: float | None = None
+    p: float | None = None  # Of no difference, corrected for looks and for the number of rows; None for exact metrics
+    floor: float = 0.0  # Relative change below which nothing is called changed
+    base_value: float | None = None  # In `unit`; for latency the median over generations
     head_value: float | None = None
     unit: str = ""
-    generations: int = 0
-    rounds: int = 0
-    seconds: float = 0.0
+    generations: int = 0  # Independent samples behind the ratio, on each side
+    rounds: int = 0  # Pairs of turns behind it, over all generations
+    seconds: float = 0.0  # Wall time that the row took
+    # The share of its turns' time that other processes took, the mean over generations; None: not known. Of a device
+    # with threads, what they took from each other is in it.
     taken: float | None = None
+    # The share of its rounds that are compared by own time (see harness.stats.own_time), not by wall time
     own_time: float = 0.0
-    reason: str = ""
+    reason: str = ""  # Why the verdict is what it is, in plain words
+    # Whether its sides differ by far more than the noise, and only time was lacking to call it changed
     lacked_time: bool = False
+    # Of a fleet, those of one class that measured it, by name; (): the machine of the comparison
     hosts: tuple[HostRatio, ...] = ()
-    hosts_disagree: bool = False
+    hosts_disagree: bool = False  # Whether it is undecided because its hosts have different ratios
+    # `passed` or `violated`, where a gate of the suite decides; None: none matches
     gate: Literal["passed", "violated"] | None = None
+    # Which kind of change it is, where instructions could be counted: `more work`, `same work, slower`, ..
     change: str | None = None
-    control: bool = False
-    stderr: str = ""
-    repro: tuple[str, ...] = ()
+    control: bool = False  # Whether it is an A/A control: the same module on both sides, measured to test the machine
+    stderr: str = ""  # The last lines that a tool printed, for rows that failed
+    repro: tuple[str, ...] = ()  # Command lines that repeat the row
 
     @property
     def program(self) -> str:
@@ -188,80 +138,49 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True)
 class ExplainedPart:
-    """Dispatches that do the same work on both sides; `Part` of harness.records.explanation has the rest.
+    """Dispatches that do the same work on both sides; `Part` of harness.records.explanation has the rest."""
 
-    Attributes:
-        name: Its operation with its shape, or the names of its dispatches.
-        base_ns: Of one call of the program; 0 where base has none. head_ns likewise.
-        ratio: Head over base; None where one side has none. ci_low and ci_high: its 95 % interval.
-        verdict: By the judge over all parts; `new` and `missing` of parts of one side.
-        what: What differs there, one sentence each, the most telling first.
-    """
-
-    name: str
-    base_ns: float
+    name: str  # Its operation with its shape, or the names of its dispatches
+    base_ns: float  # Of one call of the program; 0 where base has none. head_ns likewise.
     head_ns: float
-    ratio: float | None = None
+    ratio: float | None = None  # Head over base; None where one side has none. ci_low and ci_high: its 95 % interval.
     ci_low: float | None = None
     ci_high: float | None = None
-    verdict: Verdict = "inconclusive"
-    what: tuple[str, ...] = ()
+    verdict: Verdict = "inconclusive"  # By the judge over all parts; `new` and `missing` of parts of one side
+    what: tuple[str, ...] = ()  # What differs there, one sentence each, the most telling first
 
 
 @dataclass(frozen=True, kw_only=True)
 class Explained:
-    """What the change of a latency row is made of, as far as a comment has room for it.
+    """What the change of a latency row is made of, as far as a comment has room for it."""
 
-    Attributes:
-        case: Of the row.
-        explanation: Id of the folder that the whole explanation is kept in; "" where there is none.
-        sentence: How much, where, and what differs there; of a row that could not be explained, why not.
-        parts: Those that change the latency most come first.
-        left_out: How many parts more the explanation has.
-    """
-
-    case: str
-    explanation: str
-    sentence: str
-    parts: tuple[ExplainedPart, ...] = ()
-    left_out: int = 0
+    case: str  # Of the row
+    explanation: str  # Id of the folder that the whole explanation is kept in; "" where there is none
+    sentence: str  # How much, where, and what differs there; of a row that could not be explained, why not
+    parts: tuple[ExplainedPart, ...] = ()  # Those that change the latency most come first
+    left_out: int = 0  # How many parts more the explanation has
 
 
 @dataclass(frozen=True, kw_only=True)
 class GeometricMean:
-    """Of the latency ratios of the decided rows of one model, device or variant.
+    """Of the latency ratios of the decided rows of one model, device or variant."""
 
-    Attributes:
-        kind: `model`, `device` or `variant`.
-        rows: How many ratios are behind it: changed, unchanged and identical rows, these with 1. Version 0.1.0 took
-            inconclusive rows too.
-        low: Lower end of its interval, the geometric mean of the rows' own; None where a row has none.
-    """
-
-    kind: Kind
+    kind: Kind  # `model`, `device` or `variant`
     name: str
     ratio: float
+    # How many ratios are behind it: changed, unchanged and identical rows, these with 1. Version 0.1.0 took
+    # inconclusive rows too.
     rows: int
+    # Lower end of its interval, the geometric mean of the rows' own; None where a row has none
     low: float | None = None
     high: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """Everything that is known of two sides.
+    """Everything that is known of two sides."""
 
-    Attributes:
-        id: Name of its directory.
-        rows: Controls come last; the order within is that of the head's cases.
-        summary: Rows by verdict, controls left out.
-        notes: What bears on the whole comparison, in plain words.
-        settings: The rule's numbers and the user's choices.
-        command: The command line.
-        explained: Of regressed latencies, what they are made of, where `harness compare --explain` was asked for that.
-        hosts: Of a fleet, those that measured it, by name; (): one machine did.
-    """
-
-    id: str
+    id: str  # Name of its directory
     created: str
     base: SideFacts
     head: SideFacts
@@ -269,11 +188,12 @@ class Comparison:
     mode: Mode
     rule: RuleName
     machine: MachineFacts
-    rows: tuple[Row, ...]
-    summary: dict[Verdict, int]
+    rows: tuple[Row, ...]  # Controls come last; the order within is that of the head's cases
+    summary: dict[Verdict, int]  # Rows by verdict, controls left out
     means: tuple[GeometricMean, ...] = ()
-    notes: tuple[str, ...] = ()
-    settings: dict[str, Any] = field(default_factory=dict)
-    command: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # What bears on the whole comparison, in plain words
+    settings: dict[str, Any] = field(default_factory=dict)  # The rule's numbers and the user's choices
+    command: tuple[str, ...] = ()  # The command line
+    # Of regressed latencies, what they are made of, where `harness compare --explain` was asked for that
     explained: tuple[Explained, ...] = ()
-    hosts: tuple[HostRecord, ...] = ()
+    hosts: tuple[HostRecord, ...] = ()  # Of a fleet, those that measured it, by name; (): one machine did

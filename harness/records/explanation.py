@@ -16,40 +16,29 @@ Method = Literal["profile", "alone"]
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """Dispatches of the two sides that do the same work: mostly one on either side, several where they were fused.
+    """Dispatches of the two sides that do the same work: mostly one on either side, several where they were fused."""
 
-    Attributes:
-        base: Names of base's dispatches, in the order in which they run; () where only head has it. head likewise.
-        matched_by: Why they belong together: `same code`, `same input`, `operation and shape`, `operation`, `place`,
-            `fused or split`; "" of a part of one side.
-        operation: What it does, with its shape, as the compiler names it: `conv_32x90x62x64x3x3_f32`.
-        base_ns: Of one call of the program, the median over generations; 0 where base has none. head_ns likewise.
-        ratio: Head over base; None where one side has none. ci_low and ci_high: its 95 % interval.
-        p: Of no difference, corrected for looks and for the number of parts; None of a part of one side.
-        verdict: By the judge over all parts; `new` and `missing` of parts of one side.
-        generations: Independent samples behind it.
-        differs_at: The first phase of the compiler at which the sides differ; "" where their code is the same.
-        what: What differs, one sentence each, the most telling first.
-        lines: The lines that differ there, as `diff -u` shows them.
-        is_timed: False where the time of a dispatch of it is not known: then its times are 0, and what it takes stands
-            with the host's.
-    """
-
+    # Names of base's dispatches, in the order in which they run; () where only head has it. head likewise.
     base: tuple[str, ...]
     head: tuple[str, ...]
+    # Why they belong together: `same code`, `same input`, `operation and shape`, `operation`, `place`, `fused or
+    # split`; "" of a part of one side
     matched_by: str
-    operation: str
-    base_ns: float
+    operation: str  # What it does, with its shape, as the compiler names it: `conv_32x90x62x64x3x3_f32`
+    base_ns: float  # Of one call of the program, the median over generations; 0 where base has none. head_ns likewise.
     head_ns: float
-    ratio: float | None = None
+    ratio: float | None = None  # Head over base; None where one side has none. ci_low and ci_high: its 95 % interval.
     ci_low: float | None = None
     ci_high: float | None = None
+    # Of no difference, corrected for looks and for the number of parts; None of a part of one side
     p: float | None = None
-    verdict: Verdict = "inconclusive"
-    generations: int = 0
-    differs_at: str = ""
-    what: tuple[str, ...] = ()
-    lines: tuple[str, ...] = ()
+    verdict: Verdict = "inconclusive"  # By the judge over all parts; `new` and `missing` of parts of one side
+    generations: int = 0  # Independent samples behind it
+    differs_at: str = ""  # The first phase of the compiler at which the sides differ; "" where their code is the same
+    what: tuple[str, ...] = ()  # What differs, one sentence each, the most telling first
+    lines: tuple[str, ...] = ()  # The lines that differ there, as `diff -u` shows them
+    # False where the time of a dispatch of it is not known: then its times are 0, and what it takes stands with the
+    # host's
     is_timed: bool = True
 
     @property
@@ -60,51 +49,35 @@ class Part:
 
 @dataclass(frozen=True, kw_only=True)
 class Elsewhere:
-    """What one side spends outside of dispatches in a call, in nanoseconds, medians over generations.
+    """What one side spends outside of dispatches in a call, in nanoseconds, medians over generations."""
 
-    Attributes:
-        device_ns: By operation of the device's queue: `copy`, `fill`, `alloca`, ...
-        host_ns: What is left of the latency: the host, waits, and what the profile does not see; below zero where
-            dispatches add up to more than that.
-        profiled_ratio: A call with the profile over one without; 1 where each dispatch was measured alone.
-    """
-
-    device_ns: dict[str, float]
+    device_ns: dict[str, float]  # By operation of the device's queue: `copy`, `fill`, `alloca`, ..
+    # What is left of the latency: the host, waits, and what the profile does not see; below zero where dispatches add
+    # up to more than that
     host_ns: float
-    profiled_ratio: float
+    profiled_ratio: float  # A call with the profile over one without; 1 where each dispatch was measured alone
 
 
 @dataclass(frozen=True, kw_only=True)
 class Explanation:
-    """Where the time of a case goes on two sides, what the compiler did differently there, and that in one sentence.
+    """Where the time of a case goes on two sides, what the compiler did differently there, and that in one sentence."""
 
-    Attributes:
-        id: Name of the folder that it is kept in; "" of one that is not kept.
-        latency: Of the case, without any profile, measured in the same generations.
-        parts: Those that change the latency most come first.
-        base_elsewhere: Of base; head_elsewhere of head.
-        schedule: What differs outside of dispatches, one sentence each: `copies: 3 on base, 5 on head`.
-        sentence: How much, where, and what differs there; fit to be pasted.
-        notes: What bears on all of it, in plain words.
-        settings: The rule's numbers and the user's choices.
-        command: The command line.
-    """
-
-    id: str
+    id: str  # Name of the folder that it is kept in; "" of one that is not kept
     created: str
     case: str
     base: SideFacts
     head: SideFacts
     method: Method
-    latency: Row
-    parts: tuple[Part, ...]
-    base_elsewhere: Elsewhere
+    latency: Row  # Of the case, without any profile, measured in the same generations
+    parts: tuple[Part, ...]  # Those that change the latency most come first
+    base_elsewhere: Elsewhere  # Of base; head_elsewhere of head
     head_elsewhere: Elsewhere
+    # What differs outside of dispatches, one sentence each: `copies: 3 on base, 5 on head`
     schedule: tuple[str, ...] = ()
-    sentence: str = ""
-    notes: tuple[str, ...] = ()
-    settings: dict[str, Any] = field(default_factory=dict)
-    command: tuple[str, ...] = ()
+    sentence: str = ""  # How much, where, and what differs there; fit to be pasted
+    notes: tuple[str, ...] = ()  # What bears on all of it, in plain words
+    settings: dict[str, Any] = field(default_factory=dict)  # The rule's numbers and the user's choices
+    command: tuple[str, ...] = ()  # The command line
 
     @property
     def adds_up(self) -> bool:

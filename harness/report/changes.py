@@ -56,18 +56,13 @@ LOST_TITLE = "Failed and Missing Benchmarks 🚨"
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
-    """How the tables of a page are laid out.
+    """How the tables of a page are laid out."""
 
-    Attributes:
-        intervals: What the brackets beside a ratio hold, by metric.
-        folded: How many rows of a list stand folded away below those that are always seen; None: all rows are seen.
-        titles: The heading of changed rows of a metric.
-        spans: Latencies of the fastest and the slowest generation of a case in ns, where the page shows them.
-    """
-
-    intervals: Callable[[str], str]
+    intervals: Callable[[str], str]  # What the brackets beside a ratio hold, by metric
+    # How many rows of a list stand folded away below those that are always seen; None: all rows are seen
     folded: int | None = None
-    titles: Callable[[str, Verdict], str] = change_title
+    titles: Callable[[str, Verdict], str] = change_title  # The heading of changed rows of a metric
+    # Latencies of the fastest and the slowest generation of a case in ns, where the page shows them
     spans: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
 
@@ -83,12 +78,7 @@ def figure_unit(rows: Sequence[Row]) -> Unit:
 
 
 def change_columns(rows: Sequence[Row], layout: Layout, *, why: bool, verdicts: bool = False) -> list[Column]:
-    """The columns of rows of one metric, of those in which some row has something to say.
-
-    Args:
-        why: Whether the reason of each row is there; else only that its program is another one.
-        verdicts: Whether rows of different verdicts stand together.
-    """
+    """The columns of rows of one metric, of those in which some row has something to say."""
     metric, unit = rows[0].metric, figure_unit(rows)
     brackets = any(row.ci_low is not None for row in rows)
     ratios = brackets or any(row.metric in TIMED and row.ratio is not None for row in rows)
@@ -282,11 +272,7 @@ def names_by_fate(fates: Mapping[str, Sequence[str]]) -> list[Part]:
 
 
 def identical_part(rows: Sequence[Row], *, whole: bool) -> list[Part]:
-    """Rows whose modules are equal, by name, folded away.
-
-    Args:
-        whole: Whether all names are there, however many there are.
-    """
+    """Rows whose modules are equal, by name, folded away."""
     names = [row.case for row in of_verdict(rows, "identical")]
     if not names:
         return []
@@ -313,11 +299,7 @@ def verdict_counts(rows: Sequence[Row], verdicts: Sequence[Verdict]) -> str:
 
 
 def figure_table(rows: Sequence[Row], *, first: bool) -> list[Part]:
-    """A line for each figure of which a row changed, in numbers of rows and ranges; also for all that is timed.
-
-    Args:
-        first: Whether it is for timed figures and those that IREE's comments had, or for all others.
-    """
+    """A line for each figure of which a row changed, in numbers of rows and ranges; also for all that is timed."""
     if not of_verdict(rows, *CHANGED):
         return []
     groups = {

@@ -119,11 +119,7 @@ _UNKNOWN_RATE = ("This machine's A/A rate is not known; to measure it: ", Name("
 
 
 def terminal_page(comparison: Comparison, results: str) -> Page:
-    """What somebody may have to act on, then the rest if it is short.
-
-    Args:
-        results: The folder that holds it.
-    """
+    """What somebody may have to act on, then the rest if it is short."""
     comparison = finite(comparison)
     rows = real_rows(comparison)
     layout = _layout(comparison, None)

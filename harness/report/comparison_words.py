@@ -173,11 +173,7 @@ def warning(comparison: Comparison) -> str:
 
 
 def sides_line(comparison: Comparison, *, releases: bool = True) -> str:
-    """What is compared with what, and how, in one line.
-
-    Args:
-        releases: Whether it names those that differ; not where the sides are called by them anyway.
-    """
+    """What is compared with what, and how, in one line."""
     toolchains = [_toolchains(side) for side in (comparison.base, comparison.head)]
     versions = toolchains[1]
     if toolchains[0] != toolchains[1]:

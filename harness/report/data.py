@@ -23,22 +23,15 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True)
 class Field(Generic[T]):
-    """One column of a list of rows, wherever it is shown.
+    """One column of a list of rows, wherever it is shown."""
 
-    Attributes:
-        name: In JSON and CSV; "": it is not there.
-        title: In tables; "": it is not there.
-        value: Of a row; None where it has none.
-        unit: What the figures of a number are: `ns`, `bytes`, `count`, ..., see harness.report.units.unit_of.
-        rank: As that of a page's column.
-    """
-
-    value: Callable[[T], Any]
-    name: str = ""
-    title: str = ""
+    value: Callable[[T], Any]  # Of a row; None where it has none
+    name: str = ""  # In JSON and CSV; "": it is not there
+    title: str = ""  # In tables; "": it is not there
     kind: Kind = "number"
+    # What the figures of a number are: `ns`, `bytes`, `count`, ..., see harness.report.units.unit_of
     unit: str = "count"
-    rank: int = 0
+    rank: int = 0  # As that of a page's column
 
 
 def tabulate(fields: Sequence[Field[T]], rows: Sequence[T]) -> list[Column]:

@@ -55,17 +55,11 @@ SAME_SCHEDULE = "Outside of dispatches, the two programs are the same as far as 
 
 @dataclass(frozen=True, kw_only=True)
 class _Room:
-    """How much of an explanation a page shows; None: all of it.
+    """How much of an explanation a page shows; None: all of it."""
 
-    Attributes:
-        parts: With a line of their own.
-        alike: Groups of parts that differ in the same way.
-        lines: Of one difference.
-    """
-
-    parts: int | None = None
-    alike: int | None = None
-    lines: int | None = None
+    parts: int | None = None  # With a line of their own
+    alike: int | None = None  # Groups of parts that differ in the same way
+    lines: int | None = None  # Of one difference
 
 
 _TERMINAL = _Room(parts=20, alike=8, lines=16)
@@ -73,11 +67,7 @@ _SHORT = _Room(parts=24, alike=12, lines=60)
 
 
 def terminal_page(explanation: Explanation, results: str) -> Page:
-    """What changed and why, with the first of the lines that differ.
-
-    Args:
-        results: The folder that holds it.
-    """
+    """What changed and why, with the first of the lines that differ."""
     return _page(explanation, _TERMINAL, results)
 
 

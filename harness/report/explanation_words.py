@@ -39,25 +39,18 @@ MOST_EXPLAINED, _MOST_SENTENCES = 3, 3
 
 @dataclass(frozen=True, kw_only=True)
 class TimeLine:
-    """One line of where the time goes.
-
-    Attributes:
-        base_ns: Of one call of the program. head_ns likewise.
-        verdict: "" where nothing was judged.
-        part: None where it is no part.
-        is_timed: Whether its times are known.
-    """
+    """One line of where the time goes."""
 
     kind: LineKind
     name: str
-    base_ns: float
+    base_ns: float  # Of one call of the program. head_ns likewise.
     head_ns: float
     ratio: float | None = None
     ci_low: float | None = None
     ci_high: float | None = None
-    verdict: Verdict | Literal[""] = ""
-    part: Part | None = None
-    is_timed: bool = True
+    verdict: Verdict | Literal[""] = ""  # "" where nothing was judged
+    part: Part | None = None  # None where it is no part
+    is_timed: bool = True  # Whether its times are known
 
     @property
     def change_ns(self) -> float:
@@ -105,11 +98,7 @@ def call_ns(explanation: Explanation) -> tuple[float, float]:
 
 
 def time_lines(explanation: Explanation, *, most: int | None = None) -> list[TimeLine]:
-    """Parts, what is spent elsewhere, and the whole call, to which the others add up; else parts and the call alone.
-
-    Args:
-        most: How many parts have a line of their own, above which the others have one together; None: all.
-    """
+    """Parts, what is spent elsewhere, and the whole call, to which the others add up; else parts and the call alone."""
     parts = list(explanation.parts)
     names = part_names(parts)
     shown = len(parts) if most is None or len(parts) <= most + 1 else most

@@ -40,33 +40,21 @@ _NEXT_TO_NOTHING = 1e-300
 
 @dataclass(frozen=True, kw_only=True)
 class ForestRow:
-    """One ratio.
-
-    Attributes:
-        word: What it is called: a comparison's verdict, or `faster` and its like.
-        ratio: None where it has none; `beyond` then says at which end it would lie.
-        low: Lower end of its interval; None: no interval, as of figures that are counted.
-        floor: Relative change below which it is not called changed.
-        figure: The ratio in digits, or why there is none.
-        values: Both values in the block's unit.
-        remark: What else is to be known of it, in two words; "" mostly.
-        peer: Whether another engine's time is divided by IREE's.
-        exact: Whether it is counted, and needs no interval.
-        beyond: Nothing became something or the other way round: no ratio on the axis is large or small enough.
-    """
+    """One ratio."""
 
     label: str
-    word: str
+    word: str  # What it is called: a comparison's verdict, or `faster` and its like
     tone: Tone
-    ratio: float | None
-    low: float | None
+    ratio: float | None  # None where it has none; `beyond` then says at which end it would lie
+    low: float | None  # Lower end of its interval; None: no interval, as of figures that are counted
     high: float | None
-    floor: float
-    figure: str
-    values: str
-    remark: str = ""
-    peer: bool = False
-    exact: bool = False
+    floor: float  # Relative change below which it is not called changed
+    figure: str  # The ratio in digits, or why there is none
+    values: str  # Both values in the block's unit
+    remark: str = ""  # What else is to be known of it, in two words; "" mostly
+    peer: bool = False  # Whether another engine's time is divided by IREE's
+    exact: bool = False  # Whether it is counted, and needs no interval
+    # Nothing became something or the other way round: no ratio on the axis is large or small enough
     beyond: Literal["left", "right"] | None = None
 
 
@@ -80,18 +68,12 @@ class ForestGroup:
 
 @dataclass(frozen=True, kw_only=True)
 class ForestBlock:
-    """Rows of one metric, which share an axis.
-
-    Attributes:
-        interval: What the brackets hold: `95 % interval`; "" where no row has any.
-        values: What the two values are, with their unit: `base → head, ms`; "" where no row has any.
-        ends: What it means to lie to the left of 1, and to the right.
-    """
+    """Rows of one metric, which share an axis."""
 
     title: str
-    interval: str
-    values: str
-    ends: tuple[str, str]
+    interval: str  # What the brackets hold: `95 % interval`; "" where no row has any
+    values: str  # What the two values are, with their unit: `base → head, ms`; "" where no row has any
+    ends: tuple[str, str]  # What it means to lie to the left of 1, and to the right
     groups: tuple[ForestGroup, ...]
 
     @property
@@ -112,20 +94,13 @@ class ForestBlock:
 
 @dataclass(frozen=True, kw_only=True)
 class Forest:
-    """All blocks of a picture.
+    """All blocks of a picture."""
 
-    Attributes:
-        title: What is compared with what.
-        verdict: The outcome in one sentence.
-        method: How it was measured.
-        rest: What is not drawn, in words; "" where everything is.
-    """
-
-    title: str
-    verdict: str
-    method: str
+    title: str  # What is compared with what
+    verdict: str  # The outcome in one sentence
+    method: str  # How it was measured
     blocks: tuple[ForestBlock, ...]
-    rest: str
+    rest: str  # What is not drawn, in words; "" where everything is
 
     def rows(self) -> Iterator[ForestRow]:
         """The rows of all blocks."""
@@ -139,32 +114,19 @@ class Forest:
 
 @dataclass(frozen=True, kw_only=True)
 class Wording:
-    """How a forest names what it shows: of a comparison, or of a run against its baseline.
+    """How a forest names what it shows: of a comparison, or of a run against its baseline."""
 
-    Attributes:
-        words: Of the verdicts that are not called by their own names.
-        sides: The two values of a row.
-        intervals: What the brackets beside a ratio hold, by metric.
-        labels: Of cases that are not called by their variant inside a group.
-        peers: Cases of other engines.
-        places: Titles of groups that are not called by their model and device alone, by these.
-    """
-
-    intervals: Callable[[str], str]
-    words: Mapping[Verdict, str]
-    sides: str = "base → head"
-    labels: Mapping[str, str]
-    peers: Collection[str] = ()
+    intervals: Callable[[str], str]  # What the brackets beside a ratio hold, by metric
+    words: Mapping[Verdict, str]  # Of the verdicts that are not called by their own names
+    sides: str = "base → head"  # The two values of a row
+    labels: Mapping[str, str]  # Of cases that are not called by their variant inside a group
+    peers: Collection[str] = ()  # Cases of other engines
+    # Titles of groups that are not called by their model and device alone, by these
     places: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
 
 def forest_of(comparison: Comparison, rows: Sequence[Row] | None = None, *, top: int | None = USUAL_ROWS) -> Forest:
-    """What to draw of a comparison.
-
-    Args:
-        rows: Those to choose from; None: all but the A/A controls.
-        top: How many are drawn at most; the others are counted. None: all that have something to show.
-    """
+    """What to draw of a comparison."""
     usable = finite(comparison if rows is None else replace(comparison, rows=tuple(rows)))
     candidates = real_rows(usable)
     drawn = chosen(candidates, top)

@@ -19,13 +19,7 @@ _SUMMARY_LEVELS = (100_000, 3_000, 1_000, 300, 100, 30, 0)
 
 
 def render_comment(source: Comparison | Report, *, pictures: Sequence[Picture] = (), links: Links | None = None) -> str:
-    """A comment that GitHub takes, however many rows there are and whatever texts are in them.
-
-    Args:
-        source: A comparison; or a run that nothing is compared with, whose variants are compared with their baseline.
-        pictures: Published elsewhere; without any, the largest changes of a comparison are drawn in characters.
-        links: Where more is to be read.
-    """
+    """A comment that GitHub takes, however many rows there are and whatever texts are in them."""
     return to_markdown(_page(source, _around(source, pictures, links)), COMMENT)
 
 
@@ -36,11 +30,7 @@ def render_step_summary(
     links: Links | None = None,
     limit_bytes: int = STEP_SUMMARY_BYTES,
 ) -> str:
-    """What `$GITHUB_STEP_SUMMARY` takes: the full report where there is room for it, else as much as there is.
-
-    Args:
-        limit_bytes: What the step has left; it may have written a summary before.
-    """
+    """What `$GITHUB_STEP_SUMMARY` takes: the full report where there is room for it, else as much as there is."""
     whole = render(source, "markdown", full=True)
     if size_bytes(whole) < limit_bytes and not pictures:
         return whole

@@ -24,11 +24,7 @@ def render_counts_json(inspected: Inspected) -> str:
 
 
 def counts_page(inspected: Inspected, ops: Sequence[str]) -> Page:
-    """One row an op, one column a phase.
-
-    Args:
-        ops: Patterns as `OpCounts.matching` takes them, one of which has to match.
-    """
+    """One row an op, one column a phase."""
     rows = count_rows(inspected.counts, ops)
     columns = [
         Column("operation", [cut_name(op) for op in rows], kind="name"),

@@ -47,21 +47,14 @@ from harness.toolchain.tools import excerpt
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What a page that others have to read may take; texts that are longer are cut.
+    """What a page that others have to read may take; texts that are longer are cut."""
 
-    Attributes:
-        page_bytes: Of the whole page in UTF-8.
-        cell: Characters of a name, a reason or a note: nobody reads on, and a thousand of them would not fit.
-        sentence: Characters of a paragraph; of one that takes thrice as many bytes in Markdown, as many as of a cell.
-        log: Characters of a tool's output.
-        command_bytes: Of a command line; a longer one is left out, since half a command is worse than none.
-    """
-
-    page_bytes: int
-    cell: int = 300
+    page_bytes: int  # Of the whole page in UTF-8
+    cell: int = 300  # Characters of a name, a reason or a note: nobody reads on, and a thousand of them would not fit
+    # Characters of a paragraph; of one that takes thrice as many bytes in Markdown, as many as of a cell
     sentence: int = 1_000
-    log: int = 4_000
-    command_bytes: int = 2_000
+    log: int = 4_000  # Characters of a tool's output
+    command_bytes: int = 2_000  # Of a command line; a longer one is left out, since half a command is worse than none
 
 
 _LOG_LINES = 60
@@ -75,12 +68,7 @@ COMMENT = Limits(page_bytes=65_000)
 
 
 def to_markdown(page: Page, limits: Limits | None = None) -> str:
-    """Lay a page out for GitHub.
-
-    Args:
-        limits: Texts are cut, and choices shortened as far as that takes; the page ends with its foot, which names
-            what was. None: everything is there, and the first form of each choice.
-    """
+    """Lay a page out for GitHub."""
     writer = _Writer(limits)
     closing = "\n".join(f"- {writer.paragraph(note)}" for note in page.notes)
     head = [

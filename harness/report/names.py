@@ -31,9 +31,6 @@ def side_names(base: SideFacts, head: SideFacts) -> tuple[str, str]:
 
     That is the variant, within one run; the commit, where both sides have one; the release of IREE, where it differs;
     and else the run's folder.
-
-    Args:
-        base: Of a comparison, or as much as is known: run, toolchains, variants; its label may be "".
     """
     if head.variants:
         return _variants(base.variants) or "the baseline", _variants(head.variants)

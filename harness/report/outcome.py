@@ -29,9 +29,6 @@ def comparison_exit_code(comparison: Comparison, *, strict: bool) -> ExitCode:
     A latency or a compile time that regressed is a regression unless a gate of the suite allows it; other figures are
     only what their gates make of them. Where both 1 and 3 hold it is 1, and the report names both. A/A controls never
     count.
-
-    Args:
-        strict: Whether latencies that stay inconclusive give 4 where it would be 0.
     """
     rows = real_rows(comparison)
     if any(row.gate == "violated" or is_regression(row) for row in rows):

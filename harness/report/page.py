@@ -54,15 +54,11 @@ class Name:
 
 @dataclass(frozen=True)
 class Link:
-    """A link inside a sentence; its text alone where the address is not of the web, or on a terminal.
-
-    Attributes:
-        code: Whether the text is shown as code.
-    """
+    """A link inside a sentence; its text alone where the address is not of the web, or on a terminal."""
 
     text: str
     url: str
-    code: bool = False
+    code: bool = False  # Whether the text is shown as code
 
 
 # Plain text with names and links in it.
@@ -72,19 +68,14 @@ Sentence: TypeAlias = Inline | tuple[Inline, ...]
 
 @dataclass(frozen=True)
 class Column:
-    """One column of a table.
-
-    Attributes:
-        cells: Text of each row; a figure comes without its unit.
-        unit: Of all figures; "" for plain numbers and for words.
-        rank: 0: always shown. Where a terminal has too little room, columns of the highest rank are left out first.
-    """
+    """One column of a table."""
 
     title: str
-    cells: Sequence[Cell]
+    cells: Sequence[Cell]  # Text of each row; a figure comes without its unit
     _: KW_ONLY
     kind: Kind = "text"
-    unit: str = ""
+    unit: str = ""  # Of all figures; "" for plain numbers and for words
+    # 0: always shown. Where a terminal has too little room, columns of the highest rank are left out first.
     rank: int = 0
 
     @property
@@ -95,26 +86,16 @@ class Column:
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """Columns of equal length; the first column of names, else the first of all, tells the rows apart.
-
-    Attributes:
-        title: "" for none.
-        tones: Of each row; () where rows are alike.
-        before: Lines of a drawing between title and table, shown as they stand.
-        after: Sentences below it.
-        most: How many rows are shown, below which a line counts the others; None: all.
-        folded: Whether Markdown folds it away behind its title.
-        level: Of its heading in Markdown.
-    """
+    """Columns of equal length; the first column of names, else the first of all, tells the rows apart."""
 
     columns: Sequence[Column]
-    title: str = ""
-    tones: Sequence[Tone] = ()
-    before: Sequence[str] = ()
-    after: Sequence[Sentence] = ()
-    most: int | None = None
-    folded: bool = False
-    level: int = 3
+    title: str = ""  # "" for none
+    tones: Sequence[Tone] = ()  # Of each row; () where rows are alike
+    before: Sequence[str] = ()  # Lines of a drawing between title and table, shown as they stand
+    after: Sequence[Sentence] = ()  # Sentences below it
+    most: int | None = None  # How many rows are shown, below which a line counts the others; None: all
+    folded: bool = False  # Whether Markdown folds it away behind its title
+    level: int = 3  # Of its heading in Markdown
 
     @property
     def rows(self) -> int:
@@ -173,17 +154,13 @@ class Bullets:
 
 @dataclass(frozen=True)
 class Code:
-    """Lines that nothing may wrap.
-
-    Attributes:
-        language: `sh` for commands to copy; `log` for what a tool printed, which may be cut; `diff` for lines that
-            begin with - or +; "" for a drawing.
-        title: What Markdown folds it away behind; "": it is not folded.
-    """
+    """Lines that nothing may wrap."""
 
     text: str
+    # `sh` for commands to copy; `log` for what a tool printed, which may be cut; `diff` for lines that begin with - or
+    # +; "" for a drawing
     language: Literal["", "sh", "log", "diff"] = ""
-    title: str = ""
+    title: str = ""  # What Markdown folds it away behind; "": it is not folded
 
 
 @dataclass(frozen=True)
@@ -212,34 +189,21 @@ class Fold:
 
 @dataclass(frozen=True, kw_only=True)
 class Picture:
-    """A picture on the web in two versions, one for each of GitHub's themes; a terminal leaves it out.
+    """A picture on the web in two versions, one for each of GitHub's themes; a terminal leaves it out."""
 
-    Attributes:
-        title: What it is folded away behind, where it is.
-        alt: What it shows, in words, for those who do not see it.
-        light_url: Of the version for a light page, http or https; also shown where themes are not known.
-        dark_url: Of the version for a dark page; "": the light one has to do.
-    """
-
-    alt: str
-    light_url: str
-    dark_url: str = ""
-    title: str = ""
+    alt: str  # What it shows, in words, for those who do not see it
+    light_url: str  # Of the version for a light page, http or https; also shown where themes are not known
+    dark_url: str = ""  # Of the version for a dark page; "": the light one has to do
+    title: str = ""  # What it is folded away behind, where it is
 
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """Parts in several forms, of which a page with a limit takes the first that leaves room for the others.
+    """Parts in several forms, of which a page with a limit takes the first that leaves room for the others."""
 
-    Attributes:
-        forms: From the longest to the shortest; `()` where all of it can be left out.
-        what: Of each form but the first, what it leaves out, for the list of what the page leaves out.
-        ranks: Of each form but the last: the choice of the highest rank is shortened first.
-    """
-
-    forms: Sequence[Sequence[Part]]
-    what: Sequence[str]
-    ranks: Sequence[int]
+    forms: Sequence[Sequence[Part]]  # From the longest to the shortest; `()` where all of it can be left out
+    what: Sequence[str]  # Of each form but the first, what it leaves out, for the list of what the page leaves out
+    ranks: Sequence[int]  # Of each form but the last: the choice of the highest rank is shortened first
 
 
 Part: TypeAlias = Table | Heading | Paragraph | Warnings | Bullets | Code | Steps | Fold | Picture | Choice
@@ -251,21 +215,15 @@ def _nothing(_: Sequence[str]) -> Sequence[Part]:
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """A verdict, parts, and what bears on all of them.
+    """A verdict, parts, and what bears on all of them."""
 
-    Attributes:
-        marker: Kind and name of the page, by which Markdown that was posted is found again; () for none.
-        title: Of the whole page; "" for none.
-        verdict: One sentence, which comes first; "" where a part says it.
-        notes: Sentences that come last.
-        foot: The parts that end a page with a limit, from the names of what it leaves out.
-    """
-
-    verdict: str = ""
+    verdict: str = ""  # One sentence, which comes first; "" where a part says it
     parts: Sequence[Part] = ()
-    notes: Sequence[Sentence] = ()
-    title: Sentence = ""
+    notes: Sequence[Sentence] = ()  # Sentences that come last
+    title: Sentence = ""  # Of the whole page; "" for none
+    # Kind and name of the page, by which Markdown that was posted is found again; () for none
     marker: tuple[str, str] | tuple[()] = ()
+    # The parts that end a page with a limit, from the names of what it leaves out
     foot: Callable[[Sequence[str]], Sequence[Part]] = _nothing
 
 

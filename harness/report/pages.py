@@ -41,62 +41,39 @@ _LONGEST_COMMAND = 2_000
 
 @dataclass(frozen=True, kw_only=True)
 class Links:
-    """Where more is to be read; all http or https, "" where there is nothing.
+    """Where more is to be read; all http or https, "" where there is nothing."""
 
-    Attributes:
-        run_url: Of the workflow run that measured.
-        artifact_url: Of the artifact with the full report.
-        dashboard_url: Of the dashboard of the whole history.
-        base_commit_url: Of the commit that was compared with; its last part is the commit, as GitHub has it.
-        head_commit_url: Of the commit that was measured.
-    """
-
-    run_url: str = ""
-    artifact_url: str = ""
-    dashboard_url: str = ""
-    base_commit_url: str = ""
-    head_commit_url: str = ""
+    run_url: str = ""  # Of the workflow run that measured
+    artifact_url: str = ""  # Of the artifact with the full report
+    dashboard_url: str = ""  # Of the dashboard of the whole history
+    base_commit_url: str = ""  # Of the commit that was compared with; its last part is the commit, as GitHub has it
+    head_commit_url: str = ""  # Of the commit that was measured
 
 
 @dataclass(frozen=True, kw_only=True)
 class Surroundings:
-    """What a page has around its figures.
-
-    Attributes:
-        pictures: Published elsewhere, the most important one first.
-        levels: Rows of each list that are folded away, from the most that there may be to the fewest.
-        marked: Whether the page begins with the marker by which a posted one is found again.
-    """
+    """What a page has around its figures."""
 
     title: Sentence
-    pictures: Sequence[Picture] = ()
+    pictures: Sequence[Picture] = ()  # Published elsewhere, the most important one first
     links: Links = field(default_factory=Links)
+    # Rows of each list that are folded away, from the most that there may be to the fewest
     levels: tuple[int, ...] = (300, 100, 30, 0)
-    marked: bool = True
+    marked: bool = True  # Whether the page begins with the marker by which a posted one is found again
 
 
 @dataclass(frozen=True, kw_only=True)
 class Content:
-    """What a report says, for its page.
+    """What a report says, for its page."""
 
-    Attributes:
-        marker: Kind of the report and name of its suite.
-        subject: What was measured, and where.
-        steps: What to do next; () where nothing has to be done.
-        notes: What bears on all figures.
-        lists: The rest, in order.
-        command: Prints the full report; "" where none does.
-        everything: What the full report has, and where the command runs.
-    """
-
-    marker: tuple[str, str]
+    marker: tuple[str, str]  # Kind of the report and name of its suite
     verdict: str
-    subject: Sequence[Inline]
-    steps: Sequence[Step]
-    notes: Sequence[Part]
-    lists: Sequence[Part]
-    command: str
-    everything: str
+    subject: Sequence[Inline]  # What was measured, and where
+    steps: Sequence[Step]  # What to do next; () where nothing has to be done
+    notes: Sequence[Part]  # What bears on all figures
+    lists: Sequence[Part]  # The rest, in order
+    command: str  # Prints the full report; "" where none does
+    everything: str  # What the full report has, and where the command runs
 
 
 def page_of(content: Content, around: Surroundings) -> Page:

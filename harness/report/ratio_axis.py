@@ -56,12 +56,7 @@ class RatioAxis:
 
 
 def ratio_axis(extents: Iterable[Extent], floor: float, *, most_ticks: int = _MOST_TICKS) -> RatioAxis:
-    """An axis that shows 1, the floor, and as much of the rows as serves most of them.
-
-    Args:
-        extents: Of all rows; those without a ratio are left out by the caller.
-        floor: The largest relative change that no row calls a change.
-    """
+    """An axis that shows 1, the floor, and as much of the rows as serves most of them."""
     logs = [_logs(extent) for extent in extents]
     least = _LEAST_REACH
     if floor > 0:

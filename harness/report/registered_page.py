@@ -29,25 +29,17 @@ _KINDS: dict[str, tuple[Registry[Any], str, str]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Registered:
-    """What is registered by one name.
+    """What is registered by one name."""
 
-    Attributes:
-        kind: `plugins`, `builders` or `peers`.
-        package: What brings it, with the package's version.
-        backends: That a plugin is for; (): all.
-        toolchains: A specifier of the releases that a plugin is for; "": all.
-        unavailable: Why it cannot be used here, as a sentence; "": it can.
-    """
-
-    kind: str
+    kind: str  # `plugins`, `builders` or `peers`
     name: str
-    package: str
+    package: str  # What brings it, with the package's version
     version: str = ""
     description: str = ""
-    backends: tuple[str, ...] = ()
-    toolchains: str = ""
+    backends: tuple[str, ...] = ()  # That a plugin is for; (): all
+    toolchains: str = ""  # A specifier of the releases that a plugin is for; "": all
     options: tuple[Option, ...] = ()
-    unavailable: str = ""
+    unavailable: str = ""  # Why it cannot be used here, as a sentence; "": it can
 
     @property
     def suits(self) -> str:

@@ -66,11 +66,7 @@ def _expectation(case: Case) -> str:
 
 
 def sharing_remarks(case: Case, stand_in: Case, baseline: str) -> Iterator[str]:
-    """That a row's module is another's, of the same toolchain.
-
-    Args:
-        baseline: The suite's baseline variant; one with its module is inert.
-    """
+    """That a row's module is another's, of the same toolchain."""
     if stand_in.variant != baseline:
         yield f"same module as {stand_in.variant}"
         return
@@ -80,12 +76,7 @@ def sharing_remarks(case: Case, stand_in: Case, baseline: str) -> Iterator[str]:
 
 
 def measuring_remarks(row: Row, *, generations: int, unusable: int) -> Iterator[str]:
-    """What a reader should know about the samples behind a row.
-
-    Args:
-        generations: Of the row's group.
-        unusable: Turns that took no time by the clock.
-    """
+    """What a reader should know about the samples behind a row."""
     if row.latency is not None and row.latency.generations < generations:
         yield f"measured in {row.latency.generations} of {generations} generations"
     elif row.estimate is not None and row.estimate.generations < generations:
@@ -123,11 +114,7 @@ def reference_sentence(rows: Iterable[Row]) -> str:
 
 
 def medians_sentence(rows: Iterable[tuple[str, float | None, float | None, float | None]]) -> str:
-    """Which medians lie the other way round than the ratio beside them, and why; "" where none do.
-
-    Args:
-        rows: Of each the name, the medians of base and head, and the ratio.
-    """
+    """Which medians lie the other way round than the ratio beside them, and why; "" where none do."""
     names = [
         name
         for name, base, head, ratio in rows

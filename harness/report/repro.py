@@ -30,15 +30,11 @@ _LEFT_OUT = ("--iree-scheduling-dump-statistics", "--benchmark_format", "--bench
 
 @dataclass(frozen=True, kw_only=True)
 class _Names:
-    """How files are called after `harness export`.
-
-    Attributes:
-        files: Those that plugins gave to the tools.
-    """
+    """How files are called after `harness export`."""
 
     folder: str
     module: str
-    files: tuple[str, ...]
+    files: tuple[str, ...]  # Those that plugins gave to the tools
 
     def translate(self, argument: str) -> str:
         """An argument of a recorded command, with the file in it named as it lies after `harness export`."""

@@ -39,14 +39,7 @@ def listed_page(
     comparisons: Sequence[Mapping[str, Any]],
     explanations: Sequence[Mapping[str, Any]] = (),
 ) -> Page:
-    """A row for each run with its tags, and one for each comparison and explanation with what it compares.
-
-    Args:
-        runs: Columns of the table `runs`, and `tags`: those of the run.
-        comparisons: Their names, what each `compares`, and how many rows there are, regressed, improved and with
-            other outputs.
-        explanations: Their names, the case of each, what it `compares`, and the verdict and ratio of its latency.
-    """
+    """A row for each run with its tags, and one for each comparison and explanation with what it compares."""
     if not runs and not comparisons and not explanations:
         return Page(parts=(Paragraph(NOTHING_YET),))
     of_runs = Table(

@@ -47,9 +47,6 @@ def rows_of(run: Run, *, now: datetime | None = None) -> dict[str, list[Record]]
     `latency-vs-baseline` is the ratio to the suite's baseline variant under the same toolchain, and
     `latency-vs-reference` that to the same case under the first of several toolchains; both are taken between turns of
     the same rounds.
-
-    Args:
-        now: When this is asked (default: now); a run that started more than a day later has a clock that is wrong.
     """
     started = utc_text(run.header.started)
     report = build_report(run)
@@ -68,14 +65,7 @@ def _told_by_hosts(run: Run, fact: Callable[[Environment], str]) -> str:
 
 
 def series_id(suite: str, case_id: str, metric: str, machine_class: str, role: Role, fixed: str = "") -> str:
-    """16 hex digits that tell one series from all others.
-
-    Args:
-        suite: Its name.
-        case_id: Of what is compiled and how it runs; the same after the variant was renamed.
-        fixed: What else has to stay the same: the release of a reference or of another fixed toolchain, or the case's
-            name where a suite has two cases of one id.
-    """
+    """16 hex digits that tell one series from all others."""
     text = json.dumps([suite, case_id, metric, machine_class, role, fixed], separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:_ID_DIGITS]
 
@@ -89,19 +79,14 @@ def toolchain_role(place: int, count: int) -> Role:
 
 @dataclass(frozen=True, kw_only=True)
 class _CaseFacts:
-    """What the rows of one case in one run share.
-
-    Attributes:
-        columns: Those that `points` and `cases` share. The name is without the toolchain; a peer has the role `newest`
-            and, as its toolchain, the engine's name and version as far as the run knows them.
-        revision: "" of a peer.
-        ambiguous: Whether the run has another case with the same id and the same toolchain, as of two variants with
-            the same flags.
-    """
+    """What the rows of one case in one run share."""
 
     case: Case
+    # Those that `points` and `cases` share. The name is without the toolchain; a peer has the role `newest` and, as its
+    # toolchain, the engine's name and version as far as the run knows them.
     columns: Record
-    revision: str
+    revision: str  # "" of a peer
+    # Whether the run has another case with the same id and the same toolchain, as of two variants with the same flags
     ambiguous: bool
 
 
@@ -210,17 +195,13 @@ def _case_row(header: Header, started: str, row: Row, facts: _CaseFacts) -> Reco
 
 @dataclass(frozen=True, kw_only=True)
 class _Figure:
-    """One value of a case.
-
-    Attributes:
-        reference: The release that it is a ratio to; "" where it is none to another toolchain.
-    """
+    """One value of a case."""
 
     metric: str
     value: float
     low: float | None = None
     high: float | None = None
-    reference: str = ""
+    reference: str = ""  # The release that it is a ratio to; "" where it is none to another toolchain
 
 
 def _points(run: Run, started: str, report: Report, facts: Mapping[str, _CaseFacts]) -> list[Record]:

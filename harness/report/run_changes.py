@@ -264,12 +264,7 @@ def _metric_text(value: float | None, before: float | None, size: float) -> str:
 def forest_of_run(
     report: Report, *, keep: Callable[[str], bool] = lambda _: True, top: int | None = USUAL_ROWS
 ) -> Forest:
-    """What to draw of a run: variants and peers against the baseline of their model and device.
-
-    Args:
-        keep: Of a case's name, whether the user wants to see it.
-        top: How many rows are drawn at most; the others are counted. None: all.
-    """
+    """What to draw of a run: variants and peers against the baseline of their model and device."""
     rows: list[ChangeRow] = []
     labels: dict[str, str] = {}
     words: Counter[str] = Counter()

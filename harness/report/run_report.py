@@ -31,43 +31,31 @@ _MOST_NAMES = 3
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """What a reader has to know before believing a figure.
-
-    Attributes:
-        started: ISO 8601, UTC.
-        machine: Which one it was; "" where the run does not say. Of several hosts, how many there were.
-        cpu: Its processor, likewise; of several hosts each one's.
-        baseline: What the others are compared with, as in a section; where sections differ the variant alone, or
-            `their baseline`.
-        toolchains: Release and revision of each.
-        peers: Title and version of each that was measured.
-        command: The command line of the run.
-        environment: Of the machine that measured, or of several hosts, of the one that asked them.
-        hosts: Of each of several hosts, by its name; {} where one machine measured the whole run.
-        shard: Which part of its suite the run is, as in `2/8`; "" where it is the whole.
-        results: The folder that holds the run, as whoever reads of it names it.
-    """
+    """What a reader has to know before believing a figure."""
 
     id: str
     suite: str
     suite_name: str
     suite_description: str
     suite_sha256: str
-    started: str
+    started: str  # ISO 8601, UTC
     finished: bool
+    # What the others are compared with, as in a section; where sections differ the variant alone, or `their baseline`
     baseline: str
-    machine: str
-    cpu: str
-    toolchains: tuple[str, ...]
-    peers: tuple[str, ...] = ()
+    machine: str  # Which one it was; "" where the run does not say. Of several hosts, how many there were.
+    cpu: str  # Its processor, likewise; of several hosts each one's
+    toolchains: tuple[str, ...]  # Release and revision of each
+    peers: tuple[str, ...] = ()  # Title and version of each that was measured
     harness_version: str
     harness_commit: str
-    command: tuple[str, ...]
+    command: tuple[str, ...]  # The command line of the run
     settings: dict[str, Any] = field(default_factory=dict)
+    # Of the machine that measured, or of several hosts, of the one that asked them
     environment: dict[str, dict[str, Any]] = field(default_factory=dict)
+    # Of each of several hosts, by its name; {} where one machine measured the whole run
     hosts: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
-    shard: str = ""
-    results: str = "results"
+    shard: str = ""  # Which part of its suite the run is, as in `2/8`; "" where it is the whole
+    results: str = "results"  # The folder that holds the run, as whoever reads of it names it
 
     @property
     def folder(self) -> str:
@@ -77,21 +65,11 @@ class Facts:
 
 @dataclass(frozen=True, kw_only=True)
 class Summary:
-    """Rows by status, which add up to `planned`, and measured rows that are no baseline by what their ratio is called.
-
-    Attributes:
-        same: Rows whose module is another row's, so that nothing had to be measured.
-        unchanged: Measured rows of kind `same`.
-        works_again: Rows that were expected to fail and did not.
-        peers: Measured rows of other engines.
-        not_timed: Rows of a run that was only to compile and check.
-        turns_dropped: Rows whose raw turns were deleted by `harness results gc`.
-        of_shard: Whether the run is a shard of its suite, which may have nothing to measure.
-    """
+    """Rows by status, which add up to `planned`, and measured rows beside the baseline by their ratio."""
 
     planned: int
     measured: int
-    same: int
+    same: int  # Rows whose module is another row's, so that nothing had to be measured
     failed: int
     expected_failures: int
     skipped: int
@@ -99,31 +77,25 @@ class Summary:
     not_measured_yet: int
     faster: int
     slower: int
-    unchanged: int
+    unchanged: int  # Measured rows of kind `same`
     unclear: int
-    works_again: int
-    peers: int = 0
-    not_timed: int = 0
-    turns_dropped: int = 0
-    of_shard: bool = False
+    works_again: int  # Rows that were expected to fail and did not
+    peers: int = 0  # Measured rows of other engines
+    not_timed: int = 0  # Rows of a run that was only to compile and check
+    turns_dropped: int = 0  # Rows whose raw turns were deleted by `harness results gc`
+    of_shard: bool = False  # Whether the run is a shard of its suite, which may have nothing to measure
 
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """A run, ready to be laid out.
-
-    Attributes:
-        comparisons: Variants that the suite wants side by side.
-        notes: What bears on the whole run, in plain words.
-        floor: Relative change of latency below which nothing is called faster or slower.
-    """
+    """A run, ready to be laid out."""
 
     facts: Facts
     sections: tuple[Section, ...]
-    comparisons: tuple[VariantGroup, ...]
+    comparisons: tuple[VariantGroup, ...]  # Variants that the suite wants side by side
     summary: Summary
-    notes: tuple[str, ...]
-    floor: float = LATENCY.floor
+    notes: tuple[str, ...]  # What bears on the whole run, in plain words
+    floor: float = LATENCY.floor  # Relative change of latency below which nothing is called faster or slower
 
     def rows(self) -> Iterator[Row]:
         """All rows, section by section."""

@@ -37,31 +37,7 @@ def side_label(variant: str, toolchain: str, *, several: bool) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One case and what was recorded of it; None where nothing was.
-
-    Attributes:
-        baseline: Whether the other rows of its section are compared with it.
-        compared_with: The case that is the baseline of its section; None of that case itself, and where there is none.
-        peer: The engine that ran it instead of IREE, by its registered name.
-        host: Which one measured it; "" where one machine measured the whole run.
-        status: `same`: not measured on its own, since its module and run flags are those of `same_as`, whose timings
-            it shows. `not timed`: compiled and right, in a run that was to time nothing. `turns dropped`: its raw turns
-            were deleted by `harness results gc`. `missing`: planned, and neither measured nor failed nor skipped in a
-            finished run.
-        same_as: Variant with the same module and run flags, under the same toolchain.
-        counted: The ops that the suite names, and its encoded tensors where the suite asks what they cost.
-        reference: Of this case, or of the one whose timings it shows.
-        own_ns: Median over generations of each one's median own time of one call (see harness.stats.own_time); None
-            where it is not known.
-        instructions_per_call: Retired in user mode; the median over turns.
-        estimate: Time of this case divided by the baseline's; None for the baseline and where one of them has none.
-        kind: What to call the estimate; `same` without an estimate where the module is the baseline's.
-        peer_estimate: Time of this case divided by the section's best peer's; None for that peer itself.
-        attained: How much of the machine it uses; None where its model's work is not known.
-        failure: Why there are no figures, for failures that were expected too.
-        remarks: Sentences in plain words, the weightiest first.
-        repro: Command lines that repeat the case with plain tools.
-    """
+    """One case and what was recorded of it; None where nothing was."""
 
     case: str
     group: str
@@ -69,28 +45,38 @@ class Row:
     variant: str
     device: str
     toolchain: str
-    baseline: bool
+    baseline: bool  # Whether the other rows of its section are compared with it
+    # The case that is the baseline of its section; None of that case itself, and where there is none
     compared_with: str | None = None
-    peer: str | None = None
-    host: str = ""
+    peer: str | None = None  # The engine that ran it instead of IREE, by its registered name
+    host: str = ""  # Which one measured it; "" where one machine measured the whole run
     compile_flags: tuple[str, ...] = ()
     run_flags: tuple[str, ...] = ()
+    # `same`: not measured on its own, since its module and run flags are those of `same_as`, whose timings it shows.
+    # `not timed`: compiled and right, in a run that was to time nothing. `turns dropped`: its raw turns were deleted by
+    # `harness results gc`. `missing`: planned, and neither measured nor failed nor skipped in a finished run.
     status: Status
-    same_as: str | None = None
+    same_as: str | None = None  # Variant with the same module and run flags, under the same toolchain
     build: Build | None = None
+    # The ops that the suite names, and its encoded tensors where the suite asks what they cost
     counted: IrCounts | None = None
     check: Check | None = None
-    reference: Reference | None = None
+    reference: Reference | None = None  # Of this case, or of the one whose timings it shows
     latency: Latency | None = None
+    # Median over generations of each one's median own time of one call (see harness.stats.own_time); None where it is
+    # not known
     own_ns: float | None = None
-    instructions_per_call: float | None = None
+    instructions_per_call: float | None = None  # Retired in user mode; the median over turns
+    # Time of this case divided by the baseline's; None for the baseline and where one of them has none
     estimate: Estimate | None = None
+    # What to call the estimate; `same` without an estimate where the module is the baseline's
     kind: Change | None = None
+    # Time of this case divided by the section's best peer's; None for that peer itself
     peer_estimate: Estimate | None = None
-    attained: Attained | None = None
-    failure: Failure | None = None
-    remarks: tuple[str, ...] = ()
-    repro: tuple[str, ...] = ()
+    attained: Attained | None = None  # How much of the machine it uses; None where its model's work is not known
+    failure: Failure | None = None  # Why there are no figures, for failures that were expected too
+    remarks: tuple[str, ...] = ()  # Sentences in plain words, the weightiest first
+    repro: tuple[str, ...] = ()  # Command lines that repeat the case with plain tools
 
     @property
     def latency_ns(self) -> float | None:
@@ -138,33 +124,22 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """The cases that were measured against each other: one model on one device.
-
-    Attributes:
-        device_facts: What the device is and its driver's version; "" where the run does not say.
-        call: The entry function and its inputs, as a person would write them.
-        baseline: What the others are compared with: the variant, and its toolchain where there are several.
-        refused: The suite's baseline and why another case stands in its place; "" where it is the baseline.
-        rounds: Of each generation that measured the group.
-        best_peer: Label of the fastest peer; "" where none was measured.
-        work: What one call has to do; None in runs that did not count it.
-        peak: What the machine reaches with as many threads; None where it was not measured, as of a GPU.
-        host: Which one measured the group; "" where one machine measured the whole run.
-    """
+    """The cases that were measured against each other: one model on one device."""
 
     group: str
     model: str
     device: str
-    device_facts: str
-    call: str
-    baseline: str
-    rounds: tuple[int, ...]
+    device_facts: str  # What the device is and its driver's version; "" where the run does not say
+    call: str  # The entry function and its inputs, as a person would write them
+    baseline: str  # What the others are compared with: the variant, and its toolchain where there are several
+    rounds: tuple[int, ...]  # Of each generation that measured the group
     rows: tuple[Row, ...]
-    refused: str = ""
-    best_peer: str = ""
-    work: Work | None = None
+    refused: str = ""  # The suite's baseline and why another case stands in its place; "" where it is the baseline
+    best_peer: str = ""  # Label of the fastest peer; "" where none was measured
+    work: Work | None = None  # What one call has to do; None in runs that did not count it
+    # What the machine reaches with as many threads; None where it was not measured, as of a GPU
     peak: Peak | None = None
-    host: str = ""
+    host: str = ""  # Which one measured the group; "" where one machine measured the whole run
 
     @property
     def against(self) -> str:

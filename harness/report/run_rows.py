@@ -33,19 +33,14 @@ from harness.store.evidence import find_failure, is_expected, why_refused
 
 @dataclass(frozen=True, kw_only=True)
 class _Group:
-    """What the rows of one section share.
-
-    Attributes:
-        best_peer: The case of the fastest peer; None where none was measured.
-        instructions: Per call, by case.
-    """
+    """What the rows of one section share."""
 
     side: Side
     timings: Timings
     times: GroupTimes
     verdicts: RunVerdicts
-    best_peer: Case | None
-    instructions: Mapping[str, float]
+    best_peer: Case | None  # The case of the fastest peer; None where none was measured
+    instructions: Mapping[str, float]  # Per call, by case
 
 
 def section_of(name: str, cases: Sequence[Case], side: Side, timings: Timings, verdicts: RunVerdicts) -> Section:
@@ -149,12 +144,7 @@ def _row(case: Case, group: _Group) -> Row:
 
 
 def _status(case: Case, failure: Failure | None, group: _Group, *, timed: bool) -> Status:
-    """What became of a case.
-
-    Args:
-        failure: Its own, or that of the case that stands for it.
-        timed: Whether it, or the case that stands for it, was measured.
-    """
+    """What became of a case."""
     evidence = group.side.evidence
     if case.skip is not None:
         return "skipped"

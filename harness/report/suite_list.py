@@ -25,18 +25,13 @@ _SOMETIMES = {
 
 @dataclass(frozen=True, kw_only=True)
 class SuiteOutcome:
-    """What became of one suite of a list.
-
-    Attributes:
-        status: The exit status that it would have alone.
-        run: Its run's directory; None: it was not run, and `note` says why in a sentence that names it.
-        summary: Of its run.
-    """
+    """What became of one suite of a list."""
 
     suite: Path
-    status: ExitCode
+    status: ExitCode  # The exit status that it would have alone
+    # Its run's directory; None: it was not run, and `note` says why in a sentence that names it
     run: Path | None = None
-    summary: Summary | None = None
+    summary: Summary | None = None  # Of its run
     note: str = ""
 
 

@@ -67,11 +67,7 @@ def tune_csv(found: Tuning) -> str:
 
 
 def terminal_page(found: Tuning, out: str = "") -> Page:
-    """A tuning for a terminal; what was not timed is counted.
-
-    Args:
-        out: The folder that holds its own (default: the one that it was made in).
-    """
+    """A tuning for a terminal; what was not timed is counted."""
     return _page(found, out, whole=False)
 
 

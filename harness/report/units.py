@@ -19,15 +19,10 @@ _MOST_DECIMALS = 6
 
 @dataclass(frozen=True, kw_only=True)
 class Unit:
-    """How a column writes its figures.
+    """How a column writes its figures."""
 
-    Attributes:
-        name: `ms`; "" for plain numbers.
-        size: How many base units (ns, bytes) make one.
-    """
-
-    name: str
-    size: float
+    name: str  # `ms`; "" for plain numbers
+    size: float  # How many base units (ns, bytes) make one
     decimals: int
 
     def text(self, value: float | None) -> str:
@@ -48,12 +43,7 @@ _FIXED = {
 
 
 def unit_of(kind: str, values: Iterable[float | None]) -> Unit:
-    """For a column of figures of one kind.
-
-    Args:
-        kind: `ns`, `bytes`, `count` (written whole), `instructions` and other event counts, `ratio` of a series,
-            `times`, `%`, `share` (of 1, written in per cent) or `giga`.
-    """
+    """For a column of figures of one kind."""
     if kind == "count":
         return PLAIN
     if kind in _FIXED:

@@ -54,13 +54,6 @@ def channels_last(module: ir.Module, *, depthwise: bool = True) -> Matched:
     Every product stays the same; a compiler may add them up in another order. Convolutions of other layouts, with
     groups, without a static shape or in a dispatch region are left alone; and so is a function with loops or branches,
     since IREE 3.13 overwrites what stands before a loop if a convolution in the loop starts from it.
-
-    Args:
-        module: Changed in place; linalg on tensors, as at IREE's phase `input`.
-        depthwise: Depthwise convolutions are turned too.
-
-    Returns:
-        How many convolutions were turned, and why others were not.
     """
     names = CONVOLUTIONS if depthwise else CONVOLUTIONS - DEPTHWISE
     obstacles = {op: _obstacle(op) for op in find(module, *names)}
@@ -121,11 +114,7 @@ def _turn(reach: list[ir.Operation]) -> None:
 
 
 def _restore(op: ir.Operation, twins: Twins, skipped: dict[ir.Operation, None]) -> None:
-    """Give what still reads an old result that layout again, unless it is about to transpose it to the new one.
-
-    Args:
-        skipped: Transposes that may have become needless; those that are erased here are taken out.
-    """
+    """Give what still reads an old result that layout again, unless it is about to transpose it to the new one."""
     twin = twins.known(op.result)
     for use in list(op.result.uses):
         user = use.owner.operation
@@ -150,11 +139,7 @@ def _restore(op: ir.Operation, twins: Twins, skipped: dict[ir.Operation, None]) 
 
 
 def find_reach(convolutions: Sequence[ir.Operation]) -> list[ir.Operation]:
-    """The operations that change their layout, in the program's order.
-
-    Args:
-        convolutions: Known ones, of one block.
-    """
+    """The operations that change their layout, in the program's order."""
     reached = dict.fromkeys(convolutions)
     waiting = list(convolutions)
     while waiting:

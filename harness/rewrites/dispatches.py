@@ -22,13 +22,7 @@ def has_own_result(dispatch: ir.Operation) -> bool:
 
 
 def with_results(dispatch: ir.Operation, wholes: int, target: ir.Value | None = None) -> list[ir.Value]:
-    """A dispatch with other results, put before one that has one.
-
-    Args:
-        dispatch: Stays.
-        wholes: How many results of the old type.
-        target: Another operand, of which the first result is a changed form.
-    """
+    """A dispatch with other results, put before one that has one."""
     workload, operands, *_ = dispatch.attributes["operandSegmentSizes"]
     targets = [] if target is None else [target]
     tied = [*range(operands, operands + len(targets)), *[-1] * wholes]
@@ -98,28 +92,18 @@ PLACE = ("static_offsets", "static_sizes", "static_strides")
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """A part of a larger tensor.
+    """A part of a larger tensor."""
 
-    Attributes:
-        whole: The larger tensor's type.
-        place: Attributes of loads and stores of the part: its offsets, sizes and strides.
-    """
-
-    whole: ir.Type
-    place: dict[str, ir.Attribute]
+    whole: ir.Type  # The larger tensor's type
+    place: dict[str, ir.Attribute]  # Attributes of loads and stores of the part: its offsets, sizes and strides
 
 
 @dataclass(frozen=True, kw_only=True)
 class Code:
-    """A function whose last argument is its one result: made by elementwise arithmetic, and stored as a whole.
+    """A function whose last argument is its one result: made by elementwise arithmetic, and stored as a whole."""
 
-    Attributes:
-        function: func.func in the executable.
-        store: The one store.
-    """
-
-    function: ir.Operation
-    store: ir.Operation
+    function: ir.Operation  # func.func in the executable
+    store: ir.Operation  # The one store
 
 
 def find_code(module: ir.Module, dispatch: ir.Operation) -> Code | None:
@@ -141,11 +125,6 @@ def add_stores(code: Code, wholes: int, part: Part | None = None) -> None:
     """Let the function write its result to several tensors.
 
     In place of its last argument come: a tensor that is read and written, if there is a part; one for each whole.
-
-    Args:
-        code: Changed in place; only one dispatch may call it.
-        wholes: How many tensors are just the result.
-        part: Another tensor, of which the result is a part. IREE 3.13 has no code for two of these after a convolution.
     """
     block, store = body_of(code.function), code.store
     value, written = store.operands[0], store.operands[1]

@@ -41,12 +41,6 @@ def fuse_padding(module: ir.Module) -> Matched:
 
     Only dispatches with one result, of a static shape, that end in elementwise arithmetic. Where a result is padded in
     several ways, one of them is fused.
-
-    Args:
-        module: Changed in place; as at IREE's phase `flow`.
-
-    Returns:
-        How many paddings were fused, and why others were not.
     """
     # A copy comes after what it copies, so it is not looked at again once it is erased.
     fused = sum(_fuse(module, dispatch) for dispatch in reversed(find(module, "flow.dispatch")))

@@ -19,12 +19,7 @@ class VectorUnit(NamedTuple):
 
 
 def vector_unit(cpuinfo: str, machine: str) -> VectorUnit:
-    """What a processor has: AVX-512 or NEON with 32 registers, AVX2 or SSE with 16.
-
-    Args:
-        cpuinfo: The text of Linux's /proc/cpuinfo; "" elsewhere.
-        machine: What platform.machine() says.
-    """
+    """What a processor has: AVX-512 or NEON with 32 registers, AVX2 or SSE with 16."""
     if machine.lower() in ("aarch64", "arm64"):
         return VectorUnit(16, 32)
     found = re.search(r"^flags\s*:(.*)$", cpuinfo, re.MULTILINE)

@@ -47,20 +47,6 @@ def ingress_canonicalize(
     are multiplied and added, nor in which order, so the results are the same to the bit where a compiler keeps to
     that. With fold_transpose they lie elsewhere in memory; a compiler that then vectorises otherwise may round
     otherwise.
-
-    Args:
-        module: At phase `input`; its context is active.
-        fill_init: Elementwise operations write into a linalg.fill of zeros rather than a tensor.empty.
-        outs_style: Elementwise operations update the result before them: it becomes the init, which the body reads,
-            rather than an input beside an init that nothing reads. Only where nothing else reads that result.
-        fold_transpose: A transposed constant that a matrix product reads is stored transposed; any other transposition
-            that matrix products alone read becomes part of their indexing maps.
-        generic_matmul: linalg.matmul and linalg.batch_matmul become linalg.generic with the same body.
-        relu_to_maximum: ReLU and leaky ReLU by comparing and selecting become arith.maximumf, where that gives equal
-            numbers; the sign of a zero may change in one leaky form. See harness.rewrites.ingress_relu.
-
-    Returns:
-        The number of matched places of all options together, 0 where nothing was changed, and why others were not.
     """
     steps = [
         (fill_init, fill_inits),
@@ -78,11 +64,7 @@ def ingress_canonicalize(
 
 
 def fill_inits(module: ir.Module) -> int:
-    """Let elementwise operations write into a filled buffer instead of a tensor.empty.
-
-    Returns:
-        The number of operations whose init was changed.
-    """
+    """Let elementwise operations write into a filled buffer instead of a tensor.empty."""
     matched = 0
     for op in find(module, "linalg.generic"):
         position = len(op.operands) - 1
@@ -97,9 +79,6 @@ def update_in_place(module: ir.Module) -> Matched:
     """Let elementwise operations update the result before them instead of reading it beside an init they do not read.
 
     Only a result that nothing else reads, as otherwise updating it in place would need a copy first.
-
-    Returns:
-        The number of operations that got another init, and how many might if nothing else read their input.
     """
     matched, left_alone = 0, []
     for op in find(module, "linalg.generic"):
@@ -133,11 +112,7 @@ def _filled(empty: ir.Value, reader: ir.Operation) -> ir.Value:
 
 
 def _previous_result(op: ir.Operation, *, alone: bool = True) -> int | None:
-    """Position of the first input that is another linalg operation's result, laid out like op's.
-
-    Args:
-        alone: Only one that op alone reads.
-    """
+    """Position of the first input that is another linalg operation's result, laid out like op's."""
     *inputs, out = op.attributes["indexing_maps"]
     for position, indexing in enumerate(inputs):
         value = op.operands[position]
@@ -182,9 +157,6 @@ def fold_transposes(module: ir.Module) -> Matched:
 
     A constant is stored transposed, once for all its like. Otherwise, where matrix products are all that reads the
     transposed tensor, they read the one before it, through other indexing maps.
-
-    Returns:
-        The number of transpositions, and why others stay.
     """
     matched, left_alone = 0, []
     stored: dict[tuple[ir.Attribute, tuple[int, ...]], ir.Attribute | None] = {}
@@ -283,9 +255,6 @@ def generalize_products(module: ir.Module) -> int:
 
     The body is the one that the named operation stands for: mulf and addf, muli and addi on integers, with conversions
     where the types differ.
-
-    Returns:
-        The number of products.
     """
     products = [op for op in find(module, "linalg.matmul", "linalg.batch_matmul") if len(op.results) == 1]
     for op in products:

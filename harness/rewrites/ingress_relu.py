@@ -48,11 +48,7 @@ class _Choice(NamedTuple):
 
 
 def relu_to_maximum(module: ir.Module) -> Matched:
-    """Write each ReLU and leaky ReLU inside a linalg.generic as arith.maximumf.
-
-    Returns:
-        The number of them, and why others were left alone.
-    """
+    """Write each ReLU and leaky ReLU inside a linalg.generic as arith.maximumf."""
     sums = _leaky_sums(module)
     selections = _selections(module)
     return Matched(sums + selections, Counter(selections.left_alone).elements())

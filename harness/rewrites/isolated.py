@@ -27,16 +27,7 @@ _CHANNELS_FIRST = (
 
 
 def isolate_convolutions(module: ir.Module, *, depthwise: bool = False, pooling: bool = True) -> Matched:
-    """Put channels-last convolutions of one image into dispatch regions, with their inits and what follows pointwise.
-
-    Args:
-        module: At phase `input`; its context is active.
-        depthwise: Depthwise convolutions too. Without configurations of their own they gain nothing by it.
-        pooling: Poolings too.
-
-    Returns:
-        How many were isolated, and why others were not. What stands in a region already keeps it.
-    """
+    """Put channels-last convolutions of one image into dispatch regions, with inits and what follows pointwise."""
     names = {CONVOLUTION, *([DEPTHWISE] if depthwise else []), *(POOLINGS if pooling else []), *_CHANNELS_FIRST}
     matched, left_alone = 0, []
     for op, loops in structured_ops(module):

@@ -10,21 +10,14 @@ class Matched(int):
     """A number of places that a rewrite matched.
 
     The harness asks any number that a rewrite returns for `left_alone`, so a package need not use this class.
-
-    Attributes:
-        left_alone: How many places were not matched, by what they are: `{"convolutions with dynamic sizes": 53}`. The
-            first word is the plural of a noun.
     """
 
+    # How many places were not matched, by what they are: `{"convolutions with dynamic sizes": 53}`. The first word is
+    # the plural of a noun.
     left_alone: dict[str, int]
 
     def __new__(cls, places: int, left_alone: Iterable[str] = ()) -> Matched:
-        """Count the places that were left alone.
-
-        Args:
-            places: How many were matched.
-            left_alone: What each place is that was not, `convolutions with dynamic sizes`.
-        """
+        """Count the places that were left alone."""
         matched = super().__new__(cls, places)
         matched.left_alone = dict(Counter(left_alone))
         return matched

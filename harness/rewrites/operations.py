@@ -100,9 +100,6 @@ def depends(value: ir.Value, sources: Collection[ir.Operation], earliest: ir.Ope
     """Whether a value is computed, by whatever steps, from what some operations of a block compute.
 
     Only what is computed in that block is looked into.
-
-    Args:
-        earliest: Of the sources; what comes before it is not looked at.
     """
     waiting, seen = [value], set[ir.Operation]()
     while waiting:
@@ -171,15 +168,10 @@ def _producers(op: ir.Operation) -> set[ir.Operation]:
 
 @dataclass(frozen=True, kw_only=True)
 class Loops:
-    """The implicit loops of a linalg operation, outermost first.
+    """The implicit loops of a linalg operation, outermost first."""
 
-    Attributes:
-        ranges: -1 where a range is not known at compile time.
-        kinds: parallel or reduction.
-    """
-
-    ranges: tuple[int, ...]
-    kinds: tuple[str, ...]
+    ranges: tuple[int, ...]  # -1 where a range is not known at compile time
+    kinds: tuple[str, ...]  # parallel or reduction
 
 
 def loops_of(op: ir.Operation) -> Loops | None:
@@ -247,16 +239,7 @@ _DENSE = re.compile(r"dense<(?P<values>.*)> : ", re.DOTALL)
 
 
 def transposed(value: ir.Attribute, permutation: Sequence[int], result: ir.RankedTensorType) -> ir.Attribute | None:
-    """A constant tensor with its dimensions permuted.
-
-    Args:
-        value: Of an arith.constant of numbers.
-        permutation: Dimension i of the result is dimension permutation[i] of the value.
-        result: The type of the result.
-
-    Returns:
-        An attribute of the same kind; None where the values cannot be got at.
-    """
+    """A constant tensor with its dimensions permuted."""
     if 0 in value.type.shape:
         return None
     if isinstance(value, ir.DenseElementsAttr):

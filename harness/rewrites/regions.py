@@ -46,9 +46,6 @@ def isolate(op: ir.Operation) -> ir.Operation:
     """Put a structured operation with one result into a dispatch region: its init, itself, then what follows pointwise.
 
     What follows pointwise is a chain of elementwise operations, each the only reader of the one before.
-
-    Returns:
-        The region.
     """
     chain = [*_init_of(op), op, *_pointwise_after(op)]
     last = chain[-1]
@@ -100,17 +97,7 @@ def _is_pointwise_in(reader: ir.Operation, value: ir.Value) -> bool:
 
 
 def regions_in_place(module: ir.Module, *, reads: bool = True, writes: bool = True) -> int:
-    """Move slices into the dispatch regions that read or make them.
-
-    Args:
-        module: Changed in place; with flow.dispatch.region, as other rewrites leave them at IREE's phase `input`.
-        reads: Slices that a region reads; and what its operations start from, a fill or a broadcast.
-        writes: The insertion of a region's only result into a larger tensor, where it is all that reads the result,
-            and where no slice of that tensor that the region reads overlaps it.
-
-    Returns:
-        How many operations were moved or copied into regions.
-    """
+    """Move slices into the dispatch regions that read or make them."""
     moved = 0
     for region in find(module, _REGION):
         if len(region.regions[0].blocks) == 1 and not list(region.operands):  # which would be dynamic sizes

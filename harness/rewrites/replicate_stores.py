@@ -27,12 +27,6 @@ def replicate_stores(module: ir.Module) -> Matched:
 
     Only dispatches with one result, of a static shape, that end in elementwise arithmetic. A tensor that cannot exist
     before the dispatch, because it is made of the result, keeps its copy.
-
-    Args:
-        module: Changed in place; as at IREE's phase `flow`.
-
-    Returns:
-        How many dispatches write more than before, and why others do not whose result is copied.
     """
     dispatches = find(module, "flow.dispatch")
     left = [obstacle for dispatch in dispatches if (obstacle := _obstacle(module, dispatch))]

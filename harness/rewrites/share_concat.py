@@ -33,17 +33,7 @@ from harness.rewrites.share_concat_plan import Frame, Order, Piece, Plan, plan
 
 
 def share_concat(module: ir.Module, *, padding: bool = True) -> Matched:
-    """Let concatenations share buffers where one is a contiguous run of a larger one's parts.
-
-    Args:
-        module: Changed in place; linalg on tensors, as at IREE's phase `input`.
-        padding: Make a shared buffer with the constant padding that most of its readers add (the zeros around a
-            convolution's input), so that none of them copies a concatenation to pad it. Such a buffer goes on to the
-            next family that needs one like it, so that its padding is filled in once only.
-
-    Returns:
-        How many concatenations became slices of a larger one, and why others, the larger ones apart, did not.
-    """
+    """Let concatenations share buffers where one is a contiguous run of a larger one's parts."""
     shared, left_alone = 0, [f"concatenations {obstacle}" for obstacle in obstacles(module)]
     for function in module.body.operations:
         if function.operation.name in FUNCTIONS:
@@ -59,12 +49,7 @@ def share_concat(module: ir.Module, *, padding: bool = True) -> Matched:
 
 
 def _write_buffer(plan: Plan, earlier: Sequence[Buffer]) -> Buffer:
-    """Replace a family's concatenations by slices of one buffer.
-
-    Args:
-        plan: Made of the block as it is.
-        earlier: The buffers that were written in this block so far.
-    """
+    """Replace a family's concatenations by slices of one buffer."""
     waiting = deque(plan.insertions)
     slices: dict[tuple[int, int, int, bool], ir.Value] = {}
     with plan.family.host.operations[0].location:
@@ -121,15 +106,10 @@ def _place(plan: Plan, piece: Piece, *, framed: bool) -> tuple[list[int], list[i
 
 @dataclass(frozen=True, kw_only=True)
 class Buffer:
-    """A shared buffer that was written.
+    """A shared buffer that was written."""
 
-    Attributes:
-        frame: The padding around it.
-        states: Its value before the first insertion and after each.
-    """
-
-    frame: Frame
-    states: tuple[ir.Value, ...]
+    frame: Frame  # The padding around it
+    states: tuple[ir.Value, ...]  # Its value before the first insertion and after each
 
 
 def _find_free(earlier: Sequence[Buffer], plan: Plan, kind: ir.Type) -> ir.Value | None:
@@ -138,12 +118,6 @@ def _find_free(earlier: Sequence[Buffer], plan: Plan, kind: ir.Type) -> ir.Value
     In a chain of dense blocks, each block's input depends on what was read last from the buffer of the block before.
     Taking that buffer over saves filling the frame again, and above all it saves memory: a fill depends on nothing, so
     the compiler runs it early, while the buffer before is still in use.
-
-    Args:
-        earlier: The buffers of the block that were written so far.
-        plan: Of the other family. What goes into the buffer first must have been computed from what was read last:
-            else the two might run at the same time, and taking over would put one after the other.
-        kind: The type that the buffer must have.
     """
     if plan.frame.value is None:
         return None  # nothing to gain

@@ -23,18 +23,13 @@ _MOST_PARTS = 64
 
 @dataclass(frozen=True, kw_only=True)
 class Concat:
-    """One concatenation of a block.
+    """One concatenation of a block."""
 
-    Attributes:
-        result: The joined tensor.
-        axis: The dimension along which it is joined.
-        parts: What is joined, in the order of the buffer; none of them is a concatenation along the same dimension.
-        operations: What computes it, the last one first, from the tensor.empty on where it begins with one.
-    """
-
-    result: ir.Value
-    axis: int
+    result: ir.Value  # The joined tensor
+    axis: int  # The dimension along which it is joined
+    # What is joined, in the order of the buffer; none of them is a concatenation along the same dimension
     parts: tuple[ir.Value, ...]
+    # What computes it, the last one first, from the tensor.empty on where it begins with one
     operations: tuple[ir.Operation, ...]
 
     @property

@@ -46,42 +46,25 @@ class Insertion:
 
 @dataclass(frozen=True, kw_only=True)
 class Read:
-    """An operand that becomes a slice of the buffer, with the frame or without.
+    """An operand that becomes a slice of the buffer, with the frame or without."""
 
-    Attributes:
-        piece: What is read.
-        framed: Whether the padding around it is read as well.
-        user: The operation that reads.
-        operand: The number of its operand.
-        position: The position before which the slice is taken.
-    """
-
-    piece: Piece
-    framed: bool
-    user: ir.Operation
-    operand: int
-    position: int
+    piece: Piece  # What is read
+    framed: bool  # Whether the padding around it is read as well
+    user: ir.Operation  # The operation that reads
+    operand: int  # The number of its operand
+    position: int  # The position before which the slice is taken
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """All that it takes to write a family's buffer.
+    """All that it takes to write a family's buffer."""
 
-    Attributes:
-        family: The concatenations.
-        order: Of the block, before anything is written.
-        frame: The padding that the buffer has around it.
-        insertions: In the order of the program.
-        reads: In the order of the program.
-        gone: Operations that nothing needs any more, each before the ones that it uses.
-    """
-
-    family: Family
-    order: Order
-    frame: Frame
-    insertions: tuple[Insertion, ...]
-    reads: tuple[Read, ...]
-    gone: tuple[ir.Operation, ...]
+    family: Family  # The concatenations
+    order: Order  # Of the block, before anything is written
+    frame: Frame  # The padding that the buffer has around it
+    insertions: tuple[Insertion, ...]  # In the order of the program
+    reads: tuple[Read, ...]  # In the order of the program
+    gone: tuple[ir.Operation, ...]  # Operations that nothing needs any more, each before the ones that it uses
 
 
 def plan(block: ir.Block, family: Family, *, padding: bool) -> Plan:
@@ -171,17 +154,11 @@ def _find_insertions(parts: Sequence[Piece], reads: Sequence[Read], frame: Frame
 
 @dataclass(frozen=True, kw_only=True)
 class Frame:
-    """Constant padding.
+    """Constant padding."""
 
-    Attributes:
-        low: Elements before the first, for each dimension.
-        high: Elements after the last.
-        value: What they are; None where there are none.
-    """
-
-    low: tuple[int, ...]
-    high: tuple[int, ...]
-    value: ir.Attribute | None
+    low: tuple[int, ...]  # Elements before the first, for each dimension
+    high: tuple[int, ...]  # Elements after the last
+    value: ir.Attribute | None  # What they are; None where there are none
 
     def around(self, shape: Sequence[int]) -> list[int]:
         """The shape with the padding."""
@@ -195,12 +172,7 @@ def no_frame(family: Family) -> Frame:
 
 
 def choose_frame(family: Family, dying: Collection[ir.Operation]) -> Frame:
-    """The padding that more than half of the readers of a family's concatenations add, if there is such a majority.
-
-    Args:
-        family: The concatenations.
-        dying: Operations that read a concatenation now and will be gone once it is shared.
-    """
+    """The padding that more than half of the readers of a family's concatenations add, if there is such a majority."""
     users = (use.owner.operation for member in family.members for use in member.concat.result.uses)
     readers = [read_frame(user) for user in users if user not in dying]
     axis = family.host.axis

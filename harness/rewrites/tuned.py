@@ -37,12 +37,6 @@ def tune(module: ir.Module, *, configurations: Sequence[Mapping[str, Any]]) -> i
     the CPU backend does not vectorise what is left over, nor then the rest: expect a thirtieth of the speed.
     With `isolate`, operations of dynamic shapes are left alone.
     A convolution of one image needs `isolate`, else IREE drops its configuration together with the unit dimension.
-
-    Args:
-        module: At phase `input`; its context is active.
-
-    Returns:
-        How many operations were given a configuration.
     """
     entries = [read_configuration(entry, f"configurations[{i}]") for i, entry in enumerate(configurations)]
     chosen = [(op, loops, found) for op, loops in structured_ops(module) if (found := _choose(op, loops, entries))]

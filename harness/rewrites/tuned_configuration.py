@@ -28,23 +28,15 @@ _KEYS = ("op", "loops", "attribute", "pipeline", "isolate", *LEVELS)
 
 @dataclass(frozen=True, kw_only=True)
 class Configuration:
-    """One entry of tune's `configurations`.
+    """One entry of tune's `configurations`."""
 
-    Attributes:
-        op: Name of the operations it is for: linalg.conv_2d_nhwc_hwcf.
-        loops: Their loop ranges; None for a range of any size. None altogether matches every op of that name.
-        attribute: They carry an attribute of this name; "" asks for none.
-        pipeline: One of PIPELINES.
-        tiles: By level, a tile size a loop; 0 leaves a loop whole at that level.
-        isolate: Put each op into a dispatch region of its own first; harness.rewrites.regions says why.
-    """
-
-    op: str
-    pipeline: str
-    tiles: Mapping[str, tuple[int, ...]]
+    op: str  # Name of the operations it is for: linalg.conv_2d_nhwc_hwcf
+    pipeline: str  # One of PIPELINES
+    tiles: Mapping[str, tuple[int, ...]]  # By level, a tile size a loop; 0 leaves a loop whole at that level
+    # Their loop ranges; None for a range of any size. None altogether matches every op of that name.
     loops: tuple[int | None, ...] | None = None
-    attribute: str = ""
-    isolate: bool = False
+    attribute: str = ""  # They carry an attribute of this name; "" asks for none
+    isolate: bool = False  # Put each op into a dispatch region of its own first; harness.rewrites.regions says why
 
     def matches(self, name: str, loops: Sequence[int], attributes: Sequence[str]) -> bool:
         """Whether an op of this name, these loop ranges and these attributes is meant."""
@@ -56,12 +48,7 @@ class Configuration:
         return len(wanted) == len(loops) and all(want in (None, have) for want, have in zip(wanted, loops, strict=True))
 
     def attribute_for(self, kinds: Sequence[str], where: str) -> ir.Attribute:
-        """The `compilation_info` that IREE reads.
-
-        Args:
-            kinds: parallel or reduction, one a loop of the op.
-            where: The entry, for error messages.
-        """
+        """The `compilation_info` that IREE reads."""
         for level, sizes in self.tiles.items():
             if len(sizes) != len(kinds):
                 raise ValueError(f"{where}.{level} has {len(sizes)} sizes, but {self.op} has {len(kinds)} loops")
@@ -83,11 +70,7 @@ def compilation_info(pipeline: str, tiles: Mapping[str, tuple[int, ...]]) -> str
 
 
 def read_configuration(entry: Mapping[str, Any], where: str) -> Configuration:
-    """Check one entry of tune's `configurations`.
-
-    Args:
-        where: The entry, for error messages: `configurations[0]`.
-    """
+    """Check one entry of tune's `configurations`."""
     for key in entry:
         if key not in _KEYS:
             raise ValueError(f"{where}.{key} is unknown; there are {', '.join(_KEYS)}")

@@ -50,15 +50,10 @@ def count_channelled(module: ir.Module) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Choices:
-    """What was found to be fast with an instruction set.
+    """What was found to be fast with an instruction set."""
 
-    Attributes:
-        of_rows: Whether a tile may have rows of the image where these divide better than columns.
-        measured_on: The processor; "": on none.
-    """
-
-    of_rows: bool = False
-    measured_on: str = ""
+    of_rows: bool = False  # Whether a tile may have rows of the image where these divide better than columns
+    measured_on: str = ""  # The processor; "": on none
 
 
 # By bytes of a vector register and number of registers. On AVX-512 no tile of rows was tried.
@@ -82,16 +77,6 @@ def register_tile(width: int, channels: int, *, lanes: int, registers: int, heig
     """The tile that loads least for each multiplication.
 
     Only divisors count, since what does not divide is not vectorised.
-
-    Args:
-        width: Columns of the image.
-        channels: Output channels.
-        lanes: Elements of a vector register.
-        registers: How many of them there are.
-        height: Rows of the image that a tile may have; 1: none but its own.
-
-    Returns:
-        None where no whole vector divides the channels.
     """
     tiles = [
         (_cost(pixels, vectors), -pixels * vectors, of_rows, pixels, vectors)
@@ -141,18 +126,7 @@ def _distributed(channels: int, tile: int) -> int:
 def configure(
     ranges: Sequence[int], *, lanes: int, registers: int, choices: Choices = _NOT_MEASURED
 ) -> dict[str, Any] | None:
-    """An entry of tune's `configurations` for linalg.conv_2d_nhwc_hwcf of these loop ranges.
-
-    Args:
-        ranges: Images, rows, columns, output channels, kernel rows, kernel columns, input channels.
-        lanes: Elements of a vector register.
-        registers: How many of them there are.
-        choices: Those of the instruction set.
-
-    Returns:
-        None where a range is not known, no whole vector divides the output channels, or the kernel is one point, since
-        IREE turns such a convolution into a matmul.
-    """
+    """An entry of tune's `configurations` for linalg.conv_2d_nhwc_hwcf of these loop ranges."""
     if len(ranges) != 7 or min(ranges) < 1:
         return None
     images, height, width, channels, kernel_height, kernel_width, channels_in = ranges
@@ -183,18 +157,7 @@ def _obstacle(ranges: Sequence[int]) -> str:
 def tune_convolutions(
     module: ir.Module, *, vector_bytes: int = 0, registers: int = 0, target: Mapping[str, str] | None = None
 ) -> Matched:
-    """Put derived lowering configurations on all linalg.conv_2d_nhwc_hwcf whose shapes are known.
-
-    Args:
-        module: At phase `input`; its context is active.
-        vector_bytes: Of the target's vector registers: 64 for AVX-512, 32 for AVX2, 16 for SSE and NEON; 0: as the
-            target has them.
-        registers: How many the target has: 32 for AVX-512 and NEON, 16 for AVX2; 0: as it has.
-        target: The processor that the program is compiled for; None: this machine's.
-
-    Returns:
-        How many operations were given a configuration, and why others were not. What carries one already keeps it.
-    """
+    """Put derived lowering configurations on all linalg.conv_2d_nhwc_hwcf whose shapes are known."""
     unit = host_vector_unit() if target is None else target_vector_unit(target)
     vector_bytes, registers = vector_bytes or unit.vector_bytes, registers or unit.registers
     if registers < 4 or vector_bytes not in (16, 32, 64, 128):
@@ -259,12 +222,6 @@ def name_convolutions(module: ir.Module) -> int:
     the operands are free: where the filter's axes stand otherwise, it is transposed first (for a constant, IREE does
     that at compile time). All operands must have the same float type. The sums are those of the generic, but their
     order is now the compiler's choice for the named operation, so the last bits may differ.
-
-    Args:
-        module: At phase `input`; its context is active.
-
-    Returns:
-        How many generics were renamed.
     """
     generics = find(module, "linalg.generic")
     found = [(op, convolution) for op in generics if (convolution := _recognise(op)) is not None]

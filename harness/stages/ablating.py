@@ -80,11 +80,7 @@ def write_ablation(options: AblateOptions) -> Path:
 
 
 def switches(plugin: Plugin[Any], options: Collection[str] = ()) -> tuple[str, ...]:
-    """The options of a plugin that are true or false, in order.
-
-    Args:
-        options: Names of options that the ablated variant gives.
-    """
+    """The options of a plugin that are true or false, in order."""
     fields = dataclasses.fields(plugin.options) if dataclasses.is_dataclass(plugin.options) else ()
     names = switches_of(plugin.options)
     if not names:

@@ -121,11 +121,7 @@ class BisectUnderway:
     def measure(
         self, base: str, head: str, floor: float, place: PlaceOf, whole: float | None = None
     ) -> Measured | Unusable:
-        """Measure one position beside another, or say what came of it before.
-
-        Args:
-            whole: Log ratio of two ends, by one of which it may be placed; None: it is judged.
-        """
+        """Measure one position beside another, or say what came of it before."""
         asked = base, head, floor
         kept = self.trials.get(asked) or self.directory.answer(asked)
         if kept is None or (kept.placed and whole is None):
@@ -194,9 +190,6 @@ class BisectUnderway:
 
         Nothing is said where the metric is no latency, where it cannot be explained, or where what was measured for
         that does not show the change; a note says why.
-
-        Args:
-            expected: What the change is, from the first to the second.
         """
         asked = f"{before.name}..{after.name}"
         kept = self.directory.begun.explained.get(asked)
@@ -251,12 +244,7 @@ class BisectUnderway:
     # --- the answer ---
 
     def concluded(self, ends: Sequence[str], order: Sequence[str], **found: Any) -> Bisection:
-        """What there is, with all that every bisect has.
-
-        Args:
-            order: Names of all positions.
-            found: Steps and stretches that are open, or parts and causes.
-        """
+        """What there is, with all that every bisect has."""
         begun = self.directory.begun
         suite, case = self.options.chosen
         positions = (self._position(name) for name in order)

@@ -83,14 +83,10 @@ def bisect_parts(underway: BisectUnderway) -> Bisection:
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """Two variants of a suite's model on a device, and the parts in which they differ.
-
-    Attributes:
-        variant: The case's; `base_variant` is the one that it is held against, and `head` and `base` what they are.
-    """
+    """Two variants of a suite's model on a device, and the parts in which they differ."""
 
     model: str
-    variant: str
+    variant: str  # The case's; `base_variant` is the one that it is held against, and `head` and `base` what they are
     device: str
     base_variant: str
     base: Way
@@ -192,12 +188,7 @@ class _Search:
         }
 
     def causes(self, left: Sequence[str], beside: Names, whole: Measured) -> tuple[Cause, ...]:
-        """The smallest sets of what is left that make the whole difference.
-
-        Args:
-            beside: Parts that both sides have.
-            whole: All parts, measured beside these.
-        """
+        """The smallest sets of what is left that make the whole difference."""
 
         def effect_of(chosen: Collection[int]) -> Effect:
             if len(chosen) == len(left):

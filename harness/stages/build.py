@@ -26,12 +26,7 @@ from harness.verify.kept import trim_outputs
 
 
 def require_cache(path: Path, artifacts: Mapping[str, ModelArtifact | Failure], builds: Mapping[str, Build]) -> None:
-    """Refuse failures that are the cache's, which somebody deleted while the run used it.
-
-    Args:
-        path: The run's directory.
-        builds: Those that were in the cache.
-    """
+    """Refuse failures that are the cache's, which somebody deleted while the run used it."""
     cache = BuildCache(cache_root())
     models = [artifact for artifact in artifacts.values() if isinstance(artifact, ModelArtifact)]
     compiled = [build for build in builds.values() if build.failure is None and build.cache_key]
@@ -50,16 +45,11 @@ _PATIENCE_S = 15.0
 
 @dataclass(frozen=True, kw_only=True)
 class Batch:
-    """Models whose cases are all compiled, so that they can be checked and measured.
-
-    Attributes:
-        builds: The builds of their cases, by the case's name.
-        groups_elsewhere: How many groups belong to models of other batches, or to other shards.
-    """
+    """Models whose cases are all compiled, so that they can be checked and measured."""
 
     models: frozenset[str]
-    builds: Mapping[str, Build]
-    groups_elsewhere: int
+    builds: Mapping[str, Build]  # The builds of their cases, by the case's name
+    groups_elsewhere: int  # How many groups belong to models of other batches, or to other shards
 
 
 def compile_stage(context: Context, artifacts: Mapping[str, ModelArtifact | Failure]) -> Iterator[Batch]:
@@ -119,12 +109,7 @@ def keep_build(
     stderr: str,
     builds: dict[str, Build],
 ) -> None:
-    """Write down what came of a compile, and say what failed.
-
-    Args:
-        stderr: What the compiler printed.
-        builds: All so far, by case; this one is put there.
-    """
+    """Write down what came of a compile, and say what failed."""
     if build.failure is not None:
         context.directory.log(build.case, stderr)
         cases = {case.name: case for case in context.prepared.cases}
@@ -151,12 +136,7 @@ def keep_build(
 def requests_of(
     context: Context, artifacts: Mapping[str, ModelArtifact | Failure], builds: dict[str, Build], host_cpu: str
 ) -> list[CompileRequest]:
-    """What is still to be compiled, small models first; the cases of models that could not be made fail at once.
-
-    Args:
-        builds: All so far, by case; those of failed models are put there.
-        host_cpu: Identity of the CPU that `host` means in flags.
-    """
+    """What is still to be compiled, small models first; the cases of models that could not be made fail at once."""
     prepared, directory, cache = context.prepared, context.directory, BuildCache(cache_root())
     requests: list[tuple[int, CompileRequest]] = []
     for case in prepared.cases:

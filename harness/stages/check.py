@@ -38,11 +38,7 @@ def lay_out_stage(
     *,
     peers: bool,
 ) -> list[AnyRunnable]:
-    """Make every case of a batch ready that compiled, in the plan's order.
-
-    Args:
-        peers: Whether those of peers are wanted too.
-    """
+    """Make every case of a batch ready that compiled, in the plan's order."""
     ready = _ready(prepared, artifacts, batch, scratch)
     return [runnable for runnable in ready if peers or isinstance(runnable, Runnable)]
 
@@ -62,11 +58,7 @@ def _ready(
 
 
 def runnable_module(case: Case, build: Build, artifact: ModelArtifact, toolchain: Toolchain, folder: Path) -> Runnable:
-    """A case whose build is in this machine's cache, ready to run.
-
-    Args:
-        folder: A new one, to run it in.
-    """
+    """A case whose build is in this machine's cache, ready to run."""
     cache = BuildCache(cache_root())
     artifact, note = _as_demoted(artifact, case)
     return Runnable(
@@ -116,11 +108,7 @@ _BENCHMARK_CALLS = 10
 
 
 def verify_stage(context: Context, runnable: Sequence[AnyRunnable], scratch: Path) -> list[AnyRunnable]:
-    """Check outputs; the cases that may be timed. Baselines run again on resuming: others need their outputs.
-
-    Args:
-        scratch: A folder for programs that baselines are held against.
-    """
+    """Check outputs; the cases that may be timed. Baselines run again on resuming: others need their outputs."""
     prepared, progress, checks = context.prepared, context.progress, context.checks
     checks.update(context.done.checks)
     cases = [item.case for item in runnable]
@@ -155,13 +143,7 @@ def run_checks(
     given_up: GivenUp,
     on_start: Callable[[str], object] = lambda _: None,
 ) -> Iterator[Check]:
-    """Check cases on this machine, one after the other.
-
-    Args:
-        wanted: Model by model, device by device, baselines first.
-        done: Those that were checked before, and are run because others need their outputs.
-        references: What they are held against; it has the models and the limits of a call.
-    """
+    """Check cases on this machine, one after the other."""
     refused: list[Check] = []
     started = time.monotonic_ns()
 
@@ -189,11 +171,7 @@ def run_checks(
 
 
 def keep_check(context: Context, check: Check, case: Case, left: Sequence[Case]) -> None:
-    """Write down how a case was checked, and say what is wrong.
-
-    Args:
-        left: The cases that are not checked yet.
-    """
+    """Write down how a case was checked, and say what is wrong."""
     context.directory.append(check)
     context.checks[check.case] = check
     if check.failure is None:

@@ -59,15 +59,11 @@ class Finding:
 
 @dataclass(frozen=True, kw_only=True)
 class Checked:
-    """What can be said of a suite without compiling.
-
-    Attributes:
-        cases: All of them, those of peers that refuse their model being skipped.
-    """
+    """What can be said of a suite without compiling."""
 
     suite: Path
     toolchains: tuple[str, ...]
-    cases: tuple[Case, ...]
+    cases: tuple[Case, ...]  # All of them, those of peers that refuse their model being skipped
     findings: tuple[Finding, ...]
 
     @property

@@ -35,11 +35,7 @@ _ANEW = ("resume", "results", "wait", "fleet", "certificates", "trust_network", 
 
 
 def going_on(folder: ComparisonDirectory, options: CompareOptions) -> CompareOptions:
-    """The options of a comparison that goes on.
-
-    Args:
-        options: Of the command that goes on with it.
-    """
+    """The options of a comparison that goes on."""
     begun = begun_options(folder, options, _ANEW)
     if options.fleet is not None and begun.fleet is None:
         raise RunError(f"{folder.path}: one machine measured it; go on there, without --fleet")
@@ -80,11 +76,7 @@ def compare_sides(
     underway: Underway,
     progress: Progress,
 ) -> tuple[Comparison, Path]:
-    """Compare two sides, and keep the comparison; within a run, both sides are that run.
-
-    Args:
-        toolchains: On this machine, by release; at least those of all cases where they are measured again.
-    """
+    """Compare two sides, and keep the comparison; within a run, both sides are that run."""
     options = underway.options
     limits = compile_limits(options.compile_timeout)
     if underway.bench.address:  # each host has a limit of its own, of its own memory

@@ -24,19 +24,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True)
 class Compiled:
-    """A build that did not fail, with what it was made of.
-
-    Attributes:
-        mlir: The model's program.
-        shapes: Of its arguments.
-        limits: What another compile of it may use.
-    """
+    """A build that did not fail, with what it was made of."""
 
     build: Build
-    mlir: Path
-    shapes: list[list[int]]
+    mlir: Path  # The model's program
+    shapes: list[list[int]]  # Of its arguments
     toolchain: Toolchain
-    limits: Limits
+    limits: Limits  # What another compile of it may use
 
     @classmethod
     def of(cls, build: Build, artifact: ModelArtifact, toolchain: Toolchain, limits: Limits) -> Compiled:
@@ -75,15 +69,7 @@ class Compiled:
 def at_readable_phases(
     phases: Sequence[str], look: Callable[[Sequence[str]], T], *, exactly: bool = False
 ) -> tuple[T, dict[str, str]]:
-    """What a look at the IR of these phases gives, without those that a compiler lacks or that cannot be read back.
-
-    Args:
-        look: Takes the phases that are left, and fails as `Compiled.ir` and the readers of IR do.
-        exactly: Whether all of them are wanted.
-
-    Returns:
-        What it gave; and why phases are left out, of those that cannot be read back.
-    """
+    """What a look at the IR of these phases gives, without those that a compiler lacks or that cannot be read back."""
     left, unread = list(phases), dict[str, str]()
     while True:
         try:

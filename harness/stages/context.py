@@ -32,11 +32,7 @@ class Done:
     work: frozenset[str] = frozenset()
 
     def has_all_of(self, case: Case, settings: Mapping[str, Any]) -> bool:
-        """Whether nothing is left of a case, since it was measured to the end, or has failed.
-
-        Args:
-            settings: The run's.
-        """
+        """Whether nothing is left of a case, since it was measured to the end, or has failed."""
         build, check = self.builds.get(case.name), self.checks.get(case.name)
         has_failed = any(record is not None and record.failure is not None for record in (build, check))
         if has_failed or case.name in self.lost:
@@ -66,25 +62,17 @@ def done_in(run: Run) -> Done:
 
 @dataclass(frozen=True, kw_only=True)
 class Context:
-    """One run under way.
-
-    Attributes:
-        failures: What is printed of them as they happen.
-        given_up: What is not tried since another case timed out.
-        peaks: What was measured of this machine, by device; a run that goes on measures again.
-        checks: Of all cases that were checked so far, by name.
-        with_reference: Whether iree-benchmark-module is asked of each case, which says what memory it takes.
-        remaining: The pieces of work that are left.
-    """
+    """One run under way."""
 
     prepared: Prepared
     options: RunOptions
     directory: RunDirectory
     done: Done
     progress: Progress
-    failures: FailureNotes
-    given_up: GivenUp
+    failures: FailureNotes  # What is printed of them as they happen
+    given_up: GivenUp  # What is not tried since another case timed out
+    # What was measured of this machine, by device; a run that goes on measures again
     peaks: dict[str, Peak] = field(default_factory=dict)
-    checks: dict[str, Check] = field(default_factory=dict)
-    with_reference: bool = True
-    remaining: Remaining = field(default_factory=Remaining)
+    checks: dict[str, Check] = field(default_factory=dict)  # Of all cases that were checked so far, by name
+    with_reference: bool = True  # Whether iree-benchmark-module is asked of each case, which says what memory it takes
+    remaining: Remaining = field(default_factory=Remaining)  # The pieces of work that are left

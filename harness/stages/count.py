@@ -37,15 +37,10 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """What was found in a build's IR.
+    """What was found in a build's IR."""
 
-    Attributes:
-        counts: By phase.
-        lacking: Phases that the release does not have.
-    """
-
-    counts: dict[str, OpCounts] | Failure
-    lacking: tuple[str, ...] = ()
+    counts: dict[str, OpCounts] | Failure  # By phase
+    lacking: tuple[str, ...] = ()  # Phases that the release does not have
     storage: Storage | Failure | None = None
 
 

@@ -42,11 +42,7 @@ class Tensor:
 
 
 def tensor_of(text: str) -> Tensor | None:
-    """The tensor that a type of MLIR is; None for anything else.
-
-    Args:
-        text: As MLIR writes it.
-    """
+    """The tensor that a type of MLIR is; None for anything else."""
     found = _TENSOR.fullmatch(text) or _TORCH.fullmatch(text)
     if found is None:
         return None
@@ -61,9 +57,6 @@ def check_entry(
     """Hold what a suite says of a model's entry function against the program.
 
     A program that cannot be read here, and an argument that is no tensor, is left to the compiler to judge.
-
-    Args:
-        flags: Compiler flags of the model's cases.
     """
     where = f"[models.{model.name}]"
     expected = [_require_array(file, f"{where} expected") for file in model.expected]

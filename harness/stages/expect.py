@@ -89,12 +89,7 @@ def _generations(rounds: Iterable[Round]) -> Iterator[list[Round]]:
 
 
 def earlier_runs(results: Path, models: Iterable[str], but: Path) -> Earlier:
-    """What the newest runs of a results folder say of these models; of the newest alone what a generation costs.
-
-    Args:
-        models: Hashes of their programs.
-        but: A run that is not asked.
-    """
+    """What the newest runs of a results folder say of these models; of the newest alone what a generation costs."""
     wanted, earlier, is_timed = set(models), Earlier(), False
     for name in list(reversed(folder_names(results, "run")))[:_MOST_RUNS]:
         if name == but.name:
@@ -114,21 +109,14 @@ def earlier_runs(results: Path, models: Iterable[str], but: Path) -> Earlier:
 
 @dataclass(frozen=True, kw_only=True)
 class Expected:
-    """What a run has to do.
-
-    Attributes:
-        compiles: That are not in the cache.
-        cases: That these are for.
-        cached: Compiles that are in the cache.
-        measure_s: Of timed rounds.
-    """
+    """What a run has to do."""
 
     pieces: tuple[Piece, ...]
-    compiles: int
-    cases: int
-    cached: int
+    compiles: int  # That are not in the cache
+    cases: int  # That these are for
+    cached: int  # Compiles that are in the cache
     checks: int
-    measure_s: float
+    measure_s: float  # Of timed rounds
     at_once: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -202,11 +190,7 @@ def _piece(stage: str, kind: str, case: Case, made: Mapping[str, ModelArtifact],
 def _compiles(
     context: Context, cases: Sequence[Case], made: Mapping[str, ModelArtifact], earlier: Earlier
 ) -> tuple[list[Piece], int, int]:
-    """Compiles, and the countings of IR, each of which is another compile.
-
-    Returns:
-        With the number of cases that are to be compiled, and that of compiles that are in the cache.
-    """
+    """Compiles, and the countings of IR, each of which is another compile."""
     cache = BuildCache(cache_root())
     host_cpu = processor_identity(context.directory.header.environment)
     suite = context.prepared.suite

@@ -29,16 +29,7 @@ def explain_regressions(
     results: Path,
     progress: Progress,
 ) -> tuple[tuple[Explained, ...], tuple[str, ...]]:
-    """Explain the largest regressions of latencies, and keep each explanation beside the comparison.
-
-    Args:
-        plan: That the comparison was made by.
-        results: The folder that the explanations are kept in.
-
-    Returns:
-        What they are made of, and notes on the comparison. A row that cannot be explained says why, and costs nothing
-        else.
-    """
+    """Explain the largest regressions of latencies, and keep each explanation beside the comparison."""
     regressed = largest_first(of_verdict(of_metric(real_rows(comparison), LATENCY.name), "regressed"))
     rows = regressed[:MOST_ROWS]
     explained = tuple(_explained(row, plan, toolchains, terms, results, progress) for row in rows)

@@ -34,18 +34,12 @@ _FORM = (
 
 @dataclass(frozen=True, kw_only=True)
 class AskedPair:
-    """What is explained.
+    """What is explained."""
 
-    Attributes:
-        base: Its run. head likewise; within one run, both are that run.
-        pair: The case on both sides.
-        within: Whether both are variants of one run.
-    """
-
-    base: Side
+    base: Side  # Its run. head likewise; within one run, both are that run.
     head: Side
-    pair: Pair
-    within: bool
+    pair: Pair  # The case on both sides
+    within: bool  # Whether both are variants of one run
 
 
 def asked_words(options: ExplainOptions) -> tuple[tuple[str, ...], str | None]:
@@ -85,13 +79,7 @@ def going_on(folder: ExplanationDirectory, options: ExplainOptions) -> ExplainOp
 
 
 class ExplainUnderway(SidesUnderway[ExplanationDirectory]):
-    """An explanation from its first side to its last difference.
-
-    Args:
-        sides: What the words of both mean.
-        command: The command line.
-        folder: Of one that goes on.
-    """
+    """An explanation from its first side to its last difference."""
 
     def __init__(
         self,
@@ -121,11 +109,7 @@ class ExplainUnderway(SidesUnderway[ExplanationDirectory]):
 
 
 def find_asked(underway: ExplainUnderway, progress: Progress, trees: ExitStack) -> AskedPair:
-    """Both sides with their runs; those of releases and commits are made now, of the one case.
-
-    Args:
-        trees: Where the trees of commits stay until everything is measured.
-    """
+    """Both sides with their runs; those of releases and commits are made now, of the one case."""
     options, named, case = underway.asked, underway.named, underway.asked.case
     if options.within:
         side = side_of(load_run(Path(options.words[0]), rounds=False), options.words[0])

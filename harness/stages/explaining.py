@@ -51,51 +51,34 @@ INTERRUPTED = "Interrupted: what was not confirmed by then is inconclusive"
 
 @dataclass(frozen=True, kw_only=True)
 class Terms:
-    """How much is measured, and how it is judged.
-
-    Attributes:
-        budget_s: Wall seconds of looking, for all parts together.
-        cap_s: Where the budget has no room for a verdict on parts that differ plainly.
-        call_limit_s: After which a turn is stopped.
-        limits: Of each compile, and of each process of another tool.
-        noise: The smallest change that this machine was found to see, as a share; 0: not known.
-        wait: Whether to wait while another harness measures on this machine.
-    """
+    """How much is measured, and how it is judged."""
 
     rule: Rule
-    budget_s: float
-    cap_s: float
+    budget_s: float  # Wall seconds of looking, for all parts together
+    cap_s: float  # Where the budget has no room for a verdict on parts that differ plainly
     seed: int
-    call_limit_s: float
-    limits: Limits
-    noise: float = 0.0
-    wait: bool = True
+    call_limit_s: float  # After which a turn is stopped
+    limits: Limits  # Of each compile, and of each process of another tool
+    noise: float = 0.0  # The smallest change that this machine was found to see, as a share; 0: not known
+    wait: bool = True  # Whether to wait while another harness measures on this machine
 
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """An explanation that is not kept yet.
-
-    Attributes:
-        is_stopped: Whether the user stopped it while it was measured.
-    """
+    """An explanation that is not kept yet."""
 
     explanation: Explanation
-    is_stopped: bool
+    is_stopped: bool  # Whether the user stopped it while it was measured
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Programs:
-    """Both sides, ready to be measured, with what their IR says; base comes first.
-
-    Attributes:
-        unread: Phases that are left out, and why.
-    """
+    """Both sides, ready to be measured, with what their IR says; base comes first."""
 
     modules: tuple[Module, Module]
     compiled: tuple[Compiled, Compiled]
     parts: tuple[ProgramParts, ProgramParts]
-    unread: Mapping[str, str]
+    unread: Mapping[str, str]  # Phases that are left out, and why
 
 
 def explain_pair(
@@ -111,15 +94,7 @@ def explain_pair(
     command: Sequence[str] = (),
     directory: ExplanationDirectory | None = None,
 ) -> Found:
-    """Say of a case where its time goes on two sides, and what the compiler did differently there.
-
-    Args:
-        base: Of which the pair's base is a case; head likewise. Within a run, both are that run.
-        toolchains: On this machine, by release.
-        within: Whether both are variants of one run.
-        command: That repeats it; (): one is put together.
-        directory: Where generations are kept as they end, and those of earlier stretches are; None: they are not kept.
-    """
+    """Say of a case where its time goes on two sides, and what the compiler did differently there."""
     facts = _facts(pair, base, head, within=within)
     programs = _programs(pair, base, head, toolchains, terms.limits, progress)
     found = _measure(programs, terms, progress, directory)
@@ -161,11 +136,7 @@ def explain_pair(
 
 
 def keep(explanation: Explanation, results: Path, suite: str) -> tuple[Explanation, Path]:
-    """Keep an explanation in a results folder: with its id, and the folder.
-
-    Args:
-        suite: Name of the suite that its case is of.
-    """
+    """Keep an explanation in a results folder: with its id, and the folder."""
     with ExplanationDirectory.create(results, suite, datetime.now(timezone.utc)) as directory:
         return keep_in(directory, explanation), directory.path
 

@@ -31,28 +31,18 @@ from harness.toolchain import Toolchain, find_toolchain
 
 @dataclass(frozen=True, kw_only=True)
 class Exported:
-    """What lies in the folder now.
-
-    Attributes:
-        effects: What each rewrite did to the program.
-        flags: Flags that say where iree-compile begins.
-    """
+    """What lies in the folder now."""
 
     files: tuple[str, ...]
     function: str
-    effects: tuple[PluginEffect, ...] = ()
-    flags: tuple[str, ...] = ()
+    effects: tuple[PluginEffect, ...] = ()  # What each rewrite did to the program
+    flags: tuple[str, ...] = ()  # Flags that say where iree-compile begins
 
 
 def export_program(
     suite: Path, model: str, out: Path, *, variant: str | None = None, device: str | None = None
 ) -> Exported:
-    """Write the program that a variant's plugins make of a model, and the files that they give to the tools.
-
-    Args:
-        variant: None: the model's own program.
-        device: None: the first of the suite on which the variant is planned.
-    """
+    """Write the program that a variant's plugins make of a model, and the files that they give to the tools."""
     if variant is None:
         artifact = _artifact(_find(suite, model, load_suite(suite).suite.models), find_toolchain())
         return Exported(files=_copy(out, artifact, artifact.mlir, ()), function=artifact.function)

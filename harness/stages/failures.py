@@ -24,21 +24,13 @@ class FailureNotes:
         self._first: dict[tuple[str, str], str] = {}
 
     def model(self, name: str, failure: Failure, cases: Sequence[Case]) -> None:
-        """A model could not be made.
-
-        Args:
-            cases: All of its cases that are planned here.
-        """
+        """A model could not be made."""
         unexpected = sum(not is_expected(case, failure) for case in cases)
         if unexpected:
             self._note(name, failure, f"; {plural(unexpected, 'case fails', 'cases fail')} with it")
 
     def case(self, case: Case, failure: Failure, others: int = 0) -> None:
-        """A case failed; nothing is said of what the suite expects.
-
-        Args:
-            others: How many other cases fail with it.
-        """
+        """A case failed; nothing is said of what the suite expects."""
         if not is_expected(case, failure) and not failure.message.startswith(NOT_TRIED):
             self._note(case.name, failure, f"; {plural(others, 'case fails', 'cases fail')} with it" if others else "")
 

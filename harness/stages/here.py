@@ -48,21 +48,11 @@ class Bench(Place, Protocol):
         ...
 
     def rows(self, plan: Plan, directory: ComparisonDirectory, progress: Progress, noise: float) -> RowPlace:
-        """Where the rows of a comparison are measured.
-
-        Args:
-            directory: Where it is kept.
-            noise: The smallest change that this machine's last selfcheck found, as a share; 0: not known.
-        """
+        """Where the rows of a comparison are measured."""
         ...
 
     def run(self, context: Context, artifacts: Mapping[str, ModelArtifact | Failure], scratch: Path) -> None:
-        """Do all of a run that is not done yet; each result is in the run's directory before the next one begins.
-
-        Args:
-            artifacts: The models, made on this machine.
-            scratch: A folder of this machine for the run's time.
-        """
+        """Do all of a run that is not done yet; each result is in the run's directory before the next one begins."""
         ...
 
 

@@ -35,30 +35,20 @@ _FORM = "give one case or two, each as SUITE CASE, RUN:CASE, SUITE:CASE, or iree
 
 @dataclass(frozen=True, kw_only=True)
 class NamedCase:
-    """A case as a user calls it.
+    """A case as a user calls it."""
 
-    Attributes:
-        place: A suite's file or a run's folder.
-        release: Under which a suite's case is compiled, as in `iree==3.12.0`; "": the one that is installed.
-    """
-
-    place: Path
+    place: Path  # A suite's file or a run's folder
     case: str
-    release: str = ""
+    release: str = ""  # Under which a suite's case is compiled, as in `iree==3.12.0`; "": the one that is installed
 
 
 @dataclass(frozen=True, kw_only=True)
 class IrSide:
-    """One case whose IR is asked for.
-
-    Attributes:
-        name: What the user calls it, without the release.
-        label: What tells it from the other one, if there is one; else its name.
-    """
+    """One case whose IR is asked for."""
 
     case: Case
-    name: str
-    label: str
+    name: str  # What the user calls it, without the release
+    label: str  # What tells it from the other one, if there is one; else its name
     compiled: Compiled
 
 

@@ -25,24 +25,16 @@ _ONE_CALL = Settings(seconds=0.0, target_turn_ns=1, least_rounds=0)
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """One generation of one group, as whoever measures it needs to know it beside the cases themselves.
-
-    Attributes:
-        seconds: Of timed rounds that it has left.
-        seed: The run's.
-        first_round: Above 0 where an interrupted generation goes on.
-        checked: Whether a later call of each case is held against its first.
-        timed: Cases that had a turn before.
-    """
+    """One generation of one group, as whoever measures it needs to know it beside the cases themselves."""
 
     group: str
     generation: int
-    seconds: float
-    seed: int
+    seconds: float  # Of timed rounds that it has left
+    seed: int  # The run's
     call_limit_s: float
-    first_round: int
-    checked: bool
-    timed: frozenset[str]
+    first_round: int  # Above 0 where an interrupted generation goes on
+    checked: bool  # Whether a later call of each case is held against its first
+    timed: frozenset[str]  # Cases that had a turn before
 
 
 # A case that is lost, and those that are not tried since it timed out.
@@ -52,12 +44,7 @@ Losses = tuple[Lost, ...]
 def run_generation(
     wanted: Wanted, members: Sequence[AnyRunnable], checks: Mapping[str, Check], given_up: GivenUp
 ) -> Iterator[Round | Losses]:
-    """Measure one generation of a group on this machine; nothing is timed while the caller holds what it got.
-
-    Args:
-        members: The group's cases that are alive.
-        checks: Of their first calls.
-    """
+    """Measure one generation of a group on this machine; nothing is timed while the caller holds what it got."""
     loading = load_order([item.case.name for item in members], f"{wanted.seed}/{wanted.group}/{wanted.generation}")
     group = _group(wanted.group, sorted(members, key=lambda item: loading.index(item.case.name)))
     limits = Settings(seconds=wanted.seconds, seed=wanted.seed, call_limit_s=wanted.call_limit_s)
@@ -76,11 +63,7 @@ def run_generation(
 
 
 def measure_stage(context: Context, runnable: Sequence[AnyRunnable], *, groups_elsewhere: int = 0) -> None:
-    """Measure generation by generation, so that each group's generations are spread over the whole stage.
-
-    Args:
-        groups_elsewhere: How many more groups the run's budget has to serve, before or after.
-    """
+    """Measure generation by generation, so that each group's generations are spread over the whole stage."""
     done, progress = context.done, context.progress
     generations = int(context.directory.header.settings["generations"])
     alive = [item for item in distinct(runnable) if item.case.name not in done.lost]
@@ -112,12 +95,7 @@ def measure_stage(context: Context, runnable: Sequence[AnyRunnable], *, groups_e
 def wanted_generation(
     context: Context, group: str, generation: int, timed: Collection[str], *, groups: int
 ) -> Wanted | None:
-    """What a run still wants of a generation of a group; None where an interrupted run has had it.
-
-    Args:
-        timed: Cases that had a turn before.
-        groups: That the run's budget has to serve.
-    """
+    """What a run still wants of a generation of a group; None where an interrupted run has had it."""
     settings = context.directory.header.settings
     seconds = float(settings["budget_s"]) / (int(settings["generations"]) * groups)
     earlier_s, earlier_rounds = context.done.generations.get((group, generation), (0.0, 0))

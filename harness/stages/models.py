@@ -39,9 +39,6 @@ def materialize_models(
     """Build or import the models of all cases that will run; by name, a failure where one could not be made.
 
     Entry functions are held against what the suite says of them, and each failure is a note at once.
-
-    Args:
-        notes: Else a failure is no note, for callers that say it themselves.
     """
     wanted: dict[str, list[Case]] = {}
     for case in prepared.cases:

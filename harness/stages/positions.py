@@ -57,15 +57,7 @@ def make_place(
     resume: Path | None = None,
     on_begin: Callable[[RunDirectory], None] = lambda _: None,
 ) -> Place | Unusable:
-    """The case of a suite under a toolchain, compiled and checked, or why it cannot be measured.
-
-    Args:
-        name: Of the position.
-        others: Toolchains that it is compared with: a flag of theirs that it does not know skips the case.
-        label: What its side is called; "": as the position.
-        resume: The run that was made or begun for it before.
-        on_begin: Gets the folder of a new run.
-    """
+    """The case of a suite under a toolchain, compiled and checked, or why it cannot be measured."""
     run = resume
     if run is None or not (run / FINISHED_FILE).is_file():
         unmeasured = RunOptions(
@@ -95,11 +87,7 @@ def make_place(
 
 
 def place_in(run: Path, name: str, case: str, toolchain: Toolchain, label: str = "") -> Place | Unusable:
-    """A case of a finished run as a position, or why it cannot be measured.
-
-    Args:
-        label: What its side is called; "": as the position.
-    """
+    """A case of a finished run as a position, or why it cannot be measured."""
     side = side_of(load_run(run, rounds=False), label or name, run)
     found = side.cases.get(case)
     if found is None:
@@ -117,12 +105,7 @@ def place_in(run: Path, name: str, case: str, toolchain: Toolchain, label: str =
 def measuring_of(
     options: Options, metric: Metric, noise: float, progress: Progress, *, left_s: float = math.inf
 ) -> Measuring:
-    """How positions are measured beside each other.
-
-    Args:
-        noise: The smallest change that this machine was found to see, as a share; 0: not known.
-        left_s: Wall seconds that one measurement may look at most; confirming a finding comes on top.
-    """
+    """How positions are measured beside each other."""
     return Measuring(
         metric=metric,
         budget_s=min(options.row_budget, left_s),

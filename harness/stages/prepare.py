@@ -29,26 +29,20 @@ from harness.toolchain.tools import flag_name
 
 @dataclass(frozen=True, kw_only=True)
 class Prepared:
-    """A suite that fits the toolchains, and its cases on this machine.
-
-    Attributes:
-        toolchains: The toolchains of the cases. The first one also makes the models, so that every toolchain compiles
-            the same text, and the others are compared with it.
-        plugins: By variant name, its plugins in order with their options.
-        peers: With their options, by label.
-        devices: What the suite's devices are here, with their driver's version, by name; those that are there.
-        device_names: What tells a device from others of its kind, by the device's name; processors are left out.
-        part: The shard that the cases are; None: they are the whole plan.
-    """
+    """A suite that fits the toolchains, and its cases on this machine."""
 
     loaded: LoadedSuite
+    # The toolchains of the cases. The first one also makes the models, so that every toolchain compiles the same text,
+    # and the others are compared with it.
     toolchains: tuple[Toolchain, ...]
-    plugins: dict[str, tuple[Applied, ...]]
-    peers: dict[str, AppliedPeer]
+    plugins: dict[str, tuple[Applied, ...]]  # By variant name, its plugins in order with their options
+    peers: dict[str, AppliedPeer]  # With their options, by label
     cases: tuple[Case, ...]
+    # What the suite's devices are here, with their driver's version, by name; those that are there
     devices: dict[str, str]
+    # What tells a device from others of its kind, by the device's name; processors are left out
     device_names: dict[str, str] = field(default_factory=dict)
-    part: Part | None = None
+    part: Part | None = None  # The shard that the cases are; None: they are the whole plan
 
     @property
     def suite(self) -> Suite:
@@ -131,14 +125,7 @@ def prepare(
     shard: Shard | None = None,
     place: Place = _OWN_DEVICES,
 ) -> Prepared:
-    """Load a suite and plan its cases; nothing is compiled, and models are not built.
-
-    Args:
-        toolchains: What to run it under, of different versions; (): the one that is installed beside the harness.
-        others: What runs of it elsewhere are compared with: a flag that only these know skips cases, and is no mistake.
-        shard: Of the cases, only these, which may be none.
-        place: Where its devices and peers are.
-    """
+    """Load a suite and plan its cases; nothing is compiled, and models are not built."""
     loaded = load_suite(path)
     suite = place.suite(loaded.suite)
     selection = replace(selection, patterns=place.patterns(loaded.suite, selection.patterns))
@@ -181,11 +168,7 @@ def prepare(
 
 
 def require_name(suite: Path, kind: str, name: str, names: Sequence[str]) -> None:
-    """Refuse a name that a suite does not have.
-
-    Args:
-        kind: `model`, `variant` or `device`.
-    """
+    """Refuse a name that a suite does not have."""
     if name not in names:
         raise UsageError(f"{suite}: there is no {kind} {name!r}{did_you_mean(name, names)}")
 

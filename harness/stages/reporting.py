@@ -48,10 +48,6 @@ def load_against(path: Path, base: Path, progress: Progress, *, across_hosts: bo
     """A run against another one: as both were measured side by side where they were, else as each recorded it.
 
     What they recorded is compared as `harness compare --no-remeasure` does it; that is not kept, and has no id.
-
-    Args:
-        path: The run that is reported on.
-        across_hosts: Compare recorded numbers of different machines or devices too.
     """
     for option, folder in (("", path), ("--base ", base)):
         if is_comparison(folder):
@@ -84,12 +80,7 @@ def load_against(path: Path, base: Path, progress: Progress, *, across_hosts: bo
 
 
 def newest_comparison(base_run: str, head_run: str, places: tuple[Path, ...], progress: Progress) -> Comparison | None:
-    """The newest comparison of all cases of these two runs that was measured side by side; None: there is none.
-
-    Args:
-        base_run: Its id, as `head_run` is.
-        places: Folders that hold comparisons.
-    """
+    """The newest comparison of all cases of these two runs that was measured side by side; None: there is none."""
     found: dict[Path, Comparison] = {}
     for place in dict.fromkeys(place.resolve() for place in places):
         for folder in filter(is_comparison, sorted(place.iterdir())):

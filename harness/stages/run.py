@@ -52,22 +52,7 @@ def run_suite(
     on_begin: Callable[[RunDirectory], None] = lambda _: None,
     with_reference: bool = True,
 ) -> Path:
-    """Run a suite, or go on with an interrupted run of it; the run's directory.
-
-    Args:
-        options: With a suite.
-        toolchains: Of different versions; (): the one that is installed beside the harness.
-        bench: Where its devices are and its work is done.
-        others: That the run is compared with: a flag that only they know skips cases.
-        purpose: The command that wants it, where that is another than `harness run`; one of PURPOSES.
-        on_begin: Gets the run's directory before anything is compiled.
-        with_reference: Whether iree-benchmark-module is asked of each case too; without, a run that measures nothing
-            waits for nobody else's measurement.
-
-    Raises:
-        HarnessError: The suite, the toolchain or the results folder cannot be used. Failing cases raise nothing: they
-            are part of the run.
-    """
+    """Run a suite, or go on with an interrupted run of it; the run's directory."""
     assert options.suite is not None  # noqa: S101 (the caller's contract)
     shard = parse_shard(options.shard) if options.shard is not None else None
     require_writable(options.results)

@@ -62,33 +62,19 @@ class Keeper(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class SideRuns:
-    """Makes the runs of the sides of a comparison, or of an explanation.
+    """Makes the runs of the sides of a comparison, or of an explanation."""
 
-    Attributes:
-        underway: Makes a run, keeps which one is made for a side, and has those of earlier stretches.
-        trees: The trees of commits, which stay until it is closed: files of weights are read in them.
-    """
-
-    underway: Keeper
+    underway: Keeper  # Makes a run, keeps which one is made for a side, and has those of earlier stretches
     progress: Progress
-    trees: ExitStack
+    trees: ExitStack  # The trees of commits, which stay until it is closed: files of weights are read in them
 
     def of_release(self, suite: Path, toolchain: Toolchain, others: Sequence[Toolchain]) -> Path:
-        """The run of a suite under a release.
-
-        Args:
-            others: The releases that it is compared with: a flag of theirs that it does not know skips cases.
-        """
+        """The run of a suite under a release."""
         unmeasured = self._unmeasured(suite, self.options.results)
         return self.underway.run_of_side(toolchain.version, unmeasured, self.progress, (toolchain,), others)
 
     def of_commit(self, suite: Path, commit: Commit, which: str) -> tuple[Path, Path]:
-        """The run of a suite as a commit has it, and the folder in its tree that the suite's path begins in.
-
-        Args:
-            suite: From the working folder.
-            which: `base` or `head`.
-        """
+        """The run of a suite as a commit has it, and the folder in its tree that the suite's path begins in."""
         if is_changed(commit):
             self.progress.note(
                 f"{commit.name} is compared as it was committed; changes of the working folder since are in no commit"

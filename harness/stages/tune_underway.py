@@ -80,17 +80,13 @@ Begun = TypeVar("Begun", bound="TuneUnderway")
 
 @dataclass(frozen=True, kw_only=True)
 class Sought:
-    """What is searched: one model of a suite on one device, from a variant on.
-
-    Attributes:
-        way: The variant's flags and plugins.
-    """
+    """What is searched: one model of a suite on one device, from a variant on."""
 
     suite: Suite
     model: str
     device: str
     start: str
-    way: Way
+    way: Way  # The variant's flags and plugins
     toolchain: Toolchain
 
     @property
@@ -101,17 +97,13 @@ class Sought:
 
 @dataclass(frozen=True, kw_only=True)
 class Compiled:
-    """A candidate that compiles and is right.
-
-    Attributes:
-        code: Hash of its module, and its run flags; equal ones run the same.
-    """
+    """A candidate that compiles and is right."""
 
     name: str
     way: Way
     place: Place
     module: Module
-    code: str
+    code: str  # Hash of its module, and its run flags; equal ones run the same
 
     @property
     def loadable(self) -> LoadableModule:
@@ -144,16 +136,11 @@ class Untimed:
 
 @dataclass(kw_only=True)
 class Raced:
-    """What a race came to.
+    """What a race came to."""
 
-    Attributes:
-        standings: By name, each one's time divided by the reference's.
-        lost: Why some could not be timed at all, by name.
-    """
-
-    standings: dict[str, RaceStanding]
+    standings: dict[str, RaceStanding]  # By name, each one's time divided by the reference's
     leader: str
-    lost: dict[str, str] = field(default_factory=dict)
+    lost: dict[str, str] = field(default_factory=dict)  # Why some could not be timed at all, by name
     ns: dict[str, float] = field(default_factory=dict)
 
 
@@ -207,11 +194,7 @@ class TuneUnderway:
         return self.options.budget - self.spent_s
 
     def remember(self, stage: str, key: str, make: Callable[[], Any]) -> Any:
-        """What an earlier stretch knows under a key, or what is made now; a value of JSON.
-
-        Args:
-            stage: On which the seconds are spent.
-        """
+        """What an earlier stretch knows under a key, or what is made now; a value of JSON."""
         kept = self.directory.remembered(key)
         if kept is None:
             started, waited_s = time.monotonic(), self._waited_s
@@ -233,13 +216,7 @@ class TuneUnderway:
     def compile(
         self, batch: str, ways: Mapping[str, Way], seconds: float | None = None
     ) -> dict[str, Compiled | Untimed]:
-        """Compile and check whole programs, those of a batch together; what is in the cache is not compiled again.
-
-        Args:
-            batch: Unique in the search.
-            ways: By name; what the search started from comes along, since outputs are held against its.
-            seconds: After which a compile or a call is stopped, where that is sooner than `limits`.
-        """
+        """Compile and check whole programs, those of a batch together; what is in the cache is not compiled again."""
         asked_for = [START, *ways]
         # A suite with a flag that the release does not know is refused as a whole.
         unknown = {name: reason for name, way in ways.items() if (reason := self._unknown_flag(way))}
@@ -335,15 +312,7 @@ class TuneUnderway:
         seconds: float,
         least: int = 1,
     ) -> Raced:
-        """Race contenders until the rest are as good as each other, or the seconds are over.
-
-        Args:
-            name: Of the race, for people. What is remembered of it is known by its contenders too, since with a longer
-                budget others are in a race of the same name.
-            reference: The contender that all are held against; it races too.
-            seconds: That the race may take; one generation there is in any case.
-            least: Generations before which nobody leaves.
-        """
+        """Race contenders until the rest are as good as each other, or the seconds are over."""
         race = Race([*contenders], replace(RULE, least=least))
         raced = Raced(standings={}, leader=reference)
         known: dict[str, Known] = {}

@@ -32,16 +32,11 @@ _SHARE_OF_CONFIRMATION, _LEAST_CONFIRMATION_S = 0.4, 20.0
 
 @dataclass(frozen=True, kw_only=True)
 class Answered:
-    """What the search came to.
-
-    Attributes:
-        form: What was confirmed; None: nothing was.
-        spec: Of the form; "": it has none.
-    """
+    """What the search came to."""
 
     answer: Answer
-    form: Form | None
-    spec: str
+    form: Form | None  # What was confirmed; None: nothing was
+    spec: str  # Of the form; "": it has none
     dispatches: tuple[TunedDispatch, ...]
     confirmations: tuple[Trial, ...]
 
@@ -55,11 +50,7 @@ class AnswerSearch:
         self._specs: dict[str, str] = {}
 
     def answer(self, form: Form, lowered: Lowered) -> Answered:
-        """Try the form with its winners, then without, then the best single change.
-
-        Args:
-            form: Whose dispatches were tuned.
-        """
+        """Try the form with its winners, then without, then the best single change."""
         dispatches = {each.name: each for each in lowered.dispatches}
         tuned = self._with_winners(form, lowered.winners, dispatches) if lowered.winners else None
         candidates = [each for each in (tuned, self._found.best) if each is not None and each.name != START]

@@ -46,15 +46,11 @@ _LONGEST_NAME = 60
 
 @dataclass(frozen=True, kw_only=True)
 class Form:
-    """The whole program with some changes.
-
-    Attributes:
-        log_ratio: log(its time / the start's), as far as races tell.
-    """
+    """The whole program with some changes."""
 
     changes: tuple[Change, ...]
     compiled: Compiled
-    log_ratio: float = 0.0
+    log_ratio: float = 0.0  # log(its time / the start's), as far as races tell
 
     @property
     def price(self) -> float:
@@ -84,21 +80,14 @@ class Form:
 
 @dataclass(frozen=True, kw_only=True)
 class FoundForms:
-    """What the search for changes came to.
+    """What the search for changes came to."""
 
-    Attributes:
-        best: Of all; the start where nothing is better.
-        near: Others that are nearly as fast, the fastest first.
-        best_single: Of those with one change; None: none is better than the start.
-        untried_levels: Names of the compiler's own levels that there was no time for.
-    """
-
-    best: Form
-    best_single: Form | None
+    best: Form  # Of all; the start where nothing is better
+    best_single: Form | None  # Of those with one change; None: none is better than the start
     singles: tuple[Tried, ...]
     combinations: tuple[Tried, ...]
-    near: tuple[Form, ...] = ()
-    untried_levels: tuple[str, ...] = ()
+    near: tuple[Form, ...] = ()  # Others that are nearly as fast, the fastest first
+    untried_levels: tuple[str, ...] = ()  # Names of the compiler's own levels that there was no time for
 
 
 class ChangeSearch:
@@ -166,12 +155,7 @@ class ChangeSearch:
         return max(of_stage, 2e-9 * (self.start.compiled.module.build.compile_ns or 0))
 
     def _compile_alone(self, changes: Sequence[Change], until: float, seconds: float | None = None) -> list[Change]:
-        """Compile changes, and tell those apart that are worth racing; those that there was no time for.
-
-        Args:
-            until: Share of the budget by whose end the last of them are begun.
-            seconds: That one may take; None: as long as is left, of those that took too long once.
-        """
+        """Compile changes, and tell those apart that are worth racing; those that there was no time for."""
         untried = []
         for first in range(0, len(changes), _BATCH):
             batch, found = changes[first : first + _BATCH], dict[str, Compiled | Untimed]()

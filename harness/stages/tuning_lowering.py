@@ -66,19 +66,12 @@ class Winner:
 
 @dataclass(frozen=True, kw_only=True)
 class Lowered:
-    """What the search for configurations came to.
+    """What the search for configurations came to."""
 
-    Attributes:
-        dispatches: Those that were looked at, the longest first.
-        winners: By name of the dispatch.
-        covered: The share of the dispatches' time that these make up.
-        note: Why there is nothing, where there is nothing.
-    """
-
-    dispatches: tuple[TunedDispatch, ...] = ()
-    winners: Mapping[str, Winner] = field(default_factory=dict)
-    covered: float = 0.0
-    note: str = ""
+    dispatches: tuple[TunedDispatch, ...] = ()  # Those that were looked at, the longest first
+    winners: Mapping[str, Winner] = field(default_factory=dict)  # By name of the dispatch
+    covered: float = 0.0  # The share of the dispatches' time that these make up
+    note: str = ""  # Why there is nothing, where there is nothing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,12 +84,7 @@ class _Contender:
 
 
 class LoweringSearch:
-    """The search for lowering configurations of one form.
-
-    Args:
-        known: What searches of other models have found, by `key_of` dispatches.
-        until_s: On the search's clock, when it has to be over.
-    """
+    """The search for lowering configurations of one form."""
 
     def __init__(
         self, underway: TuneUnderway, form: Form, known: Mapping[str, Mapping[str, Any]], until_s: float
@@ -264,11 +252,7 @@ class _Rounds:
         return loadable(self._dispatch, compiled, self._module, name, self._underway.limits, batch=self._batch)[0]
 
     def run(self, until_s: float, won: Sequence[Configuration]) -> None:
-        """Race rounds until no neighbour of the best is better, or the search's clock says so.
-
-        Args:
-            won: What won for other dispatches, which is tried first where it fits.
-        """
+        """Race rounds until no neighbour of the best is better, or the search's clock says so."""
         taken_by_one_s = max(TAKEN_BY_ONE * (until_s - self._underway.spent_s), 2 * self._compile_s / _COMPILES)
         self._limits = replace(self._limits, seconds=min(self._compile_s, taken_by_one_s))
         first = (*fitting(self._root, won, self._unit), *first_configurations(self._root, self._unit))

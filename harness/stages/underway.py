@@ -37,12 +37,7 @@ _Options = TypeVar("_Options")
 
 
 def begun_options(folder: UnfinishedDirectory, options: _Options, anew: Sequence[str]) -> _Options:
-    """The options that something was begun with.
-
-    Args:
-        options: Of the command that goes on with it.
-        anew: Names of those which that command may give.
-    """
+    """The options that something was begun with."""
     kind, default = type(options), type(options)()
     names = [option.name for option in dataclasses.fields(kind) if option.name not in anew]  # type: ignore[arg-type]
     if given := [name for name in names if getattr(options, name) != getattr(default, name)]:
@@ -73,14 +68,7 @@ class SidesUnderway(ABC, Generic[_Folder]):
         command: Sequence[str] = (),
         folder: _Folder | None = None,
     ) -> None:
-        """Begin it, or go on with it.
-
-        Args:
-            options: Those that it was begun with.
-            sides: What the user calls them, in words that mean the same tomorrow; (): as the options have them.
-            command: The command line.
-            folder: Of one that goes on.
-        """
+        """Begin it, or go on with it."""
         self.options = options
         self.environment = environment_here()
         self.bench: Bench = HERE
@@ -149,13 +137,7 @@ class SidesUnderway(ABC, Generic[_Folder]):
         toolchains: Sequence[Toolchain] = (),
         others: Sequence[Toolchain] = (),
     ) -> Path:
-        """The run of a side that has none: the one that an earlier stretch finished or began, or a new one.
-
-        Args:
-            side: Its name.
-            options: Of a new one.
-            toolchains: As of `run_suite`, and `others` too.
-        """
+        """The run of a side that has none: the one that an earlier stretch finished or began, or a new one."""
         if (finished := self.finished_run(side)) is not None:
             return finished
         begun = self._begun_run(side)
@@ -187,11 +169,7 @@ class SidesUnderway(ABC, Generic[_Folder]):
         return run if run is not None and (run / HEADER_FILE).is_file() else None
 
     def keep_run(self, side: str, suite: str, run: Path) -> None:
-        """Keep which run is made for a side, also where that is made in another working folder.
-
-        Args:
-            suite: The name of its suite.
-        """
+        """Keep which run is made for a side, also where that is made in another working folder."""
         before = Path.cwd()
         os.chdir(self._here)
         try:

@@ -33,16 +33,11 @@ _GOOD: frozenset[Verdict] = frozenset({"unchanged", "improved", "identical"})
 
 @dataclass(frozen=True, kw_only=True)
 class Judged:
-    """What is said of the suite as it is now.
-
-    Attributes:
-        reason: Why, in plain words.
-        trial: The measurement; None: it did not come to one.
-    """
+    """What is said of the suite as it is now."""
 
     word: Word
-    reason: str
-    trial: Trial | None = None
+    reason: str  # Why, in plain words
+    trial: Trial | None = None  # The measurement; None: it did not come to one
 
 
 def judge_now(options: VerdictOptions, progress: Progress) -> Judged:

@@ -45,60 +45,37 @@ from harness.text import one_line, shown
 
 @dataclass(frozen=True, kw_only=True)
 class Compacted:
-    """What compacting did.
+    """What compacting did."""
 
-    Attributes:
-        runs: Ids that were added.
-        comparisons: Likewise.
-        left_out: Folders that were not, and why.
-        merged_parts: How many parts became one; 0: they were left as they are.
-        folder_bytes: Of the folders whose runs and comparisons are in Parquet now.
-        before_bytes: Of all Parquet files of the history before.
-        after_bytes: Of all of them now.
-        parts: How many parts there are now.
-    """
-
-    runs: tuple[str, ...]
-    comparisons: tuple[str, ...]
-    left_out: dict[str, str]
-    merged_parts: int
-    folder_bytes: int
-    before_bytes: int
-    after_bytes: int
-    parts: int
+    runs: tuple[str, ...]  # Ids that were added
+    comparisons: tuple[str, ...]  # Likewise
+    left_out: dict[str, str]  # Folders that were not, and why
+    merged_parts: int  # How many parts became one; 0: they were left as they are
+    folder_bytes: int  # Of the folders whose runs and comparisons are in Parquet now
+    before_bytes: int  # Of all Parquet files of the history before
+    after_bytes: int  # Of all of them now
+    parts: int  # How many parts there are now
 
 
 @dataclass(frozen=True, kw_only=True)
 class Dropping:
-    """What became, or would become, of one run's or comparison's raw turns.
-
-    Attributes:
-        started: As the run itself says, ISO 8601 in UTC.
-        dropped: Whether they go; else `why` says why they stay.
-        bytes: Of rounds.jsonl.
-    """
+    """What became, or would become, of one run's or comparison's raw turns."""
 
     name: str
-    started: str
-    dropped: bool
-    bytes: int = 0
+    started: str  # As the run itself says, ISO 8601 in UTC
+    dropped: bool  # Whether they go; else `why` says why they stay
+    bytes: int = 0  # Of rounds.jsonl
     why: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GarbageReport:
-    """What `harness results gc` did, or would do.
+    """What `harness results gc` did, or would do."""
 
-    Attributes:
-        rows: Runs and comparisons that are old and have turns, and those whose age is not known.
-        history_bytes: By which the compacted files shrank; of a dry run about what they would.
-        young: How many more have turns and are younger than what was asked for.
-    """
-
-    rows: tuple[Dropping, ...]
-    history_bytes: int
+    rows: tuple[Dropping, ...]  # Runs and comparisons that are old and have turns, and those whose age is not known
+    history_bytes: int  # By which the compacted files shrank; of a dry run about what they would
     dry_run: bool
-    young: int = 0
+    young: int = 0  # How many more have turns and are younger than what was asked for
 
 
 # --- Compacting ---
@@ -108,9 +85,6 @@ def compact(place: Place, rows_of: RowsOf, progress: Progress) -> Compacted:
     """Give every finished folder its tables, and put the rows of all into one file a table, which is quicker to ask.
 
     Folders stay as they are. The new files are there whole before the old ones go, so it may be killed at any moment.
-
-    Args:
-        place: Of which `local` is changed.
     """
     results = place.local
     require_own_history(results)
@@ -235,10 +209,6 @@ def drop_turns(
 
     Only of those that are finished and whole; their figures stay in their tables, which are made where there are none.
     A marker is written before the turns are deleted, so that a process killed in between leaves both.
-
-    Args:
-        place: Of which `local` is changed.
-        dry_run: Only say what would go.
     """
     results = place.local
     require_own_history(results)
@@ -305,11 +275,7 @@ def _drop(folder: Path, row: Dropping, rows_of: RowsOf) -> Dropping:
 def _drop_compacted(
     results: Path, rows_of: RowsOf, folders: set[str], age: timedelta, now: datetime, *, dry_run: bool
 ) -> tuple[list[Dropping], int, int]:
-    """Leave turns out of Parquet that version 0.1 put there: of folders that lost theirs, and old ones without folder.
-
-    Returns:
-        What there is to say of runs without a folder, the bytes that it freed or would free, and how many are younger.
-    """
+    """Leave turns out of Parquet that version 0.1 put there."""
     before, sources = _bytes_of(results), compacted_sources(results)
     with compacted_tables(results, rows_of) as tables:
         counted = tables.connection.execute(

@@ -41,30 +41,20 @@ _REPORT_FILE, _LOCK_FILE = "report.md", ".lock"
 
 @dataclass(frozen=True, kw_only=True)
 class KeptSentence:
-    """What the compiler does differently across a step.
+    """What the compiler does differently across a step."""
 
-    Attributes:
-        text: In a sentence; "": nothing is known.
-        explanation: Id of the explanation that says more; "" likewise.
-    """
-
-    text: str = ""
-    explanation: str = ""
+    text: str = ""  # In a sentence; "": nothing is known
+    explanation: str = ""  # Id of the explanation that says more; "" likewise
 
 
 @dataclass(frozen=True, kw_only=True)
 class BegunBisect(Begun):
-    """What a bisect was begun with; its runs are made for positions, by the position's name.
+    """What a bisect was begun with; its runs are made for positions, by the position's name."""
 
-    Attributes:
-        history: What is searched, in order, as the package index had it then; () of parts.
-        explained: Both positions of a step, as in `3.6.0..3.7.0`, and what differs between them.
-        attempt: How often it went on after it had come to its end.
-    """
-
-    history: tuple[str, ...] = ()
+    history: tuple[str, ...] = ()  # What is searched, in order, as the package index had it then; () of parts
+    # Both positions of a step, as in `3.6.0..3.7.0`, and what differs between them
     explained: dict[str, KeptSentence] = field(default_factory=dict)
-    attempt: int = 0
+    attempt: int = 0  # How often it went on after it had come to its end
 
 
 class BisectDirectory:
@@ -192,12 +182,7 @@ def has_answer(folder: Path) -> bool:
 
 
 def earlier_bisect(results: Path, asked: Mapping[str, Any], machine: str) -> Path | None:
-    """The newest bisect with these options that has an answer, or that can go on here; None where there is none.
-
-    Args:
-        asked: Options as plain values.
-        machine: Id of this machine, on which alone an unfinished one goes on.
-    """
+    """The newest bisect with these options that has an answer, or that can go on here; None where there is none."""
     for file in sorted(results.glob(f"*/{BEGUN_FILE}"), reverse=True):
         try:
             begun: BegunBisect = adapter(BegunBisect).validate_json(read_document(file))

@@ -71,21 +71,15 @@ _READERS: Mapping[Kind, Callable[[Path], _Kept]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """What a look at one folder, or at one part of the compacted history, showed.
-
-    Attributes:
-        kind: `run`, `comparison`, `explanation`, `history` or `marks`; "" for what is none of these.
-        state: `damaged`: it cannot be read as what it says it is. `changed`: it can, but is not what it was when it was
-            finished.
-        why: One sentence that names the file; a remark where it is ok.
-        hashed: Whether every file was held against the hash that was written when it was finished.
-    """
+    """What a look at one folder, or at one part of the compacted history, showed."""
 
     name: str
-    kind: str
+    kind: str  # `run`, `comparison`, `explanation`, `history` or `marks`; "" for what is none of these
+    # `damaged`: it cannot be read as what it says it is. `changed`: it can, but is not what it was when it was
+    # finished.
     state: State
-    why: str = ""
-    hashed: bool = False
+    why: str = ""  # One sentence that names the file; a remark where it is ok
+    hashed: bool = False  # Whether every file was held against the hash that was written when it was finished
 
 
 class _WrongError(RunError):
@@ -105,11 +99,7 @@ def _wrong(name: str, kind: str, error: RunError) -> Finding:
 
 
 def verify(place: Place, progress: Progress) -> list[Finding]:
-    """Look at every folder, at those in `published/`, whose names are free, and at what was compacted.
-
-    Args:
-        place: Its folders have been fetched.
-    """
+    """Look at every folder, at those in `published/`, whose names are free, and at what was compacted."""
     names = _folders(place.local)
     published = _folders(place.local / PUBLISHED_FOLDER) if PUBLISHED_FOLDER in names else []
     is_published = place.local.resolve().name == PUBLISHED_FOLDER
@@ -134,12 +124,7 @@ def _folders(folder: Path) -> list[str]:
 
 
 def check_folder(folder: Path, *, name: str, named_by_id: bool = True) -> Finding:
-    """Look at the folder of a run, a comparison or an explanation.
-
-    Args:
-        name: What it is called, which may differ from the folder's own name while it is being copied.
-        named_by_id: Whether it has to be called as its id says.
-    """
+    """Look at the folder of a run, a comparison or an explanation."""
     return examine(folder, name=name, named_by_id=named_by_id)[0]
 
 
@@ -189,11 +174,7 @@ def _why_without_kind(contents: Contents, *, begun: bool) -> str:
 
 
 def _check_files(folder: Path, contents: Contents) -> tuple[str, bool]:
-    """Hold a finished folder's files against their hashes, or where it has none, look whether they are whole.
-
-    Returns:
-        A remark, and whether there were hashes.
-    """
+    """Hold a finished folder's files against their hashes, or where it has none, look whether they are whole."""
     for path in contents.known:
         if path.endswith(".jsonl") and not ends_in_newline(folder / path):
             raise _WrongError("damaged", f"{folder / path}: its last line is cut short; take it from a backup")
@@ -282,11 +263,7 @@ def _hashes_of(results: Path, source: Source) -> Mapping[Path, FileRecord]:
 
 
 def _unreadable(source: Source, owners: set[str] | None = None) -> str:
-    """Why rows cannot be read, or are not those of their owners; "" where all is well.
-
-    Args:
-        owners: Ids of runs and comparisons that may have rows; None: those that the table `runs` has.
-    """
+    """Why rows cannot be read, or are not those of their owners; "" where all is well."""
     import duckdb
 
     connection = connect()

@@ -37,13 +37,7 @@ def utc_text(text: str) -> str:
 
 
 def clock_fault(started: str, rounds: Sequence[Round], now: datetime) -> str:
-    """Why a run's time cannot be right, in plain words; "" where nothing speaks against it.
-
-    Args:
-        started: As the run's header has it.
-        rounds: In the order they were written.
-        now: When this is asked.
-    """
+    """Why a run's time cannot be right, in plain words; "" where nothing speaks against it."""
     time = parse_time(started)
     if time is None:
         return f"its start, {one_line(started)[:40]!r}, is no time"

@@ -57,14 +57,10 @@ _NEEDED_OF_SELFCHECK = ("upper_bound", "seconds")
 
 
 class ComparisonDirectory(UnfinishedDirectory):
-    """A comparison being written. Use `create` or `resume`, as a context manager.
-
-    Attributes:
-        rounds: Of the generations of the stretches before this one; there once it is entered.
-    """
+    """A comparison being written. Use `create` or `resume`, as a context manager."""
 
     kind, command, begun_file, document = "comparison", "compare", UNFINISHED_FILE, COMPARISON_FILE
-    rounds: tuple[Round, ...] = ()
+    rounds: tuple[Round, ...] = ()  # Of the generations of the stretches before this one; there once it is entered
 
     def __enter__(self) -> ComparisonDirectory:
         super().__enter__()
@@ -91,11 +87,7 @@ class ComparisonDirectory(UnfinishedDirectory):
         self._append("compiles.jsonl", json.dumps({"case": case, **fields}).encode())
 
     def finish(self, document: bytes, report: str, comparison: Comparison | None = None) -> None:
-        """Write the comparison itself, as JSON, its report and its tables.
-
-        Args:
-            comparison: What the document says; None: it gets tables when it is read first.
-        """
+        """Write the comparison itself, as JSON, its report and its tables."""
         with writing_results(self.path):
             write_atomically(self.path / "report.md", report.encode())
             if comparison is not None:
@@ -142,12 +134,7 @@ def load_comparison(folder: Path) -> Comparison:
 
 
 def comparison_from_json(content: str | bytes, source: str = "comparison.json") -> Comparison:
-    """A comparison as it was kept.
-
-    Args:
-        content: A document as `--format json` prints it.
-        source: Where it is from, for messages.
-    """
+    """A comparison as it was kept."""
     document = parse_kept(content, source, what="comparison", version=COMPARISON_VERSION)
     try:
         comparison: Comparison = adapter(Comparison).validate_python(_with_numbers(document))

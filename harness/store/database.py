@@ -41,11 +41,7 @@ _PIVOT = re.compile(r"[\s(]*(PIVOT|SELECT|FROM|WITH)\b", re.IGNORECASE)
 
 
 def connect(spill: Path | None = None) -> duckdb.DuckDBPyConnection:
-    """A database in memory.
-
-    Args:
-        spill: Where what does not fit into memory may go; None: it stays in memory.
-    """
+    """A database in memory."""
     import duckdb
 
     connection = duckdb.connect(":memory:")
@@ -116,11 +112,7 @@ def id_column(table: str) -> str:
 
 
 def copy_rows(connection: duckdb.DuckDBPyConnection, table: str, source: str, file: Path) -> None:
-    """Write rows to a Parquet file, sorted.
-
-    Args:
-        source: What stands after FROM; it has the table's columns.
-    """
+    """Write rows to a Parquet file, sorted."""
     connection.execute(
         f"COPY (SELECT {TABLES[table].select} FROM {source} ORDER BY {SORTED_BY[table]}) "  # noqa: S608 (our names)
         f"TO {text(str(file))} (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {_ROWS_A_GROUP})"

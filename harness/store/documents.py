@@ -36,15 +36,7 @@ _LONGEST_TEXT = 100_000
 def parse_kept(
     content: str | bytes, source: str, *, what: str, version: int, longest_text: int = _LONGEST_TEXT
 ) -> dict[str, Any]:
-    """The fields of a document, `schema_version` among them.
-
-    Args:
-        content: JSON.
-        source: Where it is from, for messages.
-        what: What it holds: `comparison`, `explanation`, `bisect` or `tuning`.
-        version: Of the schema, the one that this harness writes and reads.
-        longest_text: In characters, of what is no name.
-    """
+    """The fields of a document, `schema_version` among them."""
     again = f"make the {what} again"
     try:
         text = content if isinstance(content, str) else content.decode()

@@ -45,12 +45,7 @@ class ExplanationDirectory(UnfinishedDirectory):
     begun_file, document = UNFINISHED_EXPLANATION_FILE, EXPLANATION_FILE
 
     def finish(self, document: bytes, report: str) -> None:
-        """Write the explanation itself.
-
-        Args:
-            document: As `--format json` prints it.
-            report: In Markdown, with everything.
-        """
+        """Write the explanation itself."""
         try:
             with writing_results(self.path):
                 write_atomically(self.path / _REPORT_FILE, report.encode(errors="replace"))
@@ -78,12 +73,7 @@ def load_explanation(folder: Path) -> Explanation:
 
 
 def explanation_from_json(content: str | bytes, source: str = EXPLANATION_FILE) -> Explanation:
-    """An explanation as it was kept.
-
-    Args:
-        content: A document as `--format json` prints it.
-        source: Where it is from, for messages.
-    """
+    """An explanation as it was kept."""
     document = parse_kept(content, source, what="explanation", version=EXPLANATION_VERSION)
     fields = {name: value for name, value in document.items() if name != "schema_version"}
     try:

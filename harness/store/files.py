@@ -112,11 +112,7 @@ def staging(parent: Path) -> Iterator[Path]:
 
 
 def open_plain(file: Path, *, follow: bool = True) -> BinaryIO:
-    """Open a plain file to read it; a named pipe would have the reader wait for ever.
-
-    Args:
-        follow: Whether a symbolic link is followed.
-    """
+    """Open a plain file to read it; a named pipe would have the reader wait for ever."""
     # Not there on Windows, which has neither such pipes nor such links.
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     handle = os.open(file, flags | (0 if follow else getattr(os, "O_NOFOLLOW", 0)))
@@ -128,11 +124,7 @@ def open_plain(file: Path, *, follow: bool = True) -> BinaryIO:
 
 
 def read_lines(file: Path, limit_bytes: int = LINE_LIMIT_BYTES) -> Iterator[bytes]:
-    r"""The lines of a file without their ends; what follows the last `\n` was cut short and is left out.
-
-    Args:
-        limit_bytes: Of one line.
-    """
+    r"""The lines of a file without their ends; what follows the last `\n` was cut short and is left out."""
     number = 0
     with reading(file), open_plain(file) as stream:
         while line := stream.readline(limit_bytes + 1):
@@ -157,12 +149,7 @@ def read_document(file: Path, limit_bytes: int = DOCUMENT_LIMIT_BYTES) -> bytes:
 
 
 def require_schema(version: Any, source: object, newest: int) -> None:
-    """Refuse a document of a later harness.
-
-    Args:
-        version: What the document says.
-        source: Its file.
-    """
+    """Refuse a document of a later harness."""
     if isinstance(version, int) and version > newest:
         raise NewerSchemaError(f"{source}: has schema {version}, and this harness reads {newest}; upgrade it")
 
@@ -188,15 +175,10 @@ class FileRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class Dropped:
-    """That a folder's raw turns are gone.
+    """That a folder's raw turns are gone."""
 
-    Attributes:
-        when: ISO 8601, UTC.
-        turns: Hash and size of what was there.
-    """
-
-    when: str
-    turns: FileRecord
+    when: str  # ISO 8601, UTC
+    turns: FileRecord  # Hash and size of what was there
 
 
 @dataclass(frozen=True)

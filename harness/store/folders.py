@@ -44,16 +44,11 @@ _MARK = re.compile(rf"{MARKS_FOLDER}/[0-9]{{8}}-[0-9]{{6}}-[0-9a-f]{{16}}\.json"
 
 @dataclass(frozen=True, kw_only=True)
 class Contents:
-    """What a folder holds; paths are relative to it.
-
-    Attributes:
-        known: Files of its kind, by path, with their bytes.
-        unknown: Other files, which the harness does not write.
-    """
+    """What a folder holds; paths are relative to it."""
 
     kind: Kind | None
-    known: dict[str, int]
-    unknown: tuple[str, ...]
+    known: dict[str, int]  # Files of its kind, by path, with their bytes
+    unknown: tuple[str, ...]  # Other files, which the harness does not write
 
     @property
     def finished(self) -> bool:

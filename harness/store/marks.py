@@ -69,57 +69,41 @@ RunName: TypeAlias = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+@,-
 
 @dataclass(frozen=True, kw_only=True)
 class Tagging:
-    """That a run has a tag, or has it no longer.
+    """That a run has a tag, or has it no longer."""
 
-    Attributes:
-        run: The run's id.
-        who: As they call themselves.
-        when: ISO 8601 in UTC, with microseconds, so that times sort as texts.
-    """
-
-    run: RunName
+    run: RunName  # The run's id
     tag: Tag
     removed: bool = False
-    who: Who = ""
-    when: When = ""
+    who: Who = ""  # As they call themselves
+    when: When = ""  # ISO 8601 in UTC, with microseconds, so that times sort as texts
     kind: Literal["tag"] = "tag"
 
 
 @dataclass(frozen=True, kw_only=True)
 class MarkedChange:
-    """One change of one series, as it was when somebody said something of it.
+    """One change of one series, as it was when somebody said something of it."""
 
-    Attributes:
-        series: Its id.
-        begin: Start of the first run in which it may have happened, ISO 8601 in UTC.
-        end: Start of the last of them.
-        ratio: The level after it, divided by that before; None where that was 0.
-    """
-
-    series: Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
+    series: Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]  # Its id
     direction: Literal["slower", "faster", "more", "less"]
+    # Start of the first run in which it may have happened, ISO 8601 in UTC
     begin: Annotated[str, AfterValidator(_run_time)]
-    end: Annotated[str, AfterValidator(_run_time)]
+    end: Annotated[str, AfterValidator(_run_time)]  # Start of the last of them
+    # The level after it, divided by that before; None where that was 0
     ratio: Annotated[float | None, Field(gt=0, allow_inf_nan=False)]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Acknowledgement:
-    """That somebody knows of a change, or that it is fixed.
+    """That somebody knows of a change, or that it is fixed."""
 
-    Attributes:
-        id: Of the change when this was said, see harness.history.acknowledged.
-        state: `withdrawn`: what was said before holds no longer.
-        suite: Name of the suite, for people; so are `case` and `metric`.
-        changes: Of all series in which it was seen, that which stands for it first.
-    """
-
+    # Of the change when this was said, see harness.history.acknowledged
     id: Annotated[str, Field(pattern=r"^[0-9a-f]{8}$")]
-    state: Literal["acknowledged", "fixed", "withdrawn"]
+    state: Literal["acknowledged", "fixed", "withdrawn"]  # `withdrawn`: what was said before holds no longer
     note: Note
-    suite: Annotated[Line, Field(max_length=_NAME_LIMIT)]
+    suite: Annotated[Line, Field(max_length=_NAME_LIMIT)]  # Name of the suite, for people; so are `case` and `metric`
     case: Annotated[Line, Field(max_length=_NAME_LIMIT)]
     metric: Annotated[Line, Field(max_length=_NAME_LIMIT)]
+    # Of all series in which it was seen, that which stands for it first
     changes: Annotated[tuple[MarkedChange, ...], Field(min_length=1, max_length=CHANGES_LIMIT)]
     who: Who = ""
     when: When = ""
@@ -201,11 +185,7 @@ def parse_mark(file: Path) -> tuple[Statement, bytes]:
 
 
 def write_marks(place: Place, statements: Iterable[Statement], known: Marks) -> None:
-    """Add statements to a results folder, made now: later than all that are known there, whatever its clocks say.
-
-    Args:
-        known: What is there already.
-    """
+    """Add statements to a results folder, made now: later than all that are known there, whatever its clocks say."""
     latest = max((statement.when for statement in known.statements), default="")
     now = datetime.now(timezone.utc)
     if latest:

@@ -45,17 +45,12 @@ Fate = Literal["copied", "joined", "already there", "left out", "refused"]
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What became of one folder in a merge.
-
-    Attributes:
-        source: The place it is from.
-        why: Why it was left out or refused; a remark where it was copied; what it was joined to.
-    """
+    """What became of one folder in a merge."""
 
     name: str
-    source: str
+    source: str  # The place it is from
     fate: Fate
-    why: str = ""
+    why: str = ""  # Why it was left out or refused; a remark where it was copied; what it was joined to
 
 
 def merge(
@@ -64,11 +59,6 @@ def merge(
     """Copy finished folders of several places into one, and join shards.
 
     What cannot be read is refused with a reason; everything else is merged all the same.
-
-    Args:
-        sources: Results folders, or one run's or comparison's folder; paths or URLs of fsspec.
-        into: A results folder, made where it is not there.
-        report_of: Makes the report of a run that is joined.
     """
     target = open_place(into)
     if not is_url(into):
@@ -188,11 +178,7 @@ def _folders_of(source: str) -> tuple[Place, list[str], bool]:
 
 
 def _merge_folder(name: str, place: Place, target: Place, shards: _Shards) -> Outcome | None:
-    """Copy a folder, look at the copy, which nobody else can change, and only then give it its name.
-
-    Returns:
-        None: It is a shard, and is kept to be joined.
-    """
+    """Copy a folder, look at the copy, which nobody else can change, and only then give it its name."""
 
     def outcome(fate: Fate, why: str = "") -> Outcome:
         return Outcome(name=shown(name), source=place.address, fate=fate, why=why)

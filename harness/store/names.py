@@ -38,19 +38,7 @@ _UNFINISHED: dict[AnyKind, str] = {"comparison": UNFINISHED_FILE, "explanation":
 def find_folder(
     name: str | Path, results: Path = Path("results"), *, kind: AnyKind | None = None, unfinished: bool = False
 ) -> Path:
-    """The folder that a user means.
-
-    Args:
-        name: A path; `latest`: the newest in the results folder, sides of comparisons left out; `@-1`: the one before
-            it, `@-2`: the one before that; or what only one folder's name begins with. `other/latest` is the newest in
-            the folder `other`.
-        results: Where it lies, unless the name has a folder of its own.
-        kind: What it has to be; None: any of them.
-        unfinished: Only those that can go on; runs where no kind is given.
-
-    Returns:
-        The folder; where the name means none, the name as a path, of which the caller says what is wrong.
-    """
+    """The folder that a user means."""
     path = Path(name)
     if path.exists():
         return path

@@ -45,21 +45,14 @@ _TEXT_A_BYTE = 2_000
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """Rows in Parquet: a folder's own, or what was compacted.
+    """Rows in Parquet: a folder's own, or what was compacted."""
 
-    Attributes:
-        name: Of the folder or the part, for messages.
-        files: By table; a table without rows may have none.
-        ids: Of the runs and comparisons that are read from here.
-        hidden: Of those in it that are read from an earlier source.
-        records: What its files were when it was written, by table; of parts of version 0.1 alone.
-    """
-
-    name: str
-    files: Mapping[str, Path]
+    name: str  # Of the folder or the part, for messages
+    files: Mapping[str, Path]  # By table; a table without rows may have none
+    # What its files were when it was written, by table; of parts of version 0.1 alone
     records: Mapping[str, FileRecord] = field(default_factory=dict)
-    ids: set[str] = field(default_factory=set)
-    hidden: set[str] = field(default_factory=set)
+    ids: set[str] = field(default_factory=set)  # Of the runs and comparisons that are read from here
+    hidden: set[str] = field(default_factory=set)  # Of those in it that are read from an earlier source
 
 
 def is_finished(folder: Path) -> bool:

@@ -160,9 +160,6 @@ class Place:
         """Bring folders into `local`, which has nothing to do where they lie there.
 
         A folder that has not changed is not fetched again; for one that is refused, `refused` says why.
-
-        Args:
-            names: None: all folders, the compacted history and the marks.
         """
 
     def fetch_history(self) -> None:
@@ -172,11 +169,7 @@ class Place:
         """Bring what was said of runs and changes into `local`, if there is anything."""
 
     def put(self, folder: Path, check: Callable[[Path], None] | None = None) -> bool:
-        """Copy a run's or a comparison's folder to this place under its name; False: the same one is there already.
-
-        Args:
-            check: Called with the copy before anybody can see it; what it raises is raised, and nothing is kept.
-        """
+        """Copy a run's or a comparison's folder to this place under its name; False: the same one is there already."""
         contents = look_into(folder)
         require_size(folder, contents)
         target = self.local / folder.name
@@ -201,12 +194,7 @@ class Place:
         """Bring a new folder to where others see it, beyond `local`."""
 
     def apply(self, written: Iterable[str], removed: Iterable[str]) -> None:
-        """Do at the place what was done in `local`: upload files, what makes others whole last, then delete others.
-
-        Args:
-            written: Paths relative to the place.
-            removed: Likewise.
-        """
+        """Do at the place what was done in `local`: upload files, what makes others whole last, then delete others."""
 
 
 def _is_candidate(entry: os.DirEntry[str]) -> bool:

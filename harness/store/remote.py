@@ -61,15 +61,10 @@ def web_options(place: str) -> dict[str, Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class RemoteFile:
-    """One file of a listing.
+    """One file of a listing."""
 
-    Attributes:
-        path: As its file system wants it.
-        bytes: None where the listing does not say.
-    """
-
-    path: str
-    bytes: int | None
+    path: str  # As its file system wants it
+    bytes: int | None  # None where the listing does not say
 
 
 # What is fetched besides runs and comparisons; its files never change.
@@ -79,14 +74,7 @@ Folders = dict[str, dict[str, RemoteFile]]
 
 
 def list_remote(system: Any, root: str, address: str, *, may_be_new: bool = False) -> tuple[Folders, dict[str, str]]:
-    """List a place: its folders, and names that no run of the harness has, with the reason why they are not read.
-
-    Args:
-        system: A file system of fsspec.
-        root: The place's path in it, without a slash at its end.
-        address: What it is called in messages.
-        may_be_new: Whether a place where nothing is yet is one all the same.
-    """
+    """List a place: its folders, and names that no run of the harness has, with the reason why they are not read."""
     protocols = {system.protocol} if isinstance(system.protocol, str) else set(system.protocol)
     depth = None if protocols & _FLAT else _DEPTH
     found: Mapping[str, Mapping[str, Any]] = system.find(root, maxdepth=depth, detail=True)
@@ -270,12 +258,7 @@ class RemotePlace(Place):
 
 
 def open_place(place: str, *, mirror: Path | None = None) -> Place:
-    """Open a results folder, wherever it is.
-
-    Args:
-        place: A path, or a URL of fsspec such as `s3://bucket/results` or `zip://::results.zip`.
-        mirror: Where a URL's folders are fetched to; None: a folder of the cache, so that they are fetched once.
-    """
+    """Open a results folder, wherever it is."""
     if not is_url(place):
         return Place(place, Path(place))
     if "::" not in place and place.startswith(_LOCAL_SCHEMES):
@@ -286,11 +269,7 @@ def open_place(place: str, *, mirror: Path | None = None) -> Place:
 
 
 def _open_remote(place: str, mirror: Path | None = None) -> RemotePlace:
-    """Open a URL of fsspec.
-
-    Args:
-        mirror: Where folders are fetched to; None: a folder of the cache.
-    """
+    """Open a URL of fsspec."""
     import fsspec
     from fsspec.core import url_to_fs
 

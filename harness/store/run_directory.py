@@ -102,21 +102,13 @@ def file_names() -> tuple[str, ...]:
 
 
 def new_run_id(suite: str, now: datetime) -> str:
-    """`20261121-035012-esrgan`: sorts by time, and tells what it was.
-
-    Args:
-        suite: Its name, which a run of somebody else's may have as anything; what no file's name can have becomes `-`.
-    """
+    """`20261121-035012-esrgan`: sorts by time, and tells what it was."""
     name = re.sub(r"[^A-Za-z0-9._+-]", "-", suite).lstrip("._+-")[:_NAME_LENGTH] or "suite"
     return f"{now.astimezone(timezone.utc):%Y%m%d-%H%M%S}-{name}"
 
 
 def require_writable(results: Path, remedy: str = _ELSEWHERE) -> None:
-    """Make the results folder, so that a run cannot end in nowhere to write to.
-
-    Args:
-        remedy: What helps where that fails.
-    """
+    """Make the results folder, so that a run cannot end in nowhere to write to."""
     with writing(results, remedy):
         results.mkdir(parents=True, exist_ok=True)
         probe = results / f".probe-{os.getpid()}"
@@ -267,11 +259,7 @@ class RunDirectory:
             write_atomically(self.path / LOGS_FOLDER / file.name, text)
 
     def finish(self, report: Callable[[Run], str], rows_of: RowsOf | None = None) -> None:
-        """Write the report and the tables of the finished run, and close it for good.
-
-        Args:
-            rows_of: Makes its rows; None: it gets tables when it is read first.
-        """
+        """Write the report and the tables of the finished run, and close it for good."""
         run = replace(load_run(self.path), finished=True)
         text = report(run)
         with _continuable(self.path):
@@ -298,11 +286,7 @@ def _drop_cut_line(path: Path) -> None:
 
 
 def load_run(path: Path, *, rounds: bool = True) -> Run:
-    """Read a run directory, finished or not; a last line that was cut short is left out.
-
-    Args:
-        rounds: Whether they are read too: half of the time, and not needed by what looks at modules alone.
-    """
+    """Read a run directory, finished or not; a last line that was cut short is left out."""
     if not (path / HEADER_FILE).is_file():
         what = f"is not a run directory (it has no {HEADER_FILE})" if path.exists() else "there is no such folder"
         results = path.parent if path.parent != Path() else Path("results")

@@ -46,19 +46,13 @@ class _Settings:
 
 @dataclass(frozen=True, kw_only=True)
 class ShardRun:
-    """A finished run of one shard, which was checked.
+    """A finished run of one shard, which was checked."""
 
-    Attributes:
-        name: What messages call it: where it was found.
-        folder: A copy of it that nobody else changes.
-        groups: Its groups by their place in the plan of the whole suite.
-    """
-
-    name: str
-    folder: Path
+    name: str  # What messages call it: where it was found
+    folder: Path  # A copy of it that nobody else changes
     run: Run
     shard: Shard
-    groups: Mapping[int, str]
+    groups: Mapping[int, str]  # Its groups by their place in the plan of the whole suite
     plan_groups: int
 
 

@@ -147,12 +147,7 @@ class Tables:
         return tuple(self._notes)
 
     def query(self, sql: str, parameters: Sequence[Any] = ()) -> pd.DataFrame:
-        """What a statement gives.
-
-        Args:
-            sql: Over the views runs, points, cases, turns, comparisons and series, in DuckDB's dialect.
-            parameters: Values for its `?`.
-        """
+        """What a statement gives."""
         import duckdb
 
         try:
@@ -176,11 +171,7 @@ class Tables:
         return self.query("SELECT * FROM series ORDER BY suite, case_id, metric, machine_class, role, series")
 
     def points(self, series: str) -> pd.DataFrame:
-        """One series in order of time: the columns of the table `points`.
-
-        Args:
-            series: Its id.
-        """
+        """One series in order of time: the columns of the table `points`."""
         return self.query("SELECT * FROM points WHERE series = ? ORDER BY started, run", [series])
 
     def load_turns(self) -> None:
@@ -451,14 +442,7 @@ def turn_rows(run: str, rounds: Sequence[Round]) -> list[dict[str, Any]]:
 
 
 def open_tables(place: str, rows_of: RowsOf, progress: Progress, choice: RunChoice | None = None) -> Tables:
-    """Open a results folder as tables.
-
-    Args:
-        place: A folder, or any URL that fsspec knows.
-        rows_of: Makes the rows of a run that has no tables; see harness.report.rows.
-        progress: Draws how far it is.
-        choice: Which runs the views have; None: all.
-    """
+    """Open a results folder as tables."""
     opened = open_place(place)
     opened.fetch()
     names = opened.names()

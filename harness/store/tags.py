@@ -19,44 +19,28 @@ _NAMED = 5
 
 @dataclass(frozen=True, kw_only=True)
 class RunTag:
-    """A tag that a run has.
-
-    Attributes:
-        who: Who gave it; of what it has from its beginning, the command that made it: `harness bench`.
-        since: When, ISO 8601 in UTC.
-    """
+    """A tag that a run has."""
 
     run: str
     tag: str
-    who: str
-    since: str
+    who: str  # Who gave it; of what it has from its beginning, the command that made it: `harness bench`
+    since: str  # When, ISO 8601 in UTC
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunChoice:
-    """Which runs are asked: without options all that have not the tag `experiment`.
+    """Which runs are asked: without options all that have not the tag `experiment`."""
 
-    Attributes:
-        everything: Those too.
-        leave_out: Not those with one of these tags.
-        only: Only those with one of these tags, experiments too.
-    """
-
-    everything: bool = False
-    leave_out: tuple[str, ...] = ()
-    only: tuple[str, ...] = ()
+    everything: bool = False  # Those too
+    leave_out: tuple[str, ...] = ()  # Not those with one of these tags
+    only: tuple[str, ...] = ()  # Only those with one of these tags, experiments too
 
 
 WITHOUT_EXPERIMENTS = RunChoice()
 
 
 def tags_of(born: Iterable[tuple[str, str, str]], taggings: Iterable[Tagging]) -> list[RunTag]:
-    """All tags that runs have, sorted.
-
-    Args:
-        born: Id, command and start of each run that another command than `harness run` made.
-        taggings: The earliest first; the last about a run and a tag holds.
-    """
+    """All tags that runs have, sorted."""
     tags = {
         (run, EXPERIMENT): RunTag(run=run, tag=EXPERIMENT, who=f"harness {purpose}", since=started)
         for run, purpose, started in born
@@ -70,12 +54,7 @@ def tags_of(born: Iterable[tuple[str, str, str]], taggings: Iterable[Tagging]) -
 
 
 def choose_runs(choice: RunChoice, runs: Collection[str], tags: Sequence[RunTag]) -> tuple[list[str], list[str]]:
-    """Runs that are left out, and why, a sentence for each tag.
-
-    Args:
-        runs: All ids.
-        tags: All tags that runs have; of other runs too.
-    """
+    """Runs that are left out, and why, a sentence for each tag."""
     having: dict[str, dict[str, RunTag]] = {}
     for tag in tags:
         if tag.run in runs:

@@ -46,33 +46,21 @@ _PLACES = (".", "*", "*/*")
 
 @dataclass(frozen=True, kw_only=True)
 class BegunTuning:
-    """What a search was begun with.
+    """What a search was begun with."""
 
-    Attributes:
-        created: ISO 8601, UTC.
-        machine: Id of the machine that it measures on.
-        options: The user's, as plain values.
-        command: The command line.
-    """
-
-    created: str
-    machine: str
-    options: dict[str, Any]
-    command: tuple[str, ...]
+    created: str  # ISO 8601, UTC
+    machine: str  # Id of the machine that it measures on
+    options: dict[str, Any]  # The user's, as plain values
+    command: tuple[str, ...]  # The command line
 
 
 @dataclass(frozen=True, kw_only=True)
 class Done:
-    """A piece of work, as it is kept.
-
-    Attributes:
-        value: What it gave, as JSON has it.
-        seconds: What it took.
-    """
+    """A piece of work, as it is kept."""
 
     key: str
-    value: Any
-    seconds: float
+    value: Any  # What it gave, as JSON has it
+    seconds: float  # What it took
 
 
 class TuneDirectory:
@@ -90,13 +78,7 @@ class TuneDirectory:
 
     @classmethod
     def create(cls, path: Path, begun: BegunTuning) -> TuneDirectory:
-        """Make the folder of a search, or go on with the one that is there.
-
-        Args:
-            path: The folder of one model on one device.
-            begun: Of a search that goes on, `created` stays as it was. Its options are those that decide what is
-                remembered, so not the budget.
-        """
+        """Make the folder of a search, or go on with the one that is there."""
         file = path / TUNING_BEGUN_FILE
         begun = adapter(BegunTuning).validate_json(adapter(BegunTuning).dump_json(begun))  # as it is read again
         if file.is_file():
@@ -133,12 +115,7 @@ class TuneDirectory:
         return self._done.get(key)
 
     def remember(self, key: str, value: Any, seconds: float) -> Done:
-        """Keep what a piece of work gave, once it is done; it is given back as the next harness reads it.
-
-        Args:
-            value: What JSON can hold, but None.
-            seconds: What it took.
-        """
+        """Keep what a piece of work gave, once it is done; it is given back as the next harness reads it."""
         line = json.dumps({"key": key, "value": value, "seconds": seconds}, allow_nan=False)
         with _writing(self.path):
             append_line(self.path / RECORD_FILE, f"{line}\n".encode())
@@ -158,13 +135,7 @@ class TuneDirectory:
         return self._write(SPEC_FILE, text)
 
     def finish(self, document: str, report: str, pictures: Mapping[str, bytes]) -> None:
-        """Write what there is at the end.
-
-        Args:
-            document: As `--format json` prints it.
-            report: In Markdown.
-            pictures: By file name.
-        """
+        """Write what there is at the end."""
         with _writing(self.path):
             for name, content in pictures.items():
                 write_atomically(self.path / name, content)
@@ -202,15 +173,7 @@ def load_tuning(folder: Path) -> Tuning:
 
 
 def remembered_in(folder: Path, machine: str, options: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """What a search has remembered so far, by key. Another harness may be writing it.
-
-    Args:
-        machine: Id of this one.
-        options: That it has to be begun with, as far as it says.
-
-    Returns:
-        {} of one of another machine, or with other options.
-    """
+    """What a search has remembered so far, by key. Another harness may be writing it."""
     file = folder / TUNING_BEGUN_FILE
     if not file.is_file():
         return {}

@@ -36,43 +36,28 @@ _Directory = TypeVar("_Directory", bound="UnfinishedDirectory")
 
 @dataclass(frozen=True, kw_only=True)
 class Begun:
-    """What a comparison was begun with, an explanation or a bisect.
+    """What a comparison was begun with, an explanation or a bisect."""
 
-    Attributes:
-        created: ISO 8601, UTC.
-        machine: Id of the machine that it is measured on.
-        noise: The smallest change that this machine was found to see, as a share; 0: not known.
-        options: The user's, as plain values.
-        command: The command line.
-        runs: Folders of the runs that were made for its sides (of a bisect, its positions), finished or not, by name.
-        placed: Of a fleet, the hosts of each row, by the row's name: as many as were there when it was begun.
-        hosts: What each of these is like, by name, as a run's `HostRecord` has it.
-    """
-
-    created: str
-    machine: str
-    options: dict[str, Any]
-    command: tuple[str, ...]
-    noise: float = 0.0
+    created: str  # ISO 8601, UTC
+    machine: str  # Id of the machine that it is measured on
+    options: dict[str, Any]  # The user's, as plain values
+    command: tuple[str, ...]  # The command line
+    noise: float = 0.0  # The smallest change that this machine was found to see, as a share; 0: not known
+    # Folders of the runs that were made for its sides (of a bisect, its positions), finished or not, by name
     runs: dict[str, str] = field(default_factory=dict)
+    # Of a fleet, the hosts of each row, by the row's name: as many as were there when it was begun
     placed: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    # What each of these is like, by name, as a run's `HostRecord` has it
     hosts: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
 class KeptGeneration:
-    """What a generation of a row gave, in the words of `harness.compare.task.Generation`, or how it failed.
-
-    Attributes:
-        metric: Of an explanation, how its dispatches were timed.
-        modules: What was measured: both sides' modules and how they were run.
-        spent: Of an explanation, where the time of a call of each side goes, in the words of
-            `harness.explain.profile.Profile`.
-    """
+    """What a generation of a row gave, in the words of `harness.compare.task.Generation`, or how it failed."""
 
     row: str
-    metric: str
-    modules: str
+    metric: str  # Of an explanation, how its dispatches were timed
+    modules: str  # What was measured: both sides' modules and how they were run
     generation: int
     log_ratio: float | None = None
     base: float | None = None
@@ -83,6 +68,7 @@ class KeptGeneration:
     taken: float | None = None
     host: str = ""
     failure: Failure | None = None
+    # Of an explanation, where the time of a call of each side goes, in the words of `harness.explain.profile.Profile`
     spent: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 

@@ -30,20 +30,13 @@ _DUMP_FIELD = re.compile(r"^(?:- )?([a-z][a-z-]*(?:_[a-z]+)*): (.+)$", re.MULTIL
 
 @dataclass(frozen=True, kw_only=True)
 class DeviceInfo:
-    """One device as the runtime describes it; "" where it does not say.
+    """One device as the runtime describes it; "" where it does not say."""
 
-    Attributes:
-        uri: What `--device=` takes.
-        driver_version: The system driver behind it: `Mesa 22.3.6 (LLVM 15.0.6)`, `CUDA 12.8`.
-        api: What it can be asked to run: `Vulkan 1.3.230`, `compute capability 9.0`, `gfx942`.
-        kind: Vulkan's word for it: `discrete-gpu`, `integrated-gpu`, `cpu` (a software device), ...
-    """
-
-    uri: str
+    uri: str  # What `--device=` takes
     name: str
-    driver_version: str = ""
-    api: str = ""
-    kind: str = ""
+    driver_version: str = ""  # The system driver behind it: `Mesa 22.3.6 (LLVM 15.0.6)`, `CUDA 12.8`
+    api: str = ""  # What it can be asked to run: `Vulkan 1.3.230`, `compute capability 9.0`, `gfx942`
+    kind: str = ""  # Vulkan's word for it: `discrete-gpu`, `integrated-gpu`, `cpu` (a software device), ..
 
     @property
     def facts(self) -> str:
@@ -58,19 +51,13 @@ class DeviceInfo:
 
 @dataclass(frozen=True, kw_only=True)
 class DeviceProbe:
-    """What one driver offers here: devices, or the reason why there are none and how to get one.
-
-    Attributes:
-        reason: A short sentence, `no Vulkan device`; None where there are devices.
-        advice: How to get one, a sentence that is an order.
-        detail: The runtime's own words, for those who must look further.
-    """
+    """What one driver offers here: devices, or the reason why there are none and how to get one."""
 
     driver: str
     devices: tuple[DeviceInfo, ...] = ()
-    reason: str | None = None
-    advice: str | None = None
-    detail: str = ""
+    reason: str | None = None  # A short sentence, `no Vulkan device`; None where there are devices
+    advice: str | None = None  # How to get one, a sentence that is an order
+    detail: str = ""  # The runtime's own words, for those who must look further
 
 
 def driver_of(uri: str) -> str:
@@ -81,16 +68,7 @@ def driver_of(uri: str) -> str:
 def probe_driver(
     toolchain: Toolchain, driver: str, *, limits: process.Limits, environment: Mapping[str, str] | None = None
 ) -> DeviceProbe:
-    """Ask the toolchain's runtime for the devices of one driver; this processor's own are always there.
-
-    Args:
-        driver: `local-sync`, `local-task`, `vulkan`, `cuda`, `hip`, or any other that the runtime may have.
-        limits: For each of at most two children; a broken GPU driver can hang.
-        environment: Variables to add, such as those that show the Vulkan loader one driver only.
-
-    Returns:
-        The devices, or a reason. A tool that cannot be started or fails is a reason too, never an exception.
-    """
+    """Ask the toolchain's runtime for the devices of one driver; this processor's own are always there."""
     if driver in PROCESSORS:
         return DeviceProbe(driver=driver, devices=(DeviceInfo(uri=driver, name=PROCESSORS[driver]),))
     tool = str(toolchain.runtime_tool("iree-run-module"))
@@ -195,18 +173,12 @@ _ARCHITECTURES = {"amd64": "x86_64", "arm64": "aarch64"}
 
 @dataclass(frozen=True, kw_only=True)
 class VulkanDriver:
-    """A driver by the name under which suites know it.
-
-    Attributes:
-        title: What its makers call it.
-        manifest: The name of its manifest's file, less the architecture that may follow and `.json`.
-        install: How to get it, a sentence that is an order.
-    """
+    """A driver by the name under which suites know it."""
 
     name: str
-    title: str
-    manifest: str
-    install: str
+    title: str  # What its makers call it
+    manifest: str  # The name of its manifest's file, less the architecture that may follow and `.json`
+    install: str  # How to get it, a sentence that is an order
 
 
 VULKAN_DRIVERS = {

@@ -18,25 +18,16 @@ from harness.errors import ToolchainError
 
 @dataclass(frozen=True, kw_only=True)
 class Toolchain:
-    """Where one compiler and runtime pair lives and what identifies it.
+    """Where one compiler and runtime pair lives and what identifies it."""
 
-    Attributes:
-        version: The pair's release, as both packages say it: `3.13.0`.
-        revision: The git commit that it was built from, or "".
-        compiler_sha256: Hash of the compiler's binary and library; part of every cache key.
-        python: The interpreter that has iree.runtime; workers run under it.
-        compiler_tools: Folder of the compiler's native tools.
-        runtime_tools: Folder of the runtime's.
-        python_options: Options of every start of the interpreter. In an environment of its own it must overlook
-            PYTHONPATH and the user's packages, or another release's modules could come first.
-    """
-
-    version: str
-    revision: str
-    compiler_sha256: str
-    python: Path
-    compiler_tools: Path
-    runtime_tools: Path
+    version: str  # The pair's release, as both packages say it: `3.13.0`
+    revision: str  # The git commit that it was built from, or ""
+    compiler_sha256: str  # Hash of the compiler's binary and library; part of every cache key
+    python: Path  # The interpreter that has iree.runtime; workers run under it
+    compiler_tools: Path  # Folder of the compiler's native tools
+    runtime_tools: Path  # Folder of the runtime's
+    # Options of every start of the interpreter. In an environment of its own it must overlook PYTHONPATH and the user's
+    # packages, or another release's modules could come first.
     python_options: tuple[str, ...] = ()
 
     @property
@@ -59,15 +50,11 @@ _PREFIX = "iree-"
 
 @dataclass(frozen=True, kw_only=True)
 class Environment:
-    """One pair that was installed for `--toolchain`.
-
-    Attributes:
-        disk_bytes: What its files take.
-    """
+    """One pair that was installed for `--toolchain`."""
 
     version: str
     folder: Path
-    disk_bytes: int
+    disk_bytes: int  # What its files take
 
 
 def environment_folder(root: Path, release: str) -> Path:
@@ -110,15 +97,10 @@ _INSTALL = "pip install 'iree-base-compiler[onnx]' iree-base-runtime"
 
 @dataclass(frozen=True, kw_only=True)
 class _Place:
-    """Where to look for packages.
+    """Where to look for packages."""
 
-    Attributes:
-        site_packages: The folder that holds them; None: wherever this interpreter finds its own.
-        advice: What to do about a part that is missing; "": what fits packages that the user installed.
-    """
-
-    site_packages: Path | None = None
-    advice: str = ""
+    site_packages: Path | None = None  # The folder that holds them; None: wherever this interpreter finds its own
+    advice: str = ""  # What to do about a part that is missing; "": what fits packages that the user installed
 
     def distribution(self, package: str) -> Distribution:
         if self.site_packages is None:

@@ -36,17 +36,11 @@ _OF_TARGET = ("--iree-hal-target-", "--iree-hal-local-target-", "--iree-llvmcpu-
 
 @dataclass(frozen=True, kw_only=True)
 class TargetCpu:
-    """A processor in the compiler's words.
+    """A processor in the compiler's words."""
 
-    Attributes:
-        name: `znver3`, `sapphirerapids`, `neoverse-n1`.
-        features: Each with + or -, joined by commas, as its flag takes them.
-        triple: Of the target: `x86_64-unknown-unknown-eabi-elf`.
-    """
-
-    name: str
-    features: str
-    triple: str = ""
+    name: str  # `znver3`, `sapphirerapids`, `neoverse-n1`
+    features: str  # Each with + or -, joined by commas, as its flag takes them
+    triple: str = ""  # Of the target: `x86_64-unknown-unknown-eabi-elf`
 
     @property
     def flags(self) -> tuple[str, str]:
@@ -89,12 +83,7 @@ def host_target_cpu(toolchain: Toolchain, host_cpu: str) -> TargetCpu:
 
 
 def target_cpu(toolchain: Toolchain, flags: Sequence[str], host_cpu: str) -> TargetCpu:
-    """The processor that a toolchain compiles for with these flags, features included; a memo keeps it.
-
-    Args:
-        flags: All that a program is compiled with; those that choose no target make no difference.
-        host_cpu: Identity of this machine's CPU, so that a cache which several machines share keeps one for each.
-    """
+    """The processor that a toolchain compiles for with these flags, features included; a memo keeps it."""
     own = [flag for flag in flags if flag.startswith(_OF_TARGET)]
     memo = memo_of(toolchain, own, host_cpu)
     kept = read_memo(memo)

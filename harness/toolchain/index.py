@@ -124,11 +124,7 @@ def releases_between(first: str, last: str, *, pre: bool = False) -> tuple[str, 
 
 
 def _pairs(what: str, instead: str, *, pre: bool = False) -> set[Version]:
-    """All releases of which the index has both halves.
-
-    Args:
-        what: That is asked for, and what can be done instead; both for messages.
-    """
+    """All releases of which the index has both halves."""
     both = _versions(COMPILER_PACKAGE, what, instead, pre) & _versions(RUNTIME_PACKAGE, what, instead, pre)
     if not both:
         raise ToolchainError(

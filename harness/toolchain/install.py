@@ -43,13 +43,9 @@ _SHOWN_RELEASES = 5
 
 @dataclass(frozen=True, kw_only=True)
 class Installer:
-    """A program that makes Python environments.
+    """A program that makes Python environments."""
 
-    Attributes:
-        uv: The uv program; None: venv and pip of this Python.
-    """
-
-    uv: str | None
+    uv: str | None  # The uv program; None: venv and pip of this Python
 
     def commands(self, folder: Path, release: str) -> tuple[tuple[str, ...], ...]:
         """The command lines that make an environment with a release's pair, to be run one after the other."""
@@ -82,13 +78,7 @@ def packages(release: str) -> tuple[str, ...]:
 
 
 def why_it_failed(release: str, printed: str, how_it_ended: str, by_hand: str) -> str:
-    """One sentence about an installation that failed.
-
-    Args:
-        printed: All that uv or pip printed.
-        how_it_ended: A phrase, such as `exited with status 1`.
-        by_hand: The command line to try.
-    """
+    """One sentence about an installation that failed."""
     if DISK_FULL.search(printed):
         return (
             f"IREE {release} cannot be installed: the disk of the cache or of the temporary folder is full; make room "

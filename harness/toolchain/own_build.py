@@ -31,10 +31,6 @@ def with_own_build(toolchain: Toolchain, *, compiler: Path | None = None, runtim
 
     Python and what runs under it stay the release's: rewrites of plugins, the reader of programs, and calls of modules
     unless the runtime is a build folder of IREE that has the Python bindings.
-
-    Args:
-        compiler: iree-compile, the folder that it is in, or IREE's build folder; None: the release's.
-        runtime: iree-run-module, the folder that it and the other tools are in, or IREE's build folder; likewise.
     """
     built, python = toolchain, toolchain.python
     parts: list[Path] = []

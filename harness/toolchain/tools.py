@@ -76,12 +76,7 @@ def run_tool(
     cpus: frozenset[int] | None = None,
     pausable: bool = False,
 ) -> Finished:
-    """Run a toolchain's program for a case, to its end, whichever that is.
-
-    Args:
-        stage: Of the case.
-        name: What errors call the program.
-    """
+    """Run a toolchain's program for a case, to its end, whichever that is."""
     try:
         return run(command, cwd=cwd, limits=limits, env=environment, cpus=cpus, pausable=pausable)
     except OSError as error:

@@ -42,23 +42,14 @@ _NO_PART_OF_A_NAME = re.compile(r"[^A-Za-z0-9._+-]+")
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """Something that a search adds to a variant, or changes in it.
+    """Something that a search adds to a variant, or changes in it."""
 
-    Attributes:
-        name: Unique among the changes of a search, and fit for a variant: `o3`, `channels-last`, `isolate.depthwise`.
-        parts: What it is made of, for people: `--iree-opt-level=O3`, `plugin channels-last`.
-        purpose: What it is for, in a phrase; "": nobody said.
-        way: The flags and plugins that it brings. A plugin that the variant has already gets these options.
-        excludes: Names of the changes that it cannot go together with.
-        is_level: Whether it is an optimisation level of the compiler's, or its data tiling.
-    """
-
-    name: str
-    parts: tuple[str, ...]
-    purpose: str
-    way: Way
-    excludes: frozenset[str] = frozenset()
-    is_level: bool = False
+    name: str  # Unique among the changes of a search, and fit for a variant: `o3`, `channels-last`, `isolate.depthwise`
+    parts: tuple[str, ...]  # What it is made of, for people: `--iree-opt-level=O3`, `plugin channels-last`
+    purpose: str  # What it is for, in a phrase; "": nobody said
+    way: Way  # The flags and plugins that it brings. A plugin that the variant has already gets these options.
+    excludes: frozenset[str] = frozenset()  # Names of the changes that it cannot go together with
+    is_level: bool = False  # Whether it is an optimisation level of the compiler's, or its data tiling
 
 
 def changes_for(
@@ -68,13 +59,6 @@ def changes_for(
 
     They are the flag sets of the suite's variants, those that come with the harness, and the registered plugins that
     need no option, each as it is and with each of its switches the other way.
-
-    Args:
-        toolchain: Release of IREE.
-        without: Shell patterns on names of changes and of plugins; what they match is left out.
-
-    Returns:
-        Those that fit backend and release, that the start does not have, and that can go together with it.
     """
     rules = _Rules(start, device)
     known, found = {rules.identity(start)}, dict[str, Change]()

@@ -72,40 +72,27 @@ _PRINTS = rf'\1"transform.print"(\2) <{{name = "{_MARK}", skip_regions}}> : (!tr
 
 @dataclass(frozen=True, kw_only=True)
 class Dispatch:
-    """Code that a program runs at one place or more.
+    """Code that a program runs at one place or more."""
 
-    Attributes:
-        name: Of its function, at the first place.
-        operation: What the name says that it does, with shape: `conv_2d_nhwc_hwcf_1x90x62x32x3x3x64_f32`.
-        key: A hash of its source, target included, without names, values of weights and offsets in buffers: the same in
-            other programs that have it.
-        places: Names of all functions with this code, as a profile has them.
-        root: What a spec can configure; None where there is nothing, and `why` says why, as a phrase.
-        program: A program that runs the first of them alone; None where there is no root.
-        function: Of that program; it takes how often it runs the dispatch.
-    """
-
-    name: str
-    operation: str
+    name: str  # Of its function, at the first place
+    operation: str  # What the name says that it does, with shape: `conv_2d_nhwc_hwcf_1x90x62x32x3x3x64_f32`
+    # A hash of its source, target included, without names, values of weights and offsets in buffers: the same in other
+    # programs that have it
     key: str
-    places: tuple[str, ...]
-    root: Root | None
+    places: tuple[str, ...]  # Names of all functions with this code, as a profile has them
+    root: Root | None  # What a spec can configure; None where there is nothing, and `why` says why, as a phrase
     why: str = ""
-    program: Path | None = None
-    function: str = ""
+    program: Path | None = None  # A program that runs the first of them alone; None where there is no root
+    function: str = ""  # Of that program; it takes how often it runs the dispatch
 
 
 @dataclass(frozen=True, kw_only=True)
 class Compiled:
-    """A dispatch's program as a module.
-
-    Attributes:
-        matched: How many operations the spec configured; 0 without a spec.
-    """
+    """A dispatch's program as a module."""
 
     module: Path
     sha256: str
-    matched: int = 0
+    matched: int = 0  # How many operations the spec configured; 0 without a spec
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,12 +103,7 @@ class Refused:
 
 
 def take_out(module: Module, folder: Path, limits: Limits) -> tuple[Dispatch, ...]:
-    """The dispatches of a module's program, in its order; those of equal code are one.
-
-    Args:
-        folder: It is there, and gets the programs; it has to stay as long as they are compiled.
-        limits: Of each tool.
-    """
+    """The dispatches of a module's program, in its order; those of equal code are one."""
     with tempfile.TemporaryDirectory(dir=folder, prefix="dumps-") as scratch:
         return _take_out(module, Path(scratch), folder, limits)
 
@@ -177,15 +159,7 @@ def compile_candidate(
     *,
     files: Sequence[Path] = (),
 ) -> Compiled | Refused:
-    """Compile a dispatch that has a root.
-
-    Args:
-        spec: A tuning spec's text; None: the compiler's own configuration, or that of a spec among the flags.
-        flags: Of the program, see harness.explain.alone.own_flags.
-        folder: Of this candidate alone; it is made if it is not there.
-        limits: A compile that goes past them is refused.
-        files: What flags name without a folder.
-    """
+    """Compile a dispatch that has a root."""
     if dispatch.program is None:
         raise ValueError(f"{dispatch.name} has no program: {dispatch.why}")
     folder.mkdir(parents=True, exist_ok=True)
@@ -215,13 +189,7 @@ def why_inert(candidate: Compiled, own: Compiled) -> str:
 def loadable(
     dispatch: Dispatch, compiled: Compiled, module: Module, name: str, limits: Limits, *, batch: int | None = None
 ) -> tuple[LoadableModule, int]:
-    """A candidate as workers call it, and how often such a call runs the dispatch.
-
-    Args:
-        module: The program that the dispatch is of.
-        name: Of the candidate, in its race.
-        batch: How often; None: for about a millisecond, which takes a process of its own to find out.
-    """
+    """A candidate as workers call it, and how often such a call runs the dispatch."""
     return as_loadable(name, module, compiled.module, dispatch.function, limits, batch=batch)
 
 

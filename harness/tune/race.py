@@ -54,41 +54,29 @@ _CONFIDENCE = 0.95
 
 @dataclass(frozen=True, kw_only=True)
 class RaceRule:
-    """What a race may get wrong, and how long it may take.
+    """What a race may get wrong, and how long it may take."""
 
-    Attributes:
-        error: Chance at most that the best candidate leaves, or that a race which ends before `most` generations is led
-            by one that is slower than the best by more than the margin.
-        margin: Relative difference that is not worth time: a race ends where only smaller ones are left; 0.01 is 1 %.
-        prior: Deviation of a candidate's log ratio, as long as one generation was seen. Far more than most generations
-            stray, so that what one odd generation says is not believed below a factor of about 1.6.
-        most: Generations after which a race ends.
-        least: Generations before which nobody leaves, where it matters how fast the slower ones are.
-    """
-
+    # Chance at most that the best candidate leaves, or that a race which ends before `most` generations is led by one
+    # that is slower than the best by more than the margin
     error: float = 0.05
+    # Relative difference that is not worth time: a race ends where only smaller ones are left; 0.01 is 1 %
     margin: float = 0.01
+    # Deviation of a candidate's log ratio, as long as one generation was seen. Far more than most generations stray, so
+    # that what one odd generation says is not believed below a factor of about 1.6.
     prior: float = 0.1
-    most: int = 30
-    least: int = 1
+    most: int = 30  # Generations after which a race ends
+    least: int = 1  # Generations before which nobody leaves, where it matters how fast the slower ones are
 
 
 @dataclass(frozen=True, kw_only=True)
 class RaceStanding:
-    """How a candidate did.
+    """How a candidate did."""
 
-    Attributes:
-        ratio: Its time divided by the reference's; None: it gave no sample.
-        low: Lower end of the ratio's interval, 95 % for each candidate alone; high likewise.
-        generations: Samples behind it.
-        alive: Whether it is in the race still.
-    """
-
-    ratio: float | None
-    low: float | None
+    ratio: float | None  # Its time divided by the reference's; None: it gave no sample
+    low: float | None  # Lower end of the ratio's interval, 95 % for each candidate alone; high likewise
     high: float | None
-    generations: int
-    alive: bool
+    generations: int  # Samples behind it
+    alive: bool  # Whether it is in the race still
 
 
 class Race:
@@ -110,12 +98,7 @@ class Race:
         self._share = self.rule.error / (max(1, len(self.names) - 1) * max(1, self.rule.most))
 
     def add(self, samples: Mapping[str, float | None]) -> None:
-        """Take in a generation, and let those leave that are slower than the leader beyond doubt.
-
-        Args:
-            samples: log(time / time of the reference) by name; None, or no entry: it gave no usable sample. One that
-                gave none in two generations, and not in half of all, leaves. What has left already is not looked at.
-        """
+        """Take in a generation, and let those leave that are slower than the leader beyond doubt."""
         row = [samples.get(name) if name in self.alive else None for name in self.names]
         self._samples = np.vstack([self._samples, np.array(row, dtype=np.float64)])
         self.generations += 1

@@ -14,39 +14,26 @@ LoopKind = Literal["parallel", "reduction"]
 
 @dataclass(frozen=True, kw_only=True)
 class Loop:
-    """One loop of a structured operation, outermost first.
+    """One loop of a structured operation, outermost first."""
 
-    Attributes:
-        size: Its range; -1 where it is not known before the program runs.
-    """
-
-    size: int
+    size: int  # Its range; -1 where it is not known before the program runs
     kind: LoopKind
 
 
 @dataclass(frozen=True, kw_only=True)
 class Root:
-    """The operation whose lowering configuration decides, before the compiler has given it one.
+    """The operation whose lowering configuration decides, before the compiler has given it one."""
 
-    Attributes:
-        op: `linalg.conv_2d_nhwc_hwcf`, `linalg.generic`.
-        loops: In the operation's order.
-        operands: Types of its inputs and then its outputs, as MLIR writes them: `tensor<1x92x64x64xf32>`.
-        element_bits: Of the elements of its output.
-        innermost: The loop along which its output is contiguous in memory.
-        matcher: The operation as text with its operands renamed to %arg0, %arg1, ..., its body included, as
-            transform.iree.match.cast_compatible_dag_from_root takes it.
-        pipeline: The compiler's own choice: `ConvTileAndDecomposeExpert`.
-        tiles: The compiler's own tile sizes by level, as `harness.rewrites.tuned_configuration.LEVELS` names them.
-    """
-
-    op: str
-    loops: tuple[Loop, ...]
-    operands: tuple[str, ...]
-    element_bits: int
-    innermost: int
+    op: str  # `linalg.conv_2d_nhwc_hwcf`, `linalg.generic`
+    loops: tuple[Loop, ...]  # In the operation's order
+    operands: tuple[str, ...]  # Types of its inputs and then its outputs, as MLIR writes them: `tensor<1x92x64x64xf32>`
+    element_bits: int  # Of the elements of its output
+    innermost: int  # The loop along which its output is contiguous in memory
+    # The operation as text with its operands renamed to %arg0, %arg1, ..., its body included, as
+    # transform.iree.match.cast_compatible_dag_from_root takes it
     matcher: str
-    pipeline: str
+    pipeline: str  # The compiler's own choice: `ConvTileAndDecomposeExpert`
+    # The compiler's own tile sizes by level, as `harness.rewrites.tuned_configuration.LEVELS` names them
     tiles: dict[str, tuple[int, ...]]
 
 
@@ -57,12 +44,7 @@ _PIPELINE = re.compile(r"pipeline = (?:#iree_\w+\.pipeline<)?([\w.]+)")
 
 
 def root_of(source: Mapping[str, Any], configured: Mapping[str, Any]) -> tuple[Root | None, str]:
-    """The root of a dispatch; or None, and why it has none that a spec can configure, as a phrase.
-
-    Args:
-        source: Its function before the compiler configures it, as harness.ir.structured answers.
-        configured: Its function after the compiler has configured it, likewise.
-    """
+    """The root of a dispatch; or None, and why it has none that a spec can configure, as a phrase."""
     operations: Sequence[Mapping[str, Any]] = configured["operations"]
     operation = max(operations, key=lambda each: _weight(tiles_of(each["configuration"])), default=None)
     tiles = tiles_of(operation["configuration"]) if operation is not None else {}

@@ -52,9 +52,6 @@ class Sampler:
     """Asks for sets of changes, most promising first, and never for the same one twice.
 
     What it asks for depends on nothing but the calls before, so a search that was killed can be played back.
-
-    Args:
-        groups: Names of changes; a set has at most one of each group.
     """
 
     def __init__(self, groups: Sequence[Sequence[str]]) -> None:
@@ -73,13 +70,7 @@ class Sampler:
         self._asked: set[Set] = set()
 
     def tell(self, changes: Iterable[str], log_ratio: float | None) -> None:
-        """Take in what a set came to, whether or not it was asked for.
-
-        Args:
-            changes: Names.
-            log_ratio: log(time / time of the start); None: it failed, is wrong, or excludes itself: two changes of
-                different groups that contradict each other are told so.
-        """
+        """Take in what a set came to, whether or not it was asked for."""
         chosen = frozenset(changes)
         if log_ratio is None:
             self._failed.add(chosen)

@@ -49,9 +49,6 @@ def spec_of(entries: Sequence[tuple[Root, Configuration]]) -> str:
 
     A spec sees nothing of an operation but itself. So where dispatches have the same root, with other operations around
     it, the first entry counts for all of them.
-
-    Args:
-        entries: At least one; the one whose configuration matters most first.
     """
     first: dict[tuple[str, tuple[str, ...]], tuple[Root, Configuration]] = {}
     for root, configuration in entries:

@@ -42,15 +42,10 @@ _STRIP = 4096
 
 @dataclass(frozen=True, kw_only=True)
 class Configuration:
-    """How a dispatch is lowered.
+    """How a dispatch is lowered."""
 
-    Attributes:
-        pipeline: One of harness.rewrites.tuned_configuration.PIPELINES.
-        tiles: By level, a tile size a loop; 0 leaves a loop whole there.
-    """
-
-    pipeline: str
-    tiles: Mapping[str, Sizes]
+    pipeline: str  # One of harness.rewrites.tuned_configuration.PIPELINES
+    tiles: Mapping[str, Sizes]  # By level, a tile size a loop; 0 leaves a loop whole there
 
     @property
     def text(self) -> str:
@@ -64,9 +59,6 @@ def first_configurations(root: Root, unit: VectorUnit) -> tuple[Configuration, .
 
     Register tiles, the reduction tiles of each, and distributions are each ordered by promise; where a configuration
     stands is a weighted sum of its places in these orders. The compiler's own is not among them.
-
-    Returns:
-        None of a root with a loop whose range is not known, or without a parallel loop.
     """
     if any(loop.size < 0 for loop in root.loops) or root.loops[root.innermost].kind == "reduction":
         return ()

@@ -65,9 +65,6 @@ def parse_times(text: str) -> tuple[tuple[float, ...], float | None]:
 
     Only the function's own rows count: dispatch statistics are iteration rows too, and the aggregate rows hold a
     coefficient of variation that claims to be in nanoseconds.
-
-    Raises:
-        CaseError: The text is not the tool's JSON, or holds no repetition.
     """
     try:
         document: Mapping[str, Any] = json.loads(text)

@@ -82,14 +82,7 @@ class _Checker:
         return check
 
     def _held(self, check: Check, item: AnyRunnable, outputs: Sequence[Array], *, asked: bool) -> Check:
-        """The check with what the outputs were held against, and how far off they are.
-
-        Args:
-            asked: Whether its inputs are the suite's own.
-
-        Raises:
-            CaseError: There is nothing to hold them against, and they are not finite.
-        """
+        """The check with what the outputs were held against, and how far off they are."""
         case, model = item.case, self._references.models[item.case.model]
         runnable = item if isinstance(item, Runnable) else None
         judges = self._references.judges(case, item.artifact, runnable, asked=asked)

@@ -16,43 +16,28 @@ from harness.verify.sampled import places
 
 @dataclass(frozen=True, kw_only=True)
 class Right:
-    """Right outputs, where they come from, and how far from them other right outputs may be.
+    """Right outputs, where they come from, and how far from them other right outputs may be."""
 
-    Attributes:
-        source: As a report names it.
-        allowed: By how much each element may be off, as the evaluator found it; None: as the tolerance says.
-        kinds: Element types of the outputs, as the evaluator found them; () where they are not known.
-        axes: Along which axis each output was evaluated at some places only; -1 or (): all of it.
-        key: Where the evaluator's answer lies in the cache, which later calls are held against.
-        of_case: Whether the source is another of IREE's cases, by name.
-        advice: What to do where the source is what is wrong, as the end of a sentence.
-    """
-
-    source: str
+    source: str  # As a report names it
     outputs: Sequence[Array]
+    # By how much each element may be off, as the evaluator found it; None: as the tolerance says
     allowed: Sequence[npt.NDArray[np.float64]] | None = None
+    # Element types of the outputs, as the evaluator found them; () where they are not known
     kinds: tuple[str, ...] = ()
-    axes: tuple[int, ...] = ()
-    key: str = ""
-    of_case: bool = False
-    advice: str = ""
+    axes: tuple[int, ...] = ()  # Along which axis each output was evaluated at some places only; -1 or (): all of it
+    key: str = ""  # Where the evaluator's answer lies in the cache, which later calls are held against
+    of_case: bool = False  # Whether the source is another of IREE's cases, by name
+    advice: str = ""  # What to do where the source is what is wrong, as the end of a sentence
 
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """How far outputs are from right ones.
+    """How far outputs are from right ones."""
 
-    Attributes:
-        max_absolute: Largest |a - b|.
-        max_relative: max |a - b| / max |b|; 0 where both are all zero.
-        spreads: The largest error in spreads, of which FACTOR are allowed; None where there are none.
-        problem: What is wrong, as a phrase; None: they agree.
-    """
-
-    max_absolute: float
-    max_relative: float
-    spreads: float | None = None
-    problem: str | None
+    max_absolute: float  # Largest |a - b|
+    max_relative: float  # max |a - b| / max |b|; 0 where both are all zero
+    spreads: float | None = None  # The largest error in spreads, of which FACTOR are allowed; None where there are none
+    problem: str | None  # What is wrong, as a phrase; None: they agree
 
 
 def compare_outputs(
@@ -67,13 +52,6 @@ def compare_outputs(
 
     An element may be off by what the evaluator allows it, or by the tolerance, whichever is more. Of integers only the
     absolute tolerance counts: an index of 10001 is not nearly 10000.
-
-    Args:
-        outputs: One array a result, of any shape.
-        tolerance: None: what the evaluator allows is all.
-        whose: What the right values are called.
-        same_elements: Whether elements of another type are a difference: IREE demotes f64 and i64 where it is told to,
-            and what comes from outside does not.
     """
     if len(outputs) != len(right.outputs):
         problem = f"outputs are {len(outputs)} where {len(right.outputs)} are {whose}"

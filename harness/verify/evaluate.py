@@ -66,31 +66,15 @@ def parameter_reader(files: Mapping[str, str]) -> Callable[[str, str], bytes]:
 
 
 class Evaluation(NamedTuple):
-    """What an evaluation found.
-
-    Attributes:
-        samples: Of the ensembles.
-        axes: For each output the axis along which it was evaluated at sampled.places only; -1: all of it.
-    """
+    """What an evaluation found."""
 
     outputs: list[Exported]
-    samples: int
-    axes: tuple[int, ...]
+    samples: int  # Of the ensembles
+    axes: tuple[int, ...]  # For each output the axis along which it was evaluated at sampled.places only; -1: all of it
 
 
 def evaluate(text: str, function: str, inputs: Sequence[Array], files: Mapping[str, str], seconds: float) -> Evaluation:
-    """The outputs of a program as ensembles; a part of them where all would take too long.
-
-    Args:
-        text: The module at the phase `input`, its named operations generalised.
-        inputs: As load_argument gives them.
-        files: External weights by scope.
-        seconds: What it may take; fewer samples are taken where it would be longer.
-
-    Raises:
-        UnsupportedError: It has what is not known here.
-        TooLongError: It would take longer even with the fewest samples, and so would a part of its outputs.
-    """
+    """The outputs of a program as ensembles; a part of them where all would take too long."""
     from iree.compiler import ir
 
     head, resources = split_resources(text)

@@ -43,13 +43,10 @@ class Exported(NamedTuple):
 
 @dataclass
 class Scope:
-    """The values of a region, and where it is in an iteration space.
-
-    Attributes:
-        bounds: Of the space; () outside of one. A scalar has one axis a dimension, behind that of the samples.
-    """
+    """The values of a region, and where it is in an iteration space."""
 
     parent: Scope | None = None
+    # Of the space; () outside of one. A scalar has one axis a dimension, behind that of the samples.
     bounds: Bounds = ()
     values: dict[Any, Any] = field(default_factory=dict)
 
@@ -88,15 +85,7 @@ OPERATIONS = Operations()
 
 
 class Evaluator:
-    """Evaluates functions of one module.
-
-    Args:
-        module: As `iree.compiler.ir` parses it.
-        operations: What is known besides calls, arith and math.
-        resources: The bytes of its dense resources, by name.
-        parameters: Gives the bytes of an external weight, by scope and key.
-        deadline: On time.process_time's clock, so that what runs beside it does not count.
-    """
+    """Evaluates functions of one module."""
 
     def __init__(
         self,
@@ -132,12 +121,7 @@ class Evaluator:
             self.region(initializer.regions[0], [], Scope())
 
     def call(self, name: str, arguments: Sequence[Any]) -> list[Any]:
-        """The results of a function.
-
-        Raises:
-            UnsupportedError: It has what is not known here.
-            TooLongError: The deadline would pass.
-        """
+        """The results of a function."""
         function = self.functions.get(name)
         if function is None or not len(function.regions[0].blocks):
             raise UnsupportedError(f"a call of @{name}, which is not in the program")
@@ -196,11 +180,7 @@ class Evaluator:
         raise UnsupportedError(name)
 
     def number(self, values: Array) -> int:
-        """A value that all samples agree on.
-
-        Raises:
-            UnsupportedError: They do not: the program goes one way or another after a rounding.
-        """
+        """A value that all samples agree on."""
         if not (values == values.flat[0]).all():
             raise UnsupportedError("control flow or sizes that hang on rounded values")
         return int(values.flat[0])
@@ -219,11 +199,7 @@ class Evaluator:
         return [self.number(scope.get(next(rest))) if size == sentinel else int(size) for size in tensor.shape]
 
     def constant(self, attribute: Any, type_: Any) -> Array:
-        """A constant's values; a splat takes the place of one element.
-
-        Raises:
-            UnsupportedError: Its form is not known.
-        """
+        """A constant's values; a splat takes the place of one element."""
         ir, kind, text = self.ir, kind_of(type_), ""
         shape = [int(size) for size in type_.shape] if is_tensor(type_) else []
         if isinstance(attribute, ir.FloatAttr | ir.IntegerAttr | ir.BoolAttr):
@@ -249,11 +225,7 @@ class Evaluator:
         raise UnsupportedError(f"a constant {text[:40]}")
 
     def may_take(self, seconds: float) -> None:
-        """Refuse what would end after the deadline.
-
-        Raises:
-            TooLongError: It would.
-        """
+        """Refuse what would end after the deadline."""
         if time.process_time() + seconds > self.deadline:
             raise TooLongError(f"one operation of about {seconds:.0f} s")
 

@@ -32,14 +32,7 @@ YOUNG_S = 24 * 3600.0
 
 
 def keep_outputs(outputs: Sequence[Array], cache: Path) -> tuple[OutputRecord, ...]:
-    """Keep a case's outputs under names that their content gives, so that equal ones are kept once.
-
-    Args:
-        cache: The cache folder.
-
-    Raises:
-        RunError: The disk is full, or the folder cannot be written.
-    """
+    """Keep a case's outputs under names that their content gives, so that equal ones are kept once."""
     records = []
     for output in outputs:
         buffer = io.BytesIO()
@@ -62,20 +55,12 @@ def _use(file: Path) -> None:
 
 
 def trim_outputs(cache: Path, limit_bytes: int = LIMIT_BYTES) -> None:
-    """Delete outputs that were not used for longest, until the others fit the limit; none that is younger than a day.
-
-    Args:
-        cache: The cache folder.
-    """
+    """Delete the outputs unused for longest until the others fit the limit; none younger than a day."""
     trim((cache / _FOLDER).glob("*.npy"), limit_bytes, YOUNG_S)
 
 
 def kept_outputs(records: Sequence[OutputRecord], cache: Path) -> list[Array] | None:
-    """What was kept; None where nothing was, or where it is no longer in the cache.
-
-    Args:
-        records: Of a run that may be anybody's: what names another file is as if it were gone.
-    """
+    """What was kept; None where nothing was, or where it is no longer in the cache."""
     if not all(_FILE.fullmatch(record.file) for record in records):
         return None
     for record in records:
@@ -93,15 +78,7 @@ def tolerance_of(check: Check, factor: float = 1.0) -> Tolerance:
 
 
 def later_problem(check: Check, files: Sequence[Path], cache: Path) -> Failure | None:
-    """What is wrong with the outputs of a later call of a case, held against those that were checked.
-
-    Args:
-        check: Of the case's first call.
-        files: The later call's outputs, as .npy files.
-
-    Returns:
-        None where they agree, and where one of them cannot be read.
-    """
+    """What is wrong with the outputs of a later call of a case, held against those that were checked."""
     first = kept_outputs(check.outputs, cache)
     try:
         later = [load_array(file) for file in files]

@@ -37,15 +37,10 @@ class Index:
 
 @dataclass(frozen=True, kw_only=True)
 class Space:
-    """An iteration space.
+    """An iteration space."""
 
-    Attributes:
-        sizes: Of its dimensions.
-        parallel: Whether each is parallel; the others are reduced.
-    """
-
-    sizes: tuple[int, ...]
-    parallel: tuple[bool, ...]
+    sizes: tuple[int, ...]  # Of its dimensions
+    parallel: tuple[bool, ...]  # Whether each is parallel; the others are reduced
 
     @property
     def reduced(self) -> tuple[int, ...]:
@@ -62,11 +57,7 @@ Bounds = tuple[tuple[int, int], ...]
 
 
 def space_sizes(maps: Sequence[Sequence[Index]], shapes: Sequence[Sequence[int]], dimensions: int) -> tuple[int, ...]:
-    """The extent of each dimension, from an operand that it indexes alone.
-
-    Raises:
-        UnsupportedError: None does so for one of them.
-    """
+    """The extent of each dimension, from an operand that it indexes alone."""
     sizes: dict[int, int] = {}
     for indices, shape in zip(maps, shapes, strict=True):
         for index, size in zip(indices, shape, strict=True):
@@ -78,12 +69,7 @@ def space_sizes(maps: Sequence[Sequence[Index]], shapes: Sequence[Sequence[int]]
 
 
 def view(values: Array, indices: Sequence[Index], bounds: Bounds) -> Array:
-    """An operand as the body meets it: one axis a dimension of the space, of size 1 where it does not depend on it.
-
-    Args:
-        values: (samples, *shape).
-        bounds: First and one past the last of each dimension.
-    """
+    """An operand as the body meets it: one axis a dimension of the space, of size 1 where it does not depend on it."""
     if any(index.function is not None for index in indices):
         return _gathered(values, indices, bounds)
     used = sorted({d for index in indices for d in index.factors})
@@ -128,11 +114,7 @@ def _gathered(values: Array, indices: Sequence[Index], bounds: Bounds) -> Array:
 
 
 def pieces(space: Space, samples: int, also_reduced: bool) -> Iterator[Bounds]:
-    """Parts of a space whose values fit the memory, cut along its parallel dimensions, outermost first.
-
-    Args:
-        also_reduced: Whether the values are held for every point, and not for the parallel dimensions alone.
-    """
+    """Parts of a space whose values fit the memory, cut along its parallel dimensions, outermost first."""
     counted = [also_reduced or parallel for parallel in space.parallel]
     points = math.prod(size for size, count in zip(space.sizes, counted, strict=True) if count) * samples
     cuts = [1] * len(space.sizes)
@@ -161,11 +143,7 @@ class Products:
         )
 
     def added_to(self, start: Array, shaker: Shaker) -> Array:
-        """The sums, added to what is there.
-
-        Args:
-            start: (samples, *parallel sizes, 1 where reduced).
-        """
+        """The sums, added to what is there."""
         rank = len(self.space.sizes)
         inner = self.space.reduced
         outer = [d for d in range(rank) if self.space.parallel[d]]
@@ -276,12 +254,7 @@ def _with_partial_sums(start: Array, a: Array, b: Array) -> tuple[Array, Array]:
 
 
 def summed(values: Array, start: Array, axes: tuple[int, ...], kind: str, shaker: Shaker) -> Array:
-    """Sums over axes, added to what is there, shaken by the rounding of their partial sums in the order of the axes.
-
-    Args:
-        values: (samples, *sizes).
-        start: (samples, *sizes), 1 where summed.
-    """
+    """Sums over axes, added to what is there, shaken by the rounding of their partial sums in the order of the axes."""
     if kind == "i1":
         return np.asarray(start ^ np.bitwise_xor.reduce(values, axis=axes, keepdims=True))
     if kind not in UNIT:
@@ -322,11 +295,7 @@ REDUCERS: dict[str, Callable[..., Any]] = {
 
 
 def steps(space: Space) -> Iterator[tuple[int, ...]]:
-    """The reduced dimensions' places, in the order of a loop.
-
-    Raises:
-        UnsupportedError: They are too many for a loop in Python.
-    """
+    """The reduced dimensions' places, in the order of a loop."""
     sizes = [space.sizes[d] for d in space.reduced]
     if math.prod(sizes) > _LONGEST_LOOP:
         raise UnsupportedError(f"a loop of {math.prod(sizes)} steps")

@@ -60,12 +60,7 @@ def _places(target: str) -> tuple[Place, ...]:
 
 
 def misfit(devices: Mapping[str, Sequence[Place]], uris: Sequence[str]) -> str | None:
-    """Why these devices are not the program's, as a sentence; None: they fit, or the module does not say.
-
-    Args:
-        devices: What `module_devices` found.
-        uris: The runtime's devices, in order.
-    """
+    """Why these devices are not the program's, as a sentence; None: they fit, or the module does not say."""
     if not devices or not all(devices.values()):
         return None
     asked = _places_of(uris)
@@ -100,26 +95,17 @@ _PRINTED = re.compile(r"^(?:result\[\d+\]: )?((?:\d+x)*)([a-z][a-z0-9]*)=", re.M
 
 @dataclass(frozen=True, kw_only=True)
 class ModuleCall:
-    """A call of a compiled module through IREE's runtime tools.
-
-    Attributes:
-        folder: Holds the module, as module.vmfb, and its inputs; the tools run in it.
-        inputs: Texts of --input=.
-        parameters: Texts of --parameters=.
-        uris: The devices, in order.
-        cpus: Cores to hold the tool on; None: wherever the system puts it.
-        environment: Variables that the tool needs.
-    """
+    """A call of a compiled module through IREE's runtime tools."""
 
     toolchain: Toolchain
-    folder: Path
+    folder: Path  # Holds the module, as module.vmfb, and its inputs; the tools run in it
     function: str
-    inputs: tuple[str, ...] = ()
-    parameters: tuple[str, ...] = ()
-    uris: tuple[str, ...]
+    inputs: tuple[str, ...] = ()  # Texts of --input=
+    parameters: tuple[str, ...] = ()  # Texts of --parameters=
+    uris: tuple[str, ...]  # The devices, in order
     run_flags: tuple[str, ...] = ()
-    cpus: frozenset[int] | None = None
-    environment: Mapping[str, str] = field(default_factory=dict)
+    cpus: frozenset[int] | None = None  # Cores to hold the tool on; None: wherever the system puts it
+    environment: Mapping[str, str] = field(default_factory=dict)  # Variables that the tool needs
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -133,11 +119,7 @@ class ModuleCall:
         )
 
     def run(self, stage: str, command: Sequence[str], limits: Limits) -> Finished:
-        """Run one of the runtime's tools with this command line, to its end.
-
-        Raises:
-            CaseError: It cannot be started.
-        """
+        """Run one of the runtime's tools with this command line, to its end."""
         tool = str(self.toolchain.runtime_tool(command[0]))
         return run_tool(
             stage,
@@ -151,11 +133,7 @@ class ModuleCall:
 
 
 def require_success(stage: str, finished: Finished, limits: Limits) -> None:
-    """Refuse how a runtime tool ended, unless with status 0.
-
-    Raises:
-        CaseError: It failed, or was stopped at a limit.
-    """
+    """Refuse how a runtime tool ended, unless with status 0."""
     if finished.ok:
         return
     message = f"{Path(finished.command[0]).name} {finished.how_it_ended(limits)}"
@@ -177,9 +155,6 @@ def run_once(call: ModuleCall, outputs: int, limits: Limits) -> list[Array]:
 
     The tool has no .npy form for bf16 and gives up; it is then run twice more, to print the types of the outputs, and
     with those of bf16 written as raw bytes.
-
-    Raises:
-        CaseError: The tool failed, was stopped at a limit, or wrote no output (stage `verify`).
     """
     command = run_command(call, outputs)
     finished = call.run("verify", command, limits)
@@ -224,11 +199,7 @@ def _widen(bits: npt.NDArray[np.uint16]) -> Array:
 
 
 def load_array(path: Path) -> Array:
-    """The values of a .npy file; bf16, which numpy writes as two bytes without a meaning, as float32.
-
-    Raises:
-        ValueError: It is missing, or no whole .npy file; the message is a phrase about the file.
-    """
+    """The values of a .npy file; bf16, which numpy writes as two bytes without a meaning, as float32."""
     try:
         array: Array = np.load(path, allow_pickle=False)
     except OSError as error:

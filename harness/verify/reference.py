@@ -62,30 +62,19 @@ _VMVX = ("--iree-hal-target-device=local", "--iree-hal-local-target-device-backe
 
 @dataclass(frozen=True, kw_only=True)
 class Judges:
-    """What a case's outputs are held against.
+    """What a case's outputs are held against."""
 
-    Attributes:
-        rights: All of it; () where there is nothing.
-        evaluated: Whether the first of them is the evaluator's.
-        why_none: Why the evaluator says nothing, as a phrase.
-    """
-
-    rights: tuple[Right, ...] = ()
-    evaluated: bool = False
-    why_none: str = ""
+    rights: tuple[Right, ...] = ()  # All of it; () where there is nothing
+    evaluated: bool = False  # Whether the first of them is the evaluator's
+    why_none: str = ""  # Why the evaluator says nothing, as a phrase
 
 
 @dataclass(frozen=True, kw_only=True)
 class References:
-    """Gives right outputs, each made once.
+    """Gives right outputs, each made once."""
 
-    Attributes:
-        models: Of the suite, by name.
-        scratch: A folder for what is run.
-    """
-
-    models: Mapping[str, Model]
-    scratch: Path
+    models: Mapping[str, Model]  # Of the suite, by name
+    scratch: Path  # A folder for what is run
     compile_limits: Limits
     call_limits: Limits
     _evaluated: dict[str, Right | str] = field(default_factory=dict)
@@ -93,16 +82,7 @@ class References:
     _interpreted: dict[str, Right | str] = field(default_factory=dict)
 
     def judges(self, case: Case, artifact: ModelArtifact, runnable: Runnable | None, *, asked: bool = True) -> Judges:
-        """What the outputs of a case are held against.
-
-        Args:
-            runnable: The case, where it is one of IREE's.
-            asked: Whether its inputs are the suite's own, so that expected files are for them.
-
-        Raises:
-            CaseError: Expected files or ONNX Runtime cannot be had (stage `verify`).
-            OSError: The cache cannot be written.
-        """
+        """What the outputs of a case are held against."""
         model = self.models[case.model]
         if model.check == "none":
             return Judges(why_none=f'the suite says check = "none"{f": {model.why}" if model.why else ""}')
@@ -215,16 +195,7 @@ def _key(artifact: ModelArtifact, flags: Sequence[str]) -> str:
 
 
 def evaluated(artifact: ModelArtifact, flags: Sequence[str], seconds: float, limits: Limits) -> Right | str:
-    """A model's right outputs as the evaluator finds them, or why it does not, as a phrase; kept in the cache.
-
-    Args:
-        flags: Those of iree-compile that change the types of the program.
-        seconds: What the evaluation may take.
-        limits: Of the conversion, and for the memory of both.
-
-    Raises:
-        OSError: The cache cannot be written.
-    """
+    """A model's right outputs as the evaluator finds them, or why it does not, as a phrase; kept in the cache."""
     converter = _converter()
     if isinstance(converter, str):
         return f"the reference evaluator needs IREE's compiler: {converter}"

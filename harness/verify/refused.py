@@ -20,14 +20,7 @@ _LARGEST_BYTES = 64 * 2**20
 
 
 def keep_refused(item: AnyRunnable, outputs: Sequence[Array], right: Right, cache: Path) -> str:
-    """Keep program, inputs, module, outputs and right outputs with the commands that show the difference.
-
-    Args:
-        cache: The cache folder.
-
-    Returns:
-        The folder's name, relative to the cache folder; "" where it cannot be written.
-    """
+    """Keep program, inputs, module, outputs and right outputs with the commands that show the difference."""
     name = hashlib.sha256(f"{item.case.id} {item.case.toolchain} {item.case.device}".encode()).hexdigest()[:16]
     folder = cache / _FOLDER / name
     try:

@@ -75,13 +75,9 @@ def merged(values: Array) -> Array:
 
 @dataclass(frozen=True)
 class Shaker:
-    """Shakes results.
+    """Shakes results."""
 
-    Attributes:
-        samples: Of an ensemble, the exact one included; 1: nothing is shaken.
-    """
-
-    samples: int
+    samples: int  # Of an ensemble, the exact one included; 1: nothing is shaken
     rng: np.random.Generator
 
     def reduced(self, values: Array, kind: str, least: float) -> Array:
@@ -93,12 +89,7 @@ class Shaker:
         return self._shaken(values, np.nan_to_num(width), uniform=True)
 
     def rounded(self, values: Array, kind: str, ulps: float | Array = 0.0) -> Array:
-        """Results of one operation, shaken by the rounding of their type.
-
-        Args:
-            values: The ensemble, computed in float64.
-            ulps: How far an approximated function may be off besides, also where its result is a value of the type.
-        """
+        """Results of one operation, shaken by the rounding of their type."""
         exact = values[:1]
         inexact = ~is_exact(exact, kind)
         if np.any(ulps):
@@ -111,11 +102,7 @@ class Shaker:
         return self._in_range(values, kind)
 
     def summed(self, values: Array, kind: str, squares: Array) -> Array:
-        """Sums, shaken by the roundings of their partial sums.
-
-        Args:
-            squares: The sum of the squares of the partial sums, one element a sum, without the first axis.
-        """
+        """Sums, shaken by the roundings of their partial sums."""
         if self.samples > 1 and squares.any():
             width = _WIDTH / np.sqrt(3.0) * UNIT[kind] * np.sqrt(squares)
             width[~np.isfinite(width)] = 0.0

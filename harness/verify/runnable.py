@@ -21,21 +21,15 @@ from harness.verify.outputs import Array, ModuleCall, load_array, misfit, module
 
 @dataclass(frozen=True, kw_only=True)
 class Runnable:
-    """A compiled case in its folder, ready to run.
-
-    Attributes:
-        toolchain: The toolchain that compiled it and runs it.
-        cpus: Cores to hold its processes on; None: wherever the system puts them.
-        note: What a reader should know of how it is called.
-    """
+    """A compiled case in its folder, ready to run."""
 
     case: Case
     build: Build
     artifact: ModelArtifact
     bench: BenchFolder
-    toolchain: Toolchain
-    cpus: frozenset[int] | None
-    note: str = ""
+    toolchain: Toolchain  # The toolchain that compiled it and runs it
+    cpus: frozenset[int] | None  # Cores to hold its processes on; None: wherever the system puts them
+    note: str = ""  # What a reader should know of how it is called
 
     @property
     def call(self) -> ModuleCall:
@@ -58,11 +52,7 @@ class Runnable:
         return run_command(self.call, self.build.outputs or 0)
 
     def outputs(self, limits: Limits) -> Sequence[Array]:
-        """Run it once.
-
-        Raises:
-            CaseError: Its devices are not those of the case, or it failed (stage `verify`).
-        """
+        """Run it once."""
         if problem := misfit(module_devices(self.bench.folder / MODULE_FILE), self.case.uris):
             raise CaseError("verify", problem)
         return run_once(self.call, self.build.outputs or 0, limits)
@@ -83,11 +73,7 @@ class RunnablePeer:
         return ()
 
     def outputs(self, limits: Limits) -> Sequence[Array]:
-        """Run it once, in a worker as it is timed in.
-
-        Raises:
-            CaseError: The peer refused the model, failed, died or gave no arrays (stage `verify`).
-        """
+        """Run it once, in a worker as it is timed in."""
         group = Group(name=self.case.group, uri=self.case.uri, cases=(), cpus=self.cpus)
         with tempfile.TemporaryDirectory(prefix="harness-peer-") as folder:
             try:

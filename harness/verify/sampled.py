@@ -27,28 +27,18 @@ def places(size: int) -> Array:
 
 
 class Plan(NamedTuple):
-    """Which values are evaluated at some places only.
+    """Which values are evaluated at some places only."""
 
-    Attributes:
-        axes: By value, the axis along which it is cut.
-        results: The axes of the function's results.
-        points: How many points of iteration spaces that leaves, and how many there are without it.
-    """
-
-    axes: dict[Any, int]
-    results: tuple[int, ...]
-    points: tuple[float, float]
+    axes: dict[Any, int]  # By value, the axis along which it is cut
+    results: tuple[int, ...]  # The axes of the function's results
+    points: tuple[float, float]  # How many points of iteration spaces that leaves, and how many there are without it
 
 
 WHOLE = Plan(axes={}, results=(), points=(0.0, 0.0))
 
 
 def plan_sample(run: Evaluator, name: str) -> Plan:
-    """The cheapest way to evaluate a part of all outputs of a function.
-
-    Raises:
-        UnsupportedError: None is much cheaper than the whole.
-    """
+    """The cheapest way to evaluate a part of all outputs of a function."""
     function = run.functions[name]
     if len(function.regions[0].blocks) != 1:
         raise UnsupportedError("a sample of a program with branches")

@@ -19,11 +19,7 @@ def is_float(kind: str) -> bool:
 
 
 def dtype_of(kind: str) -> np.dtype[Any]:
-    """What holds an element type: float64, bool, or an integer of its width.
-
-    Raises:
-        UnsupportedError: No ensemble holds it.
-    """
+    """What holds an element type: float64, bool, or an integer of its width."""
     if kind in UNIT:
         return np.dtype(np.float64)
     if kind == "i1":
@@ -157,16 +153,7 @@ def allowed_units(name: str) -> float:
 
 
 def scalar_op(name: str, operands: list[Array], kind: str, from_kind: str, predicate: int, shaker: Shaker) -> Array:
-    """The result of one operation of arith or math, element by element.
-
-    Args:
-        kind: The element type of its result.
-        from_kind: That of its first operand.
-        predicate: Of a comparison, as the dialect numbers them.
-
-    Raises:
-        UnsupportedError: The operation is not known.
-    """
+    """The result of one operation of arith or math, element by element."""
     with np.errstate(all="ignore"):
         if is_float(kind) or (operands and is_float(from_kind)):
             return _float_op(name, operands, kind, from_kind, predicate, shaker)
@@ -242,11 +229,7 @@ def _compared(a: Array, b: Array, predicate: int, shaker: Shaker) -> Array:
 
 
 def _integers_of(values: Array, kind: str, shaker: Shaker, *, signed: bool) -> Array:
-    """Rounded toward zero. What the type cannot hold is anything: samples take the ends by turns.
-
-    Raises:
-        UnsupportedError: Of a narrow type, where that is no index of an element that is left out in the end.
-    """
+    """Rounded toward zero. What the type cannot hold is anything: samples take the ends by turns."""
     integers = shaker.stepped(lambda x: _to_integer(x, kind, signed=signed), values)
     dtype = dtype_of(kind)
     if dtype != np.bool_:
