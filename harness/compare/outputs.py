@@ -15,6 +15,7 @@ from harness.models.model import Tolerance
 from harness.records.case import Case
 from harness.records.comparison import AND_OTHER_OUTPUTS, ANOTHER_PROGRAM
 from harness.records.run import Check, ModelRecord
+from harness.verify.cases import UNCHECKED
 from harness.verify.difference import Right, compare_outputs
 from harness.verify.kept import kept_outputs, tolerance_of
 
@@ -62,6 +63,8 @@ def compare_pair(pair: Pair, base: Side, head: Side, cache: Path) -> OutputsOfPa
         return OutputsOfPair(same_program=same_program, unknown="the two sides are called with other inputs")
     if not _gives_any(base_case, base) and not _gives_any(head_case, head):
         return OutputsOfPair(same_program=same_program)
+    if UNCHECKED in (checks[0].against, checks[1].against):
+        return OutputsOfPair(same_program=same_program, unknown='the suite says check = "none"')
     if not checks[0].outputs or not checks[1].outputs:
         return OutputsOfPair(same_program=same_program, unknown="a run is of a harness that kept none")
     if checks[0].outputs == checks[1].outputs:

@@ -215,6 +215,7 @@ class Check:
     spreads: float | None = None  # The largest error, in spreads of what the program's own rounding gives
     reproducer: str = ""  # A folder in the cache with what shows that the output is wrong
     note: str = ""  # What a reader should know of how the case was called
+    keeps_state: bool = False  # Whether a call changes what later calls meet, so that only the first was checked
     failure: Failure | None = None
 
 

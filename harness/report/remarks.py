@@ -55,6 +55,8 @@ def check_remarks(check: Check | None) -> Iterator[str]:
         numbers = ", ".join(map(str, check.below_tolerance))
         which = f"output {numbers}" if len(check.below_tolerance) == 1 else f"outputs {numbers}"
         yield f"all values of {which} are within the tolerance of zero, so the check says little: zeros would pass"
+    if check is not None and check.failure is None and check.against and not was_compared(check):
+        yield f"not checked: {check.no_second_opinion or 'its values are finite, and that is all that is known'}"
     if check is not None and check.note:
         yield check.note
     if check is not None and check.failure is not None and check.reproducer:

@@ -82,6 +82,7 @@ class Summary:
     works_again: int  # Rows that were expected to fail and did not
     peers: int = 0  # Measured rows of other engines
     not_timed: int = 0  # Rows of a run that was only to compile and check
+    not_checked: int = 0  # Those of them that nothing judged
     turns_dropped: int = 0  # Rows whose raw turns were deleted by `harness results gc`
     of_shard: bool = False  # Whether the run is a shard of its suite, which may have nothing to measure
 
@@ -161,6 +162,8 @@ def count_rows(rows: Sequence[Row], cases: Sequence[Case]) -> Summary:
     expected = {case.name for case in cases if case.known_to_fail}
     mismatches = {case.name for case in cases if case.expected_mismatch}
 
+    not_checked = sum(row.status == "not timed" and not was_compared(row.check) for row in rows)
+
     def tellable(row: Row) -> bool:
         return row.case not in mismatches or was_compared(row.check)
 
@@ -178,7 +181,8 @@ def count_rows(rows: Sequence[Row], cases: Sequence[Case]) -> Summary:
         unchanged=kinds["same"],
         unclear=kinds["unclear"],
         works_again=sum(row.case in expected and row.status in ("measured", "same") and tellable(row) for row in rows),
-        not_timed=statuses["not timed"],
+        not_timed=statuses["not timed"] - not_checked,
+        not_checked=not_checked,
         turns_dropped=statuses["turns dropped"],
         peers=sum(row.peer is not None and row.status == "measured" for row in rows),
     )

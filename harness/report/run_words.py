@@ -17,6 +17,7 @@ from harness.report.verdicts import MARKS, machine_line
 from harness.stats import CONFIDENCE
 from harness.stats.rule import Rule
 from harness.text import plural
+from harness.verify.cases import UNCHECKED
 from harness.verify.rounding import FACTOR
 
 # Things that outputs are held against, which a sentence has room for.
@@ -127,6 +128,7 @@ def _quiet_counts(summary: Summary) -> list[str]:
         _count(summary.expected_failures, "failed as expected"),
         _count(summary.skipped, "skipped"),
         _count(summary.not_timed, "compiled and right, not timed"),
+        _count(summary.not_checked, "compiled, neither checked nor timed"),
         _count(summary.turns_dropped, "measured, with their turns dropped since"),
         _count(summary.not_measured_yet, "not measured yet"),
     ]
@@ -147,6 +149,8 @@ def correctness(report: Report) -> str:
     if not checked:
         return ""
     text = f"Outputs of {plural(len(checked), 'case')} were checked before timing"
+    if not errors and all(row.checked_against == UNCHECKED for row in checked):
+        return f"Outputs of {plural(len(checked), 'case')} were not checked, as the suite says."
     if not errors:
         return f"{text}, but only for being finite: that is not known to be right."
     twice = sum(row.check is not None and row.check.other_inputs for row in checked)
@@ -172,7 +176,8 @@ def _by_source(report: Report, checked: Sequence[Row]) -> list[str]:
     counts: Counter[str] = Counter()
     for row in checked:
         if row.check is None or row.check.max_relative is None:
-            counts["not checked but for being finite"] += 1
+            by_suite = row.checked_against == UNCHECKED
+            counts["not checked, as the suite says" if by_suite else "not checked but for being finite"] += 1
         else:
             is_case = row.checked_against in cases
             counts["against a baseline that nothing judged" if is_case else f"against {row.checked_against}"] += 1

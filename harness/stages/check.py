@@ -26,8 +26,10 @@ from harness.stages.failures import GivenUp, unchecked
 from harness.stages.models import peer_model
 from harness.stages.prepare import Prepared
 from harness.toolchain import Toolchain
+from harness.toolchain.tools import flag_name
 from harness.verify import AnyRunnable, References, Runnable, RunnablePeer, check_cases
 from harness.verify.benchmark_module import run_benchmark_module
+from harness.verify.reference import has_text
 
 
 def lay_out_stage(
@@ -73,14 +75,19 @@ def runnable_module(case: Case, build: Build, artifact: ModelArtifact, toolchain
 
 
 # iree-compile makes f32 of all f64 unless it is told not to, and the program then takes f32.
-_KEEP_F64 = "--iree-input-demote-f64-to-f32=false"
+_DEMOTE_F64 = "iree-input-demote-f64-to-f32"
+_KEEP_F64 = f"--{_DEMOTE_F64}=false"
 
 
 def _as_demoted(artifact: ModelArtifact, case: Case) -> tuple[ModelArtifact, str]:
     """The model as a case is called with it, and what a reader should know of that."""
-    f64 = [value.dtype == "f64" for value in artifact.inputs]
-    if not any(f64) or _KEEP_F64 in case.compile_flags:
+    said = [flag.partition("=")[2] for flag in case.compile_flags if flag_name(flag) == _DEMOTE_F64]
+    if said and said[-1].lower() in ("false", "0"):
         return artifact, ""
+    f64 = [value.dtype == "f64" for value in artifact.inputs]
+    if not any(f64):
+        note = f"IREE demotes its f64 to f32, and so does its reference; {_KEEP_F64} keeps f64"
+        return artifact, note if has_text(artifact.mlir, b"xf64>", b": f64") else ""
     inputs = tuple(
         replace(value, dtype="f32", demoted=True) if is_f64 else value
         for value, is_f64 in zip(artifact.inputs, f64, strict=True)

@@ -108,10 +108,16 @@ def no_longer_needed(prepared: Prepared) -> Iterator[Finding]:
         if model.check in ("plain", "vmvx"):
             old.setdefault("check", []).append(model.name)
     for key, names in old.items():
-        first = ", ".join(f"[models.{name}]" for name in names[:_NAMED])
-        more = f" and {plural(len(names) - _NAMED, 'more model')}" if len(names) > _NAMED else ""
         why = "the float64 reference knows by how much outputs may be off"
-        yield Finding(kind="unused", text=f"{first}{more} {key}: {why}; try it without {key}")
+        yield Finding(kind="unused", text=f"{_first_of(names)} {key}: {why}; try it without {key}")
+    if silent := [model.name for model in prepared.suite.models if model.check == "none" and not model.why]:
+        text = f"{_first_of(silent)} check: nothing judges outputs, and reports cannot say why; add why = '...'"
+        yield Finding(kind="unused", text=text)
+
+
+def _first_of(models: Sequence[str]) -> str:
+    first = ", ".join(f"[models.{name}]" for name in models[:_NAMED])
+    return f"{first} and {plural(len(models) - _NAMED, 'more model')}" if len(models) > _NAMED else first
 
 
 # ------------------------------------------------------------------------------------------------------ contradictions

@@ -18,7 +18,7 @@ from harness.records.run import Check, Failure
 from harness.verify.difference import Right, below_tolerance, compare_outputs
 from harness.verify.kept import keep_outputs
 from harness.verify.outputs import Array
-from harness.verify.reference import References
+from harness.verify.reference import References, has_text
 from harness.verify.refused import keep_refused
 from harness.verify.runnable import AnyRunnable, Runnable, RunnablePeer
 
@@ -28,6 +28,10 @@ _QUICK_PEER_S = 3.0
 # Far from the seeds that suites number their inputs with.
 _OTHER_SEED = 1_000_000
 _FINITE = "itself: its values are finite"
+UNCHECKED = "nothing"
+_STATE = "a call changes what later calls meet: the outputs of the first were checked, and not what it wrote elsewhere"
+# Dialects that IREE itself turns into linalg, as a program of theirs names them.
+_CONVERTED = (b"torch.", b"onnx.", b"tosa.", b"stablehlo.")
 
 
 def check_cases(
@@ -73,9 +77,10 @@ class _Checker:
             outputs = item.outputs(self._limits)
             is_quick = time.monotonic() - started < (_QUICK_S if isinstance(item, Runnable) else _QUICK_PEER_S)
             check = self._held(check, item, outputs, asked=True)
-            if check.failure is None and is_quick and (other := _on_other_inputs(item)) is not None:
+            again = is_quick and check.against != UNCHECKED
+            if check.failure is None and again and (other := _on_other_inputs(item)) is not None:
                 check = self._with_other_inputs(check, other)
-            if check.failure is None:
+            if check.failure is None and check.against != UNCHECKED:
                 check = replace(check, outputs=keep_outputs(outputs, self._cache))
         except CaseError as error:
             check = replace(check, failure=Failure.of(error))
@@ -84,6 +89,9 @@ class _Checker:
     def _held(self, check: Check, item: AnyRunnable, outputs: Sequence[Array], *, asked: bool) -> Check:
         """The check with what the outputs were held against, and how far off they are."""
         case, model = item.case, self._references.models[item.case.model]
+        if model.check == "none":
+            why = f'the suite says check = "none"{f": {model.why}" if model.why else ""}'
+            return replace(check, against=UNCHECKED, no_second_opinion=why)
         runnable = item if isinstance(item, Runnable) else None
         judges = self._references.judges(case, item.artifact, runnable, asked=asked)
         rights = judges.rights or self._baseline(item, asked=asked)
@@ -100,9 +108,13 @@ class _Checker:
             check = _compared(check, item, outputs, right, within, first=position == 0)
             if check.failure is not None:
                 if judges.evaluated and position > 0:
-                    doubt = f"{rights[0].source} agrees with it, so IREE's conversion of the model is to be doubted"
+                    doubted = f"either {right.source} or IREE's conversion of the model is"
+                    if not has_text(item.artifact.mlir, *_CONVERTED):
+                        doubted = f"{right.source} are" if right.source.endswith("s") else f"{right.source} is"
+                    doubt = f"{rights[0].source} agrees with it, so {doubted} to be doubted"
                     check = replace(check, failure=replace(check.failure, message=f"{check.failure.message}; {doubt}"))
-                return replace(check, reproducer=keep_refused(item, outputs, right, self._cache))
+                problem = check.failure.message if check.failure else ""
+                return replace(check, reproducer=keep_refused(item, outputs, right, problem, self._cache))
         if not rights:
             _require_finite(outputs)
             check = replace(check, against=_FINITE)
@@ -155,6 +167,8 @@ def _compared(
         max_absolute=difference.max_absolute,
         max_relative=difference.max_relative,
         spreads=difference.spreads,
+        keeps_state=right.keeps_state,
+        note="; ".join(filter(None, (check.note, _STATE if right.keeps_state else ""))),
         below_tolerance=below_tolerance(right, tolerance),
         failure=failure,
     )

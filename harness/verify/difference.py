@@ -28,6 +28,7 @@ class Right:
     key: str = ""  # Where the evaluator's answer lies in the cache, which later calls are held against
     of_case: bool = False  # Whether the source is another of IREE's cases, by name
     advice: str = ""  # What to do where the source is what is wrong, as the end of a sentence
+    keeps_state: bool = False  # Whether a call changes what later calls meet, so that these give other outputs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +59,7 @@ def compare_outputs(
         return Difference(max_absolute=0.0, max_relative=0.0, problem=problem)
     if any(axis >= 0 for axis in right.axes):
         parts = zip(outputs, right.axes, strict=True)
-        outputs = [ours.take(places(ours.shape[axis]), axis) if axis >= 0 else ours for ours, axis in parts]
+        outputs = [ours.take(places(ours.shape[axis]), axis) if 0 <= axis < ours.ndim else ours for ours, axis in parts]
     largest = _Largest()
     for position, (ours, true) in enumerate(zip(outputs, right.outputs, strict=True)):
         if ours.shape != true.shape:

@@ -35,6 +35,11 @@ _OPERATIONS = {
     **linalg_ext_ops.OPERATIONS,
 }
 _SAMPLES = (9, 5, 3)
+# By how much the spread that so many samples show may be raised towards that of similar elements: with fewer it is
+# smaller by chance more often.
+_RAISE = {9: 3.0, 5: 10.0, 3: 100.0}
+# So many elements within two octaves are similar enough to give each of them their typical spread.
+_SIMILAR = 16
 
 
 def split_resources(text: str) -> tuple[str, dict[str, bytes]]:
@@ -71,6 +76,7 @@ class Evaluation(NamedTuple):
     outputs: list[Exported]
     samples: int  # Of the ensembles
     axes: tuple[int, ...]  # For each output the axis along which it was evaluated at sampled.places only; -1: all of it
+    keeps_state: bool  # Whether a call changes what later calls meet
 
 
 def evaluate(text: str, function: str, inputs: Sequence[Array], files: Mapping[str, str], seconds: float) -> Evaluation:
@@ -108,7 +114,7 @@ def _within(
     if samples is None:
         raise TooLongError(f"about {took * _SAMPLES[-1]:.0f} s with the fewest samples")
     run = evaluator(samples, deadline)
-    return Evaluation(_called(run, function, inputs), samples, run.plan.results)
+    return Evaluation(_called(run, function, inputs), samples, run.plan.results, run.keeps_state)
 
 
 def _called(run: SampledEvaluator, function: str, inputs: Sequence[Array]) -> list[Exported]:
@@ -117,7 +123,9 @@ def _called(run: SampledEvaluator, function: str, inputs: Sequence[Array]) -> li
     if entry is None:
         raise UnsupportedError(f"a program without @{function}")
     places = entry.regions[0].blocks[0].arguments
-    arguments: list[Any] = [_argument(values, place.type) for values, place in zip(inputs, places, strict=False)]
+    arguments: list[Any] = [
+        _argument(values, place.type, run.shaker) for values, place in zip(inputs, places, strict=False)
+    ]
     results = run.call(function, [*arguments, *[None] * (len(places) - len(arguments))])
     types = list(entry.attributes["function_type"].value.results)
     return [
@@ -126,19 +134,20 @@ def _called(run: SampledEvaluator, function: str, inputs: Sequence[Array]) -> li
     ]
 
 
-def _argument(values: Array, type_: Any) -> Array:
+def _argument(values: Array, type_: Any, shaker: Shaker) -> Array:
     """An input as an ensemble; what the program has as another type (f64 that is demoted) is converted."""
     kind = kind_of(type_)
     if kind in UNIT or values.dtype.kind == "f":
-        return np.asarray(values, dtype=np.float64)[None]
+        given = "f32" if values.dtype == np.float32 else kind
+        return shaker.flushed(np.asarray(values, dtype=np.float64)[None], given)
     return np.asarray(values).astype(dtype_of(kind) if kind[:1] in "sui" else values.dtype)[None]
 
 
 def tolerances(output: Exported) -> tuple[Array, Array]:
     """The exact values of an output, and by how much each element may be off.
 
-    A spread that happens to be small among few samples is not believed: an element has at least the typical spread
-    (geometric mean) of the elements of similar magnitude.
+    A spread that happens to be small among few samples is not believed: it is raised to the typical spread (geometric
+    mean) of the elements of similar magnitude, and where these are few, by a factor that the number of samples gives.
     """
     values = output.values
     exact = values[0]
@@ -157,18 +166,17 @@ def tolerances(output: Exported) -> tuple[Array, Array]:
     if output.kind not in UNIT:  # one step to either side of an edge, and no more
         allowed = np.where(farthest <= 1, farthest, allowed)
     if shaken.any() and output.kind in UNIT:
-        allowed[shaken] = np.maximum(allowed[shaken], FACTOR * _typical(np.abs(samples[0][shaken]), own[shaken]))
+        typical = _typical(np.abs(samples[0][shaken]), own[shaken], _RAISE[values.shape[0]])
+        allowed[shaken] = np.maximum(allowed[shaken], FACTOR * typical)
     return exact, np.maximum(allowed, flushed)
 
 
-def _typical(magnitudes: Array, spreads: Array) -> Array:
-    """The geometric mean of the spreads of elements of similar magnitude."""
-    order = np.argsort(magnitudes, kind="stable")
-    bins = np.array_split(order, max(1, min(64, order.size // 64)))
-    typical = np.empty(spreads.shape)
-    for members in bins:
-        typical[members] = np.exp(np.mean(np.log(spreads[members])))
-    return typical
+def _typical(magnitudes: Array, spreads: Array, most: float) -> Array:
+    """The geometric mean of the spreads of elements within two octaves; of few, at most so many times their own."""
+    octaves = np.where(magnitudes > 0, np.frexp(magnitudes)[1] // 2, np.iinfo(np.int32).min)
+    _, which, numbers = np.unique(octaves, return_inverse=True, return_counts=True)
+    typical = np.exp(np.bincount(which, np.log(spreads)) / numbers)[which]
+    return np.where(numbers[which] < _SIMILAR, np.minimum(typical, most * spreads), typical)
 
 
 def main(request: Path) -> None:
@@ -191,7 +199,7 @@ def main(request: Path) -> None:
             np.save(request.parent / f"right{position}.npy", exact)
             np.save(request.parent / f"allowed{position}.npy", allowed)
             kinds.append(output.kind)
-        answer = {"kinds": kinds, "samples": found.samples, "axes": list(found.axes)}
+        answer = {"kinds": kinds, "samples": found.samples, "axes": list(found.axes), "state": found.keeps_state}
     except UnsupportedError as error:
         answer = {"unsupported": str(error)}
     except TooLongError as error:

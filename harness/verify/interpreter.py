@@ -24,7 +24,7 @@ PRODUCT_S, ELEMENT_S, STEP_S = 1.5e-10, 2e-8, 2e-4
 _CALLS = ("util.call", "func.call")
 _PASSED_ON = {
     "flow.tensor.tie_shape", "hal.tensor.alias", "hal.tensor.barrier", "tensor.cast", "util.assume.int",
-    "util.optimization_barrier", "flow.tensor.bitcast", "util.numeric.optional_narrow",
+    "util.optimization_barrier", "util.numeric.optional_narrow",
 }  # fmt: skip
 _WITHOUT_VALUE = {"hal.fence.create", "hal.devices.get", "util.null", "hal.fence.await"}
 _NOTHING = {"hal.fence.signal"}
@@ -106,6 +106,7 @@ class Evaluator:
         self.deadline = deadline
         self.functions: dict[str, Any] = {}
         self.globals: dict[str, Any] = {}
+        self.keeps_state = False  # Whether a call writes a global or one of its arguments
         initializers = []
         for operation in module.body.operations:
             match operation.operation.name:
@@ -119,6 +120,7 @@ class Evaluator:
                     initializers.append(operation.operation)
         for initializer in initializers:
             self.region(initializer.regions[0], [], Scope())
+        self.keeps_state = False
 
     def call(self, name: str, arguments: Sequence[Any]) -> list[Any]:
         """The results of a function."""
@@ -167,6 +169,7 @@ class Evaluator:
         if name in _WITHOUT_VALUE:
             return [None] * len(operation.results)
         if name in _PASSED_ON:
+            self.keeps_state |= name == "hal.tensor.alias"
             return [scope.get(value) for value in list(operation.operands)[: len(operation.results)]]
         if name in _CALLS:
             return self.call(_symbol(operation.attributes["callee"]), [scope.get(v) for v in operation.operands])
@@ -270,7 +273,8 @@ def _wrong_size(kind: str) -> Array:
 
 @OPERATIONS.known("arith.constant", "util.unfoldable_constant", "flow.tensor.constant")
 def _constant(run: Evaluator, op: Any, scope: Scope) -> Results:
-    values = run.constant(op.attributes["value"], op.results[0].type)
+    type_ = op.results[0].type
+    values = run.shaker.flushed(run.constant(op.attributes["value"], type_), kind_of(type_))
     return [values.reshape(values.shape + (1,) * len(scope.bounds)) if values.ndim == 1 else values]
 
 
@@ -325,6 +329,7 @@ def _load(run: Evaluator, op: Any, _: Scope) -> Results:
 @OPERATIONS.known("util.global.store")
 def _store(run: Evaluator, op: Any, scope: Scope) -> Results:
     run.globals[_symbol(op.attributes["global"])] = scope.get(op.operands[0])
+    run.keeps_state = True
     return ()
 
 

@@ -19,7 +19,7 @@ _FOLDER = "refused"
 _LARGEST_BYTES = 64 * 2**20
 
 
-def keep_refused(item: AnyRunnable, outputs: Sequence[Array], right: Right, cache: Path) -> str:
+def keep_refused(item: AnyRunnable, outputs: Sequence[Array], right: Right, problem: str, cache: Path) -> str:
     """Keep program, inputs, module, outputs and right outputs with the commands that show the difference."""
     name = hashlib.sha256(f"{item.case.id} {item.case.toolchain} {item.case.device}".encode()).hexdigest()[:16]
     folder = cache / _FOLDER / name
@@ -38,7 +38,7 @@ def keep_refused(item: AnyRunnable, outputs: Sequence[Array], right: Right, cach
             np.save(folder / f"right{position}.npy", true)
             if right.allowed is not None:
                 np.save(folder / f"allowed{position}.npy", right.allowed[position])
-        lines = [f"# {item.case.name}: refused*.npy is not right*.npy, which is from {right.source}"]
+        lines = [f"# {item.case.name}: refused*.npy is not right*.npy, which is from {right.source}", f"# {problem}"]
         if isinstance(item, Runnable):
             plugins = " # after the plugins of the variant" if item.case.plugins else ""
             compiled = ["iree-compile", program.name, "-o", "module.vmfb", *item.case.compile_flags]

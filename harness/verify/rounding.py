@@ -99,7 +99,21 @@ class Shaker:
                 width = np.maximum(np.abs(exact) * UNIT[kind], TINY[kind]) * ((_WIDTH + ulps) * inexact)
                 width[~np.isfinite(width)] = 0.0
             values = self._shaken(values, width, uniform=True)
-        return self._in_range(values, kind)
+        return self._in_range(self.flushed(values, kind), kind)
+
+    def flushed(self, values: Array, kind: str) -> Array:
+        """Values of which those below the smallest normal number, if the type has them, are 0 in every second sample.
+
+        Processors may take them for zero, before an operation and after it.
+        """
+        if self.samples == 1 or kind not in ("f32", "bf16"):
+            return values
+        small = (np.abs(values[0]) < TINY[kind]) & (values[0] != 0)
+        if not small.any():
+            return values
+        values = self.full(values)
+        values[1::2] = np.where(small, 0.0, values[1::2])
+        return values
 
     def summed(self, values: Array, kind: str, squares: Array) -> Array:
         """Sums, shaken by the roundings of their partial sums."""

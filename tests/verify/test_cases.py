@@ -153,7 +153,9 @@ def test_each_case_is_held_against_the_reference_by_itself(make_runnable: MakeRu
     kept = cache_root() / checks["net/stock@cpu"].reproducer
     assert np.load(kept / "refused0.npy").tolist() == [1, 2]
     assert np.load(kept / "right0.npy").tolist() == [1, 3]
-    assert "iree-run-module --module=module.vmfb" in (kept / "reproduce.sh").read_text()
+    commands = (kept / "reproduce.sh").read_text()
+    assert "# its output 0 differs in 1 of 2 values, worst at [1]: 2 where 3 is right" in commands
+    assert "iree-run-module --module=module.vmfb" in commands
 
 
 def test_what_judges_beside_the_reference_has_the_last_word(
@@ -165,8 +167,12 @@ def test_what_judges_beside_the_reference_has_the_last_word(
     checks = check([make_runnable("stock", "1,2")], fake, model, evaluated=lambda _: right)
     assert words(checks) == {
         "net/stock@cpu": "its output 0 differs in 1 of 2 values, worst at [1]: 2 where 3 is right, compared with "
-        "expected files; the reference agrees with it, so IREE's conversion of the model is to be doubted"
+        "expected files; the reference agrees with it, so expected files are to be doubted"
     }
+    item = make_runnable("torch", "1,2")
+    item.artifact.mlir.write_text("torch.constant.int 1")
+    (message,) = words(check([item], fake, model, evaluated=lambda _: right)).values()
+    assert message.endswith("so either expected files or IREE's conversion of the model is to be doubted")
     right = replace(right, outputs=[np.array([1, 3], np.float32)])
     checks = check([make_runnable("agreeing", "1,3")], fake, model, evaluated=lambda _: right)
     assert checks["net/agreeing@cpu"].also_against == "expected files"
@@ -455,6 +461,24 @@ def test_what_no_reference_judges_has_to_be_finite(make_runnable: MakeRunnable, 
         ),
         "net/a@cpu": why,
     }
+
+
+def test_what_is_not_to_be_checked_is_held_against_nothing(make_runnable: MakeRunnable, fake: Toolchain) -> None:
+    model = replace(make_model(), check="none", why="a random one")
+    checks = check([make_runnable("stock", "1", "nan,1"), make_runnable("a", "2", "1,1")], fake, model)
+    assert words(checks) == {"net/stock@cpu": "nothing", "net/a@cpu": "nothing"}
+    assert checks["net/a@cpu"].no_second_opinion == 'the suite says check = "none": a random one'
+    assert checks["net/a@cpu"].outputs == ()
+
+
+def test_later_calls_of_a_program_that_keeps_state_are_not_compared(
+    make_runnable: MakeRunnable, fake: Toolchain, tmp_path: Path
+) -> None:
+    right = Right(source="the reference", outputs=[np.ones(1, np.float32)], allowed=[np.zeros(1)], keeps_state=True)
+    (found,) = check([make_runnable("stock", "1")], fake, evaluated=lambda _: right).values()
+    assert "the outputs of the first were checked" in found.note
+    np.save(tmp_path / "later.npy", np.array([2], np.float32))
+    assert later_problem(found, [tmp_path / "later.npy"], cache_root()) is None
 
 
 def test_devices_that_are_not_the_programs_fail_the_case(make_runnable: MakeRunnable, fake: Toolchain) -> None:

@@ -324,6 +324,35 @@ def test_cancellation_gives_more_and_floor_a_step_at_its_edges_only() -> None:
     assert allowed[1] == 0.0
 
 
+def test_small_elements_beside_large_ones_keep_a_tolerance_of_their_own() -> None:
+    values = floats(1e-6, 2e-6, 1.0, 10.0, 20.0, 40.0, 60.0, 80.0)
+    right, allowed = tolerances(outputs_of(elementwise("%r = math.sinh %x : f32", size=8), values)[0])
+    assert (allowed < 1e-5 * right).all()
+
+
+def test_numbers_below_the_smallest_normal_one_may_count_as_zero() -> None:
+    tiny = floats(1e-40, 2e-40, 1.0, 4.0)
+    allowed = tolerances(outputs_of(elementwise("%r = math.sqrt %x : f32"), tiny)[0])[1]
+    assert (allowed >= [1e-20, 1.4e-20, 0.0, 0.0]).all()
+    assert (allowed[2:] < 1e-5).all()
+    assert np.isinf(tolerances(outputs_of(elementwise("%r = math.log %x : f32"), tiny)[0])[1][:2]).all()
+
+
+def test_a_program_that_writes_a_global_keeps_state() -> None:
+    text = """
+    util.global private mutable @count = dense<0.0> : tensor<2xf32>
+    util.func public @main(%x: tensor<2xf32>) -> tensor<2xf32> {
+      %old = util.global.load @count : tensor<2xf32>
+      %new = arith.addf %old, %x : tensor<2xf32>
+      util.global.store %new, @count : tensor<2xf32>
+      util.return %new : tensor<2xf32>
+    }"""
+    assert evaluate(text, "main", [floats(1.0, 2.0)], {}, MINUTE).keeps_state
+    assert not evaluate(
+        elementwise("%r = arith.addf %x, %x : f32"), "main", [floats(1, 2, 3, 4)], {}, MINUTE
+    ).keeps_state
+
+
 def test_numbers_that_an_integer_cannot_hold() -> None:
     """They become anything: an index that a program may leave out, but no quantised value."""
     wide = elementwise("%r = arith.fptosi %x : f32 to i32", ("f32", "i32"))

@@ -138,8 +138,3 @@ def test_one_that_was_killed_is_tried_again(asking: Asking) -> None:
     assert not (cache_root() / "opinions").exists()
     asking.judges("--fake-signal=KILL")
     assert asking.compiled == 1
-
-
-def test_what_is_not_to_be_checked_says_why(asking: Asking) -> None:
-    assert asking.judges(check="none").why_none == 'the suite says check = "none": it is known'
-    assert asking.compiled == 0
