@@ -124,8 +124,8 @@ picture: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[picture]'
 	$(BIN)/python benchmarks/upscale.py $(ARGS)
 
-# The part of the README about a block over all releases: installs them, measures for a quarter of an hour, and keeps the run
-# and the explanations in results/published.
+# The part of docs/explain.md about a block over all releases: installs them, measures for a quarter of an hour, and keeps
+# the run and the explanations in results/published.
 releases: install
 	$(BIN)/python -m benchmarks.releases $(ARGS)
 

@@ -1,9 +1,9 @@
-"""ESRGAN's block over all releases of IREE, as the README shows it: measured, drawn, and each large step explained.
+"""ESRGAN's block over all releases of IREE, for docs/explain.md: measured, drawn, and each large step explained.
 
     make releases      (or: python -m benchmarks.releases; a quarter of an hour, and 700 MB a release the first time)
 
 Runs `harness run` over the releases and `harness explain` across each large step, and keeps both in results/published/.
-With --no-measure it draws the picture and writes the README's part from what is kept there.
+With --no-measure it draws the picture and writes the page's part from what is kept there.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results"
 PUBLISHED = RESULTS / "published"
 KEPT = PUBLISHED / "esrgan-releases"
+DOCUMENT = ROOT / "docs" / "explain.md"
 PICTURE = ROOT / "docs" / "pictures" / "esrgan-releases.png"
 BEGIN, END = "<!-- made by `python -m benchmarks.releases`: begin -->", "<!-- benchmarks.releases: end -->"
 
@@ -91,14 +92,14 @@ def _kept(before: str, after: str) -> Path:
 
 
 def render() -> str:
-    """The README's part: the picture, a line a step, and what repeats it all."""
+    """The page's part: the picture, a line a step, and what repeats it all."""
     run = load_run(KEPT)
     found = explanations(run)
     plot = f"harness plot {KEPT.relative_to(ROOT)} --kind releases --out {PICTURE.name}"
     commands = [shlex.join(run.header.command), plot, *(shlex.join(each.command) for each in found)]
     alt = f"{CASE} over the releases of IREE from {RELEASES.replace('..', ' to ')}"
     page = to_markdown(Page(parts=(Bullets([each.sentence for each in found]), Code("\n".join(commands), "sh"))))
-    return f"![{alt}]({PICTURE.relative_to(ROOT)})\n\n{page.strip()}"
+    return f"![{alt}]({PICTURE.relative_to(DOCUMENT.parent)})\n\n{page.strip()}"
 
 
 def main() -> None:
@@ -112,7 +113,7 @@ def main() -> None:
         measure(arguments.budget, arguments.explain_budget)
     plot = ["plot", str(KEPT), "--kind", "releases", "--out", str(PICTURE)]
     subprocess.run([Path(sys.executable).with_name("harness"), *plot], check=True)
-    replace_between(ROOT / "README.md", BEGIN, END, render())
+    replace_between(DOCUMENT, BEGIN, END, render())
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What the README shows: its figures and sentences are those of the runs and explanations that are kept."""
+"""What the README and docs/explain.md show: their figures and sentences are those of the runs that are kept."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def test_the_readme_shows_lines_of_the_published_runs_report() -> None:
         assert any(line == printed for printed in lines), f"not in the report, or in another order: {line}"
 
 
-def test_the_readme_says_of_all_releases_what_was_measured() -> None:
-    _, _, rest = README.partition(releases.BEGIN)
+def test_the_page_says_of_all_releases_what_was_measured() -> None:
+    _, _, rest = releases.DOCUMENT.read_text().partition(releases.BEGIN)
     said, _, _ = rest.partition(releases.END)
     assert said.strip() == releases.render(), "write it again: python -m benchmarks.releases --no-measure"
 
