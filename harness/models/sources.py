@@ -1,4 +1,9 @@
-"""The three sources of a program, which each puts into the store: a builder, an MLIR file, an ONNX file."""
+"""The store of programs, and the three sources that put one into it: a builder, an MLIR file, an ONNX file.
+
+The store holds one folder a program, `<sha256 of its MLIR>/`, with `model.mlir` and a folder for each set of arguments
+it was called with, and `memos/` of what a source has given before. Every file is moved into place whole, so processes
+may share a store.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +14,7 @@ import resource
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from threading import RLock
@@ -17,18 +22,110 @@ from typing import Any, TypeVar
 
 import numpy as np
 import psutil
+from pydantic import TypeAdapter, ValidationError
 
+import harness
 from harness import process
+from harness.cache import read_memo, write_atomically, write_memo
 from harness.errors import CaseError, SuiteError
 from harness.files import file_sha256
 from harness.models.builder import Builder, BuiltModel, check_params, find_builder
 from harness.models.model import Input, Model
 from harness.models.onnx_file import import_onnx, read_onnx, with_static_inputs
-from harness.models.program import MLIR_NAME, OnnxForm, Program, ProgramStore
 from harness.models.tools import require_file, run_tool
 from harness.scratch import scratch_folder
 from harness.text import did_you_mean
 from harness.toolchain.find import Toolchain
+
+MLIR_NAME = "model.mlir"
+_ONNX_FOLDER = "onnx"
+
+Key = tuple[object, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Program:
+    """MLIR that lies in the store, and how its entry function is called."""
+
+    mlir_sha256: str
+    mlir_bytes: int
+    function: str
+    inputs: tuple[Input, ...] = ()  # Arguments that its source knows of
+    unknown_inputs: str = ""  # Why `inputs` is empty although the entry function takes some; else ""
+    # Hashes (sha256, hex) of further files that it was made from, by path in the source's folder
+    read_files: dict[str, str] = field(default_factory=dict)
+    from_onnx: bool = False  # Whether iree-import-onnx made it
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnnxForm:
+    """A model in ONNX that lies in the store, as a builder wrote it."""
+
+    onnx_sha256: str
+    onnx_bytes: int
+    inputs: tuple[Input, ...] = ()  # As the builder gives them; () where they are those of its MLIR
+
+
+_Kept = TypeVar("_Kept", Program, OnnxForm)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProgramStore:
+    """A folder of programs. Its methods raise OSError where it cannot be written."""
+
+    root: Path
+
+    def folder(self, mlir_sha256: str) -> Path:
+        """Where the program of that hash lies."""
+        return self.root / mlir_sha256
+
+    def file(self, kept: Program | OnnxForm) -> Path:
+        """Where a program's MLIR or a model in ONNX lies."""
+        if isinstance(kept, Program):
+            return self.folder(kept.mlir_sha256) / MLIR_NAME
+        return self.root / _ONNX_FOLDER / f"{kept.onnx_sha256}.onnx"
+
+    def keep(self, kept: _Kept, content: bytes | Path) -> _Kept:
+        """Put what is described into the store: its bytes, or a file on the store's own file system that is moved."""
+        file = self.file(kept)
+        if not self._holds(kept):
+            if isinstance(content, bytes):
+                write_atomically(file, content)
+            else:
+                file.parent.mkdir(parents=True, exist_ok=True)
+                content.replace(file)
+        return kept
+
+    def recall(self, key: Key, kind: type[_Kept]) -> _Kept | None:
+        """What a source with this key gave before, if it still lies in the store."""
+        try:
+            kept: _Kept = _adapters()[kind].validate_python(read_memo(self._memo(key, kind)))
+        except ValidationError:
+            return None
+        return kept if self._holds(kept) else None
+
+    def remember(self, key: Key, kept: _Kept) -> _Kept:
+        """Say what a source with this key gave; the same program."""
+        kind = type(kept)
+        write_memo(self._memo(key, kind), _adapters()[kind].dump_python(kept, mode="json"))
+        return kept
+
+    def _holds(self, kept: Program | OnnxForm) -> bool:
+        size = kept.mlir_bytes if isinstance(kept, Program) else kept.onnx_bytes
+        try:
+            return self.file(kept).stat().st_size == size
+        except OSError:
+            return False
+
+    def _memo(self, key: Key, kind: type) -> Path:
+        text = json.dumps((harness.__version__, kind.__name__, *key), sort_keys=True, default=repr)
+        return self.root / "memos" / f"{hashlib.sha256(text.encode()).hexdigest()[:32]}.json"
+
+
+@cache
+def _adapters() -> dict[type, TypeAdapter[Any]]:
+    return {kind: TypeAdapter(kind) for kind in (Program, OnnxForm)}
+
 
 _T = TypeVar("_T")
 _GROWING = RLock()  # the limit is the process's
@@ -38,9 +135,9 @@ def from_builder(
     name: str, model: Model, store: ProgramStore, *, toolchain: Toolchain, limits: process.Limits, where: str
 ) -> Program:
     """The program that a builder writes, written only when the store has none of this builder and these parameters."""
-    for field in ("function", "inputs"):
-        if getattr(model, field):
-            raise SuiteError(f"{where} {field} is for mlir and onnx files; a builder gives its own, so remove it")
+    for given in ("function", "inputs"):
+        if getattr(model, given):
+            raise SuiteError(f"{where} {given} is for mlir and onnx files; a builder gives its own, so remove it")
     builder, params, key = _asked_of_builder(name, model, where)
     program = store.recall(key, Program)
     if program is not None:

@@ -14,8 +14,8 @@ from iree.compiler import ir
 from iree.compiler.dialects import arith, linalg
 
 from harness.rewrites import ingress_relu
-from harness.rewrites.matched import Matched
 from harness.rewrites.operations import (
+    Matched,
     body_of,
     copy_annotations,
     erase,

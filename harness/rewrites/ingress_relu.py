@@ -26,8 +26,7 @@ from typing import NamedTuple
 from iree.compiler import ir
 from iree.compiler.dialects import arith
 
-from harness.rewrites.matched import Matched
-from harness.rewrites.operations import constant_number, find, is_positive_zero, producer, replace
+from harness.rewrites.operations import Matched, constant_number, find, is_positive_zero, producer, replace
 
 _SMALLEST_SLOPE = 2.0**-14
 

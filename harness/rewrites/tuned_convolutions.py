@@ -22,8 +22,7 @@ from iree.compiler import ir
 from iree.compiler.dialects import linalg
 
 from harness.rewrites.host import host_vector_unit, target_vector_unit
-from harness.rewrites.matched import Matched
-from harness.rewrites.operations import body_of, find, loops_of, operations_of, structured_ops, transpose
+from harness.rewrites.operations import Matched, body_of, find, loops_of, operations_of, structured_ops, transpose
 from harness.rewrites.tuned import tune
 
 CONVOLUTION = "linalg.conv_2d_nhwc_hwcf"

@@ -17,7 +17,7 @@ import pytest
 
 from harness.errors import ToolchainError
 from harness.process import run
-from harness.toolchain import Toolchain, get_toolchains, index, install, install_toolchain, installed_environments
+from harness.toolchain import Toolchain, get_toolchains, install, install_toolchain, installed_environments
 from harness.toolchain.find import environment_folder
 from harness.toolchain.install import Installer, choose_installer, why_it_failed
 from tests.fakes.fake_wheels import REVISION, write_wheels
@@ -42,7 +42,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return f"installed {release}"
 
     monkeypatch.setattr(install, "install_toolchain", remember)
-    monkeypatch.setattr(index, "newest_release", lambda _: "9.9.0")
+    monkeypatch.setattr(install, "newest_release", lambda _: "9.9.0")
     return releases
 
 
