@@ -304,17 +304,16 @@ def compare_ir(base: ComparedCase, head: ComparedCase, *, unread: Mapping[str, s
     return IrComparison(
         base=base,
         head=head,
-        executables=tuple((match, _of_match(match)) for match in matches),
+        executables=tuple(
+            (match, _difference(match.base.phases, match.head.phases, EXECUTABLE_PHASES))
+            if match.base is not None and match.head is not None and match.by != "same code"
+            else (match, None)
+            for match in matches
+        ),
         program=program,
         target=tuple(target_changes(base.parts.target, head.parts.target)),
         unread=unread or {},
     )
-
-
-def _of_match(match: Match) -> Difference | None:
-    if match.base is None or match.head is None or match.by == "same code":
-        return None
-    return _difference(match.base.phases, match.head.phases, EXECUTABLE_PHASES)
 
 
 def _difference(base: Code, head: Code, phases: tuple[str, ...]) -> Difference | None:

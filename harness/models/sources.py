@@ -231,7 +231,8 @@ def from_mlir(
             complaint=f"{where} mlir: {path} is no MLIR that IREE {toolchain.version} reads",
             remedy="check the file",
         )
-        if _may_have_more_functions(text):
+        # Whether there is more than one public function; bytecode does not show it.
+        if text.startswith(b"ML\xefR") or text.count(b"func.func") + text.count(b"util.func") > 1:
             program = _reduced(program, path, store, toolchain, limits, where)
     if model.function.isidentifier() and model.function.encode() not in text:
         raise CaseError("model", f"{where} function: {path} has no function {model.function!r}; correct the name")
@@ -239,11 +240,6 @@ def from_mlir(
 
 
 _ENTRY_CHILD = Path(__file__).with_name("entry_child.py")
-
-
-def _may_have_more_functions(text: bytes) -> bool:
-    """Whether MLIR may have more than one public function: bytecode does not show it."""
-    return text.startswith(b"ML\xefR") or text.count(b"func.func") + text.count(b"util.func") > 1
 
 
 def _reduced(
@@ -300,7 +296,13 @@ def _import(
     store.root.mkdir(parents=True, exist_ok=True)
     with scratch_folder(store.root, ".importing-") as folder:
         output = folder.resolve() / MLIR_NAME
-        graph = _made_static(path, model, output.with_suffix(".onnx"), where) if model.static else path
+        graph = path
+        if model.static:
+            import onnx
+
+            graph = output.with_suffix(".onnx")
+            shapes = [value.shape for value in model.inputs]
+            onnx.save(with_static_inputs(onnx.load(str(path)), shapes, f"{where} onnx: {path}"), str(graph))
         import_onnx(graph, output, opset=model.opset, facts=facts, toolchain=toolchain, limits=limits, where=where)
         program = Program(
             mlir_sha256=file_sha256(output),
@@ -321,15 +323,6 @@ def _program(text: bytes, function: str, inputs: tuple[Input, ...] = ()) -> Prog
 
 def _form(onnx: bytes, inputs: tuple[Input, ...] = ()) -> OnnxForm:
     return OnnxForm(onnx_sha256=hashlib.sha256(onnx).hexdigest(), onnx_bytes=len(onnx), inputs=inputs)
-
-
-def _made_static(path: Path, model: Model, static: Path, where: str) -> Path:
-    """The same graph with the inputs' shapes written in."""
-    import onnx
-
-    shapes = [value.shape for value in model.inputs]
-    onnx.save(with_static_inputs(onnx.load(str(path)), shapes, f"{where} onnx: {path}"), str(static))
-    return static
 
 
 def _source_sha256(builder: Builder[Any]) -> str:

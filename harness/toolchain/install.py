@@ -8,7 +8,6 @@ import shutil
 import sys
 import sysconfig
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -322,8 +321,6 @@ def install_toolchain(release: str, *, root: Path, on_install: Callable[[str], N
     """
     folder = environment_folder(root, release)
     if toolchain := _or_none(lambda: find_in_environment(folder)):
-        with suppress(OSError):  # of a cache that others own
-            _name_python(folder, folder)  # earlier harnesses did not
         return toolchain
     try:
         root.mkdir(parents=True, exist_ok=True)
@@ -367,7 +364,7 @@ def _make(release: str, folder: Path) -> None:
 
 
 def _name_python(environment: Path, folder: Path) -> None:
-    """Have the scripts of an environment, and what activates it, name the folder where it lies, or is going to lie.
+    """Have the scripts of an environment, and what activates it, name the folder where it is going to lie.
 
     pip and uv write the interpreter's whole path into them, and that of the folder where the environment was made is
     gone once it was moved.
