@@ -123,16 +123,14 @@ def _find_free(earlier: Sequence[Buffer], plan: Plan, kind: ir.Type) -> ir.Value
     first = [insertion.part.value for insertion in plan.insertions if insertion.position == opening]
     for buffer in earlier:
         last = buffer.states[-1]
-        if buffer.frame == plan.frame and last.type == kind and not _is_taken(last):
+        uses = ((use.owner.operation.name, use.operand_number) for use in last.uses)
+        is_taken = ("tensor.insert_slice", 1) in uses
+        if buffer.frame == plan.frame and last.type == kind and not is_taken:
             readers = sorted(_find_readers(buffer, plan.order))
             sources = [plan.order.operations[position] for position in readers]
             if sources and readers[-1] < opening and any(depends(part, sources, sources[0]) for part in first):
                 return last
     return None
-
-
-def _is_taken(state: ir.Value) -> bool:
-    return any(use.owner.operation.name == "tensor.insert_slice" and use.operand_number == 1 for use in state.uses)
 
 
 def _find_readers(buffer: Buffer, order: Order) -> set[int]:
