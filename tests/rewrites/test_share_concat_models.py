@@ -9,15 +9,15 @@ from functools import cache, partial
 from itertools import accumulate
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import onnx
 import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
-from onnx import TensorProto, helper, numpy_helper
 
+from harness.models.model import Input
+from harness.models.onnx_graph import OnnxGraph
 from harness.rewrites.channels_last import channels_last
 from harness.rewrites.share_concat import share_concat
 from tests.programs import Shape, Writer, interpret
@@ -175,35 +175,24 @@ def torch_block() -> str:
 def onnx_block(*, kernel: int = 3) -> str:
     """ESRGAN's dense block, saved as ONNX and imported; `kernel` is that of the last convolution."""
     rng = np.random.default_rng(0)
-    nodes: list[Any] = []
-    weights: list[Any] = []
-
-    def node(kind: str, *inputs: str, **attributes: Any) -> str:
-        nodes.append(helper.make_node(kind, list(inputs), [f"v{len(nodes)}"], **attributes))
-        return f"v{len(nodes) - 1}"
+    graph = OnnxGraph(name="main", inputs=(Input(shape=SHAPE),))
 
     def weight(*shape: int) -> str:
-        values = np.asarray(rng.standard_normal(shape) / 4, np.float32)
-        weights.append(numpy_helper.from_array(values, f"w{len(weights)}"))
-        return f"w{len(weights) - 1}"
+        return graph.weight(np.asarray(rng.standard_normal(shape) / 4, np.float32))
 
-    parts = ["x"]
+    parts = ["input0"]
     for number in range(CONVOLUTIONS):
-        joined = node("Concat", *parts, axis=1) if number else "x"
+        joined = graph.node("Concat", *parts, axis=1) if number else "input0"
         is_last = number == CONVOLUTIONS - 1
         channels, size = (CHANNELS, kernel) if is_last else (GROWTH, 3)
         operands = weight(channels, CHANNELS + number * GROWTH, size, size), weight(channels)
-        y = node("Conv", joined, *operands, kernel_shape=[size] * 2, pads=[size // 2] * 4)
-        parts.append(y if is_last else node("LeakyRelu", y, alpha=0.2))
-    result = node("Add", node("Mul", parts[-1], weight()), "x")
-    value = helper.make_tensor_value_info
-    x, y_info = value("x", TensorProto.FLOAT, SHAPE), value(result, TensorProto.FLOAT, None)
-    graph = helper.make_graph(nodes, "main", [x], [y_info], weights)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+        y = graph.node("Conv", joined, *operands, kernel_shape=[size] * 2, pads=[size // 2] * 4)
+        parts.append(y if is_last else graph.node("LeakyRelu", y, alpha=0.2))
+    result = graph.node("Add", graph.node("Mul", parts[-1], weight()), "input0")
     with TemporaryDirectory() as folder:
-        file = f"{folder}/model.onnx"
-        onnx.save(onnx.shape_inference.infer_shapes(model), file)
-        command = [sys.executable, "-m", "iree.compiler.tools.import_onnx", file]
+        file = Path(folder) / "model.onnx"
+        file.write_bytes(graph.finish(result))
+        command = [sys.executable, "-m", "iree.compiler.tools.import_onnx", str(file)]
         return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
 
 
