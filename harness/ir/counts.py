@@ -100,15 +100,7 @@ def _split(pattern: str) -> tuple[str, str]:
 
 def count_files(files: Mapping[str, Path], *, toolchain: Toolchain, limits: Limits) -> dict[str, OpCounts]:
     """Count the ops in files of IR, as `dump_phases` gives them."""
-    answers = ask(
-        "ops",
-        files,
-        name="the counter of ops",
-        toolchain=toolchain,
-        limits=limits,
-        where=f" at {', '.join(files)}",
-        remedy="leave phases out",
-    )
+    answers = ask("ops", files, f" at {', '.join(files)}", toolchain=toolchain, limits=limits)
     return {phase: OpCounts(**counts) for phase, counts in answers.items()}
 
 
@@ -144,16 +136,8 @@ def padded(size: int, tile: int) -> int:
 
 def read_storage(file: Path, inputs: Sequence[Sequence[int]], *, toolchain: Toolchain, limits: Limits) -> Storage:
     """Find the encoded tensors in a program's IR at phase `encodings`, as `dump_phases` gives it."""
-    answers = ask(
-        "layouts",
-        {ENCODINGS: file},
-        name="the reader of layouts",
-        toolchain=toolchain,
-        limits=limits,
-        where="",
-        remedy="leave storage out",
-        inputs=[list(shape) for shape in inputs],
-    )
+    shapes = [list(shape) for shape in inputs]
+    answers = ask("layouts", {ENCODINGS: file}, "", toolchain=toolchain, limits=limits, inputs=shapes)
     if "unknown" in answers:
         raise CaseError("ir", f"what encodings cost in memory is not known: {answers['unknown']}; leave storage out")
     return Storage(tensors=tuple(encoded_tensor(**tensor) for tensor in answers[ENCODINGS]))

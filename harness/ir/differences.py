@@ -222,15 +222,7 @@ class ProgramParts:
 
 def read_parts(files: Mapping[str, Path], *, toolchain: Toolchain, limits: Limits) -> ProgramParts:
     """Take programs apart, as `dump_phases` gives them."""
-    answers = ask(
-        "parts",
-        files,
-        name="the reader of executables",
-        toolchain=toolchain,
-        limits=limits,
-        where=f" at {', '.join(files)}",
-        remedy="leave phases out",
-    )
+    answers = ask("parts", files, f" at {', '.join(files)}", toolchain=toolchain, limits=limits)
     program: dict[str, tuple[Line, ...]] = {}
     code: dict[str, dict[str, tuple[Line, ...]]] = {}
     dispatches: dict[str, int] = {}

@@ -12,7 +12,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
@@ -88,8 +88,12 @@ def streams(threads: int) -> dict[str, float]:
     found = {}
     with ThreadPoolExecutor(threads) as pool:
         for name, (arrays, stream) in programs.items():
-            found[name] = arrays * 4 * size / best_s(lambda stream=stream: list(pool.map(stream, parts)))
+            found[name] = arrays * 4 * size / best_s(partial(_on_all, pool, stream, parts))
     return found
+
+
+def _on_all(pool: ThreadPoolExecutor, stream: Callable[[slice], object], parts: Sequence[slice]) -> None:
+    list(pool.map(stream, parts))
 
 
 def _memory_bytes() -> int:

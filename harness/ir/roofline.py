@@ -79,17 +79,8 @@ def count_work(
         pass
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         files = dump_phases(flags, program, [_COUNTED_AT], toolchain=toolchain, folder=Path(folder), limits=limits)
-        answers = ask(
-            "work",
-            files,
-            name="the counter of arithmetic",
-            toolchain=toolchain,
-            limits=limits,
-            where=f" on {model}",
-            remedy="report it as a defect of the harness",
-            function=function,
-            shapes=shapes,
-        )
+        call = {"function": function, "shapes": shapes}
+        answers = ask("work", files, f" on {model}", toolchain=toolchain, limits=limits, **call)
     if "unknown" in answers:
         raise CaseError("ir", str(answers["unknown"]))
     counted = answers[_COUNTED_AT]
