@@ -25,6 +25,7 @@ PEERS: dict[str, tuple[Peer[Any], Any]] = {
     "pytorch": (pytorch.PEER, pytorch.Options(mode="eager")),
     "tvm": (tvm.PEER, tvm.PEER.options()),
 }
+needs_torch = pytest.mark.skipif(pytorch.PEER.missing() is not None, reason=str(pytorch.PEER.missing()))
 
 
 @pytest.fixture(autouse=True)
@@ -146,9 +147,8 @@ def test_models_that_are_refused(name: str, tmp_path: Path) -> None:
     assert found.refuses(bf16, options) == "it takes no bf16 arguments"
 
 
+@needs_torch
 def test_pytorch_refuses_what_onnx2torch_does_not_convert(tmp_path: Path) -> None:
-    if (reason := pytorch.PEER.missing()) is not None:
-        pytest.skip(reason)
     model = write_model(tmp_path, [helper.make_node("Det", ["x"], ["y"])], {"x": random(2, 2)})
     refused = pytorch.PEER.refuses(model, pytorch.Options(mode="eager"))
     assert refused is not None
@@ -156,9 +156,8 @@ def test_pytorch_refuses_what_onnx2torch_does_not_convert(tmp_path: Path) -> Non
     assert "Det" in refused
 
 
+@needs_torch
 def test_pytorch_takes_weights_that_are_constant_nodes_and_shapes_that_are_computed(tmp_path: Path) -> None:
-    if (reason := pytorch.PEER.missing()) is not None:
-        pytest.skip(reason)
     x, w = random(4, 6), random(3, 2, seed=1)
     nodes = [
         helper.make_node("Constant", [], ["w"], value=numpy_helper.from_array(w)),
