@@ -20,7 +20,7 @@ from harness.models.inputs import Argument, write_arguments
 from harness.models.materialize import ModelArtifact
 from harness.models.model import Input, Model, Tolerance
 from harness.peers import Peer, Ready
-from harness.peers.registry import AppliedPeer
+from harness.peers.peer import AppliedPeer
 from harness.plugins import Applied, Flags, NoOptions, Plugin, PluginFile, Step, registry
 from harness.progress import Silent
 from harness.records.bisection import Bisection

@@ -16,7 +16,7 @@ from harness.cli.output import print_page, print_text, reporter, tell, tell_wher
 from harness.cli.run import print_interrupted, print_run, run_one
 from harness.doctor import devices_of, diagnose, diagnosis_page, render_json
 from harness.errors import ExitCode, Interrupted, ToolchainError, UsageError
-from harness.ir.op_counts import check_ops
+from harness.ir.counts import check_ops
 from harness.process import Limits
 from harness.report.inspected import TELLING_OPS, counts_page, render_counts_json
 from harness.report.inspected_pair import comparison_json, comparison_page, texts_difference

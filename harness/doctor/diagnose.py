@@ -8,7 +8,7 @@ from harness import process
 from harness.doctor.examine import Diagnosis, PeerHere
 from harness.errors import SuiteError, ToolchainError
 from harness.measure import account, counters
-from harness.peers.registry import PEERS, AppliedPeer, find_peer
+from harness.peers.peer import PEERS, AppliedPeer, find_peer
 from harness.suite.load import Suite
 from harness.toolchain.devices import (
     DRIVERS,

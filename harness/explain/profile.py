@@ -24,7 +24,7 @@ from harness.compare.task import BASE, HEAD
 from harness.errors import CaseError
 from harness.explain.timeline import Span, per_call_ns
 from harness.measure import last_core
-from harness.models.bench_folder import MODULE_FILE
+from harness.models.materialize import MODULE_FILE
 from harness.process import Limits
 from harness.text import plural
 from harness.toolchain import Toolchain

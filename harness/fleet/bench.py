@@ -17,7 +17,7 @@ from harness.fleet.offer import Offer
 from harness.fleet.placing import devices_of_fleet
 from harness.fleet.rows import FleetRows
 from harness.models.materialize import ModelArtifact
-from harness.peers.registry import AppliedPeer
+from harness.peers.peer import AppliedPeer
 from harness.progress import Progress
 from harness.records.run import Failure
 from harness.stages.context import Context

@@ -34,7 +34,7 @@ from harness.fleet.row_orders import RowMeasured, RowModule, RowOrder
 from harness.ir.roofline import measure_peak, peak_threads
 from harness.measure import Known, last_core
 from harness.measure.alone import only_one_measures
-from harness.peers.registry import apply_peer
+from harness.peers.peer import apply_peer
 from harness.plugins import Applied, apply_plugin
 from harness.process import Limits, give_way, hold_still
 from harness.records.case import Case

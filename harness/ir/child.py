@@ -2,8 +2,8 @@
 
 It runs by path under a toolchain's own Python, where the harness may not be installed: it and the modules that it
 imports need the standard library and iree.compiler only. Its argument, in JSON, is
-    {"question": one of _MODULES, "files": {phase: file}, "arguments": {keyword: value}}
-and it prints the answer for each file, in the form that the module's `answer` gives it:
+    {"question": one of _ANSWERS, "files": {phase: file}, "arguments": {keyword: value}}
+and it prints the answer for each file, in the form that the answering function gives it:
     {"answers": {phase: answer}}
 or {"unread": phase, "why": "one line"} of the first file that does not parse, or {"unknown": "a phrase"} where the
 answer does not follow from the IR.
@@ -11,8 +11,8 @@ answer does not follow from the IR.
 
 from __future__ import annotations
 
-import importlib
 import json
+import pkgutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -20,14 +20,15 @@ from typing import Any
 # Between the parts of a file that are parsed apart. No model has this line.
 SEPARATOR = b"\n// ----- next dispatch -----\n"
 
-_MODULES = {
-    "entries": "entries",
-    "ops": "counter",
-    "layouts": "layouts",
-    "matches": "matches",
-    "parts": "parts",
-    "structured": "structured",
-    "work": "program",
+# By question, who answers it.
+_ANSWERS = {
+    "entries": "readers:entries",
+    "ops": "readers:ops",
+    "matches": "readers:matches",
+    "parts": "readers:parts",
+    "layouts": "layouts:encoded_tensors",
+    "structured": "structured:functions",
+    "work": "program:work",
 }
 _HERE = Path(__file__).resolve().parent
 
@@ -40,14 +41,14 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
 
     from harness.ir.sizes import Unknown
 
-    module = importlib.import_module(f"harness.ir.{_MODULES[request['question']]}")
+    answer = pkgutil.resolve_name(f"harness.ir.{_ANSWERS[request['question']]}")
     answers = {}
     for phase, file in request["files"].items():
         with ir.Context() as context, ir.Location.unknown():
             context.allow_unregistered_dialects = True  # as iree-compile does
             parts = (ir.Module.parse(part) for part in Path(file).read_bytes().split(SEPARATOR))
             try:
-                answers[phase] = module.answer(parts, phase, **request["arguments"])
+                answers[phase] = answer(parts, phase, **request["arguments"])
             except ir.MLIRError as error:
                 return {"unread": phase, "why": _reason(error)}
             except Unknown as unknown:

@@ -1,4 +1,4 @@
-"""Two programs -> their executables in pairs, the first phase at which each pair differs, and the lines that do."""
+"""Two cases -> their executables in pairs, the first phase at which each pair differs, and the lines that do."""
 
 from __future__ import annotations
 
@@ -7,10 +7,18 @@ import re
 from collections import deque
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from pathlib import Path
+from typing import Literal, TypeAlias
 
-from harness.ir.canonical import Line, same_code
+from harness.ir.canonical import Line, canonical_lines, same_code
+from harness.ir.counts import OpCounts
+from harness.ir.tools import ask
 from harness.metrics import PHASES
+from harness.process import Limits
+from harness.records.run import Sizes
+from harness.toolchain import Toolchain
+
+Code: TypeAlias = Mapping[str, tuple[Line, ...]]  # Lines by phase
 
 # Where a program has executables, in the compiler's order.
 EXECUTABLE_PHASES = PHASES[PHASES.index("flow") : PHASES.index("executable-targets") + 1]
@@ -40,7 +48,7 @@ class Executable:
     """One executable of a program."""
 
     name: str  # Of the function that is dispatched
-    phases: Mapping[str, tuple[Line, ...]]  # Its code at each phase
+    phases: Code  # What it is at each phase
     dispatches: int = 0  # How many operations of the program dispatch it; a loop's body counts once
 
     @property
@@ -201,3 +209,105 @@ def _code(executable: Executable, which: int) -> tuple[str, ...]:
     if not phases:
         return ()
     return (phases[which], *(line.key for line in executable.phases[phases[which]]))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProgramParts:
+    """One program at some phases."""
+
+    program: Code  # What is outside executables, by phase
+    executables: tuple[Executable, ...]  # In the order in which they stand at the last phase that has any
+    target: str = ""  # What they are compiled for, as MLIR writes the target of the first; "" where no phase says it
+
+
+def read_parts(files: Mapping[str, Path], *, toolchain: Toolchain, limits: Limits) -> ProgramParts:
+    """Take programs apart, as `dump_phases` gives them."""
+    answers = ask("parts", files, f" at {', '.join(files)}", toolchain=toolchain, limits=limits)
+    program: dict[str, tuple[Line, ...]] = {}
+    code: dict[str, dict[str, tuple[Line, ...]]] = {}
+    dispatches: dict[str, int] = {}
+    order: list[str] = []
+    target = ""
+    for phase in files:
+        found = answers[phase]
+        if phase in PROGRAM_PHASES:
+            program[phase] = canonical_lines(found["program"])
+        if phase not in EXECUTABLE_PHASES:
+            continue
+        for executable in found["executables"]:
+            name = executable["name"]
+            code.setdefault(name, {})[phase] = canonical_lines(executable["texts"], executable["names"])
+            dispatches[name] = max(dispatches.get(name, 0), executable["dispatches"])
+            target = target or next(iter(executable["targets"]), "")
+        order = [executable["name"] for executable in found["executables"]] or order
+    executables = tuple(
+        Executable(name=name, phases=code[name], dispatches=dispatches[name]) for name in dict.fromkeys(order)
+    )
+    return ProgramParts(program=program, executables=executables, target=target)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparedCase:
+    """One of two cases whose IR is compared."""
+
+    name: str
+    label: str  # What tells it from the other
+    toolchain: str  # Release of IREE that compiled it
+    counts: Mapping[str, OpCounts]  # Ops by phase
+    parts: ProgramParts
+    sizes: Sizes | None
+    texts: Mapping[str, str]  # The IR itself by phase; {} where it was not asked for
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """The first phase at which two programs, or two executables, differ."""
+
+    phase: str
+    lines: tuple[str, ...]  # As `changed_lines` gives them
+
+    @property
+    def changes(self) -> tuple[int, int]:
+        """How many lines only base has, and only head."""
+        return sum(line.startswith("-") for line in self.lines), sum(line.startswith("+") for line in self.lines)
+
+
+@dataclass(frozen=True, kw_only=True)
+class IrComparison:
+    """What two cases' IR has in common, and what not."""
+
+    base: ComparedCase
+    head: ComparedCase
+    # Each match with its first difference; None where its code is the same, or there is one side only
+    executables: tuple[tuple[Match, Difference | None], ...]
+    program: Difference | None  # Of what is outside executables; None where that is the same
+    target: tuple[str, ...]  # What differs between their targets, in words
+    # Phases that are not compared, as the IR of one of them cannot be read back there, and why
+    unread: Mapping[str, str]
+
+
+def compare_ir(base: ComparedCase, head: ComparedCase, *, unread: Mapping[str, str] | None = None) -> IrComparison:
+    """Match the executables of two cases, and find the first phase at which each pair and the programs differ.
+
+    Executables whose code is the same at the last phase are the same, whatever they were before.
+    """
+    program = _difference(base.parts.program, head.parts.program, PROGRAM_PHASES)
+    matches = match_executables(base.parts.executables, head.parts.executables)
+    return IrComparison(
+        base=base,
+        head=head,
+        executables=tuple(
+            (match, _difference(match.base.phases, match.head.phases, EXECUTABLE_PHASES))
+            if match.base is not None and match.head is not None and match.by != "same code"
+            else (match, None)
+            for match in matches
+        ),
+        program=program,
+        target=tuple(target_changes(base.parts.target, head.parts.target)),
+        unread=unread or {},
+    )
+
+
+def _difference(base: Code, head: Code, phases: tuple[str, ...]) -> Difference | None:
+    phase = first_difference(base, head, phases)
+    return None if phase is None else Difference(phase=phase, lines=tuple(changed_lines(base[phase], head[phase])))

@@ -27,7 +27,7 @@ _PASSES_ON = ("stream.async.cast", "stream.async.clone", "stream.async.transfer"
 _OPERANDS, _OPERAND_DIMS, _RESULT_DIMS = 1, 3, 5  # among the operands of a stream.tensor.dispatch
 
 
-def answer(modules: Iterable[Any], _: str, *, inputs: Sequence[Sequence[int]]) -> list[dict[str, Any]]:
+def encoded_tensors(modules: Iterable[Any], _: str, *, inputs: Sequence[Sequence[int]]) -> list[dict[str, Any]]:
     """All encoded tensors of a program, as JSON."""
     (module,) = modules
     return Program(module, inputs).tensors()

@@ -70,7 +70,8 @@ class Cost:
 def cost_of(op: Any) -> Cost:
     """Of one operation on scalars, or on each element where it is on tensors; its regions are not looked at."""
     name = op.name
-    if name in _FREE or _is_address(op):
+    computes_addresses = len(op.operands) > 0 and all(isinstance(value.type, ir.IndexType) for value in op.operands)
+    if name in _FREE or computes_addresses:  # indices are no data
         return Cost()
     if name not in _COST:
         return Cost(unknown=Counter({name: 1}))
@@ -100,11 +101,6 @@ def nested(op: Any) -> Iterator[Any]:
             for inner in block.operations:
                 yield inner.operation
                 yield from nested(inner.operation)
-
-
-def _is_address(op: Any) -> bool:
-    """Whether it computes with indices, which are no data."""
-    return len(op.operands) > 0 and all(isinstance(operand.type, ir.IndexType) for operand in op.operands)
 
 
 def _is_integer(kind: Any) -> bool:
@@ -141,7 +137,7 @@ def cost_of_tensors(op: Any, sizes: Sizes) -> Cost:
     name = op.name
     if name in _VIEWS or name.partition(".")[0] in _VIEW_DIALECTS:
         return Cost()
-    if not _has_tensors(op):
+    if not any(isinstance(value.type, ir.ShapedType) for value in (*op.operands, *op.results)):
         return Cost(unknown=Counter() if name.startswith(("arith.", "math.", "scf.")) else cost_of(op).unknown)
     if name == "iree_linalg_ext.attention":
         return _attention(op, sizes)
@@ -174,7 +170,7 @@ def gathered(value: Any, sizes: Sizes) -> int | None:
         holder = reader.parent.operation
         if reader.name != "tensor.extract" or not holder.name.startswith("linalg."):
             return None
-        total += _iterations(holder, sizes)
+        total += math.prod(loop_ranges(_maps(holder), list(map(sizes.shape, holder.operands))).values())
     return min(total, sizes.elements(value))
 
 
@@ -210,10 +206,6 @@ def _structured(op: Any, maps: Sequence[Any], sizes: Sizes) -> Cost:
             source = inner.operands[0]
             cost.moved_bytes += bytes_of(min(iterations, sizes.elements(source)), source.type)
     return cost
-
-
-def _iterations(op: Any, sizes: Sizes) -> int:
-    return math.prod(loop_ranges(_maps(op), [sizes.shape(operand) for operand in op.operands]).values())
 
 
 def _maps(op: Any) -> list[Any]:
@@ -253,10 +245,6 @@ def _sources(op: Any) -> Iterator[Any]:
 
 def _bytes(value: Any, sizes: Sizes) -> int:
     return bytes_of(sizes.elements(value), value.type) if isinstance(value.type, ir.ShapedType) else 0
-
-
-def _has_tensors(op: Any) -> bool:
-    return any(isinstance(value.type, ir.ShapedType) for value in (*op.operands, *op.results))
 
 
 # -------------------------------------------------------------------------------- elements that an indexing map reaches

@@ -29,11 +29,11 @@ class ProgramWork(Cost):
     compulsory_bytes: int = 0
 
 
-def answer(modules: Iterable[Any], _: str, *, function: str, shapes: Sequence[Sequence[int]]) -> dict[str, Any]:
+def work(modules: Iterable[Any], _: str, *, function: str, shapes: Sequence[Sequence[int]]) -> dict[str, Any]:
     """The work of one call of a function, as JSON."""
     (module,) = modules
-    work = work_of(module, function, shapes)
-    return {**vars(work), "unknown": dict(work.unknown)}
+    counted = work_of(module, function, shapes)
+    return {**vars(counted), "unknown": dict(counted.unknown)}
 
 
 def work_of(module: Any, function: str, shapes: Sequence[Sequence[int]]) -> ProgramWork:

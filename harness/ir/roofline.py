@@ -1,4 +1,7 @@
-"""The roof above a case: this machine's peaks with a number of threads, and how much of them a case reaches.
+"""The roof above a case: its model's work, this machine's peaks with a number of threads, and how much a case reaches.
+
+Work is the arithmetic operations and bytes of one call, counted in the IR at phase `input`. There the program is linalg
+on tensors, and no variant has touched it yet: what padding, packing or im2col add to it is no useful work.
 
 Peaks are of arithmetic in f32 and of memory bandwidth. A fresh process measures them, of numpy's matrix product and
 streams, and of a program of nothing but fused multiply-adds, for the peak of what IREE's own code can compute.
@@ -11,17 +14,27 @@ import json
 import math
 import tempfile
 import time
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
 
 from harness.cache import read_memo, write_atomically, write_memo
 from harness.errors import CaseError
+from harness.ir.dump import dump_phases
+from harness.ir.tools import ask
 from harness.machine.processor import last_core, thread_variables, usable_cores
 from harness.process import Limits
 from harness.records.case import Case
 from harness.records.run import Failure, Peak, Work
 from harness.toolchain import Toolchain
 from harness.toolchain.tools import excerpt, run_tool
+
+_COUNTING = ("child", "program", "operations", "sizes")
+_COUNTED_AT = "input"
+_WORK = TypeAdapter(Work)
 
 _WORKER = Path(__file__).with_name("peak_worker.py")
 _LIMITS = Limits(seconds=120)
@@ -41,6 +54,54 @@ _STEPS = 64
 _OPERATIONS_PER_ELEMENT = _SUMS * (2 * _STEPS + 1) + _SUMS - 1
 # Of each thread: some 200 us of work, so that starting a call weighs little.
 _ELEMENTS_PER_THREAD = 1 << 14
+
+
+def count_work(
+    model: str,
+    program: Path,
+    function: str,
+    shapes: Sequence[Sequence[int]],
+    *,
+    sha256: str,
+    flags: Sequence[str],
+    toolchain: Toolchain,
+    limits: Limits,
+    memos: Path,
+) -> Work:
+    """Count what one call of a model's entry function has to do."""
+    flags = [flag for flag in flags if flag.startswith("--iree-input-")]
+    shapes = [list(shape) for shape in shapes]
+    key = json.dumps([sha256, function, shapes, flags, toolchain.compiler_sha256, _sources_sha256()])
+    memo = memos / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.json"
+    try:
+        return replace(_WORK.validate_python(read_memo(memo)), model=model)
+    except ValidationError:  # there is none, or it is damaged
+        pass
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        files = dump_phases(flags, program, [_COUNTED_AT], toolchain=toolchain, folder=Path(folder), limits=limits)
+        call = {"function": function, "shapes": shapes}
+        answers = ask("work", files, f" on {model}", toolchain=toolchain, limits=limits, **call)
+    if "unknown" in answers:
+        raise CaseError("ir", str(answers["unknown"]))
+    counted = answers[_COUNTED_AT]
+    work = Work(
+        model=model,
+        operations=counted["operations"],
+        integer=counted["integer"],
+        transcendental=counted["transcendental"],
+        compulsory_bytes=counted["compulsory_bytes"],
+        footprint_bytes=counted["moved_bytes"],
+        uncounted=counted["unknown"],
+    )
+    write_memo(memo, _WORK.dump_python(work))
+    return work
+
+
+@cache
+def _sources_sha256() -> str:
+    """Of the counting program itself: another one may count otherwise."""
+    sources = (Path(__file__).with_name(f"{name}.py").read_bytes() for name in _COUNTING)
+    return hashlib.sha256(b"\0".join(sources)).hexdigest()
 
 
 @dataclass(frozen=True, kw_only=True)

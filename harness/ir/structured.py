@@ -21,7 +21,7 @@ _HOLDER = "harness.holder"
 _UNKNOWN = -1
 
 
-def answer(modules: Iterable[Any], _: str) -> list[list[dict[str, Any]]]:
+def functions(modules: Iterable[Any], _: str) -> list[list[dict[str, Any]]]:
     """Of each module the functions: name, pipeline, and the operations on tensors with loops, as JSON.
 
     Of an operation, `computes` is its text without anything about lowering, and `matcher` has what a plugin asks for;

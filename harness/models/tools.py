@@ -69,7 +69,9 @@ def run_tool(
         return finished
     ending = finished.how_it_ended(limits)
     reason = ending if finished.limit is not None else _reason(finished.stderr) or ending
-    raise CaseError("model", f"{complaint}: {reason}; {remedy}", stderr=_tail(finished.stderr))
+    # Each line cut short: diagnostics repeat the offending line, which may hold a whole weight.
+    last_lines = (line[:_LINE_CHARACTERS] for line in finished.stderr.splitlines()[-_TAIL_LINES:])
+    raise CaseError("model", f"{complaint}: {reason}; {remedy}", stderr="\n".join(last_lines))
 
 
 def _reason(stderr: str) -> str:
@@ -79,8 +81,3 @@ def _reason(stderr: str) -> str:
         return ""
     chosen = next((line for line in lines if "error:" in line), lines[-1])
     return _RUNTIME_SOURCE.sub("", chosen)[:_LINE_CHARACTERS].rstrip(".;")
-
-
-def _tail(stderr: str) -> str:
-    """The last lines, each cut short: diagnostics repeat the offending line, which may hold a whole weight."""
-    return "\n".join(line[:_LINE_CHARACTERS] for line in stderr.splitlines()[-_TAIL_LINES:])

@@ -58,7 +58,11 @@ def prepare(model: PeerModel, arguments: Sequence[Array], setting: Setting, _: N
     def call() -> None:
         results[0] = main(*tensors)
 
-    return Ready(call=call, outputs=lambda: _arrays(results[0]))
+    def outputs() -> list[Array]:
+        several = [results[0]] if hasattr(results[0], "numpy") else list(results[0])
+        return [np.array(value.numpy()) for value in several]
+
+    return Ready(call=call, outputs=outputs)
 
 
 def _target(tvm: Any) -> Any:
@@ -84,11 +88,6 @@ def _compile(tvm: Any, target: Any, model: PeerModel, arguments: Sequence[Array]
     unfinished = library.with_name(f"{library.stem}-{os.getpid()}.so")
     built.export_library(str(unfinished), cc=_LINKER)
     unfinished.replace(library)
-
-
-def _arrays(result: Any) -> list[Array]:
-    several = [result] if hasattr(result, "numpy") else list(result)
-    return [np.array(value.numpy()) for value in several]
 
 
 PEER = Peer(

@@ -21,8 +21,7 @@ from harness.machine.processor import thread_variables
 from harness.measure.session import Group, WorkerSession
 from harness.measure.worker import Turns, serve
 from harness.models.inputs import from_bf16_bits
-from harness.peers.peer import Array, PeerModel, Ready, Setting
-from harness.peers.registry import AppliedPeer, find_peer
+from harness.peers.peer import AppliedPeer, Array, PeerModel, Ready, Setting, find_peer
 from harness.plugins.options import check_options
 from harness.process import Limits
 

@@ -105,7 +105,7 @@ def _count(matched: Any) -> int:
 
 
 def _left_alone(matched: Any) -> dict[str, int]:
-    """Why a rewrite left places alone, where what it returned says so; see harness.rewrites.matched."""
+    """Why a rewrite left places alone, where what it returned says so; see harness.rewrites.operations."""
     places = getattr(matched, "left_alone", {})
     if not isinstance(places, dict):
         raise Refused("returned a number whose left_alone is no dict")

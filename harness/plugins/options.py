@@ -45,7 +45,8 @@ def check_options(kind: type[_T], values: Mapping[str, Any], *, where: str, owne
     for key in values:
         if key not in fields:
             hint = did_you_mean(key, list(fields)) if fields else "; it has none"
-            raise SuiteError(f"{where}.{key} is not {_article(noun)} {noun} of {owner}{hint}")
+            article = "an" if noun[0] in "aeiou" else "a"
+            raise SuiteError(f"{where}.{key} is not {article} {noun} of {owner}{hint}")
     for name, field in fields.items():
         required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
         if required and name not in values:
@@ -142,10 +143,6 @@ def as_json(options: Any) -> dict[str, Any]:
     except PydanticSerializationError as error:
         raise ValueError(str(error)) from None
     return values
-
-
-def _article(noun: str) -> str:
-    return "an" if noun[0] in "aeiou" else "a"
 
 
 def _adapters_of(kind: Any, where: str, owner: str, noun: str) -> dict[str, TypeAdapter[Any]]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from harness.ir.op_counts import Inspected, OpCounts
+from harness.ir.counts import Inspected, OpCounts
 from harness.report.data import to_json
 from harness.report.page import Column, Page, Paragraph, Table
 from harness.report.units import PLAIN

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from harness.ir.compared import ComparedCase, Difference, IrComparison
-from harness.ir.differences import Match, pipelines_differ
+from harness.ir.differences import ComparedCase, Difference, IrComparison, Match, pipelines_differ
 from harness.metrics import PHASES
 from harness.report.data import to_json
 from harness.report.inspected import after_counts, count_rows, counts_record, cut_name, no_operation

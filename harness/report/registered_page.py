@@ -9,8 +9,7 @@ from typing import Any
 
 from harness.errors import SuiteError, UsageError
 from harness.models.builder import BUILDERS, Builder
-from harness.peers.peer import Peer
-from harness.peers.registry import PEERS, AppliedPeer
+from harness.peers.peer import PEERS, AppliedPeer, Peer
 from harness.plugins import PLUGINS, Plugin
 from harness.plugins.options import Option, options_of
 from harness.plugins.registry import Registry

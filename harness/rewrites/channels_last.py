@@ -15,9 +15,9 @@ from typing import Any
 from iree.compiler import ir
 from iree.compiler.dialects import arith, linalg
 
-from harness.rewrites.matched import Matched
 from harness.rewrites.operations import (
     FUNCTIONS,
+    Matched,
     body_of,
     empty_permuted,
     erase,

@@ -32,8 +32,7 @@ from harness.rewrites.dispatches import (
     own_executable,
     with_results,
 )
-from harness.rewrites.matched import Matched
-from harness.rewrites.operations import body_of, find, operations_of, producer
+from harness.rewrites.operations import Matched, body_of, find, operations_of, producer
 
 
 def fuse_padding(module: ir.Module) -> Matched:

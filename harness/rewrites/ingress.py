@@ -14,8 +14,8 @@ from iree.compiler import ir
 from iree.compiler.dialects import arith, linalg
 
 from harness.rewrites import ingress_relu
-from harness.rewrites.matched import Matched
 from harness.rewrites.operations import (
+    Matched,
     body_of,
     copy_annotations,
     erase,
@@ -258,18 +258,14 @@ def generalize_products(module: ir.Module) -> int:
     """
     products = [op for op in find(module, "linalg.matmul", "linalg.batch_matmul") if len(op.results) == 1]
     for op in products:
-        _generalize(op)
+        maps = linalg.get_indexing_maps(op)
+        *inputs, init = op.operands
+        with ir.InsertionPoint(op), op.location:
+            generic = linalg.GenericOp([op.result.type], inputs, [init], maps, _iterators(maps)).operation
+        body_of(op).append_to(generic.regions[0])
+        copy_annotations(op, generic)
+        replace(op, generic.result)
     return len(products)
-
-
-def _generalize(op: ir.Operation) -> None:
-    maps = linalg.get_indexing_maps(op)
-    *inputs, init = op.operands
-    with ir.InsertionPoint(op), op.location:
-        generic = linalg.GenericOp([op.result.type], inputs, [init], maps, _iterators(maps)).operation
-    body_of(op).append_to(generic.regions[0])
-    copy_annotations(op, generic)
-    replace(op, generic.result)
 
 
 def _iterators(maps: ir.ArrayAttr) -> ir.Attribute:

@@ -26,8 +26,7 @@ from typing import NamedTuple
 from iree.compiler import ir
 from iree.compiler.dialects import arith
 
-from harness.rewrites.matched import Matched
-from harness.rewrites.operations import constant_number, find, is_positive_zero, producer, replace
+from harness.rewrites.operations import Matched, constant_number, find, is_positive_zero, producer, replace
 
 _SMALLEST_SLOPE = 2.0**-14
 
@@ -76,13 +75,14 @@ def _selections(module: ir.Module) -> Matched:
         if choice is None or choice.above != choice.x:
             continue
         is_relu = choice.predicate == _UGT and is_positive_zero(choice.below)
-        if is_relu or _scaled_by(choice.below, choice.x) is not None:
+        factors = _factors_of(choice.x, choice.below)
+        if is_relu or any(map(_is_slope, factors)):
             with ir.InsertionPoint(op), op.location:
                 _replace_by_maximum(op, choice.x, choice.below)
             matched += 1
         elif is_positive_zero(choice.below):
             left_alone.append("ReLUs that a maximum differs from for a NaN or for -0.0")
-        elif _is_multiple(choice.below, choice.x):
+        elif factors:
             left_alone.append("ReLUs with a slope that is no constant between 2**-14 and 1")
     return Matched(matched, left_alone)
 
@@ -133,17 +133,12 @@ def _choice(op: ir.Operation | None) -> _Choice | None:
     return _Choice(x, predicate, above, below) if predicate in _POSITIVE else None
 
 
-def _is_multiple(value: ir.Value, x: ir.Value) -> bool:
-    product = producer(value)
-    return product is not None and product.name == "arith.mulf" and x in product.operands
-
-
-def _scaled_by(value: ir.Value, x: ir.Value) -> ir.Value | None:
-    """The slope, if the value is x times one."""
+def _factors_of(x: ir.Value, value: ir.Value) -> list[ir.Value]:
+    """What x is multiplied by in a product; [] where the value is no product of x."""
     product = producer(value)
     if product is None or product.name != "arith.mulf":
-        return None
-    return next((slope for factor, slope in _both_ways(product) if factor == x and _is_slope(slope)), None)
+        return []
+    return [other for factor, other in _both_ways(product) if factor == x]
 
 
 def _both_ways(op: ir.Operation) -> tuple[tuple[ir.Value, ir.Value], tuple[ir.Value, ir.Value]]:

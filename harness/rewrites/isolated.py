@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from iree.compiler import ir
 
-from harness.rewrites.matched import Matched
-from harness.rewrites.operations import Loops, structured_ops
+from harness.rewrites.operations import Loops, Matched, structured_ops
 from harness.rewrites.regions import in_region, isolate
 
 CONVOLUTION = "linalg.conv_2d_nhwc_hwcf"

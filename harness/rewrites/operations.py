@@ -1,4 +1,4 @@
-"""What the rewrites share: finding, reading, replacing and tidying operations, their loops, and constant tensors.
+"""What rewrites share: what they return, and finding, reading, replacing and tidying operations, loops and constants.
 
 It runs under a toolchain's own Python, as all of this package does: the standard library, numpy and iree.compiler only.
 """
@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,24 @@ import numpy as np
 from iree.compiler import ir
 from iree.compiler.dialects import arith, linalg, tensor
 from numpy.typing import NDArray
+
+
+class Matched(int):
+    """A number of places that a rewrite matched.
+
+    The harness asks any number that a rewrite returns for `left_alone`, so a package need not use this class.
+    """
+
+    # How many places were not matched, by what they are: `{"convolutions with dynamic sizes": 53}`. The first word is
+    # the plural of a noun.
+    left_alone: dict[str, int]
+
+    def __new__(cls, places: int, left_alone: Iterable[str] = ()) -> Matched:
+        """Count the places that were left alone."""
+        matched = super().__new__(cls, places)
+        matched.left_alone = dict(Counter(left_alone))
+        return matched
+
 
 FUNCTIONS = ("util.func", "func.func")
 # Without effects, and often of no use to anyone after a rewrite.

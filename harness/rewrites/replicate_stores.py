@@ -18,8 +18,7 @@ from collections.abc import Sequence
 from iree.compiler import ir
 
 from harness.rewrites.dispatches import add_stores, find_code, has_own_result, own_executable, with_results
-from harness.rewrites.matched import Matched
-from harness.rewrites.operations import depends, find
+from harness.rewrites.operations import Matched, depends, find
 
 
 def replicate_stores(module: ir.Module) -> Matched:

@@ -13,8 +13,8 @@ concatenation is a slice of the buffer as far as it is filled.
 
 Left alone are dynamic shapes, elements smaller than a byte, and what stands in the body of a loop or a branch.
 
-share_concat_find says which concatenations belong together, share_concat_plan what padding the buffer has around it and
-what is inserted and read where. Here that is written, into a new buffer or into an earlier one.
+share_concat_plan says which concatenations belong together, what padding the buffer has around it and what is inserted
+and read where. Here that is written, into a new buffer or into an earlier one.
 """
 
 from __future__ import annotations
@@ -26,10 +26,8 @@ from dataclasses import dataclass
 from iree.compiler import ir
 from iree.compiler.dialects import arith, linalg, tensor
 
-from harness.rewrites.matched import Matched
-from harness.rewrites.operations import FUNCTIONS, depends
-from harness.rewrites.share_concat_find import find_concats, find_family, obstacles
-from harness.rewrites.share_concat_plan import Frame, Order, Piece, Plan, plan
+from harness.rewrites.operations import FUNCTIONS, Matched, depends
+from harness.rewrites.share_concat_plan import Frame, Order, Piece, Plan, find_concats, find_family, obstacles, plan
 
 
 def share_concat(module: ir.Module, *, padding: bool = True) -> Matched:
@@ -125,16 +123,14 @@ def _find_free(earlier: Sequence[Buffer], plan: Plan, kind: ir.Type) -> ir.Value
     first = [insertion.part.value for insertion in plan.insertions if insertion.position == opening]
     for buffer in earlier:
         last = buffer.states[-1]
-        if buffer.frame == plan.frame and last.type == kind and not _is_taken(last):
+        uses = ((use.owner.operation.name, use.operand_number) for use in last.uses)
+        is_taken = ("tensor.insert_slice", 1) in uses
+        if buffer.frame == plan.frame and last.type == kind and not is_taken:
             readers = sorted(_find_readers(buffer, plan.order))
             sources = [plan.order.operations[position] for position in readers]
             if sources and readers[-1] < opening and any(depends(part, sources, sources[0]) for part in first):
                 return last
     return None
-
-
-def _is_taken(state: ir.Value) -> bool:
-    return any(use.owner.operation.name == "tensor.insert_slice" and use.operand_number == 1 for use in state.uses)
 
 
 def _find_readers(buffer: Buffer, order: Order) -> set[int]:

@@ -22,8 +22,7 @@ from iree.compiler import ir
 from iree.compiler.dialects import linalg
 
 from harness.rewrites.host import host_vector_unit, target_vector_unit
-from harness.rewrites.matched import Matched
-from harness.rewrites.operations import body_of, find, loops_of, operations_of, structured_ops, transpose
+from harness.rewrites.operations import Matched, body_of, find, loops_of, operations_of, structured_ops, transpose
 from harness.rewrites.tuned import tune
 
 CONVOLUTION = "linalg.conv_2d_nhwc_hwcf"
@@ -226,24 +225,20 @@ def name_convolutions(module: ir.Module) -> int:
     generics = find(module, "linalg.generic")
     found = [(op, convolution) for op in generics if (convolution := _recognise(op)) is not None]
     for op, convolution in found:
-        _rename(op, convolution)
+        with ir.InsertionPoint(op), op.location:
+            filter_ = convolution.filter
+            if convolution.permutation != sorted(convolution.permutation):
+                filter_ = transpose(filter_, convolution.permutation)
+            named = getattr(linalg, convolution.named)(
+                convolution.image,
+                filter_,
+                outs=[op.operands[2]],
+                strides=convolution.strides,
+                dilations=convolution.dilations,
+            )
+        op.result.replace_all_uses_with(getattr(named, "result", named))
+        op.erase()
     return len(found)
-
-
-def _rename(op: ir.Operation, convolution: _Convolution) -> None:
-    with ir.InsertionPoint(op), op.location:
-        filter_ = convolution.filter
-        if convolution.permutation != sorted(convolution.permutation):
-            filter_ = transpose(filter_, convolution.permutation)
-        named = getattr(linalg, convolution.named)(
-            convolution.image,
-            filter_,
-            outs=[op.operands[2]],
-            strides=convolution.strides,
-            dilations=convolution.dilations,
-        )
-    op.result.replace_all_uses_with(getattr(named, "result", named))
-    op.erase()
 
 
 def _recognise(op: ir.Operation) -> _Convolution | None:

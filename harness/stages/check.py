@@ -11,11 +11,10 @@ from harness.cache import cache_root
 from harness.compile import BuildCache
 from harness.machine.processor import usable_cores
 from harness.measure import last_core
-from harness.models.bench_folder import lay_out
 from harness.models.inputs import write_arguments
-from harness.models.materialize import ModelArtifact
+from harness.models.materialize import ModelArtifact, lay_out
 from harness.models.model import Model
-from harness.peers.registry import AppliedPeer
+from harness.peers.peer import AppliedPeer
 from harness.peers.worker import LoadablePeer
 from harness.process import Limits
 from harness.records.case import Case

@@ -17,11 +17,9 @@ from pydantic import TypeAdapter, ValidationError
 
 from harness.cache import cache_root, read_memo, write_memo
 from harness.errors import CaseError
+from harness.ir.counts import OpCounts, count_files, read_storage, select_counts
 from harness.ir.dump import LacksPhase
-from harness.ir.op_counts import OpCounts, count_files, select_counts
-from harness.ir.roofline import measure_peak, peak_threads
-from harness.ir.storage import read_storage
-from harness.ir.work import count_work
+from harness.ir.roofline import count_work, measure_peak, peak_threads
 from harness.machine.identity import processor_identity
 from harness.metrics import ENCODINGS
 from harness.models.materialize import ModelArtifact

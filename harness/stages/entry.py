@@ -149,15 +149,7 @@ def _functions(mlir: Path, toolchain: Toolchain, limits: Limits) -> dict[str, An
     if isinstance(kept, dict):
         return kept
     try:
-        answer = ask(
-            "entries",
-            {"input": mlir},
-            name="the reader of functions",
-            toolchain=toolchain,
-            limits=limits,
-            where=f" on {mlir.name}",
-            remedy="report it as a defect of the harness",
-        )
+        answer = ask("entries", {"input": mlir}, f" on {mlir.name}", toolchain=toolchain, limits=limits)
     except CaseError:
         return {}
     functions: dict[str, Any] = answer["input"]

@@ -26,8 +26,7 @@ from harness.explain.code import Code, final_code
 from harness.explain.profile import Profile
 from harness.explain.what import Program, schedule_differences, with_differences
 from harness.explain.words import explanation_sentence, labels_of
-from harness.ir.differences import EXECUTABLE_PHASES, target_changes
-from harness.ir.program_parts import ProgramParts, read_parts
+from harness.ir.differences import EXECUTABLE_PHASES, ProgramParts, read_parts, target_changes
 from harness.measure.alone import only_one_measures
 from harness.metrics import LATENCY
 from harness.process import Limits

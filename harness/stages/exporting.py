@@ -15,8 +15,7 @@ from harness.cache import cache_root
 from harness.compile.program import rewrite_model
 from harness.compile.request import MODEL_FILE
 from harness.errors import UsageError
-from harness.models.bench_folder import input_files
-from harness.models.materialize import ModelArtifact, materialize
+from harness.models.materialize import ModelArtifact, input_files, materialize
 from harness.models.model import Model
 from harness.records.case import Case
 from harness.records.run import PluginEffect

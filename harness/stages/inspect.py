@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness.ir.compared import ComparedCase, IrComparison, compare_ir
-from harness.ir.differences import EXECUTABLE_PHASES, PROGRAM_PHASES
+from harness.ir.counts import Inspected, count_files
+from harness.ir.differences import EXECUTABLE_PHASES, PROGRAM_PHASES, ComparedCase, IrComparison, compare_ir, read_parts
 from harness.ir.dump import check_phases, print_ir
-from harness.ir.op_counts import Inspected, count_files
-from harness.ir.program_parts import read_parts
 from harness.metrics import PHASES
 from harness.progress import Progress
 from harness.stages.compiled import at_readable_phases

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from harness.cache import cache_root
 from harness.measure import Group, Loadable, LoadableModule, Settings, measure_generation
 from harness.measure.generation import CheckOutputs, load_order
-from harness.models.bench_folder import MODULE_FILE
+from harness.models.materialize import MODULE_FILE
 from harness.records.case import Case
 from harness.records.run import Check, Lost, Round
 from harness.stages.check import distinct

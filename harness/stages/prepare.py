@@ -12,7 +12,7 @@ from typing import Protocol
 
 from harness.errors import SuiteError, UsageError
 from harness.models.materialize import model_id
-from harness.peers.registry import AppliedPeer, apply_peer
+from harness.peers.peer import AppliedPeer, apply_peer
 from harness.plugins import Applied, apply_plugin
 from harness.plugins.chain import Arranged, gives
 from harness.records.case import Case

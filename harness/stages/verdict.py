@@ -24,8 +24,8 @@ from harness.store.names import find_folder
 from harness.store.run_directory import load_run
 from harness.text import did_you_mean
 from harness.toolchain import Toolchain, get_toolchains
+from harness.toolchain.find import with_own_build
 from harness.toolchain.host_cpu import environment_here
-from harness.toolchain.own_build import with_own_build
 
 Word = Literal["good", "bad", "cannot tell"]
 _GOOD: frozenset[Verdict] = frozenset({"unchanged", "improved", "identical"})

@@ -130,7 +130,7 @@ _TAG = "peer"
 
 
 class SuitePeer(Protocol):
-    """What a case holds of a peer with the options that a suite gives it: harness.peers.registry.AppliedPeer."""
+    """What a case holds of a peer with the options that a suite gives it: harness.peers.peer.AppliedPeer."""
 
     @property
     def name(self) -> str:

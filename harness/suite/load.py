@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from harness.errors import SuiteError, UsageError
-from harness.ir.op_counts import check_wanted
+from harness.ir.counts import check_wanted
 from harness.metrics import FLOORS, METRICS, PHASES
 from harness.models.model import Expectation, Model
 from harness.records.case import Gate, VariantGroup

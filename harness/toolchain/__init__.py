@@ -1,8 +1,7 @@
 """The compiler and runtime pairs that are driven."""
 
 from harness.toolchain.find import Environment, Toolchain, find_toolchain, installed_environments
-from harness.toolchain.index import release_named, releases_between, releases_named
-from harness.toolchain.install import get_toolchains, install_toolchain
+from harness.toolchain.install import get_toolchains, install_toolchain, release_named, releases_between, releases_named
 from harness.toolchain.tools import compiler_flags, runtime_flags
 
 __all__ = [

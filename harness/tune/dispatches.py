@@ -204,15 +204,8 @@ def _functions(texts: Mapping[str, str], module: Module, folder: Path, limits: L
     """The function of each of these executables, as harness.ir.structured answers; of several the first."""
     file = folder / "read.mlir"
     file.write_bytes(SEPARATOR.join(text.encode() for text in texts.values()))
-    answers = ask(
-        "structured",
-        {"read": file},
-        name="the reader of dispatches",
-        toolchain=module.loadable.toolchain,
-        limits=limits,
-        where=" on what iree-compile wrote of them",
-        remedy="tune it without its dispatches",
-    )
+    where, toolchain = " on what iree-compile wrote of them", module.loadable.toolchain
+    answers = ask("structured", {"read": file}, where, toolchain=toolchain, limits=limits)
     found = zip(texts, answers["read"], strict=True)
     return {name: functions[0] for name, functions in found if functions}
 

@@ -46,7 +46,7 @@ def find_idle(module: Module, looks: Mapping[str, Sequence[RewriteCall]], limits
             calls.setdefault(call.phase, {}).setdefault(name, []).append((call.function, dict(call.options)))
     entry, toolchain = entry_phase(module.build.command), module.loadable.toolchain
     files = dict.fromkeys(calls, module.mlir)
-    ask_all = partial(ask, "matches", name="the look for what plugins match", where="", remedy="", sites=sites())
+    ask_all = partial(ask, "matches", where="", sites=sites())
     try:
         with tempfile.TemporaryDirectory(prefix="harness-look-") as folder:
             for phase in calls.keys() - {entry}:

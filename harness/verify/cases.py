@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from harness.errors import CaseError
-from harness.models.bench_folder import input_files
 from harness.models.inputs import write_arguments
+from harness.models.materialize import input_files
 from harness.models.model import Tolerance
 from harness.process import Limits
 from harness.records.run import Check, Failure

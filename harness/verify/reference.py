@@ -26,9 +26,8 @@ from harness.cache import cache_root, read_memo, trim, write_memo
 from harness.compile import BuildCache, CompileRequest
 from harness.compile.request import cache_key
 from harness.errors import CaseError, ToolchainError
-from harness.models.bench_folder import lay_out
 from harness.models.inputs import load_argument
-from harness.models.materialize import ModelArtifact
+from harness.models.materialize import ModelArtifact, lay_out
 from harness.models.model import Model, Tolerance
 from harness.models.onnx_file import onnxruntime_version, run_onnx
 from harness.process import Limits

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from harness.errors import CaseError
 from harness.measure.session import Group
-from harness.models.bench_folder import MODULE_FILE, BenchFolder
-from harness.models.materialize import ModelArtifact
+from harness.models.materialize import MODULE_FILE, BenchFolder, ModelArtifact
 from harness.peers.worker import LoadablePeer
 from harness.process import Limits
 from harness.records.case import Case

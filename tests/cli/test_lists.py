@@ -168,7 +168,7 @@ def test_who_stops_a_run_sees_its_report_so_far(
 
 def test_newest_is_asked_once_for_all_suites(monkeypatch: pytest.MonkeyPatch) -> None:
     answers = iter(["9.9.0", "9.10.0"])
-    monkeypatch.setattr("harness.toolchain.index.newest_release", lambda _: next(answers))
+    monkeypatch.setattr("harness.toolchain.install.newest_release", lambda _: next(answers))
     scripted = Scripted(monkeypatch, one=SMALL, two=SMALL)
 
     run_list(scripted.suites(), replace(OPTIONS, toolchains=("3.12", "newest")), "terminal")

@@ -10,7 +10,7 @@ import pytest
 
 from harness.doctor import devices_of, diagnose
 from harness.errors import ToolchainError
-from harness.peers.registry import PEERS
+from harness.peers.peer import PEERS
 from harness.process import Limits
 from tests.builders import a_device, a_suite
 from tests.doctor.conftest import TOOLCHAIN

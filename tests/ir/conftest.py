@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from iree.compiler import ir
 
+from harness.ir.counts import OpCounts, count_files
 from harness.ir.dump import dump_phases
-from harness.ir.op_counts import OpCounts, count_files
 from harness.ir.program import ProgramWork, work_of
 from harness.metrics import PHASES
 from harness.process import Limits

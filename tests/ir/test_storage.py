@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
 from harness.errors import CaseError
+from harness.ir.counts import RUN_TIME_TILE, encoded_tensor, padded, read_storage
 from harness.ir.dump import dump_phases
-from harness.ir.storage import RUN_TIME_TILE, encoded_tensor, padded, read_storage
 from harness.models.matmul import Parameters, build
 from harness.records.run import EncodedTensor, Storage
 from harness.toolchain import Toolchain

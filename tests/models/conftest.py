@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from harness import process
 from harness.models import ModelArtifact, materialize
-from harness.models.bench_folder import lay_out
+from harness.models.materialize import lay_out
 from harness.models.model import Model
 from harness.toolchain import Toolchain
 from harness.verify.outputs import ModuleCall, run_once

@@ -13,7 +13,7 @@ from harness.models import mlp
 from harness.models.model import Input
 from harness.models.onnx_file import run_onnx
 from harness.peers import PeerModel, Setting
-from harness.peers.registry import find_peer
+from harness.peers.peer import find_peer
 from harness.plugins.options import as_json
 from tests.peers.numpy_peer import PEER, Options
 from tests.peers.onnx_models import random

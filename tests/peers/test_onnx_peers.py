@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import helper
+from onnx import helper, numpy_helper
 
 from harness.models.model import Input
 from harness.peers import Peer, PeerModel, Ready, Setting, onnxruntime, openvino, pytorch, tvm
@@ -25,6 +25,7 @@ PEERS: dict[str, tuple[Peer[Any], Any]] = {
     "pytorch": (pytorch.PEER, pytorch.Options(mode="eager")),
     "tvm": (tvm.PEER, tvm.PEER.options()),
 }
+needs_torch = pytest.mark.skipif(pytorch.PEER.missing() is not None, reason=str(pytorch.PEER.missing()))
 
 
 @pytest.fixture(autouse=True)
@@ -146,15 +147,33 @@ def test_models_that_are_refused(name: str, tmp_path: Path) -> None:
     assert found.refuses(bf16, options) == "it takes no bf16 arguments"
 
 
-def test_pytorch_refuses_what_its_reader_does_not_know(tmp_path: Path) -> None:
-    x = random(2, 2)
+@needs_torch
+def test_pytorch_refuses_what_onnx2torch_does_not_convert(tmp_path: Path) -> None:
+    model = write_model(tmp_path, [helper.make_node("Det", ["x"], ["y"])], {"x": random(2, 2)})
+    refused = pytorch.PEER.refuses(model, pytorch.Options(mode="eager"))
+    assert refused is not None
+    assert refused.startswith("onnx2torch cannot convert it (NotImplementedError: ")
+    assert "Det" in refused
+
+
+@needs_torch
+def test_pytorch_takes_weights_that_are_constant_nodes_and_shapes_that_are_computed(tmp_path: Path) -> None:
+    x, w = random(4, 6), random(3, 2, seed=1)
     nodes = [
-        helper.make_node("NonZero", ["x"], ["i"]),
-        helper.make_node("Relu", ["x"], ["r"]),
-        helper.make_node("Det", ["r"], ["y"]),
+        helper.make_node("Constant", [], ["w"], value=numpy_helper.from_array(w)),
+        helper.make_node("Constant", [], ["sizes"], value=numpy_helper.from_array(np.array([-1, 3]))),
+        helper.make_node("Shape", ["x"], ["shape"]),
+        helper.make_node("Reshape", ["x", "sizes"], ["rows"]),
+        helper.make_node("MatMul", ["rows", "w"], ["product"]),
+        helper.make_node("Div", ["shape", "two"], ["half"]),
+        helper.make_node("Concat", ["half", "rest"], ["wanted"], axis=0),
+        helper.make_node("Reshape", ["product", "wanted"], ["y"]),
     ]
-    model = write_model(tmp_path, nodes, {"x": x})
-    assert pytorch.PEER.refuses(model, pytorch.Options(mode="eager")) == "its reader knows no op Det, NonZero"
+    sizes = {"two": np.array([2, 3]), "rest": np.array([-1])}
+    model = write_model(tmp_path, nodes, {"x": x}, sizes)
+    ready = prepare(PEERS["pytorch"], model, [x], tmp_path)
+    ready.call()
+    check(ready.outputs(), [(x.reshape(-1, 3) @ w).reshape(2, 2, -1)])
 
 
 def test_torch_compile_needs_a_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,7 +181,6 @@ def test_torch_compile_needs_a_compiler(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv("CXX", "no-such-compiler")
     reason = "torch.compile needs the C++ compiler no-such-compiler, which is not installed"
     assert pytorch.PEER.refuses(model, pytorch.Options()) == reason
-    assert pytorch.PEER.refuses(model, pytorch.Options(mode="eager")) is None
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of PyTorch's own parts

@@ -9,7 +9,7 @@ import pytest
 
 from harness.errors import SuiteError
 from harness.peers import PeerModel, onnxruntime, pytorch
-from harness.peers.registry import PEERS, AppliedPeer, apply_peer, find_peer
+from harness.peers.peer import PEERS, AppliedPeer, apply_peer, find_peer
 from tests.builders import register
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,6 +11,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import Field
 
 from harness.errors import ExitCode, SuiteError
@@ -278,3 +281,39 @@ def test_editing_a_source_of_the_rewrites_package_gives_another_hash(installed: 
     (package / "notes.txt").write_text("no Python")
     assert len({before, edited, with_helper}) == 3
     assert sources() == with_helper
+
+
+def test_a_file_of_a_package(package: Path, tmp_path: Path) -> None:
+    (package / "spec.mlir").write_bytes(b"module {}\r\n\xff")
+    file = package_file(PACKAGE, "spec.mlir")
+    assert file.data == b"module {}\r\n\xff"
+    (tmp_path / "work").mkdir()
+    file.put_into(tmp_path / "work")
+    (copy,) = (tmp_path / "work").iterdir()
+    assert (copy.read_bytes(), copy.name) == (file.data, file.unique_name)
+
+
+@pytest.mark.parametrize("name", ["spec.mlir", "specs", ""])
+def test_a_file_that_is_not_in_its_package(package: Path, name: str) -> None:
+    (package / "specs").mkdir()
+    with pytest.raises(SuiteError) as caught:
+        package_file(PACKAGE, name)
+    assert str(caught.value) == f"package {PACKAGE} has no file {name}; install it again, or ask its author"
+
+
+def test_a_file_is_known_by_its_content(package: Path) -> None:
+    texts = ("module {}", "module { } // é", "")
+    written = [written_file("spec.mlir", text) for text in texts]
+    assert [(file.path, file.data.decode()) for file in written] == [(None, text) for text in texts]
+    assert len({file.unique_name for file in written}) == 3
+    (package / "specs").mkdir()
+    (package / "specs" / "spec.mlir").write_text("module {}")
+    assert package_file(PACKAGE, "specs/spec.mlir").unique_name == written[0].unique_name
+    assert written_file("a", "1") == PluginFile(name="a", text="1") != written_file("a", "2")
+
+
+@given(text=st.text(), name=st.sampled_from(["spec.mlir", "kernel.so", "noending", "a.b.c", "sub/spec.mlir"]))
+def test_a_name_keeps_its_ending_and_can_stand_on_a_command_line(text: str, name: str) -> None:
+    unique = written_file(name, text).unique_name
+    assert Path(unique).suffix == Path(name).suffix
+    assert re.fullmatch(r"[A-Za-z0-9.-]+-[0-9a-f]{16}[A-Za-z0-9.]*", unique)

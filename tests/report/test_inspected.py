@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.ir.op_counts import Inspected, OpCounts
+from harness.ir.counts import Inspected, OpCounts
 from harness.metrics import PHASES
 from harness.report.inspected import TELLING_OPS, counts_page, render_counts_json
 from harness.report.terminal import to_terminal

@@ -7,10 +7,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from harness.ir.canonical import canonical_lines
-from harness.ir.compared import ComparedCase, compare_ir
-from harness.ir.differences import Executable
-from harness.ir.op_counts import OpCounts
-from harness.ir.program_parts import ProgramParts
+from harness.ir.counts import OpCounts
+from harness.ir.differences import ComparedCase, Executable, ProgramParts, compare_ir
 from harness.records.run import Sizes
 from harness.report.inspected import TELLING_OPS
 from harness.report.inspected_pair import comparison_json, comparison_page, texts_difference

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from harness.errors import UsageError
 from harness.models.builder import BUILDERS
-from harness.peers.registry import PEERS
+from harness.peers.peer import PEERS
 from harness.plugins import PLUGINS, Plugin
 from harness.plugins.options import options_of
 from harness.report.registered_page import find_registered, registered_json, registered_page

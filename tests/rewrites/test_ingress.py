@@ -20,8 +20,7 @@ from iree.compiler.dialects import arith
 from harness.models.inputs import bf16_bits
 from harness.models.mlp import Parameters, build
 from harness.rewrites.ingress import ingress_canonicalize
-from harness.rewrites.matched import Matched
-from harness.rewrites.operations import transposed
+from harness.rewrites.operations import Matched, transposed
 from tests.programs import program
 from tests.rewrites import tools
 from tests.rewrites.tools import Array, agree, printed, run

@@ -326,7 +326,8 @@ def test_the_tutorials_form_is_named_then_tuned_and_both_forms_agree() -> None:
         params = Parameters(batch=2, height=4, width=10, channels_in=8, channels_out=32, form=form)
         text = build(params).text
         assert isinstance(text, str)
-        after, matched = rewritten(text, name_convolutions, tune_convolutions)
+        of_avx512 = partial(tune_convolutions, vector_bytes=64, registers=32)  # whatever machine this is
+        after, matched = rewritten(text, name_convolutions, of_avx512)
         assert matched == [int(form == "generic"), 1]
         assert any("vector_common_parallel = [1, 1, 5, 32" in taken for taken in configurations_taken(after))
         results.append(run(after, *random([(2, 6, 12, 8)])))

@@ -18,7 +18,7 @@ from harness.compile.iree_compile import parse_statistics
 from harness.models import residual_dense_block
 from harness.process import Limits
 from harness.records.run import Statistics
-from harness.rewrites.matched import Matched
+from harness.rewrites.operations import Matched
 from harness.toolchain import find_toolchain
 from harness.verify.outputs import ModuleCall, run_once
 

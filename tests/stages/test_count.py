@@ -12,8 +12,8 @@ import pytest
 
 from harness.errors import CaseError
 from harness.ir import roofline
+from harness.ir.counts import OpCounts
 from harness.ir.dump import LacksPhase
-from harness.ir.op_counts import OpCounts
 from harness.models.materialize import ModelArtifact
 from harness.records.case import Case
 from harness.records.run import Build, EncodedTensor, Failure, IrCounts, Peak, Storage, Work

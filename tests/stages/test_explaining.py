@@ -17,8 +17,7 @@ from harness.errors import CaseError, RunError
 from harness.explain.attribute import Attribution, Journal, ProgramSide, Sampled
 from harness.explain.code import Code
 from harness.explain.profile import Profile
-from harness.ir.differences import Executable
-from harness.ir.program_parts import ProgramParts
+from harness.ir.differences import Executable, ProgramParts
 from harness.measure import LoadableModule
 from harness.process import Limits
 from harness.records.case import Case

@@ -9,8 +9,8 @@ from typing import Any, Literal
 import pytest
 
 from harness.errors import CaseError, ExitCode, HarnessError, RunError, UsageError
-from harness.ir.op_counts import Inspected
-from harness.ir.program_parts import ProgramParts, read_parts
+from harness.ir.counts import Inspected
+from harness.ir.differences import ProgramParts, read_parts
 from harness.ir.tools import UnreadPhase
 from harness.progress import Silent
 from harness.stages.inspect import TELLING_PHASES, compare_cases, inspect_case

@@ -9,7 +9,7 @@ import pytest
 
 from harness.models import check_params, find_builder
 from harness.peers import PeerModel
-from harness.peers.registry import find_peer
+from harness.peers.peer import find_peer
 from harness.plugins.halide_schedule import Step
 from harness.plugins.options import as_json, check_options
 from harness.suite.load import Suite, load_suite

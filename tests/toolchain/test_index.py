@@ -12,8 +12,8 @@ from unittest.mock import Mock
 import pytest
 
 from harness.errors import ToolchainError
-from harness.toolchain import index as package_index
-from harness.toolchain.index import newest_release, parse_release, releases_between, releases_named
+from harness.toolchain import install
+from harness.toolchain.install import newest_release, parse_release, releases_between, releases_named
 from tests.fakes.fake_wheels import write_wheels
 
 
@@ -99,13 +99,13 @@ WHAT_PIP_SAYS = "see what `pip index versions iree-base-compiler` says"
     ],
 )
 def test_a_pip_that_does_not_say_its_releases(printed: str, sentence: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(package_index, "run", Mock(return_value=Mock(ok=False, stdout="", stderr=printed)))
+    monkeypatch.setattr(install, "run", Mock(return_value=Mock(ok=False, stdout="", stderr=printed)))
     assert refusal(newest_release) == f"--toolchain newest: {sentence}"
 
 
 def test_releases_with_names_of_old_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
     printed = "Available versions: 3.9.0, 3.8.0-of-old, 3.7.0\n"
-    monkeypatch.setattr(package_index, "run", Mock(return_value=Mock(ok=True, stdout=printed, stderr="")))
+    monkeypatch.setattr(install, "run", Mock(return_value=Mock(ok=True, stdout=printed, stderr="")))
     assert newest_release() == "3.9.0"
 
 
@@ -124,7 +124,7 @@ def test_releases_from_one_to_another_are_those_of_both_halves(index: Path) -> N
 
 def test_an_index_that_does_not_say_what_lies_between(monkeypatch: pytest.MonkeyPatch) -> None:
     printed = "Could not fetch URL https://pypi.org/simple/: connection error: no route"
-    monkeypatch.setattr(package_index, "run", Mock(return_value=Mock(ok=False, stdout="", stderr=printed)))
+    monkeypatch.setattr(install, "run", Mock(return_value=Mock(ok=False, stdout="", stderr=printed)))
     assert refusal(lambda: releases_between("9.8.0", "9.10.0")) == (
         "the releases from 9.8.0 to 9.10.0: the package index cannot be reached; connect, or name each of them"
     )
@@ -132,7 +132,7 @@ def test_an_index_that_does_not_say_what_lies_between(monkeypatch: pytest.Monkey
 
 def test_a_range_is_all_that_the_index_has_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     printed = "Available versions: 9.9.0, 9.8.0, 9.7.0\n"
-    monkeypatch.setattr(package_index, "run", Mock(return_value=Mock(ok=True, stdout=printed, stderr="")))
+    monkeypatch.setattr(install, "run", Mock(return_value=Mock(ok=True, stdout=printed, stderr="")))
     said: list[str] = []
     assert releases_named(["9.9", "iree==9.7.0..9.8"], said.append) == ("9.9.0", "9.7.0", "9.8.0")
     assert said == ["iree==9.7.0..9.8 is 2 releases: 9.7.0, 9.8.0"]

@@ -14,9 +14,8 @@ import pytest
 from onnx import TensorProto, helper
 
 from harness.cache import cache_root
-from harness.models.bench_folder import lay_out
 from harness.models.inputs import load_argument, write_arguments
-from harness.models.materialize import ModelArtifact, materialize
+from harness.models.materialize import ModelArtifact, lay_out, materialize
 from harness.models.model import Input, Model, Tolerance
 from harness.peers.peer import PeerModel
 from harness.peers.worker import LoadablePeer

@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 from harness.cache import cache_root
-from harness.models.bench_folder import BenchFolder
 from harness.models.inputs import write_arguments
-from harness.models.materialize import ModelArtifact
+from harness.models.materialize import BenchFolder, ModelArtifact
 from harness.models.model import Input
 from harness.process import Limits
 from harness.records.run import Build

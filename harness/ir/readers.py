@@ -1,12 +1,15 @@
-"""The parts of a program at one phase, as texts: its executables one by one, and what is outside them.
+"""Answers of harness.ir.child: what a program's operations are, by MLIR's bindings.
 
-It runs under a toolchain's own Python, for harness.ir.child.
+It runs under a toolchain's own Python.
 """
 
 from __future__ import annotations
 
+import io
+import pkgutil
+import site
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from iree.compiler import ir
@@ -14,6 +17,7 @@ from iree.compiler import ir
 from harness.metrics import BUFFERIZED
 
 _EXECUTABLES = ("flow.executable", "stream.executable", "hal.executable", "hal.executable.source")
+_WITH_REGIONS = frozenset((*_EXECUTABLES, "flow.dispatch.region", "flow.dispatch.workgroups"))
 _EXPORTS = ("flow.executable.export", "stream.executable.export", "hal.executable.export")
 _VARIANTS = ("hal.executable.variant",)
 _DISPATCHES = ("flow.dispatch", "stream.async.dispatch", "stream.cmd.dispatch")
@@ -22,7 +26,73 @@ _REPEATED = ("iree_codegen.dispatch_config",)
 _LONGEST_LIST = 64
 
 
-def answer(modules: Iterable[Any], phase: str) -> dict[str, Any]:
+def entries(modules: Iterable[Any], _: str) -> dict[str, dict[str, Any]]:
+    """By name: `arguments` and `results` as MLIR writes their types, and whether it is `public`, as JSON."""
+    (module,) = modules
+    functions = {}
+    for op in module.body.operations:
+        attributes = op.operation.attributes
+        if "function_type" not in attributes or not any(len(region.blocks) for region in op.operation.regions):
+            continue
+        kind = attributes["function_type"].value
+        visibility = attributes["sym_visibility"].value if "sym_visibility" in attributes else "public"
+        functions[attributes["sym_name"].value] = {
+            "arguments": [str(argument) for argument in kind.inputs],
+            "results": [str(result) for result in kind.results],
+            "public": visibility == "public",
+        }
+    return functions
+
+
+def ops(modules: Iterable[Any], phase: str) -> dict[str, Counter[str]]:
+    """How many of which ops a program has, outside executables (`host`) and inside them, as JSON.
+
+    The modules themselves are not counted.
+    """
+    host, executables = Counter[str](), Counter[str]()
+
+    def visit_inside(op: Any) -> Any:
+        executables[op.name] += 1
+        return ir.WalkResult.ADVANCE
+
+    def visit(op: Any) -> Any:
+        name = op.name
+        host[name] += 1
+        if name not in _WITH_REGIONS:
+            return ir.WalkResult.ADVANCE
+        op.walk(visit_inside)
+        executables[name] -= 1  # the walk starts with the op itself
+        return ir.WalkResult.SKIP
+
+    # At this phase there are functions of executables without the executables around them.
+    inside = phase == BUFFERIZED
+    for module in modules:
+        module.operation.walk(visit_inside if inside else visit, ir.WalkOrder.PRE_ORDER)
+        (executables if inside else host)[module.operation.name] -= 1
+    return {"host": +host, "executables": +executables}
+
+
+def matches(
+    modules: Iterable[Any], phase: str, *, calls: Mapping[str, Mapping[str, Sequence[Any]]], sites: Sequence[str]
+) -> list[str]:
+    """Names of those that match, or fail, which their compile is to tell."""
+    for folder in sites:
+        site.addsitedir(folder)
+    (module,) = modules
+    module.operation.write_bytecode(written := io.BytesIO())
+    found = []
+    for name, chain in calls[phase].items():
+        try:
+            matches = any(pkgutil.resolve_name(function)(module, **options) for function, options in chain)
+        except Exception:
+            matches = True
+        if matches:
+            found.append(name)
+            module = ir.Module.parse(written.getvalue())  # it is changed now
+    return found
+
+
+def parts(modules: Iterable[Any], phase: str) -> dict[str, Any]:
     """The parts as JSON: `program`, texts of operations outside executables, and `executables`, in order.
 
     Of each executable:

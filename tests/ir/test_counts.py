@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import CaseError, UsageError
+from harness.ir.counts import OpCounts, check_wanted, count_files, select_counts
 from harness.ir.dump import dump_phases
-from harness.ir.op_counts import OpCounts, check_wanted, count_files, select_counts
 from harness.metrics import PHASES
 from harness.process import Limits
 from harness.toolchain import Toolchain
