@@ -1,7 +1,8 @@
 # make run    set everything up, then run one block of suites/esrgan.toml on one core: five variants for a first table
 #             within a minute, then all of them; some minutes. `harness run suites/esrgan.toml --tag block` takes all
 #             blocks and devices, and the networks, which are tagged network, take more than an hour
-# make test   set everything up, then lint, types and all tests
+# make test   set everything up, then lint, types and the quick tests; some minutes
+# make test-all  the same with all tests, which is what continuous integration runs
 # make wheel  write dist/*.whl, which pip installs where there is no checkout
 # make smoke  set everything up, then run a little of everything, which takes a minute or two
 
@@ -10,7 +11,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 ARGS ?=
 
-.PHONY: run test smoke install lint types unit untimed timed vulkan browser schema overhead verdicts explain bisect \
+.PHONY: run test test-all smoke install lint types unit quick untimed timed vulkan browser schema overhead verdicts explain bisect \
         outputs tune fleet history plugins picture releases wheel clean
 
 FIRST := $(foreach variant,stock im2col channels-last share-concat nhwc-share-tuned,--filter 'rdb/$(variant)@cpu')
@@ -20,7 +21,13 @@ run: install
 	$(BIN)/harness run suites/esrgan.toml --filter 'rdb/*@cpu' --budget 75 $(ARGS)
 
 # mypy works beside the tests, which wait now and then; what it says comes after theirs, and before what compares times.
-test: install browser lint
+test: install lint
+	@$(MAKE) --no-print-directory types >$(VENV)/types.txt 2>&1 & types=$$!; \
+	$(MAKE) --no-print-directory quick; quick=$$?; \
+	wait $$types; types=$$?; cat $(VENV)/types.txt; \
+	exit $$((quick || types))
+
+test-all: install browser lint
 	@$(MAKE) --no-print-directory types >$(VENV)/types.txt 2>&1 & types=$$!; \
 	$(MAKE) --no-print-directory untimed; untimed=$$?; \
 	wait $$types; types=$$?; cat $(VENV)/types.txt; \
@@ -45,6 +52,7 @@ lint: $(VENV)/.installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
+	$(BIN)/python scripts/budgets.py
 
 types: $(VENV)/.installed
 	$(BIN)/mypy
@@ -52,10 +60,13 @@ types: $(VENV)/.installed
 # Each run prints its ten slowest tests. Python keeps what it compiled, since the tests start hundreds of processes.
 unit: untimed timed
 
-untimed timed: export PYTHONDONTWRITEBYTECODE =
+quick untimed timed: export PYTHONDONTWRITEBYTECODE =
 
 # In two processes. Each takes a part of the tests in their order, so that what several of them share is made once, and
 # who is done takes over from the other.
+quick: $(VENV)/.installed
+	$(BIN)/pytest --quiet --numprocesses 2 --dist worksteal --durations 10 -m "not timing and not slow" $(ARGS)
+
 untimed: $(VENV)/.installed browser
 	$(BIN)/pytest --quiet --numprocesses 2 --dist worksteal --durations 10 -m "not timing" $(ARGS)
 
