@@ -15,15 +15,16 @@ from harness.plots.canvas import (
     POINTS_PER_PIXEL,
     SMALL,
     WIDTH,
+    Box,
     Canvas,
     Format,
     Theme,
     cut,
     left_out_text,
     paint,
+    place_labels,
     width_px,
 )
-from harness.plots.labels import Box, place_labels
 from harness.report.ratio_axis import round_figures
 from harness.report.run_report import Report
 from harness.report.run_row import Section

@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from harness.report.markdown_text import blocks, details, escape, fenced, marker, name, paragraph, table
+from harness.report.markdown import blocks, details, escape, fenced, marker, name, paragraph, table
 from harness.text import one_line
 
 PARSER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
