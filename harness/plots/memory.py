@@ -143,7 +143,7 @@ def _foot(panels: Sequence[MemoryPanel], left_out: int) -> list[str]:
         "better. Bold: the baseline."
     )
     stated = "Transient memory is what the schedule takes beside arguments and results, as iree-compile states it."
-    lost = "Without a point: not measured, with the module of another variant, or of another engine."
+    lost = "Without a point: not measured, identical to another variant, or of another engine."
     parts = (
         stated if any(panel.memory.startswith("transient") for panel in panels) else "",
         lost if any(panel.rest for panel in panels) else "",

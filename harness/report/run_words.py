@@ -76,7 +76,7 @@ def verdict(report: Report) -> str:
         _count(summary.slower, f"slower{'' if summary.faster else against}"),
         _count(summary.unchanged, f"the same within {share(report.floor)}"),
         _count(summary.unclear, "unclear"),
-        _count(summary.same, "with the module of another"),
+        _count(summary.same, "identical to another variant"),
         _count(summary.peers, "of other engines"),
     ]
     if not any(compared):

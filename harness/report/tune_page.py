@@ -335,7 +335,7 @@ def _trust(found: Tuning) -> list[str]:
                 f"The chance that a race dropped its best candidate is at most {share(found.race_error)} in each race."
             )
         lines.append(
-            "Ratios of candidates are those of their races, in which the best one is flattered by luck; what counts is "
+            "Ratios of candidates are those of their races, where the winner's is probably optimistic; what counts is "
             "measured again in fresh processes by the rule of harness compare."
         )
     return [line for line in lines if line]

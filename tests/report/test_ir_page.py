@@ -68,7 +68,7 @@ def test_what_is_not_there_is_said() -> None:
     assert shown("scf.*", "tosa.*") == "net/tiled@cpu\nNo operation matches scf.*, tosa.*; --ops '*' shows all.\n"
     text = shown(counts=dict.fromkeys(PHASES, COUNTS["flow"]), width=60)  # the last phases do not fit
     assert "start  input  abi" in text
-    assert text.split("No room at this width for ")[1].split(".\n")[0].split()[-1] == "vm"
+    assert text.split("hidden: ")[1].split(" (widen")[0].split()[-1] == "vm"
     long = {"flow": OpCounts(host={"x." * 5_000: 7}, executables={})}
     assert len(shown("*", counts=long)) < 1_000
 
