@@ -31,7 +31,7 @@ from harness.bisect.search import Measured, Unusable, find_steps, middle
 from harness.compare.engine import decide
 from harness.compare.task import Generation, Task
 from harness.records.bisection import Trial
-from harness.report.markdown_text import blocks, table
+from harness.report.markdown import blocks, table
 from harness.stages.bisect_options import BisectOptions
 from harness.stats.pairing import FloatArray
 

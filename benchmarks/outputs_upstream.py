@@ -31,7 +31,7 @@ from benchmarks.documents import replace_between
 from benchmarks.upstream_networks import VARIANTS, Network, linalg_of, networks_of, outputs_of, timed
 from harness.cache import write_atomically
 from harness.models.inputs import from_bf16_bits
-from harness.report.markdown_text import blocks, table
+from harness.report.markdown import blocks, table
 from harness.toolchain import Toolchain
 from harness.toolchain import find_toolchain as find
 from harness.verify.evaluate import evaluate, tolerances

@@ -12,7 +12,7 @@ from benchmarks.fleet.real import Real, speedup
 from benchmarks.fleet.simulated import Simulated
 from benchmarks.fleet.sizes import KIB
 from harness.machine.identity import processor
-from harness.report.markdown_text import blocks, table
+from harness.report.markdown import blocks, table
 from harness.toolchain.host_cpu import environment_here
 
 MOST_WAITED, LEAST_SPEEDUP = 0.05, 1.8

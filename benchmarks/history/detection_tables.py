@@ -9,7 +9,7 @@ from benchmarks.documents import replace_between
 from benchmarks.history.detection_detectors import ASV, OTAVA, OWN
 from benchmarks.history.detection_kinds import AFTER, DELAY_SHARES, DRIFTS, NONE, STEPS, Kind
 from benchmarks.history.detection_scores import Score
-from harness.report.markdown_text import blocks, table
+from harness.report.markdown import blocks, table
 from harness.stats.intervals import rate_bounds
 
 BEGIN = "<!-- made by `python -m benchmarks.history detection`: begin -->"

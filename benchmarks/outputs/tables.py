@@ -12,7 +12,7 @@ from benchmarks.outputs.functions import Off
 from benchmarks.outputs.judging import FLAG_SETS, TARGETS
 from benchmarks.outputs.planted import Defect, Planted
 from benchmarks.outputs.right import Row
-from harness.report.markdown_text import blocks, details, table
+from harness.report.markdown import blocks, details, table
 from harness.stats.intervals import rate_bounds
 from harness.verify.rounding import FACTOR
 

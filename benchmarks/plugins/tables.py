@@ -8,7 +8,7 @@ from pathlib import Path
 from benchmarks.documents import replace_between
 from benchmarks.plugins.ratios import Ratio, compare, fastest, median_ns, programs
 from benchmarks.plugins.recorded import IREE, SGEMM, Group, Header, Recording, Round, engine_of, name_of
-from harness.report.markdown_text import blocks, table
+from harness.report.markdown import blocks, table
 
 
 def write_tables(document: Path, recording: Recording) -> None:

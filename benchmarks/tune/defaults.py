@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from benchmarks.tune.outcomes import geometric_mean
 from harness.records.tuning import Tried, Tuning, same_bytes
-from harness.report.markdown_text import blocks, table
+from harness.report.markdown import blocks, table
 
 # A ratio counts as faster or slower beyond this, and only where its whole interval does.
 EDGE = 0.01

@@ -21,7 +21,7 @@ from benchmarks.tune.searches import DEVICE
 from harness.records.run import Run
 from harness.records.tuning import Tuning
 from harness.remaining import duration
-from harness.report.markdown_text import blocks, escape, table
+from harness.report.markdown import blocks, escape, table
 from harness.report.units import interval_text, share
 from harness.stats import Estimate
 from harness.store.tune_directory import is_tuning, load_tuning

@@ -21,7 +21,7 @@ import numpy as np
 from benchmarks.documents import replace_between
 from benchmarks.tune.measuring import ROOT
 from benchmarks.tune.noise import courses, drawn, recorded
-from harness.report.markdown_text import blocks, table
+from harness.report.markdown import blocks, table
 from harness.stages.tune_underway import RULE
 from harness.stats.intervals import rate_bounds
 from harness.stats.pairing import FloatArray

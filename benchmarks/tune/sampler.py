@@ -22,7 +22,7 @@ import numpy as np
 
 from benchmarks.documents import replace_between
 from benchmarks.tune.measuring import ROOT
-from harness.report.markdown_text import blocks, table
+from harness.report.markdown import blocks, table
 from harness.stats.pairing import FloatArray
 from harness.tune.sampler import Sampler
 

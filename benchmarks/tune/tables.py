@@ -11,7 +11,7 @@ from benchmarks.tune.searches import Part
 from harness.records.bisection import Trial
 from harness.records.tuning import Tuning
 from harness.remaining import duration
-from harness.report.markdown_text import blocks, details, escape, table
+from harness.report.markdown import blocks, details, escape, table
 from harness.report.tune_page import beside_start
 from harness.report.units import interval_text
 from harness.stats import Estimate

@@ -9,7 +9,7 @@ from benchmarks.verdicts.recording import Recorded
 from benchmarks.verdicts.stream_names import is_quiet, is_waiting, slowdown_of
 from benchmarks.verdicts.trials import BUDGET_S, Streams, Trials, as_sampled, play_disjoint, play_overlapping
 from benchmarks.verdicts.words import between, percent
-from harness.report.markdown_text import blocks, table
+from harness.report.markdown import blocks, table
 from harness.stats.intervals import rate_bounds
 from harness.text import plural
 

@@ -14,7 +14,7 @@ from harness.compare.samplers import GENERATION_S, LONG_ROUND_S, LatencySampler
 from harness.compare.task import BASE, HEAD
 from harness.measure import Group, Settings, last_core, measure_generation
 from harness.measure.alone import only_one_measures
-from harness.report.markdown_text import blocks, table
+from harness.report.markdown import blocks, table
 from harness.stats.rule import Rule, confirmation_size
 from harness.toolchain import Toolchain
 

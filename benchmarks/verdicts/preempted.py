@@ -10,7 +10,7 @@ from benchmarks.verdicts.estimators import both_orders, logs_of, spread
 from benchmarks.verdicts.recording import Recorded
 from benchmarks.verdicts.stream_names import slowdown_of
 from benchmarks.verdicts.trials import Streams
-from harness.report.markdown_text import blocks, table
+from harness.report.markdown import blocks, table
 from harness.stats.pairing import FloatArray
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from benchmarks.documents import replace_between
 from benchmarks.verdicts.words import percent
 from harness.compare.judge import Judgement, judge
-from harness.report.markdown_text import table
+from harness.report.markdown import table
 from harness.stats import Estimate
 from harness.stats.intervals import paired_mean
 from harness.stats.pairing import FloatArray

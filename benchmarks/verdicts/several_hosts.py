@@ -22,7 +22,7 @@ from benchmarks.verdicts.words import between, percent
 from harness.compare.engine import decide
 from harness.compare.spread import by_host
 from harness.compare.task import Generation, Outcome, Task
-from harness.report.markdown_text import blocks, table
+from harness.report.markdown import blocks, table
 from harness.stats.hosts import locate_on_hosts
 from harness.stats.intervals import rate_bounds
 from harness.stats.pairing import FloatArray

@@ -19,7 +19,7 @@ from benchmarks.verdicts.rival_tables import rivals, statistics
 from benchmarks.verdicts.stream_names import slowdown_of
 from benchmarks.verdicts.trials import Streams
 from benchmarks.verdicts.verdict_tables import beside_others, clocks, false_alarms, power, together, waiting
-from harness.report.markdown_text import blocks, details, table
+from harness.report.markdown import blocks, details, table
 
 BEGIN, END = "<!-- made by `make verdicts`: begin -->", "<!-- made by `make verdicts`: end -->"
 

@@ -19,7 +19,7 @@ from benchmarks.verdicts.programs import matmul
 from benchmarks.verdicts.recording import Hogs
 from harness import process
 from harness.measure.alone import only_one_measures
-from harness.report.markdown_text import blocks, table
+from harness.report.markdown import blocks, table
 from harness.stats.pairing import FloatArray
 from harness.toolchain import Toolchain
 from harness.toolchain.devices import VULKAN_DRIVERS, environment_for

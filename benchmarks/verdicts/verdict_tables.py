@@ -23,7 +23,7 @@ from benchmarks.verdicts.trials import (
     slowed,
 )
 from benchmarks.verdicts.words import between, percent
-from harness.report.markdown_text import blocks, details, table
+from harness.report.markdown import blocks, details, table
 from harness.stats.intervals import rate_bounds
 from harness.stats.pairing import FloatArray
 from harness.stats.rule import Rule

@@ -9,8 +9,7 @@ from harness.cli.app import app
 from harness.cli.output import print_page, print_text, reporter, tell, teller
 from harness.errors import ExitCode
 from harness.metrics import metric_named
-from harness.report.bisect_page import bisect_json, bisect_page, times_that_of
-from harness.report.outcome import bisect_exit_code
+from harness.report.bisect_page import bisect_exit_code, bisect_json, bisect_page, times_that_of
 from harness.stages.bisect_options import BisectOptions, VerdictOptions
 from harness.stages.bisecting import bisected, underway_of
 from harness.stages.verdict import Judged, Word, judge_now

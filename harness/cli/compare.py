@@ -22,7 +22,7 @@ from harness.process import stop_all
 from harness.progress import Progress
 from harness.records.comparison import Comparison
 from harness.report import render
-from harness.report.outcome import comparison_exit_code
+from harness.report.comparison import comparison_exit_code
 from harness.report.selfcheck import render_selfcheck
 from harness.stages.comparing import InterruptedComparison, Underway, compare_sides, going_on
 from harness.stages.options import RunOptions

@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from harness.cli.app import app
 from harness.cli.output import tell
 from harness.dashboard import make_dashboard
-from harness.dashboard.folder import require_replaceable
+from harness.dashboard.site import require_replaceable
 from harness.dashboard.tunings import load_tunings
 from harness.errors import ExitCode
 from harness.history.changes import history_changes

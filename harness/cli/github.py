@@ -21,7 +21,7 @@ from harness.github.event import Event, read_event
 from harness.github.pictures import branch_named
 from harness.github.posting import Destination
 from harness.options import Flag
-from harness.report.markdown_text import COMMENT_LIMIT, marker
+from harness.report.markdown import COMMENT_LIMIT, marker
 from harness.report.pages import Links
 from harness.store.files import read_document
 from harness.text import one_line

@@ -18,13 +18,18 @@ from harness.doctor import devices_of, diagnose, diagnosis_page, render_json
 from harness.errors import ExitCode, Interrupted, ToolchainError, UsageError
 from harness.ir.counts import check_ops
 from harness.process import Limits
-from harness.report.inspected import TELLING_OPS, counts_page, render_counts_json
-from harness.report.inspected_pair import comparison_json, comparison_page, texts_difference
+from harness.report.ir_page import (
+    TELLING_OPS,
+    comparison_json,
+    comparison_page,
+    counts_page,
+    render_counts_json,
+    texts_difference,
+)
 from harness.report.markdown import to_markdown
-from harness.report.outcome import exit_code
 from harness.report.registered_page import find_registered, registered_json, registered_page
 from harness.report.run_page import ablation_page
-from harness.report.run_report import build_report
+from harness.report.run_report import build_report, exit_code
 from harness.stages.ablating import write_ablation
 from harness.stages.benching import BenchOptions, write_bench
 from harness.stages.exporting import export_program

@@ -12,8 +12,7 @@ from typing import Any, Literal
 
 from harness.errors import UsageError
 from harness.progress import Silent, Terminal
-from harness.report.markdown import to_markdown
-from harness.report.markdown_text import web_address
+from harness.report.markdown import to_markdown, web_address
 from harness.report.page import Page
 from harness.report.terminal import to_terminal
 from harness.store.files import writing

@@ -26,7 +26,7 @@ from harness.records.bisection import Bisection
 from harness.records.comparison import Comparison
 from harness.records.explanation import Explanation
 from harness.records.tuning import Tuning
-from harness.report.run_report import Report, build_report
+from harness.report.run_report import build_report
 from harness.stages.reporting import load_any
 from harness.store.comparison_directory import is_comparison
 from harness.store.explanation_directory import is_explanation
@@ -106,10 +106,7 @@ def _plot(options: PlotOptions, picture: Format | None) -> int:
     keep = _keep(options, _cases(source))
     if picture is None or options.kind == "all":
         drawn = pictures_of(
-            source if isinstance(source, Comparison) else None,
-            source if isinstance(source, Report) else None,
-            explanation=source if isinstance(source, Explanation) else None,
-            tuning=source if isinstance(source, Tuning) else None,
+            source,
             formats=_FORMATS.values(),
             keep=keep,
             top=options.top,

@@ -20,11 +20,12 @@ from harness.records.comparison import Comparison
 from harness.records.explanation import Explanation
 from harness.records.tuning import Tuning
 from harness.report import render
+from harness.report.bisect_page import bisect_exit_code
+from harness.report.comparison import comparison_exit_code
 from harness.report.github import STEP_SUMMARY_BYTES, render_comment, render_step_summary
-from harness.report.outcome import bisect_exit_code, comparison_exit_code, exit_code
 from harness.report.page import Picture
 from harness.report.pages import Links, commit_name
-from harness.report.run_report import Report, build_report
+from harness.report.run_report import Report, build_report, exit_code
 from harness.stages.reporting import load_against, load_any
 from harness.store.files import writing
 from harness.store.names import NAMED, find_folder

@@ -23,8 +23,7 @@ from harness.process import stop_all
 from harness.records.case import Case
 from harness.report import render
 from harness.report.data import to_json
-from harness.report.outcome import exit_code
-from harness.report.run_report import build_report
+from harness.report.run_report import build_report, exit_code
 from harness.report.suite_list import SuiteOutcome, outcome_record, outcomes_markdown, outcomes_terminal
 from harness.stages.options import RunOptions
 from harness.stages.prepare import prepare

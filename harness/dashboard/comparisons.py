@@ -13,16 +13,15 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from harness.compare.pairs import TOOLCHAIN_PREFIX
-from harness.dashboard.encode import Payload, key_of, table
-from harness.dashboard.figures import metric_title, signed
+from harness.dashboard.encode import Payload, key_of, metric_title, signed, table
 from harness.dashboard.gather import Gathered
 from harness.errors import ExitCode
 from harness.history.changes import Change
 from harness.history.tables_page import frame_records
 from harness.records.comparison import VERDICTS, Comparison, Explained, MachineFacts, Row, SideFacts
+from harness.report.comparison import comparison_exit_code
 from harness.report.comparison_words import headline
 from harness.report.names import compared
-from harness.report.outcome import comparison_exit_code
 from harness.store.files import adapter
 
 if TYPE_CHECKING:

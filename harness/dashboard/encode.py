@@ -1,4 +1,4 @@
-"""Tables -> small scripts: what the pages load, since a page opened from a folder may load scripts and nothing else."""
+"""What all pages share: words, figures, and tables as scripts, since a page opened from a folder loads nothing else."""
 
 from __future__ import annotations
 
@@ -6,11 +6,19 @@ import hashlib
 import json
 import math
 import re
+import string
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
+
+from harness import metrics
+from harness.history.series_page import course
+from harness.report.units import percent, ratio_text, unit_of, unit_that_tells
+from harness.text import one_line, plural
 
 Payload = dict[str, Any]
 Column = list[Any] | dict[str, list[Any]] | None
@@ -68,3 +76,90 @@ def _plain(value: Any) -> Any:
             return int(value)
         return float(f"{value:.{_DIGITS}g}")
     return value
+
+
+_LONGEST = 200  # of a name in a table; its own page shows all of it
+MINUS = "\N{MINUS SIGN}"  # as in static/format.js
+_PLACES = 48
+_LEVELS = string.digits + string.ascii_lowercase + string.ascii_uppercase
+_LEAST_SPAN = 0.05  # of the median: noise of one percent has to look small
+# What turns the direction of all text behind it.
+_DIRECTION = re.compile("[\u202a-\u202e\u2066-\u2069]")
+
+
+def metric_title(metric: str) -> str:
+    """`Latency`, `Compilation time`; the name itself where it is not registered."""
+    title = one_line(metrics.metric_title(metric))
+    return title.capitalize() if metric in metrics.METRICS else title
+
+
+def cut(text: object, longest: int = _LONGEST) -> str:
+    """A text on one line; `…` says that it went on."""
+    line = one_line(_DIRECTION.sub(" ", str(text)))
+    return line if len(line) <= longest else f"{line[: longest - 1]}…"
+
+
+def figure(value: float, unit: str) -> str:
+    """One value with its unit: `76.59 ms`, `793 KiB`, `1.012`."""
+    if unit == "ratio":
+        return ratio_text(value)
+    chosen = unit_of(unit, [value])
+    return f"{chosen.text(value)} {chosen.name}".rstrip()
+
+
+def level(before: float, after: float, unit: str) -> str:
+    """A change of level in one unit, in which the two look different: `9.97 KiB → 10.03 KiB`."""
+    if unit == "ratio":
+        return f"{ratio_text(before)} → {ratio_text(after)}"
+    chosen = unit_that_tells(unit, [before, after])
+    return " → ".join(f"{chosen.text(value)} {chosen.name}".rstrip() for value in (before, after))
+
+
+def moved(ratio: float) -> str:
+    """A change of level: `+8.0 %`, with as many decimals as it takes to show that there is one."""
+    if not math.isfinite(ratio):
+        return "from nothing"
+    text = percent(ratio, decimals=1 if ratio == 1 or abs(ratio - 1) >= 0.0005 else 3)
+    return text.replace("-", MINUS)
+
+
+def signed(text: str) -> str:
+    """A text with the minus sign of all other figures."""
+    return re.sub(r"(?<!\S)-(?=\d)", MINUS, text)
+
+
+def day(started: str) -> str:
+    """`2026-11-21 03:50`, in UTC."""
+    return started[:16].replace("T", " ")
+
+
+def seconds(started: str) -> float:
+    """A time as a number; 0 where it is none, since tables of others may hold any text."""
+    try:
+        return datetime.fromisoformat(started.replace("Z", "+00:00")).timestamp()
+    except ValueError:
+        return 0.0
+
+
+def count(number: int, noun: str) -> str:
+    """`1 run`, `2,000 runs`, `2 series`."""
+    return plural(number, noun, "series" if noun == "series" else "")
+
+
+def sparkline(values: NDArray[np.float64]) -> str:
+    """A series' course in 48 letters at most, which static/spark.js draws; 0 is the lowest and Z the highest level."""
+    finite = values[np.isfinite(values)]
+    levels = course(finite, _PLACES, least_span=_LEAST_SPAN) if finite.size else []
+    return "".join(_LEVELS[round(level * (len(_LEVELS) - 1))] for level in levels)
+
+
+def spark_path(letters: str, width: float, height: float) -> str:
+    """The `d` of an SVG path over a box of that size."""
+    if not letters:
+        return ""
+    step = width / max(len(letters) - 1, 1)
+    top = len(_LEVELS) - 1
+    points = [
+        f"{at * step:.1f},{height - _LEVELS.index(letter) / top * height:.1f}" for at, letter in enumerate(letters)
+    ]
+    return "M" + "L".join(points if len(points) > 1 else [points[0], f"{width:.1f},{points[0].split(',')[1]}"])

@@ -1,4 +1,4 @@
-"""History -> what the pages are made of: its tables, read once, and the changes of its series."""
+"""History -> what the pages are made of: its tables, read once, its changes, and what people said of them."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from harness.dashboard.encode import key_of
-from harness.dashboard.figures import signed
+from harness.dashboard.encode import key_of, signed
+from harness.history.acknowledged import marked_events
 from harness.history.changes import Change
+from harness.history.events import ChangeEvent, EventState, group_changes, order_of
 from harness.history.tables_page import frame_records
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from harness.history.open import History
+
 
 _NAMES = """
 SELECT suite, "case", any_value(model) AS model, any_value(variant) AS variant, any_value(device) AS device,
@@ -110,3 +112,54 @@ def gather(history: History, place: str, changes: Sequence[Change]) -> Gathered:
         changes=tuple(replace(change, evidence=signed(change.evidence)) for change in changes),
         notes=history.notes,
     )
+
+
+_LAST = 1  # run that counts as recent, which pages do not ask for
+_SAID = {"acknowledged": "acknowledged", "fixed": "marked as fixed", "came back": "marked as fixed"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Word:
+    """What was said last of a change."""
+
+    state: EventState
+    settled: bool  # Whether it still holds, so that the change is nothing new
+    note: str
+    who: str
+    when: str
+
+    @property
+    def text(self) -> str:
+        """All of it: `acknowledged by ann on 2026-02-12: the new tiling is wanted`."""
+        by = f" by {self.who}" if self.who else ""
+        on = f" on {self.when[:10]}" if self.when else ""
+        back = "" if self.settled else "; its level is back"
+        return f"{_SAID[self.state]}{by}{on}{f': {self.note}' if self.note else ''}{back}"
+
+
+class Known:
+    """What people said of the changes of a history."""
+
+    def __init__(self, gathered: Gathered) -> None:
+        """Of all its changes, put together as `harness history --changes` does."""
+        history = gathered.history
+        events: list[ChangeEvent] = []
+        if history.marks.acknowledgements:
+            order = order_of(history)
+            events = marked_events(group_changes(gathered.changes, order, _LAST), history, order, _LAST)
+        self.events = [event for event in events if event.state != "new"]
+        self._words: Mapping[Change, Word] = {change: _word(event) for event in self.events for change in event.changes}
+
+    def word(self, change: Change) -> Word | None:
+        """What was said of it; None: nothing, or it was withdrawn."""
+        return self._words.get(change)
+
+    def settled(self, change: Change) -> bool:
+        """Whether somebody knows of it, so that it is nothing new."""
+        word = self.word(change)
+        return word is not None and word.settled
+
+
+def _word(event: ChangeEvent) -> Word:
+    last = event.marks[-1]
+    return Word(state=event.state, settled=event.settled, note=last.note, who=last.who, when=last.when)

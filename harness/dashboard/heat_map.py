@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from harness.dashboard.figures import cut, day, figure, seconds
+from harness.dashboard.encode import cut, day, figure, seconds
 from harness.dashboard.gather import Gathered
 from harness.history.tables_page import frame_records
 from harness.report.units import interval_text, percent, ratio_text
@@ -86,7 +86,7 @@ def heat_maps(gathered: Gathered) -> dict[str, list[HeatMap]]:
     """By suite, a map a device; on several classes of machines, one for each."""
     by_device: dict[tuple[str, str, str], list[Outcome]] = defaultdict(list)
     for outcome in frame_records(gathered.history.query(_QUERY)):
-        if _is_recent(outcome):
+        if seconds(outcome["newest"]) - seconds(outcome["started"]) <= OUTCOME_DAYS * 86_400:
             by_device[outcome["suite"], outcome["machine_class"], outcome["device"]].append(outcome)
     maps: dict[str, list[HeatMap]] = defaultdict(list)
     for (suite, _, _), outcomes in by_device.items():
@@ -117,10 +117,6 @@ def legend() -> list[tuple[str, str]]:
         *((f"slower-{level}", f"{below} to {above}") for level, (_, (below, above)) in enumerate(between, 1)),
         (f"slower-{len(BOUNDS)}", f"{last:g} and above"),
     ]
-
-
-def _is_recent(outcome: Outcome) -> bool:
-    return seconds(outcome["newest"]) - seconds(outcome["started"]) <= OUTCOME_DAYS * 86_400
 
 
 def _heat_map(outcomes: Sequence[Outcome], gathered: Gathered) -> HeatMap:

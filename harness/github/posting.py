@@ -14,17 +14,16 @@ from pathlib import Path
 
 from harness.errors import GitHubError, RunError
 from harness.github.api import Client
-from harness.github.commands import report_with_allowed_commands, with_allowed_commands
+from harness.github.commands import report_with_allowed_commands, suite_flags, with_allowed_commands
 from harness.github.comments import Comment, OwnComments, marker_of, own_login
 from harness.github.event import Event, base_commit_of, pull_request_of
 from harness.github.pictures import Shelf, publish
-from harness.github.suite_flags import suite_flags
 from harness.plots.pictures import kind_of_comment, pictures_of, published
 from harness.records.comparison import Comparison
-from harness.report.comparison_words import finite, headline
+from harness.report.comparison import finite
+from harness.report.comparison_words import headline
 from harness.report.github import render_comment
-from harness.report.markdown import COMMENT, to_markdown
-from harness.report.markdown_text import COMMENT_LIMIT
+from harness.report.markdown import COMMENT, COMMENT_LIMIT, to_markdown
 from harness.report.page import Link, Page, Paragraph, Picture
 from harness.report.pages import Links
 from harness.report.run_report import Report, build_report
@@ -65,10 +64,7 @@ class Figures:
 
     def draw(self) -> dict[str, bytes]:
         """PNG files by name, one for each theme; none where there is nothing to draw."""
-        kinds = (kind_of_comment(self.source),)
-        if isinstance(self.source, Comparison):
-            return pictures_of(self.source, kinds=kinds)
-        return pictures_of(report=self.source, kinds=kinds)
+        return pictures_of(self.source, kinds=(kind_of_comment(self.source),))
 
     def pictures(self, url: Callable[[str], str]) -> tuple[Picture, ...]:
         """The pictures as a comment shows them, under the address that each file name has."""

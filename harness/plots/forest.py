@@ -49,11 +49,6 @@ def draw_forest(
     if not forest.has_ratios:
         why = f" ({forest.rest[:1].lower()}{forest.rest[1:].rstrip('.')})" if forest.rest else ""
         raise RunError(f"has no ratio to draw{why}")
-    return paint_forest(forest, theme, picture)
-
-
-def paint_forest(forest: Forest, theme: Theme, picture: Format) -> bytes:
-    """Ratios with their intervals on logarithmic axes, a block for each metric, as a file of that format."""
     columns = _columns(forest)
     heights = [_block_height(block) for block in forest.blocks]
 

@@ -15,15 +15,16 @@ from harness.plots.canvas import (
     POINTS_PER_PIXEL,
     SMALL,
     WIDTH,
+    Box,
     Canvas,
     Format,
     Theme,
     cut,
     left_out_text,
     paint,
+    place_labels,
     width_px,
 )
-from harness.plots.labels import Box, place_labels
 from harness.report.ratio_axis import round_figures
 from harness.report.run_report import Report
 from harness.report.run_row import Section
@@ -142,7 +143,7 @@ def _foot(panels: Sequence[MemoryPanel], left_out: int) -> list[str]:
         "better. Bold: the baseline."
     )
     stated = "Transient memory is what the schedule takes beside arguments and results, as iree-compile states it."
-    lost = "Without a point: not measured, with the module of another variant, or of another engine."
+    lost = "Without a point: not measured, identical to another variant, or of another engine."
     parts = (
         stated if any(panel.memory.startswith("transient") for panel in panels) else "",
         lost if any(panel.rest for panel in panels) else "",

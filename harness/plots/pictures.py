@@ -24,22 +24,20 @@ from harness.report.page import Picture
 from harness.report.run_report import Report
 from harness.report.run_words import verdict
 
-Kind = Literal["forest", "variants", "memory", "releases", "roofline", "timeline", "waterfall", "race"]
-COMPARISON_KINDS: tuple[Kind, ...] = ("forest",)
-RUN_KINDS: tuple[Kind, ...] = ("roofline", "forest", "variants", "memory", "releases")
-EXPLANATION_KINDS: tuple[Kind, ...] = ("waterfall",)
-TUNING_KINDS: tuple[Kind, ...] = ("race",)
-# What a picture is called where a page lists it, and what it is about for those who do not see it.
+Kind = Literal["forest", "variants", "memory", "roofline", "releases", "timeline", "waterfall", "race"]
+# What a picture is called where a page lists it, and what it is about for those who do not see it; in the order in
+# which all of them are drawn.
 TITLES: dict[Kind, str] = {
     "forest": "Ratios with their intervals",
     "variants": "Latency of each variant",
     "memory": "Latency against memory",
-    "releases": "Each case over releases of IREE",
     "roofline": "Roofline",
+    "releases": "Each case over releases of IREE",
     "timeline": "History of a series",
     "waterfall": "From base to head, part by part",
     "race": "The race of a tuning",
 }
+RUN_KINDS: tuple[Kind, ...] = ("roofline", "forest", "variants", "memory", "releases")
 _ONLY_RUNS: Mapping[Kind, Callable[[Report, Theme, Format, int | None], bytes]] = {
     "variants": draw_variants,
     "memory": draw_memory,
@@ -48,18 +46,18 @@ _ONLY_RUNS: Mapping[Kind, Callable[[Report, Theme, Format, int | None], bytes]] 
 }
 
 Keep = Callable[[str], bool]
-
-
 Source = Comparison | Report | Explanation | Tuning
+_KINDS: Mapping[type[Source], tuple[str, tuple[Kind, ...]]] = {
+    Comparison: ("a comparison", ("forest",)),
+    Report: ("a run", RUN_KINDS),
+    Explanation: ("an explanation", ("waterfall",)),
+    Tuning: ("a tuning", ("race",)),
+}
 
 
 def kinds_of(source: Source) -> tuple[str, tuple[Kind, ...]]:
     """What is to be drawn, in words, and which pictures there are of it, the usual one first."""
-    if isinstance(source, Comparison):
-        return "a comparison", COMPARISON_KINDS
-    if isinstance(source, Tuning):
-        return "a tuning", TUNING_KINDS
-    return ("an explanation", EXPLANATION_KINDS) if isinstance(source, Explanation) else ("a run", RUN_KINDS)
+    return _KINDS[type(source)]
 
 
 def draw(
@@ -83,29 +81,20 @@ def draw(
             return draw_race([source], theme, picture)
         if isinstance(source, Comparison) or kind == "forest":
             return draw_forest(source, theme, picture, top, keep)
-        kept = _kept(source, keep)
-        if not any(row.status == "measured" for row in kept.rows()):
+        # What the report says of the whole run stays.
+        kept = (replace(each, rows=tuple(row for row in each.rows if keep(row.case))) for each in source.sections)
+        source = replace(source, sections=tuple(kept))
+        if not any(row.status == "measured" for row in source.rows()):
             raise RunError("nothing was measured, so there is nothing to draw")
-        return _ONLY_RUNS[kind](kept, theme, picture, top)
+        return _ONLY_RUNS[kind](source, theme, picture, top)
     except RunError as error:
         more = "" if "--kind" in str(error) else f"; see harness report {where}"
         raise RunError(f"{where}: {error}{more}") from None
 
 
-def _kept(report: Report, keep: Keep) -> Report:
-    """A report with some of its rows; what it says of the whole run stays."""
-    sections = (
-        replace(section, rows=tuple(row for row in section.rows if keep(row.case))) for section in report.sections
-    )
-    return replace(report, sections=tuple(sections))
-
-
 def pictures_of(
-    comparison: Comparison | None = None,
-    report: Report | None = None,
+    source: Source,
     *,
-    explanation: Explanation | None = None,
-    tuning: Tuning | None = None,
     formats: Iterable[Format] = ("png",),
     themes: Iterable[ThemeName] = ("light", "dark"),
     kinds: Iterable[Kind] = (),
@@ -114,29 +103,12 @@ def pictures_of(
 ) -> dict[str, bytes]:
     """Every picture that there is, by its file's name: `forest-light.png`, `forest-dark.png`, ...
 
-    Pictures with nothing on them are left out. The forest is the comparison's where one is given, else the run's.
+    Pictures with nothing on them are left out.
     """
-    several = report is not None and len(report.facts.toolchains) > 1
-    releases: tuple[Kind, ...] = ("releases",) if several else ()
-    wanted: tuple[Kind, ...] = tuple(kinds) or (
-        "forest",
-        "variants",
-        "memory",
-        "roofline",
-        *releases,
-        "waterfall",
-        "race",
-    )
+    wanted = tuple(kinds) or sorted(kinds_of(source)[1], key=list(TITLES).index)
     pictures: dict[str, bytes] = {}
     for kind in wanted:
-        source: Source | None = report
-        if kind in EXPLANATION_KINDS:
-            source = explanation
-        elif kind in TUNING_KINDS:
-            source = tuning
-        elif kind in COMPARISON_KINDS and comparison is not None:
-            source = comparison
-        if source is None:
+        if kind == "releases" and isinstance(source, Report) and len(source.facts.toolchains) < 2:
             continue
         try:
             pictures |= {

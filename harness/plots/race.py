@@ -138,8 +138,8 @@ def _draw_panel(canvas: Canvas, found: Tuning, top: float, height: float) -> Non
             )
     _label(canvas, found, axis, top, height, end_s)
     middle = MARGIN + _LEFT + (WIDTH - 2 * MARGIN - _LEFT - _RIGHT) / 2
-    canvas.text(middle, top + height + 32, f"spent of the budget ({unit})", size=SMALL, color=theme.muted,
-                align="center")  # fmt: skip
+    below = f"spent of the budget ({unit})"
+    canvas.text(middle, top + height + 32, below, size=SMALL, color=theme.muted, align="center")
     canvas.upright(MARGIN + 6, top + height / 2, "ratio to the start")
 
 

@@ -10,15 +10,31 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from harness.plots.canvas import BODY, MARGIN, SMALL, WIDTH, Canvas, Format, Theme, cut, left_out_text, paint, width_px
+from harness.plots.canvas import (
+    BODY,
+    MARGIN,
+    POINTS_PER_PIXEL,
+    SMALL,
+    WIDTH,
+    Canvas,
+    Format,
+    Theme,
+    cut,
+    left_out_text,
+    paint,
+    width_px,
+)
 from harness.report.ratio_axis import RatioAxis, ratio_axis
 from harness.report.run_report import Report
 from harness.report.run_row import Row, Section
 from harness.report.run_words import run_line, verdict
 from harness.report.units import time_unit
 from harness.text import plural
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _USUAL_PANELS = 6
 _MOST_LINES = 8  # as many as there are colours
@@ -32,7 +48,7 @@ _LEFT = 130.0
 _TICKS = 5
 _LONGEST_NAME = 190.0
 _APART = 5.0
-_ASIDE = 15.0
+_ASIDE = 15.0 * POINTS_PER_PIXEL
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 _FAILED, _WRONG, _SKIPPED = "✗", "≠", "∅"
 _WORDS = {_FAILED: "fails", _WRONG: "wrong outputs", _SKIPPED: "skipped"}
@@ -58,11 +74,6 @@ class ReleaseLine:
 
     variant: str
     points: tuple[ReleasePoint, ...]
-
-    @property
-    def has_marks(self) -> bool:
-        """Whether it was not measured somewhere for a reason of its own."""
-        return any(point.mark for point in self.points)
 
     @property
     def steps(self) -> dict[tuple[int, int], float]:
@@ -211,8 +222,8 @@ def _legend_lines(panel: ReleasePanel) -> int:
 
 
 def _strips(panel: ReleasePanel) -> list[int]:
-    """Numbers of the lines that have marks."""
-    return [number for number, line in enumerate(panel.lines) if line.has_marks]
+    """Numbers of the lines that were not measured somewhere for a reason of their own."""
+    return [number for number, line in enumerate(panel.lines) if any(point.mark for point in line.points)]
 
 
 def _height(panel: ReleasePanel) -> float:
@@ -225,60 +236,61 @@ def _draw_panel(canvas: Canvas, panel: ReleasePanel, y: float) -> None:
     title = f"{panel.section.model} @ {panel.section.device}, {panel.section.against or beside}"
     canvas.text(MARGIN, y + 15, cut(title, WIDTH - 2 * MARGIN, BODY + 1, bold=True), size=BODY + 1, bold=True)
     if unit := _times(panel)[1]:
-        canvas.text(
-            WIDTH - MARGIN,
-            y + 15,
-            f"at the first point and behind steps: {unit}",
-            size=SMALL,
-            color=theme.muted,
-            align="right",
-        )
+        times = f"at the first point and behind steps: {unit}"
+        canvas.text(WIDTH - MARGIN, y + 15, times, size=SMALL, color=theme.muted, align="right")
     y += _HEAD
-    for number, (name, x, line) in enumerate(_legend_places(panel)):
-        middle = y + _LEGEND_LINE * (line + 0.5)
+    for number, (name, x, row) in enumerate(_legend_places(panel)):
+        middle = y + _LEGEND_LINE * (row + 0.5)
         canvas.points([x + 5], [middle], **_look(theme, number))
         canvas.text(x + 18, middle, name, size=SMALL, color=theme.muted)
     y += _LEGEND_LINE * _legend_lines(panel)
-    top, bottom = y, y + _PLOT
-    for tick in panel.axis.ticks:
-        place = _place(tick.ratio, panel.axis, top)
-        canvas.line([_LEFT, WIDTH - MARGIN], [place, place], theme.axis if tick.ratio == 1 else theme.grid, 1.0)
-        canvas.text(_LEFT - 8, place, tick.text, size=SMALL, color=theme.muted, align="right")
-    for number, line_drawn in enumerate(panel.lines):
-        _draw_line(canvas, panel, number, line_drawn, top)
-    _draw_times(canvas, panel, top)
-    for place_of_strip, number in enumerate(_strips(panel)):
-        middle = bottom + _STRIP * (place_of_strip + 0.5)
+    axes = canvas.axes(_LEFT, y, WIDTH - MARGIN - _LEFT, _PLOT)
+    strips = _strips(panel)
+    _scale(axes, panel, theme, strips=len(strips))
+    for number, line in enumerate(panel.lines):
+        _draw_line(axes, panel, number, line, theme)
+    _draw_times(axes, panel)
+    for place, number in enumerate(strips):
+        middle = y + _PLOT + _STRIP * (place + 0.5)
         name = cut(panel.lines[number].variant, _LEFT - 8 - MARGIN, SMALL)
         canvas.text(_LEFT - 8, middle, name, size=SMALL, color=theme.muted, align="right")
         for release, point in enumerate(panel.lines[number].points):
-            if point.mark:
-                canvas.text(_column(panel, release), middle, point.mark, size=SMALL, align="center")
-    _draw_names(canvas, panel, bottom + _STRIP * len(_strips(panel)) + _AXIS_NAMES / 2)
+            x = _LEFT + _width_of_column(panel) * (release + 0.5)
+            canvas.text(x, middle, point.mark, size=SMALL, align="center")
 
 
-def _draw_line(canvas: Canvas, panel: ReleasePanel, number: int, line: ReleaseLine, top: float) -> None:
+def _scale(axes: Axes, panel: ReleasePanel, theme: Theme, *, strips: int) -> None:
+    """Ratios upwards, slower above faster; below the strips the releases, as many as fit, the last one among them."""
+    axis, width = panel.axis, _width_of_column(panel)
+    axes.set(xlim=(-0.5, len(panel.releases) - 0.5), ylim=(math.log(axis.low), math.log(axis.high)))
+    axes.set_yticks([math.log(tick.ratio) for tick in axis.ticks], [tick.text for tick in axis.ticks])
+    axes.grid(axis="y", color=theme.grid, linewidth=1.0)
+    axes.axhline(0.0, color=theme.axis, linewidth=1.0)
+    widest = max(width_px(release, SMALL) for release in panel.releases) + 8
+    stride = max(1, -int(-widest // width))
+    named = range(len(panel.releases) - 1, -1, -stride)
+    names = [cut(panel.releases[place], max(width * stride - 6, 20.0), SMALL) for place in named]
+    axes.set_xticks(named, names)
+    axes.tick_params(axis="x", pad=5 + strips * _STRIP * POINTS_PER_PIXEL)
+
+
+def _draw_line(axes: Axes, panel: ReleasePanel, number: int, line: ReleaseLine, theme: Theme) -> None:
     """A variant's points with their intervals, joined where there is none without a figure between them."""
-    color = canvas.theme.series[number]
+    color = theme.series[number]
     # Points of several variants at one ratio would hide each other.
-    aside = _APART * (number - (len(panel.lines) - 1) / 2)
-    stretch: list[tuple[float, float]] = []
-    stretches = [stretch]
-    for release, point in enumerate(line.points):
-        if point.ratio is None:
-            stretch = []
-            stretches.append(stretch)
-            continue
-        x, y = _column(panel, release) + aside, _place(point.ratio, panel.axis, top)
-        stretch.append((x, y))
+    aside = _APART * (number - (len(panel.lines) - 1) / 2) / _width_of_column(panel)
+    xs = [release + aside for release in range(len(line.points))]
+    ys = [_height_of(point.ratio, panel.axis) for point in line.points]
+    for x, point in zip(xs, line.points, strict=True):
         if point.low is not None and point.high is not None:
-            ends = [_place(end, panel.axis, top) for end in (point.low, point.high)]
-            canvas.line([x, x], ends, color, 1.4)
-    for places in stretches:
-        if places:
-            xs, ys = [x for x, _ in places], [y for _, y in places]
-            canvas.line(xs, ys, color, 1.0, alpha=0.6)
-            canvas.points(xs, ys, **_look(canvas.theme, number))
+            axes.vlines(x, _height_of(point.low, panel.axis), _height_of(point.high, panel.axis), color, linewidth=1.4)
+    axes.plot(xs, ys, color=color, linewidth=1.0, alpha=0.6)
+    axes.plot(xs, ys, clip_on=False, **_look(theme, number))
+
+
+def _height_of(ratio: float | None, axis: RatioAxis) -> float:
+    """Of a ratio on the axis; what is beyond lies on its edge."""
+    return math.nan if ratio is None else math.log(min(max(ratio, axis.low), axis.high))
 
 
 def _times(panel: ReleasePanel) -> tuple[dict[int, str], str]:
@@ -295,36 +307,19 @@ def _times(panel: ReleasePanel) -> tuple[dict[int, str], str]:
     return (texts, unit.name) if has_room and not others else ({}, "")
 
 
-def _draw_times(canvas: Canvas, panel: ReleasePanel, top: float) -> None:
+def _draw_times(axes: Axes, panel: ReleasePanel) -> None:
     """Above a point, and below it behind a step downwards, where the line is not."""
     (line, *_), (texts, _unit) = panel.lines, _times(panel)
     falls = {after for (_, after), change in line.steps.items() if change < 0}
     for place, text in texts.items():
-        y = _place(line.points[place].ratio or 1.0, panel.axis, top) + (_ASIDE if place in falls else -_ASIDE)
-        canvas.text(_column(panel, place), y, text, size=SMALL, align="center")
-
-
-def _draw_names(canvas: Canvas, panel: ReleasePanel, y: float) -> None:
-    """The releases below the axis, as many as there is room for, the last one among them."""
-    widest = max(width_px(release, SMALL) for release in panel.releases) + 8
-    stride = max(1, -int(-widest // _width_of_column(panel)))
-    last = len(panel.releases) - 1
-    for place in range(last, -1, -stride):
-        name = cut(panel.releases[place], max(_width_of_column(panel) * stride - 6, 20.0), SMALL)
-        canvas.text(_column(panel, place), y, name, size=SMALL, color=canvas.theme.muted, align="center")
+        aside = -_ASIDE if place in falls else _ASIDE
+        at = (place, _height_of(line.points[place].ratio, panel.axis))
+        look: dict[str, Any] = {"ha": "center", "va": "center", "size": SMALL * POINTS_PER_PIXEL}
+        axes.annotate(text, at, xytext=(0, aside), textcoords="offset points", **look)
 
 
 def _width_of_column(panel: ReleasePanel) -> float:
     return (WIDTH - MARGIN - _LEFT) / len(panel.releases)
-
-
-def _column(panel: ReleasePanel, release: int) -> float:
-    return _LEFT + _width_of_column(panel) * (release + 0.5)
-
-
-def _place(ratio: float, axis: RatioAxis, top: float) -> float:
-    """Where a ratio lies, slower above faster; what is beyond the axis lies on its edge."""
-    return top + _PLOT * (1 - min(max(axis.share(ratio), 0.0), 1.0)) if ratio > 0 else top + _PLOT
 
 
 def _look(theme: Theme, number: int) -> dict[str, Any]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -14,12 +16,23 @@ if TYPE_CHECKING:
     from harness.records.run import Run
     from harness.records.tuning import Tuning
     from harness.report.page import Page
-    from harness.report.pages import Surroundings
+    from harness.report.pages import ReportContext
     from harness.report.run_report import Report
 
 Format = Literal["terminal", "markdown", "json", "csv"]
 
 __all__ = ["Format", "markdown_page", "render"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Shown:
+    """One result in each format."""
+
+    json: Callable[[], str]
+    csv: Callable[[], str]
+    terminal: Callable[[], Page]
+    markdown: Callable[[], Page]
+    fits_a_comment: bool = False  # Whether its Markdown is cut until it does
 
 
 def render(
@@ -39,101 +52,76 @@ def render(
         color: Whether the terminal shows colours.
         results: The folder that holds it, which paths on a terminal begin with; pages for others say `results`.
     """
+    shown = _shown(source, full=full, results=results.as_posix() if results is not None else "")
+    if format in ("json", "csv"):
+        return shown.json() if format == "json" else shown.csv()
+    if format == "terminal":
+        from harness.report.terminal import to_terminal
+
+        return to_terminal(shown.terminal(), width=width, color=color)
+    from harness.report.markdown import COMMENT, to_markdown
+
+    return to_markdown(shown.markdown(), COMMENT if shown.fits_a_comment and not full else None)
+
+
+def _shown(source: Run | Report | Comparison | Explanation | Bisection | Tuning, *, full: bool, results: str) -> _Shown:
     from harness.records.bisection import Bisection
     from harness.records.explanation import Explanation
     from harness.records.run import Run
     from harness.records.tuning import Tuning
     from harness.report.run_report import Report, build_report
 
-    if isinstance(source, Run):
-        source = build_report(source)
-    folder = results.as_posix() if results is not None else "results"
     if isinstance(source, Explanation):
-        return _explanation(source, format, full=full, width=width, color=color, results=folder)
-    if isinstance(source, Bisection):
-        return _bisect(source, format, width=width, color=color)
-    if isinstance(source, Tuning):
-        return _tuning(source, format, width=width, color=color, out=results.as_posix() if results is not None else "")
-    if format in ("json", "csv"):
-        from harness.report.comparison import comparison_csv, json_document
-        from harness.report.run_fields import run_csv, run_json
+        from harness.report import explanation_page
 
-        if isinstance(source, Report):
-            return run_json(source) if format == "json" else run_csv(source)
-        return json_document(source).decode() if format == "json" else comparison_csv(source)
-    if format == "terminal":
-        from harness.report import comparison_page, run_page
-        from harness.report.terminal import to_terminal
-
-        if isinstance(source, Report) and results is not None:
-            source = replace(source, facts=replace(source.facts, results=folder))
-        page = (
-            run_page.terminal_page(source)
-            if isinstance(source, Report)
-            else comparison_page.terminal_page(source, folder)
+        return _Shown(
+            json=lambda: explanation_page.explanation_document(source).decode(),
+            csv=partial(explanation_page.explanation_csv, source),
+            terminal=partial(explanation_page.terminal_page, source, results or "results"),
+            markdown=partial(explanation_page.markdown_page, source, full=full),
+            fits_a_comment=True,
         )
-        return to_terminal(page, width=width, color=color)
-    from harness.report.markdown import COMMENT, to_markdown
-    from harness.report.pages import Surroundings
+    if isinstance(source, Bisection):
+        from harness.report.bisect_page import bisect_csv, bisect_json, bisect_page
 
-    subject = "Summary" if isinstance(source, Report) else "Comparison"
-    around = Surroundings(title=f"{'Full' if full else 'Abbreviated'} Benchmark {subject}")
-    return to_markdown(markdown_page(source, around, full=full), None if full else COMMENT)
+        page = partial(bisect_page, source)
+        return _Shown(json=partial(bisect_json, source), csv=partial(bisect_csv, source), terminal=page, markdown=page)
+    if isinstance(source, Tuning):
+        from harness.report import tune_page
 
+        return _Shown(
+            json=partial(tune_page.tune_json, source),
+            csv=partial(tune_page.tune_csv, source),
+            terminal=partial(tune_page.terminal_page, source, results),
+            markdown=partial(tune_page.markdown_page, source, results),
+        )
+    from harness.report.pages import ReportContext
 
-def _explanation(
-    explanation: Explanation,
-    format: Format,  # noqa: A002
-    *,
-    full: bool,
-    width: int,
-    color: bool,
-    results: str,
-) -> str:
-    if format in ("json", "csv"):
-        from harness.report.explanation import explanation_csv, explanation_document
+    title = f"{'Full' if full else 'Abbreviated'} Benchmark"
+    if isinstance(source, Run | Report):
+        from harness.report import run_fields, run_page
 
-        return explanation_document(explanation).decode() if format == "json" else explanation_csv(explanation)
-    from harness.report import explanation_page
+        report = build_report(source) if isinstance(source, Run) else source
+        here = replace(report, facts=replace(report.facts, results=results)) if results else report
+        return _Shown(
+            json=partial(run_fields.run_json, report),
+            csv=partial(run_fields.run_csv, report),
+            terminal=partial(run_page.terminal_page, here),
+            markdown=partial(markdown_page, report, ReportContext(title=f"{title} Summary"), full=full),
+            fits_a_comment=True,
+        )
+    from harness.report import comparison, comparison_page
 
-    if format == "terminal":
-        from harness.report.terminal import to_terminal
-
-        return to_terminal(explanation_page.terminal_page(explanation, results), width=width, color=color)
-    from harness.report.markdown import COMMENT, to_markdown
-
-    return to_markdown(explanation_page.markdown_page(explanation, full=full), None if full else COMMENT)
-
-
-def _bisect(found: Bisection, format: Format, *, width: int, color: bool) -> str:  # noqa: A002
-    from harness.report.bisect_page import bisect_csv, bisect_json, bisect_page
-
-    if format in ("json", "csv"):
-        return bisect_json(found) if format == "json" else bisect_csv(found)
-    if format == "terminal":
-        from harness.report.terminal import to_terminal
-
-        return to_terminal(bisect_page(found), width=width, color=color)
-    from harness.report.markdown import to_markdown
-
-    return to_markdown(bisect_page(found))
+    return _Shown(
+        json=lambda: comparison.json_document(source).decode(),
+        csv=partial(comparison.comparison_csv, source),
+        terminal=partial(comparison_page.terminal_page, source, results or "results"),
+        markdown=partial(markdown_page, source, ReportContext(title=f"{title} Comparison"), full=full),
+        fits_a_comment=True,
+    )
 
 
-def _tuning(found: Tuning, format: Format, *, width: int, color: bool, out: str) -> str:  # noqa: A002
-    from harness.report import tune_page
-
-    if format in ("json", "csv"):
-        return tune_page.tune_json(found) if format == "json" else tune_page.tune_csv(found)
-    if format == "terminal":
-        from harness.report.terminal import to_terminal
-
-        return to_terminal(tune_page.terminal_page(found, out), width=width, color=color)
-    from harness.report.markdown import to_markdown
-
-    return to_markdown(tune_page.markdown_page(found, out))
-
-
-def markdown_page(source: Report | Comparison, around: Surroundings, *, full: bool) -> Page:
+def markdown_page(source: Report | Comparison, around: ReportContext, *, full: bool) -> Page:
     """A comment as a page, or everything there is.
 
     Args:

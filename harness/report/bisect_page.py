@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from harness.errors import ExitCode
 from harness.metrics import metric_title
 from harness.records.bisection import Bisection, FoundCause, FoundStep, Trial
 from harness.report.data import Field, json_bytes, tabulate, to_csv
@@ -29,6 +30,11 @@ def bisect_json(found: Bisection) -> str:
 def bisect_csv(found: Bisection) -> str:
     """A line a measurement."""
     return to_csv([asdict(trial) for trial in found.trials])
+
+
+def bisect_exit_code(found: Bisection) -> ExitCode:
+    """0 where the step that was asked for is known; else 4."""
+    return ExitCode.OK if found.is_known else ExitCode.INCONCLUSIVE
 
 
 def bisect_page(found: Bisection) -> Page:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from harness.compare.pairs import WHERE_ALL_IS
 from harness.compare.rows import geometric_mean
 from harness.metrics import INSTRUCTIONS, LATENCY, TIMED, metric_named
 from harness.records.comparison import Row, Verdict
-from harness.report.failed_together import Cause, Fate, cause_parts, causes_of
+from harness.report.markdown import name as code
 from harness.report.markdown import size_bytes
-from harness.report.markdown_text import name as code
-from harness.report.page import Code, Column, Fold, Heading, Inline, Name, Paragraph, Part, Table
+from harness.report.page import Code, Column, Fold, Heading, Inline, Name, Paragraph, Part, Table, Tone
 from harness.report.units import (
     NOTHING,
     PLAIN,
@@ -39,6 +38,79 @@ from harness.report.verdicts import (
     marked,
     of_verdict,
 )
+from harness.text import plural
+
+# Names that a cell has room for; more of them are listed below the table.
+_MOST_IN_A_CELL = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fate:
+    """What happened to one case, in a sentence that is the same for all cases with the same cause."""
+
+    case: str
+    model: str
+    sentence: str
+    verdict: str = ""
+    figure: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cause:
+    """Fates that are alike but for the case."""
+
+    fates: tuple[Fate, ...]
+
+    @property
+    def cases(self) -> tuple[str, ...]:
+        """Their names, each once."""
+        return tuple(dict.fromkeys(fate.case for fate in self.fates))
+
+    @property
+    def who(self) -> str:
+        """The case, or how many: `12 cases of magika`."""
+        if len(self.cases) == 1:
+            return self.cases[0]
+        models = {fate.model for fate in self.fates}
+        return f"{plural(len(self.cases), 'case')}{f' of {models.pop()}' if len(models) == 1 else ''}"
+
+    @property
+    def sentence(self) -> str:
+        """What happened; to how many where that is several."""
+        text = self.fates[0].sentence
+        return f"{self.who}: {text}" if len(self.cases) > 1 else text
+
+
+def causes_of(fates: Iterable[Fate]) -> list[Cause]:
+    """Fates grouped by what they say, in the order in which causes first appear."""
+    groups: dict[tuple[str, str, str], list[Fate]] = {}
+    for fate in fates:
+        groups.setdefault((fate.sentence, fate.verdict, fate.figure), []).append(fate)
+    return [Cause(fates=tuple(group)) for group in groups.values()]
+
+
+def cause_parts(
+    causes: Sequence[Cause], *, title: str = "", why: str = "What happened", tones: Sequence[Tone] = ()
+) -> list[Part]:
+    """A table with a row a cause, and the names of cases that it has no room for; columns of nothing are left out."""
+    many = [cause for cause in causes if len(cause.cases) > _MOST_IN_A_CELL]
+    names = [
+        cause.cases if len(cause.cases) <= _MOST_IN_A_CELL else (cause.cases[0], f"and {len(cause.cases) - 1:,} more")
+        for cause in causes
+    ]
+    columns = [
+        Column("Benchmark Name", names, kind="name"),
+        Column("Figure", [cause.fates[0].figure for cause in causes]),
+        Column("Verdict", [cause.fates[0].verdict for cause in causes]),
+        Column(why, [cause.sentence for cause in causes], kind="sentence"),
+    ]
+    table = Table(title=title, columns=[column for column in columns if any(column.cells)], tones=tones)
+    all_names = [[piece for case in cause.cases for piece in (", ", Name(case))][1:] for cause in many]
+    listed = [Paragraph((f"The {cause.who}: ", *pieces)) for cause, pieces in zip(many, all_names, strict=True)]
+    return [table, *listed]
+
+
+# --- Tables ---
 
 # How many rows of a list of changes a comment shows; IREE's comments had the same cut.
 MOST_SHOWN = 3
@@ -215,13 +287,13 @@ def lost_table(rows: Sequence[Row]) -> list[Part]:
     different = of_verdict(rows, "outputs differ")
     lost = [row for row in rows if row not in different]
     titled = ((DIFFERENT_TITLE, different), (LOST_TITLE, lost))
-    return [part for title, titled_rows in titled if titled_rows for part in _lost_parts(title, titled_rows)]
-
-
-def _lost_parts(title: str, rows: Sequence[Row]) -> list[Part]:
-    causes = causes_of(fates_of(rows))
-    tones = {marked(row.verdict): TONES[row.verdict] for row in rows}
-    return cause_parts(causes, title=title, tones=[tones[cause.fates[0].verdict] for cause in causes])
+    tones = {marked(verdict): tone for verdict, tone in TONES.items()}
+    parts: list[Part] = []
+    for title, titled_rows in titled:
+        if titled_rows:
+            causes = causes_of(fates_of(titled_rows))
+            parts += cause_parts(causes, title=title, tones=[tones[cause.fates[0].verdict] for cause in causes])
+    return parts
 
 
 def fates_of(rows: Sequence[Row]) -> list[Fate]:

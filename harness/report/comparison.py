@@ -1,4 +1,4 @@
-"""Comparison -> JSON and CSV; harness.store.comparison_directory reads the JSON, in which it is kept.
+"""Comparison -> exit status, JSON and CSV; harness.store.comparison_directory reads the JSON, in which it is kept.
 
 What a tool printed of a failed row stands apart from the rows, in `tool_output`, so that rows stay records of one
 size; `row` in it counts the rows from 0.
@@ -6,14 +6,65 @@ size; `row` in it counts the rows from 0.
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict
+import math
+from dataclasses import asdict, replace
 from typing import Any
 
-from harness.records.comparison import VERDICTS, Comparison, Row
-from harness.report.comparison_words import finite
-from harness.report.data import json_bytes, to_csv
+from harness.errors import ExitCode
+from harness.metrics import LATENCY, TIMED
+from harness.records.comparison import VERDICTS, Comparison, Explained, ExplainedPart, Row
+from harness.report.data import stored_json, to_csv
+from harness.report.verdicts import LOST, MEASURED, of_metric, of_verdict, real_rows
 from harness.store.comparison_directory import COMPARISON_VERSION
+
+_FIGURES = ("ratio", "ci_low", "ci_high", "p", "base_value", "head_value")
+
+
+def comparison_exit_code(comparison: Comparison, *, strict: bool) -> ExitCode:
+    """1 for a regression or a violated gate; else 3 for a failed or missing row, or if nothing was compared; else 0.
+
+    A latency or a compile time that regressed is a regression unless a gate of the suite allows it; other figures are
+    only what their gates make of them. Where both 1 and 3 hold it is 1, and the report names both. A/A controls never
+    count.
+    """
+    rows = real_rows(comparison)
+    if any(row.gate == "violated" or is_regression(row) for row in rows):
+        return ExitCode.REGRESSION
+    latencies = of_metric(rows, LATENCY.name)
+    if of_verdict(rows, *LOST) or not of_verdict(latencies, *MEASURED, "identical"):
+        return ExitCode.CASE_FAILED
+    if strict and of_verdict(latencies, "inconclusive"):
+        return ExitCode.INCONCLUSIVE
+    return ExitCode.OK
+
+
+def is_regression(row: Row) -> bool:
+    """Whether a time regressed and no gate of the suite says otherwise."""
+    return row.verdict == "regressed" and row.metric in TIMED and row.gate != "passed"
+
+
+def finite(comparison: Comparison) -> Comparison:
+    """The comparison with None, or 0 where there has to be a number, in place of NaN and infinities."""
+    ends = ("ratio", "low", "high")
+    means = tuple(mean for mean in comparison.means if all(math.isfinite(getattr(mean, end) or 0.0) for end in ends))
+    explained = tuple(map(_finite_explained, comparison.explained))
+    return replace(comparison, rows=tuple(map(_finite_row, comparison.rows)), means=means, explained=explained)
+
+
+def _finite_row(row: Row) -> Row:
+    lost = [name for name in (*_FIGURES, "floor", "seconds") if not math.isfinite(getattr(row, name) or 0.0)]
+    changes: dict[str, Any] = {name: None if name in _FIGURES else 0.0 for name in lost}
+    return replace(row, **changes) if lost else row
+
+
+def _finite_explained(explained: Explained) -> Explained:
+    parts = (part for part in explained.parts if math.isfinite(part.base_ns) and math.isfinite(part.head_ns))
+    return replace(explained, parts=tuple(map(_finite_part, parts)))
+
+
+def _finite_part(part: ExplainedPart) -> ExplainedPart:
+    is_whole = all(math.isfinite(value or 0.0) for value in (part.ratio, part.ci_low, part.ci_high))
+    return part if is_whole else replace(part, ratio=None, ci_low=None, ci_high=None)
 
 
 def comparison_csv(comparison: Comparison) -> str:
@@ -27,11 +78,8 @@ def comparison_csv(comparison: Comparison) -> str:
 
 
 def json_document(comparison: Comparison) -> bytes:
-    """Everything a comparison says, as it is kept: JSON in the strict sense, without NaN and infinities.
-
-    Of half a surrogate pair, as an argument that is no UTF-8 has, a `?` is left.
-    """
-    content = json_bytes(
+    """Everything a comparison says, as it is kept."""
+    return stored_json(
         {
             "schema_version": COMPARISON_VERSION,
             "id": comparison.id,
@@ -55,10 +103,6 @@ def json_document(comparison: Comparison) -> bytes:
             "hosts": [asdict(host) for host in comparison.hosts],
         }
     )
-    if b"\\ud" not in content:
-        return content
-    whole = json.dumps(json.loads(content), ensure_ascii=False).encode(errors="replace")
-    return json_bytes(json.loads(whole))
 
 
 def row_record(row: Row) -> dict[str, Any]:

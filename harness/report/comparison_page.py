@@ -21,6 +21,7 @@ from harness.metrics import COMPILE_TIME, LATENCY, TIMED
 from harness.records.comparison import VERDICTS, Comparison, Kind, Row
 from harness.report.changes import (
     Layout,
+    causes_of,
     change_parts,
     fates_of,
     figure_table,
@@ -35,8 +36,8 @@ from harness.report.changes import (
     tool_output,
     verdict_counts,
 )
+from harness.report.comparison import finite
 from harness.report.comparison_words import (
-    finite,
     full_report_command,
     headline,
     next_steps,
@@ -47,10 +48,8 @@ from harness.report.comparison_words import (
     warning,
     within_floors_line,
 )
-from harness.report.explained import folded_explanations, plain_explanations
-from harness.report.failed_together import causes_of
-from harness.report.forest import forest_of
-from harness.report.forest_text import forest_text
+from harness.report.explanation_page import folded_explanations, plain_explanations
+from harness.report.forest import forest_of, forest_text
 from harness.report.names import compared, given_as, side_names
 from harness.report.page import (
     Bullets,
@@ -69,7 +68,7 @@ from harness.report.page import (
 )
 from harness.report.pages import (
     Content,
-    Surroundings,
+    ReportContext,
     capital,
     choice,
     commit_name,
@@ -77,7 +76,6 @@ from harness.report.pages import (
     sides_table,
     values_table,
 )
-from harness.report.remarks import medians_sentence
 from harness.report.units import interval_text, percent
 from harness.report.verdicts import (
     CHANGED,
@@ -97,6 +95,7 @@ from harness.report.verdicts import (
     largest_first,
     list_title,
     machine_line,
+    medians_sentence,
     new_rows,
     of_metric,
     of_verdict,
@@ -186,7 +185,7 @@ def _lost_details(rows: Sequence[Row]) -> list[Part]:
     return parts
 
 
-def content_of(comparison: Comparison, around: Surroundings, *, full: bool) -> Content:
+def content_of(comparison: Comparison, around: ReportContext, *, full: bool) -> Content:
     """What a comparison says, for a comment, or all of it."""
     comparison = finite(comparison)
     head_commit = commit_name(around.links.head_commit_url)
@@ -225,7 +224,7 @@ def _layout(comparison: Comparison, folded: int | None) -> Layout:
     )
 
 
-def _lists(comparison: Comparison, around: Surroundings, *, full: bool) -> list[Part]:
+def _lists(comparison: Comparison, around: ReportContext, *, full: bool) -> list[Part]:
     """The parts in order; where room is short, those of the highest rank are shortened first."""
     rows = real_rows(comparison)
     levels: Sequence[int | None] = (None,) if full else around.levels
@@ -234,6 +233,7 @@ def _lists(comparison: Comparison, around: Surroundings, *, full: bool) -> list[
     outputs = tool_output(causes_of(fates_of(lost)), {row.case: row.stderr for row in lost if row.stderr})
     compiles = of_metric(rows, COMPILE_TIME.name)
     others = of_verdict(counted_rows(rows), *CHANGED)
+    new = new_rows(rows)
     no_metric = _no_metric_changed(rows, compiles)
 
     def listed(what: str, rank: int, make: Callable[[Layout], Sequence[Part]]) -> Choice:
@@ -256,7 +256,11 @@ def _lists(comparison: Comparison, around: Surroundings, *, full: bool) -> list[
         return [
             *folded_part("Unchanged", timed_rows(unchanged), layout, why=False),
             *folded_part("Counted figures that changed by less than their floor", small, layout, why=False),
-            *(_unchanged_figures if not full else _unchanged_tables)(equal, layout),
+            *(
+                folded_part("Counted figures without a change", equal, layout, why=False)
+                if full
+                else _unchanged_figures(equal)
+            ),
             *identical_part(rows, whole=full),
             *folded_part("A/A controls", controls(comparison), layout, why=True),
         ]
@@ -281,18 +285,17 @@ def _lists(comparison: Comparison, around: Surroundings, *, full: bool) -> list[
                 "Inconclusive", largest_first(of_verdict(rows, "inconclusive")), layout, why=True
             ),
         ),
-        listed("new rows", 7, lambda layout: _new(rows, layout, full=full)),
+        listed(
+            "new rows",
+            7,
+            lambda layout: new_parts(new, layout) if full else folded_part("New", new, layout, why=True),
+        ),
         listed("unchanged rows", 12, quiet),
         Bullets(_trust(comparison)),
         choice("the geometric means", 9, _means(comparison)),
         choice("how it was measured", 4, _method(comparison, full=full)),
         choice("the commands", 11, _commands(comparison, full=full)),
     ]
-
-
-def _new(rows: Sequence[Row], layout: Layout, *, full: bool) -> list[Part]:
-    new = new_rows(rows)
-    return new_parts(new, layout) if full else folded_part("New", new, layout, why=True)
 
 
 def _latencies(comparison: Comparison, rows: Sequence[Row], layout: Layout) -> list[Part]:
@@ -323,7 +326,7 @@ def _are_inconclusive(rows: int) -> str:
     return f"{plural(rows, 'row')} {'is' if rows == 1 else 'are'} inconclusive"
 
 
-def _picture(comparison: Comparison, rows: Sequence[Row], around: Surroundings) -> list[Part]:
+def _picture(comparison: Comparison, rows: Sequence[Row], around: ReportContext) -> list[Part]:
     """What changed, to be seen at a glance, else what is not decided; where nothing is either, pictures folded away."""
     timed = timed_rows(rows)
     changed = [row for verdict in CHANGED for row in largest_first(of_verdict(timed, verdict))]
@@ -334,7 +337,7 @@ def _picture(comparison: Comparison, rows: Sequence[Row], around: Surroundings) 
     return [Code(text)] if text else []
 
 
-def _unchanged_figures(rows: Sequence[Row], _: Layout) -> list[Part]:
+def _unchanged_figures(rows: Sequence[Row]) -> list[Part]:
     """`Dispatch Count (14), Copies (14)`, folded away: of counted figures it is enough to know which did not change."""
     if not rows:
         return []
@@ -344,10 +347,6 @@ def _unchanged_figures(rows: Sequence[Row], _: Layout) -> list[Part]:
         listed.append(f"and {plural(len(figures) - len(listed), 'more figure')}")
     summary = f"Counted figures without a change ({plural(len(rows), 'row')})"
     return [Fold(summary, (Paragraph(f"In so many rows: {', '.join(listed)}."),))]
-
-
-def _unchanged_tables(rows: Sequence[Row], layout: Layout) -> list[Part]:
-    return folded_part("Counted figures without a change", rows, layout, why=False)
 
 
 def _means(comparison: Comparison) -> list[Part]:

@@ -6,13 +6,11 @@ import math
 import re
 import shlex
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
 
 from harness.errors import ExitCode
 from harness.metrics import COMPILE_TIME, LATENCY, is_exact, metric_title
-from harness.records.comparison import Comparison, Explained, ExplainedPart, Row, SideFacts
-from harness.report.outcome import comparison_exit_code, is_regression
+from harness.records.comparison import Comparison, Row, SideFacts
+from harness.report.comparison import comparison_exit_code, is_regression
 from harness.report.page import Step
 from harness.report.units import percent, share
 from harness.report.verdicts import (
@@ -38,31 +36,6 @@ _BUDGET, _CAP = "--row-budget", "--row-cap"
 # As rows say it that had no room for enough generations: in their budget, or below the cap of plain ones.
 _TAKES = re.compile(r"they take (\d{1,9}) s\b")
 _TAKES_IN_ALL = re.compile(r"(\d{1,9}) s, where --row-cap allows")
-_FIGURES = ("ratio", "ci_low", "ci_high", "p", "base_value", "head_value")
-
-
-def finite(comparison: Comparison) -> Comparison:
-    """The comparison with None, or 0 where there has to be a number, in place of NaN and infinities."""
-    ends = ("ratio", "low", "high")
-    means = tuple(mean for mean in comparison.means if all(math.isfinite(getattr(mean, end) or 0.0) for end in ends))
-    explained = tuple(map(_finite_explained, comparison.explained))
-    return replace(comparison, rows=tuple(map(_finite_row, comparison.rows)), means=means, explained=explained)
-
-
-def _finite_row(row: Row) -> Row:
-    lost = [name for name in (*_FIGURES, "floor", "seconds") if not math.isfinite(getattr(row, name) or 0.0)]
-    changes: dict[str, Any] = {name: None if name in _FIGURES else 0.0 for name in lost}
-    return replace(row, **changes) if lost else row
-
-
-def _finite_explained(explained: Explained) -> Explained:
-    parts = (part for part in explained.parts if math.isfinite(part.base_ns) and math.isfinite(part.head_ns))
-    return replace(explained, parts=tuple(map(_finite_part, parts)))
-
-
-def _finite_part(part: ExplainedPart) -> ExplainedPart:
-    is_whole = all(math.isfinite(value or 0.0) for value in (part.ratio, part.ci_low, part.ci_high))
-    return part if is_whole else replace(part, ratio=None, ci_low=None, ci_high=None)
 
 
 def headline(comparison: Comparison) -> str:
@@ -70,10 +43,12 @@ def headline(comparison: Comparison) -> str:
     rows = real_rows(comparison)
     wrong = len(cases(of_verdict(rows, "outputs differ")))
     others = _with_other_outputs(rows)
+    gates = len(violated(rows))
     parts = [
         f"outputs differ in {plural(wrong, 'case')}" if wrong else "",
         f"{plural(len(others), 'case')} of another program with other outputs" if others else "",
-        _gates(len(violated(rows))),
+        # Rows are counted, and many may violate one gate.
+        f"gates violated in {gates:,} rows" if gates > 1 else "1 gate violated" if gates else "",
         _latencies(rows),
     ]
     compiles = _changes(of_metric(rows, COMPILE_TIME.name))
@@ -91,19 +66,13 @@ def _with_other_outputs(rows: Sequence[Row]) -> list[str]:
     return cases([row for row in rows if row.has_other_outputs])
 
 
-def _gates(rows: int) -> str:
-    """Rows are counted, and many may violate one gate."""
-    if rows > 1:
-        return f"gates violated in {rows:,} rows"
-    return "1 gate violated" if rows else ""
-
-
 def _latencies(rows: Sequence[Row]) -> str:
     timed = of_metric(rows, LATENCY.name)
     lost = [_counted(len(cases(of_verdict(rows, verdict))), verdict) for verdict in ("failed", "missing")]
     rest = [_counted(len(of_verdict(timed, verdict)), verdict) for verdict in ("unchanged", "identical", "new")]
     unsure = [row for row in of_verdict(timed, "inconclusive") if not row.lacked_time and not row.hosts_disagree]
-    plain = [*_plain(timed), *_disagreeing(timed)]
+    apart = sum(row.hosts_disagree for row in timed)
+    plain = [*_plain(timed), *([f"the hosts disagree on {plural(apart, 'row')}"] if apart else [])]
     if not of_verdict(timed, *MEASURED, "identical"):
         changes = ["no latency was compared"]
     else:
@@ -120,12 +89,6 @@ def _plain(rows: Sequence[Row]) -> list[str]:
     if len(lacking) == 1:
         return [f"1 row differs {fold} and could not be decided for want of time"]
     return [f"{len(lacking)} rows differ up to {fold} and could not be decided for want of time"]
-
-
-def _disagreeing(rows: Sequence[Row]) -> list[str]:
-    """`the hosts disagree on 2 rows`."""
-    number = sum(row.hosts_disagree for row in rows)
-    return [f"the hosts disagree on {plural(number, 'row')}"] if number else []
 
 
 def _changes(rows: Sequence[Row]) -> list[str]:
@@ -218,16 +181,11 @@ def rule_line(comparison: Comparison) -> str:
     level = f", p is at most {alpha:g} after correction for looks and for the number of rows" if alpha else ""
     again = setting(comparison, "confirm_alpha", 0.0)
     confirmed = f", and fresh processes show it again{f' (one-sided p at most {again:g})' if again else ''}"
-    floors = _floors(comparison)
+    floors = _named_floors(timed_rows(real_rows(comparison)))
     beyond = f"the change is larger than the floor{f' ({floors})' if floors else ''}"
     last = confirmed if comparison.mode == "remeasured" else ""
     counted = f"Counted figures need no statistics{_counted_floors(comparison)}."
     return f"Rule: generations. A timed row is changed where {beyond}{level}{last}. {counted}"
-
-
-def _floors(comparison: Comparison) -> str:
-    """`latency 1 %, compilation time 5 %`."""
-    return _named_floors(timed_rows(real_rows(comparison)))
 
 
 def _counted_floors(comparison: Comparison) -> str:
@@ -264,7 +222,12 @@ def next_steps(comparison: Comparison) -> list[Step]:
     """What to do: decisions that only people can take, then commands; [] where nothing has to be done."""
     rows = real_rows(comparison)
     latencies = of_metric(rows, LATENCY.name)
-    steps = _decisions(comparison)
+    steps = []
+    if any(is_regression(row) for row in rows):
+        steps.append(Step("correct what regressed, or say here why it is worth it"))
+    if gates := violated(rows):
+        suite = comparison.head.suite
+        steps.append(Step(f"bring {plural(len(gates), 'row')} back within the gates, or move these in {suite}"))
     # What a gate allows is nobody's first concern.
     regressed = sorted(largest_first(of_verdict(latencies, "regressed")), key=lambda row: row.gate == "passed")
     compiles = largest_first(of_verdict(of_metric(rows, COMPILE_TIME.name), "regressed"))
@@ -294,17 +257,6 @@ def next_steps(comparison: Comparison) -> list[Step]:
         steps.append(Step(f"find out {what}", f"harness selfcheck {suite}"))
     if not steps and comparison_exit_code(comparison, strict=False) is not ExitCode.OK:
         steps = [Step("find out why nothing was compared; the notes and lists here have the reasons")]
-    return steps
-
-
-def _decisions(comparison: Comparison) -> list[Step]:
-    rows = real_rows(comparison)
-    steps = []
-    if any(is_regression(row) for row in rows):
-        steps.append(Step("correct what regressed, or say here why it is worth it"))
-    if gates := violated(rows):
-        suite = comparison.head.suite
-        steps.append(Step(f"bring {plural(len(gates), 'row')} back within the gates, or move these in {suite}"))
     return steps
 
 

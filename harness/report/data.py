@@ -89,6 +89,15 @@ def json_bytes(document: Mapping[str, Any]) -> bytes:
         return json.dumps(plain_value(document), indent=2, allow_nan=False).encode() + b"\n"
 
 
+def stored_json(document: Mapping[str, Any]) -> bytes:
+    """A document as a folder keeps it; of half a surrogate pair, as an argument that is no UTF-8 has, a `?` is left."""
+    content = json_bytes(document)
+    if b"\\ud" not in content:
+        return content
+    whole = json.dumps(json.loads(content), ensure_ascii=False).encode(errors="replace")
+    return json_bytes(json.loads(whole))
+
+
 def plain_value(value: Any) -> Any:
     """What JSON can hold: an environment may have recorded a NaN, a path, or anything else."""
     if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""Explanation -> page: for a terminal, as Markdown of bounded length, or with everything there is.
+"""Explanation -> page, JSON and CSV; and its short form under a row of a comparison.
 
 From top to bottom: the one sentence, where the time goes (a line a part, so that all of them add up to the call, if
 they do), what the compiler did differently in the parts that changed or could not be timed, the schedule; then how it
@@ -9,12 +9,16 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from harness.metrics import LATENCY
+from harness.records.comparison import Comparison, Explained
 from harness.records.explanation import Explanation, Part
+from harness.report.data import stored_json, to_csv
 from harness.report.explanation_words import (
     TimeLine,
+    figures_of,
     method_line,
     part_names,
     tells_most,
@@ -31,24 +35,24 @@ from harness.report.page import (
     Column,
     Fold,
     Heading,
+    Inline,
     Name,
     Page,
     Paragraph,
-    Sentence,
     Step,
     Steps,
     Table,
     Warnings,
 )
 from harness.report.page import Part as PagePart
-from harness.report.pages import sides_table, values_table
-from harness.report.units import p_text
+from harness.report.pages import first_lines, sides_table, values_table
+from harness.report.units import p_text, time_unit
 from harness.report.verdicts import CHANGED
+from harness.store.explanation_directory import EXPLANATION_VERSION
 from harness.text import plural
 
 _ARROW = "→"
 _MOST_NAMES = 4
-_LONGEST_LINE = 400
 SAME_IR = "The IR is the same on both sides, at every phase."
 SAME_SCHEDULE = "Outside of dispatches, the two programs are the same as far as is known."
 
@@ -82,11 +86,12 @@ def markdown_page(explanation: Explanation, *, full: bool) -> Page:
 
 def _page(explanation: Explanation, room: _Room, results: str) -> Page:
     whole = room == _Room()
+    name: tuple[Inline, ...] = (" ", Name(explanation.id)) if explanation.id else ()
     return Page(
         title=(Name(explanation.case), f": {compared(explanation.base, explanation.head)}"),
         verdict=explanation.sentence or "What differs is not known.",
         parts=(
-            Paragraph(_about(explanation), "dim"),
+            Paragraph(("Explanation", *name, f" of {explanation.created}."), "dim"),
             Warnings([f"{note[:1].upper()}{note[1:]}" for note in explanation.notes]),
             _where(explanation, room),
             Paragraph(method_line(explanation), "dim"),
@@ -97,11 +102,6 @@ def _page(explanation: Explanation, room: _Room, results: str) -> Page:
         ),
         foot=_left_out,
     )
-
-
-def _about(explanation: Explanation) -> Sentence:
-    name: Sentence = ("Explanation ", Name(explanation.id)) if explanation.id else "Explanation"
-    return (*(name if isinstance(name, tuple) else (name,)), f" of {explanation.created}.")
 
 
 def _left_out(names: Sequence[str]) -> Sequence[PagePart]:
@@ -124,7 +124,7 @@ def _where(explanation: Explanation, room: _Room) -> Table:
             unit="%",
             rank=2,
         ),
-        Column("Differs First At", [_differs_at(line) for line in lines], rank=1),
+        Column("Differs First At", [line.part.differs_at if line.part is not None else "" for line in lines], rank=1),
         Column("Dispatches", [_dispatches(line.part) for line in lines], kind="number", rank=3),
         Column("p", [p_text(line.part.p) if line.part is not None else "" for line in lines], kind="number", rank=4),
         Column("Matched By", [line.part.matched_by if line.part is not None else "" for line in lines], rank=5),
@@ -139,10 +139,6 @@ def _share(line: TimeLine, call: TimeLine) -> str:
         return ""
     # What rounds to nothing has no sign.
     return f"{round(line.change_ns / call.change_ns * 100, 1) + 0.0:.1f}"
-
-
-def _differs_at(line: TimeLine) -> str:
-    return line.part.differs_at if line.part is not None else ""
 
 
 def _dispatches(part: Part | None) -> str:
@@ -178,7 +174,10 @@ def _what(explanation: Explanation, room: _Room) -> list[PagePart]:
         left = sum(map(len, groups[len(shown) :]))
         parts.append(Paragraph(f"{plural(left, 'more part')} like these; --format json has what differs there.", "dim"))
     if not groups:
-        parts.append(Paragraph(_nothing_changed(explanation)))
+        nothing = "No part is known to have changed."
+        if explanation.latency.verdict in CHANGED:
+            nothing = f"No single part is known to have changed, though the {LATENCY.title.lower()} has."
+        parts.append(Paragraph(nothing))
     if quiet := [name for name, part in named if part.differs_at and not tells_most(part)]:
         differ = (
             "differs in code, and no change of its time is known"
@@ -187,12 +186,6 @@ def _what(explanation: Explanation, room: _Room) -> list[PagePart]:
         )
         parts.append(Paragraph((*_listed(quiet), f" {differ}."), "dim"))
     return parts
-
-
-def _nothing_changed(explanation: Explanation) -> str:
-    if explanation.latency.verdict in CHANGED:
-        return f"No single part is known to have changed, though the {LATENCY.title.lower()} has."
-    return "No part is known to have changed."
 
 
 def _group(group: Sequence[tuple[str, Part]], room: _Room, *, rank: int) -> list[PagePart]:
@@ -206,19 +199,12 @@ def _group(group: Sequence[tuple[str, Part]], room: _Room, *, rank: int) -> list
     own = [f"in {names[0]}, {sentence}" for sentence in part.what if sentence not in common]
     sentences = (*common, *own) or (() if part.differs_at else (SAME_IR,))
     said: list[PagePart] = [Paragraph((*_listed(names), ":"), "strong"), Bullets(sentences)]
-    lines = _lines(part, room)
+    lines = first_lines(part.lines, room.lines)
     if not lines:
         return said
     of = f" of {names[0]}" if len(names) > 1 else ""
     code = Code("\n".join(lines), "diff", f"Lines{of} that differ at {part.differs_at}")
     return [*said, Choice(forms=((code,), ()), what=("lines that differ",), ranks=(rank,))]
-
-
-def _lines(part: Part, room: _Room) -> list[str]:
-    shown = [line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]} ..." for line in part.lines[: room.lines]]
-    if len(shown) < len(part.lines):
-        shown.append(f"... {plural(len(part.lines) - len(shown), 'more line')}; --format json has all")
-    return shown
 
 
 def _listed(names: Sequence[str]) -> list[str | Name]:
@@ -270,3 +256,77 @@ def _method(explanation: Explanation, *, whole: bool) -> list[PagePart]:
     if explanation.command:
         parts.append(Code(shlex.join(explanation.command), "sh"))
     return [Fold("How it was measured, and what repeats it", parts)]
+
+
+# --- Under a row of a comparison ---
+
+
+def folded_explanations(comparison: Comparison) -> list[PagePart]:
+    """Each row's explanation behind its case's name, for Markdown."""
+    return [
+        Fold(f"What the regression of {explained.case} is made of", _parts(explained))
+        for explained in comparison.explained
+    ]
+
+
+def plain_explanations(comparison: Comparison, results: str) -> list[PagePart]:
+    """The same for a terminal, with what prints all of it; `results` is the folder that holds the comparison."""
+    parts: list[PagePart] = []
+    for explained in comparison.explained:
+        parts += [Heading(f"What the regression of {explained.case} is made of"), *_parts(explained)]
+        if explained.explanation:
+            command = Name(f"harness report {shlex.quote(f'{results}/{explained.explanation}')}")
+            parts.append(Paragraph(("All of it: ", command), "dim"))
+    return parts
+
+
+def _parts(explained: Explained) -> list[PagePart]:
+    said = Paragraph(explained.sentence)
+    if not explained.parts:
+        return [said]
+    lines = [TimeLine(kind="part", name=part.name, **figures_of(part)) for part in explained.parts]
+    unit = time_unit(value for line in lines for value in (line.base_ns, line.head_ns))
+    columns = [
+        *time_columns(lines, unit),
+        Column("What Differs", [part.what for part in explained.parts], kind="sentence"),
+    ]
+    left = f"{plural(explained.left_out, 'other part')} changed the latency less." if explained.left_out else ""
+    table = Table(columns=without_empty(columns), tones=[line.tone for line in lines], after=[left] if left else [])
+    return [said, table]
+
+
+# --- For other programs ---
+
+
+def explanation_document(explanation: Explanation) -> bytes:
+    """Everything that an explanation says, as it is kept."""
+    return stored_json({"schema_version": EXPLANATION_VERSION, **asdict(explanation)})
+
+
+def explanation_csv(explanation: Explanation) -> str:
+    """A line a part, then what is spent elsewhere and the whole call; see `time_lines`."""
+    return to_csv([_record(explanation.case, line) for line in time_lines(explanation)])
+
+
+def _record(case: str, line: TimeLine) -> dict[str, Any]:
+    part = line.part
+    return {
+        "case": case,
+        "kind": line.kind,
+        "name": line.name,
+        "operation": part.operation if part is not None else "",
+        "base": " ".join(part.base) if part is not None else "",
+        "head": " ".join(part.head) if part is not None else "",
+        "matched_by": part.matched_by if part is not None else "",
+        "base_ns": line.base_ns if line.is_timed else None,
+        "head_ns": line.head_ns if line.is_timed else None,
+        "change_ns": line.change_ns if line.is_timed else None,
+        "ratio": line.ratio,
+        "ci_low": line.ci_low,
+        "ci_high": line.ci_high,
+        "p": part.p if part is not None else None,
+        "verdict": line.verdict,
+        "generations": part.generations if part is not None else None,
+        "differs_at": part.differs_at if part is not None else "",
+        "what": "; ".join(part.what) if part is not None else "",
+    }

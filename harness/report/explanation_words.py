@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from harness.records.comparison import Explained, ExplainedPart, Verdict
 from harness.records.explanation import Elsewhere, Explanation, Part
@@ -102,7 +102,10 @@ def time_lines(explanation: Explanation, *, most: int | None = None) -> list[Tim
     parts = list(explanation.parts)
     names = part_names(parts)
     shown = len(parts) if most is None or len(parts) <= most + 1 else most
-    lines = [_of_part(name, part) for name, part in zip(names[:shown], parts, strict=False)]
+    lines = [
+        TimeLine(kind="part", name=name, part=part, is_timed=part.is_timed, **figures_of(part))
+        for name, part in zip(names[:shown], parts, strict=False)
+    ]
     if rest := parts[shown:]:
         changed = sum(map(is_changed, rest))
         said = f", {changed} of them changed" if changed else ""
@@ -114,22 +117,24 @@ def time_lines(explanation: Explanation, *, most: int | None = None) -> list[Tim
                 head_ns=math.fsum(part.head_ns for part in rest),
             )
         )
-    return [*lines, *(elsewhere_lines(explanation) if explanation.adds_up else ()), _of_call(explanation)]
-
-
-def _of_part(name: str, part: Part) -> TimeLine:
-    return TimeLine(
-        kind="part",
-        name=name,
-        base_ns=part.base_ns,
-        head_ns=part.head_ns,
-        ratio=part.ratio,
-        ci_low=part.ci_low,
-        ci_high=part.ci_high,
-        verdict=part.verdict,
-        part=part,
-        is_timed=part.is_timed,
+    row, (base_ns, head_ns) = explanation.latency, call_ns(explanation)
+    call = TimeLine(
+        kind="call",
+        name=ONE_CALL if explanation.adds_up else f"{ONE_CALL}, as a whole",
+        base_ns=base_ns,
+        head_ns=head_ns,
+        ratio=row.ratio,
+        ci_low=row.ci_low,
+        ci_high=row.ci_high,
+        verdict=row.verdict,
     )
+    return [*lines, *(elsewhere_lines(explanation) if explanation.adds_up else ()), call]
+
+
+def figures_of(part: Part | ExplainedPart) -> dict[str, Any]:
+    """What every line and every short form has of a part."""
+    names = ("base_ns", "head_ns", "ratio", "ci_low", "ci_high", "verdict")
+    return {name: getattr(part, name) for name in names}
 
 
 def elsewhere_lines(explanation: Explanation) -> list[TimeLine]:
@@ -158,20 +163,6 @@ def host_name(explanation: Explanation) -> str:
     return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _of_call(explanation: Explanation) -> TimeLine:
-    row, (base_ns, head_ns) = explanation.latency, call_ns(explanation)
-    return TimeLine(
-        kind="call",
-        name=ONE_CALL if explanation.adds_up else f"{ONE_CALL}, as a whole",
-        base_ns=base_ns,
-        head_ns=head_ns,
-        ratio=row.ratio,
-        ci_low=row.ci_low,
-        ci_high=row.ci_high,
-        verdict=row.verdict,
-    )
-
-
 # --- Figures ---
 
 
@@ -190,26 +181,16 @@ def signed(unit: Unit, value_ns: float) -> str:
 
 def time_columns(lines: Sequence[TimeLine], unit: Unit) -> list[Column]:
     """What every table of parts has: names, both sides, the change and its ratio, the verdict."""
+
+    def times(title: str, text: Callable[[TimeLine], str]) -> Column:
+        cells = [text(line) if line.is_timed else NOTHING for line in lines]
+        return Column(title, cells, kind="number", unit=unit.name)
+
     return [
         Column("Part", [line.name for line in lines], kind="name"),
-        Column(
-            "Base",
-            [unit.text(line.base_ns) if line.is_timed else NOTHING for line in lines],
-            kind="number",
-            unit=unit.name,
-        ),
-        Column(
-            "Head",
-            [unit.text(line.head_ns) if line.is_timed else NOTHING for line in lines],
-            kind="number",
-            unit=unit.name,
-        ),
-        Column(
-            "Change",
-            [signed(unit, line.change_ns) if line.is_timed else NOTHING for line in lines],
-            kind="number",
-            unit=unit.name,
-        ),
+        times("Base", lambda line: unit.text(line.base_ns)),
+        times("Head", lambda line: unit.text(line.head_ns)),
+        times("Change", lambda line: signed(unit, line.change_ns)),
         Column(
             f"Ratio [{share(CONFIDENCE)} interval]",
             [interval_text(line.ratio, line.ci_low, line.ci_high) if line.ratio is not None else "" for line in lines],
@@ -266,16 +247,7 @@ def short_form(explanation: Explanation, *, most: int = MOST_EXPLAINED) -> Expla
     timed = [part for part in explanation.parts if part.is_timed]
     names = part_names(timed)
     parts = tuple(
-        ExplainedPart(
-            name=name,
-            base_ns=part.base_ns,
-            head_ns=part.head_ns,
-            ratio=part.ratio,
-            ci_low=part.ci_low,
-            ci_high=part.ci_high,
-            verdict=part.verdict,
-            what=part.what[:_MOST_SENTENCES],
-        )
+        ExplainedPart(name=name, what=part.what[:_MOST_SENTENCES], **figures_of(part))
         for name, part in zip(names[:most], timed, strict=False)
     )
     return Explained(

@@ -14,7 +14,7 @@ from typing import Any
 
 from harness.records.comparison import SideFacts
 from harness.report.data import plain_value
-from harness.report.markdown_text import web_address
+from harness.report.markdown import web_address
 from harness.report.names import given_as
 from harness.report.page import (
     Choice,
@@ -32,11 +32,13 @@ from harness.report.page import (
     Steps,
     Table,
 )
+from harness.text import plural
 
 _COMMIT = re.compile(r"[0-9a-f]{7,64}")
 _COMMIT_DIGITS = 10
 _MOST_PICTURES = 12
 _LONGEST_COMMAND = 2_000
+_LONGEST_LINE = 400
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +53,7 @@ class Links:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Surroundings:
+class ReportContext:
     """What a page has around its figures."""
 
     title: Sentence
@@ -76,7 +78,7 @@ class Content:
     everything: str  # What the full report has, and where the command runs
 
 
-def page_of(content: Content, around: Surroundings) -> Page:
+def page_of(content: Content, around: ReportContext) -> Page:
     """What both kinds of report are as a page."""
     advice = Steps(content.steps) if content.steps else Paragraph("No action needed.")
     return Page(
@@ -101,11 +103,6 @@ def _foot(content: Content, links: Links, left_out: Sequence[str]) -> list[Part]
         parts.append(Paragraph(("Left out here for length, and in ", report, f": {', '.join(left_out)}.")))
     if content.command and len(content.command) <= _LONGEST_COMMAND and not web_address(links.artifact_url):
         parts.append(Paragraph((f"The full report, with {content.everything} by ", Name(content.command))))
-    return [*parts, *_more_information(links)]
-
-
-def _more_information(links: Links) -> list[Part]:
-    """Where more is to be read, in one line; [] where nothing is."""
     titles = (
         ("Full report", links.artifact_url),
         ("Workflow run", links.run_url),
@@ -115,7 +112,7 @@ def _more_information(links: Links) -> list[Part]:
     for title, url in titles:
         if web_address(url):
             pieces += [" · " if pieces else "For more information: ", Link(title, url)]
-    return [Paragraph(tuple(pieces))] if pieces else []
+    return [*parts, *([Paragraph(tuple(pieces))] if pieces else [])]
 
 
 def choice(what: str, rank: int, parts: Sequence[Part], shorter: Sequence[Part] = ()) -> Choice:
@@ -131,13 +128,21 @@ def commit_name(url: str) -> Inline | None:
     return Link(commit[:_COMMIT_DIGITS], url, code=True)
 
 
-def pictures_of(around: Surroundings, *, folded: bool) -> list[Part]:
+def pictures_of(around: ReportContext, *, folded: bool) -> list[Part]:
     """All pictures; the first is there at once unless `folded`, the others behind their titles."""
     published = [picture for picture in around.pictures[:_MOST_PICTURES] if web_address(picture.light_url)]
     parts: list[Part] = []
     for picture in published:
         parts.append(Fold(picture.title, (picture,)) if folded or parts else picture)
     return parts
+
+
+def first_lines(lines: Sequence[str], most: int | None) -> list[str]:
+    """The first of the lines that differ, as far as a reader takes them in; None: all lines."""
+    shown = [line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]} ..." for line in lines[:most]]
+    if len(shown) < len(lines):
+        shown.append(f"... {plural(len(lines) - len(shown), 'more line')}; --format json has all")
+    return shown
 
 
 def values_table(title: str, values: Mapping[str, Any]) -> Table:

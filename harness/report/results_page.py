@@ -92,15 +92,11 @@ def verified_page(findings: Sequence[Finding]) -> Page:
         columns=(
             Column("folder", [row.name for row in rows]),
             Column("what", [row.kind or "-" for row in rows]),
-            Column("state", [f"{row.state}{_without_hashes(row)}" for row in rows]),
+            Column("state", [f"{row.state}{', no hashes' * (row.state == 'ok' and not row.hashed)}" for row in rows]),
         ),
         tones=["bad" if row.state in WRONG else "" for row in rows],
     )
     return _page(table, [(row.name, row.why) for row in rows], _counts(row.state for row in findings) or "nothing here")
-
-
-def _without_hashes(finding: Finding) -> str:
-    return ", no hashes" if finding.state == "ok" and not finding.hashed else ""
 
 
 def compacted_page(done: Compacted) -> Page:

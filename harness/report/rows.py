@@ -98,6 +98,7 @@ def _facts_of_cases(run: Run) -> dict[str, _CaseFacts]:
     facts = {}
     for case in header.cases:
         place = places.get(case.toolchain)
+        peers = run.environment_of(case).get("peers", {})
         role: Role = "newest" if place is None else toolchain_role(place, len(header.toolchains))
         columns = {
             "case": f"{case.model}/{case.variant}@{case.device}",
@@ -107,7 +108,7 @@ def _facts_of_cases(run: Run) -> dict[str, _CaseFacts]:
             "device": case.device,
             "peer": case.peer or "",
             "role": role,
-            "toolchain": case.toolchain if case.peer is None else _peer_version(case, run),
+            "toolchain": case.toolchain if case.peer is None else str(peers.get(case.variant, "")),
         }
         facts[case.name] = _CaseFacts(
             case=case,
@@ -117,10 +118,6 @@ def _facts_of_cases(run: Run) -> dict[str, _CaseFacts]:
         )
         seen.add((case.id, case.toolchain))
     return facts
-
-
-def _peer_version(case: Case, run: Run) -> str:
-    return str(run.environment_of(case).get("peers", {}).get(case.variant, ""))
 
 
 def _run_row(run: Run, started: str, report: Report, clock: str) -> Record:

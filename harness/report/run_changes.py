@@ -303,7 +303,7 @@ def forest_of_run(
 
 def _word(row: Row, floor: float) -> str:
     if row.status == "same":
-        return "with the module of another"
+        return "identical to another variant"
     verdict = verdict_of(row)
     if verdict is None:
         return row.status

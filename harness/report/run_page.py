@@ -13,9 +13,7 @@ from typing import Any
 from harness.compare.pairs import WHERE_ALL_IS
 from harness.errors import ExitCode
 from harness.machine.identity import describe_machine
-from harness.report.changes import MOST_SHOWN, names_by_fate, tool_output
-from harness.report.failed_together import Cause, Fate, cause_parts, causes_of
-from harness.report.outcome import exit_code
+from harness.report.changes import MOST_SHOWN, Cause, Fate, cause_parts, causes_of, names_by_fate, tool_output
 from harness.report.page import (
     Bullets,
     Code,
@@ -33,12 +31,12 @@ from harness.report.page import (
     Tone,
     Warnings,
 )
-from harness.report.pages import Content, Surroundings, choice, commit_name, pictures_of, values_table
-from harness.report.remarks import medians_sentence, reference_sentence
+from harness.report.pages import Content, ReportContext, choice, commit_name, pictures_of, values_table
 from harness.report.run_changes import latency_changes, metric_changes, side_by_side
 from harness.report.run_fields import ir_columns, main_columns, roofline_columns, roofline_line
-from harness.report.run_report import Report
+from harness.report.run_report import Report, exit_code
 from harness.report.run_row import Row, Section, Status
+from harness.report.run_rows import reference_sentence
 from harness.report.run_words import (
     common_fate,
     correctness,
@@ -51,7 +49,7 @@ from harness.report.run_words import (
     verdict_of,
 )
 from harness.report.run_words import verdict as outcome
-from harness.report.verdicts import LOST, TONES
+from harness.report.verdicts import LOST, TONES, medians_sentence
 from harness.store.files import log_path
 
 _MOST_NOTES = 8
@@ -82,24 +80,21 @@ def terminal_page(report: Report) -> Page:
 
 def _closing(report: Report) -> list[Sentence]:
     """How far to trust the figures."""
-    lines = (
-        first_look(report),
-        correctness(report),
-        _medians(report),
-        reference_sentence(report.rows()),
-        trust(report),
-    )
-    return [line for line in lines if line]
-
-
-def _medians(report: Report) -> str:
-    return medians_sentence(
+    medians = medians_sentence(
         (f"{row.variant} ({_title(section)})", base.latency_ns, row.latency_ns, row.estimate.ratio)
         for section in report.sections
         for base in section.rows
         for row in section.rows
         if base.baseline and row.status == "measured" and row.estimate is not None
     )
+    lines = (
+        first_look(report),
+        correctness(report),
+        medians,
+        reference_sentence(report.rows()),
+        trust(report),
+    )
+    return [line for line in lines if line]
 
 
 def _title(section: Section) -> str:
@@ -185,7 +180,7 @@ def _log_line(row: Row, report: Report) -> str:
     return f"{WHERE_ALL_IS}{report.facts.folder}/{log_path(row.case)}"
 
 
-def content_of(report: Report, around: Surroundings, *, full: bool) -> Content:
+def content_of(report: Report, around: ReportContext, *, full: bool) -> Content:
     """What a run says, for a comment, or all of it."""
     facts = report.facts
     commit = commit_name(around.links.head_commit_url)
@@ -204,7 +199,7 @@ def content_of(report: Report, around: Surroundings, *, full: bool) -> Content:
     )
 
 
-def _lists(report: Report, around: Surroundings, *, full: bool) -> list[Part]:
+def _lists(report: Report, around: ReportContext, *, full: bool) -> list[Part]:
     """The parts in order; where room is short, those of the highest rank are shortened first."""
     metrics = metric_changes(report, full=full)
     folded = metrics if full or not metrics else [Fold("Compilation metrics against the baseline variant", metrics)]
@@ -288,20 +283,16 @@ def _outputs(report: Report) -> list[Part]:
     rows = [row for row in report.rows() if row.check is not None and row.checked_against]
     if not rows:
         return []
+    differences = [row.check.max_relative if row.check is not None else None for row in rows]
     table = Table(
         columns=(
             Column("Benchmark Name", [row.case for row in rows], kind="name"),
-            Column("Held against", [row.held_against for row in rows], kind="text"),
-            Column("Largest Relative Difference", [_difference(row) for row in rows], kind="text"),
+            Column("Held against", [row.held_against for row in rows]),
+            Column("Largest Relative Difference", ["" if one is None else f"{one:.1e}" for one in differences]),
             Column("Other Inputs Too", ["yes" if row.check and row.check.other_inputs else "" for row in rows]),
         )
     )
     return [Heading("Outputs"), Fold("What each case was held against", (table,))]
-
-
-def _difference(row: Row) -> str:
-    found = row.check.max_relative if row.check is not None else None
-    return "" if found is None else f"{found:.1e}"
 
 
 def _commands(report: Report) -> list[Part]:

@@ -11,13 +11,13 @@ from typing import Any
 from harness.compare.pairs import side_of
 from harness.compare.recorded import Timings, judge_run
 from harness.compare.sides import describe_toolchains
+from harness.errors import ExitCode
 from harness.machine.identity import machine_name, processor
 from harness.metrics import LATENCY
 from harness.records.case import Case, VariantGroup
 from harness.records.run import Run
-from harness.report.remarks import was_compared
 from harness.report.run_row import Row, Section
-from harness.report.run_rows import section_of
+from harness.report.run_rows import section_of, was_compared
 from harness.stats.own_time import own_ns, taken_share
 from harness.text import plural
 
@@ -106,6 +106,19 @@ class Report:
     def compares(self) -> bool:
         """Whether any row has a ratio to show."""
         return any(row.kind is not None for row in self.rows())
+
+
+def exit_code(summary: Summary) -> ExitCode:
+    """3 if a planned case failed or is missing, or nothing was measured; else 0.
+
+    Of a run that was only to compile and check, being right is enough. Skipped cases and failures that were expected
+    are no failures, but a run of nothing else has measured nothing, unless it is a shard: others have the rest. What
+    turns were dropped of had been measured.
+    """
+    done = summary.measured or summary.not_timed or summary.not_checked or summary.turns_dropped or summary.of_shard
+    if summary.failed or summary.missing or summary.not_measured_yet or not done:
+        return ExitCode.CASE_FAILED
+    return ExitCode.OK
 
 
 def build_report(run: Run) -> Report:

@@ -50,17 +50,11 @@ def outcome_text(row: Row) -> str:
     verdict = verdict_of(row)
     if row.estimate is None or verdict is None:
         return "no baseline to compare with"
-    return f"{MARKS[verdict]} {estimate_text(row)}"
-
-
-def estimate_text(row: Row) -> str:
-    """A row's ratio to the baseline with its interval, or why it has none; "" where there is no ratio."""
-    if row.estimate is None:
-        return ""
-    if row.estimate.low is None or row.estimate.high is None:
-        why = "one generation" if row.estimate.generations == 1 else "no interval"
-        return f"{ratio_text(row.estimate.ratio)} [{why}]"
-    return interval_text(row.estimate.ratio, row.estimate.low, row.estimate.high)
+    estimate = row.estimate
+    if estimate.low is None or estimate.high is None:
+        why = "one generation" if estimate.generations == 1 else "no interval"
+        return f"{MARKS[verdict]} {ratio_text(estimate.ratio)} [{why}]"
+    return f"{MARKS[verdict]} {interval_text(estimate.ratio, estimate.low, estimate.high)}"
 
 
 def peer_text(row: Row, best_peer: str) -> str:
@@ -83,7 +77,7 @@ def verdict(report: Report) -> str:
         _count(summary.slower, f"slower{'' if summary.faster else against}"),
         _count(summary.unchanged, f"the same within {share(report.floor)}"),
         _count(summary.unclear, "unclear"),
-        _count(summary.same, "with the module of another"),
+        _count(summary.same, "identical to another variant"),
         _count(summary.peers, "of other engines"),
     ]
     if not any(compared):

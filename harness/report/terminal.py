@@ -169,7 +169,8 @@ class _Writer:
             )
         self._console.print(drawing)
         if left_out := [column.head for column in columns if column not in fit]:
-            self._print(f"No room at this width for {', '.join(left_out)}.", "dim")
+            words = "Column" if len(left_out) == 1 else "Columns"
+            self._print(f"{words} hidden: {', '.join(left_out)} (widen the terminal).", "dim")
         for column in sentences:
             if column not in beside:
                 self._below(table, column)

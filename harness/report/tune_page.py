@@ -30,7 +30,7 @@ from harness.report.page import (
     Tone,
 )
 from harness.report.units import interval_text, p_text, share
-from harness.report.verdicts import MEASURED, TONES, marked
+from harness.report.verdicts import CHANGED, TONES, marked
 from harness.store.tune_directory import SPEC_FILE, TUNING_VERSION, VARIANT_FILE
 from harness.text import plural, shown
 
@@ -52,6 +52,7 @@ _STAGES = {
 _MOST_RANKED, _MOST_NAMES = 8, 6
 # What the plugin is called that gives the compiler a spec, which has a file of its own here.
 _SPEC_PLUGIN = "tuning-spec"
+_DECIDED = (*CHANGED, "unchanged")
 
 
 def tune_json(found: Tuning) -> str:
@@ -146,7 +147,7 @@ def _confirmations(found: Tuning) -> list[Part]:
         Field(title="generations", value=lambda row: row.generations or None),
         Field(title="before", value=lambda row: row.base_value, unit="ns", rank=1),
         Field(title="after", value=lambda row: row.head_value, unit="ns", rank=1),
-        Field(title="why", kind="sentence", value=_undecided),
+        Field(title="why", kind="sentence", value=lambda row: "" if row.verdict in _DECIDED else row.reason),
     )
     tones = [TONES[row.verdict] for row in last]
     return [
@@ -156,11 +157,6 @@ def _confirmations(found: Tuning) -> list[Part]:
             tones=tones,
         )
     ]
-
-
-def _undecided(row: Trial) -> str:
-    """Why it has no finding."""
-    return "" if row.verdict in MEASURED and row.verdict != "inconclusive" else row.reason
 
 
 # --- flags and plugins ---
@@ -185,11 +181,6 @@ def _leaderboard(found: Tuning, *, whole: bool) -> list[Part]:
     return [table]
 
 
-def _made_of(tried: Tried) -> str:
-    """Its parts, where they say more than its name."""
-    return "" if tried.parts == (tried.name,) else ", ".join(tried.parts)
-
-
 def _interval(tried: Tried) -> str | None:
     return None if tried.ratio is None else interval_text(tried.ratio, tried.low, tried.high)
 
@@ -200,7 +191,12 @@ _RANKED: tuple[Field[Tried], ...] = (
     Field(title="generations", value=lambda tried: tried.generations or None, rank=1),
     Field(title="in its race", kind="text", value=lambda tried: tried.standing, rank=1),
 )
-_PARTS: Field[Tried] = Field(title="made of", kind="sentence", value=_made_of)
+# Its parts, where they say more than its name.
+_PARTS: Field[Tried] = Field(
+    title="made of",
+    kind="sentence",
+    value=lambda tried: "" if tried.parts == (tried.name,) else ", ".join(tried.parts),
+)
 _EACH: tuple[Field[Tried], ...] = (
     Field(title="change", kind="name", value=lambda tried: tried.name),
     Field(title="came to", kind="text", value=lambda tried: tried.standing),
@@ -315,16 +311,13 @@ _CONFIGURATIONS: tuple[Field[Tried], ...] = (
 
 
 def _budget(found: Tuning) -> list[Part]:
-    lines = [f"{_took(found.spent_s)} were spent of a budget of {_took(found.budget_s)}{_by_stage(found)}."]
+    stages = sorted(found.stages.items(), key=lambda stage: -stage[1])
+    words = ", ".join(f"{_took(seconds)} {_STAGES.get(name, name)}" for name, seconds in stages if seconds)
+    by_stage = f": {words}" if words else ""
+    lines = [f"{_took(found.spent_s)} were spent of a budget of {_took(found.budget_s)}{by_stage}."]
     if found.candidates_a_minute:
         lines.append(f"{found.candidates_a_minute:.0f} configurations of dispatches a minute were compiled and raced.")
     return [Heading("Where the budget went"), Bullets(lines)]
-
-
-def _by_stage(found: Tuning) -> str:
-    stages = sorted(found.stages.items(), key=lambda stage: -stage[1])
-    words = [f"{_took(seconds)} {_STAGES.get(name, name)}" for name, seconds in stages if seconds]
-    return f": {', '.join(words)}" if words else ""
 
 
 def _took(seconds: float) -> str:
@@ -342,7 +335,7 @@ def _trust(found: Tuning) -> list[str]:
                 f"The chance that a race dropped its best candidate is at most {share(found.race_error)} in each race."
             )
         lines.append(
-            "Ratios of candidates are those of their races, in which the best one is flattered by luck; what counts is "
+            "Ratios of candidates are those of their races, where the winner's is probably optimistic; what counts is "
             "measured again in fresh processes by the rule of harness compare."
         )
     return [line for line in lines if line]

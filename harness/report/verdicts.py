@@ -171,6 +171,30 @@ def change_size(row: Row) -> float:
     return abs(math.log(row.ratio)) if row.ratio is not None and 0 < row.ratio < math.inf else math.inf
 
 
+# Medians that are rounded may lie the other way round than a ratio near 1; this far apart it is no rounding.
+_APART = 1.01
+
+
+def medians_sentence(rows: Iterable[tuple[str, float | None, float | None, float | None]]) -> str:
+    """Which medians lie the other way round than the ratio beside them, and why; "" where none do."""
+    names = [
+        name
+        for name, base, head, ratio in rows
+        if base
+        and head
+        and ratio
+        and (head > base) != (ratio > 1)
+        and max(head, base * ratio) > _APART * min(head, base * ratio)
+    ]
+    if not names:
+        return ""
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    return (
+        f"The medians of {names[0]}{more} say the opposite of the ratio: a median is of one side alone, while the "
+        "machine changes its speed, and the ratio, which decides, is taken within rounds."
+    )
+
+
 def machine_line(selfcheck: SelfcheckFacts | None, host: str = "this machine") -> str:
     """How often a machine's verdicts are wrong, and how small a change they see; "" where nobody knows."""
     if selfcheck is None or not selfcheck.rows or not math.isfinite(selfcheck.upper_bound):

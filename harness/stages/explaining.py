@@ -35,7 +35,7 @@ from harness.records.case import Case
 from harness.records.comparison import Row, SideFacts
 from harness.records.explanation import Explanation, Method, Part
 from harness.report import render
-from harness.report.explanation import explanation_document
+from harness.report.explanation_page import explanation_document
 from harness.report.explanation_words import is_changed
 from harness.report.names import side_names
 from harness.stages.compiled import Compiled, at_readable_phases

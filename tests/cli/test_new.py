@@ -12,8 +12,7 @@ import pytest
 
 from harness.cli import run_command_line
 from harness.plugins import PLUGINS, Plugin, apply_plugin
-from harness.report.outcome import exit_code
-from harness.report.run_report import build_report
+from harness.report.run_report import build_report, exit_code
 from harness.store.run_directory import load_run
 from tests.builders import register
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.dashboard.figures import figure, level
+from harness.dashboard.encode import figure, level
 from harness.dashboard.tunings import tuning_facts
 from tests.dashboard.made import (
     EVIL,

@@ -1,4 +1,4 @@
-"""Comparisons as pages load them, and the command line that compares both sides of a change."""
+"""Comparisons of a history as pages load them, and what their regressions are made of."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ import pytest
 
 from harness.dashboard.comparisons import compare_command, comparison_facts
 from harness.history.changes import Change
+from harness.records.comparison import Explained
+from harness.report.explanation_words import short_form
+from harness.store.files import adapter
 from tests.dashboard.made import (
     EVIL,
     STEP_AT,
@@ -23,6 +26,7 @@ from tests.dashboard.made import (
     toolchain,
 )
 from tests.dashboard.reading import load, table
+from tests.report.explanations import make_explanation
 
 CHANGE = make_change("block/stock@cpu", last_good="one", first_bad="two")
 RUNS = "harness compare results/one results/two"
@@ -130,3 +134,27 @@ def test_a_comparison_is_called_what_it_compares(
     row = make_row("a/stock@cpu", 1.0, "unchanged", base_run="one", head_run="two", **facts)
     (found,) = comparison_facts(Made(runs=runs, comparisons=[row]).gathered)
     assert found.title == title
+
+
+def test_a_comparisons_page_has_the_parts_of_what_regressed(tmp_path: Path) -> None:
+    found = short_form(make_explanation())
+    found = replace(found, sentence=f"it takes -3 ms less {EVIL}", parts=found.parts[:2])
+    text = adapter(Explained).dump_json(found).decode()
+    rows = [
+        make_row("rdb/stock@cpu", 1.3, "regressed", explained=text),
+        make_row("mm/stock@cpu", 1.2, "regressed", explained="{"),
+        make_row("conv/stock@cpu", 1.0, "unchanged"),
+    ]
+    site = make_site(tmp_path / "site", Made(runs=[make_run(0)], comparisons=rows))
+    (explained,) = load(site, f"comparison/{make_comparison_key()}")["explained"]
+    parts = table(explained["parts"])
+    assert (explained["case"], explained["left_out"]) == ("rdb/stock@cpu", 1)
+    assert explained["sentence"].startswith("it takes \N{MINUS SIGN}3 ms less <script>")
+    assert (parts["name"], parts["verdict"]) == (["conv_a", "conv_b"], ["improved", "improved"])
+    assert parts["base_ns"] == [400_000_000, 300_000_000]
+
+
+def test_a_comparison_without_any_has_none(tmp_path: Path) -> None:
+    rows = [make_row("rdb/stock@cpu", 1.3, "regressed")]
+    site = make_site(tmp_path / "site", Made(runs=[make_run(0)], comparisons=rows))
+    assert load(site, f"comparison/{make_comparison_key()}")["explained"] == []

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.dashboard.heat_map import BOUNDS, HeatMap, heat_maps, legend, shade_of
-from harness.dashboard.means import chained_means, mean_panels
+from harness.dashboard.tables import chained_means, mean_panels
 from tests.dashboard.made import FIRST, MACHINE, NIGHTS, Made, a_history, make_case, make_point, make_run, run_id
 from tests.dashboard.reading import table
 

@@ -13,10 +13,9 @@ import numpy as np
 import pytest
 
 from harness.dashboard.comparisons import comparison_facts
-from harness.dashboard.figures import moved, spark_path, sparkline
-from harness.dashboard.known import Known
-from harness.dashboard.machines import controls, machine_changes, machines
-from harness.dashboard.overview import Group, SuiteFacts, lately, suites
+from harness.dashboard.encode import moved, spark_path, sparkline
+from harness.dashboard.gather import Known
+from harness.dashboard.overview import Group, SuiteFacts, controls, lately, machine_changes, machines, suites
 from harness.history.changes import Change
 from tests.dashboard.made import (
     FIRST,

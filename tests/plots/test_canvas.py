@@ -12,16 +12,17 @@ from harness.plots.canvas import (
     LIGHT,
     MARKERS,
     THEMES,
+    Box,
     Canvas,
     Theme,
     cut,
     cut_end,
     drawable,
     paint,
+    place_labels,
     width_px,
     wrapped,
 )
-from harness.plots.labels import Box, place_labels
 from harness.report.forest import TONES
 from tests.plots.conftest import assert_readable, texts_of
 

@@ -14,7 +14,7 @@ from harness.plots.canvas import LIGHT, THEMES, Theme
 from harness.plots.pictures import draw, pictures_of
 from harness.plots.waterfall import axis_begin_ns, draw_waterfall, waterfall_steps
 from harness.records.explanation import Elsewhere
-from harness.report.explanation import explanation_document
+from harness.report.explanation_page import explanation_document
 from harness.store.explanation_directory import ExplanationDirectory
 from tests.plots.conftest import NASTY_NAME, assert_readable, texts_of
 from tests.report.explanations import PIPELINE, make_explanation, make_nasty_explanation, make_part
@@ -71,7 +71,7 @@ def test_without_a_latency_there_is_nothing_to_draw() -> None:
     failed = replace(explanation, latency=replace(explanation.latency, base_value=None, reason="it was killed"))
     with pytest.raises(RunError, match=r"^x: has no latency of both sides to draw \(it was killed\); see harness"):
         draw("waterfall", failed, LIGHT, "svg", where="x")
-    assert pictures_of(explanation=failed) == {}
+    assert pictures_of(failed) == {}
 
 
 def test_parts_that_take_more_than_the_call_are_not_drawn() -> None:

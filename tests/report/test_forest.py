@@ -12,8 +12,7 @@ from rich.cells import cell_len
 
 from harness.records.comparison import Comparison, Row
 from harness.records.run import Run
-from harness.report.forest import ForestRow, forest_of
-from harness.report.forest_text import forest_text
+from harness.report.forest import ForestRow, forest_of, forest_text
 from harness.report.ratio_axis import RatioAxis, ratio_axis
 from harness.report.run_changes import forest_of_run
 from harness.report.run_report import build_report

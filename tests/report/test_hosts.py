@@ -12,10 +12,9 @@ from harness.errors import ExitCode
 from harness.machine.identity import machine_class
 from harness.records.run import HostRecord, Peak, Placed, Run
 from harness.report import render
-from harness.report.outcome import exit_code
-from harness.report.portable import portable_report
+from harness.report.github import portable_report
 from harness.report.rows import rows_of
-from harness.report.run_report import build_report
+from harness.report.run_report import build_report, exit_code
 from harness.store.clock import clock_fault, parse_time
 from tests.report.builders import make_build, make_case, make_header, make_rounds
 

@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from harness.report.markdown_text import blocks, details, escape, fenced, marker, name, paragraph, table
+from harness.report.markdown import blocks, details, escape, fenced, marker, name, paragraph, table
 from harness.text import one_line
 
 PARSER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
@@ -50,6 +50,7 @@ def test_cells_show_the_text_that_was_put_in(first: str, second: str) -> None:
         ("func.func @main", "func.func @&#8203;main"),
         ("iree-org/iree#11102", "iree-org/iree#&#8203;11102"),
         ("GH-7, a@b.co", "GH&#8203;-7, a@&#8203;b.co"),
+        ("x@_.a, y@._b", "x@&#8203;\\_.a, y@&#8203;.\\_b"),
         ("rdb/stock@local-sync", "rdb/stock@local-sync"),
         ("https://e.org, _www.e.org", "https:&#8203;//e.org, \\_www&#8203;.e.org"),
         ("model.mlir:100:12: error", "model.mlir:&#8203;100:12: error"),

@@ -111,8 +111,8 @@ def test_a_table_has_every_row_within_the_width(names: list[str], width: int) ->
 
 def test_a_narrow_terminal_leaves_out_columns_and_says_which() -> None:
     page = Page(parts=(a_table("a-name-that-takes-some-room"),))
-    assert "No room" not in to_terminal(page, width=80)
-    assert "No room at this width for kernel." in to_terminal(page, width=38)
+    assert "hidden" not in to_terminal(page, width=80)
+    assert "Column hidden: kernel (widen the terminal)." in " ".join(to_terminal(page, width=38).split())
 
 
 def test_sentences_stand_beside_a_table_or_below_it_once() -> None:

@@ -160,7 +160,7 @@ def test_nothing_changed_and_nothing_measured_are_said(small_run: Run) -> None:
     text = render(slowed(small_run, "mm/fast@local-sync", 4.7 / 4.2), "markdown")
     assert "\nNo case is known to be faster or slower than stock.\n" in text
     assert "\nNo compilation metric differs much from stock's.\n" in text
-    assert "**3 cases: 1 the same within 1 %, 1 with the module of another (a first look).**" in text
+    assert "**3 cases: 1 the same within 1 %, 1 identical to another variant (a first look).**" in text
     assert "No action needed." in text
     text = render(replace(small_run, builds=(), rounds=()), "markdown")
     assert "3 cases: nothing was measured, 3 missing.**" in text

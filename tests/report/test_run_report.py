@@ -12,10 +12,10 @@ import pytest
 from harness.errors import ExitCode
 from harness.metrics import COMPILE_TIME, EXACT
 from harness.records.run import Account, Build, Failure, ModelRecord, PluginEffect, Reference, Run, Turn
-from harness.report.outcome import exit_code
-from harness.report.remarks import effect_remarks, medians_sentence, reference_sentence
 from harness.report.run_fields import main_columns
-from harness.report.run_report import build_report
+from harness.report.run_report import build_report, exit_code
+from harness.report.run_rows import effect_remarks, reference_sentence
+from harness.report.verdicts import medians_sentence
 from tests.builders import make_case
 from tests.report.builders import (
     make_refused_run,

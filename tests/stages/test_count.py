@@ -17,7 +17,7 @@ from harness.ir.dump import LacksPhase
 from harness.models.materialize import ModelArtifact
 from harness.records.case import Case
 from harness.records.run import Build, EncodedTensor, Failure, IrCounts, Peak, Storage, Work
-from harness.report.remarks import counting_remarks
+from harness.report.run_rows import counting_remarks
 from harness.stages import compiled
 from harness.stages import count as room
 from harness.stages.compiled import Compiled

@@ -16,9 +16,8 @@ from harness.errors import ExitCode, RunError, UsageError
 from harness.history.open import open_history
 from harness.progress import Silent
 from harness.report import render
-from harness.report.outcome import exit_code
 from harness.report.rows import rows_of
-from harness.report.run_report import build_report
+from harness.report.run_report import build_report, exit_code
 from harness.store import archive
 from harness.store.archive import GarbageReport, drop_turns
 from harness.store.check import check_folder

@@ -14,7 +14,7 @@ from harness.errors import RunError, UsageError
 from harness.progress import Silent
 from harness.records.explanation import Explanation
 from harness.report import render
-from harness.report.explanation import explanation_document
+from harness.report.explanation_page import explanation_document
 from harness.report.rows import rows_of
 from harness.store.archive import compact
 from harness.store.check import check_folder, verify

@@ -1,27 +1,86 @@
-"""What `harness ir` prints of two cases: operations, executables and sizes side by side, and the lines that differ."""
+"""What `harness ir` prints: op counts of a case; of two, operations, executables, sizes and lines that differ."""
 
 from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from harness.ir.counts import Inspected, OpCounts
 from harness.ir.differences import ComparedCase, Difference, IrComparison, Match, pipelines_differ
 from harness.metrics import PHASES
 from harness.report.data import to_json
-from harness.report.inspected import after_counts, count_rows, counts_record, cut_name, no_operation
 from harness.report.page import Bullets, Code, Column, Page, Paragraph, Part, Table, Tone
+from harness.report.pages import first_lines
 from harness.report.units import NOTHING, PLAIN, byte_unit
 from harness.text import plural
+
+# What tells how a program's tensors become buffers, dispatches and copies; --ops '*' shows everything.
+TELLING_OPS = ("linalg.*", "tensor.*", "flow.*", "stream.cmd.*", "memref.alloc*", "memref.copy", "llvm.alloca")
+_LONGEST_NAME = 60
+_TOGETHER = "Inside executables and on the host together; --ops 'executables:*' and 'host:*' tell them apart."
+
+
+def render_counts_json(inspected: Inspected) -> str:
+    """All counts of all ops."""
+    case = inspected.case
+    return to_json({"case": case.name, "id": case.id, "phases": counts_record(inspected.counts)})
+
+
+def counts_page(inspected: Inspected, ops: Sequence[str]) -> Page:
+    """One row an op, one column a phase."""
+    rows = count_rows(inspected.counts, ops)
+    columns = [
+        Column("operation", [cut_name(op) for op in rows], kind="name"),
+        *(
+            Column(phase, [PLAIN.text(row.get(phase)) for row in rows.values()], kind="number", rank=place)
+            for place, phase in enumerate(inspected.counts, start=1)
+        ),
+    ]
+    part = Table(columns=columns, after=after_counts(ops)) if rows else no_operation(ops)
+    return Page(verdict=inspected.case.name, parts=(part,))
+
+
+def after_counts(ops: Sequence[str]) -> list[str]:
+    """What a reader has to know of counts at no place."""
+    return [] if all(":" in pattern for pattern in ops) else [_TOGETHER]
+
+
+def no_operation(ops: Sequence[str]) -> Paragraph:
+    """Where a table would have no rows."""
+    return Paragraph(f"No operation matches {', '.join(map(cut_name, ops))}; --ops '*' shows all.")
+
+
+def counts_record(counts: Mapping[str, OpCounts]) -> dict[str, Any]:
+    """All counts, for other programs."""
+    return {phase: asdict(found) for phase, found in counts.items()}
+
+
+def count_rows(counts: Mapping[str, OpCounts], patterns: Sequence[str]) -> dict[str, dict[str, int]]:
+    """Counts by phase of each op that a pattern matches; where the pattern names a place, so does the op's name."""
+    rows: dict[str, dict[str, int]] = {}
+    for pattern in patterns:
+        place, colon, _ = pattern.rpartition(":")
+        for phase, found in counts.items():
+            for op, count in found.matching(pattern).items():
+                rows.setdefault(f"{place}{colon}{op}", {})[phase] = count
+    return dict(sorted(rows.items()))
+
+
+def cut_name(name: str) -> str:
+    """An op's name, which may be anything, as far as a table has room."""
+    return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..."
+
+
+# --- Of two cases ---
 
 _ARROW = "→"
 # Of what differs, a page shows so much; JSON has all.
 _MOST_KINDS = 12
 _MOST_NAMES = 12
 _MOST_LINES = 60
-_LONGEST_LINE = 400
 _LEFT_OUT = (
     "Lines are compared without numbers of values and dispatches, the place of buffers in memory, values of large "
     "constants, and what releases only spell otherwise."
@@ -39,14 +98,11 @@ def comparison_page(compared: IrComparison, ops: Sequence[str]) -> Page:
     same = base.name == head.name or base.label == base.name
     subject = f"{base.label} against {head.label}" if same else f"{base.name} against {head.name}"
     named = "" if base.label == base.name else f"{base.name}, "
-    return Page(verdict=f"{named}{subject}: {_verdict(compared)}.", parts=parts, notes=[*_unread(compared), _LEFT_OUT])
-
-
-def _unread(compared: IrComparison) -> list[str]:
-    return [
+    unread = [
         f"Phase {phase} is not compared: the IR of one of the two cannot be read back there ({why})."
         for phase, why in compared.unread.items()
     ]
+    return Page(verdict=f"{named}{subject}: {_verdict(compared)}.", parts=parts, notes=[*unread, _LEFT_OUT])
 
 
 def _verdict(compared: IrComparison) -> str:
@@ -54,7 +110,7 @@ def _verdict(compared: IrComparison) -> str:
     phases = Counter(difference.phase for _, difference in compared.executables if difference is not None)
     ordered = sorted(phases.items(), key=lambda item: PHASES.index(item[0]))
     matched = sum(bool(match.by) for match, _ in compared.executables)
-    all_of_them = _all(matched)
+    all_of_them = "the one executable" if matched == 1 else f"all {matched:,} executables"
     if len(compared.executables) > matched:
         all_of_them += " that both have"
     sentences = []
@@ -77,10 +133,6 @@ def _verdict(compared: IrComparison) -> str:
     elif compared.base.parts.program.keys() & compared.head.parts.program.keys():
         sentences.append("what is outside executables is the same")
     return "; ".join(sentences) or "at these phases only operations are compared"
-
-
-def _all(executables: int) -> str:
-    return "the one executable" if executables == 1 else f"all {executables:,} executables"
 
 
 def _operations(base: ComparedCase, head: ComparedCase, ops: Sequence[str]) -> Part:
@@ -136,10 +188,11 @@ def _executables(compared: IrComparison) -> list[Part]:
         names = ", ".join(_name(match) for match in same[:_MOST_NAMES])
         more = f" and {len(same) - _MOST_NAMES} more" if len(same) > _MOST_NAMES else ""
         after.append(f"The same on both sides: {names}{more}.")
+    by = [match.by or f"only {(compared.head if match.base is None else compared.base).label}" for match, _ in rows]
     columns = [
         Column("executable", [_name(match) for match, _ in rows], kind="name"),
         Column("other name", [_other_name(match) for match, _ in rows], kind="name", rank=4),
-        Column("matched by", [match.by or _only(match, compared) for match, _ in rows], rank=3),
+        Column("matched by", by, rank=3),
         Column("dispatches", [_dispatches(match) for match, _ in rows], kind="number", rank=2),
         Column("differs first at", [difference.phase if difference else NOTHING for _, difference in rows]),
         Column("lines", [_lines(difference) for _, difference in rows], kind="number", rank=1),
@@ -158,13 +211,7 @@ def _name(match: Match) -> str:
 
 
 def _other_name(match: Match) -> str:
-    if match.base is None or match.head is None or match.base.name == match.head.name:
-        return ""
-    return match.head.name
-
-
-def _only(match: Match, compared: IrComparison) -> str:
-    return f"only {compared.head.label if match.base is None else compared.base.label}"
+    return match.head.name if match.head is not None and match.head.name != _name(match) else ""
 
 
 def _dispatches(match: Match) -> str:
@@ -240,15 +287,7 @@ def _differences(compared: IrComparison) -> list[Part]:
 
 
 def _lines_of(title: str, difference: Difference) -> list[Part]:
-    shown = [_shortened(line) for line in difference.lines[:_MOST_LINES]]
-    left = len(difference.lines) - len(shown)
-    if left > 0:
-        shown.append(f"... {plural(left, 'more line')}; --format json has all")
-    return [Code("\n".join(shown), "diff", title)]
-
-
-def _shortened(line: str) -> str:
-    return line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]} ..."
+    return [Code("\n".join(first_lines(difference.lines, _MOST_LINES)), "diff", title)]
 
 
 def comparison_json(compared: IrComparison) -> str:

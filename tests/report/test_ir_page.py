@@ -1,4 +1,4 @@
-"""What `harness ir` prints of two cases."""
+"""What `harness ir` prints of one case and of two."""
 
 from __future__ import annotations
 
@@ -6,14 +6,96 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from harness.ir.canonical import canonical_lines
-from harness.ir.counts import OpCounts
+from harness.ir.counts import Inspected, OpCounts
 from harness.ir.differences import ComparedCase, Executable, ProgramParts, compare_ir
+from harness.metrics import PHASES
 from harness.records.run import Sizes
-from harness.report.inspected import TELLING_OPS
-from harness.report.inspected_pair import comparison_json, comparison_page, texts_difference
+from harness.report.ir_page import (
+    TELLING_OPS,
+    comparison_json,
+    comparison_page,
+    counts_page,
+    render_counts_json,
+    texts_difference,
+)
 from harness.report.markdown import to_markdown
 from harness.report.terminal import to_terminal
+from tests.builders import make_case
+
+COUNTS = {
+    "input": OpCounts(host={"linalg.fill": 2, "linalg.matmul": 1, "util.func": 1}, executables={}),
+    "flow": OpCounts(
+        host={"flow.dispatch": 3, "flow.tensor.update": 13},
+        executables={"linalg.fill": 2, "linalg.matmul": 1, "func.func": 2},
+    ),
+    "bufferized": OpCounts(host={}, executables={"memref.alloca": 1_200, "linalg.matmul": 1}),
+}
+
+
+def inspected(counts: Mapping[str, OpCounts] = COUNTS) -> Inspected:
+    return Inspected(case=make_case("tiled"), counts=dict(counts), texts={})
+
+
+def shown(*ops: str, counts: Mapping[str, OpCounts] = COUNTS, width: int = 100) -> str:
+    return to_terminal(counts_page(inspected(counts), ops or TELLING_OPS), width=width)
+
+
+def test_ops_at_a_place_are_rows_of_their_own() -> None:
+    lines = shown("executables:linalg.*", "host:linalg.fill", "memref.*").splitlines()
+    assert lines[0] == "net/tiled@cpu"
+    assert [line.split() for line in lines[1:-1] if not line.startswith("─")] == [
+        ["operation", "input", "flow", "bufferized"],
+        ["executables:linalg.fill", "-", "2", "-"],
+        ["executables:linalg.matmul", "-", "1", "1"],
+        ["host:linalg.fill", "2", "-", "-"],
+        ["memref.alloca", "-", "-", "1,200"],
+    ]
+    place = "Inside executables and on the host together; --ops 'executables:*' and 'host:*' tell them apart."
+    assert lines[-1] == place
+    assert place not in shown("executables:linalg.*")  # every pattern names a place
+    telling = [line.split()[0] for line in shown().splitlines()[3:-1]]
+    assert telling == ["flow.dispatch", "flow.tensor.update", "linalg.fill", "linalg.matmul", "memref.alloca"]
+    assert shown("linalg.fill", "*.fill", "linalg.fill").count("linalg.fill") == 1
+
+
+def test_what_is_not_there_is_said() -> None:
+    assert shown("scf.*", "tosa.*") == "net/tiled@cpu\nNo operation matches scf.*, tosa.*; --ops '*' shows all.\n"
+    text = shown(counts=dict.fromkeys(PHASES, COUNTS["flow"]), width=60)  # the last phases do not fit
+    assert "start  input  abi" in text
+    assert text.split("hidden: ")[1].split(" (widen")[0].split()[-1] == "vm"
+    long = {"flow": OpCounts(host={"x." * 5_000: 7}, executables={})}
+    assert len(shown("*", counts=long)) < 1_000
+
+
+@settings(max_examples=25)
+@given(
+    st.dictionaries(
+        st.sampled_from(PHASES),
+        st.builds(
+            OpCounts,
+            host=st.dictionaries(st.sampled_from(["a.b", "a.c", "d.e"]), st.integers(1, 499)),
+            executables=st.dictionaries(st.sampled_from(["a.b", "d.e"]), st.integers(1, 499)),
+        ),
+        min_size=1,
+    )
+)
+def test_the_table_has_every_count_and_json_tells_places_apart(counts: dict[str, OpCounts]) -> None:
+    text = shown("*", counts=counts, width=400)
+    table = {line.split()[0]: line.split()[1:] for line in text.splitlines() if line.startswith(("a.", "d."))}
+    every = {name for found in counts.values() for name in found.total}
+    assert table == {
+        name: [str(found.total[name]) if name in found.total else "-" for found in counts.values()]
+        for name in sorted(every)
+    }
+    document = json.loads(render_counts_json(inspected(counts)))
+    assert {phase: OpCounts(**found) for phase, found in document["phases"].items()} == counts
+    case = make_case("tiled")
+    assert (document["schema_version"], document["case"], document["id"]) == (1, case.name, case.id)
+
 
 CONFIGURED = "executable-configurations"
 SIZES = Sizes(module_bytes=5_000, vm_bytes=1_000, constant_bytes=2_000, dispatch_bytes={"linked.so": 2_000})
@@ -61,12 +143,12 @@ HEAD = a_case(
 )
 
 
-def shown(base: ComparedCase, head: ComparedCase, *ops: str) -> str:
+def shown_pair(base: ComparedCase, head: ComparedCase, *ops: str) -> str:
     return to_terminal(comparison_page(compare_ir(base, head), ops or TELLING_OPS), width=140)
 
 
 def test_what_differs_is_told_first_and_then_shown() -> None:
-    text = shown(BASE, HEAD)
+    text = shown_pair(BASE, HEAD)
     assert " ".join(text.partition("They are")[0].split()) == (
         f"net/stock@cpu, 3.10.0 against 3.12.0: 2 of 3 executables differ, first at {CONFIGURED}; 1 executable of "
         "3.12.0 has no counterpart; what is outside executables differs first at flow."
@@ -91,28 +173,28 @@ def test_what_differs_is_told_first_and_then_shown() -> None:
 
 def test_operations_of_which_none_is_shown_are_counted() -> None:
     longer = a_case("3.10.0-rc", *BASE.parts.executables)
-    assert "1 other operation differs in number; --ops '*' shows all." in shown(BASE, longer)
-    assert "other operation" not in shown(BASE, longer, "*")
-    assert "No operation matches scf.*; --ops '*' shows all." in shown(BASE, HEAD, "scf.*")
+    assert "1 other operation differs in number; --ops '*' shows all." in shown_pair(BASE, longer)
+    assert "other operation" not in shown_pair(BASE, longer, "*")
+    assert "No operation matches scf.*; --ops '*' shows all." in shown_pair(BASE, HEAD, "scf.*")
 
 
 def test_equal_code_is_said_to_be_equal() -> None:
     same = "the code of all 3 executables is the same; what is outside executables is the same."
-    assert same in " ".join(shown(BASE, BASE).split())
+    assert same in " ".join(shown_pair(BASE, BASE).split())
     one = a_case("a", BASE.parts.executables[0])
-    assert "the code of the one executable is the same;" in shown(one, one)
+    assert "the code of the one executable is the same;" in shown_pair(one, one)
     outside = replace(BASE, parts=replace(BASE.parts, program={}))
-    assert shown(outside, outside).splitlines()[0].endswith("the code of all 3 executables is the same.")
+    assert shown_pair(outside, outside).splitlines()[0].endswith("the code of all 3 executables is the same.")
     neither = replace(BASE, parts=ProgramParts(program={}, executables=()))
-    assert "at these phases only operations are compared." in shown(neither, neither)
-    assert "There are no executables at these phases." in shown(a_case("a"), a_case("b"))
-    assert "Sizes" not in shown(replace(BASE, sizes=None), HEAD)
+    assert "at these phases only operations are compared." in shown_pair(neither, neither)
+    assert "There are no executables at these phases." in shown_pair(a_case("a"), a_case("b"))
+    assert "Sizes" not in shown_pair(replace(BASE, sizes=None), HEAD)
 
 
 def test_long_differences_are_cut_on_a_page_and_whole_in_json() -> None:
     code = "\n".join(f"op.{'x' * 500} {number}" for number in range(200))
     base, head = (a_case(label, an_executable(0, "x_4", code.replace(" ", f" {label}"))) for label in ("a", "b"))
-    text = shown(base, head)
+    text = shown_pair(base, head)
     assert "... 340 more lines; --format json has all" in text
     assert max(map(len, text.splitlines())) < 450
     (executable,) = json.loads(comparison_json(compare_ir(base, head)))["executables"]
@@ -141,7 +223,7 @@ def test_json_has_all_of_both() -> None:
 
 def test_an_executable_that_alone_has_a_counterpart_is_not_said_to_be_the_only_one() -> None:
     alone = a_case("3.12.0", convolution(0, "New"), program="call twice")
-    assert "the one executable that both have differs, first at" in " ".join(shown(BASE, alone).split())
+    assert "the one executable that both have differs, first at" in " ".join(shown_pair(BASE, alone).split())
 
 
 def test_a_phase_that_cannot_be_read_back_is_named_with_its_reason() -> None:
