@@ -11,8 +11,8 @@ from harness.errors import ExitCode
 from harness.metrics import metric_named
 from harness.report.bisect_page import bisect_json, bisect_page, times_that_of
 from harness.report.outcome import bisect_exit_code
-from harness.stages.bisect_options import BisectOptions, VerdictOptions
 from harness.stages.bisecting import bisected, underway_of
+from harness.stages.options import BisectOptions, VerdictOptions
 from harness.stages.verdict import Judged, Word, judge_now
 
 # As `git bisect run` wants it.
@@ -73,7 +73,7 @@ def _said(judged: Judged, options: VerdictOptions) -> str:
     """
     trial, metric = judged.trial, metric_named(options.metric)
     if trial is None or metric is None or not (trial.generations or trial.exact):
-        return f"{judged.word}: {options.case}: {judged.reason}"
+        return f"{judged.word}: {judged.case}: {judged.reason}"
     words = times_that_of("the run", trial, metric.unit)
     why = "" if trial.exact else f" ({judged.reason})"
-    return f"{judged.word}: {options.metric} of {options.case} {words}{why}"
+    return f"{judged.word}: {options.metric} of {judged.case} {words}{why}"

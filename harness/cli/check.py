@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
-
-from cyclopts import Parameter
+from typing import Any
 
 from harness.cli.app import app
 from harness.cli.output import print_text, reporter, tell, teller
 from harness.cli.run import find_toolchains
 from harness.errors import ExitCode, SuiteError, UsageError
-from harness.options import Quiet, Toolchains
+from harness.options import DataFormat, Quiet, Toolchains, command_options
 from harness.report.data import to_json
 from harness.stages.checking import Checked, check_suite
 from harness.suite.load import find_list
@@ -21,23 +19,19 @@ from harness.text import plural
 _WEIGHT = (ExitCode.OK, ExitCode.CASE_FAILED, ExitCode.USAGE)
 
 
-@Parameter(name="*")
+@command_options
 @dataclass(frozen=True)
-class CheckOptions:
+class CheckOptions(Toolchains, Quiet):
     """What a user can choose about a check.
 
     Attributes:
         suite: The suite's TOML file, or a list of suites.
-        toolchains: Under these releases.
         format: How to print it.
-        quiet: Say nothing while it works.
     """
 
     suite: Path
     _: KW_ONLY
-    toolchains: Toolchains = ()
-    format: Literal["terminal", "json"] = "terminal"
-    quiet: Quiet = False
+    format: DataFormat = "terminal"
 
 
 @app.command

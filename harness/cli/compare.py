@@ -61,7 +61,7 @@ def compare(
     try:
         with (
             reporter(quiet=options.quiet, verbose=options.verbose) as progress,
-            bench_at(options.fleet, options.certificates, trust_network=options.trust_network) as bench,
+            bench_at(options) as bench,
             underway,
         ):
             underway.bench = bench
@@ -100,6 +100,7 @@ def _underway(options: CompareOptions) -> tuple[Underway, tuple[Named, Named] | 
         raise UsageError("--spread spreads rows over hosts of a fleet; give --fleet, or leave it out")
     if options.within is not None:
         options = replace(options, within=find_folder(options.within, options.results, kind="run"))
+    options = options.with_cases_apart()
     words = require_two(options.sides, options.toolchains, options.within)
     sides = None if options.within is not None else _named(words, options)
     kept = [side.sha if isinstance(side, Commit) else str(side) for side in sides or ()]

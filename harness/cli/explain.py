@@ -86,8 +86,8 @@ def _found(asked: AskedPair, underway: ExplainUnderway, progress: Progress) -> F
         budget_s=options.budget,
         cap_s=options.row_cap,
         seed=options.seed,
-        call_limit_s=options.call_timeout,
-        limits=compile_limits(options.compile_timeout),
+        call_limit_s=options.call_timeout_s,
+        limits=compile_limits(options.compile_timeout_s),
         noise=underway.noise,
         wait=options.wait,
     )

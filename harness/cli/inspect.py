@@ -26,11 +26,11 @@ from harness.report.registered_page import find_registered, registered_json, reg
 from harness.report.run_page import ablation_page
 from harness.report.run_report import build_report
 from harness.stages.ablating import write_ablation
-from harness.stages.benching import BenchOptions, write_bench
+from harness.stages.benching import write_bench
 from harness.stages.exporting import export_program
 from harness.stages.inspect import compare_cases, inspect_case
 from harness.stages.ir_sides import NamedCase, named_cases
-from harness.stages.options import AblateOptions, IrOptions, RunOptions
+from harness.stages.options import AblateOptions, BenchOptions, IrOptions, RunOptions
 from harness.store.run_directory import load_run
 from harness.suite.load import find_list, load_suite
 from harness.suite.schema import Kind, json_schema

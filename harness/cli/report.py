@@ -8,12 +8,10 @@ from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-from cyclopts import Parameter
-
 from harness.cli.app import app
 from harness.cli.output import checked_address, print_text, tell, terminal_form
 from harness.errors import ExitCode, UsageError
-from harness.options import Flag
+from harness.options import Flag, command_options
 from harness.progress import Terminal
 from harness.records.bisection import Bisection
 from harness.records.comparison import Comparison
@@ -38,7 +36,7 @@ _ONLY_GITHUB = (
 )
 
 
-@Parameter(name="*")
+@command_options
 @dataclass(frozen=True)
 class ReportOptions:
     """What a user can choose about a report.

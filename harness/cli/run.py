@@ -9,16 +9,14 @@ import sys
 from collections.abc import Callable
 from dataclasses import KW_ONLY, asdict, dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
-
-from cyclopts import Parameter
+from typing import Any
 
 from harness.cache import environments_root
 from harness.cli.app import app
 from harness.cli.fleet import bench_at, require_waiting
 from harness.cli.output import print_text, reporter, tell, tell_where, teller, terminal_form
 from harness.errors import ExitCode, HarnessError, Interrupted, NothingSelected, UsageError
-from harness.options import Format, Patterns, Quiet, Tags, Toolchains, Verbose
+from harness.options import DataFormat, Format, Loudness, Toolchains, command_options
 from harness.process import stop_all
 from harness.records.case import Case
 from harness.report import render
@@ -32,7 +30,7 @@ from harness.stages.run import run_suite
 from harness.store.names import find_folder
 from harness.store.run_directory import load_run
 from harness.suite.cases import Selection
-from harness.suite.completion import CASES
+from harness.suite.completion import Selecting
 from harness.suite.load import SuiteList, find_list, load_suite
 from harness.suite.shards import parse_shard
 from harness.toolchain import Toolchain, get_toolchains, releases_named
@@ -91,7 +89,7 @@ def run_one(options: RunOptions, *, purpose: str = "") -> Path:
     require_waiting(options.fleet, wait=options.wait)
     with (
         reporter(quiet=options.quiet, verbose=options.verbose) as progress,
-        bench_at(options.fleet, options.certificates, trust_network=options.trust_network) as bench,
+        bench_at(options) as bench,
     ):
         toolchains = find_toolchains(options.toolchains, options.suite, progress.note)
         return run_suite(options, progress, toolchains, bench, purpose=purpose)
@@ -247,33 +245,24 @@ def _interrupted_outcome(error: Interrupted, suite: Path) -> SuiteOutcome:
 # --- list ---
 
 
-@Parameter(name="*")
+@command_options
 @dataclass(frozen=True)
-class ListOptions:
+class ListOptions(Selecting, Toolchains, Loudness):
     """What a user can choose about a list of cases.
 
     Attributes:
         suite: The suite's TOML file.
-        toolchains: Under these releases.
-        patterns: Only these cases.
-        tags: Only cases with these tags.
         shard: Only those of this shard, as of harness run.
         flags: With all flags of each case; so does --verbose.
         format: How to print them.
-        quiet: Say nothing of what is installed for it.
         verbose: With all flags of each case.
     """
 
     suite: Path
     _: KW_ONLY
-    toolchains: Toolchains = ()
-    patterns: Annotated[Patterns, CASES] = ()
-    tags: Tags = ()
     shard: str | None = None
     flags: bool = False
-    format: Literal["terminal", "json"] = "terminal"
-    quiet: Quiet = False
-    verbose: Annotated[Verbose, Parameter(help="With all flags of each case.")] = False
+    format: DataFormat = "terminal"
 
 
 @app.command(name="list")

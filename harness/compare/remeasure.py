@@ -120,7 +120,7 @@ def _latency_task(work: Work, plan: Plan, bench: Bench, rounds: list[Round]) -> 
         rounds.append(measured)
 
     options = plan.options
-    sampling = bench.place.latencies(work, seed=options.seed, call_limit_s=options.call_timeout, on_round=keep)
+    sampling = bench.place.latencies(work, seed=options.seed, call_limit_s=options.call_timeout_s, on_round=keep)
     task = Task(
         name=work.name,
         rule=plan.rules[LATENCY.name],
@@ -185,7 +185,7 @@ def _as_it_was(kept: KeptGeneration) -> Generation | CaseError:
 
 def _compile_tasks(works: Sequence[Work], plan: Plan, bench: Bench) -> list[Task]:
     options, chosen = plan.options, {pair.name for pair in plan.compiled}
-    limits = Limits(seconds=options.compile_timeout, memory_bytes=bench.memory_bytes)
+    limits = Limits(seconds=options.compile_timeout_s, memory_bytes=bench.memory_bytes)
     tasks = []
     for work in works:
         if work.control or work.pair.name not in chosen:

@@ -14,8 +14,7 @@ from harness.compare.pairs import side_of
 from harness.errors import SuiteError, UsageError
 from harness.metrics import METRICS, REFERENCE_FACTS, Metric, metric_named
 from harness.progress import Progress
-from harness.stages.bisect_options import BisectOptions, VerdictOptions
-from harness.stages.options import RunOptions, compile_limits
+from harness.stages.options import BisectOptions, RunOptions, VerdictOptions, compile_limits
 from harness.stages.run import run_suite
 from harness.store.evidence import find_failure
 from harness.store.files import FINISHED_FILE
@@ -66,8 +65,8 @@ def make_place(
             patterns=(glob.escape(case),),
             measure=False,
             results=options.results,
-            compile_timeout_s=options.compile_timeout,
-            call_timeout_s=options.call_timeout,
+            compile_timeout_s=options.compile_timeout_s,
+            call_timeout_s=options.call_timeout_s,
             wait=options.wait,
             verbose=options.verbose,
         )
@@ -112,8 +111,8 @@ def measuring_of(
         cap_s=min(options.row_cap, left_s),
         noise=noise,
         seed=options.seed,
-        call_limit_s=options.call_timeout,
-        compile_limits=compile_limits(options.compile_timeout),
+        call_limit_s=options.call_timeout_s,
+        compile_limits=compile_limits(options.compile_timeout_s),
         wait=options.wait,
         cache=cache_root(),
         progress=progress,

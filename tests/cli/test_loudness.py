@@ -15,8 +15,7 @@ from harness.compare.options import CompareOptions, SelfcheckOptions
 from harness.errors import RunError, UsageError
 from harness.progress import Progress, Silent, Terminal
 from harness.stages import underway
-from harness.stages.benching import BenchOptions
-from harness.stages.options import AblateOptions, RunOptions
+from harness.stages.options import AblateOptions, BenchOptions, RunOptions
 from tests.builders import make_case
 
 QUIET = ("--quiet", "-q")
