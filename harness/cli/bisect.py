@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from typing import Literal
 
 from harness.cli.app import app
-from harness.cli.output import print_page, print_text, reporter, tell, teller
+from harness.cli.output import emit, print_text, reporter, tell, teller
 from harness.errors import ExitCode
 from harness.metrics import metric_named
+from harness.options import PageFormat
 from harness.report.bisect_page import bisect_json, bisect_page, times_that_of
 from harness.report.outcome import bisect_exit_code
 from harness.stages.bisecting import bisected, underway_of
@@ -24,7 +24,7 @@ _STATUS: dict[Word, int] = {"good": ExitCode.OK, "bad": ExitCode.REGRESSION, "ca
 def bisect(
     options: BisectOptions | None = None,
     *,
-    format: Literal["terminal", "markdown", "json"] = "terminal",  # noqa: A002 (the option's name)
+    format: PageFormat = "terminal",  # noqa: A002 (the option's name)
 ) -> int:
     """Find the release since which a case is slower, or the flags that make it so, by measuring.
 
@@ -41,10 +41,7 @@ def bisect(
     with reporter(quiet=options.quiet, verbose=options.verbose) as progress:
         underway = underway_of(options, ("harness", *sys.argv[1:]), progress)
         found = bisected(underway)
-    if format == "json":
-        print_text(bisect_json(found))
-    else:
-        print_page(bisect_page(found), format)
+    emit(format, lambda: bisect_page(found), lambda: bisect_json(found))
     if not options.quiet:
         tell(f"Kept in {underway.directory.path}")
     return bisect_exit_code(found)

@@ -12,16 +12,25 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
 from harness.cli.app import app
-from harness.cli.output import print_page, print_text, tell
+from harness.cli.output import emit, print_page, print_text, tell
 from harness.errors import ExitCode, UsageError
 from harness.fleet import COMPILE_TIMEOUT_S, LOST_AFTER_S, require_extra
 from harness.machine.identity import NAME_VARIABLE
-from harness.options import CERTIFICATES_VARIABLE, Count, Flag, Membership, OnFleet, Positive, command_options
+from harness.options import (
+    CERTIFICATES_VARIABLE,
+    Count,
+    Flag,
+    Membership,
+    OnFleet,
+    PageFormat,
+    Positive,
+    command_options,
+)
 from harness.stages.here import HERE, Bench
 
 if TYPE_CHECKING:
@@ -194,7 +203,7 @@ def status(
     *,
     fleet: str,
     member: _Member = _ANYBODY,
-    format: Literal["terminal", "markdown", "json"] = "terminal",  # noqa: A002 (the option's name)
+    format: PageFormat = "terminal",  # noqa: A002 (the option's name)
 ) -> int:
     """Say which hosts a fleet has, what each does now, what waits, and why.
 
@@ -214,8 +223,5 @@ def status(
     facts = ask(access, FACTS)
     require_same_versions(facts, str(access.address), "this machine")
     now = fleet_now(facts, str(access.address))
-    if format == "json":
-        print_text(status_json(now))
-    else:
-        print_page(status_page(now), format)
+    emit(format, lambda: status_page(now), lambda: status_json(now))
     return ExitCode.OK

@@ -140,11 +140,7 @@ def issue(options: IssueOptions) -> int:
 
 
 def _destination(options: PostOptions) -> Destination:
-    """Where the options say that a comment goes.
-
-    Raises:
-        UsageError: They contradict each other, or one of them makes no sense.
-    """
+    """Where the options say that a comment goes."""
     repository = repository_named(options.repo)
     if options.pr is not None and options.event is None:
         target: int | Event = options.pr

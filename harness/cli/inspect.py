@@ -12,11 +12,12 @@ from typing import Literal
 
 from harness.cache import environments_root
 from harness.cli.app import app, application_for, own_options
-from harness.cli.output import print_page, print_text, reporter, tell, tell_where, teller
+from harness.cli.output import emit, print_text, reporter, tell, tell_where, teller
 from harness.cli.run import print_interrupted, print_run, run_one
 from harness.doctor import devices_of, diagnose, diagnosis_page, render_json
 from harness.errors import ExitCode, Interrupted, ToolchainError, UsageError
 from harness.ir.op_counts import check_ops
+from harness.options import DataFormat
 from harness.process import Limits
 from harness.report.inspected import TELLING_OPS, counts_page, render_counts_json
 from harness.report.inspected_pair import comparison_json, comparison_page, texts_difference
@@ -67,10 +68,9 @@ def _print_case(named: NamedCase, options: IrOptions) -> None:
         inspected = inspect_case(named, options, progress)
     if options.format == "mlir":
         print_text(inspected.texts[options.phases[0]], options.out)
-    elif options.format == "json":
-        print_text(render_counts_json(inspected), options.out)
     else:
-        print_page(counts_page(inspected, options.ops or TELLING_OPS), options.format, options.out)
+        ops = options.ops or TELLING_OPS
+        emit(options.format, lambda: counts_page(inspected, ops), lambda: render_counts_json(inspected), options.out)
 
 
 def _print_two(named: Sequence[NamedCase], options: IrOptions) -> None:
@@ -83,10 +83,8 @@ def _print_two(named: Sequence[NamedCase], options: IrOptions) -> None:
             tell(f"{base.label} and {head.label}: the IR at phase {options.phases[0]!r} is the same")
         print_text(difference, options.out)
         return
-    if options.format == "json":
-        print_text(comparison_json(compared), options.out)
-    else:
-        print_page(comparison_page(compared, options.ops or TELLING_OPS), options.format, options.out)
+    ops = options.ops or TELLING_OPS
+    emit(options.format, lambda: comparison_page(compared, ops), lambda: comparison_json(compared), options.out)
 
 
 @app.command
@@ -191,7 +189,7 @@ def completion(shell: Literal["bash", "zsh", "fish"]) -> int:
 
 
 @app.command
-def plugins(*names: str, format: Literal["terminal", "json"] = "terminal") -> int:  # noqa: A002 (the option's name)
+def plugins(*names: str, format: DataFormat = "terminal") -> int:  # noqa: A002 (the option's name)
     """Show the plugins, builders and peers that installed packages register, with their options.
 
     Args:
@@ -199,15 +197,12 @@ def plugins(*names: str, format: Literal["terminal", "json"] = "terminal") -> in
         format: How to print them.
     """
     found = find_registered(names)
-    if format == "json":
-        print_text(registered_json(found))
-    else:
-        print_page(registered_page(found), "terminal")
+    emit(format, lambda: registered_page(found), lambda: registered_json(found))
     return ExitCode.OK
 
 
 @app.command
-def doctor(*suites: Path, format: Literal["terminal", "json"] = "terminal") -> int:  # noqa: A002 (the option's name)
+def doctor(*suites: Path, format: DataFormat = "terminal") -> int:  # noqa: A002 (the option's name)
     """Say what is here: tools, drivers, devices, and what would make timing noisy on this machine.
 
     A device that is not here is a note, and missing where a suite asks for it.
@@ -226,8 +221,5 @@ def doctor(*suites: Path, format: Literal["terminal", "json"] = "terminal") -> i
     asked = devices_of(load_suite(file).suite for file in files)
     environments = installed_environments(environments_root())
     diagnosis = diagnose(toolchain, environments, limits=Limits(seconds=60), asked=asked)
-    if format == "json":
-        print_text(render_json(diagnosis))
-    else:
-        print_page(diagnosis_page(diagnosis), "terminal")
+    emit(format, lambda: diagnosis_page(diagnosis), lambda: render_json(diagnosis))
     return ExitCode.OK if isinstance(toolchain, Toolchain) else ExitCode.USAGE

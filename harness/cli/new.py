@@ -273,12 +273,7 @@ def _check_name(name: str, noun: str) -> None:
 
 
 def _write(folder: Path, files: dict[str, str], values: dict[str, str]) -> None:
-    """Write files from templates; none is overwritten.
-
-    Raises:
-        UsageError: One of them is there already.
-        RunError: The folder cannot be written.
-    """
+    """Write files from templates; none is overwritten."""
     for name in files:
         if (folder / name).exists():
             raise UsageError(f"{folder / name}: is there already; choose another name, or another folder with --out")

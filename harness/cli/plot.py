@@ -208,9 +208,6 @@ def _read_timeline(place: str, wanted: str | None, *, everything: bool) -> _Time
     """Read one series of a folder of runs.
 
     Left out are runs that are not finished and runs whose clock was wrong, in which no change can be looked for.
-
-    Raises:
-        UsageError: There is no such folder or series.
     """
     choice = None if everything else WITHOUT_EXPERIMENTS
     with Terminal() as progress, open_history(place, progress=progress, choice=choice) as history:

@@ -107,7 +107,7 @@ def test_a_signal_interrupts(
 @pytest.mark.parametrize(
     ("arguments", "stage"),
     [
-        (("list", "suite.toml"), "harness.cli.run.find_list"),
+        (("list", "suite.toml"), "harness.cli.suites.find_list"),
         (("compare", "base", "head"), "harness.cli.compare.require_two"),
         (("selfcheck", "suite.toml"), "harness.cli.compare.run_suite"),
     ],
