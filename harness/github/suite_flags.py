@@ -11,7 +11,7 @@ from pathlib import Path
 
 from harness.errors import HarnessError
 from harness.plugins import Applied, apply_plugin
-from harness.suite.cells import chain_of
+from harness.suite.cases import chain_of
 from harness.suite.flags import runs_code
 from harness.suite.load import Suite, Variant, load_suite
 from harness.text import one_line

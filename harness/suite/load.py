@@ -13,33 +13,37 @@ from typing import Any, Literal
 from harness.errors import SuiteError, UsageError
 from harness.ir.op_counts import check_wanted
 from harness.metrics import FLOORS, METRICS, PHASES
-from harness.models.model import Expectation, Model
+from harness.models.model import Expectation, Input, Model, Tolerance
 from harness.records.case import Gate, VariantGroup
-from harness.suite.checks import (
-    Mistakes,
-    errors_name,
-    file_beside,
-    refuse,
-    require_known,
-    require_once,
-    require_specifier,
-    value_of,
-)
-from harness.suite.models import model_of
 from harness.suite.schema import (
     DeviceTable,
     ExpectTable,
     FlagSetFile,
     FlagSetTable,
     GateTable,
+    InputTable,
     ListFile,
+    ModelTable,
     PeerTable,
     PluginTable,
     SuiteFile,
     VariantFile,
     VariantTable,
 )
-from harness.suite.toml_file import read_content, read_toml, shown, validated
+from harness.suite.toml_file import (
+    Mistakes,
+    errors_name,
+    file_beside,
+    read_content,
+    read_toml,
+    refuse,
+    require_known,
+    require_once,
+    require_specifier,
+    shown,
+    validated,
+    value_of,
+)
 from harness.text import did_you_mean
 
 
@@ -278,7 +282,7 @@ def _suite(path: Path, table: SuiteFile, flag_sets: Mapping[str, FlagSet]) -> Su
         with mistakes.collected():
             require_known(f"[[groups]] #{number} variants", "variant", group.variants, table.variants)
             require_once(f"[[groups]] #{number} variants", group.variants)
-    models = mistakes.of_each(partial(model_of, path), table.models.items())
+    models = mistakes.of_each(partial(_model, path), table.models.items())
     devices = mistakes.of_each(_device, table.devices.items())
     expectations = mistakes.of_each(_expectation, enumerate(table.expect, start=1))
     floors: dict[str, float] = {}
@@ -393,3 +397,97 @@ def _gate(name: str, table: GateTable, ops_by_phase: Mapping[str, Sequence[str]]
 def _require_metric(where: str, name: str) -> None:
     if name not in METRICS:
         raise SuiteError(f"{where}: there is no metric {shown(name)}{did_you_mean(name, list(METRICS))}")
+
+
+# --- Models, with their files looked up beside the suite ---
+
+
+def _model(path: Path, name: str, table: ModelTable) -> Model:
+    """The model of `[models.NAME]`.
+
+    Args:
+        path: The suite, beside which its files are.
+    """
+    where = f"[models.{name}]"
+    sources = [key for key in ("builder", "mlir", "onnx") if getattr(table, key) is not None]
+    builder, mlir, onnx = (sources == [key] for key in ("builder", "mlir", "onnx"))
+    for_files = "for mlir and onnx files; a builder gives its own, so remove"
+    needs = "missing; an mlir file needs its entry function and inputs"
+    refuse(
+        where,
+        (len(sources) != 1, f"needs exactly one of builder, mlir and onnx, and has {' and '.join(sources) or 'none'}"),
+        (builder and bool(table.function), f"function is {for_files} it"),
+        (builder and bool(table.inputs), f"inputs are {for_files} them"),
+        (builder and bool(table.parameters), f"parameters are {for_files} them"),
+        (not builder and bool(table.params), "params are for builders; remove them or name a builder"),
+        (mlir and not table.function, f"function is {needs}"),
+        (mlir and table.inputs is None, f"inputs are {needs}"),
+        (table.opset is not None and not onnx, "opset is for onnx files; remove it"),
+        (
+            table.static and not (onnx and table.inputs),
+            "static is for onnx files whose inputs are given; remove it, or give inputs",
+        ),
+        (
+            table.reference == "onnxruntime" and mlir,
+            'reference = "onnxruntime" is for onnx files and builders; leave it out',
+        ),
+        (bool(table.why) and table.check != "none", 'why is for check = "none"; remove it'),
+    )
+    return value_of(
+        Model,
+        table,
+        name=name,
+        mlir=file_beside(path, f"{where} mlir", table.mlir) if table.mlir is not None else None,
+        onnx=file_beside(path, f"{where} onnx", table.onnx) if table.onnx is not None else None,
+        inputs=tuple(
+            _input(path, f"{where} inputs[{position}]", argument, position)
+            for position, argument in enumerate(table.inputs or ())
+        ),
+        parameters={
+            scope: file_beside(path, f"{where} parameters.{scope}", name) for scope, name in table.parameters.items()
+        },
+        expected=tuple(file_beside(path, f"{where} expected", file) for file in table.expected),
+        tolerance=value_of(Tolerance, table.tolerance) if table.tolerance is not None else None,
+        integers=table.values == "integers",
+        expectation=None if table.expect is None else _expected_of_model(name, table.expect),
+    )
+
+
+def _expected_of_model(model: str, text: str) -> Expectation:
+    """What `mismatch` or `fail: part of the message` says of all cases of a model."""
+    if text == "mismatch":
+        return Expectation(cases=f"{model}/*", message=None)
+    message = text.removeprefix("fail:").strip()
+    if not text.startswith("fail:") or not message:
+        raise SuiteError(
+            f"[models.{model}] expect: {shown(text)} must be 'mismatch', or 'fail: ' and a part of the message"
+        )
+    return Expectation(cases=f"{model}/*", message=message)
+
+
+def _input(path: Path, where: str, table: InputTable, position: int) -> Input:
+    fills = [key for key in ("seed", "value", "npy") if getattr(table, key) is not None]
+    is_scalar = table.shape is None and table.npy is None
+    refuse(
+        where,
+        (len(fills) > 1, f"has {' and '.join(fills)}; keep one of them"),
+        (
+            table.npy is not None and table.shape is not None,
+            "has shape and npy; the .npy file says its shape, so remove shape",
+        ),
+        (
+            table.shape is None and table.npy is None and table.value is None,
+            "shape is missing; add it, values from an npy file, or the value of an argument that is no tensor",
+        ),
+        (
+            is_scalar and table.dtype in ("f16", "bf16"),
+            f"is a number of {table.dtype}, which IREE takes in tensors only",
+        ),
+        (table.dtype == "index" and not is_scalar, "dtype: index is for an argument that is no tensor; take i64"),
+    )
+    if table.npy is not None:
+        return Input(dtype=table.dtype or "", fill="npy", path=file_beside(path, f"{where} npy", table.npy))
+    shape, dtype = tuple(table.shape or ()), table.dtype or "f32"
+    if table.value is not None:
+        return Input(shape=shape, scalar=is_scalar, dtype=dtype, fill="constant", value=table.value)
+    return Input(shape=shape, dtype=dtype, seed=position if table.seed is None else table.seed)

@@ -11,7 +11,7 @@ import pytest
 from harness.models.model import Expectation, Model
 from harness.plugins import Applied
 from harness.records.case import Case
-from harness.suite.cells import suits
+from harness.suite.cases import suits
 from harness.suite.load import Device, FlagSet, Variant
 from harness.suite.schema import PluginTable
 from tests.builders import a_device, a_model, a_peer, a_suite, a_variant, applied, flag_plugin
