@@ -20,10 +20,9 @@ from harness.errors import CaseError, NoHost, RunError
 from harness.measure.worker import ON_CALLING_THREAD
 from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY
 from harness.process import Limits
-from harness.progress import Progress
+from harness.progress import Left, Progress
 from harness.records.comparison import Row
 from harness.records.run import Failure, Round
-from harness.remaining import Left
 from harness.stats.rule import Rule
 from harness.store.comparison_directory import ComparisonDirectory
 from harness.store.unfinished import KeptGeneration

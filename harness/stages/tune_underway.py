@@ -31,12 +31,11 @@ from harness.measure.alone import only_one_measures
 from harness.measure.generation import load_order
 from harness.metrics import LATENCY
 from harness.process import Limits
-from harness.progress import Progress
+from harness.progress import Progress, duration
 from harness.records.bisection import Trial
 from harness.records.case import Case
 from harness.records.run import Lost, Round
 from harness.records.tuning import Moment
-from harness.remaining import duration
 from harness.stages.ablating import joined_name, moved_model
 from harness.stages.failures import is_timeout
 from harness.stages.options import RunOptions, TuneOptions, compile_limits
