@@ -36,10 +36,7 @@ def across_toolchains(plans: Sequence[Sequence[Case]]) -> tuple[Case, ...]:
     A single plan stays as it is. In a plan of several, names end in the toolchain, as in `net/stock@cpu:3.12.0`, and
     each group has one baseline: the suite's baseline variant under the first toolchain that runs it here. All other
     cases, also those of the baseline variant under another toolchain, are compared with it. A peer has no toolchain
-    and one case.
-
-    Args:
-        plans: What `plan_cases` gave for each toolchain: the same cases in the same order.
+    and one case. Each plan has the same cases in the same order.
     """
     if len(plans) == 1:
         return tuple(plans[0])
@@ -70,15 +67,10 @@ def _baseline_toolchains(plans: Sequence[Sequence[Case]]) -> Mapping[str, str]:
 
 @dataclass(frozen=True, kw_only=True)
 class Selection:
-    """Which of a suite's cases a user asked for; empty: all of them.
+    """Which of a suite's cases a user asked for; empty: all of them."""
 
-    Attributes:
-        patterns: Shell patterns on case names; a case matches one of them.
-        tags: A case has at least one of them.
-    """
-
-    patterns: tuple[str, ...] = ()
-    tags: tuple[str, ...] = ()
+    patterns: tuple[str, ...] = ()  # Shell patterns on case names; a case matches one of them
+    tags: tuple[str, ...] = ()  # A case has at least one of them
 
 
 def plan_cases(
@@ -94,16 +86,9 @@ def plan_cases(
 ) -> tuple[Case, ...]:
     """All cases of a suite under one toolchain, model by model, device by device, the baseline first and peers last.
 
-    The order does not depend on the toolchain.
-
-    Args:
-        model_ids: Content hash of each model's definition, by name.
-        toolchain: Version of the compiler and runtime pair.
-        plugins: By variant name, its plugins in order with their options; variants without plugins need no entry.
-        devices: What the suite's devices are here, by name.
-        peers: The suite's, with their options.
-        missing_peers: Why a peer cannot be used here, as a sentence, by label.
-        selection: What the user asked for; each selected case brings its baseline.
+    The order does not depend on the toolchain. Each selected case brings its baseline. `model_ids` are content hashes
+    of the models' definitions; variants without plugins need no entry in `plugins`; `missing_peers` says why a peer
+    cannot be used here, as a sentence, by label.
     """
     variants = sorted(suite.variants, key=lambda variant: variant.name != suite.baseline)
     cells = {
@@ -245,13 +230,8 @@ def cell_of(
 ) -> Case:
     """Join a variant's flags and plugins with a device's: what every case of the two has, whatever its model is.
 
-    Args:
-        here: What the device is on this machine.
-        plugins: The variant's, in order, with their options.
-
-    Returns:
-        A case of no model yet; its id is a hash (sha256, hex) of how it is compiled and run, without names and without
-        the toolchain.
+    It is a case of no model yet; its id is a hash (sha256, hex) of how it is compiled and run, without names and
+    without the toolchain.
     """
     arranged = chain_of(suite, variant, device, plugins)
     compile_flags = merge_flags(_own_flags(variant, device), arranged.compile_flags)
@@ -359,12 +339,7 @@ def peer_cases(
     missing: Mapping[str, str],
     unavailable: str | None,
 ) -> list[Case]:
-    """The cases of all peers for one model on one device; [] where peers do not run.
-
-    Args:
-        missing: Why a peer cannot be used here, as a sentence, by label.
-        unavailable: Why the device is not there.
-    """
+    """The cases of all peers for one model on one device; [] where peers do not run."""
     if device.backend != _PEER_BACKEND or device.more_uris:
         return []
     return [

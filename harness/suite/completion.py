@@ -17,11 +17,7 @@ from harness.text import did_you_mean, such_as
 
 
 def case_names(path: Path, *, peers: bool = True) -> list[str]:
-    """Names of a suite's cases by its matrix, skipped ones included; nothing is asked of this machine.
-
-    Args:
-        peers: Whether those of other engines are named too.
-    """
+    """Names of a suite's cases by its matrix, skipped ones included; nothing is asked of this machine."""
     suite = load_suite(path).suite
     variants = [variant.name for variant in suite.variants]
     variants += [peer.case_label for peer in suite.peers] if peers else []

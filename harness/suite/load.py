@@ -49,28 +49,19 @@ from harness.text import did_you_mean
 
 @dataclass(frozen=True, kw_only=True)
 class FlagSet:
-    """A named list of flags, from flagsets/*.toml.
-
-    Attributes:
-        backends: Compiler backends it applies to; empty: all.
-        toolchains: A PEP 440 specifier of the releases it applies to ("" means all).
-    """
+    """A named list of flags, from flagsets/*.toml."""
 
     name: str
     description: str = ""
     compile: tuple[str, ...] = ()
     run: tuple[str, ...] = ()
-    backends: tuple[str, ...] = ()
-    toolchains: str = ""
+    backends: tuple[str, ...] = ()  # Compiler backends it applies to; empty: all
+    toolchains: str = ""  # A PEP 440 specifier of the releases it applies to ("" means all)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Variant:
-    """A named way to compile and run: flag sets first, then its own flags, then plugins.
-
-    Attributes:
-        toolchains: A PEP 440 specifier of the releases it applies to ("" means all).
-    """
+    """A named way to compile and run: flag sets first, then its own flags, then plugins."""
 
     name: str
     description: str = ""
@@ -78,39 +69,31 @@ class Variant:
     compile_flags: tuple[str, ...] = ()
     run_flags: tuple[str, ...] = ()
     plugins: tuple[PluginTable, ...] = ()
-    toolchains: str = ""
+    toolchains: str = ""  # A PEP 440 specifier of the releases it applies to ("" means all)
     tags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Device:
-    """Where a module runs.
-
-    Attributes:
-        uri: What iree-run-module takes as --device: `local-sync`, `local-task`, `vulkan`, `cuda://0`, ...
-        more_uris: The other devices of a program that runs on several, in their order; arguments are put on `uri`.
-        vulkan_driver: The only driver that the Vulkan loader sees: `lavapipe`, `swiftshader`; None: all of them.
-        threads: How many each local-task device and peers get; None: IREE's choice, and see `Case.threads`.
-        backend: The compiler backend that its flags choose: llvm-cpu, vmvx, vulkan-spirv, cuda, ...
-        pin: Hold the process on one core.
-        on: With a fleet, a shell pattern on the names or the classes of the hosts that may measure it.
-        hosts: With a fleet, whether one of these hosts measures it, or each; see harness.suite.hosts.
-        host: The only one that may measure it, where it is one of several that `each` made; "": see `on`.
-    """
+    """Where a module runs."""
 
     name: str
     description: str = ""
-    uri: str
+    uri: str  # What iree-run-module takes as --device: `local-sync`, `local-task`, `vulkan`, `cuda://0`, ...
+    # The other devices of a program that runs on several, in their order; arguments are put on `uri`.
     more_uris: tuple[str, ...] = ()
+    # The only driver that the Vulkan loader sees: `lavapipe`, `swiftshader`; None: all of them.
     vulkan_driver: str | None = None
+    # How many each local-task device and peers get; None: IREE's choice, and see `Case.threads`.
     threads: int | None = None
-    backend: str
+    backend: str  # The compiler backend that its flags choose: llvm-cpu, vmvx, vulkan-spirv, cuda, ...
     compile_flags: tuple[str, ...] = ()
     run_flags: tuple[str, ...] = ()
-    pin: bool = False
-    on: str = "*"
+    pin: bool = False  # Hold the process on one core
+    on: str = "*"  # With a fleet, a shell pattern on the names or the classes of the hosts that may measure it
+    # With a fleet, whether one of these hosts measures it, or each; see harness.suite.hosts.
     hosts: Literal["one", "each"] = "one"
-    host: str = ""
+    host: str = ""  # The only one that may measure it, where it is one of several that `each` made; "": see `on`
     tags: tuple[str, ...] = ()
 
     @property
@@ -121,15 +104,7 @@ class Device:
 
 @dataclass(frozen=True, kw_only=True)
 class Suite:
-    """A checked suite: every name in it refers to something that exists.
-
-    Attributes:
-        floors: By metric, the relative change below which nothing is called changed, in place of the metric's own.
-        ir: By phase of the compiler, the ops that are counted; see harness.ir.
-        storage: Whether to tell what encoded tensors cost in memory.
-        budget_s: Seconds of timed rounds for the whole run.
-        generations: Fresh sets of worker processes, which are the independent samples.
-    """
+    """A checked suite: every name in it refers to something that exists."""
 
     name: str
     description: str
@@ -143,30 +118,26 @@ class Suite:
     exclude: tuple[str, ...] = ()
     expectations: tuple[Expectation, ...] = ()
     groups: tuple[VariantGroup, ...] = ()
+    # By metric, the relative change below which nothing is called changed, in place of the metric's own.
     floors: Mapping[str, float] = field(default_factory=dict)
     gates: tuple[Gate, ...] = ()
+    # By phase of the compiler, the ops that are counted; see harness.ir.
     ir: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    storage: bool = False
-    budget_s: float = 120.0
-    generations: int = 5
+    storage: bool = False  # Whether to tell what encoded tensors cost in memory
+    budget_s: float = 120.0  # Seconds of timed rounds for the whole run
+    generations: int = 5  # Fresh sets of worker processes, which are the independent samples
 
 
 @dataclass(frozen=True, kw_only=True)
 class SuiteList:
-    """Suites that are run one after the other, each into a run of its own.
-
-    Attributes:
-        suites: Their files, as paths from the current folder.
-        budget_s: Seconds of timed rounds for each of them; None: what the suite says.
-        generations: For each of them; None: what the suite says.
-    """
+    """Suites that are run one after the other, each into a run of its own."""
 
     name: str
     description: str
     path: Path
-    suites: tuple[Path, ...]
-    budget_s: float | None = None
-    generations: int | None = None
+    suites: tuple[Path, ...]  # Their files, as paths from the current folder
+    budget_s: float | None = None  # Seconds of timed rounds for each of them; None: what the suite says
+    generations: int | None = None  # For each of them; None: what the suite says
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -217,14 +188,7 @@ def load_suite(path: Path) -> LoadedSuite:
 def with_variant_files(
     path: Path, table: SuiteFile, add_to_hash: Callable[[bytes], None] = lambda _: None
 ) -> tuple[SuiteFile, dict[str, Path]]:
-    """A suite's table with the variants of the files that it names, after its own.
-
-    Args:
-        add_to_hash: Is given the bytes of each file.
-
-    Returns:
-        The table, and the file of each variant that is not the suite's own.
-    """
+    """A suite's table with the variants of the files that it names after its own, and the file of each of these."""
     variants, origins = dict(table.variants), dict[str, Path]()
     for origin in _files(path, "variant_files", table.variant_files):
         file, raw = read_toml(origin, VariantFile)
@@ -247,11 +211,7 @@ def _files(path: Path, key: str, names: Sequence[str]) -> list[Path]:
 
 
 def load_flag_sets(files: Iterable[Path], add_to_hash: Callable[[bytes], None] = lambda _: None) -> dict[str, FlagSet]:
-    """The flag sets of some files, by name.
-
-    Args:
-        add_to_hash: Is given the bytes of each file.
-    """
+    """The flag sets of some files, by name."""
     flag_sets: dict[str, FlagSet] = {}
     origin: dict[str, Path] = {}
     for path in files:
@@ -403,11 +363,7 @@ def _require_metric(where: str, name: str) -> None:
 
 
 def _model(path: Path, name: str, table: ModelTable) -> Model:
-    """The model of `[models.NAME]`.
-
-    Args:
-        path: The suite, beside which its files are.
-    """
+    """The model of `[models.NAME]` of the suite in that file."""
     where = f"[models.{name}]"
     sources = [key for key in ("builder", "mlir", "onnx") if getattr(table, key) is not None]
     builder, mlir, onnx = (sources == [key] for key in ("builder", "mlir", "onnx"))

@@ -46,21 +46,13 @@ _TYPES = {
 
 
 def read_toml(path: Path, model: type[_Model]) -> tuple[_Model, bytes]:
-    """Read and validate one file.
-
-    Returns:
-        The validated model and the file's bytes.
-    """
+    """Read and validate one file: the validated model, and the file's bytes."""
     content, raw = read_content(path)
     return validated(path, content, model), raw
 
 
 def read_content(path: Path) -> tuple[dict[str, Any], bytes]:
-    """Read one TOML file of any form.
-
-    Returns:
-        What it holds, and its bytes.
-    """
+    """What one TOML file of any form holds, and its bytes."""
     try:
         if path.exists() and not path.is_file() and not path.is_dir():  # such as a pipe, which would never end
             raise SuiteError(f"{path}: is no regular file; name a TOML file")
