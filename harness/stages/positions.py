@@ -14,7 +14,7 @@ from harness.compare.pairs import side_of
 from harness.errors import SuiteError, UsageError
 from harness.metrics import METRICS, REFERENCE_FACTS, Metric, metric_named
 from harness.progress import Progress
-from harness.stages.options import BisectOptions, RunOptions, VerdictOptions, compile_limits
+from harness.stages.options import OneCase, RunOptions, compile_limits
 from harness.stages.run import run_suite
 from harness.store.evidence import find_failure
 from harness.store.files import FINISHED_FILE
@@ -22,8 +22,6 @@ from harness.store.run_directory import RunDirectory, load_run
 from harness.suite.load import load_suite
 from harness.text import did_you_mean
 from harness.toolchain import Toolchain
-
-Options = BisectOptions | VerdictOptions
 
 
 def require_metric(name: str) -> Metric:
@@ -48,7 +46,7 @@ def make_place(
     suite: Path,
     case: str,
     toolchain: Toolchain,
-    options: Options,
+    options: OneCase,
     progress: Progress,
     *,
     others: Sequence[Toolchain] = (),
@@ -102,7 +100,7 @@ def place_in(run: Path, name: str, case: str, toolchain: Toolchain, label: str =
 
 
 def measuring_of(
-    options: Options, metric: Metric, noise: float, progress: Progress, *, left_s: float = math.inf
+    options: OneCase, metric: Metric, noise: float, progress: Progress, *, left_s: float = math.inf
 ) -> Measuring:
     """How positions are measured beside each other."""
     return Measuring(

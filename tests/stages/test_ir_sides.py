@@ -70,6 +70,11 @@ def test_names(here: Path, sides: list[str], options: dict[str, Path], named: li
     assert named_cases(IrOptions(tuple(sides), **options)) == wanted  # type: ignore[arg-type]
 
 
+def test_the_case_may_be_left_out_where_there_is_one(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ir_sides, "case_names", lambda *_, **__: ["a"])
+    assert named_cases(IrOptions((str(SUITE),))) == (NamedCase(place=SUITE, case="a"),)
+
+
 @pytest.mark.parametrize(
     ("sides", "options", "sentence"),
     [

@@ -15,10 +15,11 @@ from harness.models.model import Expectation, Model
 from harness.plugins import Applied
 from harness.records.case import Case, Gate
 from harness.suite.cases import across_toolchains, suits, unknown_flags
+from harness.suite.completion import case_meant
 from harness.suite.load import Device, FlagSet, Suite, Variant
 from harness.suite.schema import NAME_PATTERN, PluginTable
 from tests.builders import a_device, a_model, a_peer, a_suite, a_variant, applied, flag_plugin
-from tests.suite.conftest import names, plan
+from tests.suite.conftest import WriteSuite, names, plan
 
 some_names = st.lists(st.from_regex(NAME_PATTERN.replace("$", r"\Z")), min_size=1, max_size=4, unique=True)
 
@@ -230,6 +231,18 @@ def test_a_selection_of_nothing(patterns: tuple[str, ...], tags: tuple[str, ...]
         plan(suite_with(), patterns=patterns, tags=tags)
     assert str(caught.value) == f"suite.toml: {options} matches no case; `harness list suite.toml` shows them all"
     assert caught.value.exit_code == ExitCode.USAGE
+
+
+def test_the_case_that_is_meant_may_be_left_out_where_a_suite_has_one(write_suite: WriteSuite) -> None:
+    with pytest.raises(UsageError) as caught:
+        case_meant(write_suite(), None)
+    assert str(caught.value) == (
+        "suite.toml: which case is not said; give it behind the suite, one of net/stock@cpu, net/tiled@cpu"
+    )
+    with pytest.raises(UsageError, match="there is no case 'net/stok@cpu'; did you mean"):
+        case_meant(write_suite(), "net/stok@cpu")
+    one = write_suite("", '[matrix]\nexclude = ["*/tiled@*"]\n')
+    assert (case_meant(one, None), case_meant(one, "net/stock@cpu")) == ("net/stock@cpu", "net/stock@cpu")
 
 
 # ----------------------------------------------------------------------------------------------------------- toolchains
