@@ -11,7 +11,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 ARGS ?=
 
-.PHONY: run test test-all smoke install lint types unit quick untimed timed vulkan browser schema overhead verdicts explain bisect \
+.PHONY: run test test-all smoke install lint types unit quick untimed timed vulkan browser schema commands overhead verdicts explain bisect \
         outputs tune fleet history plugins picture releases wheel clean
 
 FIRST := $(foreach variant,stock im2col channels-last share-concat nhwc-share-tuned,--filter 'rdb/$(variant)@cpu')
@@ -84,6 +84,10 @@ schema: $(VENV)/.installed
 	$(BIN)/harness schema list > docs/list.schema.json
 	$(BIN)/harness schema flagset > docs/flagset.schema.json
 	$(BIN)/harness schema variants > docs/variants.schema.json
+
+# What every command takes, from its declaration.
+commands: $(VENV)/.installed
+	$(BIN)/python scripts/commands.py > docs/commands.md
 
 overhead: install
 	$(BIN)/python benchmarks/overhead.py

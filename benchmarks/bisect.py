@@ -32,7 +32,7 @@ from harness.compare.engine import decide
 from harness.compare.task import Generation, Task
 from harness.records.bisection import Trial
 from harness.report.markdown import blocks, table
-from harness.stages.bisect_options import BisectOptions
+from harness.stages.options import BisectOptions
 from harness.stats.pairing import FloatArray
 
 ROOT = Path(__file__).parents[1]

@@ -1,91 +1,171 @@
-"""Types that several commands' options have: what is checked, what `--help` says, and how a command repeats them."""
+"""What several commands let a user choose: each option, its default and its help are said once.
+
+A command's options are a frozen dataclass that inherits groups of these. Where an option has another help in one
+command, that command's docstring says it.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar, get_type_hints
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
+_Options = TypeVar("_Options")
+
 Format = Literal["terminal", "markdown", "json", "csv"]
+PageFormat = Literal["terminal", "markdown", "json"]
+DataFormat = Literal["terminal", "json"]
 Positive = Annotated[float, Parameter(validator=Number(gt=0, lt=10_000_000))]
 Share = Annotated[float, Parameter(validator=Number(gt=0, lt=1))]
 Whole = Annotated[int, Parameter(validator=Number(gte=0))]
 Count = Annotated[int, Parameter(validator=Number(gte=1))]
 Flag = Annotated[bool, Parameter(negative="")]
-Patterns = Annotated[
-    tuple[str, ...],
-    Parameter(
-        name="--filter",
-        negative="",
-        show_default=False,
-        help="Only cases whose name matches; shell patterns; repeatable.",
-    ),
-]
-Quiet = Annotated[
-    bool,
-    Parameter(name=("--quiet", "-q"), negative="", help="Print the result and errors, and nothing while it works."),
-]
-Verbose = Annotated[
-    bool,
-    Parameter(
-        name=("--verbose", "-v"),
-        negative="",
-        help="Show what rewrites of plugins print, and all that a compiler prints that fails.",
-    ),
-]
-Tags = Annotated[
-    tuple[str, ...],
-    Parameter(name="--tag", negative="", show_default=False, help="Only cases with this tag; repeatable."),
-]
-Toolchains = Annotated[
-    tuple[str, ...],
-    Parameter(
-        name="--toolchain",
-        negative="",
-        show_default=False,
-        help="Release of IREE, as in 3.12.0, installed into the cache once; of run, list, check and bench a range too, "
-        "as in 3.0.0..3.13.0; repeatable: the others are compared with "
-        "the first (default: the one that is installed).",
-    ),
-]
+Strings = Annotated[tuple[str, ...], Parameter(negative="", show_default=False)]
+CompileTimeout = Annotated[Positive, Parameter(name="--compile-timeout")]
+# Of a history: runs with the tag experiment too.
+Everything = Annotated[bool, Parameter(name="--all", negative="")]
+# Seconds after which a turn is stopped, where the user says nothing else.
+CALL_LIMIT_S = 300.0
 # Names the folder of this machine's certificate, for every command of a fleet.
 CERTIFICATES_VARIABLE = "HARNESS_FLEET_CERTIFICATES"
-Certificates = Annotated[
-    Path | None,
-    Parameter(
-        name="--certificates",
-        env_var=CERTIFICATES_VARIABLE,
-        help="Folder of this machine's certificate in its fleet (default: fleet in the user's configuration folder).",
-    ),
-]
-TrustNetwork = Annotated[
-    bool,
-    Parameter(
-        name="--trust-network",
-        negative="",
-        help="Use tcp:// beyond this machine too, where whoever reaches the port runs programs on the whole fleet.",
-    ),
-]
-FleetAddress = Annotated[
-    str | None,
-    Parameter(
-        name="--fleet",
-        help="Compile and measure on the hosts of a fleet: the address of its scheduler, as in tls://bench:8786 "
-        "(default: on this machine).",
-    ),
-]
 
 
-def fleet_words(fleet: str, certificates: Path | None, *, trust_network: bool) -> list[str]:
-    """The options with which another command joins the same fleet.
+def command_options(kind: type[_Options]) -> type[_Options]:
+    """Put a dataclass of options flat on the command line: first its own, then those of the groups that it inherits."""
+    declared = kind.__dataclass_fields__  # type: ignore[attr-defined]
+    inherited = [field.name for group in kind.__bases__ if is_dataclass(group) for field in fields(group)]
+    own = [name for name in declared if name in kind.__annotations__ and name not in inherited]
+    kind.__dataclass_fields__ = {name: declared[name] for name in (*own, *inherited)}  # type: ignore[attr-defined]
+    # Groups are of other modules, whose names the command line would look up in this one's.
+    kind.__init__.__annotations__ = get_type_hints(kind, include_extras=True)
+    return Parameter(name="*")(kind)
 
-    Args:
-        fleet: The address of its scheduler.
+
+@dataclass(frozen=True, kw_only=True)
+class Quiet:
+    """What a command says while it works.
+
+    Attributes:
+        quiet: Print the result and errors, and nothing while it works.
     """
-    return [
-        *("--fleet", fleet),
-        *([] if certificates is None else ["--certificates", str(certificates)]),
-        *(["--trust-network"] if trust_network else []),
-    ]
+
+    quiet: Annotated[bool, Parameter(name=("--quiet", "-q"), negative="")] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loudness(Quiet):
+    """The same, and what tools say.
+
+    Attributes:
+        verbose: Show what rewrites of plugins print, and all that a compiler prints that fails.
+    """
+
+    verbose: Annotated[bool, Parameter(name=("--verbose", "-v"), negative="")] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Toolchains:
+    """Under which releases.
+
+    Attributes:
+        toolchains: Release of IREE, as in 3.12.0, installed into the cache once; of run, list, check and bench a range
+            too, as in 3.0.0..3.13.0; repeatable: the others are compared with the first (default: the one that is
+            installed).
+    """
+
+    toolchains: Annotated[Strings, Parameter(name="--toolchain")] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Results:
+    """Where what is made is kept.
+
+    Attributes:
+        results: Where the run's directory goes.
+    """
+
+    results: Path = Path("results")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compiling:
+    """How modules are compiled.
+
+    Attributes:
+        compile_timeout_s: Seconds after which a compile is stopped.
+    """
+
+    compile_timeout_s: CompileTimeout = 900.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Waiting:
+    """Beside whom something is measured.
+
+    Attributes:
+        wait: Wait while another harness measures on this machine; else measure beside it.
+    """
+
+    wait: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timing(Waiting):
+    """How turns are timed.
+
+    Attributes:
+        call_timeout_s: Seconds after which a turn is stopped.
+    """
+
+    call_timeout_s: Annotated[Positive, Parameter(name="--call-timeout")] = CALL_LIMIT_S
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judging:
+    """How what is timed is judged.
+
+    Attributes:
+        floor: Relative change of latency below which nothing is called changed (default: the suite's, else 0.01).
+        seed: Of the order of turns.
+    """
+
+    floor: Share | None = None
+    seed: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Membership:
+    """Who this machine is in a fleet.
+
+    Attributes:
+        certificates: Folder of this machine's certificate in its fleet (default: fleet in the user's configuration
+            folder).
+        trust_network: Use tcp:// beyond this machine too, where whoever reaches the port runs programs on the whole
+            fleet.
+    """
+
+    certificates: Annotated[Path | None, Parameter(env_var=CERTIFICATES_VARIABLE)] = None
+    trust_network: Flag = False
+
+    def words_to_join(self, fleet: str | None) -> list[str]:
+        """The options with which another command joins the fleet of that scheduler; of none, [] for this machine."""
+        if not fleet:
+            return []
+        certificates = [] if self.certificates is None else ["--certificates", str(self.certificates)]
+        return ["--fleet", fleet, *certificates, *(["--trust-network"] if self.trust_network else [])]
+
+
+@command_options
+@dataclass(frozen=True, kw_only=True)
+class OnFleet(Membership):
+    """On which machines it is done.
+
+    Attributes:
+        fleet: Compile and measure on the hosts of a fleet: the address of its scheduler, as in tls://bench:8786
+            (default: on this machine).
+    """
+
+    fleet: str | None = None

@@ -1,12 +1,13 @@
 """Starting, limiting and stopping child processes; the only module that does.
 
 Every child has its own process group, no standard input unless it is a worker, and is stopped with TERM, then KILL;
-where the harness itself is killed, its warden kills them.
+where the harness itself is killed, its reaper kills them.
 Time and resident memory are limited from outside by a watchdog, so that a limit reads as a limit, not as a crash.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import signal
@@ -15,7 +16,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,18 +24,77 @@ from typing import IO
 
 import psutil
 
-from harness.stillness import Gate
-from harness.warden import Warden
+from harness.process_reaper import Reaper
 
 KILL_AFTER_S = 2.0
 # What is said of a child that took too long.
 PAST_TIME = "ran past its limit of"
 _WATCH_EVERY_S = 0.05
 
+
+class _Gate:
+    """Which children may be held still while something is timed, whether they are, and for how long they have been.
+
+    A compile may take minutes. What is ready is measured meanwhile, and for that time the compilers are stopped
+    (SIGSTOP), since they would take the cores and caches that are being timed.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._open = threading.Event()
+        self._open.set()
+        self._children: set[int] = set()
+        self._held_ns = 0
+        self._since_ns: int | None = None
+
+    def start(self, spawn: Callable[[], subprocess.Popen[bytes]]) -> subprocess.Popen[bytes]:
+        """Start a child that may be held still; while others are, it waits."""
+        while True:
+            self._open.wait()
+            with self._lock:
+                if self._open.is_set():
+                    child = spawn()
+                    self._children.add(child.pid)
+                    return child
+
+    def end(self, child: subprocess.Popen[bytes]) -> None:
+        """A child has ended."""
+        with self._lock:
+            self._children.discard(child.pid)
+
+    def held_ns(self) -> int:
+        """For how long children have been held still, all in all: nanoseconds."""
+        with self._lock:
+            return self._held_ns + (0 if self._since_ns is None else time.perf_counter_ns() - self._since_ns)
+
+    @contextmanager
+    def hold(self) -> Iterator[None]:
+        """Hold all of them still, and start none."""
+        with self._lock:
+            self._open.clear()
+            self._since_ns = time.perf_counter_ns()
+            self._signal(stop=True)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._signal(stop=False)
+                self._held_ns += time.perf_counter_ns() - (self._since_ns or time.perf_counter_ns())
+                self._since_ns = None
+                self._open.set()
+
+    def _signal(self, *, stop: bool) -> None:
+        if not hasattr(os, "killpg"):
+            return
+        for group in self._children:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(group, signal.SIGSTOP if stop else signal.SIGCONT)
+
+
 _children: set[subprocess.Popen[bytes]] = set()
 _children_lock = threading.Lock()
-_gate = Gate()
-_warden = Warden()
+_gate = _Gate()
+_reaper = Reaper()
 _thread = threading.local()
 
 
@@ -106,7 +166,7 @@ def spawn(
     cpus: frozenset[int] | None = None,
 ) -> subprocess.Popen[bytes]:
     """Start a child in its own process group and remember it until `forget` or `stop`."""
-    mark = _warden.begin()
+    mark = _reaper.begin()
     with _inherited_affinity(cpus):
         child = subprocess.Popen(
             list(command),
@@ -117,7 +177,7 @@ def spawn(
             env={**os.environ, **(env or {}), **mark},
             start_new_session=True,
         )
-    _warden.watch(child.pid)
+    _reaper.watch(child.pid)
     with _children_lock:
         _children.add(child)
     return child
@@ -125,7 +185,7 @@ def spawn(
 
 def forget(child: subprocess.Popen[bytes]) -> None:
     """Take an ended child off the list of those that `stop_all` stops and that end with the harness."""
-    _warden.release(child.pid)
+    _reaper.release(child.pid)
     with _children_lock:
         _children.discard(child)
 

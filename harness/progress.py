@@ -1,9 +1,15 @@
-"""What a long command prints on stderr while it works. Callers report only between timed turns."""
+"""What a long command prints on stderr while it works, and how long the rest takes. Callers report only between turns.
+
+Each piece of work is expected to take as long as pieces like it took in earlier runs. What is done now corrects that:
+where this run's checks take twice as long as expected, the checks that are left are expected to do so too. Where
+nothing is known of a piece, it is expected to take as long as those of its stage that this run has done.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Protocol
 
@@ -12,8 +18,125 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
-from harness.remaining import Remaining
 from harness.text import terminal_line
+
+# So many seconds of a stage have to be done before its correction weighs as much as what was expected.
+_DOUBT_S = 2.0
+_SHORT_S = 9.5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Piece:
+    """A piece of work."""
+
+    stage: str  # The title of its stage of progress
+    name: str  # What its step of that stage is called
+    seconds: float | None  # That it is expected to take; None: nothing like it is known
+
+
+@dataclass(frozen=True, kw_only=True)
+class Left:
+    """Seconds of the clock that are left."""
+
+    seconds: float
+    unknown: int = 0  # Pieces of which nothing is known, and which are not in the seconds
+
+    @property
+    def words(self) -> str:
+        """`about 4 min`, `at least 40 s`; "" where nothing is left, or nothing is known."""
+        if self.seconds <= 0 or (self.unknown and self.seconds < _SHORT_S):
+            return ""
+        if self.seconds < _SHORT_S:
+            return "a few seconds"
+        return f"{'at least' if self.unknown else 'about'} {duration(self.seconds)}"
+
+
+@dataclass
+class _Stage:
+    pieces: dict[str, list[float | None]] = field(default_factory=dict)
+    done_s: float = 0.0
+    done: int = 0
+    expected_s: float = 0.0
+    of_expected_s: float = 0.0
+
+    @property
+    def correction(self) -> float:
+        return (self.of_expected_s + _DOUBT_S) / (self.expected_s + _DOUBT_S)
+
+    def left(self, at_once: int) -> Left:
+        """Of the whole stage, where so many pieces are worked on at once."""
+        every = [seconds for alike in self.pieces.values() for seconds in alike]
+        known = [seconds * self.correction for seconds in every if seconds is not None]
+        unknown = len(every) - len(known)
+        if self.done:
+            known += [self.done_s / self.done] * unknown
+            unknown = 0
+        seconds = max(sum(known) / min(at_once, len(known)), *known) if known else 0.0
+        return Left(seconds=seconds, unknown=unknown)
+
+
+class Remaining:
+    """The pieces of work that are left."""
+
+    def __init__(self, pieces: Iterable[Piece] = (), at_once: Mapping[str, int] | None = None) -> None:
+        """Begin with these pieces."""
+        self._at_once = dict(at_once or {})
+        self._stages: dict[str, _Stage] = {}
+        for piece in pieces:
+            stage = self._stages.setdefault(piece.stage, _Stage())
+            stage.pieces.setdefault(piece.name, []).append(piece.seconds)
+
+    def is_alone(self, stage: str) -> bool:
+        """Whether the pieces of a stage are worked on one after the other."""
+        return self._at_once.get(stage, 1) == 1
+
+    def end(self, stage: str, name: str, seconds: float | None) -> None:
+        """A piece is done; what was not planned is passed over."""
+        of = self._stages.get(stage)
+        if of is None or not of.pieces.get(name):
+            return
+        expected = of.pieces[name].pop()
+        if seconds is None:
+            return
+        of.done += 1
+        of.done_s += seconds
+        if expected is not None:
+            of.expected_s += expected
+            of.of_expected_s += seconds
+
+    def forget(self, names: Iterable[str]) -> None:
+        """These pieces, of any stage, will not come."""
+        for name in names:
+            for stage in self._stages.values():
+                stage.pieces.pop(name, None)
+
+    def left(self, stage: str = "", spent_s: float = 0.0) -> Left:
+        """What is left of all stages together."""
+        seconds, unknown = 0.0, 0
+        for title, of in self._stages.items():
+            at_once = self._at_once.get(title, 1)
+            left = of.left(at_once)
+            seconds += left.seconds
+            unknown += left.unknown
+            if title == stage and (number := sum(map(len, of.pieces.values()))):
+                seconds -= min(spent_s, left.seconds / -(-number // at_once))
+        return Left(seconds=seconds, unknown=unknown)
+
+
+def duration(seconds: float) -> str:
+    """A length of time with the digits that an estimate deserves: `40 s`, `4 min`, `1 h 20 min`."""
+    if seconds < 95:
+        return f"{max(1, round(seconds / 10)) * 10} s"
+    minutes = seconds / 60
+    if minutes < 9.5:
+        return f"{round(minutes)} min"
+    if minutes < 57.5:
+        return f"{round(minutes / 5) * 5} min"
+    hours, rest = divmod(round(minutes / 10) * 10, 60)
+    return f"{hours} h {rest} min" if rest else f"{hours} h"
+
+
+# --- Who is told ---
 
 
 class Progress(Protocol):

@@ -13,6 +13,7 @@ _CONTROL = re.compile(
     r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 _SHOWN_CHARACTERS = 80
+_MOST_NAMES = 4
 # Of a line on a terminal: its beginning says what is wrong, its end what to do.
 _LINE_BEGINNING, _LINE_END = 1400, 500
 
@@ -50,6 +51,13 @@ def shown(name: str) -> str:
 def plural(number: int, noun: str, nouns: str = "") -> str:
     """A number of things: `1 row`, `2,000 rows`; `nouns` where the plural does not end in s."""
     return f"{number:,} {noun if number == 1 else nouns or f'{noun}s'}"
+
+
+def such_as(names: Sequence[str]) -> str:
+    """`, one of a, b`; of more than four, `, such as` the first of them; "" of none."""
+    if not names:
+        return ""
+    return f", {'one of' if len(names) <= _MOST_NAMES else 'such as'} {', '.join(names[:_MOST_NAMES])}"
 
 
 def did_you_mean(word: str, known: Sequence[str], otherwise: str | None = None) -> str:

@@ -18,9 +18,9 @@ import tomli_w
 from benchmarks.tune.measuring import Measuring, finished_in
 from benchmarks.tune.outcomes import machine_of, measured
 from benchmarks.tune.searches import DEVICE
+from harness.progress import duration
 from harness.records.run import Run
 from harness.records.tuning import Tuning
-from harness.remaining import duration
 from harness.report.markdown import blocks, escape, table
 from harness.report.units import interval_text, share
 from harness.stats import Estimate

@@ -8,9 +8,9 @@ from benchmarks.tune.defaults import defaults_table
 from benchmarks.tune.outcomes import Counts, Outcome, count, geometric_mean
 from benchmarks.tune.rate import Rate
 from benchmarks.tune.searches import Part
+from harness.progress import duration
 from harness.records.bisection import Trial
 from harness.records.tuning import Tuning
-from harness.remaining import duration
 from harness.report.markdown import blocks, details, escape, table
 from harness.report.tune_page import beside_start
 from harness.report.units import interval_text

@@ -20,7 +20,7 @@ COMMANDS = {
         "Run a model with no option of a plugin, with each alone, all but each, and all, and show what each does.",
     ),
     "check": (
-        "check:check",
+        "suites:check",
         "Say what is wrong with a suite, or has no effect in it, without compiling anything.",
     ),
     "bench": (
@@ -68,7 +68,7 @@ COMMANDS = {
         "inspect:ir",
         "Count the operations of a case's IR at phases of the compiler, or say where the IR of two cases differs.",
     ),
-    "list": ("run:list_cases", "Show a suite's cases, and which of them would be skipped here and why."),
+    "list": ("suites:list_cases", "Show a suite's cases, and which of them would be skipped here and why."),
     "new": ("new:new_app", "Begin a plugin or a suite of your own, or write out the suites of the harness."),
     "plot": ("plot:plot", "Draw a run, a comparison, an explanation, a tuning, or a series of a results folder."),
     "plugins": (

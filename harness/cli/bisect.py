@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import sys
-from typing import Literal
 
 from harness.cli.app import app
-from harness.cli.output import print_page, print_text, reporter, tell, teller
+from harness.cli.output import emit, print_text, reporter, tell, teller
 from harness.errors import ExitCode
 from harness.metrics import metric_named
+from harness.options import PageFormat
 from harness.report.bisect_page import bisect_exit_code, bisect_json, bisect_page, times_that_of
-from harness.stages.bisect_options import BisectOptions, VerdictOptions
 from harness.stages.bisecting import bisected, underway_of
+from harness.stages.options import BisectOptions, VerdictOptions
 from harness.stages.verdict import Judged, Word, judge_now
 
 # As `git bisect run` wants it.
@@ -23,7 +23,7 @@ _STATUS: dict[Word, int] = {"good": ExitCode.OK, "bad": ExitCode.REGRESSION, "ca
 def bisect(
     options: BisectOptions | None = None,
     *,
-    format: Literal["terminal", "markdown", "json"] = "terminal",  # noqa: A002 (the option's name)
+    format: PageFormat = "terminal",  # noqa: A002 (the option's name)
 ) -> int:
     """Find the release since which a case is slower, or the flags that make it so, by measuring.
 
@@ -40,10 +40,7 @@ def bisect(
     with reporter(quiet=options.quiet, verbose=options.verbose) as progress:
         underway = underway_of(options, ("harness", *sys.argv[1:]), progress)
         found = bisected(underway)
-    if format == "json":
-        print_text(bisect_json(found))
-    else:
-        print_page(bisect_page(found), format)
+    emit(format, lambda: bisect_page(found), lambda: bisect_json(found))
     if not options.quiet:
         tell(f"Kept in {underway.directory.path}")
     return bisect_exit_code(found)
@@ -72,7 +69,7 @@ def _said(judged: Judged, options: VerdictOptions) -> str:
     """
     trial, metric = judged.trial, metric_named(options.metric)
     if trial is None or metric is None or not (trial.generations or trial.exact):
-        return f"{judged.word}: {options.case}: {judged.reason}"
+        return f"{judged.word}: {judged.case}: {judged.reason}"
     words = times_that_of("the run", trial, metric.unit)
     why = "" if trial.exact else f" ({judged.reason})"
-    return f"{judged.word}: {options.metric} of {options.case} {words}{why}"
+    return f"{judged.word}: {options.metric} of {judged.case} {words}{why}"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from harness.cli.app import app
 from harness.cli.fleet import bench_at, require_waiting
-from harness.cli.output import print_text, reporter, tell_where, terminal_form
+from harness.cli.output import print_report, print_text, reporter, tell_where, terminal_form
 from harness.compare.commits import Commit
 from harness.compare.options import CompareOptions, SelfcheckOptions
 from harness.compare.pairs import require_whole, side_of
@@ -21,7 +21,6 @@ from harness.options import Flag, Format
 from harness.process import stop_all
 from harness.progress import Progress
 from harness.records.comparison import Comparison
-from harness.report import render
 from harness.report.comparison import comparison_exit_code
 from harness.report.selfcheck import render_selfcheck
 from harness.stages.comparing import InterruptedComparison, Underway, compare_sides, going_on
@@ -61,7 +60,7 @@ def compare(
     try:
         with (
             reporter(quiet=options.quiet, verbose=options.verbose) as progress,
-            bench_at(options.fleet, options.certificates, trust_network=options.trust_network) as bench,
+            bench_at(options) as bench,
             underway,
         ):
             underway.bench = bench
@@ -71,10 +70,10 @@ def compare(
                 raise Interrupted(underway.how_to_go_on) from None
     except InterruptedComparison as error:
         stop_all()
-        print_text(render(error.comparison, format, full=full, **terminal_form(out)), out)
+        print_report(error.comparison, format, out, full=full)
         sys.stdout.flush()
         raise
-    print_text(render(comparison, format, full=full, results=path.parent, **terminal_form(out)), out)
+    print_report(comparison, format, out, full=full, results=path.parent)
     if not options.quiet:
         tell_where(path)
     return int(comparison_exit_code(comparison, strict=strict))
@@ -100,6 +99,7 @@ def _underway(options: CompareOptions) -> tuple[Underway, tuple[Named, Named] | 
         raise UsageError("--spread spreads rows over hosts of a fleet; give --fleet, or leave it out")
     if options.within is not None:
         options = replace(options, within=find_folder(options.within, options.results, kind="run"))
+    options = options.with_cases_apart()
     words = require_two(options.sides, options.toolchains, options.within)
     sides = None if options.within is not None else _named(words, options)
     kept = [side.sha if isinstance(side, Commit) else str(side) for side in sides or ()]

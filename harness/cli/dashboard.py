@@ -16,6 +16,7 @@ from harness.dashboard.tunings import load_tunings
 from harness.errors import ExitCode
 from harness.history.changes import history_changes
 from harness.history.open import open_history
+from harness.options import Everything
 from harness.progress import Terminal
 from harness.store.place import is_url, without_password
 from harness.store.tags import WITHOUT_EXPERIMENTS
@@ -28,7 +29,7 @@ def dashboard(
     out: Path,
     tuned: Annotated[tuple[Path, ...], Parameter(negative="", show_default=False)] = (),
     title: str = "IREE benchmarks",
-    everything: Annotated[bool, Parameter(name="--all", negative="")] = False,
+    everything: Everything = False,
 ) -> int:
     """Make a folder of pages that shows a whole history; a browser opens it from disk, or any web server serves it.
 

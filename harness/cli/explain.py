@@ -8,7 +8,7 @@ from pathlib import Path
 
 from harness.cli.app import app
 from harness.cli.compare import pinned
-from harness.cli.output import print_text, reporter, tell_where, terminal_form
+from harness.cli.output import print_report, reporter, tell_where
 from harness.compare.judge import rules_of
 from harness.compare.sides import toolchains_here
 from harness.errors import ExitCode, Interrupted
@@ -16,7 +16,6 @@ from harness.metrics import LATENCY
 from harness.options import Flag, Format
 from harness.process import stop_all
 from harness.progress import Progress
-from harness.report import render
 from harness.stages.explained_sides import AskedPair, ExplainUnderway, find_asked, going_on, named_sides
 from harness.stages.explaining import Found, Terms, explain_pair, keep_in
 from harness.stages.options import ExplainOptions, compile_limits
@@ -58,7 +57,7 @@ def explain(
             raise Interrupted(underway.how_to_go_on) from None
         path = underway.folder("").path
         explanation = found.explanation if found.is_stopped else keep_in(underway.folder(""), found.explanation)
-    print_text(render(explanation, format, full=full, results=path.parent, **terminal_form(out)), out)
+    print_report(explanation, format, out, full=full, results=path.parent)
     if found.is_stopped:
         stop_all()
         sys.stdout.flush()
@@ -86,8 +85,8 @@ def _found(asked: AskedPair, underway: ExplainUnderway, progress: Progress) -> F
         budget_s=options.budget,
         cap_s=options.row_cap,
         seed=options.seed,
-        call_limit_s=options.call_timeout,
-        limits=compile_limits(options.compile_timeout),
+        call_limit_s=options.call_timeout_s,
+        limits=compile_limits(options.compile_timeout_s),
         noise=underway.noise,
         wait=options.wait,
     )

@@ -12,16 +12,25 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
 from harness.cli.app import app
-from harness.cli.output import print_page, print_text, tell
+from harness.cli.output import emit, print_page, print_text, tell
 from harness.errors import ExitCode, UsageError
 from harness.fleet import COMPILE_TIMEOUT_S, LOST_AFTER_S, require_extra
 from harness.machine.identity import NAME_VARIABLE
-from harness.options import CERTIFICATES_VARIABLE, Certificates, Count, Flag, Positive, TrustNetwork
+from harness.options import (
+    CERTIFICATES_VARIABLE,
+    Count,
+    Flag,
+    Membership,
+    OnFleet,
+    PageFormat,
+    Positive,
+    command_options,
+)
 from harness.stages.here import HERE, Bench
 
 if TYPE_CHECKING:
@@ -29,17 +38,9 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def bench_at(fleet: str | None, certificates: Path | None, *, trust_network: bool) -> Iterator[Bench]:
-    """The place for runs; a fleet is imported only where one is asked for.
-
-    Args:
-        fleet: The address of its scheduler; None: this machine.
-        certificates: The folder of this machine's certificate; None: the user's own.
-
-    Raises:
-        UsageError: The fleet cannot be reached, does not trust this machine, or has no host.
-    """
-    if fleet is None:
+def bench_at(options: OnFleet) -> Iterator[Bench]:
+    """The place for runs; a fleet is imported only where one is asked for."""
+    if options.fleet is None:
         yield HERE
         return
     require_extra()
@@ -47,16 +48,13 @@ def bench_at(fleet: str | None, certificates: Path | None, *, trust_network: boo
     from harness.fleet.bench import FleetBench
     from harness.fleet.connection import connect
 
-    with connect(access_to(fleet, "--fleet", certificates, trust_network=trust_network)) as joined:
+    access = access_to(options.fleet, "--fleet", options.certificates, trust_network=options.trust_network)
+    with connect(access) as joined:
         yield FleetBench(joined)
 
 
 def require_waiting(fleet: str | None, *, wait: bool) -> None:
-    """Refuse `--no-wait` on a fleet.
-
-    Raises:
-        UsageError: Both are given.
-    """
+    """Refuse `--no-wait` on a fleet."""
     if fleet is not None and not wait:
         raise UsageError(
             "--no-wait is of one machine, and a host of a fleet waits for whoever measures there; leave one of them out"
@@ -70,12 +68,14 @@ fleet = App(
 app.command(fleet)
 
 _Made = Annotated[Path | None, Parameter(env_var=CERTIFICATES_VARIABLE, show_default=False)]
+_Member = Annotated[Membership, Parameter(name="*")]
+_ANYBODY = Membership()
 _Name = Annotated[str | None, Parameter(show_default=False)]
 
 
-@Parameter(name="*")
+@command_options
 @dataclass(frozen=True, kw_only=True)
-class WorkerOptions:
+class WorkerOptions(Membership):
     """What a user can choose about a host.
 
     Attributes:
@@ -93,8 +93,6 @@ class WorkerOptions:
     """
 
     scheduler: str
-    certificates: Certificates = None
-    trust_network: TrustNetwork = False
     name: Annotated[str | None, Parameter(env_var=NAME_VARIABLE)] = None
     host_class: Annotated[str, Parameter(name="--class", show_default=False)] = ""
     jobs: Count | None = None
@@ -140,8 +138,7 @@ def scheduler(
     *,
     listen: str,
     dashboard: str | None = None,
-    certificates: Certificates = None,
-    trust_network: TrustNetwork = False,
+    member: _Member = _ANYBODY,
     lost_after: Positive = LOST_AFTER_S,
     as_root: Flag = False,
 ) -> int:
@@ -160,8 +157,8 @@ def scheduler(
     from harness.fleet.scheduler import serve_scheduler
     from harness.fleet.worker import refuse_root
 
-    access = access_to(listen, "--listen", certificates, trust_network=trust_network)
-    shown = None if dashboard is None else dashboard_address(dashboard, trust_network=trust_network)
+    access = access_to(listen, "--listen", member.certificates, trust_network=member.trust_network)
+    shown = None if dashboard is None else dashboard_address(dashboard, trust_network=member.trust_network)
     refuse_root("fleet scheduler", as_root=as_root)
     _warn_of_the_end(access.member)
     serve_scheduler(access, dashboard=shown, lost_after_s=lost_after, say=tell)
@@ -205,9 +202,8 @@ def _warn_of_the_end(member: Member | None) -> None:
 def status(
     *,
     fleet: str,
-    certificates: Certificates = None,
-    trust_network: TrustNetwork = False,
-    format: Literal["terminal", "markdown", "json"] = "terminal",  # noqa: A002 (the option's name)
+    member: _Member = _ANYBODY,
+    format: PageFormat = "terminal",  # noqa: A002 (the option's name)
 ) -> int:
     """Say which hosts a fleet has, what each does now, what waits, and why.
 
@@ -223,12 +219,9 @@ def status(
     from harness.fleet.status import fleet_now, status_json, status_page
     from harness.fleet.worker import require_same_versions
 
-    access = access_to(fleet, "--fleet", certificates, trust_network=trust_network)
+    access = access_to(fleet, "--fleet", member.certificates, trust_network=member.trust_network)
     facts = ask(access, FACTS)
     require_same_versions(facts, str(access.address), "this machine")
     now = fleet_now(facts, str(access.address))
-    if format == "json":
-        print_text(status_json(now))
-    else:
-        print_page(status_page(now), format)
+    emit(format, lambda: status_page(now), lambda: status_json(now))
     return ExitCode.OK

@@ -20,7 +20,7 @@ from harness.github.comments import OwnComments, own_login
 from harness.github.event import Event, read_event
 from harness.github.pictures import branch_named
 from harness.github.posting import Destination
-from harness.options import Flag
+from harness.options import Count, Flag, command_options
 from harness.report.markdown import COMMENT_LIMIT, marker
 from harness.report.pages import Links
 from harness.store.files import read_document
@@ -30,28 +30,30 @@ github = App(name="github", help="Post reports on GitHub.")
 app.command(github)
 
 _REPORT_BYTES = 64 * 2**20
-Repo = Annotated[
-    str | None,
-    Parameter(env_var="GITHUB_REPOSITORY", help="The repository, as owner/name (default: $GITHUB_REPOSITORY)."),
-]
-ApiUrl = Annotated[
-    str, Parameter(env_var="GITHUB_API_URL", help="Of a GitHub Enterprise Server (default: $GITHUB_API_URL).")
-]
-Patience = Annotated[
-    float,
-    Parameter(
-        validator=Number(gte=0, lt=1_000_000), help="Seconds to wait for rate limits and failing servers, all in all."
-    ),
-]
-Author = Annotated[
-    str | None,
-    Parameter(help="Login that the token posts as (default: GitHub is asked; in a workflow github-actions[bot])."),
-]
 
 
-@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class GitHubOptions:
+    """Where on GitHub something is posted, and as whom.
+
+    Attributes:
+        repo: The repository, as owner/name (default: $GITHUB_REPOSITORY).
+        author: Login that the token posts as (default: GitHub is asked; in a workflow github-actions[bot]).
+        api_url: Of a GitHub Enterprise Server (default: $GITHUB_API_URL).
+        patience: Seconds to wait for rate limits and failing servers, all in all.
+        dry_run: Print what would be posted, and send nothing; it takes no token.
+    """
+
+    repo: Annotated[str | None, Parameter(env_var="GITHUB_REPOSITORY")] = None
+    author: str | None = None
+    api_url: Annotated[str, Parameter(env_var="GITHUB_API_URL")] = "https://api.github.com"
+    patience: Annotated[float, Parameter(validator=Number(gte=0, lt=1_000_000))] = 300.0
+    dry_run: Flag = False
+
+
+@command_options
 @dataclass(frozen=True)
-class PostOptions:
+class PostOptions(GitHubOptions):
     """What a user can choose about a comment.
 
     Attributes:
@@ -64,30 +66,24 @@ class PostOptions:
         images_url: The pictures forest-light.png and forest-dark.png are published below this address.
         dashboard_url: A dashboard to link to.
         run_url: The workflow run that measured (default: the event's).
-        dry_run: Print what would be posted, and send nothing; it takes no token.
         keep: Where the comment is kept if it cannot be posted.
     """
 
     report: Path
     _: KW_ONLY
-    repo: Repo = None
     checkout: Path | None = None
-    pr: Annotated[int | None, Parameter(validator=Number(gte=1))] = None
+    pr: Count | None = None
     event: Path | None = None
     images_branch: str | None = None
     images_url: str | None = None
     dashboard_url: str | None = None
     run_url: str | None = None
-    author: Author = None
-    api_url: ApiUrl = "https://api.github.com"
-    patience: Patience = 300.0
-    dry_run: Flag = False
     keep: Path = Path("harness-comment.md")
 
 
-@Parameter(name="*")
+@command_options
 @dataclass(frozen=True)
-class IssueOptions:
+class IssueOptions(GitHubOptions):
     """What a user can choose about an issue.
 
     Attributes:
@@ -99,11 +95,6 @@ class IssueOptions:
     report: Path
     _: KW_ONLY
     title: str
-    repo: Repo = None
-    author: Author = None
-    api_url: ApiUrl = "https://api.github.com"
-    patience: Patience = 300.0
-    dry_run: Flag = False
 
 
 @github.command
@@ -149,11 +140,7 @@ def issue(options: IssueOptions) -> int:
 
 
 def _destination(options: PostOptions) -> Destination:
-    """Where the options say that a comment goes.
-
-    Raises:
-        UsageError: They contradict each other, or one of them makes no sense.
-    """
+    """Where the options say that a comment goes."""
     repository = repository_named(options.repo)
     if options.pr is not None and options.event is None:
         target: int | Event = options.pr
@@ -183,7 +170,7 @@ def _destination(options: PostOptions) -> Destination:
     )
 
 
-def _client(options: PostOptions | IssueOptions) -> Client:
+def _client(options: GitHubOptions) -> Client:
     token = token_of(os.environ)
     if token is None:
         raise UsageError("GITHUB_TOKEN is not set; set it to a token that may comment, or look with --dry-run")

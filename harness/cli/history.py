@@ -37,7 +37,7 @@ from harness.history.series import SeriesRow, history_command_line, list_command
 from harness.history.series_page import constant_table, series_page, series_table
 from harness.history.tables_page import columns_page, frame_records, query_page
 from harness.metrics import LATENCY, LATENCY_VS_BASELINE, LATENCY_VS_REFERENCE, is_exact, metric_named
-from harness.options import Count, Flag, Format, Positive
+from harness.options import Count, Everything, Flag, Format, Positive, Strings, command_options
 from harness.progress import Progress, Terminal
 from harness.report.data import to_csv, to_json
 from harness.report.page import Page
@@ -52,7 +52,7 @@ _MOST_CONSTANT = 40  # which take a line each
 _LINE = 100
 
 
-@Parameter(name="*")
+@command_options
 @dataclass(frozen=True)
 class HistoryOptions:
     """What is asked of a history: at most one of `changes`, `series`, `sql` and `columns`.
@@ -83,10 +83,10 @@ class HistoryOptions:
     series: str | None = None
     sql: str | None = None
     columns: Flag = False
-    everything: Annotated[bool, Parameter(name="--all", negative="")] = False
-    leave_out: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = ()
-    only: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = ()
-    metrics: Annotated[tuple[str, ...], Parameter(name="--metric", negative="", show_default=False)] = ()
+    everything: Everything = False
+    leave_out: Strings = ()
+    only: Strings = ()
+    metrics: Annotated[Strings, Parameter(name="--metric")] = ()
     last: Count = 10
     bisect: Positive | None = None
     bisect_results: Path = Path("results")

@@ -12,11 +12,12 @@ from typing import Literal
 
 from harness.cache import environments_root
 from harness.cli.app import app, application_for, own_options
-from harness.cli.output import print_page, print_text, reporter, tell, tell_where, teller
+from harness.cli.output import emit, print_text, reporter, tell, tell_where, teller
 from harness.cli.run import print_interrupted, print_run, run_one
 from harness.doctor import devices_of, diagnose, diagnosis_page, render_json
 from harness.errors import ExitCode, Interrupted, ToolchainError, UsageError
 from harness.ir.counts import check_ops
+from harness.options import DataFormat
 from harness.process import Limits
 from harness.report.ir_page import (
     TELLING_OPS,
@@ -31,11 +32,11 @@ from harness.report.registered_page import find_registered, registered_json, reg
 from harness.report.run_page import ablation_page
 from harness.report.run_report import build_report, exit_code
 from harness.stages.ablating import write_ablation
-from harness.stages.benching import BenchOptions, write_bench
+from harness.stages.benching import write_bench
 from harness.stages.exporting import export_program
 from harness.stages.inspect import compare_cases, inspect_case
 from harness.stages.ir_sides import NamedCase, named_cases
-from harness.stages.options import AblateOptions, IrOptions, RunOptions
+from harness.stages.options import AblateOptions, BenchOptions, IrOptions, RunOptions
 from harness.store.run_directory import load_run
 from harness.suite.load import find_list, load_suite
 from harness.suite.schema import Kind, json_schema
@@ -72,10 +73,9 @@ def _print_case(named: NamedCase, options: IrOptions) -> None:
         inspected = inspect_case(named, options, progress)
     if options.format == "mlir":
         print_text(inspected.texts[options.phases[0]], options.out)
-    elif options.format == "json":
-        print_text(render_counts_json(inspected), options.out)
     else:
-        print_page(counts_page(inspected, options.ops or TELLING_OPS), options.format, options.out)
+        ops = options.ops or TELLING_OPS
+        emit(options.format, lambda: counts_page(inspected, ops), lambda: render_counts_json(inspected), options.out)
 
 
 def _print_two(named: Sequence[NamedCase], options: IrOptions) -> None:
@@ -88,10 +88,8 @@ def _print_two(named: Sequence[NamedCase], options: IrOptions) -> None:
             tell(f"{base.label} and {head.label}: the IR at phase {options.phases[0]!r} is the same")
         print_text(difference, options.out)
         return
-    if options.format == "json":
-        print_text(comparison_json(compared), options.out)
-    else:
-        print_page(comparison_page(compared, options.ops or TELLING_OPS), options.format, options.out)
+    ops = options.ops or TELLING_OPS
+    emit(options.format, lambda: comparison_page(compared, ops), lambda: comparison_json(compared), options.out)
 
 
 @app.command
@@ -196,7 +194,7 @@ def completion(shell: Literal["bash", "zsh", "fish"]) -> int:
 
 
 @app.command
-def plugins(*names: str, format: Literal["terminal", "json"] = "terminal") -> int:  # noqa: A002 (the option's name)
+def plugins(*names: str, format: DataFormat = "terminal") -> int:  # noqa: A002 (the option's name)
     """Show the plugins, builders and peers that installed packages register, with their options.
 
     Args:
@@ -204,15 +202,12 @@ def plugins(*names: str, format: Literal["terminal", "json"] = "terminal") -> in
         format: How to print them.
     """
     found = find_registered(names)
-    if format == "json":
-        print_text(registered_json(found))
-    else:
-        print_page(registered_page(found), "terminal")
+    emit(format, lambda: registered_page(found), lambda: registered_json(found))
     return ExitCode.OK
 
 
 @app.command
-def doctor(*suites: Path, format: Literal["terminal", "json"] = "terminal") -> int:  # noqa: A002 (the option's name)
+def doctor(*suites: Path, format: DataFormat = "terminal") -> int:  # noqa: A002 (the option's name)
     """Say what is here: tools, drivers, devices, and what would make timing noisy on this machine.
 
     A device that is not here is a note, and missing where a suite asks for it.
@@ -231,8 +226,5 @@ def doctor(*suites: Path, format: Literal["terminal", "json"] = "terminal") -> i
     asked = devices_of(load_suite(file).suite for file in files)
     environments = installed_environments(environments_root())
     diagnosis = diagnose(toolchain, environments, limits=Limits(seconds=60), asked=asked)
-    if format == "json":
-        print_text(render_json(diagnosis))
-    else:
-        print_page(diagnosis_page(diagnosis), "terminal")
+    emit(format, lambda: diagnosis_page(diagnosis), lambda: render_json(diagnosis))
     return ExitCode.OK if isinstance(toolchain, Toolchain) else ExitCode.USAGE

@@ -22,178 +22,8 @@ from harness.store.files import writing
 new_app = App(name="new", help="Begin a plugin or a suite of your own, or write out the suites of the harness.")
 app.command(new_app)
 
-_PROGRAM = """\
-func.func @main(%x: tensor<64x256xf32>, %w: tensor<256x256xf32>) -> tensor<64x256xf32> {
-  %zero = arith.constant 0.0 : f32
-  %empty = tensor.empty() : tensor<64x256xf32>
-  %init = linalg.fill ins(%zero : f32) outs(%empty : tensor<64x256xf32>) -> tensor<64x256xf32>
-  %y = linalg.matmul ins(%x, %w : tensor<64x256xf32>, tensor<256x256xf32>) outs(%init : tensor<64x256xf32>)
-    -> tensor<64x256xf32>
-  %twice = arith.addf %y, %y : tensor<64x256xf32>
-  return %twice : tensor<64x256xf32>
-}
-"""
-_SUITE = """\
-# harness run $file
-name = "$name"
-description = "a matrix product with and without $subject"
-baseline = "stock"
-
-[models.product]
-mlir = "$mlir"
-function = "main"
-inputs = [{ shape = [64, 256], seed = 1 }, { shape = [256, 256], seed = 2 }]
-
-[variants.stock]
-
-[variants.$variant]
-$change
-
-[devices.cpu]
-uri = "local-sync"
-backend = "llvm-cpu"
-compile_flags = [
-    "--iree-hal-target-device=local",
-    "--iree-hal-local-target-device-backends=llvm-cpu",
-    "--iree-llvmcpu-target-cpu=host",
-]
-pin = true
-
-[measure]
-budget_s = 4
-"""
-_PYPROJECT = """\
-[build-system]
-requires = ["hatchling>=1.25"]
-build-backend = "hatchling.build"
-
-[project]
-name = "$name"
-version = "0.1"
-description = "A plugin of iree-harness"
-requires-python = ">=3.10"
-dependencies = ["iree-harness>=$release"]
-
-# Left the name that suites use, right where the plugin is.
-[project.entry-points."harness.plugins"]
-$name = "$package:PLUGIN"
-
-[tool.hatch.build.targets.wheel]
-packages = ["$package"]
-"""
-_PLUGIN = '''\
-"""The plugin $name: what suites name, and which options they give it."""
-
-from __future__ import annotations
-
-from dataclasses import dataclass
-from typing import Annotated
-
-from harness.plugins import Plugin, Rewrite
-from pydantic import Field
-
-
-@dataclass(frozen=True, kw_only=True)
-class Options:
-    """How many places are rewritten at most, from the top of the program."""
-
-    limit: Annotated[int, Field(ge=1)] = 1000
-
-
-# Raise the version whenever the same program would be rewritten into another one.
-PLUGIN = Plugin(
-    name="$name",
-    version="1",
-    description="x + x becomes 2 * x",
-    options=Options,
-    steps=lambda _: (Rewrite(function="$package.rewrites:double"),),
-)
-'''
-_REWRITES = '''\
-"""What $name does to a program. It runs under a toolchain's own Python: import iree.compiler, and not the harness."""
-
-from __future__ import annotations
-
-from iree.compiler import ir
-from iree.compiler.dialects import arith
-
-
-def double(module: ir.Module, *, limit: int = 1000) -> int:
-    """Turn x + x into 2 * x, which is the same to the last bit; how many were turned."""
-    sums: list[ir.Operation] = []
-
-    def visit(op: ir.Operation) -> ir.WalkResult:
-        if op.name == "arith.addf" and op.operands[0] == op.operands[1]:
-            sums.append(op)
-        return ir.WalkResult.ADVANCE
-
-    module.operation.walk(visit)
-    del sums[limit:]
-    for op in sums:
-        with ir.InsertionPoint(op), op.location:
-            op.results[0].replace_all_uses_with(arith.mulf(op.operands[0], _two(op.results[0].type)))
-        op.erase()
-    return len(sums)
-
-
-def _two(kind: ir.Type) -> ir.Value:
-    """The constant 2 of a type, be it a number or a tensor of static shape."""
-    if isinstance(kind, ir.ShapedType):
-        two = ir.FloatAttr.get(kind.element_type, 2.0)
-        return arith.constant(kind, ir.DenseElementsAttr.get_splat(kind, two))
-    return arith.constant(kind, 2.0)
-'''
-_TEST = '''\
-"""A rewrite is a function over a module, so its test needs iree.compiler and nothing of the harness."""
-
-from __future__ import annotations
-
-from iree.compiler import ir
-
-from $package.rewrites import double
-
-PROGRAM = """
-func.func @main(%x: tensor<4xf32>, %y: f32) -> (tensor<4xf32>, f32, f32) {
-  %a = arith.addf %x, %x : tensor<4xf32>
-  %b = arith.addf %y, %y : f32
-  %c = arith.addf %b, %y : f32
-  return %a, %b, %c : tensor<4xf32>, f32, f32
-}
-"""
-
-
-def rewritten(**options: int) -> tuple[int, str]:
-    with ir.Context(), ir.Location.unknown():
-        module = ir.Module.parse(PROGRAM)
-        matched = double(module, **options)
-        module.operation.verify()
-        return matched, str(module)
-
-
-def test_sums_of_a_value_and_itself_become_products() -> None:
-    matched, text = rewritten()
-    assert matched == 2
-    assert text.count("arith.mulf") == 2
-    assert text.count("arith.addf") == 1, "b + y is something else"
-
-
-def test_no_more_than_the_limit() -> None:
-    assert rewritten(limit=1)[0] == 1
-'''
-_README = """\
-# $name
-
-A plugin of iree-harness: $package/rewrites.py has what it does to a program, $package/__init__.py its options.
-
-    pip install --editable .     # a changed rewrite is then compiled anew at the next run
-    pytest                       # the rewrite alone
-    harness plugins $name        # its options, as suites can give them
-    harness run example.toml     # a program with and without it: outputs are checked, then both are timed
-
-A report says how often it matched; that both have the same module here, since IREE folds them to the same code, is said
-too. What the rewrite prints is shown by `harness run -v`. docs/plugins.md of the harness (`harness new examples` writes
-it) has the other kinds of steps, phases, and what a rewrite may rely on.
-"""
+# What is written, with $names for what differs; .txt, since no tool can read them before they are filled in.
+_TEMPLATES = Path(__file__).with_name("templates")
 
 
 @new_app.command
@@ -213,13 +43,13 @@ def plugin(name: str, *, out: Path | None = None) -> int:
     _write(
         folder,
         {
-            "pyproject.toml": _PYPROJECT,
-            f"{package}/__init__.py": _PLUGIN,
-            f"{package}/rewrites.py": _REWRITES,
-            f"tests/test_{package}.py": _TEST,
-            "README.md": _README,
-            "example.toml": _SUITE,
-            "program.mlir": _PROGRAM,
+            "pyproject.toml": "pyproject.toml.txt",
+            f"{package}/__init__.py": "plugin.py.txt",
+            f"{package}/rewrites.py": "rewrites.py.txt",
+            f"tests/test_{package}.py": "test.py.txt",
+            "README.md": "README.md.txt",
+            "example.toml": "suite.toml.txt",
+            "program.mlir": "program.mlir.txt",
         },
         {"name": name, "package": package, "release": __version__, **suite, "change": f'plugins = ["{name}"]'},
     )
@@ -241,7 +71,7 @@ def suite(name: str, *, out: Path = Path()) -> int:
         '# flags of iree-compile; plugins = ["NAME"] too, `harness plugins` lists them\nflags = ["--iree-opt-level=O3"]'
     )
     values = {"name": name, "file": str(file), "mlir": f"{name}.mlir", "subject": "more optimisation", "variant": "o3"}
-    _write(out, {f"{name}.toml": _SUITE, f"{name}.mlir": _PROGRAM}, {**values, "change": change})
+    _write(out, {f"{name}.toml": "suite.toml.txt", f"{name}.mlir": "program.mlir.txt"}, {**values, "change": change})
     tell(f"{file}: a suite of {name}.mlir in two variants; run it with `harness run {file}`")
     return ExitCode.OK
 
@@ -273,17 +103,13 @@ def _check_name(name: str, noun: str) -> None:
 
 
 def _write(folder: Path, files: dict[str, str], values: dict[str, str]) -> None:
-    """Write files from templates; none is overwritten.
-
-    Raises:
-        UsageError: One of them is there already.
-        RunError: The folder cannot be written.
-    """
+    """Write files from the templates of these names; none is overwritten."""
     for name in files:
         if (folder / name).exists():
             raise UsageError(f"{folder / name}: is there already; choose another name, or another folder with --out")
-    for name, text in files.items():
+    for name, template in files.items():
         path = folder / name
+        text = (_TEMPLATES / template).read_text(encoding="utf-8")
         with writing(path, "choose another folder with --out"):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(Template(text).substitute(values), encoding="utf-8")

@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from harness.errors import UsageError
+from harness.options import Format
 from harness.progress import Silent, Terminal
+from harness.report import render
 from harness.report.markdown import to_markdown, web_address
 from harness.report.page import Page
 from harness.report.terminal import to_terminal
@@ -30,11 +32,7 @@ def teller(*, quiet: bool) -> Callable[[str], None]:
 
 
 def reporter(*, quiet: bool, verbose: bool = False) -> Terminal | Silent:
-    """What a long command reports to while it works: with --quiet to nobody.
-
-    Raises:
-        UsageError: It is asked for both.
-    """
+    """What a long command reports to while it works: with --quiet to nobody."""
     if quiet and verbose:
         raise UsageError("--quiet and --verbose contradict each other; leave one of them out")
     return Silent() if quiet else Terminal()
@@ -53,20 +51,12 @@ def terminal_width() -> int:
 
 
 def terminal_form(out: Path | None = None) -> dict[str, Any]:
-    """`width` and `color` of what is laid out for a terminal.
-
-    Args:
-        out: The file that it goes to; None: stdout.
-    """
+    """`width` and `color` of what is laid out for a terminal, on stdout or in a file."""
     return {"width": terminal_width(), "color": out is None and sys.stdout.isatty() and "NO_COLOR" not in os.environ}
 
 
 def print_text(text: str, out: Path | None = None) -> None:
-    """Write a report to a file, or to stdout.
-
-    Raises:
-        RunError: The file cannot be written.
-    """
+    """Write a report to a file, or to stdout."""
     if out is None:
         sys.stdout.write(text if text.endswith("\n") else text + "\n")
         return
@@ -75,23 +65,30 @@ def print_text(text: str, out: Path | None = None) -> None:
 
 
 def print_page(page: Page, output_format: Literal["terminal", "markdown"], out: Path | None = None) -> None:
-    """Lay out a page for the terminal or as Markdown, and write it.
-
-    Raises:
-        RunError: The file cannot be written.
-    """
+    """Lay out a page for the terminal or as Markdown, and write it."""
     if output_format == "markdown":
         print_text(to_markdown(page), out)
     else:
         print_text(to_terminal(page, **terminal_form(out)), out)
 
 
-def checked_address(option: str, url: str | None) -> str:
-    """An address of the web that an option gives; "" where it gives none.
+def print_report(
+    found: Any, output_format: Format, out: Path | None = None, *, full: bool = False, results: Path | None = None
+) -> None:
+    """Write the report of a result that is kept, or of what there is of one so far."""
+    print_text(render(found, output_format, full=full, results=results, **terminal_form(out)), out)
 
-    Raises:
-        UsageError: It is no address of the web.
-    """
+
+def emit(output_format: str, page: Callable[[], Page], data: Callable[[], str], out: Path | None = None) -> None:
+    """Write a page for people, or with json the data for programs."""
+    if output_format == "json":
+        print_text(data(), out)
+    else:
+        print_page(page(), "markdown" if output_format == "markdown" else "terminal", out)
+
+
+def checked_address(option: str, url: str | None) -> str:
+    """An address of the web that an option gives; "" where it gives none."""
     if url and not web_address(url):
         shown = one_line(url)[:100]
         raise UsageError(f"{option} {shown!r}: is no address of the web; give one that begins with https://")

@@ -6,10 +6,9 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
 import pandas as pd
-from cyclopts import Parameter
 
 from harness.cli.app import app
 from harness.cli.output import print_text, tell
@@ -17,7 +16,7 @@ from harness.errors import ExitCode, RunError, UsageError
 from harness.history.changes import Change, history_changes
 from harness.history.open import History, open_history
 from harness.history.series import choose_series, reference_of, series_rows, usable_runs
-from harness.options import Count, Patterns
+from harness.options import Count, Everything, command_options
 from harness.plots.canvas import THEMES, Format
 from harness.plots.pictures import Source, draw, kinds_of, pictures_of
 from harness.plots.timeline import draw_timeline
@@ -36,13 +35,14 @@ from harness.store.names import find_folder
 from harness.store.place import without_password
 from harness.store.tags import WITHOUT_EXPERIMENTS
 from harness.suite.cases import matching
+from harness.suite.completion import Filtered
 
 _FORMATS: dict[str, Format] = {".svg": "svg", ".png": "png"}
 
 
-@Parameter(name="*")
+@command_options
 @dataclass(frozen=True)
-class PlotOptions:
+class PlotOptions(Filtered):
     """What a user can choose about a picture.
 
     Attributes:
@@ -53,7 +53,6 @@ class PlotOptions:
             comparison, waterfall of an explanation, race of a tuning, roofline of a run, and timeline of a folder of
             runs.
         theme: For a light page or a dark one.
-        patterns: Only these cases.
         series: Of a timeline: the series' id, or its case's name (its latency), or `case metric`; shell patterns.
         everything: Of a timeline: runs with the tag experiment too.
         top: How many rows, parts, models or devices are drawn at most; the rest is counted.
@@ -66,9 +65,8 @@ class PlotOptions:
         Literal["forest", "variants", "memory", "releases", "roofline", "timeline", "waterfall", "race", "all"] | None
     ) = None
     theme: Literal["light", "dark"] = "light"
-    patterns: Patterns = ()
     series: str | None = None
-    everything: Annotated[bool, Parameter(name="--all", negative="")] = False
+    everything: Everything = False
     top: Count | None = None
 
 
@@ -207,9 +205,6 @@ def _read_timeline(place: str, wanted: str | None, *, everything: bool) -> _Time
     """Read one series of a folder of runs.
 
     Left out are runs that are not finished and runs whose clock was wrong, in which no change can be looked for.
-
-    Raises:
-        UsageError: There is no such folder or series.
     """
     choice = None if everything else WITHOUT_EXPERIMENTS
     with Terminal() as progress, open_history(place, progress=progress, choice=choice) as history:

@@ -8,12 +8,10 @@ from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-from cyclopts import Parameter
-
 from harness.cli.app import app
-from harness.cli.output import checked_address, print_text, tell, terminal_form
+from harness.cli.output import checked_address, print_report, print_text, tell
 from harness.errors import ExitCode, UsageError
-from harness.options import Flag
+from harness.options import Flag, command_options
 from harness.progress import Terminal
 from harness.records.bisection import Bisection
 from harness.records.comparison import Comparison
@@ -39,7 +37,7 @@ _ONLY_GITHUB = (
 )
 
 
-@Parameter(name="*")
+@command_options
 @dataclass(frozen=True)
 class ReportOptions:
     """What a user can choose about a report.
@@ -111,8 +109,7 @@ def report(options: ReportOptions) -> int:
             raise UsageError(f"{path}: is {what}, of which there is no comment; give --format markdown")
         _write_github(source, options, links)
     else:
-        form = terminal_form(options.out)
-        print_text(render(source, options.format, full=options.full, results=path.parent, **form), options.out)
+        print_report(source, options.format, options.out, full=options.full, results=path.parent)
     if isinstance(source, Comparison):
         return int(comparison_exit_code(source, strict=False))
     if isinstance(source, Explanation | Tuning):
@@ -123,11 +120,7 @@ def report(options: ReportOptions) -> int:
 
 
 def _write_github(source: Comparison | Report, options: ReportOptions, links: Links) -> None:
-    """Print the comment, and write the full report and the job's summary where they are asked for.
-
-    Raises:
-        RunError: A file cannot be written.
-    """
+    """Print the comment, and write the full report and the job's summary where they are asked for."""
     summary = options.step_summary or _path_of_environment("GITHUB_STEP_SUMMARY")
     room_bytes = _room_bytes(summary) if summary is not None else 0
     pictures = _pictures(options, source)
@@ -166,11 +159,7 @@ def _path_of_environment(name: str) -> Path | None:
 
 
 def _links(options: ReportOptions) -> Links:
-    """The links that were asked for, and those that GitHub Actions gives in its environment.
-
-    Raises:
-        UsageError: An address is none.
-    """
+    """The links that were asked for, and those that GitHub Actions gives in its environment."""
     checked_address("--images-url", options.images_url)
     server, name = os.environ.get("GITHUB_SERVER_URL", ""), os.environ.get("GITHUB_REPOSITORY", "")
     repository = f"{server.rstrip('/')}/{name}" if server and name else ""

@@ -9,18 +9,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 
 from harness.cli.app import app
-from harness.cli.output import print_page, print_text, tell
+from harness.cli.output import emit, print_text, tell
 from harness.errors import ExitCode, RunError, UsageError
+from harness.options import DataFormat
 from harness.progress import Progress, Silent, Terminal
 from harness.report import render
 from harness.report.data import to_json
 from harness.report.names import compared
-from harness.report.page import Page
 from harness.report.results_page import compacted_page, dropped_page, listed_page, merged_page, verified_page
 from harness.report.rows import rows_of
 from harness.store.archive import compact as compact_folders
@@ -47,7 +47,6 @@ results_app = App(
 )
 app.command(results_app)
 
-_Format = Literal["terminal", "json"]
 _LIST = """
 SELECT run, suite, started, finished, toolchain, machine_class, cases, failed, missing, purpose,
        coalesce((SELECT list(tag ORDER BY tag) FROM tags WHERE tags.run = runs.run), []) AS tags
@@ -68,7 +67,7 @@ def merge(
     /,
     *,
     into: str = "results",
-    format: _Format = "terminal",  # noqa: A002 (the option's name)
+    format: DataFormat = "terminal",  # noqa: A002 (the option's name)
 ) -> int:
     """Copy finished runs and comparisons of other machines into a results folder.
 
@@ -84,7 +83,7 @@ def merge(
     """
     with Terminal() as progress:
         outcomes = merge_folders(sources, into, rows_of, lambda run: render(run, "markdown", full=True), progress)
-    _print("merged", [asdict(outcome) for outcome in outcomes], merged_page(outcomes), format)
+    emit(format, lambda: merged_page(outcomes), lambda: to_json({"merged": [asdict(outcome) for outcome in outcomes]}))
     return ExitCode.USAGE if any(outcome.fate == "refused" for outcome in outcomes) else ExitCode.OK
 
 
@@ -132,7 +131,7 @@ def untag(
 def list_runs(
     results: str = "results",
     *,
-    format: _Format = "terminal",  # noqa: A002 (the option's name)
+    format: DataFormat = "terminal",  # noqa: A002 (the option's name)
 ) -> int:
     """List the runs of a results folder with their tags, its comparisons and its explanations, the newest first.
 
@@ -149,10 +148,8 @@ def list_runs(
         for note in tables.notes:
             if note != NOTHING_YET:
                 tell(note)
-    if format == "json":
-        print_text(to_json({"runs": runs, "comparisons": comparisons, "explanations": explanations}))
-    else:
-        print_page(listed_page(runs, comparisons, explanations), "terminal")
+    listed = {"runs": runs, "comparisons": comparisons, "explanations": explanations}
+    emit(format, lambda: listed_page(runs, comparisons, explanations), lambda: to_json(listed))
     return ExitCode.OK
 
 
@@ -224,11 +221,7 @@ def _tag(names: Sequence[str], results: str, who: str | None, *, removed: bool) 
 
 
 def _find_run(name: str, results: str) -> tuple[str, str]:
-    """The results folder that a run lies in, and the run's id; of a run whose folder is gone, the history's.
-
-    Raises:
-        UsageError: There is none, or several are meant.
-    """
+    """The results folder that a run lies in, and the run's id; of a run whose folder is gone, the history's."""
     if not is_url(results):
         folder = find_folder(name, Path(results), kind="run")
         if (folder / HEADER_FILE).is_file():
@@ -247,7 +240,7 @@ def _find_run(name: str, results: str) -> tuple[str, str]:
 def compact(
     results: str = "results",
     *,
-    format: _Format = "terminal",  # noqa: A002 (the option's name)
+    format: DataFormat = "terminal",  # noqa: A002 (the option's name)
 ) -> int:
     """Put the tables of finished runs and comparisons into few files, which `harness history` reads quicker.
 
@@ -259,7 +252,7 @@ def compact(
     """
     with Terminal() as progress, _changeable(results, progress) as place:
         done = compact_folders(place, rows_of, progress)
-    _print("compacted", asdict(done), compacted_page(done), format)
+    emit(format, lambda: compacted_page(done), lambda: to_json({"compacted": asdict(done)}))
     return ExitCode.OK
 
 
@@ -267,7 +260,7 @@ def compact(
 def verify(
     results: str = "results",
     *,
-    format: _Format = "terminal",  # noqa: A002 (the option's name)
+    format: DataFormat = "terminal",  # noqa: A002 (the option's name)
 ) -> int:
     """Check that every run, every comparison and the compacted history are what they were when they were written.
 
@@ -279,7 +272,11 @@ def verify(
     """
     with Terminal() as progress, _changeable(results, progress) as place:
         findings = verify_folders(place, progress)
-    _print("verified", [asdict(finding) for finding in findings], verified_page(findings), format)
+    emit(
+        format,
+        lambda: verified_page(findings),
+        lambda: to_json({"verified": [asdict(finding) for finding in findings]}),
+    )
     return ExitCode.USAGE if any(finding.state in WRONG for finding in findings) else ExitCode.OK
 
 
@@ -289,7 +286,7 @@ def gc(
     *,
     older_than: str,
     dry_run: Annotated[bool, Parameter(negative="")] = False,
-    format: _Format = "terminal",  # noqa: A002 (the option's name)
+    format: DataFormat = "terminal",  # noqa: A002 (the option's name)
 ) -> int:
     """Delete the raw turns of old runs; their reports stay as they are, and their figures stay in their tables.
 
@@ -304,16 +301,8 @@ def gc(
     age, now = parse_age(older_than), datetime.now(timezone.utc)
     with Terminal() as progress, _changeable(results, progress) as place:
         report = drop_turns(place, age, now, rows_of, progress, dry_run=dry_run)
-    _print("dropped", asdict(report), dropped_page(report), format)
+    emit(format, lambda: dropped_page(report), lambda: to_json({"dropped": asdict(report)}))
     return ExitCode.OK
-
-
-def _print(name: str, record: Any, page: Page, output_format: _Format) -> None:
-    """Print what was done: its record as JSON, or the page."""
-    if output_format == "json":
-        print_text(to_json({name: record}))
-    else:
-        print_page(page, "terminal")
 
 
 @contextlib.contextmanager

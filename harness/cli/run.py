@@ -6,39 +6,27 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Callable
-from dataclasses import KW_ONLY, asdict, dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 
-from cyclopts import Parameter
-
-from harness.cache import environments_root
 from harness.cli.app import app
 from harness.cli.fleet import bench_at, require_waiting
-from harness.cli.output import print_text, reporter, tell, tell_where, teller, terminal_form
+from harness.cli.output import print_report, print_text, reporter, tell, tell_where, teller, terminal_form
+from harness.cli.suites import NOTHING, WEIGHT, find_toolchains
 from harness.errors import ExitCode, HarnessError, Interrupted, NothingSelected, UsageError
-from harness.options import Format, Patterns, Quiet, Tags, Toolchains, Verbose
+from harness.options import Format
 from harness.process import stop_all
-from harness.records.case import Case
 from harness.report import render
 from harness.report.data import to_json
 from harness.report.run_report import build_report, exit_code
 from harness.report.suite_list import SuiteOutcome, outcome_record, outcomes_markdown, outcomes_terminal
 from harness.stages.options import RunOptions
-from harness.stages.prepare import prepare
 from harness.stages.run import run_suite
 from harness.store.names import find_folder
 from harness.store.run_directory import load_run
-from harness.suite.cases import Selection
-from harness.suite.completion import CASES
-from harness.suite.load import SuiteList, find_list, load_suite
-from harness.suite.shards import parse_shard
-from harness.toolchain import Toolchain, get_toolchains, releases_named
-
-# From the least to the weightiest. A suite that cannot be run at all says less than one of which a case failed.
-_WEIGHT = (ExitCode.OK, ExitCode.CASE_FAILED, ExitCode.USAGE)
-_NOTHING = "what was asked for matches no case"
+from harness.suite.load import SuiteList, find_list
+from harness.toolchain import releases_named
 
 
 @app.command
@@ -68,14 +56,7 @@ def run(options: RunOptions | None = None, *, format: Format = "terminal") -> in
 
 
 def run_one(options: RunOptions, *, purpose: str = "") -> Path:
-    """Run one suite, or go on with an interrupted run of it; the run's directory.
-
-    Args:
-        purpose: As in `run_suite`.
-
-    Raises:
-        HarnessError: The options contradict each other, or the suite, a toolchain or the results folder cannot be used.
-    """
+    """Run one suite, or go on with an interrupted run of it; the run's directory."""
     options = _resumed(options)
     assert options.suite is not None  # noqa: S101 (_resumed made sure)
     if options.fleet is not None and options.shard is not None:
@@ -90,18 +71,14 @@ def run_one(options: RunOptions, *, purpose: str = "") -> Path:
     require_waiting(options.fleet, wait=options.wait)
     with (
         reporter(quiet=options.quiet, verbose=options.verbose) as progress,
-        bench_at(options.fleet, options.certificates, trust_network=options.trust_network) as bench,
+        bench_at(options) as bench,
     ):
         toolchains = find_toolchains(options.toolchains, options.suite, progress.note)
         return run_suite(options, progress, toolchains, bench, purpose=purpose)
 
 
 def _resumed(options: RunOptions) -> RunOptions:
-    """The options; of a run that was interrupted, its own.
-
-    Raises:
-        UsageError: Neither or both of suite and run are given, or an option that the run has already.
-    """
+    """The options; of a run that was interrupted, its own."""
     if (options.suite is None) == (options.resume is None):
         raise UsageError(
             "give either a suite, as in `harness run suites/esrgan.toml`, or --resume with a run directory"
@@ -133,19 +110,10 @@ def _resumed(options: RunOptions) -> RunOptions:
     )
 
 
-def find_toolchains(versions: tuple[str, ...], suite: Path, on_install: Callable[[str], None]) -> tuple[Toolchain, ...]:
-    """The toolchains of these versions and ranges, installed where they are not here; () for none."""
-    if not versions:
-        return ()
-    load_suite(suite)  # what is wrong with a suite shows before minutes of installing
-    releases = releases_named(versions, on_install)
-    return get_toolchains(releases, root=environments_root(), on_install=on_install)
-
-
 def print_run(path: Path, output_format: Format) -> int:
     """Print a run's report; the exit status of the run."""
     found = load_run(path)
-    print_text(render(found, output_format, results=path.parent, **terminal_form()))
+    print_report(found, output_format, results=path.parent)
     return int(exit_code(build_report(found).summary))
 
 
@@ -155,20 +123,12 @@ def print_interrupted(error: Interrupted, output_format: Format) -> None:
     if error.run is None:
         return
     with contextlib.suppress(HarnessError, OSError):  # it may be too young, and the terminal gone
-        print_text(render(load_run(error.run), output_format, results=error.run.parent, **terminal_form()))
+        print_report(load_run(error.run), output_format, results=error.run.parent)
         sys.stdout.flush()
 
 
 def run_list(suites: SuiteList, options: RunOptions, output_format: Format) -> int:
-    """Run each suite of a list in turn, print their reports, and a table of what became of each.
-
-    Returns:
-        The weightiest exit status of all.
-
-    Raises:
-        UsageError: Nothing is selected in any of them, or the format is for single suites.
-        Interrupted: The user stopped it; the message says how to go on.
-    """
+    """Run each suite of a list in turn, print reports and what became of each; the weightiest exit status."""
     if output_format == "csv":
         raise UsageError(f"{suites.path}: --format csv is for one suite, and this is a list; take json or markdown")
     say = teller(quiet=options.quiet)
@@ -204,7 +164,7 @@ def run_list(suites: SuiteList, options: RunOptions, output_format: Format) -> i
         if interrupted is not None:
             break
     if interrupted is None and all(outcome.run is None and outcome.status == ExitCode.OK for outcome in outcomes):
-        raise UsageError(f"{suites.path}: {_NOTHING} of any of its suites; `harness list {suites.path}` shows them all")
+        raise UsageError(f"{suites.path}: {NOTHING} of any of its suites; `harness list {suites.path}` shows them all")
     if output_format == "json":
         records = [outcome_record(outcome) for outcome in outcomes]
         print_text(to_json({"list": suites.path.as_posix(), "suites": records, "reports": reports}))
@@ -214,7 +174,7 @@ def run_list(suites: SuiteList, options: RunOptions, output_format: Format) -> i
         print_text(outcomes_terminal(outcomes, **terminal_form()))
     if interrupted is not None:
         raise interrupted
-    return int(max((outcome.status for outcome in outcomes), key=_WEIGHT.index))
+    return int(max((outcome.status for outcome in outcomes), key=WEIGHT.index))
 
 
 def _run_of_list(options: RunOptions, suite: Path) -> SuiteOutcome:
@@ -223,7 +183,7 @@ def _run_of_list(options: RunOptions, suite: Path) -> SuiteOutcome:
         path = run_one(options)
         summary = build_report(load_run(path)).summary
     except NothingSelected:
-        return SuiteOutcome(suite=suite, status=ExitCode.OK, note=f"{suite}: passed over, since {_NOTHING}")
+        return SuiteOutcome(suite=suite, status=ExitCode.OK, note=f"{suite}: passed over, since {NOTHING}")
     except Interrupted:
         raise
     except HarnessError as error:
@@ -241,100 +201,3 @@ def _interrupted_outcome(error: Interrupted, suite: Path) -> SuiteOutcome:
             summary = build_report(load_run(error.run)).summary
     run = error.run if summary is not None else None
     return SuiteOutcome(suite=suite, status=error.exit_code, run=run, summary=summary, note=f"{suite}: interrupted")
-
-
-# --- list ---
-
-
-@Parameter(name="*")
-@dataclass(frozen=True)
-class ListOptions:
-    """What a user can choose about a list of cases.
-
-    Attributes:
-        suite: The suite's TOML file.
-        toolchains: Under these releases.
-        patterns: Only these cases.
-        tags: Only cases with these tags.
-        shard: Only those of this shard, as of harness run.
-        flags: With all flags of each case; so does --verbose.
-        format: How to print them.
-        quiet: Say nothing of what is installed for it.
-        verbose: With all flags of each case.
-    """
-
-    suite: Path
-    _: KW_ONLY
-    toolchains: Toolchains = ()
-    patterns: Annotated[Patterns, CASES] = ()
-    tags: Tags = ()
-    shard: str | None = None
-    flags: bool = False
-    format: Literal["terminal", "json"] = "terminal"
-    quiet: Quiet = False
-    verbose: Annotated[Verbose, Parameter(help="With all flags of each case.")] = False
-
-
-@app.command(name="list")
-def list_cases(options: ListOptions) -> int:
-    """Show a suite's cases, and which of them would be skipped here and why.
-
-    Of a list of suites, the exit status is 2 if one of them cannot be loaded.
-    """
-    if (suites := find_list(options.suite)) is not None:
-        return _list_suites(suites, options)
-    cases = _planned_cases(options, options.suite)
-    if options.format == "json":
-        print_text(to_json(_cases_record(options.suite, cases)))
-    else:
-        _print_cases(cases, flags=options.flags or options.verbose)
-    return ExitCode.OK
-
-
-def _list_suites(suites: SuiteList, options: ListOptions) -> int:
-    status = ExitCode.OK
-    records: list[dict[str, Any]] = []
-    for suite in suites.suites:
-        if options.format == "terminal":
-            print_text(str(suite))
-        try:
-            cases = _planned_cases(options, suite)
-        except NothingSelected:
-            cases = ()
-        except UsageError as error:
-            status = ExitCode.USAGE
-            records.append({"suite": suite.as_posix(), "cases": [], "error": str(error)})
-            tell(str(error))
-            continue
-        records.append(_cases_record(suite, cases))
-        if options.format == "terminal" and cases:
-            _print_cases(cases, flags=options.flags or options.verbose)
-        elif options.format == "terminal":
-            print_text(_NOTHING)
-    if options.format == "json":
-        print_text(to_json({"list": suites.path.as_posix(), "suites": records}))
-    return status
-
-
-def _planned_cases(options: ListOptions, suite: Path) -> tuple[Case, ...]:
-    """A suite's cases on this machine."""
-    selection = Selection(patterns=options.patterns, tags=options.tags)
-    shard = parse_shard(options.shard) if options.shard is not None else None
-    toolchains = find_toolchains(options.toolchains, suite, teller(quiet=options.quiet))
-    return prepare(suite, selection, toolchains, shard=shard).cases
-
-
-def _cases_record(suite: Path, cases: tuple[Case, ...]) -> dict[str, Any]:
-    return {"suite": suite.as_posix(), "cases": [asdict(case) for case in cases]}
-
-
-def _print_cases(cases: tuple[Case, ...], *, flags: bool) -> None:
-    """A line for each case, and their number; lines that grep and awk read, so no table."""
-    width = max((len(case.name) for case in cases), default=0)
-    for case in cases:
-        remark = f"skipped: {case.skip}" if case.skip else "expected to fail" if case.known_to_fail else ""
-        print_text(f"{case.name:<{width}}  {case.id}  {remark}".rstrip())
-        if flags:
-            sys.stdout.write("".join(f"    {flag}\n" for flag in (*case.compile_flags, *case.run_flags)))
-    skipped = sum(case.skip is not None for case in cases)
-    print_text(f"{len(cases)} cases, {skipped} of them skipped here")

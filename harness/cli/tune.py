@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Literal
 
 from harness.cli.app import app
-from harness.cli.output import print_page, print_text, reporter, tell
+from harness.cli.output import emit, reporter, tell
 from harness.errors import ExitCode, UsageError
+from harness.options import PageFormat
 from harness.plots.canvas import LIGHT
 from harness.plots.race import draw_race
 from harness.records.tuning import Tuning
 from harness.report.tune_page import markdown_page, terminal_page, tune_json
-from harness.stages.tune_options import TuneOptions
+from harness.stages.options import TuneOptions
 from harness.stages.tuning import NoStart
 from harness.stages.tuning import tune as search
 from harness.store.tune_directory import load_tuning, tunings_in
@@ -23,7 +23,7 @@ from harness.store.tune_directory import load_tuning, tunings_in
 def tune(
     options: TuneOptions | None = None,
     *,
-    format: Literal["terminal", "markdown", "json"] = "terminal",  # noqa: A002 (the option's name)
+    format: PageFormat = "terminal",  # noqa: A002 (the option's name)
 ) -> int:
     """Search the flags, plugins and lowering configurations that make a model fast, and confirm what is found.
 
@@ -56,7 +56,7 @@ def tune(
     return status
 
 
-def _report(options: TuneOptions, form: Literal["terminal", "markdown", "json"]) -> int:
+def _report(options: TuneOptions, form: PageFormat) -> int:
     """Print what is found already, of the models and the device that are asked for."""
     found = {folder: load_tuning(folder) for folder in tunings_in(options.out)}
     if not found:
@@ -77,13 +77,9 @@ def _report(options: TuneOptions, form: Literal["terminal", "markdown", "json"])
     return ExitCode.OK
 
 
-def _print(found: Tuning, form: Literal["terminal", "markdown", "json"], out: Path) -> None:
-    if form == "json":
-        print_text(tune_json(found))
-    elif form == "markdown":
-        print_page(markdown_page(found, str(out)), form)
-    else:
-        print_page(terminal_page(found, str(out)), form)
+def _print(found: Tuning, form: PageFormat, out: Path) -> None:
+    page = markdown_page if form == "markdown" else terminal_page
+    emit(form, lambda: page(found, str(out)), lambda: tune_json(found))
 
 
 def _pictures(found: Tuning) -> dict[str, bytes]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from harness.compare.task import Task
 from harness.errors import HarnessError
-from harness.remaining import Left, duration
+from harness.progress import Left, duration
 from harness.store.comparison_directory import load_comparison
 from harness.store.names import folder_names
 from harness.text import plural

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -10,43 +10,42 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from harness.options import (
-    Certificates,
+    Compiling,
+    Count,
+    DataFormat,
     Flag,
-    FleetAddress,
-    Patterns,
+    Judging,
+    Loudness,
+    OnFleet,
     Positive,
-    Quiet,
-    Share,
+    Results,
+    Timing,
     Toolchains,
-    TrustNetwork,
-    Verbose,
+    Waiting,
     Whole,
-    fleet_words,
+    command_options,
 )
 from harness.records.comparison import RuleName
 from harness.store.names import NAMED
-
-# Seconds after which a turn is stopped, where the user says nothing else.
-CALL_LIMIT_S = 300.0
+from harness.suite.completion import Filtered
 
 
-@Parameter(name="*")
+@command_options
 @dataclass(frozen=True)
-class CompareOptions:
+class CompareOptions(Filtered, Toolchains, Judging, Results, Compiling, Timing, OnFleet, Loudness):
     """What a user can choose about a comparison.
 
     Attributes:
         sides: Base and head: each a run (its folder, latest, @-1, or what only its name begins with), a toolchain such
             as iree==3.12.0, or a commit of this git repository (a branch, a tag, HEAD~3, a hash). What is the name of a
-            run and of a commit is refused: ./results/NAME says the run, commit:NAME the commit.
+            run and of a commit is refused: ./results/NAME says the run, commit:NAME the commit. Behind both,
+            which cases, as of --filter.
         within: Compare this run's variants with its baseline instead.
         resume: Go on with this interrupted comparison; what was compiled, checked, measured or decided is not repeated.
-        toolchains: Sides that are toolchains, after those given by position.
         suite: Suite for sides that are toolchains or commits (default: that of the other side's run). Of a commit, all
             files are taken as the commit has them.
         prepare: Run this in the shell in each commit's tree before it is compiled, with this Python as python: such as
             python -m pip install --no-deps ./plugins, where a commit decides plugins or builders too.
-        patterns: Only these cases: shell patterns on their names, one of which must match; (): all.
         remeasure: Measure again, now; else compare what the runs recorded.
         across_hosts: Compare recorded numbers of different machines or devices too.
         by_name: Compare cases of one name also where the two sides define them differently; of two commits, that is
@@ -58,29 +57,20 @@ class CompareOptions:
         metric: With compile-time, compare the compile times of every row whose code changed; else only of those that a
             gate of the suite is about, or whose sides' compiles took plainly different times in their runs.
         compile_budget: Wall seconds for one row's compile times (default: as --row-budget); 0: they are not measured.
-        floor: Relative change of latency below which nothing is called changed (default: the suite's, else 0.01).
         controls: So many identical rows are measured all the same, as A/A controls.
         explain: Say under each regressed latency which of its dispatches take longer, and what differs there.
         explain_budget: With --explain, wall seconds for the dispatches of one row, as of harness explain.
         rule: What decides: generations and their intervals, or the thresholds of IREE's own old comments.
-        seed: Of the order of turns.
         results: Where the comparison's directory goes.
-        compile_timeout: Seconds after which a compile is stopped.
-        call_timeout: Seconds after which a turn is stopped.
-        wait: Wait while another harness measures on this machine; else measure beside it.
         spread: With --fleet, measure each row on all hosts of one class at the same time; else on one of them.
-        quiet: Say nothing while it works.
-        verbose: As of a run, where modules are compiled.
     """
 
     sides: Annotated[tuple[str, ...], Parameter(negative="", show_default=False), NAMED] = ()
     _: KW_ONLY
     within: Annotated[Path | None, NAMED] = None
     resume: Annotated[Path | None, NAMED] = None
-    toolchains: Toolchains = ()
     suite: Path | None = None
     prepare: str | None = None
-    patterns: Patterns = ()
     remeasure: bool = True
     across_hosts: Flag = False
     by_name: Flag = False
@@ -88,31 +78,24 @@ class CompareOptions:
     row_cap: Positive = 3600.0
     metric: Literal["latency", "compile-time"] = "latency"
     compile_budget: Annotated[float | None, Parameter(validator=Number(gte=0, lt=10_000_000))] = None
-    floor: Share | None = None
     controls: Whole = 0
     explain: Flag = False
     explain_budget: Positive = 60.0
     rule: RuleName = "generations"
-    seed: int = 0
-    results: Path = Path("results")
-    compile_timeout: Positive = 900.0
-    call_timeout: Positive = CALL_LIMIT_S
-    wait: bool = True
-    fleet: FleetAddress = None
-    certificates: Certificates = None
-    trust_network: TrustNetwork = False
     spread: Flag = False
-    quiet: Quiet = False
-    verbose: Verbose = False
 
     @property
     def compile_budget_s(self) -> float:
         """Wall seconds for one row's compile times."""
         return self.row_budget if self.compile_budget is None else self.compile_budget
 
+    def with_cases_apart(self) -> CompareOptions:
+        """The same, with what stands behind both sides among the patterns on cases."""
+        number = 0 if self.within is not None else max(0, 2 - len(self.toolchains))
+        return replace(self, sides=self.sides[:number], patterns=(*self.patterns, *self.sides[number:]))
+
     def again(self) -> list[str]:
         """What a command that repeats a row needs, to judge it alike."""
-        fleet, certificates = self.fleet, self.certificates
         return [
             *([] if self.remeasure else ["--no-remeasure"]),
             *(["--across-hosts"] if self.across_hosts and not self.remeasure else []),
@@ -120,41 +103,28 @@ class CompareOptions:
             *([] if self.prepare is None else ["--prepare", self.prepare]),
             *([] if self.floor is None else ["--floor", f"{self.floor:g}"]),
             *(["--rule", self.rule] if self.rule != "generations" else []),
-            *([] if fleet is None else fleet_words(fleet, certificates, trust_network=self.trust_network)),
+            *self.words_to_join(self.fleet),
             *(["--spread"] if self.spread else []),
         ]
 
 
-@Parameter(name="*")
+@command_options
 @dataclass(frozen=True)
-class SelfcheckOptions:
+class SelfcheckOptions(Filtered, Judging, Results, Waiting, Loudness):
     """What a user can choose about a check of the machine.
 
     Attributes:
         suite: The suite's TOML file.
-        patterns: Only these cases.
         rows: Rows over all cases, at least; each case gets equally many.
         row_budget: Wall seconds of one row.
-        floor: Relative change of latency below which nothing is called changed (default: the suite's, else 0.01).
-        seed: Of the order of turns.
         results: Where the run's directory goes that its modules are compiled for.
-        wait: Wait while another harness measures on this machine; else measure beside it.
         fleet: Refused, with what to do instead.
-        quiet: Say nothing while it works.
-        verbose: As of a run, where modules are compiled.
         format: How to print it.
     """
 
     suite: Path
     _: KW_ONLY
-    patterns: Patterns = ()
-    rows: Annotated[int, Parameter(validator=Number(gte=1))] = 40
+    rows: Count = 40
     row_budget: Positive = 15.0
-    floor: Share | None = None
-    seed: int = 0
-    results: Path = Path("results")
-    wait: bool = True
     fleet: Annotated[str | None, Parameter(show=False)] = None
-    quiet: Quiet = False
-    verbose: Verbose = False
-    format: Literal["terminal", "json"] = "terminal"
+    format: DataFormat = "terminal"

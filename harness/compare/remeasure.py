@@ -20,10 +20,9 @@ from harness.errors import CaseError, NoHost, RunError
 from harness.measure.worker import ON_CALLING_THREAD
 from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY
 from harness.process import Limits
-from harness.progress import Progress
+from harness.progress import Left, Progress
 from harness.records.comparison import Row
 from harness.records.run import Failure, Round
-from harness.remaining import Left
 from harness.stats.rule import Rule
 from harness.store.comparison_directory import ComparisonDirectory
 from harness.store.unfinished import KeptGeneration
@@ -120,7 +119,7 @@ def _latency_task(work: Work, plan: Plan, bench: Bench, rounds: list[Round]) -> 
         rounds.append(measured)
 
     options = plan.options
-    sampling = bench.place.latencies(work, seed=options.seed, call_limit_s=options.call_timeout, on_round=keep)
+    sampling = bench.place.latencies(work, seed=options.seed, call_limit_s=options.call_timeout_s, on_round=keep)
     task = Task(
         name=work.name,
         rule=plan.rules[LATENCY.name],
@@ -185,7 +184,7 @@ def _as_it_was(kept: KeptGeneration) -> Generation | CaseError:
 
 def _compile_tasks(works: Sequence[Work], plan: Plan, bench: Bench) -> list[Task]:
     options, chosen = plan.options, {pair.name for pair in plan.compiled}
-    limits = Limits(seconds=options.compile_timeout, memory_bytes=bench.memory_bytes)
+    limits = Limits(seconds=options.compile_timeout_s, memory_bytes=bench.memory_bytes)
     tasks = []
     for work in works:
         if work.control or work.pair.name not in chosen:

@@ -20,7 +20,7 @@ import numpy as np
 from harness.cache import cache_root, write_atomically
 from harness.compare.engine import decide
 from harness.compare.judge import CHANGED, rules_of
-from harness.compare.options import CALL_LIMIT_S, SelfcheckOptions
+from harness.compare.options import SelfcheckOptions
 from harness.compare.pairs import Side
 from harness.compare.samplers import Gone, find_module, latency_task
 from harness.compare.task import Outcome, Task
@@ -29,6 +29,7 @@ from harness.machine.environment import selfcheck_file
 from harness.machine.identity import machine_id
 from harness.measure.alone import only_one_measures
 from harness.metrics import LATENCY
+from harness.options import CALL_LIMIT_S
 from harness.progress import Progress
 from harness.records.case import Case
 from harness.records.comparison import SelfcheckFacts

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 
 from harness.fleet.state import GroupState, Step
-from harness.remaining import Left
+from harness.progress import Left
 
 _GENERATION = "generation"
 

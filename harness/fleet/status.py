@@ -9,7 +9,7 @@ from typing import Any
 from harness.fleet.connection import hosts_of
 from harness.fleet.offer import Offer
 from harness.fleet.waits import Waits
-from harness.remaining import duration
+from harness.progress import duration
 from harness.report.data import to_json
 from harness.report.page import Bullets, Column, Link, Page, Paragraph, Part, Table, Warnings
 from harness.text import plural

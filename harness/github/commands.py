@@ -22,7 +22,7 @@ from harness.plugins import Applied, apply_plugin
 from harness.records.comparison import Comparison
 from harness.report.github import portable_comparison
 from harness.report.run_report import Report
-from harness.suite.cells import chain_of
+from harness.suite.cases import chain_of
 from harness.suite.flags import runs_code
 from harness.suite.load import Suite, Variant, load_suite
 from harness.text import one_line

@@ -11,9 +11,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from harness.progress import duration
 from harness.records.bisection import Trial
 from harness.records.tuning import Standing, Tried, TunedDispatch, Tuning
-from harness.remaining import duration
 from harness.report.data import Field, json_bytes, tabulate, to_csv
 from harness.report.page import (
     Bullets,

@@ -9,16 +9,14 @@ import hashlib
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Any, get_args
 
 import tomli_w
-from cyclopts import Parameter
 
 from harness.errors import UsageError
-from harness.options import Count, Format, Positive, Quiet, Toolchains, Verbose
 from harness.stages.ablating import joined_name, moved_path
+from harness.stages.options import BenchOptions
 from harness.store.files import writing
 from harness.suite.schema import Dtype
 
@@ -46,45 +44,6 @@ _FUNCTION = re.compile(r"\b(?:func|util)\.func\s+(?:public\s+)?@(?P<name>[\w$.-]
 _ARGUMENT = re.compile(r"%[\w$.-]+\s*:\s*(?P<type>[^%]*?)\s*(?:\{[^{}]*\})?\s*(?:,\s*(?=%)|$)")
 _TENSOR = re.compile(r"tensor<(?P<sizes>(?:\d+x)*)(?P<dtype>\w+)>|!torch\.vtensor<\[(?P<list>[\d,]*)\],(?P<of>\w+)>")
 _INPUT = re.compile(r"(?P<sizes>(?:\d+x)*)(?P<dtype>[a-z]+\d*)(?:=(?P<value>[-+]?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?))?")
-
-
-@Parameter(name="*")
-@dataclass(frozen=True)
-class BenchOptions:
-    """What a user can choose about a comparison of flags.
-
-    Attributes:
-        model: An .mlir, .mlirbc or .onnx file.
-        flags: One variant's flags of iree-compile, as "--a --b"; repeatable: the others are compared with the first
-            (with one alone: with no flags).
-        model_inputs: One argument: 4x8xf32 (random), 4x8xf32=1.5, i32=3 (a number), or values.npy; repeatable, in order
-            (default: as the file's first public function says).
-        function: The entry function of MLIR (default: the first public one).
-        device: Where it runs.
-        toolchains: Under these releases.
-        budget_s: Seconds of timed rounds.
-        generations: Fresh sets of processes, the independent samples (default: 5).
-        save: Write the suite to this file, and keep it; else it lies beside the run.
-        results: Where the run's directory goes.
-        format: How to print the report.
-        quiet: Say nothing while it works.
-        verbose: As of a run.
-    """
-
-    model: Path
-    _: KW_ONLY
-    flags: Annotated[tuple[str, ...], Parameter(negative="", allow_leading_hyphen=True)]
-    model_inputs: Annotated[tuple[str, ...], Parameter(name="--model-input", negative="", show_default=False)] = ()
-    function: str | None = None
-    device: Literal["cpu", "cpu-threads", "vulkan", "cuda", "hip"] = "cpu"
-    toolchains: Toolchains = ()
-    budget_s: Annotated[Positive, Parameter(name="--budget")] = 20.0
-    generations: Count | None = None
-    save: Path | None = None
-    results: Path = Path("results")
-    format: Format = "terminal"
-    quiet: Quiet = False
-    verbose: Verbose = False
 
 
 def write_bench(options: BenchOptions) -> Path:

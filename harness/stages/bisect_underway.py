@@ -25,9 +25,8 @@ from harness.metrics import LATENCY, TIMED, Metric
 from harness.progress import Progress
 from harness.records.bisection import Bisection, Nearer, Position, Trial
 from harness.records.comparison import Verdict
-from harness.stages.bisect_options import BisectOptions
 from harness.stages.explaining import Terms, explain_pair, keep
-from harness.stages.options import compile_limits
+from harness.stages.options import BisectOptions, compile_limits
 from harness.stages.positions import make_place, measuring_of
 from harness.stats.rule import Rule
 from harness.store.bisect_directory import BisectDirectory, KeptSentence
@@ -235,8 +234,8 @@ class BisectUnderway:
             budget_s=min(options.row_budget, left_s),
             cap_s=min(options.row_cap, left_s),
             seed=options.seed,
-            call_limit_s=options.call_timeout,
-            limits=compile_limits(options.compile_timeout),
+            call_limit_s=options.call_timeout_s,
+            limits=compile_limits(options.compile_timeout_s),
             noise=self.directory.begun.noise,
             wait=options.wait,
         )

@@ -27,16 +27,16 @@ from harness.progress import Progress
 from harness.records.bisection import Bisection, FoundStep, OpenStretch, Trial
 from harness.report.bisect_page import bisect_json, bisect_page
 from harness.report.markdown import to_markdown
-from harness.stages.bisect_options import BisectOptions
 from harness.stages.bisect_underway import BisectUnderway
 from harness.stages.bisecting_parts import bisect_parts, question_of, toolchain_of
+from harness.stages.options import BisectOptions
 from harness.stages.positions import require_counted, require_metric
 from harness.store.bisect_directory import BegunBisect, BisectDirectory, KeptSentence
 from harness.store.files import adapter
 from harness.store.names import find_folder
-from harness.suite.completion import case_names
+from harness.suite.completion import case_meant
 from harness.suite.load import load_suite
-from harness.text import did_you_mean, plural
+from harness.text import plural
 from harness.toolchain import Toolchain, get_toolchains, release_named, releases_between
 from harness.toolchain.host_cpu import environment_here
 
@@ -63,6 +63,9 @@ def underway_of(options: BisectOptions, command: Sequence[str], progress: Progre
         options = _going_on(directory, options)
         metric = _require_sense(options)
         return BisectUnderway(options, directory, metric, floor_of(options, metric), progress)
+    if options.suite is None:
+        raise UsageError("say what is bisected, as in `harness bisect suites/esrgan.toml --case rdb/stock@cpu`")
+    options = replace(options, case=case_meant(options.suite, options.case))
     metric = _require_sense(options)
     history: tuple[str, ...] = ()
     if options.over == "releases":
@@ -102,12 +105,7 @@ def _going_on(directory: BisectDirectory, options: BisectOptions) -> BisectOptio
 
 def _require_sense(options: BisectOptions) -> Metric:
     """The metric, once it is known that the options go together."""
-    if options.suite is None or options.case is None:
-        raise UsageError("say what is bisected, as in `harness bisect suites/esrgan.toml --case rdb/stock@cpu`")
-    names = case_names(options.suite)
-    if options.case not in names:
-        hint = did_you_mean(options.case, names, f"; `harness list {options.suite}` shows them all")
-        raise UsageError(f"{options.suite}: there is no case {options.case!r}{hint}")
+    assert options.suite is not None  # noqa: S101 (whoever begins a bisect makes sure)
     metric = require_metric(options.metric)
     require_counted(metric, options.suite)
     of_releases = {"--good": options.good, "--bad": options.bad, "--fixed": options.fixed}

@@ -21,8 +21,8 @@ from harness.cache import environments_root
 from harness.errors import UsageError
 from harness.records.bisection import Bisection, FoundCause, Nearer, OpenStretch, Trial
 from harness.stages.ablating import joined_name, moved_model
-from harness.stages.bisect_options import BisectOptions
 from harness.stages.bisect_underway import BisectUnderway
+from harness.stages.options import BisectOptions
 from harness.stages.prepare import require_name
 from harness.store.bisect_directory import SUITES_FOLDER, KeptSentence
 from harness.suite.load import Suite, Variant, load_suite

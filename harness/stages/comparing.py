@@ -78,7 +78,7 @@ def compare_sides(
 ) -> tuple[Comparison, Path]:
     """Compare two sides, and keep the comparison; within a run, both sides are that run."""
     options = underway.options
-    limits = compile_limits(options.compile_timeout)
+    limits = compile_limits(options.compile_timeout_s)
     if underway.bench.address:  # each host has a limit of its own, of its own memory
         limits = replace(limits, memory_bytes=None)
     plan = plan_comparison(base, head, options)
@@ -125,7 +125,7 @@ def _with_explanations(
         budget_s=options.explain_budget,
         cap_s=options.row_cap,
         seed=options.seed,
-        call_limit_s=options.call_timeout,
+        call_limit_s=options.call_timeout_s,
         limits=limits,
         noise=underway.noise,
         wait=options.wait,

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.progress import Progress
+from harness.progress import Progress, Remaining
 from harness.records.case import Case
 from harness.records.run import Build, Check, IrCounts, Peak, Reference, Run
-from harness.remaining import Remaining
 from harness.stages.failures import FailureNotes, GivenUp
 from harness.stages.options import RunOptions
 from harness.stages.prepare import Prepared

@@ -15,9 +15,9 @@ from harness.errors import HarnessError
 from harness.machine.identity import processor_identity
 from harness.measure import Settings
 from harness.models.materialize import ModelArtifact
+from harness.progress import Piece, Remaining
 from harness.records.case import Case
 from harness.records.run import Failure, Round, Run
-from harness.remaining import Piece, Remaining
 from harness.stages.build import request_for
 from harness.stages.context import COMPILE, IR, MEASURE, REFERENCE, VERIFY, Context
 from harness.stages.count import kept_counts

@@ -22,10 +22,9 @@ from harness.store.explanation_directory import ExplanationDirectory
 from harness.store.files import adapter
 from harness.store.names import find_folder
 from harness.store.run_directory import load_run
-from harness.suite.completion import case_names
-from harness.text import did_you_mean
+from harness.suite.completion import case_meant, case_names
+from harness.text import did_you_mean, such_as
 
-_MOST_NAMES = 4
 _FORM = (
     "give two sides and a case, as in `harness explain iree==3.10.0 iree==3.12.0 CASE --suite SUITE`; each side is a "
     "run, a toolchain or a commit; or one run with --within and --variant"
@@ -95,8 +94,8 @@ class ExplainUnderway(SidesUnderway[ExplanationDirectory]):
         as_compared = CompareOptions(
             suite=options.suite,
             results=options.results,
-            compile_timeout=options.compile_timeout,
-            call_timeout=options.call_timeout,
+            compile_timeout_s=options.compile_timeout_s,
+            call_timeout_s=options.call_timeout_s,
             wait=options.wait,
             quiet=options.quiet,
             verbose=options.verbose,
@@ -121,21 +120,13 @@ def find_asked(underway: ExplainUnderway, progress: Progress, trees: ExitStack) 
         case = case or _only_case((first, second), options.suite)
         underway.options = replace(underway.options, patterns=(glob.escape(case),))
     if options.suite is not None and isinstance(first, str) and isinstance(second, str):
-        _require_case(options.suite, case or "")
+        case_meant(options.suite, case)
     maker = SideRuns(underway=underway, progress=progress, trees=trees)
     sides = resolve((first, second), options.suite, maker, progress.note)
     for side in sides:
         require_whole(side)
     base, head = sides
     return AskedPair(base=base, head=head, pair=pair_of_runs(base, head, case), within=False)
-
-
-def _require_case(suite: Path, case: str) -> None:
-    """That the suite which releases are compiled of has the case, before one is installed."""
-    names = case_names(suite)
-    if case not in names:
-        hint = did_you_mean(case, names, f"; `harness list {suite}` shows them all")
-        raise UsageError(f"{suite}: there is no case {case!r}{hint}")
 
 
 def _only_case(sides: tuple[Named, Named], suite: Path | None) -> str:
@@ -146,7 +137,7 @@ def _only_case(sides: tuple[Named, Named], suite: Path | None) -> str:
     elif runs := [side for side in sides if isinstance(side, Path)]:
         names = [case.name for case in load_run(runs[0], rounds=False).header.cases if case.peer is None]
     if len(names) != 1:
-        raise UsageError(f"which case is not said; give it behind the sides{_such_as(names)}")
+        raise UsageError(f"which case is not said; give it behind the sides{such_as(names)}")
     return names[0]
 
 
@@ -160,7 +151,7 @@ def pair_of_runs(base: Side, head: Side, case: str | None) -> Pair:
     where = f"{base.label} and {head.label}"
     if case is None:
         if len(both) > 1:
-            raise UsageError(f"{where}: which case is not said; give it behind the sides{_such_as(both)}")
+            raise UsageError(f"{where}: which case is not said; give it behind the sides{such_as(both)}")
         case = both[0]
     if case not in pairs:
         raise UsageError(f"{where}: there is no case {case!r}{_hint(case, both)}")
@@ -194,7 +185,7 @@ def _head_within(side: Side, cases: Sequence[Case], variants: Sequence[str], cas
         others = [found for found in cases if found is not side.baselines.get(found.group)]
         if len(others) == 1:
             return others[0]
-        such = _such_as([found.name for found in others])
+        such = such_as([found.name for found in others])
         raise UsageError(f"{side.label}: which variant is not said; give --variant or a case{such}")
     known = dict.fromkeys(found.variant for found in cases)
     for variant in variants:
@@ -221,16 +212,9 @@ def _one(side: Side, found: Sequence[Case], what: str, others: Sequence[Case]) -
     if len(found) == 1:
         return found[0]
     if not found:
-        raise UsageError(f"{side.label}: there is no {what} beside it{_such_as([case.name for case in others])}")
-    raise UsageError(f"{side.label}: which case is not said; give --case{_such_as([case.name for case in found])}")
-
-
-def _such_as(names: Sequence[str]) -> str:
-    """`, one of a, b`; with fewer than all, `such as`."""
-    if not names:
-        return ""
-    return f", {'one of' if len(names) <= _MOST_NAMES else 'such as'} {', '.join(names[:_MOST_NAMES])}"
+        raise UsageError(f"{side.label}: there is no {what} beside it{such_as([case.name for case in others])}")
+    raise UsageError(f"{side.label}: which case is not said; give --case{such_as([case.name for case in found])}")
 
 
 def _hint(case: str, names: Sequence[str]) -> str:
-    return did_you_mean(case, names, f"; there {'is' if len(names) == 1 else 'are'} {_such_as(names)[2:]}")
+    return did_you_mean(case, names, f"; there {'is' if len(names) == 1 else 'are'} {such_as(names)[2:]}")

@@ -62,6 +62,8 @@ def named_cases(options: IrOptions) -> tuple[NamedCase, ...]:
         raise UsageError("--suite and --run both say where cases are; leave one of them out")
     place = options.suite if options.run is None else find_folder(options.run, kind="run")
     texts = options.sides
+    if len(texts) == 3 and options.case is None:
+        options, texts = replace(options, case=texts[2]), texts[:2]
     if place is None and options.case is None and len(texts) == 2 and _place(texts[0]) and not _parts(texts[1])[0]:
         place, texts = _place(texts[0]), texts[1:]
     if not texts and options.case is not None:
@@ -80,11 +82,19 @@ def named_cases(options: IrOptions) -> tuple[NamedCase, ...]:
             raise UsageError(f"{text}: {'is of no suite' if release else 'is no suite, run or release'}; {_FORM}")
         if release and (of_place / HEADER_FILE).is_file():
             of_place = _suite_of(of_place)
-        wanted = case or options.case or next(iter(cases), None)
-        if wanted is None:
-            raise UsageError(f"{text}: which case is not said; give it with --case, or as {text}:CASE")
+        wanted = case or options.case or next(iter(cases), None) or _only_case(of_place, text)
         named.append(NamedCase(place=of_place, case=wanted, release=release))
     return tuple(named)
+
+
+def _only_case(place: Path, text: str) -> str:
+    if (place / HEADER_FILE).is_file():
+        names = [case.name for case in load_run(place, rounds=False).header.cases if case.peer is None]
+    else:
+        names = case_names(place, peers=False)
+    if len(names) != 1:
+        raise UsageError(f"{text}: which case is not said; give it with --case, or as {text}:CASE")
+    return names[0]
 
 
 def _parts(text: str) -> tuple[Path | None, str, str]:

@@ -14,8 +14,7 @@ from harness.compare.pairs import side_of
 from harness.errors import SuiteError, UsageError
 from harness.metrics import METRICS, REFERENCE_FACTS, Metric, metric_named
 from harness.progress import Progress
-from harness.stages.bisect_options import BisectOptions, VerdictOptions
-from harness.stages.options import RunOptions, compile_limits
+from harness.stages.options import OneCase, RunOptions, compile_limits
 from harness.stages.run import run_suite
 from harness.store.evidence import find_failure
 from harness.store.files import FINISHED_FILE
@@ -23,8 +22,6 @@ from harness.store.run_directory import RunDirectory, load_run
 from harness.suite.load import load_suite
 from harness.text import did_you_mean
 from harness.toolchain import Toolchain
-
-Options = BisectOptions | VerdictOptions
 
 
 def require_metric(name: str) -> Metric:
@@ -49,7 +46,7 @@ def make_place(
     suite: Path,
     case: str,
     toolchain: Toolchain,
-    options: Options,
+    options: OneCase,
     progress: Progress,
     *,
     others: Sequence[Toolchain] = (),
@@ -66,8 +63,8 @@ def make_place(
             patterns=(glob.escape(case),),
             measure=False,
             results=options.results,
-            compile_timeout_s=options.compile_timeout,
-            call_timeout_s=options.call_timeout,
+            compile_timeout_s=options.compile_timeout_s,
+            call_timeout_s=options.call_timeout_s,
             wait=options.wait,
             verbose=options.verbose,
         )
@@ -103,7 +100,7 @@ def place_in(run: Path, name: str, case: str, toolchain: Toolchain, label: str =
 
 
 def measuring_of(
-    options: Options, metric: Metric, noise: float, progress: Progress, *, left_s: float = math.inf
+    options: OneCase, metric: Metric, noise: float, progress: Progress, *, left_s: float = math.inf
 ) -> Measuring:
     """How positions are measured beside each other."""
     return Measuring(
@@ -112,8 +109,8 @@ def measuring_of(
         cap_s=min(options.row_cap, left_s),
         noise=noise,
         seed=options.seed,
-        call_limit_s=options.call_timeout,
-        compile_limits=compile_limits(options.compile_timeout),
+        call_limit_s=options.call_timeout_s,
+        compile_limits=compile_limits(options.compile_timeout_s),
         wait=options.wait,
         cache=cache_root(),
         progress=progress,

@@ -16,8 +16,7 @@ from harness.peers.peer import AppliedPeer, apply_peer
 from harness.plugins import Applied, apply_plugin
 from harness.plugins.chain import Arranged, gives
 from harness.records.case import Case
-from harness.suite.cases import Selection, across_toolchains, plan_cases, unknown_flags
-from harness.suite.cells import chain_of, suits
+from harness.suite.cases import Selection, across_toolchains, chain_of, plan_cases, suits, unknown_flags
 from harness.suite.flags import refusal
 from harness.suite.load import LoadedSuite, Suite, Variant, load_suite
 from harness.suite.present import Presence, find_devices

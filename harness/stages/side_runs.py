@@ -9,7 +9,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -17,7 +17,6 @@ from harness.cache import cache_root
 from harness.compare.commits import Commit, empty_submodules, is_changed, suite_below, tree_of
 from harness.compare.options import CompareOptions
 from harness.errors import ExitCode, Interrupted, PlaceGone, UsageError
-from harness.options import fleet_words
 from harness.process import forget, spawn, stop
 from harness.progress import Progress
 from harness.stages.options import RunOptions
@@ -107,18 +106,17 @@ class SideRuns:
             patterns=self.options.patterns,
             measure=False,
             results=results,
-            compile_timeout_s=self.options.compile_timeout,
+            compile_timeout_s=self.options.compile_timeout_s,
             wait=self.options.wait,
             verbose=self.options.verbose,
         )
 
     def _fleet_words(self) -> list[str]:
         """The options of the fleet, for a harness that works in another folder."""
-        options = self.options
-        certificates = None if options.certificates is None else options.certificates.absolute()
-        if options.fleet is None:
-            return []
-        return fleet_words(options.fleet, certificates, trust_network=options.trust_network)
+        options, certificates = self.options, self.options.certificates
+        if certificates is not None:
+            options = replace(options, certificates=certificates.absolute())
+        return options.words_to_join(options.fleet)
 
     def _prepared(self, suite: Path, folder: Path, commit: Commit) -> Path:
         """The run of a prepared tree, made by a harness of its own: this one may have imported what was replaced."""
@@ -137,7 +135,7 @@ class SideRuns:
             raise UsageError(f"--prepare exits with status {status}: {said}")
         options = [
             *("--no-measure", "--format", "json", "--results", str(self.options.results.absolute())),
-            *("--compile-timeout", f"{self.options.compile_timeout:g}"),
+            *("--compile-timeout", f"{self.options.compile_timeout_s:g}"),
             *([] if self.options.wait else ["--no-wait"]),
             *self._fleet_words(),
             *(word for pattern in self.options.patterns for word in ("--filter", pattern)),

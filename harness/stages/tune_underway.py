@@ -31,18 +31,16 @@ from harness.measure.alone import only_one_measures
 from harness.measure.generation import load_order
 from harness.metrics import LATENCY
 from harness.process import Limits
-from harness.progress import Progress
+from harness.progress import Progress, duration
 from harness.records.bisection import Trial
 from harness.records.case import Case
 from harness.records.run import Lost, Round
 from harness.records.tuning import Moment
-from harness.remaining import duration
 from harness.stages.ablating import joined_name, moved_model
 from harness.stages.failures import is_timeout
-from harness.stages.options import RunOptions, compile_limits
+from harness.stages.options import RunOptions, TuneOptions, compile_limits
 from harness.stages.prepare import unknown_to
 from harness.stages.run import run_suite
-from harness.stages.tune_options import TuneOptions
 from harness.stats import tabulate_rounds
 from harness.stats.rule import Rule
 from harness.store.evidence import find_failure
@@ -211,7 +209,7 @@ class TuneUnderway:
     def limits(self) -> Limits:
         """Of one compile: a search does not wait for a candidate until its budget is gone."""
         seconds = max(_LEAST_COMPILE_LIMIT_S, self.options.budget / 4)
-        return compile_limits(min(self.options.compile_timeout, seconds), self.options.compile_memory)
+        return compile_limits(min(self.options.compile_timeout_s, seconds), self.options.compile_memory_gib)
 
     def compile(
         self, batch: str, ways: Mapping[str, Way], seconds: float | None = None
@@ -250,11 +248,11 @@ class TuneUnderway:
             resume=resume,
             measure=False,
             results=self.directory.path / _RUNS_FOLDER,
-            compile_timeout_s=min(seconds, self.limits.seconds or self.options.compile_timeout),
-            compile_memory_gib=self.options.compile_memory,
+            compile_timeout_s=min(seconds, self.limits.seconds or self.options.compile_timeout_s),
+            compile_memory_gib=self.options.compile_memory_gib,
             # The start is called too, so nothing is stopped before it is known how long that takes.
             call_timeout_s=min(
-                self.options.call_timeout, max(seconds, 2e-9 * self.start_ns) if self.start_ns else math.inf
+                self.options.call_timeout_s, max(seconds, 2e-9 * self.start_ns) if self.start_ns else math.inf
             ),
             keep_going=True,
             wait=self.options.wait,
@@ -395,7 +393,7 @@ class TuneUnderway:
         """Of one turn."""
         usual_ns = self.start_ns if reference is None else reference.per_call_ns
         hopeless_s = max(_LEAST_CALL_LIMIT_S, _HOPELESS * usual_ns / 1e9) if usual_ns else math.inf
-        return min(self.options.call_timeout, hopeless_s)
+        return min(self.options.call_timeout_s, hopeless_s)
 
     # --- confirmations ---
 
@@ -409,7 +407,7 @@ class TuneUnderway:
                 cap_s=_CAPS * budget_s,
                 noise=self.noise,
                 seed=self.options.seed,
-                call_limit_s=self.options.call_timeout,
+                call_limit_s=self.options.call_timeout_s,
                 compile_limits=self.limits,
                 wait=self.options.wait,
                 cache=cache_root(),

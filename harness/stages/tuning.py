@@ -29,8 +29,8 @@ from harness.report.markdown import to_markdown
 from harness.report.repro import repro_lines
 from harness.report.tune_page import markdown_page, tune_json
 from harness.stages.bisecting_parts import way_of
+from harness.stages.options import TuneOptions
 from harness.stages.prepare import require_name
-from harness.stages.tune_options import TuneOptions
 from harness.stages.tune_underway import RULE, START, Compiled, Sought, TuneUnderway, Untimed, digest
 from harness.stages.tuning_answer import Answered, AnswerSearch
 from harness.stages.tuning_changes import ChangeSearch, Form, FoundForms

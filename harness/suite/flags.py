@@ -29,17 +29,11 @@ def normalised(flags: Iterable[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class Trap:
-    """Flags that cancel or silence each other.
+    """Flags that cancel or silence each other."""
 
-    Attributes:
-        flags: Sets of names; flags are in the trap when one of each set is on.
-        effect: What the flags then do, as the end of a sentence.
-        instead: What to write.
-    """
-
-    flags: tuple[frozenset[str], ...]
-    effect: str
-    instead: str
+    flags: tuple[frozenset[str], ...]  # Sets of names; flags are in the trap when one of each set is on
+    effect: str  # What the flags then do, as the end of a sentence
+    instead: str  # What to write
 
 
 _GLOBAL_OPT = frozenset({"iree-global-opt-data-tiling"})

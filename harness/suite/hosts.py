@@ -12,12 +12,7 @@ from harness.suite.load import Device, Suite
 
 
 def fits(device: Device, host: str, machine_class: str) -> bool:
-    """Whether a device may be measured on a host, as far as the suite says.
-
-    Args:
-        host: Its name.
-        machine_class: What it is, as harness.report.rows.machine_class says it.
-    """
+    """Whether a device may be measured on a host, as far as the suite says."""
     if device.host:
         return device.host == host
     return fnmatch.fnmatchcase(host, device.on) or fnmatch.fnmatchcase(machine_class, device.on)
@@ -27,10 +22,8 @@ def each_host(suite: Suite, hosts: Mapping[str, str]) -> Suite:
     """The suite with one device for each host that fits in the place of each device with hosts = "each".
 
     Such a device is called `<device>.<host>`, and its cases have an identity of their own. What the suite says of cases
-    on the device holds for those on each of them. A device that no host fits stays as it is.
-
-    Args:
-        hosts: The class of each host, by its name.
+    on the device holds for those on each of them. A device that no host fits stays as it is. `hosts` has the class of
+    each, by its name.
     """
     becomes = _becoming(suite, hosts)
     names = {device.name for device in suite.devices}

@@ -13,60 +13,55 @@ from typing import Any, Literal
 from harness.errors import SuiteError, UsageError
 from harness.ir.counts import check_wanted
 from harness.metrics import FLOORS, METRICS, PHASES
-from harness.models.model import Expectation, Model
+from harness.models.model import Expectation, Input, Model, Tolerance
 from harness.records.case import Gate, VariantGroup
-from harness.suite.checks import (
-    Mistakes,
-    errors_name,
-    file_beside,
-    refuse,
-    require_known,
-    require_once,
-    require_specifier,
-    value_of,
-)
-from harness.suite.models import model_of
 from harness.suite.schema import (
     DeviceTable,
     ExpectTable,
     FlagSetFile,
     FlagSetTable,
     GateTable,
+    InputTable,
     ListFile,
+    ModelTable,
     PeerTable,
     PluginTable,
     SuiteFile,
     VariantFile,
     VariantTable,
 )
-from harness.suite.toml_file import read_content, read_toml, shown, validated
+from harness.suite.toml_file import (
+    Mistakes,
+    errors_name,
+    file_beside,
+    read_content,
+    read_toml,
+    refuse,
+    require_known,
+    require_once,
+    require_specifier,
+    shown,
+    validated,
+    value_of,
+)
 from harness.text import did_you_mean
 
 
 @dataclass(frozen=True, kw_only=True)
 class FlagSet:
-    """A named list of flags, from flagsets/*.toml.
-
-    Attributes:
-        backends: Compiler backends it applies to; empty: all.
-        toolchains: A PEP 440 specifier of the releases it applies to ("" means all).
-    """
+    """A named list of flags, from flagsets/*.toml."""
 
     name: str
     description: str = ""
     compile: tuple[str, ...] = ()
     run: tuple[str, ...] = ()
-    backends: tuple[str, ...] = ()
-    toolchains: str = ""
+    backends: tuple[str, ...] = ()  # Compiler backends it applies to; empty: all
+    toolchains: str = ""  # A PEP 440 specifier of the releases it applies to ("" means all)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Variant:
-    """A named way to compile and run: flag sets first, then its own flags, then plugins.
-
-    Attributes:
-        toolchains: A PEP 440 specifier of the releases it applies to ("" means all).
-    """
+    """A named way to compile and run: flag sets first, then its own flags, then plugins."""
 
     name: str
     description: str = ""
@@ -74,39 +69,31 @@ class Variant:
     compile_flags: tuple[str, ...] = ()
     run_flags: tuple[str, ...] = ()
     plugins: tuple[PluginTable, ...] = ()
-    toolchains: str = ""
+    toolchains: str = ""  # A PEP 440 specifier of the releases it applies to ("" means all)
     tags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Device:
-    """Where a module runs.
-
-    Attributes:
-        uri: What iree-run-module takes as --device: `local-sync`, `local-task`, `vulkan`, `cuda://0`, ...
-        more_uris: The other devices of a program that runs on several, in their order; arguments are put on `uri`.
-        vulkan_driver: The only driver that the Vulkan loader sees: `lavapipe`, `swiftshader`; None: all of them.
-        threads: How many each local-task device and peers get; None: IREE's choice, and see `Case.threads`.
-        backend: The compiler backend that its flags choose: llvm-cpu, vmvx, vulkan-spirv, cuda, ...
-        pin: Hold the process on one core.
-        on: With a fleet, a shell pattern on the names or the classes of the hosts that may measure it.
-        hosts: With a fleet, whether one of these hosts measures it, or each; see harness.suite.hosts.
-        host: The only one that may measure it, where it is one of several that `each` made; "": see `on`.
-    """
+    """Where a module runs."""
 
     name: str
     description: str = ""
-    uri: str
+    uri: str  # What iree-run-module takes as --device: `local-sync`, `local-task`, `vulkan`, `cuda://0`, ...
+    # The other devices of a program that runs on several, in their order; arguments are put on `uri`.
     more_uris: tuple[str, ...] = ()
+    # The only driver that the Vulkan loader sees: `lavapipe`, `swiftshader`; None: all of them.
     vulkan_driver: str | None = None
+    # How many each local-task device and peers get; None: IREE's choice, and see `Case.threads`.
     threads: int | None = None
-    backend: str
+    backend: str  # The compiler backend that its flags choose: llvm-cpu, vmvx, vulkan-spirv, cuda, ...
     compile_flags: tuple[str, ...] = ()
     run_flags: tuple[str, ...] = ()
-    pin: bool = False
-    on: str = "*"
+    pin: bool = False  # Hold the process on one core
+    on: str = "*"  # With a fleet, a shell pattern on the names or the classes of the hosts that may measure it
+    # With a fleet, whether one of these hosts measures it, or each; see harness.suite.hosts.
     hosts: Literal["one", "each"] = "one"
-    host: str = ""
+    host: str = ""  # The only one that may measure it, where it is one of several that `each` made; "": see `on`
     tags: tuple[str, ...] = ()
 
     @property
@@ -117,15 +104,7 @@ class Device:
 
 @dataclass(frozen=True, kw_only=True)
 class Suite:
-    """A checked suite: every name in it refers to something that exists.
-
-    Attributes:
-        floors: By metric, the relative change below which nothing is called changed, in place of the metric's own.
-        ir: By phase of the compiler, the ops that are counted; see harness.ir.
-        storage: Whether to tell what encoded tensors cost in memory.
-        budget_s: Seconds of timed rounds for the whole run.
-        generations: Fresh sets of worker processes, which are the independent samples.
-    """
+    """A checked suite: every name in it refers to something that exists."""
 
     name: str
     description: str
@@ -139,30 +118,26 @@ class Suite:
     exclude: tuple[str, ...] = ()
     expectations: tuple[Expectation, ...] = ()
     groups: tuple[VariantGroup, ...] = ()
+    # By metric, the relative change below which nothing is called changed, in place of the metric's own.
     floors: Mapping[str, float] = field(default_factory=dict)
     gates: tuple[Gate, ...] = ()
+    # By phase of the compiler, the ops that are counted; see harness.ir.
     ir: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    storage: bool = False
-    budget_s: float = 120.0
-    generations: int = 5
+    storage: bool = False  # Whether to tell what encoded tensors cost in memory
+    budget_s: float = 120.0  # Seconds of timed rounds for the whole run
+    generations: int = 5  # Fresh sets of worker processes, which are the independent samples
 
 
 @dataclass(frozen=True, kw_only=True)
 class SuiteList:
-    """Suites that are run one after the other, each into a run of its own.
-
-    Attributes:
-        suites: Their files, as paths from the current folder.
-        budget_s: Seconds of timed rounds for each of them; None: what the suite says.
-        generations: For each of them; None: what the suite says.
-    """
+    """Suites that are run one after the other, each into a run of its own."""
 
     name: str
     description: str
     path: Path
-    suites: tuple[Path, ...]
-    budget_s: float | None = None
-    generations: int | None = None
+    suites: tuple[Path, ...]  # Their files, as paths from the current folder
+    budget_s: float | None = None  # Seconds of timed rounds for each of them; None: what the suite says
+    generations: int | None = None  # For each of them; None: what the suite says
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -213,14 +188,7 @@ def load_suite(path: Path) -> LoadedSuite:
 def with_variant_files(
     path: Path, table: SuiteFile, add_to_hash: Callable[[bytes], None] = lambda _: None
 ) -> tuple[SuiteFile, dict[str, Path]]:
-    """A suite's table with the variants of the files that it names, after its own.
-
-    Args:
-        add_to_hash: Is given the bytes of each file.
-
-    Returns:
-        The table, and the file of each variant that is not the suite's own.
-    """
+    """A suite's table with the variants of the files that it names after its own, and the file of each of these."""
     variants, origins = dict(table.variants), dict[str, Path]()
     for origin in _files(path, "variant_files", table.variant_files):
         file, raw = read_toml(origin, VariantFile)
@@ -243,11 +211,7 @@ def _files(path: Path, key: str, names: Sequence[str]) -> list[Path]:
 
 
 def load_flag_sets(files: Iterable[Path], add_to_hash: Callable[[bytes], None] = lambda _: None) -> dict[str, FlagSet]:
-    """The flag sets of some files, by name.
-
-    Args:
-        add_to_hash: Is given the bytes of each file.
-    """
+    """The flag sets of some files, by name."""
     flag_sets: dict[str, FlagSet] = {}
     origin: dict[str, Path] = {}
     for path in files:
@@ -278,7 +242,7 @@ def _suite(path: Path, table: SuiteFile, flag_sets: Mapping[str, FlagSet]) -> Su
         with mistakes.collected():
             require_known(f"[[groups]] #{number} variants", "variant", group.variants, table.variants)
             require_once(f"[[groups]] #{number} variants", group.variants)
-    models = mistakes.of_each(partial(model_of, path), table.models.items())
+    models = mistakes.of_each(partial(_model, path), table.models.items())
     devices = mistakes.of_each(_device, table.devices.items())
     expectations = mistakes.of_each(_expectation, enumerate(table.expect, start=1))
     floors: dict[str, float] = {}
@@ -393,3 +357,93 @@ def _gate(name: str, table: GateTable, ops_by_phase: Mapping[str, Sequence[str]]
 def _require_metric(where: str, name: str) -> None:
     if name not in METRICS:
         raise SuiteError(f"{where}: there is no metric {shown(name)}{did_you_mean(name, list(METRICS))}")
+
+
+# --- Models, with their files looked up beside the suite ---
+
+
+def _model(path: Path, name: str, table: ModelTable) -> Model:
+    """The model of `[models.NAME]` of the suite in that file."""
+    where = f"[models.{name}]"
+    sources = [key for key in ("builder", "mlir", "onnx") if getattr(table, key) is not None]
+    builder, mlir, onnx = (sources == [key] for key in ("builder", "mlir", "onnx"))
+    for_files = "for mlir and onnx files; a builder gives its own, so remove"
+    needs = "missing; an mlir file needs its entry function and inputs"
+    refuse(
+        where,
+        (len(sources) != 1, f"needs exactly one of builder, mlir and onnx, and has {' and '.join(sources) or 'none'}"),
+        (builder and bool(table.function), f"function is {for_files} it"),
+        (builder and bool(table.inputs), f"inputs are {for_files} them"),
+        (builder and bool(table.parameters), f"parameters are {for_files} them"),
+        (not builder and bool(table.params), "params are for builders; remove them or name a builder"),
+        (mlir and not table.function, f"function is {needs}"),
+        (mlir and table.inputs is None, f"inputs are {needs}"),
+        (table.opset is not None and not onnx, "opset is for onnx files; remove it"),
+        (
+            table.static and not (onnx and table.inputs),
+            "static is for onnx files whose inputs are given; remove it, or give inputs",
+        ),
+        (
+            table.reference == "onnxruntime" and mlir,
+            'reference = "onnxruntime" is for onnx files and builders; leave it out',
+        ),
+        (bool(table.why) and table.check != "none", 'why is for check = "none"; remove it'),
+    )
+    return value_of(
+        Model,
+        table,
+        name=name,
+        mlir=file_beside(path, f"{where} mlir", table.mlir) if table.mlir is not None else None,
+        onnx=file_beside(path, f"{where} onnx", table.onnx) if table.onnx is not None else None,
+        inputs=tuple(
+            _input(path, f"{where} inputs[{position}]", argument, position)
+            for position, argument in enumerate(table.inputs or ())
+        ),
+        parameters={
+            scope: file_beside(path, f"{where} parameters.{scope}", name) for scope, name in table.parameters.items()
+        },
+        expected=tuple(file_beside(path, f"{where} expected", file) for file in table.expected),
+        tolerance=value_of(Tolerance, table.tolerance) if table.tolerance is not None else None,
+        integers=table.values == "integers",
+        expectation=None if table.expect is None else _expected_of_model(name, table.expect),
+    )
+
+
+def _expected_of_model(model: str, text: str) -> Expectation:
+    """What `mismatch` or `fail: part of the message` says of all cases of a model."""
+    if text == "mismatch":
+        return Expectation(cases=f"{model}/*", message=None)
+    message = text.removeprefix("fail:").strip()
+    if not text.startswith("fail:") or not message:
+        raise SuiteError(
+            f"[models.{model}] expect: {shown(text)} must be 'mismatch', or 'fail: ' and a part of the message"
+        )
+    return Expectation(cases=f"{model}/*", message=message)
+
+
+def _input(path: Path, where: str, table: InputTable, position: int) -> Input:
+    fills = [key for key in ("seed", "value", "npy") if getattr(table, key) is not None]
+    is_scalar = table.shape is None and table.npy is None
+    refuse(
+        where,
+        (len(fills) > 1, f"has {' and '.join(fills)}; keep one of them"),
+        (
+            table.npy is not None and table.shape is not None,
+            "has shape and npy; the .npy file says its shape, so remove shape",
+        ),
+        (
+            table.shape is None and table.npy is None and table.value is None,
+            "shape is missing; add it, values from an npy file, or the value of an argument that is no tensor",
+        ),
+        (
+            is_scalar and table.dtype in ("f16", "bf16"),
+            f"is a number of {table.dtype}, which IREE takes in tensors only",
+        ),
+        (table.dtype == "index" and not is_scalar, "dtype: index is for an argument that is no tensor; take i64"),
+    )
+    if table.npy is not None:
+        return Input(dtype=table.dtype or "", fill="npy", path=file_beside(path, f"{where} npy", table.npy))
+    shape, dtype = tuple(table.shape or ()), table.dtype or "f32"
+    if table.value is not None:
+        return Input(shape=shape, scalar=is_scalar, dtype=dtype, fill="constant", value=table.value)
+    return Input(shape=shape, dtype=dtype, seed=position if table.seed is None else table.seed)

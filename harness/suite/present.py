@@ -34,19 +34,13 @@ Probe: TypeAlias = Callable[[str, VulkanDriver | None], DeviceProbe]
 
 @dataclass(frozen=True, kw_only=True)
 class Presence:
-    """Whether one of a suite's devices is on this machine, and what it is.
+    """Whether one of a suite's devices is on this machine, and what it is."""
 
-    Attributes:
-        facts: Name and versions of the device, or of all its devices, joined by ` + `; "" where one is missing.
-        name: Name of the device, or of all its devices, joined by ` + `; "" for processors, which runs describe anyway.
-        missing: Why it is not there, as a sentence; None: it is there.
-        environment: Variables that every process on it needs.
-    """
-
-    facts: str = ""
+    facts: str = ""  # Name and versions of the device, or of all its devices, joined by ` + `; "" where one is missing
+    # Name of the device, or of all its devices, joined by ` + `; "" for processors, which runs describe anyway.
     name: str = ""
-    missing: str | None = None
-    environment: Mapping[str, str] = field(default_factory=dict)
+    missing: str | None = None  # Why it is not there, as a sentence; None: it is there
+    environment: Mapping[str, str] = field(default_factory=dict)  # Variables that every process on it needs
 
 
 def find_devices(suite: Suite, toolchain: Toolchain) -> dict[str, Presence]:
@@ -64,12 +58,7 @@ def find_devices(suite: Suite, toolchain: Toolchain) -> dict[str, Presence]:
 def devices_among(
     suite: Suite, probe: Probe, environment: Callable[[VulkanDriver], Mapping[str, str]]
 ) -> dict[str, Presence]:
-    """Each of the suite's devices by name, among those that a machine's drivers offer, this one or another.
-
-    Args:
-        probe: What a driver offers there.
-        environment: Variables with which the Vulkan loader finds that driver there.
-    """
+    """Each of the suite's devices by name, among those that a machine's drivers offer, this one or another."""
     return {device.name: _find_device(suite, device, probe, environment) for device in suite.devices}
 
 
@@ -96,11 +85,7 @@ def _find_device(
 
 
 def why_gone(uris: Iterable[str], toolchain: Toolchain, environment: Mapping[str, str]) -> str:
-    """Why a device that was here is not here now, as a clause; "": all of it is.
-
-    Args:
-        environment: Variables that every process on it needs.
-    """
+    """Why a device that was here is not here now, as a clause; "": all of it is."""
     for uri in uris:
         probe = probe_driver(toolchain, driver_of(uri), limits=_PROBE_LIMITS, environment=environment)
         if isinstance(found := _by_uri(probe, uri), str):

@@ -35,19 +35,13 @@ class Shard:
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """What a shard has of a plan.
-
-    Attributes:
-        places: Of its groups among those of the plan, from 0, ascending.
-        groups: How many the plan has.
-        groups_elsewhere: How many groups of other shards would be measured on a machine like this one.
-    """
+    """What a shard has of a plan."""
 
     shard: Shard
     cases: tuple[Case, ...]
-    places: tuple[int, ...]
-    groups: int
-    groups_elsewhere: int
+    places: tuple[int, ...]  # Of its groups among those of the plan, from 0, ascending
+    groups: int  # How many the plan has
+    groups_elsewhere: int  # How many groups of other shards would be measured on a machine like this one
 
 
 def parse_shard(text: str) -> Shard:
@@ -62,12 +56,7 @@ def parse_shard(text: str) -> Shard:
 
 
 def part_of(cases: Sequence[Case], models: Iterable[Model], shard: Shard) -> Part:
-    """The cases of one shard, in the plan's order.
-
-    Args:
-        cases: The whole plan.
-        models: All that the cases name.
-    """
+    """The cases of one shard, in the order of the whole plan that is given."""
     shards = _divide(cases, models, shard.count)
     groups = list(dict.fromkeys(case.group for case in cases))
     own = {group for group in groups if shards[group] == shard.number}

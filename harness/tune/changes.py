@@ -16,7 +16,7 @@ from harness.files import shipped
 from harness.plugins import PLUGINS, Applied, Plugin, apply_plugin
 from harness.plugins.chain import arrange, place_of
 from harness.plugins.options import check_options, options_of, switches_of
-from harness.suite.cells import covers
+from harness.suite.cases import covers
 from harness.suite.flags import find_trap, normalised
 from harness.suite.load import Device, FlagSet, Suite, load_flag_sets
 from harness.toolchain.tools import flag_name, merge_flags

@@ -16,7 +16,7 @@ from harness.errors import UsageError
 from harness.records.bisection import Bisection, FoundStep, OpenStretch, Trial
 from harness.records.comparison import Verdict
 from harness.stages import bisecting
-from harness.stages.bisect_options import BisectOptions
+from harness.stages.options import BisectOptions
 from harness.stages.verdict import Judged, Word, word_of
 from harness.store.bisect_directory import BEGUN_FILE, BISECTION_FILE
 from tests.builders import make_bisection
@@ -95,7 +95,9 @@ def test_a_verdict_is_what_git_bisect_wants(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(commands, "judge_now", lambda *_: Judged(word=word, reason="confirmed", trial=trial))
+    monkeypatch.setattr(
+        commands, "judge_now", lambda *_: Judged(case="net/stock@cpu", word=word, reason="confirmed", trial=trial)
+    )
     assert run_command_line([*VERDICT, "--quiet"]) == status
     assert capsys.readouterr() == (f"{line}\n", "")
 

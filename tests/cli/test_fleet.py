@@ -20,7 +20,8 @@ def test_dask_is_imported_for_fleets_alone() -> None:
             "run_command_line(['--help'])",
             "run_command_line(['fleet', '--help'])",
             "import harness.cli.run, harness.cli.compare, harness.cli.fleet as places",
-            "places.bench_at(None, None, trust_network=False).__enter__().rows(None, None, None, 0.0)",
+            "from harness.options import OnFleet",
+            "places.bench_at(OnFleet()).__enter__().rows(None, None, None, 0.0)",
             "sys.exit(str({'dask', 'distributed', 'cryptography'} & set(sys.modules)))",
         )
     )

@@ -8,15 +8,14 @@ from typing import Any
 
 import pytest
 
-from harness.cli import compare, inspect, run
+from harness.cli import compare, inspect, run, suites
 from harness.cli.app import application_for
 from harness.cli.output import reporter, teller
 from harness.compare.options import CompareOptions, SelfcheckOptions
 from harness.errors import RunError, UsageError
 from harness.progress import Progress, Silent, Terminal
 from harness.stages import underway
-from harness.stages.benching import BenchOptions
-from harness.stages.options import AblateOptions, RunOptions
+from harness.stages.options import AblateOptions, BenchOptions, RunOptions
 from tests.builders import make_case
 
 QUIET = ("--quiet", "-q")
@@ -93,9 +92,9 @@ def test_a_list_says_more_by_the_flags_of_cases(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     case = make_case(compile_flags=("--a",), run_flags=("--b",))
-    monkeypatch.setattr(run, "find_list", lambda _: None)
-    monkeypatch.setattr(run, "_planned_cases", lambda *_: (case,))
-    run.list_cases(run.ListOptions(SUITE, quiet=True))
+    monkeypatch.setattr(suites, "find_list", lambda _: None)
+    monkeypatch.setattr(suites, "_planned_cases", lambda *_: (case,))
+    suites.list_cases(suites.ListOptions(SUITE, quiet=True))
     plain = capsys.readouterr().out
-    run.list_cases(run.ListOptions(SUITE, verbose=True))
+    suites.list_cases(suites.ListOptions(SUITE, verbose=True))
     assert capsys.readouterr().out == plain.replace(case.id, f"{case.id}\n    --a\n    --b")

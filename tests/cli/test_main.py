@@ -107,7 +107,7 @@ def test_a_signal_interrupts(
 @pytest.mark.parametrize(
     ("arguments", "stage"),
     [
-        (("list", "suite.toml"), "harness.cli.run.find_list"),
+        (("list", "suite.toml"), "harness.cli.suites.find_list"),
         (("compare", "base", "head"), "harness.cli.compare.require_two"),
         (("selfcheck", "suite.toml"), "harness.cli.compare.run_suite"),
     ],
@@ -148,6 +148,35 @@ def test_each_command_is_where_the_list_of_commands_says(name: str) -> None:
     assert command.help.splitlines()[0] == sentence
     module, _, thing = place.partition(":")
     assert getattr(importlib.import_module(f"harness.cli.{module}"), thing) in (command, command.default_command)
+
+
+def test_the_page_of_commands_is_what_the_declarations_say() -> None:
+    root = Path(__file__).parents[2]
+    made = subprocess.run([sys.executable, root / "scripts/commands.py"], capture_output=True, text=True, check=True)
+    assert made.stdout == (root / "docs/commands.md").read_text(), "make commands"
+
+
+@pytest.mark.parametrize("case", [["net/stock@cpu"], ["--case", "net/stock@cpu"]])
+@pytest.mark.parametrize("line", ["bisect a.toml", "verdict a.toml --against good"])
+def test_a_case_may_stand_behind_the_suite(line: str, case: list[str]) -> None:
+    command, *words = line.split()
+    _, bound, _ = application_for([command]).parse_args([command, words[0], *case, *words[1:]])
+    assert bound.arguments["options"].case == "net/stock@cpu"
+
+
+@pytest.mark.parametrize(
+    ("line", "sides", "patterns"),
+    [
+        ("base head net/* --filter lm/*", ("base", "head"), ("lm/*", "net/*")),
+        ("base net/* --toolchain 3.12.0", ("base",), ("net/*",)),
+        ("net/* --within base", (), ("net/*",)),
+        ("base", ("base",), ()),
+    ],
+)
+def test_cases_may_stand_behind_the_sides(line: str, sides: tuple[str, ...], patterns: tuple[str, ...]) -> None:
+    _, bound, _ = application_for(["compare"]).parse_args(["compare", *line.split()])
+    options = bound.arguments["options"].with_cases_apart()
+    assert (options.sides, options.patterns) == (sides, patterns)
 
 
 def test_the_list_of_commands_needs_none_of_what_they_import() -> None:

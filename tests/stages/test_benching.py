@@ -8,7 +8,8 @@ import pytest
 
 from harness.cli import run_command_line
 from harness.errors import UsageError
-from harness.stages.benching import BenchOptions, name_variants, write_bench
+from harness.stages.benching import name_variants, write_bench
+from harness.stages.options import BenchOptions
 from harness.store.run_directory import load_run
 from harness.suite.load import load_suite
 

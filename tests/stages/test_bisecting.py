@@ -23,11 +23,11 @@ from harness.records.explanation import Explanation
 from harness.records.run import Run, ToolchainRecord
 from harness.report.bisect_page import bisect_json
 from harness.stages import bisect_underway, bisecting, bisecting_parts
-from harness.stages.bisect_options import BisectOptions
 from harness.stages.bisect_underway import BisectUnderway
 from harness.stages.bisecting import bisect_releases, turned_round, underway_of
 from harness.stages.bisecting_parts import bisect_parts
 from harness.stages.explaining import Found
+from harness.stages.options import BisectOptions
 from harness.stats.rule import Rule
 from harness.store.bisect_directory import TRIALS_FILE
 from harness.suite.load import load_suite

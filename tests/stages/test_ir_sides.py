@@ -57,6 +57,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             {"suite": SUITE, "case": "a"},
             [(SUITE, "a", "iree==3.1"), (SUITE, "a", "iree==3.2")],
         ),
+        (["iree==3.1", "iree==3.2", "a"], {"suite": SUITE}, [(SUITE, "a", "iree==3.1"), (SUITE, "a", "iree==3.2")]),
+        (["latest", "net.toml", "a"], {}, [(RUN, "a", ""), (SUITE, "a", "")]),
         (["a", "iree==3.2"], {"suite": SUITE}, [(SUITE, "a", ""), (SUITE, "a", "iree==3.2")]),
         (["latest:a", "iree==3.2"], {}, [(RUN, "a", ""), (Path("other.toml"), "a", "iree==3.2")]),
         (["latest:a", "iree==3.2:b"], {}, [(RUN, "a", ""), (Path("other.toml"), "b", "iree==3.2")]),
@@ -68,11 +70,16 @@ def test_names(here: Path, sides: list[str], options: dict[str, Path], named: li
     assert named_cases(IrOptions(tuple(sides), **options)) == wanted  # type: ignore[arg-type]
 
 
+def test_the_case_may_be_left_out_where_there_is_one(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ir_sides, "case_names", lambda *_, **__: ["a"])
+    assert named_cases(IrOptions((str(SUITE),))) == (NamedCase(place=SUITE, case="a"),)
+
+
 @pytest.mark.parametrize(
     ("sides", "options", "sentence"),
     [
         ([], {}, "0 cases are given; give one case or two, each as "),
-        (["a", "b", "c"], {"suite": SUITE}, "3 cases are given; give one case or two, each as "),
+        (["a", "b", "c", "d"], {"suite": SUITE}, "4 cases are given; give one case or two, each as "),
         (["a"], {"suite": SUITE, "run": RUN}, "--suite and --run both say where cases are; leave one of them out"),
         (["nowhere:a"], {}, "nowhere:a: is no suite, run or release; give one case or two"),
         (["iree==3.1", "iree==3.2"], {"case": "a"}, "iree==3.1: is of no suite; give one case or two"),

@@ -17,7 +17,7 @@ from harness.progress import Silent
 from harness.records.bisection import Trial
 from harness.records.tuning import Tuning
 from harness.stages import tune_underway, tuning_lowering
-from harness.stages.tune_options import TuneOptions
+from harness.stages.options import TuneOptions
 from harness.stages.tune_underway import Sought, TuneUnderway, Untimed
 from harness.stages.tuning import NoStart, tune
 from harness.store.files import adapter
@@ -256,7 +256,7 @@ def test_a_compiler_that_hangs_eats_memory_or_lacks_a_flag_costs_one_candidate(t
     tools = make_fake_toolchain(tmp_path / "tools")
     loaded = load_suite(suite).suite
     sought = Sought(suite=loaded, model="net", device="cpu", start="stock", way=Way(), toolchain=tools)
-    options = TuneOptions(suite, compile_memory=0.3)
+    options = TuneOptions(suite, compile_memory_gib=0.3)
     directory = TuneDirectory.create(tmp_path / "net@cpu", BegunTuning(created="", machine="", options={}, command=()))
     ways = {
         "hangs": Way(flags=("--fake-sleep=60",)),

@@ -13,7 +13,7 @@ from harness.errors import NothingSelected, RunError, SuiteError, UsageError
 from harness.progress import Silent
 from harness.records.run import Build, Failure, Statistics, ToolchainRecord
 from harness.stages import positions, verdict
-from harness.stages.bisect_options import VerdictOptions
+from harness.stages.options import VerdictOptions
 from harness.stages.verdict import Judged, judge_now
 from harness.store.run_directory import RunDirectory
 from tests.builders import make_case, make_header
@@ -79,6 +79,11 @@ def say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Say:
 @pytest.mark.parametrize(("now", "word"), [(10, "good"), (9, "good"), (11, "bad")])
 def test_more_is_worse(say: Say, now: int, word: str) -> None:
     assert say(now).word == word
+
+
+def test_the_case_may_be_left_out_where_the_run_has_one(say: Say) -> None:
+    judged = say(10, case=None)
+    assert (judged.word, judged.case) == ("good", CASE.name)
 
 
 def test_within_the_floor_it_is_good(say: Say) -> None:

@@ -23,7 +23,7 @@ from harness.records.bisection import Trial
 from harness.records.comparison import Verdict
 from harness.records.run import Build, Failure, Lost, PluginEffect, Round, Run, Turn
 from harness.stages import tune_underway, tuning_lowering
-from harness.stages.tune_options import TuneOptions
+from harness.stages.options import TuneOptions
 from harness.stages.tune_underway import START, Compiled, Raced, Sought, TuneUnderway, Untimed
 from harness.stages.tuning_changes import Form
 from harness.store.tune_directory import BegunTuning, TuneDirectory

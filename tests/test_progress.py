@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.progress import Silent, WithTimeLeft
-from harness.remaining import Left, Piece, Remaining, duration
+from harness.progress import Left, Piece, Remaining, Silent, WithTimeLeft, duration
 
 
 def pieces(stage: str, **seconds: float | None) -> list[Piece]:

@@ -26,7 +26,7 @@ child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
 print(os.getpid(), child.pid, flush=True)
 time.sleep(600)
 """
-# A harness with one such child that is held still and one that is not; prints them and the warden.
+# A harness with one such child that is held still and one that is not; prints them and the reaper.
 _HARNESS = f"""
 import subprocess, sys, time
 from harness import process
@@ -36,15 +36,15 @@ def begin():
 children = [process._gate.start(begin), begin()]
 words = [child.stdout.readline().decode().strip() for child in children]
 with process.hold_still():
-    print(*words, process._warden.pid, flush=True)
+    print(*words, process._reaper.pid, flush=True)
     for _ in sys.stdin:
-        print(process._warden.pid, flush=True)
+        print(process._reaper.pid, flush=True)
 """
-# A harness that is killed as soon as it has a child, which it could not tell the warden; the child keeps stdout open.
+# A harness that is killed as soon as it has a child, which it could not tell the reaper; the child keeps stdout open.
 _SUDDEN = """
 import os, signal, subprocess, sys
 from harness import process
-process._warden.watch = lambda group: os.kill(os.getpid(), signal.SIGKILL)
+process._reaper.watch = lambda group: os.kill(os.getpid(), signal.SIGKILL)
 process.spawn([sys.executable, "-c", "import time; time.sleep(600)"], stdin=subprocess.DEVNULL, stdout=1, stderr=2)
 """
 # A harness whose child leaves an echo in a session of its own, as compilers leave the server of a cache.
@@ -56,7 +56,7 @@ from harness import process
 child = process.spawn([sys.executable, "-c", {_SERVING!r}], stdin=0, stdout=1, stderr=2)
 child.wait()
 process.forget(child)
-print(process._warden.pid)
+print(process._reaper.pid)
 """
 
 
@@ -66,10 +66,10 @@ class Harness:
     def __init__(self, child: subprocess.Popen[str]) -> None:
         self.child = child
         assert child.stdout is not None
-        *self.family, self.warden = (int(word) for word in child.stdout.readline().split())
+        *self.family, self.reaper = (int(word) for word in child.stdout.readline().split())
 
-    def ask_warden(self) -> int:
-        """The pid of its warden now."""
+    def ask_reaper(self) -> int:
+        """The pid of its reaper now."""
         assert self.child.stdin is not None
         assert self.child.stdout is not None
         self.child.stdin.write("\n")
@@ -117,14 +117,14 @@ def test_what_computes_and_what_is_held_still_ends_with_a_harness_that_is_killed
         _wait_until(lambda: [_is_still(pid) for pid in harness.family] == [True, True, False, False])
         harness.child.kill()
         _wait_until(lambda: not harness.left())
-        _wait_until(lambda: _is_gone(harness.warden))
+        _wait_until(lambda: _is_gone(harness.reaper))
 
 
-def test_a_warden_that_is_killed_or_asked_to_stop_leaves_no_gap() -> None:
+def test_a_reaper_that_is_killed_or_asked_to_stop_leaves_no_gap() -> None:
     with _harness() as harness:
-        os.kill(harness.warden, signal.SIGTERM)
-        os.kill(harness.warden, signal.SIGKILL)
-        _wait_until(lambda: harness.ask_warden() != harness.warden)
+        os.kill(harness.reaper, signal.SIGTERM)
+        os.kill(harness.reaper, signal.SIGKILL)
+        _wait_until(lambda: harness.ask_reaper() != harness.reaper)
         assert len(harness.left()) == 4
         harness.child.kill()
         _wait_until(lambda: not harness.left())
@@ -141,9 +141,9 @@ def test_what_a_child_left_on_purpose_outlives_a_harness_that_ends_by_itself() -
     command = [sys.executable, "-c", _LEAVING]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as harness:
         assert harness.stdout is not None
-        warden = int(harness.stdout.readline())
+        reaper = int(harness.stdout.readline())
         assert harness.wait(PATIENCE_S) == 0
-        _wait_until(lambda: _is_gone(warden))
+        _wait_until(lambda: _is_gone(reaper))
         assert harness.communicate("still there\n", timeout=PATIENCE_S)[0] == "still there\n"
 
 
@@ -152,7 +152,7 @@ def test_what_has_ended_is_released_since_its_number_may_become_anothers() -> No
         import sys
         from harness import process
         process.run([sys.executable, "-c", "pass"])
-        print(process._warden._groups)
+        print(process._reaper._groups)
     """
     done = subprocess.run([sys.executable, "-c", "\n".join(map(str.strip, code.splitlines()))], capture_output=True)
     assert done.stdout.split() == [b"set()"]

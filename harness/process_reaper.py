@@ -6,7 +6,7 @@ knows every child's group, and waits for the end of its standard input, which on
 before the first child, and begun again where it is killed.
 
 A child that was started in the last moment of a harness that is killed was not told of. So each has a mark in its
-environment, by which the warden finds it where the system lists processes in /proc.
+environment, by which the reaper finds it where the system lists processes in /proc.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _MOST_STARTS = 100
 _BETWEEN_STARTS_S = 0.02
 
 
-class Warden:
+class Reaper:
     """The groups of processes that end with this one."""
 
     def __init__(self) -> None:
