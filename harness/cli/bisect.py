@@ -11,8 +11,8 @@ from harness.errors import ExitCode
 from harness.metrics import metric_named
 from harness.report.bisect_page import bisect_json, bisect_page, times_that_of
 from harness.report.outcome import bisect_exit_code
-from harness.stages.bisect_options import BisectOptions, VerdictOptions
 from harness.stages.bisecting import bisected, underway_of
+from harness.stages.options import BisectOptions, VerdictOptions
 from harness.stages.verdict import Judged, Word, judge_now
 
 # As `git bisect run` wants it.

@@ -13,7 +13,7 @@ from harness.plots.canvas import LIGHT
 from harness.plots.race import draw_race
 from harness.records.tuning import Tuning
 from harness.report.tune_page import markdown_page, terminal_page, tune_json
-from harness.stages.tune_options import TuneOptions
+from harness.stages.options import TuneOptions
 from harness.stages.tuning import NoStart
 from harness.stages.tuning import tune as search
 from harness.store.tune_directory import load_tuning, tunings_in

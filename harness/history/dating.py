@@ -17,8 +17,8 @@ from harness.history.bisects import Question
 from harness.machine.identity import machine_id
 from harness.progress import Progress
 from harness.report.bisect_page import answer
-from harness.stages.bisect_options import BisectOptions
 from harness.stages.bisecting import bisected, underway_of
+from harness.stages.options import BisectOptions
 from harness.store.bisect_directory import earlier_bisect, has_answer, load_bisect
 from harness.toolchain.host_cpu import environment_here
 

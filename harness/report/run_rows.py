@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from harness.compare.judge import RunVerdicts, Timings
 from harness.compare.pairs import Side
-from harness.compare.recorded import RunVerdicts, Timings
 from harness.ir.roofline import NARROW_TYPES, attained
 from harness.records.case import Case
 from harness.records.run import Failure, ModelRecord

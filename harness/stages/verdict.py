@@ -17,8 +17,8 @@ from harness.metrics import FLOORS
 from harness.progress import Progress
 from harness.records.bisection import Trial
 from harness.records.comparison import Verdict
-from harness.stages.bisect_options import VerdictOptions
-from harness.stages.positions import make_place, measuring_of, place_in, require_metric
+from harness.stages.bisect_underway import make_place, place_in, policy_of, require_metric
+from harness.stages.options import VerdictOptions
 from harness.stats.rule import Rule
 from harness.store.names import find_folder
 from harness.store.run_directory import load_run
@@ -70,8 +70,7 @@ def judge_now(options: VerdictOptions, progress: Progress) -> Judged:
         return Judged(word="cannot tell", reason=now.reason)
     floors = FLOORS | now.side.run.header.floors
     rule = Rule(floor=floors.get(metric.name, metric.floor) if options.floor is None else options.floor)
-    measuring = measuring_of(options, metric, noise_of(environment_here()), progress)
-    trial = try_pair(good, now, rule, measuring)
+    trial = try_pair(good, now, metric, policy_of(options, rule, noise_of(environment_here())), progress)
     return Judged(word=word_of(trial.verdict), reason=trial.reason, trial=trial)
 
 

@@ -16,7 +16,7 @@ from harness.errors import UsageError
 from harness.records.bisection import Bisection, FoundStep, OpenStretch, Trial
 from harness.records.comparison import Verdict
 from harness.stages import bisecting
-from harness.stages.bisect_options import BisectOptions
+from harness.stages.options import BisectOptions
 from harness.stages.verdict import Judged, Word, word_of
 from harness.store.bisect_directory import BEGUN_FILE, BISECTION_FILE
 from tests.builders import make_bisection

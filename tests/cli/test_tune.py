@@ -12,7 +12,7 @@ from harness.cli import run_command_line
 from harness.cli import tune as commands
 from harness.records.tuning import Tuning
 from harness.report.tune_page import tune_json
-from harness.stages.tune_options import TuneOptions, seconds_of
+from harness.stages.options import TuneOptions, seconds_of
 from harness.stages.tuning import NoStart
 from harness.store.tune_directory import TUNING_FILE
 from tests.builders import FLAGS, SUITE

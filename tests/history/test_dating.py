@@ -16,7 +16,7 @@ from harness.history.dating import Dated, date_steps
 from harness.progress import Silent
 from harness.records.bisection import Bisection, FoundStep, Trial
 from harness.report.bisect_page import bisect_json
-from harness.stages.bisect_options import BisectOptions
+from harness.stages.options import BisectOptions
 from harness.store.bisect_directory import BegunBisect, BisectDirectory
 from harness.store.files import adapter
 

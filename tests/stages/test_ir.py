@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 
-from harness.errors import CaseError, ExitCode, HarnessError, RunError, UsageError
+from harness.errors import CaseError, ExitCode, HarnessError, RunError, ToolchainError, UsageError
 from harness.ir.op_counts import Inspected
 from harness.ir.program_parts import ProgramParts, read_parts
 from harness.ir.tools import UnreadPhase
 from harness.progress import Silent
-from harness.stages.inspect import TELLING_PHASES, compare_cases, inspect_case
-from harness.stages.ir_sides import named_cases
-from harness.stages.options import IrOptions
+from harness.records.run import Build, Failure, ToolchainRecord
+from harness.stages import ir
+from harness.stages.ir import TELLING_PHASES, NamedCase, compare_cases, compile_sides, inspect_case, named_cases
+from harness.stages.options import IrOptions, compile_limits
+from harness.store.run_directory import RunDirectory
+from harness.toolchain import Toolchain
+from tests.builders import make_case, make_header
 from tests.end_to_end.suites import COUNTED, LONG, MARKED, STOCK, lay_out_counted
+from tests.fakes.fake_toolchain import make_fake_toolchain
 
 DOUBLED, BROKEN = "twice/doubled@vm", "twice/broken@vm"
 MORE = """
@@ -92,7 +98,7 @@ def test_two_cases_are_compared_without_a_phase_that_cannot_be_read_back_unless_
             raise UnreadPhase("encodings", "bad shape", "leave phases out")
         return read_parts(files, **options)
 
-    monkeypatch.setattr("harness.stages.inspect.read_parts", read)
+    monkeypatch.setattr("harness.stages.ir.read_parts", read)
     sides = (f"counted.toml:{STOCK}", f"counted.toml:{STOCK}")
     compared = compare_cases(named_cases(IrOptions(sides)), IrOptions(sides), Silent())
     assert compared.unread == {"encodings": "bad shape"}
@@ -160,3 +166,111 @@ def test_a_cache_that_cannot_be_written(
         (cache / "builds").rmdir()
     (cache / ("builds" if made else "models")).write_text("no folder")
     assert refusal(inspect, RunError, STOCK).startswith(f"{cache}: the cache cannot be written (")
+
+
+PLAIN, TILED, LATE = "net/stock@cpu", "net/tiled@cpu", "net/late@cpu"
+SUITE, RUN = Path("net.toml"), Path("results/20260101-000000-net")
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a suite and a run of another one."""
+    monkeypatch.chdir(tmp_path)
+    SUITE.touch()
+    cases = (make_case(), make_case("tiled"), make_case("late"), replace(make_case("peer"), peer="onnxruntime"))
+    compiler = ToolchainRecord(version="0.0.0", revision="", compiler_sha256="cc")
+    header = make_header(RUN.name, cases=cases, suite="other.toml", toolchains=(compiler,))
+    no_pass = Failure(stage="compile", message="no such pass")
+    with RunDirectory.create(Path("results"), header) as directory:
+        directory.append(Build(case=PLAIN, command=(), cache_key="ab" * 32, module_sha256="aa"))
+        directory.append(Build(case=TILED, command=(), cache_key="", failure=no_pass))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("sides", "options", "named"),
+    [
+        (["net.toml", PLAIN], {}, [(SUITE, PLAIN, "")]),
+        (["gone.toml", PLAIN], {}, [(Path("gone.toml"), PLAIN, "")]),
+        (["latest", PLAIN], {}, [(RUN, PLAIN, "")]),
+        (["latest", f"{PLAIN}:3.12.0"], {}, [(RUN, f"{PLAIN}:3.12.0", "")]),
+        ([], {"suite": SUITE, "case": PLAIN}, [(SUITE, PLAIN, "")]),
+        ([PLAIN], {"run": Path("latest")}, [(RUN, PLAIN, "")]),
+        ([f"latest:{PLAIN}"], {}, [(RUN, PLAIN, "")]),
+        (["a", "b"], {"suite": SUITE}, [(SUITE, "a", ""), (SUITE, "b", "")]),
+        (["a:3.1.0", "a:3.2.0"], {"run": RUN}, [(RUN, "a:3.1.0", ""), (RUN, "a:3.2.0", "")]),
+        (["latest:a", "net.toml:b"], {}, [(RUN, "a", ""), (SUITE, "b", "")]),
+        (["latest:a", "net.toml"], {}, [(RUN, "a", ""), (SUITE, "a", "")]),
+        (["latest", "net.toml"], {"case": "a"}, [(RUN, "a", ""), (SUITE, "a", "")]),
+        (
+            ["iree==3.1", "iree==3.2"],
+            {"suite": SUITE, "case": "a"},
+            [(SUITE, "a", "iree==3.1"), (SUITE, "a", "iree==3.2")],
+        ),
+        (["a", "iree==3.2"], {"suite": SUITE}, [(SUITE, "a", ""), (SUITE, "a", "iree==3.2")]),
+        (["latest:a", "iree==3.2"], {}, [(RUN, "a", ""), (Path("other.toml"), "a", "iree==3.2")]),
+        (["latest:a", "iree==3.2:b"], {}, [(RUN, "a", ""), (Path("other.toml"), "b", "iree==3.2")]),
+        (["iree==3.2"], {"run": RUN, "case": "a"}, [(Path("other.toml"), "a", "iree==3.2")]),
+    ],
+)
+def test_names(here: Path, sides: list[str], options: dict[str, Path], named: list[tuple[Path, str, str]]) -> None:
+    wanted = tuple(NamedCase(place=place, case=case, release=release) for place, case, release in named)
+    assert named_cases(IrOptions(tuple(sides), **options)) == wanted  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("sides", "options", "sentence"),
+    [
+        ([], {}, "0 cases are given; give one case or two, each as "),
+        (["a", "b", "c"], {"suite": SUITE}, "3 cases are given; give one case or two, each as "),
+        (["a"], {"suite": SUITE, "run": RUN}, "--suite and --run both say where cases are; leave one of them out"),
+        (["nowhere:a"], {}, "nowhere:a: is no suite, run or release; give one case or two"),
+        (["iree==3.1", "iree==3.2"], {"case": "a"}, "iree==3.1: is of no suite; give one case or two"),
+        (["latest"], {}, "latest: which case is not said; give it with --case, or as latest:CASE"),
+    ],
+)
+def test_what_is_no_name(here: Path, sides: list[str], options: dict[str, Path], sentence: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        named_cases(IrOptions(tuple(sides), **options))  # type: ignore[arg-type]
+    assert str(caught.value).startswith(sentence)
+
+
+@pytest.mark.parametrize(
+    ("case", "compiler", "kind", "sentence"),
+    [
+        ("net/stok@cpu", "cc", UsageError, "there is no case 'net/stok@cpu'; did you mean \"net/stock@cpu\"?"),
+        ("x", "cc", UsageError, f"there is no case 'x'; `harness report {RUN}` shows them all"),
+        (
+            "net/peer@cpu",
+            "cc",
+            UsageError,
+            "net/peer@cpu is run by the peer 'onnxruntime', which has no IR; name another case",
+        ),
+        (TILED, "cc", CaseError, f"{TILED} was not compiled in {RUN} (no such pass); name another case"),
+        (
+            "net/late@cpu",
+            "cc",
+            CaseError,
+            f"net/late@cpu was not compiled in {RUN} (it was left out); name another case",
+        ),
+        (PLAIN, "dd", ToolchainError, "IREE 0.0.0 here has another compiler than the run's; make it again"),
+        (
+            PLAIN,
+            "cc",
+            RunError,
+            f"what it compiled of {PLAIN} is no longer in the cache; `harness ir other.toml {PLAIN}` compiles it again",
+        ),
+    ],
+    ids=["misspelt", "none", "a peer", "failed", "not compiled", "another compiler", "gone from the cache"],
+)
+def test_what_a_run_does_not_have(
+    here: Path, monkeypatch: pytest.MonkeyPatch, case: str, compiler: str, kind: type[HarnessError], sentence: str
+) -> None:
+    def installed(*_: object, **__: object) -> tuple[Toolchain]:
+        return (replace(make_fake_toolchain(here / "tools"), compiler_sha256=compiler),)
+
+    monkeypatch.setenv("HARNESS_CACHE", str(here / "cache"))
+    monkeypatch.setattr(ir, "get_toolchains", installed)
+    with pytest.raises(kind) as caught:
+        compile_sides([NamedCase(place=RUN, case=case)], compile_limits(), Silent())
+    assert str(caught.value).removeprefix(f"{RUN}: ").removeprefix(f"{RUN.name}: ") == sentence
