@@ -26,10 +26,9 @@ from benchmarks.verdicts.recording import Recorded, read
 from benchmarks.verdicts.stream_names import company_of, is_waiting, slowdown_of
 from benchmarks.verdicts.trials import as_sampled, by_stream
 from benchmarks.verdicts.words import percent
-from harness.bisect.judged import JUDGED_OF_SEARCH, as_measured, place, rule_of_measurements
 from harness.bisect.search import Measured, Unusable, find_steps, middle
-from harness.compare.engine import decide
-from harness.compare.task import Generation, Task
+from harness.bisect.trials import JUDGED_OF_SEARCH, as_measured, place_by_an_end, rule_of_measurements
+from harness.compare.engine import Generation, Task, decide
 from harness.records.bisection import Trial
 from harness.report.markdown import blocks, table
 from harness.stages.options import BisectOptions
@@ -141,7 +140,7 @@ class Played:
         options, rule = BisectOptions(), rule_of_measurements(planned, floor)
         task = Task(name="row", sample=sample, rule=rule, budget_s=options.row_budget, cap_s=options.row_cap)
         trial = Trial(base="", head="", floor=floor, verdict="inconclusive")
-        placed = task if whole is None else place(trial, task, whole)
+        placed = task if whole is None else place_by_an_end(trial, task, whole)
         if isinstance(placed, Trial):
             return as_measured(placed)
         (outcome,) = decide([placed], lambda *_: None)

@@ -1,15 +1,15 @@
 """What a long command prints on stderr while it works, and how long the rest takes. Callers report only between turns.
 
-Each piece of work is expected to take as long as pieces like it took in earlier runs. What is done now corrects that:
-where this run's checks take twice as long as expected, the checks that are left are expected to do so too. Where
-nothing is known of a piece, it is expected to take as long as those of its stage that this run has done.
+What is left is the steps that are left, times what a step of their stage takes: the mean of the stage's steps that are
+done, else the mean of the last runs, if there is any.
 """
 
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Protocol
 
@@ -20,18 +20,7 @@ from rich.progress import Progress as Bar
 
 from harness.text import terminal_line
 
-# So many seconds of a stage have to be done before its correction weighs as much as what was expected.
-_DOUBT_S = 2.0
 _SHORT_S = 9.5
-
-
-@dataclass(frozen=True, kw_only=True)
-class Piece:
-    """A piece of work."""
-
-    stage: str  # The title of its stage of progress
-    name: str  # What its step of that stage is called
-    seconds: float | None  # That it is expected to take; None: nothing like it is known
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +28,7 @@ class Left:
     """Seconds of the clock that are left."""
 
     seconds: float
-    unknown: int = 0  # Pieces of which nothing is known, and which are not in the seconds
+    unknown: int = 0  # Steps of which nothing is known, and which are not in the seconds
 
     @property
     def words(self) -> str:
@@ -51,75 +40,47 @@ class Left:
         return f"{'at least' if self.unknown else 'about'} {duration(self.seconds)}"
 
 
-@dataclass
-class _Stage:
-    pieces: dict[str, list[float | None]] = field(default_factory=dict)
-    done_s: float = 0.0
-    done: int = 0
-    expected_s: float = 0.0
-    of_expected_s: float = 0.0
-
-    @property
-    def correction(self) -> float:
-        return (self.of_expected_s + _DOUBT_S) / (self.expected_s + _DOUBT_S)
-
-    def left(self, at_once: int) -> Left:
-        """Of the whole stage, where so many pieces are worked on at once."""
-        every = [seconds for alike in self.pieces.values() for seconds in alike]
-        known = [seconds * self.correction for seconds in every if seconds is not None]
-        unknown = len(every) - len(known)
-        if self.done:
-            known += [self.done_s / self.done] * unknown
-            unknown = 0
-        seconds = max(sum(known) / min(at_once, len(known)), *known) if known else 0.0
-        return Left(seconds=seconds, unknown=unknown)
-
-
 class Remaining:
-    """The pieces of work that are left."""
+    """The steps that are left of each stage of a command."""
 
-    def __init__(self, pieces: Iterable[Piece] = (), at_once: Mapping[str, int] | None = None) -> None:
-        """Begin with these pieces."""
-        self._at_once = dict(at_once or {})
-        self._stages: dict[str, _Stage] = {}
-        for piece in pieces:
-            stage = self._stages.setdefault(piece.stage, _Stage())
-            stage.pieces.setdefault(piece.name, []).append(piece.seconds)
+    def __init__(
+        self,
+        steps: Mapping[str, Iterable[str]] | None = None,
+        step_s: Mapping[str, float] | None = None,
+        at_once: Mapping[str, int] | None = None,
+    ) -> None:
+        """Begin with the names of the steps of each stage, and the mean seconds of a step in the last runs."""
+        self._steps = {stage: Counter(names) for stage, names in (steps or {}).items()}
+        self._step_s, self._at_once = dict(step_s or {}), dict(at_once or {})
+        self._done_s: dict[str, list[float]] = {stage: [] for stage in self._steps}
 
     def is_alone(self, stage: str) -> bool:
-        """Whether the pieces of a stage are worked on one after the other."""
+        """Whether the steps of a stage are worked on one after the other."""
         return self._at_once.get(stage, 1) == 1
 
     def end(self, stage: str, name: str, seconds: float | None) -> None:
-        """A piece is done; what was not planned is passed over."""
-        of = self._stages.get(stage)
-        if of is None or not of.pieces.get(name):
-            return
-        expected = of.pieces[name].pop()
-        if seconds is None:
-            return
-        of.done += 1
-        of.done_s += seconds
-        if expected is not None:
-            of.expected_s += expected
-            of.of_expected_s += seconds
+        """A step is done; what was not planned is passed over."""
+        if stage in self._steps and self._steps[stage][name]:
+            self._steps[stage][name] -= 1
+            self._done_s[stage] += [] if seconds is None else [seconds]
 
     def forget(self, names: Iterable[str]) -> None:
-        """These pieces, of any stage, will not come."""
+        """These steps, of any stage, will not come."""
         for name in names:
-            for stage in self._stages.values():
-                stage.pieces.pop(name, None)
+            for steps in self._steps.values():
+                steps.pop(name, None)
 
     def left(self, stage: str = "", spent_s: float = 0.0) -> Left:
-        """What is left of all stages together."""
+        """What is left of all stages together, of which one has spent so long on its step."""
         seconds, unknown = 0.0, 0
-        for title, of in self._stages.items():
-            at_once = self._at_once.get(title, 1)
-            left = of.left(at_once)
-            seconds += left.seconds
-            unknown += left.unknown
-            if title == stage and (number := sum(map(len, of.pieces.values()))):
-                seconds -= min(spent_s, left.seconds / -(-number // at_once))
+        for title, steps in self._steps.items():
+            done_s, at_once = self._done_s[title], self._at_once.get(title, 1)
+            step_s = sum(done_s) / len(done_s) if done_s else self._step_s.get(title)
+            rounds = -(-steps.total() // at_once)
+            if step_s is None:
+                unknown += steps.total()
+            else:
+                seconds += rounds * step_s - (min(spent_s, step_s) if title == stage and rounds else 0.0)
         return Left(seconds=seconds, unknown=unknown)
 
 

@@ -1,4 +1,4 @@
-"""How long the rest takes: from what earlier runs took, corrected by what is done now."""
+"""How long the rest takes: from what a step took in this run, else in the last ones."""
 
 from __future__ import annotations
 
@@ -6,11 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.progress import Left, Piece, Remaining, Silent, WithTimeLeft, duration
-
-
-def pieces(stage: str, **seconds: float | None) -> list[Piece]:
-    return [Piece(stage=stage, name=name, seconds=value) for name, value in seconds.items()]
+from harness.progress import Left, Remaining, Silent, WithTimeLeft, duration
 
 
 @pytest.mark.parametrize(
@@ -46,58 +42,43 @@ def test_what_is_left_in_words(left: Left, words: str) -> None:
     assert left.words == words
 
 
-def test_nothing_done_yet_is_what_earlier_runs_took() -> None:
-    remaining = Remaining([*pieces("Compile", a=10, b=20), *pieces("Verify", a=1, b=None)])
-    assert remaining.left() == Left(seconds=31, unknown=1)
+def test_nothing_done_yet_takes_what_earlier_runs_took() -> None:
+    assert Remaining({"Compile": "ab", "Verify": "c"}, {"Compile": 15}).left() == Left(seconds=30, unknown=1)
 
 
-def test_what_is_done_at_once_takes_as_long_as_its_share_or_the_longest() -> None:
-    assert Remaining(pieces("Compile", a=10, b=10, c=10, d=10), {"Compile": 2}).left().seconds == 20
-    assert Remaining(pieces("Compile", a=1, b=1, c=30), {"Compile": 2}).left().seconds == 30
+def test_what_is_done_at_once_takes_its_share() -> None:
+    assert Remaining({"Compile": "abcde"}, {"Compile": 10}, {"Compile": 2}).left().seconds == 30
 
 
-def test_a_stage_that_takes_longer_than_expected_is_expected_to_go_on_so() -> None:
-    remaining = Remaining([*pieces("Verify", a=100, b=100), *pieces("Measure", group=50)])
-    remaining.end("Verify", "a", 200)
-    assert remaining.left().seconds == pytest.approx(100 * 202 / 102 + 50)
+def test_what_was_done_tells_more_than_earlier_runs() -> None:
+    remaining = Remaining({"Verify": "abc", "Measure": ["group"]}, {"Verify": 1, "Measure": 50})
+    remaining.end("Verify", "a", 100)
+    remaining.end("Verify", "b", None)  # it failed, which says nothing of the others
+    assert remaining.left().seconds == 100 + 50
 
 
-def test_what_is_unknown_takes_what_others_of_its_stage_took() -> None:
-    remaining = Remaining(pieces("Compile", a=None, b=None, c=None))
-    remaining.end("Compile", "a", 7)
-    assert remaining.left() == Left(seconds=14)
-
-
-def test_a_piece_that_failed_says_nothing_of_the_others() -> None:
-    remaining = Remaining(pieces("Compile", a=None, b=None))
-    remaining.end("Compile", "a", None)
-    assert remaining.left() == Left(seconds=0, unknown=1)
-
-
-def test_pieces_of_one_name_end_one_after_the_other_and_others_are_passed_over() -> None:
-    remaining = Remaining([*pieces("Measure", group=5), *pieces("Measure", group=5)])
+def test_steps_of_one_name_end_one_after_the_other_and_others_are_passed_over() -> None:
+    remaining = Remaining({"Measure": ["group", "group"]}, {"Measure": 5})
     remaining.end("Measure", "group", 5)
-    remaining.end("Measure", "nobody", 5)
-    remaining.end("Peaks", "group", 5)
-    assert remaining.left().seconds == pytest.approx(5)
+    remaining.end("Measure", "nobody", 7)
+    remaining.end("Peaks", "group", 7)
+    assert remaining.left().seconds == 5
     remaining.forget(["group"])
     assert remaining.left().seconds == 0
 
 
-def test_what_is_spent_on_a_piece_counts_up_to_what_it_should_take() -> None:
-    remaining = Remaining(pieces("Verify", a=10, b=10))
+def test_what_is_spent_on_a_step_counts_up_to_what_it_should_take() -> None:
+    remaining = Remaining({"Verify": "ab"}, {"Verify": 10})
     assert [remaining.left("Verify", spent).seconds for spent in (0, 4, 60)] == [20, 16, 10]
     assert remaining.left("Measure", 4).seconds == 20
 
 
-@given(st.lists(st.none() | st.floats(0, 1e4), max_size=8), st.integers(1, 4), st.floats(0, 1e4))
-def test_time_left_is_never_negative(expected: list[float | None], at_once: int, spent: float) -> None:
-    remaining = Remaining(
-        [Piece(stage="Compile", name=str(number), seconds=seconds) for number, seconds in enumerate(expected)],
-        {"Compile": at_once},
-    )
-    for number in range(len(expected)):
-        remaining.end("Compile", str(number), spent)
+@given(st.integers(0, 8), st.none() | st.floats(0, 1e4), st.integers(1, 4), st.floats(0, 1e4))
+def test_time_left_is_never_negative(number: int, step_s: float | None, at_once: int, spent: float) -> None:
+    names = [str(each) for each in range(number)]
+    remaining = Remaining({"Compile": names}, {} if step_s is None else {"Compile": step_s}, {"Compile": at_once})
+    for name in names:
+        remaining.end("Compile", name, spent)
         assert remaining.left("Compile", spent).seconds >= -1e-9
 
 
@@ -122,7 +103,7 @@ class Shown(Silent):
 
 def test_steps_say_what_is_left_by_the_clock() -> None:
     now, shown = 0.0, Shown()
-    remaining = Remaining([*pieces("Verify", a=20, b=20), *pieces("Compile", c=40, d=40)], {"Compile": 2})
+    remaining = Remaining({"Verify": "ab", "Compile": "cd"}, {"Verify": 20, "Compile": 40}, {"Compile": 2})
     progress = WithTimeLeft(shown, remaining, lambda: now)
     progress.stage("Verify", 2)
     now = 10

@@ -19,8 +19,7 @@ from harness.models.model import Input, Model
 from harness.progress import Progress
 from harness.records.case import Case
 from harness.records.run import SCHEMA_VERSION, Failure, Header, ToolchainRecord
-from harness.stages.context import Context, Done, done_in
-from harness.stages.failures import FailureNotes, GivenUp
+from harness.stages.context import Context, Done, FailureNotes, GivenUp, done_in
 from harness.stages.options import RunOptions
 from harness.stages.prepare import Prepared
 from harness.store.run_directory import RunDirectory

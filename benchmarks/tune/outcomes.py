@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from benchmarks.tune.searches import Search
+from harness.compare.judge import Timings
 from harness.compare.pairs import side_of
-from harness.compare.recorded import Timings
 from harness.machine.identity import describe_machine
 from harness.records.case import Case
 from harness.records.comparison import Row

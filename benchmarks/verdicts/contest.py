@@ -21,7 +21,7 @@ from benchmarks.verdicts.trials import (
     play,
     seconds_of,
 )
-from harness.compare.task import Generation
+from harness.compare.engine import Generation
 
 # A rule is comparable with the harness's where it raises at most so many more false alarms a row.
 COMPARABLE = 0.01

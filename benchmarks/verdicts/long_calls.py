@@ -10,8 +10,8 @@ from pathlib import Path
 
 from benchmarks.documents import replace_between
 from benchmarks.verdicts.programs import Workload, matmul_loop, prepare
+from harness.compare.engine import BASE, HEAD
 from harness.compare.samplers import GENERATION_S, LONG_ROUND_S, LatencySampler
-from harness.compare.task import BASE, HEAD
 from harness.measure import Group, Settings, last_core, measure_generation
 from harness.measure.alone import only_one_measures
 from harness.report.markdown import blocks, table

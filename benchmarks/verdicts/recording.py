@@ -20,8 +20,8 @@ from pydantic import TypeAdapter
 
 from benchmarks.verdicts.programs import Workload, prepare, workloads
 from benchmarks.verdicts.waiting import Wait, waiting_pair
+from harness.compare.engine import BASE, HEAD, Generation
 from harness.compare.samplers import GENERATION_S, LONG_ROUND_S, LatencySampler, summarise_generation
-from harness.compare.task import BASE, HEAD, Generation
 from harness.measure import Group, Loadable, Settings, last_core
 from harness.measure.alone import only_one_measures
 from harness.records.run import Account, Round, Turn

@@ -19,9 +19,7 @@ from benchmarks.documents import replace_between
 from benchmarks.verdicts.stream_names import is_quiet, is_waiting, slowdown_of
 from benchmarks.verdicts.trials import BUDGET_S, IMPROVED, REGRESSED, ROW_CAP_S, Streams, as_sampled
 from benchmarks.verdicts.words import between, percent
-from harness.compare.engine import decide
-from harness.compare.spread import by_host
-from harness.compare.task import Generation, Outcome, Task
+from harness.compare.engine import Generation, Outcome, Task, by_host, decide
 from harness.report.markdown import blocks, table
 from harness.stats.hosts import locate_on_hosts
 from harness.stats.intervals import rate_bounds

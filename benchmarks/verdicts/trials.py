@@ -10,9 +10,8 @@ from functools import partial
 import numpy as np
 
 from benchmarks.verdicts.recording import Recorded
-from harness.compare.engine import decide
+from harness.compare.engine import Generation, Outcome, Task, decide
 from harness.compare.options import CompareOptions
-from harness.compare.task import Generation, Outcome, Task
 from harness.stats.intervals import rate_bounds
 from harness.stats.rule import CONFIRMING_LOOKS, Rule
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from harness.compare.task import BASE, HEAD
+from harness.compare.engine import BASE, HEAD
 from harness.measure import Group, LoadableModule
 from harness.measure.session import WorkerSession
 from harness.measure.worker import Callee, Session, serve

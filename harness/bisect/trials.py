@@ -1,34 +1,127 @@
-"""Two compiled positions -> one measurement of the figure that is asked for, or what is known without one."""
+"""What was measured of two positions -> what a search makes of it, and how sure each measurement has to be."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 
-from harness.bisect.judged import counted, place
-from harness.bisect.search import Unusable
-from harness.compare.engine import decide
+import numpy as np
+
+from harness.bisect.search import Measured, Unusable
+from harness.cache import cache_root
+from harness.compare.engine import Generation, Task, decide
 from harness.compare.judge import WORDS
-from harness.compare.outputs import compare_pair
-from harness.compare.pairs import Pair, Side, what_is_known
+from harness.compare.pairs import Pair, Side, compare_pair, what_is_known
 from harness.compare.rows import exact_rows, instructions_row, measured_row
-from harness.compare.samplers import GENERATION_S, Gone, Module, find_module, latency_task, sample_compiles
-from harness.compare.task import Generation, Task
+from harness.compare.samplers import (
+    GENERATION_S,
+    CacheMiss,
+    MeasurementPolicy,
+    Module,
+    find_module,
+    latency_task,
+    sample_compiles,
+)
 from harness.errors import CaseError, RunError
 from harness.measure import last_core
 from harness.measure.alone import only_one_measures
 from harness.measure.worker import ON_CALLING_THREAD
 from harness.metrics import COMPILE_TIME, INSTRUCTIONS, Metric
-from harness.process import Limits
 from harness.progress import Progress
 from harness.records.bisection import Trial
 from harness.records.case import Case
 from harness.records.comparison import Row, Verdict
 from harness.records.run import Round
-from harness.stats.rule import Rule, generations_needed
+from harness.stats.rule import Rule, Standing, generations_needed
 from harness.toolchain import Toolchain
+
+# The chance that a whole search is wrong, by the rule's figures: shared by all measurements that are judged.
+ERROR = 0.01
+# Of a search with one step: its ends and the step; and of a small one what cannot be placed.
+JUDGED_OF_SEARCH = 8
+# Generations that may place a position, and how far they may lie from an end: a share of the distance of both ends.
+_PLACING, _BY_AN_END = 2, 0.25
+
+_STANDINGS: Mapping[Verdict, Standing] = {
+    "regressed": "higher",
+    "improved": "lower",
+    "unchanged": "equal",
+    "identical": "equal",
+    "inconclusive": "open",
+}
+
+
+def rule_of_measurements(number: int, floor: float) -> Rule:
+    """The rule of each of so many measurements.
+
+    The error that all of them may make together is shared by them (Bonferroni), on the side that calls two equal ones
+    changed, before any confirmation, and on the side that calls two different ones equal. So what is called changed has
+    an interval without zero in it, as a rule. A plain change is found at the level of a comparison: its confirmation
+    makes that less than a share.
+    """
+    share = ERROR / number
+    return replace(Rule(), floor=floor, alpha=share, plain_alpha=Rule().alpha, confidence=1 - 2 * share)
+
+
+def error_of(measured: int, planned: int) -> float:
+    """The chance that any of so many measurements is wrong, of which so many were planned for."""
+    return min(1.0, ERROR * measured / planned)
+
+
+def place_by_an_end(asked: Trial, task: Task, whole: float) -> Trial | Task:
+    """Place a position that lies plainly by one of two ends of this log ratio; else its task, begun, to be judged."""
+    taken = [task.sample(number) for number in range(_PLACING)]
+    logs = np.array([generation.log_ratio for generation in taken if generation.log_ratio is not None])
+    shares = logs / whole
+    if len(logs) < _PLACING or not (np.all(shares < _BY_AN_END) or np.all(shares > 1 - _BY_AN_END)):
+        return replace(task, sample=lambda number: taken[number] if number < _PLACING else task.sample(number))
+    return replace(
+        asked,
+        placed=True,
+        reason=f"{_PLACING} generations lie by this end; not judged",
+        ratio=math.exp(float(logs.mean())),
+        base_value=taken[-1].base,
+        head_value=taken[-1].head,
+        generations=_PLACING,
+        seconds=round(sum(generation.seconds for generation in taken), 3),
+    )
+
+
+def as_measured(trial: Trial) -> Measured | Unusable:
+    """A measurement that was kept, for a search."""
+    standing = _STANDINGS.get(trial.verdict)
+    if standing is None:
+        return Unusable(reason=trial.reason)
+    if trial.exact:
+        return counted(trial.base_value, trial.head_value, trial.floor)
+    if trial.verdict == "identical":
+        return Measured(standing="equal", centre=0.0, low=0.0, high=0.0, reason=trial.reason)
+    centre = trial.log_ratio
+    if centre is None:
+        return Unusable(reason=trial.reason or "it has no figure")
+    return Measured(
+        standing=standing,
+        centre=centre,
+        low=math.log(trial.ci_low) if trial.ci_low else -math.inf,
+        high=math.log(trial.ci_high) if trial.ci_high else math.inf,
+        reason=trial.reason,
+        placed=trial.placed,
+    )
+
+
+def counted(base: float | None, head: float | None, floor: float) -> Measured | Unusable:
+    """The same of figures that are exact: counts and bytes. Either may be zero, which stands as a half."""
+    if base is None or head is None:
+        return Unusable(reason="it has no such figure")
+    log = math.log(max(head, 0.5) / max(base, 0.5))
+    standing: Standing = "equal" if abs(log) <= math.log1p(floor) else "higher" if log > 0 else "lower"
+    return Measured(standing=standing, centre=log, low=log, high=log, reason=f"{base:,.10g} and {head:,.10g}")
+
+
+# --- Two compiled positions -> one measurement of the figure that is asked for, or what is known without one ---
+
 
 # Instructions repeat to parts per million, so a few processes are enough to see that they do.
 _COUNTED_GENERATIONS = 3
@@ -47,43 +140,43 @@ class Place:
     toolchain: Toolchain
 
 
-@dataclass(frozen=True, kw_only=True)
-class Measuring:
-    """How positions are measured."""
+def try_pair(
+    base: Place,
+    head: Place,
+    metric: Metric,
+    policy: MeasurementPolicy,
+    progress: Progress,
+    *,
+    whole: float | None = None,
+    earlier: Sequence[Trial] = (),
+) -> Trial:
+    """Measure one position beside another, unless it is known already what comes of it.
 
-    metric: Metric
-    # Wall seconds for looking at one pair; it is more where calls are so long that a verdict needs more
-    budget_s: float
-    cap_s: float  # That a pair takes at most for looking
-    noise: float  # The smallest change that this machine was found to see, as a share; 0: not known
-    seed: int
-    call_limit_s: float
-    compile_limits: Limits  # Of each compile that is timed
-    wait: bool  # While another harness measures on this machine
-    cache: Path  # The cache folder
-    progress: Progress
-    whole: float | None = None  # Log ratio of two ends, by one of which a position may be placed; None: it is judged
-
-
-def try_pair(base: Place, head: Place, rule: Rule, measuring: Measuring, earlier: Sequence[Trial] = ()) -> Trial:
-    """Measure one position beside another, unless it is known already what comes of it."""
-    asked = Trial(base=base.name, head=head.name, floor=rule.floor, verdict="inconclusive")
+    Of a stretch whose two ends have this log ratio, `whole`, the position may be placed by one of them; None: it is
+    judged. Calls so long that a verdict needs more get more than the policy's budget, up to its cap.
+    """
+    asked = Trial(base=base.name, head=head.name, floor=policy.rule.floor, verdict="inconclusive")
     pair = Pair(name=head.case.name, base=base.case, head=head.case)
     known = what_is_known(pair, base.side, head.side)
     if isinstance(known, str):
         return replace(asked, verdict="failed", reason=known)
-    if known is not None and not (known.verdict == "identical" and measuring.metric == COMPILE_TIME):
+    if known is not None and not (known.verdict == "identical" and metric == COMPILE_TIME):
         ratio = 1.0 if known.verdict == "identical" else None
         return replace(asked, verdict=known.verdict, reason=known.reason, ratio=ratio)
-    if (differs := compare_pair(pair, base.side, head.side, measuring.cache).verdict) is not None:
+    if (differs := compare_pair(pair, base.side, head.side, cache_root()).verdict) is not None:
         return replace(asked, verdict=differs.verdict, reason=differs.reason)
-    if measuring.metric.exact:
-        return _counted(asked, pair, base, head, measuring.metric)
-    modules = _module(base, measuring.cache), _module(head, measuring.cache)
-    with only_one_measures(measuring.progress.note, wait=measuring.wait):
-        if measuring.metric == INSTRUCTIONS:
-            return _instructions(asked, pair, modules, rule, measuring)
-        return _timed(asked, pair, modules, rule, measuring, earlier)
+    if metric.exact:
+        return _counted(asked, pair, base, head, metric)
+    modules = _module(base), _module(head)
+    with only_one_measures(progress.note, wait=policy.wait):
+        try:
+            if metric == INSTRUCTIONS:
+                return _instructions(asked, pair, modules, policy, progress)
+            task = _task(asked, modules, metric, policy, earlier)
+            placed = task if whole is None else place_by_an_end(asked, task, whole)
+            return placed if isinstance(placed, Trial) else _timed(asked, pair, metric, placed, progress)
+        except CaseError as error:
+            return replace(asked, verdict="failed", reason=str(error))
 
 
 def why_unmeasured(trial: Trial) -> str:
@@ -91,10 +184,10 @@ def why_unmeasured(trial: Trial) -> str:
     return trial.reason if trial.verdict in _UNMEASURED else ""
 
 
-def _module(place: Place, cache: Path) -> Module:
+def _module(place: Place) -> Module:
     try:
-        return find_module(place.side, place.case, place.toolchain, cache)
-    except Gone as error:
+        return find_module(place.side, place.case, place.toolchain, cache_root())
+    except CacheMiss as error:
         raise RunError(f"{error}; begin the bisect again, which compiles it again") from None
 
 
@@ -110,108 +203,68 @@ def _counted(asked: Trial, pair: Pair, base: Place, head: Place, metric: Metric)
     return replace(filled, verdict=WORDS[found.standing].verdict, reason=found.reason, exact=True)
 
 
-def _instructions(asked: Trial, pair: Pair, modules: tuple[Module, Module], rule: Rule, measuring: Measuring) -> Trial:
+def _instructions(
+    asked: Trial, pair: Pair, modules: tuple[Module, Module], policy: MeasurementPolicy, progress: Progress
+) -> Trial:
     """Count instructions, which only a device that computes on the thread that calls has."""
     rounds: list[Round] = []
     if set(pair.case.uris) != {ON_CALLING_THREAD}:
         return replace(asked, verdict="failed", reason="instructions are counted on local-sync devices alone")
-    task = _latency_task(asked, modules, rule, measuring, 0.0, rounds.append)
-    measuring.progress.stage(_title(asked, "count"), _COUNTED_GENERATIONS)
-    try:
-        for number in range(_COUNTED_GENERATIONS):
-            task.sample(number)
-            measuring.progress.step(asked.head)
-    except CaseError as error:
-        return replace(asked, verdict="failed", reason=str(error))
-    row = instructions_row(pair, rounds, rule.floor)
+    task = latency_task(_title(asked, ""), *modules, policy, long_round_s=GENERATION_S, on_round=rounds.append)
+    progress.stage(_title(asked, "count"), _COUNTED_GENERATIONS)
+    for number in range(_COUNTED_GENERATIONS):
+        task.sample(number)
+        progress.step(asked.head)
+    row = instructions_row(pair, rounds, policy.rule.floor)
     if row is None:
         return replace(asked, verdict="failed", reason="this machine does not let instructions be counted")
     return _filled(asked, row)
 
 
-def _timed(
+def _task(
     asked: Trial,
-    pair: Pair,
     modules: tuple[Module, Module],
-    rule: Rule,
-    measuring: Measuring,
+    metric: Metric,
+    policy: MeasurementPolicy,
     earlier: Sequence[Trial],
-) -> Trial:
-    """Latencies or compile times, until the engine has decided."""
-    compiles = measuring.metric == COMPILE_TIME
+) -> Task:
+    """Latencies or compile times; the budget is more where generations as dear as they were need more for a verdict."""
+    compiles = metric == COMPILE_TIME
     known_s = sum(module.build.compile_ns or 0 for module in modules) / 1e9 if compiles else 0.0
-    budget_s = _budget_s(rule, measuring, earlier, known_s)
+    dear_s = max((trial.seconds / trial.generations for trial in earlier if trial.generations), default=known_s)
+    needed_s = _ROOM * generations_needed(1, policy.rule) * dear_s
+    budget_s = max(policy.budget_s, min(needed_s, policy.cap_s))
     if compiles:
-        sample = partial(sample_compiles, *modules, last_core(), measuring.compile_limits)
-        task = Task(name=_title(asked, ""), sample=sample, rule=rule, budget_s=budget_s, cap_s=measuring.cap_s)
-    else:
-        task = _latency_task(asked, modules, rule, measuring, budget_s, lambda _: None)
-    if measuring.whole is not None:
-        try:
-            placed = place(asked, task, measuring.whole)
-        except CaseError as error:
-            return replace(asked, verdict="failed", reason=str(error))
-        if isinstance(placed, Trial):
-            return placed
-        task = placed
-    whole, done_s = max(1, int(budget_s)), 0.0
-    measuring.progress.stage(_title(asked, "(s at most)"), whole)
+        sample = partial(sample_compiles, *modules, last_core(), policy.limits)
+        return Task(name=_title(asked, ""), sample=sample, rule=policy.rule, budget_s=budget_s, cap_s=policy.cap_s)
+    return latency_task(_title(asked, ""), *modules, replace(policy, budget_s=budget_s), long_round_s=GENERATION_S)
+
+
+def _timed(asked: Trial, pair: Pair, metric: Metric, task: Task, progress: Progress) -> Trial:
+    """Generations until the engine has decided."""
+    whole, done_s = max(1, int(task.budget_s)), 0.0
+    progress.stage(_title(asked, "(s at most)"), whole)
 
     def show(_: str, generation: Generation) -> None:
         nonlocal done_s
         before = min(int(done_s), whole)
         done_s += generation.seconds
-        measuring.progress.step(asked.head, advance=min(int(done_s), whole) - before)
+        progress.step(asked.head, advance=min(int(done_s), whole) - before)
 
-    (outcome,) = decide([task], show, on_beyond=lambda _name, _seconds, sentence: measuring.progress.note(sentence))
-    return _filled(asked, measured_row(pair, measuring.metric, outcome, rule.floor))
-
-
-def _budget_s(rule: Rule, measuring: Measuring, earlier: Sequence[Trial], known_s: float) -> float:
-    """The user's, or as much as a verdict needs with generations as dear as they were, up to the cap."""
-    dear_s = max((trial.seconds / trial.generations for trial in earlier if trial.generations), default=known_s)
-    needed_s = _ROOM * generations_needed(1, rule) * dear_s
-    return max(measuring.budget_s, min(needed_s, measuring.cap_s))
-
-
-def _latency_task(
-    asked: Trial,
-    modules: tuple[Module, Module],
-    rule: Rule,
-    measuring: Measuring,
-    budget_s: float,
-    on_round: Callable[[Round], None],
-) -> Task:
-    return latency_task(
-        _title(asked, ""),
-        *modules,
-        rule,
-        budget_s=budget_s,
-        seed=measuring.seed,
-        call_limit_s=measuring.call_limit_s,
-        cap_s=measuring.cap_s,
-        noise=measuring.noise,
-        long_round_s=GENERATION_S,
-        on_round=on_round,
-    )
+    (outcome,) = decide([task], show, on_beyond=lambda _name, _seconds, sentence: progress.note(sentence))
+    return _filled(asked, measured_row(pair, metric, outcome, asked.floor))
 
 
 def _title(asked: Trial, more: str) -> str:
     return f"{asked.head} beside {asked.base} {more}".strip()
 
 
+_FIGURES = (
+    *("verdict", "reason", "ratio", "ci_low", "ci_high", "p"),
+    *("base_value", "head_value", "generations", "seconds"),
+)
+
+
 def _filled(asked: Trial, row: Row) -> Trial:
     """What a row of a comparison says, as a measurement."""
-    return replace(
-        asked,
-        verdict=row.verdict,
-        reason=row.reason,
-        ratio=row.ratio,
-        ci_low=row.ci_low,
-        ci_high=row.ci_high,
-        p=row.p,
-        base_value=row.base_value,
-        head_value=row.head_value,
-        generations=row.generations,
-        seconds=row.seconds,
-    )
+    return replace(asked, **{name: getattr(row, name) for name in _FIGURES})

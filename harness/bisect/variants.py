@@ -32,7 +32,7 @@ class Use:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Way:
+class CompileConfig:
     """How a variant compiles and runs: all of its flags, those of its flag sets included, and its plugins."""
 
     flags: tuple[str, ...] = ()
@@ -88,7 +88,7 @@ def uses_of(plugins: Iterable[tuple[str, Mapping[str, Any]]]) -> tuple[Use, ...]
     return tuple(uses)
 
 
-def parts_between(base: Way, head: Way) -> tuple[Part, ...]:
+def parts_between(base: CompileConfig, head: CompileConfig) -> tuple[Part, ...]:
     """What makes one variant of another, in the order of the second; what it leaves out comes last of its kind."""
     parts = [*_flag_parts("flag", base.flags, head.flags), *_flag_parts("run flag", base.run_flags, head.run_flags)]
     before = {use.key: use for use in base.plugins}
@@ -121,7 +121,7 @@ def _flag_parts(kind: Kind, base: Sequence[str], head: Sequence[str]) -> list[Pa
     ]
 
 
-def with_parts(base: Way, head: Way, parts: Collection[Part]) -> Way:
+def with_parts(base: CompileConfig, head: CompileConfig, parts: Collection[Part]) -> CompileConfig:
     """The first variant with some of the parts; with all of them it is the second one."""
     plugins = [_with_options(use, parts) for use in base.plugins if not _is_chosen("plugin", False, use, parts)]
     plugins += [
@@ -130,7 +130,7 @@ def with_parts(base: Way, head: Way, parts: Collection[Part]) -> Way:
         if _is_chosen("plugin", True, use, parts) and use.key not in {other.key for other in base.plugins}
     ]
     order = {use.key: place for place, use in enumerate(head.plugins)}
-    return Way(
+    return CompileConfig(
         flags=_flags_with("flag", base.flags, head.flags, parts),
         run_flags=_flags_with("run flag", base.run_flags, head.run_flags, parts),
         # What only the base has keeps its place before all others.

@@ -10,6 +10,7 @@ from harness.cli.app import app
 from harness.cli.compare import pinned
 from harness.cli.output import print_report, reporter, tell_where
 from harness.compare.judge import rules_of
+from harness.compare.samplers import MeasurementPolicy
 from harness.compare.sides import toolchains_here
 from harness.errors import ExitCode, Interrupted
 from harness.metrics import LATENCY
@@ -17,7 +18,7 @@ from harness.options import Flag, Format
 from harness.process import stop_all
 from harness.progress import Progress
 from harness.stages.explained_sides import AskedPair, ExplainUnderway, find_asked, going_on, named_sides
-from harness.stages.explaining import Found, Terms, explain_pair, keep_in
+from harness.stages.explaining import Found, explain_pair, keep_in
 from harness.stages.options import ExplainOptions, compile_limits
 from harness.store.explanation_directory import ExplanationDirectory
 from harness.store.names import find_folder
@@ -80,7 +81,7 @@ def _underway(options: ExplainOptions) -> ExplainUnderway:
 
 def _found(asked: AskedPair, underway: ExplainUnderway, progress: Progress) -> Found:
     options, base, head = underway.asked, asked.base, asked.head
-    terms = Terms(
+    policy = MeasurementPolicy(
         rule=rules_of(head.run.header, head.label, options.floor)[LATENCY.name],
         budget_s=options.budget,
         cap_s=options.row_cap,
@@ -95,7 +96,7 @@ def _found(asked: AskedPair, underway: ExplainUnderway, progress: Progress) -> F
         base,
         head,
         toolchains_here((base, head), progress.note),
-        terms,
+        policy,
         progress,
         within=asked.within,
         created=underway.created,

@@ -34,8 +34,7 @@ from harness.report.run_report import build_report, exit_code
 from harness.stages.ablating import write_ablation
 from harness.stages.benching import write_bench
 from harness.stages.exporting import export_program
-from harness.stages.inspect import compare_cases, inspect_case
-from harness.stages.ir_sides import NamedCase, named_cases
+from harness.stages.ir import NamedCase, compare_cases, inspect_case, named_cases
 from harness.stages.options import AblateOptions, BenchOptions, IrOptions, RunOptions
 from harness.store.run_directory import load_run
 from harness.suite.load import find_list, load_suite

@@ -15,23 +15,32 @@ from datetime import datetime
 from typing import Any
 
 from harness.cache import cache_root
-from harness.compare.gates import apply_gates, is_of, require_gated_cases
-from harness.compare.judge import rules_of
+from harness.compare.judge import Timings, judge_recorded, recorded_row, rules_of
 from harness.compare.options import CompareOptions
-from harness.compare.outputs import OutputsOfPair, compare_pair
 from harness.compare.pairs import (
-    ANOTHER_PROGRAM,
+    ANOTHER_MODEL,
     Known,
+    OutputsOfPair,
     Pair,
     Side,
+    compare_pair,
     pair_runs,
     pair_within,
     redefinition,
     what_is_known,
     with_rounds,
 )
-from harness.compare.recorded import Timings, judge_recorded, recorded_row
-from harness.compare.rows import exact_rows, geometric_means, known_row, summarise, unknown_row, with_repro
+from harness.compare.rows import (
+    apply_gates,
+    exact_rows,
+    geometric_means,
+    is_of,
+    known_row,
+    require_gated_cases,
+    summarise,
+    unknown_row,
+    with_repro,
+)
 from harness.compare.sides import machine_facts, require_comparable, side_facts
 from harness.compare.upstream import judge_by_upstream
 from harness.errors import UsageError
@@ -273,7 +282,6 @@ def _in_order(rows: list[Row], pairs: Sequence[Pair]) -> list[Row]:
 
 
 def _notes(plan: Plan) -> list[str]:
-    """What bears on the whole comparison and is said nowhere else."""
     notes = []
     for name, run in (("base", plan.base.run), ("head", plan.head.run))[: 1 if plan.within else 2]:
         if not run.finished:
@@ -305,7 +313,7 @@ def _notes(plan: Plan) -> list[str]:
             redefined.setdefault(redefinition((pair.base, plan.base), (pair.head, plan.head)), []).append(pair.name)
     others = {name: known for name, known in plan.outputs.items() if not known.same_program}
     for how, names in redefined.items():
-        if how != ANOTHER_PROGRAM or not set(names) <= others.keys():
+        if how != ANOTHER_MODEL or not set(names) <= others.keys():
             notes.append(f"The two sides define {_cases(len(names))} differently: {how} ({_shown(names)})")
     if others:
         notes.append(_of_other_programs(others))

@@ -10,14 +10,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
+import numpy as np
+
+from harness.compare.pairs import Known, Pair, Side, pair_peers, pair_variants, what_is_known
+from harness.compare.rows import blank_row, with_estimate
 from harness.errors import UsageError
 from harness.metrics import FLOORS, LATENCY
-from harness.records.comparison import Verdict
+from harness.records.case import Case
+from harness.records.comparison import Row, Verdict
 from harness.records.run import Header
-from harness.stats import Estimate
+from harness.stats import Estimate, GroupTimes, estimate_ratio, tabulate_rounds
+from harness.stats.intervals import unpaired_difference
+from harness.stats.pairing import FloatArray
 from harness.stats.rule import Rule, Standing, adjust_p, standing
 
 # What a run calls the ratio of a variant and its baseline.
@@ -92,3 +99,110 @@ def rules_of(header: Header, label: str, floor: float | None = None) -> dict[str
         if not (math.isfinite(share) and 0 < share < 1):
             raise UsageError(f"{label}: its floor of {name} is {share:g}, and must lie between 0 and 1; correct it")
     return {name: Rule(floor=share) for name, share in floors.items()}
+
+
+# --- What runs recorded by themselves -> judged rows: a run's variants against their baseline, or two runs ---
+
+
+class Timings:
+    """A side's recorded turns, tabulated once by group."""
+
+    def __init__(self, side: Side) -> None:
+        """Tabulate the rounds of all groups."""
+        self._side = side
+        self.groups: Mapping[str, GroupTimes] = {
+            group: tabulate_rounds(side.evidence.rounds.get(group, ()))
+            for group in dict.fromkeys(case.group for case in side.run.header.cases)
+        }
+
+    def timed(self, case: Case) -> Case:
+        """The case whose turns tell what `case` takes: itself, or the one that stands for its module."""
+        if self.groups[case.group].medians(case.name).size:
+            return case
+        return self._side.stand_ins.get(case.name, case)
+
+    def medians(self, case: Case) -> FloatArray:
+        """Nanoseconds per call of each generation that measured it, or its stand-in; shape (generations,)."""
+        return self.groups[case.group].medians(self.timed(case).name)
+
+    def rounds(self, case: Case) -> int:
+        """The rounds behind these medians, over all generations."""
+        return self.groups[case.group].rounds(self.timed(case).name)
+
+    def within(self, pair: Pair, rule: Rule) -> Estimate | None:
+        """Both sides of a pair were measured side by side in this run; None where no round has both."""
+        base, head = pair.both
+        generations = self.groups[head.group].log_ratios(self.timed(head).name, self.timed(base).name)
+        return estimate_ratio(generations, confidence=rule.confidence)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunVerdicts:
+    """What a run says of its variants, by case."""
+
+    floor: float  # Relative change of latency below which nothing is called changed
+    identical: frozenset[str]  # Cases that are their baseline's module under the same runtime
+    judgements: Mapping[str, Judgement]  # Of the others that were measured beside their baseline, and of other engines
+
+
+def judge_run(side: Side, timings: Timings) -> RunVerdicts:
+    """Judge a run's variants against their baselines, as `harness compare --within` does, and its peers apart.
+
+    Variants are corrected for their number together. Peers answer another question (how far another engine is from
+    the baseline), so they are corrected among themselves, and adding one changes no variant's verdict.
+    """
+    rule = rules_of(side.run.header, side.label)[LATENCY.name]
+    pairs = pair_variants(side)
+    fates = {pair.name: what_is_known(pair, side, side) for pair in pairs}
+    variants = {pair.name: pair for pair in pairs if fates[pair.name] is None}
+    peers = {pair.name: pair for pair in pair_peers(side)}
+    return RunVerdicts(
+        floor=rule.floor,
+        identical=frozenset(
+            name for name, fate in fates.items() if isinstance(fate, Known) and fate.verdict == "identical"
+        ),
+        judgements={
+            **judge_recorded(variants, timings, timings, rule, within=True),
+            **judge_recorded(peers, timings, timings, rule, within=True),
+        },
+    )
+
+
+def judge_recorded(
+    pairs: Mapping[str, Pair], base: Timings, head: Timings, rule: Rule, *, within: bool
+) -> dict[str, Judgement]:
+    """Judge pairs together, by name; those without usable turns of both sides are left out."""
+    estimates = {
+        name: estimate
+        for name, pair in pairs.items()
+        if (estimate := head.within(pair, rule) if within else _between(pair, base, head, rule)) is not None
+    }
+    return judge(estimates, rule)
+
+
+def _between(pair: Pair, base: Timings, head: Timings, rule: Rule) -> Estimate | None:
+    """The two sides are of different runs, whose generations have nothing to do with each other."""
+    cases = pair.both
+    medians = [side.medians(case) for side, case in zip((base, head), cases, strict=True)]
+    if not all(side.size for side in medians):
+        return None
+    where = unpaired_difference(np.log(medians[0]), np.log(medians[1]), confidence=rule.confidence)
+    return Estimate(where=where, confidence=rule.confidence, rounds=head.rounds(cases[1]))
+
+
+def recorded_row(pair: Pair, judgement: Judgement | None, base: Timings, head: Timings, rule: Rule) -> Row:
+    """The latency row of a pair that was judged by what was recorded; None: nothing usable was."""
+    row = blank_row(pair, LATENCY, "inconclusive", rule.floor)
+    if judgement is None:
+        return replace(row, reason="no turns of both sides that took any time by the clock were recorded")
+    sides = zip((base, head), pair.both, strict=True)
+    row = replace(
+        row,
+        verdict=judgement.words.verdict,
+        generations=judgement.estimate.generations,
+        rounds=judgement.estimate.rounds,
+        reason=judgement.reason,
+    )
+    return with_estimate(
+        row, judgement.estimate, judgement.p, *(float(np.median(timings.medians(case))) for timings, case in sides)
+    )

@@ -1,33 +1,200 @@
-"""Pairs -> rows, measured again now and side by side."""
+"""Pairs -> rows, measured again now and side by side, on this machine or wherever a `RowPlace` is.
+
+Hosts of a fleet are such a place, see harness.fleet.rows.
+"""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 from harness.compare.comparison import Plan
-from harness.compare.engine import StoppedEarly, Together, decide, in_turn
-from harness.compare.expect import RowsLeft, earlier_rows, foresee
+from harness.compare.engine import Batch, Generation, Outcome, StoppedEarly, Task, Together, decide, in_turn
 from harness.compare.pairs import Known, Pair
-from harness.compare.places import RowPlace, Work
 from harness.compare.rows import instructions_row, known_row, measured_row, with_kind_of_change
-from harness.compare.samplers import Gone, find_module, words_of_modules
-from harness.compare.task import Batch, Generation, Outcome, Task
-from harness.errors import CaseError, NoHost, RunError
+from harness.compare.samplers import (
+    CacheMiss,
+    LatencySampler,
+    Module,
+    find_module,
+    group_of_row,
+    sample_compiles,
+    settings_of_row,
+    words_of_modules,
+)
+from harness.errors import CaseError, HarnessError, NoHost, RunError
+from harness.measure import last_core
+from harness.measure.alone import only_one_measures
 from harness.measure.worker import ON_CALLING_THREAD
 from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY
 from harness.process import Limits
-from harness.progress import Left, Progress
+from harness.progress import Left, Progress, duration
 from harness.records.comparison import Row
-from harness.records.run import Failure, Round
+from harness.records.run import Failure, HostRecord, Round
 from harness.stats.rule import Rule
-from harness.store.comparison_directory import ComparisonDirectory
+from harness.store.comparison_directory import ComparisonDirectory, load_comparison
+from harness.store.names import folder_names
 from harness.store.unfinished import KeptGeneration
+from harness.suite.present import why_gone
 from harness.text import plural
 from harness.toolchain import Toolchain
+
+
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """A pair whose modules are here."""
+
+    name: str  # Unique among the rows of a comparison
+    pair: Pair
+    base: Module
+    head: Module
+    control: bool  # Whether it is an A/A control
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sampling:
+    """How generations of a row come about; the fields are those of harness.compare.engine.Task."""
+
+    sample: Callable[[int], Generation]
+    hosts: int = 1
+    batch: Batch | None = None
+    noise: float = 0.0
+
+
+class RowPlace(Protocol):
+    """Where rows are measured."""
+
+    @property
+    def abreast(self) -> int:
+        """How many rows are measured at the same time."""
+
+    @property
+    def hosts(self) -> tuple[HostRecord, ...]:
+        """Of a fleet, the hosts that rows are on; (): this machine."""
+
+    def missing(self, works: Sequence[Work]) -> Mapping[str, Known]:
+        """Rows that cannot be measured there, by name, with why; asked once, before anything is measured."""
+
+    def alone(self, *, wait: bool) -> AbstractContextManager[Together]:
+        """Let nothing else of the harness compute there while rows are measured; give what walks the rows."""
+
+    def latencies(self, work: Work, *, seed: int, call_limit_s: float, on_round: Callable[[Round], None]) -> Sampling:
+        """Measure a row's latencies."""
+
+    def compiles(self, work: Work, limits: Limits) -> Sampling:
+        """Measure a row's compile times, with nothing else on that machine."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ThisMachine:
+    """This machine."""
+
+    progress: Progress
+    noise: float = 0.0  # The smallest change that its last selfcheck found, as a share; 0: not known
+    abreast: int = 1
+    hosts: tuple[HostRecord, ...] = ()
+
+    def missing(self, works: Sequence[Work]) -> Mapping[str, Known]:
+        """Rows whose device the runs had and this machine does not have now."""
+        absent = _absent_devices(works)
+        return {work.name: absent[work.pair.case.device] for work in works if work.pair.case.device in absent}
+
+    @contextmanager
+    def alone(self, *, wait: bool) -> Iterator[Together]:
+        """One row after the other."""
+        with only_one_measures(self.progress.note, wait=wait):
+            yield in_turn
+
+    def latencies(self, work: Work, *, seed: int, call_limit_s: float, on_round: Callable[[Round], None]) -> Sampling:
+        """In fresh workers; rounds come as they end."""
+        group, settings = group_of_row(work.name, work.base, work.head), settings_of_row(seed, call_limit_s)
+        return Sampling(sample=LatencySampler(group, settings, on_round), noise=self.noise)
+
+    def compiles(self, work: Work, limits: Limits) -> Sampling:
+        """On the core on which latencies are measured too."""
+        return Sampling(sample=partial(sample_compiles, work.base, work.head, last_core(), limits))
+
+
+def _absent_devices(works: Sequence[Work]) -> dict[str, Known]:
+    absent = {}
+    for work in works:
+        case = work.pair.case
+        for toolchain in (work.base.loadable.toolchain, work.head.loadable.toolchain):
+            if reason := why_gone(case.uris, toolchain, case.environment):
+                absent[case.device] = Known(verdict="failed", reason=reason)
+    return absent
+
+
+# --- How long rows take that are to be measured: as long as they took in earlier comparisons of the results folder ---
+
+
+# So many of the newest comparisons are looked at.
+_MOST_COMPARISONS = 20
+_MINUTE_S = 60
+
+
+def earlier_rows(results: Path) -> dict[str, float]:
+    """Mean seconds of a row that the newest comparisons measured, by metric."""
+    found: dict[str, list[float]] = {}
+    for name in list(reversed(folder_names(results, "comparison")))[:_MOST_COMPARISONS]:
+        try:
+            rows = load_comparison(results / name).rows
+        except HarnessError:  # a damaged one says nothing
+            continue
+        for row in rows:
+            if row.generations and not row.control:
+                found.setdefault(row.metric, []).append(row.seconds)
+    return {metric: sum(seconds) / len(seconds) for metric, seconds in found.items()}
+
+
+class RowsLeft:
+    """What is left of rows that are decided together, each of which takes what rows took before, else its budget."""
+
+    def __init__(self, tasks: Sequence[Task], row_s: float | None) -> None:
+        self.is_known = row_s is not None or not tasks
+        self._expected = {task.name: task.budget_s if row_s is None else row_s for task in tasks}
+        self._spent = dict.fromkeys(self._expected, 0.0)
+        self._open: Collection[str] = tuple(self._expected)
+
+    def spend(self, name: str, seconds: float) -> None:
+        """A generation of a row took so long."""
+        self._spent[name] += seconds
+
+    def extend(self, name: str, seconds: float) -> None:
+        """A row goes on beyond its budget, and takes so long in all."""
+        self._expected[name] = seconds
+
+    def keep_open(self, names: Collection[str]) -> None:
+        """Only these rows are not decided yet."""
+        self._open = names
+
+    @property
+    def seconds(self) -> float:
+        """That are left."""
+        return sum(max(self._expected[name] - self._spent[name], 0.0) for name in self._open)
+
+
+def foresee(latency: Sequence[Task], compiled: Sequence[Task], rows: Sequence[RowsLeft], abreast: int = 1) -> str:
+    """What is to be measured, and how long that should take."""
+    parts = [
+        f"{what} of {plural(len(tasks), 'row')} for up to {tasks[0].budget_s:g} s each"
+        for what, tasks in (("latencies", latency), ("compile times", compiled))
+        if tasks
+    ]
+    seconds = sum(of.seconds for of in rows) / abreast
+    todo = f"To measure: {', '.join(parts)}"
+    if all(of.is_known for of in rows):
+        return f"{todo}; {Left(seconds=seconds).words}, as earlier comparisons here took"
+    most = f"{seconds:.0f} s" if seconds < 2 * _MINUTE_S else duration(seconds)
+    return f"{todo}; up to {most}, and longer where a difference is confirmed, or is plain and calls take long"
+
+
+# --- Pairs -> rows, measured again now and side by side ---
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,8 +243,8 @@ def remeasure(plan: Plan, bench: Bench) -> list[Row]:
     tasks = [_latency_task(work, plan, bench, rounds[work.name]) for work in works]
     compiles = _compile_tasks(works, plan, bench)
     earlier = earlier_rows(plan.options.results)
-    left = RowsLeft(tasks, earlier.get(LATENCY.name, {}))
-    left_of_compiles = RowsLeft(compiles, earlier.get(COMPILE_TIME.name, {}))
+    left = RowsLeft(tasks, earlier.get(LATENCY.name))
+    left_of_compiles = RowsLeft(compiles, earlier.get(COMPILE_TIME.name))
     if number := len(bench.directory.generations):
         bench.progress.note(f"Of before the interruption: {plural(number, 'generation')}, which count")
     abreast = bench.place.abreast
@@ -105,7 +272,7 @@ def _find(pair: Pair, plan: Plan, bench: Bench, *, control: bool) -> Work | Know
             find_module(side, case, bench.toolchains[case.toolchain], bench.cache)
             for side, case in zip((plan.base, plan.head), pair.both, strict=True)
         )
-    except Gone as error:
+    except CacheMiss as error:
         return Known(verdict="failed", reason=str(error))
     name = f"{pair.name} (A/A control)" if control else pair.name
     return Work(name=name, pair=pair, base=base, head=head, control=control)

@@ -6,20 +6,21 @@ import math
 import shlex
 import tempfile
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
 from harness import process
+from harness.compare.engine import BASE, HEAD, Generation, Task
 from harness.compare.pairs import Side
-from harness.compare.task import BASE, HEAD, Generation, Task
 from harness.compile import BuildCache
 from harness.compile.request import MODEL_FILE
 from harness.errors import CaseError
-from harness.measure import Group, Known, LoadableModule, Settings, last_core, measure_generation
+from harness.measure import Group, Known, Loadable, LoadableModule, Settings, last_core, measure_generation
 from harness.models.inputs import Argument
+from harness.process import Limits
 from harness.records.case import Case
 from harness.records.run import Build, Lost, ModelRecord, Round
 from harness.stats import tabulate_rounds
@@ -34,7 +35,7 @@ GENERATION_S = 0.25
 LONG_ROUND_S = 1.0
 
 
-class Gone(Exception):
+class CacheMiss(Exception):
     """Something that a run left in the cache is no longer there; the message says what, as part of a sentence."""
 
 
@@ -63,9 +64,9 @@ def find_module(side: Side, case: Case, toolchain: Toolchain, cache: Path) -> Mo
     builds = BuildCache(cache)
     kept = builds.find(build.cache_key, case.name)
     if kept is None or kept.module_sha256 != build.module_sha256:
-        raise Gone(f"the module of {case.name} in {side.label} is no longer in the cache")
+        raise CacheMiss(f"the module of {case.name} in {side.label} is no longer in the cache")
     if not model.mlir or not (cache / model.mlir).is_file():
-        raise Gone(f"the model of {case.name} in {side.label} is no longer in the cache")
+        raise CacheMiss(f"the model of {case.name} in {side.label} is no longer in the cache")
     return Module(
         case=case,
         build=build,
@@ -85,13 +86,13 @@ def find_module(side: Side, case: Case, toolchain: Toolchain, cache: Path) -> Mo
 
 def _arguments(side: Side, case: Case, model: ModelRecord, cache: Path) -> list[Argument]:
     if len(model.arguments) != len(model.inputs):
-        raise Gone(f"{side.label} was made by a harness that did not keep what {case.name} is called with")
+        raise CacheMiss(f"{side.label} was made by a harness that did not keep what {case.name} is called with")
     arguments = [
         Argument(file=cache / record.file, flag="", shape=record.shape, dtype=record.dtype, scalar=record.scalar)
         for record in model.arguments
     ]
     if not all(argument.file.is_file() for argument in arguments):
-        raise Gone(f"the inputs of {case.name} in {side.label} are no longer in the cache")
+        raise CacheMiss(f"the inputs of {case.name} in {side.label} are no longer in the cache")
     return arguments
 
 
@@ -100,7 +101,7 @@ def _parameters(side: Side, case: Case, model: ModelRecord) -> dict[str, Path]:
     files = {scope: folder / file for scope, file in model.parameter_files.items()}
     for scope, file in files.items():
         if not file.is_file():
-            raise Gone(f"the weights {scope!r} of {case.name} in {side.label} are not at {file}")
+            raise CacheMiss(f"the weights {scope!r} of {case.name} in {side.label} are not at {file}")
     return files
 
 
@@ -152,15 +153,27 @@ def _known_from(rounds: list[Round]) -> dict[str, Known]:
 
 def group_of_row(name: str, base: Module, head: Module) -> Group:
     """Both sides of a row, by its name, to be measured against each other."""
-    case = head.case
+    return group_of(name, head.case, (replace(base.loadable, name=BASE), replace(head.loadable, name=HEAD)))
+
+
+def group_of(name: str, case: Case, loadables: Iterable[Loadable]) -> Group:
+    """What is measured against each other, on the devices of a case."""
     return Group(
         name=name,
         uri=case.uri,
         more_uris=case.more_uris,
         environment=case.environment,
-        cases=(replace(base.loadable, name=BASE), replace(head.loadable, name=HEAD)),
+        cases=tuple(loadables),
         cpus=last_core() if case.pin else None,
     )
+
+
+def measured(
+    group: Group, number: int, settings: Settings, known: Mapping[str, Known] | None = None
+) -> tuple[list[Round], list[Lost]]:
+    """A generation of a group in fresh workers: its rounds, and the cases that were lost in it."""
+    found = list(measure_generation(group, number, settings, known=known))
+    return [item for item in found if isinstance(item, Round)], [item for item in found if isinstance(item, Lost)]
 
 
 def settings_of_row(seed: int, call_limit_s: float) -> Settings:
@@ -168,25 +181,39 @@ def settings_of_row(seed: int, call_limit_s: float) -> Settings:
     return Settings(seconds=GENERATION_S, seed=seed, call_limit_s=call_limit_s, long_round_s=LONG_ROUND_S)
 
 
+@dataclass(frozen=True, kw_only=True)
+class MeasurementPolicy:
+    """How much is measured, and how it is judged."""
+
+    rule: Rule
+    budget_s: float  # Wall seconds of looking; of the parts of a case, for all of them together
+    cap_s: float = 0.0  # Where the budget has no room for a verdict on what differs plainly
+    seed: int
+    call_limit_s: float  # After which a turn is stopped
+    limits: Limits = field(default_factory=Limits)  # Of each compile, and of each process of another tool
+    noise: float = 0.0  # The smallest change that this machine was found to see, as a share; 0: not known
+    wait: bool = True  # Whether to wait while another harness measures on this machine
+
+
 def latency_task(
     name: str,
     base: Module,
     head: Module,
-    rule: Rule,
+    policy: MeasurementPolicy,
     *,
-    budget_s: float,
-    seed: int,
-    call_limit_s: float,
-    cap_s: float = 0.0,
-    noise: float = 0.0,
     long_round_s: float = LONG_ROUND_S,
     on_round: Callable[[Round], None] = lambda _: None,
 ) -> Task:
     """A latency row for the engine to decide."""
-    group = group_of_row(name, base, head)
-    settings = replace(settings_of_row(seed, call_limit_s), long_round_s=long_round_s)
-    sample = LatencySampler(group, settings, on_round)
-    return Task(name=name, sample=sample, rule=rule, budget_s=budget_s, cap_s=cap_s, noise=noise)
+    settings = replace(settings_of_row(policy.seed, policy.call_limit_s), long_round_s=long_round_s)
+    return Task(
+        name=name,
+        sample=LatencySampler(group_of_row(name, base, head), settings, on_round),
+        rule=policy.rule,
+        budget_s=policy.budget_s,
+        cap_s=policy.cap_s,
+        noise=policy.noise,
+    )
 
 
 def summarise_generation(rounds: list[Round], seconds: float) -> Generation:
@@ -208,9 +235,7 @@ def _median(generations: tuple[FloatArray, ...]) -> float | None:
     return float(np.median(generations[0])) if generations else None
 
 
-def sample_compiles(
-    base: Module, head: Module, cpus: frozenset[int] | None, limits: process.Limits, number: int
-) -> Generation:
+def sample_compiles(base: Module, head: Module, cpus: frozenset[int] | None, limits: Limits, number: int) -> Generation:
     """Compile both sides, one after the other on the same core; the one that comes first changes each time.
 
     Nothing comes from the cache.
@@ -226,8 +251,7 @@ def sample_compiles(
     )
 
 
-def _compile_ns(name: str, side: Module, cpus: frozenset[int] | None, limits: process.Limits) -> float:
-    """Nanoseconds of one compile."""
+def _compile_ns(name: str, side: Module, cpus: frozenset[int] | None, limits: Limits) -> float:
     with tempfile.TemporaryDirectory(prefix="harness-compile-") as folder:
         for file, link in ((side.mlir, MODEL_FILE), *((file, file.name) for file in side.files)):
             (Path(folder) / link).symlink_to(file.resolve())

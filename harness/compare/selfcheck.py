@@ -18,12 +18,11 @@ from typing import Any
 import numpy as np
 
 from harness.cache import cache_root, write_atomically
-from harness.compare.engine import decide
+from harness.compare.engine import Outcome, Task, decide
 from harness.compare.judge import CHANGED, rules_of
 from harness.compare.options import SelfcheckOptions
 from harness.compare.pairs import Side
-from harness.compare.samplers import Gone, find_module, latency_task
-from harness.compare.task import Outcome, Task
+from harness.compare.samplers import CacheMiss, MeasurementPolicy, find_module, latency_task
 from harness.errors import RunError
 from harness.machine.environment import selfcheck_file
 from harness.machine.identity import machine_id
@@ -120,10 +119,12 @@ def _measurable(side: Side) -> list[Case]:
 def _task(side: Side, case: Case, toolchain: Toolchain, rule: Rule, options: SelfcheckOptions) -> Task:
     try:
         module = find_module(side, case, toolchain, cache_root())
-    except Gone as error:
+    except CacheMiss as error:
         raise RunError(f"{error}; run it again") from None
-    budget_s, seed = options.row_budget, options.seed
-    return latency_task(case.name, module, module, rule, budget_s=budget_s, seed=seed, call_limit_s=CALL_LIMIT_S)
+    policy = MeasurementPolicy(
+        rule=rule, budget_s=options.row_budget, seed=options.seed, call_limit_s=CALL_LIMIT_S, wait=options.wait
+    )
+    return latency_task(case.name, module, module, policy)
 
 
 def _summary(name: str, outcomes: Sequence[Outcome], rule: Rule, options: SelfcheckOptions) -> CaseCheck:

@@ -125,7 +125,6 @@ def resolve(
 
 
 def _require_suite(suite: Path, sides: tuple[Named, Named]) -> None:
-    """Refuse commits that do not have the suite."""
     lacking = []
     for which, side in zip(("base", "head"), sides, strict=True):
         if isinstance(side, Commit) and not has_file(side, suite_below(suite, side)):

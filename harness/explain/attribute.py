@@ -19,19 +19,16 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
-from harness.compare.engine import OnBeyond, OnPass, StoppedEarly, decide
-from harness.compare.samplers import Module, latency_task
-from harness.compare.task import BASE, HEAD, Generation, Outcome, Task
+from harness.compare.engine import BASE, HEAD, Generation, OnBeyond, OnPass, Outcome, StoppedEarly, Task, decide
+from harness.compare.samplers import MeasurementPolicy, Module, latency_task
 from harness.errors import CaseError
-from harness.explain.alone import AloneTurns
+from harness.explain.isolated_timing import AloneTurns
 from harness.explain.parts import Counterparts, in_order, match_parts
 from harness.explain.phrases import enumerated
 from harness.explain.profile import Profile, ProfiledTurns, Unprofiled, can_profile
 from harness.ir.differences import Executable
-from harness.process import Limits
 from harness.records.comparison import Verdict
 from harness.records.explanation import Elsewhere, Method, Part
-from harness.stats.rule import Rule
 from harness.text import plural
 
 # The row of the case: parts are called by what they do.
@@ -138,15 +135,9 @@ class Generations:
 def attribute(
     base: ProgramSide,
     head: ProgramSide,
-    rule: Rule,
-    *,
-    budget_s: float,
-    seed: int,
-    call_limit_s: float,
+    policy: MeasurementPolicy,
     folder: Path,
-    limits: Limits,
-    cap_s: float = 0.0,
-    noise: float = 0.0,
+    *,
     journal: Journal | None = None,
     on_generation: Callable[[int, Sampled], None] = lambda _number, _sampled: None,
     on_pass: OnPass = lambda _: None,
@@ -158,17 +149,7 @@ def attribute(
     Where the runtimes of both can profile the device, that tells what a dispatch takes in its program; else each
     dispatch of either side is timed alone, since figures of two methods do not compare.
     """
-    task = latency_task(
-        LATENCY_ROW,
-        base.module,
-        head.module,
-        rule,
-        budget_s=budget_s,
-        seed=seed,
-        call_limit_s=call_limit_s,
-        cap_s=cap_s,
-        noise=noise,
-    )
+    task = latency_task(LATENCY_ROW, base.module, head.module, policy)
     executables = (base.executables, head.executables)
 
     def judged(method: Method, turns: Turns) -> Attribution:
@@ -178,7 +159,7 @@ def attribute(
     notes: tuple[str, ...] = ()
     if all(can_profile(side.module.loadable.toolchain) for side in (base, head)):
         try:
-            return judged("profile", ProfiledTurns(base.module, head.module, folder / "profiles", limits))
+            return judged("profile", ProfiledTurns(base.module, head.module, folder / "profiles", policy.limits))
         except Unprofiled as error:
             notes = (f"the runtime has no profile of {', '.join(head.module.case.uris)}: {error}",)
     turns = AloneTurns(
@@ -186,9 +167,9 @@ def attribute(
         head.module,
         executables,
         folder / "alone",
-        limits,
-        seed=seed,
-        call_limit_s=call_limit_s,
+        policy.limits,
+        seed=policy.seed,
+        call_limit_s=policy.call_limit_s,
         on_compile=on_compile,
     )
     found = judged("alone", turns)
@@ -262,7 +243,6 @@ def _row_names(parts: Iterable[Counterparts]) -> list[str]:
 
 
 def _is_timed(part: Counterparts, sampled: Sampled) -> bool:
-    """Whether the time of all that belongs to it is known."""
     base, head = sampled.base.untimed, sampled.head.untimed
     return not any(each.name in base for each in part.base) and not any(each.name in head for each in part.head)
 
@@ -354,7 +334,6 @@ def _record(part: Counterparts, outcome: Outcome | None, taken: Sequence[Sampled
 
 
 def _elsewhere(latency: Outcome, parts: Sequence[Part], taken: Sequence[Sampled]) -> tuple[Elsewhere, Elsewhere]:
-    """What parts leave of the latency."""
     calls = sides_ns(latency)
     of_base, of_head = [sampled.base for sampled in taken], [sampled.head for sampled in taken]
     base_ns, head_ns = calls or (_median(each.call_ns for each in of_base), _median(each.call_ns for each in of_head))

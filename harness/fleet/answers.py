@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Set
 from typing import Any
 
-from harness.compare.task import Generation
+from harness.compare.engine import Generation
 from harness.fleet.orders import Checked, Compiled, CompileOrder, GroupOrder, LookOrder, Measured, Trouble
 from harness.fleet.row_orders import RowMeasured
 from harness.fleet.state import AGAIN, CHECK, PEAK, REFERENCE, Step

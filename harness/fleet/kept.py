@@ -14,8 +14,7 @@ from harness.records.case import Case
 from harness.records.run import Build, Failure, Lost, Peak, Placed, Reference, Round
 from harness.stages.build import keep_build
 from harness.stages.check import keep_check
-from harness.stages.context import Context
-from harness.stages.failures import unchecked
+from harness.stages.context import Context, unchecked
 from harness.stages.measure import keep_measured
 
 _TOLD_EVERY_S = 1.0

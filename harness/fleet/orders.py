@@ -20,8 +20,8 @@ from harness.plugins.chain import Arranged
 from harness.process import Limits
 from harness.records.case import Case
 from harness.records.run import Build, Check, Lost, Round, ToolchainRecord
-from harness.stages.compiled import Compiled as CompiledCase
-from harness.stages.failures import GivenUp
+from harness.stages.context import GivenUp
+from harness.stages.ir import Compiled as CompiledCase
 from harness.toolchain import Toolchain
 from harness.toolchain.host_cpu import TargetCpu, is_of_host, without_host
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from harness.cache import cache_root
-from harness.compare.places import Work
+from harness.compare.engine import Generation
+from harness.compare.remeasure import Work
 from harness.compare.samplers import Module
-from harness.compare.task import Generation
 from harness.compile import BuildCache
 from harness.fleet.files import Item, Luggage
 from harness.fleet.orders import flag_files_of, named

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from harness.compare.comparison import Plan
 from harness.compare.pairs import Side
-from harness.compare.places import Work
+from harness.compare.remeasure import Work
 from harness.fleet.placing import Group, Host, place, unfit, why_nowhere
 from harness.machine.identity import processor_identity
 from harness.records.case import Case

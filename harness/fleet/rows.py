@@ -19,12 +19,10 @@ from contextlib import contextmanager
 from functools import partial
 
 from harness.compare.comparison import Plan
-from harness.compare.engine import Together
+from harness.compare.engine import Generation, Together, by_host
 from harness.compare.pairs import Known
-from harness.compare.places import Sampling, Work
+from harness.compare.remeasure import Sampling, Work
 from harness.compare.sides import noise_of
-from harness.compare.spread import by_host
-from harness.compare.task import Generation
 from harness.errors import CaseError, NoHost, PlaceGone, UsageError
 from harness.fleet import answers, patience, tasks
 from harness.fleet.connection import Fleet

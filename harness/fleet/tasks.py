@@ -40,8 +40,8 @@ from harness.process import Limits, give_way, hold_still
 from harness.records.case import Case
 from harness.records.run import Failure, Lost, Peak, Reference, Round, ToolchainRecord
 from harness.stages.check import run_checks, run_reference, runnable_module, runnable_peer
-from harness.stages.compiled import Compiled as CompiledCase
 from harness.stages.count import Found, look_at
+from harness.stages.ir import Compiled as CompiledCase
 from harness.stages.measure import Wanted, call_group_again, run_generation
 from harness.suite.present import why_gone
 from harness.text import one_line

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import Any
 
+from harness.compare.judge import Timings
 from harness.compare.pairs import side_of
-from harness.compare.recorded import Timings
 from harness.compare.sides import selfcheck_of
 from harness.machine.identity import Environment, machine_class, machine_id
 from harness.metrics import (

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from harness.compare.judge import Timings, judge_run
 from harness.compare.pairs import side_of
-from harness.compare.recorded import Timings, judge_run
 from harness.compare.sides import describe_toolchains
 from harness.errors import ExitCode
 from harness.machine.identity import machine_name, processor

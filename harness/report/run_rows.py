@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from harness.compare.judge import RunVerdicts, Timings
 from harness.compare.pairs import Side
-from harness.compare.recorded import RunVerdicts, Timings
 from harness.ir.roofline import NARROW_TYPES, attained
 from harness.plugins.chain import PIPELINE_FLAG
 from harness.records.case import Case

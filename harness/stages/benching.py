@@ -70,7 +70,6 @@ def write_bench(options: BenchOptions) -> Path:
 
 
 def _named(stem: str) -> str:
-    """A file's name as suites may have it."""
     return joined_name([stem]).lstrip("._+-") or "bench"
 
 

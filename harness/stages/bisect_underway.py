@@ -6,6 +6,7 @@ What is searched, releases or a variant's parts, is the matter of harness.stages
 from __future__ import annotations
 
 import contextlib
+import glob
 import math
 import shlex
 import time
@@ -15,24 +16,126 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from harness.bisect.judged import JUDGED_OF_SEARCH, as_measured, error_of, rule_of_measurements
 from harness.bisect.search import Measured, Unusable
-from harness.bisect.trials import Place, try_pair, why_unmeasured
-from harness.compare.pairs import Pair
-from harness.errors import CaseError, Interrupted, RunError
+from harness.bisect.trials import (
+    JUDGED_OF_SEARCH,
+    Place,
+    as_measured,
+    error_of,
+    rule_of_measurements,
+    try_pair,
+    why_unmeasured,
+)
+from harness.compare.pairs import Pair, side_of
+from harness.compare.samplers import MeasurementPolicy
+from harness.errors import CaseError, Interrupted, RunError, SuiteError, UsageError
 from harness.machine.identity import describe_machine
-from harness.metrics import LATENCY, TIMED, Metric
+from harness.metrics import LATENCY, METRICS, REFERENCE_FACTS, TIMED, Metric, metric_named
 from harness.progress import Progress
 from harness.records.bisection import Bisection, Nearer, Position, Trial
 from harness.records.comparison import Verdict
-from harness.stages.explaining import Terms, explain_pair, keep
-from harness.stages.options import BisectOptions, compile_limits
-from harness.stages.positions import make_place, measuring_of
+from harness.stages.explaining import explain_pair, keep
+from harness.stages.options import BisectOptions, OneCase, RunOptions, compile_limits
+from harness.stages.run import run_suite
 from harness.stats.rule import Rule
 from harness.store.bisect_directory import BisectDirectory, KeptSentence
-from harness.store.run_directory import HEADER_FILE, RunDirectory
+from harness.store.evidence import find_failure
+from harness.store.files import FINISHED_FILE
+from harness.store.run_directory import HEADER_FILE, RunDirectory, load_run
+from harness.suite.load import load_suite
+from harness.text import did_you_mean
 from harness.toolchain import Toolchain
 from harness.toolchain.host_cpu import environment_here
+
+
+def require_metric(name: str) -> Metric:
+    """The metric of that name."""
+    metric = metric_named(name)
+    if metric is None:
+        raise UsageError(f"--metric {name}: there is no such metric{did_you_mean(name, [*METRICS])}")
+    return metric
+
+
+def require_counted(metric: Metric, suite: Path) -> None:
+    """Refuse an op that the suite does not count, before anything is installed or compiled for it."""
+    phase, slash, op = metric.name.partition("/")
+    counted = [f"{phase}/{op}" for phase, ops in load_suite(suite).suite.ir.items() for op in ops]
+    if slash and metric.name not in counted:
+        hint = did_you_mean(metric.name, counted, f"; add {op!r} to {phase} in [ir]")
+        raise UsageError(f"--metric {metric.name}: {suite} does not count it{hint}")
+
+
+def make_place(
+    name: str,
+    suite: Path,
+    case: str,
+    toolchain: Toolchain,
+    options: OneCase,
+    progress: Progress,
+    *,
+    others: Sequence[Toolchain] = (),
+    label: str = "",
+    resume: Path | None = None,
+    on_begin: Callable[[RunDirectory], None] = lambda _: None,
+) -> Place | Unusable:
+    """The case of a suite under a toolchain, compiled and checked, or why it cannot be measured."""
+    run = resume
+    if run is None or not (run / FINISHED_FILE).is_file():
+        unmeasured = RunOptions(
+            suite,
+            resume=resume,
+            patterns=(glob.escape(case),),
+            measure=False,
+            results=options.results,
+            compile_timeout_s=options.compile_timeout_s,
+            call_timeout_s=options.call_timeout_s,
+            wait=options.wait,
+            verbose=options.verbose,
+        )
+        try:
+            run = run_suite(
+                unmeasured,
+                progress,
+                (toolchain,),
+                others=others,
+                purpose="compare",
+                on_begin=on_begin,
+                with_reference=require_metric(options.metric) in REFERENCE_FACTS,
+            )
+        except SuiteError as error:
+            return Unusable(reason=str(error))
+    return place_in(run, name, case, toolchain, label)
+
+
+def place_in(run: Path, name: str, case: str, toolchain: Toolchain, label: str = "") -> Place | Unusable:
+    """A case of a finished run as a position, or why it cannot be measured."""
+    side = side_of(load_run(run, rounds=False), label or name, run)
+    found = side.cases.get(case)
+    if found is None:
+        return Unusable(reason=f"{run} has no case {case}")
+    if found.skip is not None:
+        return Unusable(reason=f"it is skipped: {found.skip}")
+    if found.peer is not None:
+        return Unusable(reason="another engine runs it, which no release and no flag of IREE changes")
+    failure = find_failure(found, side.evidence, timed=True)
+    if failure is not None:
+        return Unusable(reason=f"it fails at {failure.stage}: {failure.message}")
+    return Place(name=name, side=side, case=found, toolchain=toolchain)
+
+
+def policy_of(options: OneCase, rule: Rule, noise: float, *, left_s: float = math.inf) -> MeasurementPolicy:
+    """How positions are measured beside each other, while so many seconds are left."""
+    return MeasurementPolicy(
+        rule=rule,
+        budget_s=min(options.row_budget, left_s),
+        cap_s=min(options.row_cap, left_s),
+        seed=options.seed,
+        call_limit_s=options.call_timeout_s,
+        limits=compile_limits(options.compile_timeout_s),
+        noise=noise,
+        wait=options.wait,
+    )
+
 
 # Why a position was not measured for lack of time; such a one has no trial.
 SPENT = "the budget of all measurements was spent"
@@ -134,7 +237,6 @@ class BisectUnderway:
 
     @property
     def _left_s(self) -> float:
-        """Of the budget of this stretch."""
         return math.inf if self.options.budget is None else self.options.budget - self._spent_s
 
     def _measured_now(self, base: str, head: str, floor: float, place: PlaceOf, whole: float | None) -> Trial:
@@ -143,13 +245,16 @@ class BisectUnderway:
             if isinstance(found, Unusable):
                 return Trial(base=base, head=head, floor=floor, verdict="failed", reason=found.reason)
         assert isinstance(first, Place) and isinstance(second, Place)  # noqa: S101 (the loop above)
-        rule, noise = rule_of_measurements(self.planned, floor), self.directory.begun.noise
-        measuring = measuring_of(self.options, self.metric, noise, self.progress, left_s=self._left_s)
+        policy = self._policy(rule_of_measurements(self.planned, floor))
+        earlier = self.directory.kept
         with self._counting_seconds():
-            trial = try_pair(first, second, rule, replace(measuring, whole=whole), self.directory.kept)
+            trial = try_pair(first, second, self.metric, policy, self.progress, whole=whole, earlier=earlier)
         if trial.is_open and self._left_s <= 0:
             self._is_spent = True  # more time might have told
         return trial
+
+    def _policy(self, rule: Rule) -> MeasurementPolicy:
+        return policy_of(self.options, rule, self.directory.begun.noise, left_s=self._left_s)
 
     @contextlib.contextmanager
     def _counting_seconds(self) -> Iterator[None]:
@@ -206,7 +311,7 @@ class BisectUnderway:
                     before.side,
                     after.side,
                     {place.toolchain.version: place.toolchain for place in (before, after)},
-                    self._terms,
+                    self._policy(Rule(floor=self.floor)),
                     self.progress,
                     within=False,
                     created=datetime.now(timezone.utc),
@@ -224,21 +329,6 @@ class BisectUnderway:
         said = KeptSentence(text=explanation.sentence, explanation=explanation.id)
         self.directory.keep_sentence(asked, said)
         return said
-
-    @property
-    def _terms(self) -> Terms:
-        options = self.options
-        left_s = self._left_s
-        return Terms(
-            rule=Rule(floor=self.floor),
-            budget_s=min(options.row_budget, left_s),
-            cap_s=min(options.row_cap, left_s),
-            seed=options.seed,
-            call_limit_s=options.call_timeout_s,
-            limits=compile_limits(options.compile_timeout_s),
-            noise=self.directory.begun.noise,
-            wait=options.wait,
-        )
 
     # --- the answer ---
 

@@ -14,9 +14,8 @@ from typing import Any
 from packaging.version import Version
 from pydantic import ValidationError
 
-from harness.bisect.judged import JUDGED_OF_SEARCH
 from harness.bisect.search import Measured, Step, Unusable, find_steps
-from harness.bisect.trials import Place
+from harness.bisect.trials import JUDGED_OF_SEARCH, Place
 from harness.cache import environments_root
 from harness.compare.pairs import TOOLCHAIN_PREFIX
 from harness.compare.sides import noise_of
@@ -27,10 +26,9 @@ from harness.progress import Progress
 from harness.records.bisection import Bisection, FoundStep, OpenStretch, Trial
 from harness.report.bisect_page import bisect_json, bisect_page
 from harness.report.markdown import to_markdown
-from harness.stages.bisect_underway import BisectUnderway
+from harness.stages.bisect_underway import BisectUnderway, require_counted, require_metric
 from harness.stages.bisecting_parts import bisect_parts, question_of, toolchain_of
 from harness.stages.options import BisectOptions
-from harness.stages.positions import require_counted, require_metric
 from harness.store.bisect_directory import BegunBisect, BisectDirectory, KeptSentence
 from harness.store.files import adapter
 from harness.store.names import find_folder

@@ -12,11 +12,9 @@ from typing import Any
 
 import tomli_w
 
-from harness.bisect.judged import as_measured
-from harness.bisect.minimal import Cause, Effect, minimal_causes
-from harness.bisect.search import Measured, Unusable, edge_of, nearer_end
-from harness.bisect.trials import Place
-from harness.bisect.variants import Part, Way, parts_between, parts_of_level, uses_of, with_parts
+from harness.bisect.search import Cause, Effect, Measured, Unusable, edge_of, minimal_causes, nearer_end
+from harness.bisect.trials import Place, as_measured
+from harness.bisect.variants import CompileConfig, Part, parts_between, parts_of_level, uses_of, with_parts
 from harness.cache import environments_root
 from harness.errors import UsageError
 from harness.records.bisection import Bisection, FoundCause, Nearer, OpenStretch, Trial
@@ -89,8 +87,8 @@ class Question:
     variant: str  # The case's; `base_variant` is the one that it is held against, and `head` and `base` what they are
     device: str
     base_variant: str
-    base: Way
-    head: Way
+    base: CompileConfig
+    head: CompileConfig
     parts: tuple[Part, ...]
 
 
@@ -101,8 +99,8 @@ def question_of(options: BisectOptions) -> Question:
     model, variant, device = _cell(suite, case)
     base_variant = options.base or suite.baseline
     require_name(path, "variant", base_variant, [variant.name for variant in suite.variants])
-    ways = {variant.name: way_of(variant) for variant in suite.variants}
-    base, head = ways[base_variant], ways[variant]
+    configs = {variant.name: config_of(variant) for variant in suite.variants}
+    base, head = configs[base_variant], configs[variant]
     parts = parts_between(base, head)
     if not parts:
         raise UsageError(
@@ -163,14 +161,14 @@ class _Search:
     def _compiled(self, name: str) -> Place | Unusable:
         chosen = [self._parts[part] for part in self._sets[name]]
         base, head = self.question.base, self.question.head
-        ways = {NONE: base, name: with_parts(base, head, chosen) if chosen else base}
-        file = self._underway.directory.write_suite(name, tomli_w.dumps(self._suite(ways)))
+        configs = {NONE: base, name: with_parts(base, head, chosen) if chosen else base}
+        file = self._underway.directory.write_suite(name, tomli_w.dumps(self._suite(configs)))
         case = f"{self.question.model}/{name}@{self.question.device}"
         base_variant = self.question.base_variant
         label = base_variant if name == NONE else f"{base_variant} with part {name}"
         return self._underway.compiled(name, file, case, self._toolchain, label=label)
 
-    def _suite(self, ways: dict[str, Way]) -> dict[str, Any]:
+    def _suite(self, configs: dict[str, CompileConfig]) -> dict[str, Any]:
         """A suite of these variants, of which `none` is the baseline."""
         path, case = self._underway.options.chosen
         table, _ = read_toml(path, SuiteFile)
@@ -182,7 +180,7 @@ class _Search:
             "description": f"Parts of {case}, added to {asked.base_variant}",
             "baseline": NONE,
             "models": {asked.model: moved_model(model, path, self._underway.directory.path / SUITES_FOLDER)},
-            "variants": {name: way.table() for name, way in ways.items()},
+            "variants": {name: config.table() for name, config in configs.items()},
             "devices": {asked.device: content["devices"][asked.device]},
             **{key: content[key] for key in ("ir", "floors") if content.get(key)},
         }
@@ -246,9 +244,9 @@ class _Search:
                 yield ", ".join(levels[part].text for part in found.parts)
 
 
-def way_of(variant: Variant) -> Way:
+def config_of(variant: Variant) -> CompileConfig:
     """How a variant of a suite compiles and runs, its flag sets taken apart into their flags."""
-    return Way(
+    return CompileConfig(
         flags=merge_flags(*(flag_set.compile for flag_set in variant.flag_sets), variant.compile_flags),
         run_flags=merge_flags(*(flag_set.run for flag_set in variant.flag_sets), variant.run_flags),
         plugins=uses_of((plugin.name, plugin.options) for plugin in variant.plugins),
@@ -256,7 +254,6 @@ def way_of(variant: Variant) -> Way:
 
 
 def _cell(suite: Suite, case: str) -> tuple[str, str, str]:
-    """The model, the variant and the device of a case."""
     for model in suite.models:
         for variant in suite.variants:
             for device in suite.devices:

@@ -20,8 +20,7 @@ from harness.process import Limits
 from harness.records.case import Case
 from harness.records.run import Build, Check, Failure, Reference
 from harness.stages.build import Batch
-from harness.stages.context import REFERENCE, VERIFY, Context
-from harness.stages.failures import GivenUp, unchecked
+from harness.stages.context import REFERENCE, VERIFY, Context, GivenUp, unchecked
 from harness.stages.models import peer_model
 from harness.stages.prepare import Prepared
 from harness.toolchain import Toolchain

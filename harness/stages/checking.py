@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -75,31 +75,30 @@ class Checked:
 def check_suite(path: Path, toolchains: Sequence[Toolchain], progress: Progress) -> Checked:
     """Load a suite, hold it against the tools and devices that are here, and make its models."""
     prepared = prepare(path, Selection(), toolchains)
-    findings = [*contradictions(prepared), *_without_effect(prepared), *_unused(prepared), *no_longer_needed(prepared)]
     artifacts = materialize_models(prepared, compile_limits(), progress, notes=False)
-    findings += [
-        Finding(kind="failed", text=f"model {name}: {artifact.message}{_consequence(prepared, name)}")
-        for name, artifact in artifacts.items()
-        if not isinstance(artifact, ModelArtifact) and not _is_expected(prepared, name, artifact)
-    ]
+    found: dict[Kind, list[str]] = {
+        "contradiction": list(contradictions(prepared)),
+        "failed": list(_failed(prepared, artifacts)),
+        "no effect": list(_without_effect(prepared)),
+        "unused": [*_unused(prepared), *no_longer_needed(prepared)],
+    }
     return Checked(
         suite=path,
         toolchains=tuple(toolchain.version for toolchain in prepared.toolchains),
         cases=skip_unfit_peers(prepared, artifacts).cases,
-        findings=tuple(sorted(findings, key=lambda finding: finding.kind)),
+        findings=tuple(Finding(kind=kind, text=text) for kind, texts in found.items() for text in texts),
     )
 
 
-def _consequence(prepared: Prepared, model: str) -> str:
-    number = sum(case.model == model and case.skip is None for case in prepared.cases)
-    return f"; {plural(number, 'case fails', 'cases fail')} with it"
+def _failed(prepared: Prepared, artifacts: Mapping[str, ModelArtifact | Failure]) -> Iterator[str]:
+    for name, artifact in artifacts.items():
+        cases = [case for case in prepared.cases if case.model == name and case.skip is None]
+        if isinstance(artifact, Failure) and not all(is_expected(case, artifact) for case in cases):
+            fails = plural(len(cases), "case fails", "cases fail")
+            yield f"model {name}: {artifact.message}; {fails} with it"
 
 
-def _is_expected(prepared: Prepared, model: str, failure: Failure) -> bool:
-    return all(is_expected(case, failure) for case in prepared.cases if case.model == model and case.skip is None)
-
-
-def no_longer_needed(prepared: Prepared) -> Iterator[Finding]:
+def no_longer_needed(prepared: Prepared) -> Iterator[str]:
     """Keys of models that were needed before outputs had a reference of their own."""
     old: dict[str, list[str]] = {}
     for model in prepared.suite.models:
@@ -109,10 +108,9 @@ def no_longer_needed(prepared: Prepared) -> Iterator[Finding]:
             old.setdefault("check", []).append(model.name)
     for key, names in old.items():
         why = "the float64 reference knows by how much outputs may be off"
-        yield Finding(kind="unused", text=f"{_first_of(names)} {key}: {why}; try it without {key}")
+        yield f"{_first_of(names)} {key}: {why}; try it without {key}"
     if silent := [model.name for model in prepared.suite.models if model.check == "none" and not model.why]:
-        text = f"{_first_of(silent)} check: nothing judges outputs, and reports cannot say why; add why = '...'"
-        yield Finding(kind="unused", text=text)
+        yield f"{_first_of(silent)} check: nothing judges outputs, and reports cannot say why; add why = '...'"
 
 
 def _first_of(models: Sequence[str]) -> str:
@@ -123,32 +121,26 @@ def _first_of(models: Sequence[str]) -> str:
 # ------------------------------------------------------------------------------------------------------ contradictions
 
 
-def contradictions(prepared: Prepared) -> Iterator[Finding]:
+def contradictions(prepared: Prepared) -> Iterator[str]:
     """Backends that there are not, that a device cannot run or flags do not choose; flags that are set twice."""
     suite = prepared.suite
     for device in suite.devices:
         where = f"[devices.{device.name}] backend"
         if device.backend not in BACKENDS:
-            yield _contradiction(
-                f"{where}: there is no backend {device.backend!r}{did_you_mean(device.backend, BACKENDS)}"
-            )
+            yield f"{where}: there is no backend {device.backend!r}{did_you_mean(device.backend, BACKENDS)}"
             continue
         drivers = [uri.partition("://")[0] for uri in device.uris]
         runs = [backend for driver in drivers for backend in _RUNS.get(driver, BACKENDS)]
         if device.backend not in runs:
-            yield _contradiction(
-                f"{where}: {device.uri} runs code of {_or(runs)}, not of {device.backend}; change uri or backend"
-            )
+            yield f"{where}: {device.uri} runs code of {_or(runs)}, not of {device.backend}; change uri or backend"
         chosen = target_backends(device.compile_flags)
         if chosen and device.backend not in chosen:
-            yield _contradiction(
-                f"{where}: is {device.backend}, and compile_flags choose {_or(chosen)}; change one of them"
-            )
+            yield f"{where}: is {device.backend}, and compile_flags choose {_or(chosen)}; change one of them"
             continue
         for case in prepared.cases:
             chosen = target_backends(case.compile_flags)
             if case.device == device.name and chosen and device.backend not in chosen:
-                yield _contradiction(
+                yield (
                     f"[variants.{case.variant}] on device {device.name}: its flags choose {_or(chosen)}, and backend "
                     f"is {device.backend}; remove the flags, or give them to a device of their own"
                 )
@@ -158,10 +150,10 @@ def contradictions(prepared: Prepared) -> Iterator[Finding]:
         for backend in flag_set.backends:
             if backend not in BACKENDS:
                 hint = did_you_mean(backend, BACKENDS)
-                yield _contradiction(f"[flagsets.{flag_set.name}] backends: there is no backend {backend!r}{hint}")
+                yield f"[flagsets.{flag_set.name}] backends: there is no backend {backend!r}{hint}"
 
 
-def _two_values(prepared: Prepared) -> Iterator[Finding]:
+def _two_values(prepared: Prepared) -> Iterator[str]:
     """Flags that one table sets twice, to different values, of which only one can hold."""
     suite = prepared.suite
     tables: list[tuple[str, Variant | Device]] = []
@@ -174,11 +166,7 @@ def _two_values(prepared: Prepared) -> Iterator[Finding]:
                 values.setdefault(flag_name(flag), []).append(flag.partition("=")[2] or "true")
             for name, given in values.items():
                 if len(set(given)) > 1 and all(map(_ONE_VALUE.match, given)):
-                    yield _contradiction(f"{where}: gives --{name} the values {' and '.join(given)}; keep one of them")
-
-
-def _contradiction(text: str) -> Finding:
-    return Finding(kind="contradiction", text=text)
+                    yield f"{where}: gives --{name} the values {' and '.join(given)}; keep one of them"
 
 
 def target_backends(flags: Iterable[str]) -> tuple[str, ...]:
@@ -203,12 +191,12 @@ def target_backends(flags: Iterable[str]) -> tuple[str, ...]:
 # -------------------------------------------------------------------------------------------------- what has no effect
 
 
-def _without_effect(prepared: Prepared) -> Iterator[Finding]:
+def _without_effect(prepared: Prepared) -> Iterator[str]:
     suite = prepared.suite
     devices = {device.name: device for device in suite.devices}
     for device in suite.devices:
         if device.threads and not prepared.peers and "local-task" not in _drivers(device):
-            yield _no_effect(f"[devices.{device.name}] threads: is for local-task and peers; remove it")
+            yield f"[devices.{device.name}] threads: is for local-task and peers; remove it"
     ids: dict[tuple[str, str, str], str] = {}
     texts: dict[str, None] = {}
     for case in prepared.cases:
@@ -233,15 +221,10 @@ def _without_effect(prepared: Prepared) -> Iterator[Finding]:
                 f"[variants.{case.variant}] on device {device.name}: nothing reads {' or '.join(sorted(own))} for "
                 f"{device.backend} on {device.uri}; exclude */{case.variant}@{device.name} in [matrix]"
             ] = None
-    yield from map(_no_effect, texts)
-
-
-def _no_effect(text: str) -> Finding:
-    return Finding(kind="no effect", text=text)
+    yield from texts
 
 
 def _deaf_flags(case: Case, device: Device) -> set[str]:
-    """Flags for a backend or a driver that the case does not have."""
     backends = {device.backend, *target_backends(case.compile_flags)}
     sides = ((_OF_BACKEND, case.compile_flags, backends), (_OF_DRIVER, case.run_flags, _drivers(device)))
     return {
@@ -260,7 +243,7 @@ def _drivers(device: Device) -> set[str]:
 # ----------------------------------------------------------------------------------------------------------- not used
 
 
-def _unused(prepared: Prepared) -> Iterator[Finding]:
+def _unused(prepared: Prepared) -> Iterator[str]:
     suite = prepared.suite
     kinds = (
         ("models", "model", [model.name for model in suite.models]),
@@ -272,17 +255,17 @@ def _unused(prepared: Prepared) -> Iterator[Finding]:
             cases = [case for case in prepared.cases if getattr(case, attribute) == name and case.peer is None]
             here = [case for case in cases if case.device in prepared.devices]
             if not cases:
-                yield _not_used(f"[{table}.{name}]: [matrix] leaves no case of it")
+                yield f"[{table}.{name}]: [matrix] leaves no case of it"
             elif here and all(case.skip is not None for case in here):
-                yield _not_used(f"[{table}.{name}]: all of its cases are skipped: {here[0].skip}")
+                yield f"[{table}.{name}]: all of its cases are skipped: {here[0].skip}"
     labels = {case.variant for case in prepared.cases if case.peer is not None}
     for label in prepared.peers:
         if label not in labels:
-            yield _not_used(f"peers: {label}: no case is for it, since peers run beside llvm-cpu on one device")
+            yield f"peers: {label}: no case is for it, since peers run beside llvm-cpu on one device"
     yield from _unused_flag_sets(suite)
 
 
-def _unused_flag_sets(suite: Suite) -> Iterator[Finding]:
+def _unused_flag_sets(suite: Suite) -> Iterator[str]:
     """Those of the suite's files that no variant names, a line for each file, which may be for several suites."""
     used = {flag_set.name for variant in suite.variants for flag_set in variant.flag_sets}
     content, _ = read_content(suite.path)
@@ -290,13 +273,9 @@ def _unused_flag_sets(suite: Suite) -> Iterator[Finding]:
         file, _ = read_toml(suite.path.parent / name, FlagSetFile)
         left = [flag_set for flag_set in file.flagsets if flag_set not in used]
         if len(left) == len(file.flagsets):
-            yield _not_used(f"flagset_files: {name}: no variant names a flag set of it; remove it")
+            yield f"flagset_files: {name}: no variant names a flag set of it; remove it"
         elif left:
-            yield _not_used(f"flagset_files: {name}: no variant names {', '.join(left)}")
-
-
-def _not_used(text: str) -> Finding:
-    return Finding(kind="unused", text=text)
+            yield f"flagset_files: {name}: no variant names {', '.join(left)}"
 
 
 def _or(words: Sequence[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
 
@@ -14,17 +15,19 @@ from harness.compare.options import CompareOptions
 from harness.compare.pairs import Side
 from harness.compare.remeasure import Bench as RowBench
 from harness.compare.remeasure import StoppedWithRows, remeasure
-from harness.errors import Interrupted, RunError
+from harness.compare.samplers import MeasurementPolicy
+from harness.errors import HarnessError, Interrupted, RunError
 from harness.metrics import LATENCY
 from harness.process import Limits
 from harness.progress import Progress
-from harness.records.comparison import Comparison
+from harness.records.comparison import Comparison, Explained, Row
 from harness.report import render
 from harness.report.comparison import json_document
-from harness.stages.explained_rows import explain_regressions
-from harness.stages.explaining import Terms
+from harness.report.explanation_words import short_form
+from harness.report.verdicts import largest_first, of_metric, of_verdict, real_rows
+from harness.stages.explaining import explain_pair, keep
 from harness.stages.options import compile_limits
-from harness.stages.underway import SidesUnderway, begun_options
+from harness.stages.side_runs import SidesUnderway, begun_options
 from harness.store.comparison_directory import ComparisonDirectory
 from harness.store.files import adapter
 from harness.text import plural
@@ -118,9 +121,8 @@ def _with_explanations(
     progress: Progress,
     limits: Limits,
 ) -> Comparison:
-    """The comparison with what its regressions are made of."""
     options = underway.options
-    terms = Terms(
+    policy = MeasurementPolicy(
         rule=plan.rules[LATENCY.name],
         budget_s=options.explain_budget,
         cap_s=options.row_cap,
@@ -131,7 +133,7 @@ def _with_explanations(
         wait=options.wait,
     )
     try:
-        explained, notes = explain_regressions(comparison, plan, toolchains, terms, options.results, progress)
+        explained, notes = explain_regressions(comparison, plan, toolchains, policy, options.results, progress)
     except KeyboardInterrupt:
         note = "Interrupted before every regression was explained"
         unexplained = replace(comparison, id="", notes=(note, *comparison.notes))
@@ -143,3 +145,61 @@ def _interrupted(comparison: Comparison, message: str) -> InterruptedComparison:
     number = sum(row.reason.startswith(STOPPED) for row in comparison.rows)
     note = f"Interrupted: {plural(number, 'row is', 'rows are')} not decided yet"
     return InterruptedComparison(message, replace(comparison, notes=(note, *comparison.notes)))
+
+
+# --- Regressed rows of a comparison -> what each is made of, as far as a comment has room for it ---
+
+
+# Explaining takes minutes a row, and where many regress one change is behind them.
+MOST_ROWS = 5
+
+
+def explain_regressions(
+    comparison: Comparison,
+    plan: Plan,
+    toolchains: Mapping[str, Toolchain],
+    policy: MeasurementPolicy,
+    results: Path,
+    progress: Progress,
+) -> tuple[tuple[Explained, ...], tuple[str, ...]]:
+    """Explain the largest regressions of latencies, and keep each explanation beside the comparison."""
+    regressed = largest_first(of_verdict(of_metric(real_rows(comparison), LATENCY.name), "regressed"))
+    rows = regressed[:MOST_ROWS]
+    explained = tuple(_explained(row, plan, toolchains, policy, results, progress) for row in rows)
+    left = len(regressed) - len(rows)
+    if not left:
+        return explained, ()
+    more = plural(left, "regression less large", "regressions less large")
+    return explained, (f"{more} {'is' if left == 1 else 'are'} not explained; `harness explain` does that",)
+
+
+def _explained(
+    row: Row,
+    plan: Plan,
+    toolchains: Mapping[str, Toolchain],
+    policy: MeasurementPolicy,
+    results: Path,
+    progress: Progress,
+) -> Explained:
+    pair = next(pair for pair in plan.pairs if pair.name == row.case)
+    progress.note(f"Explaining the regression of {row.case}")
+    try:
+        found = explain_pair(
+            pair,
+            plan.base,
+            plan.head,
+            toolchains,
+            policy,
+            progress,
+            within=plan.within,
+            created=datetime.now(timezone.utc),
+        )
+        if found.is_stopped:
+            raise KeyboardInterrupt
+        explanation, _ = keep(found.explanation, results, plan.head.run.header.suite_name)
+    except Interrupted:
+        raise
+    except HarnessError as error:
+        progress.note(f"{row.case} cannot be explained: {error}")
+        return Explained(case=row.case, explanation="", sentence=f"It cannot be explained: {error}.")
+    return short_form(explanation)

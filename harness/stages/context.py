@@ -1,18 +1,92 @@
-"""What the stages of a run share: the user's choices, the planned cases, and where results go."""
+"""What the stages of a run share: choices, planned cases, what is done already, and what a failure brings with it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from harness.errors import UsageError
+from harness.process import PAST_TIME
 from harness.progress import Progress, Remaining
 from harness.records.case import Case
-from harness.records.run import Build, Check, IrCounts, Peak, Reference, Run
-from harness.stages.failures import FailureNotes, GivenUp
+from harness.records.run import Build, Check, Failure, IrCounts, Lost, Peak, Reference, Run
 from harness.stages.options import RunOptions
 from harness.stages.prepare import Prepared
+from harness.store.evidence import is_expected
 from harness.store.run_directory import RunDirectory
+from harness.suite.cases import matching
+from harness.text import one_line, plural
+
+_LONGEST = 400
+# How the message of a failure begins where another case timed out; that one's note counts it.
+NOT_TRIED = "not tried, since "
+
+
+class FailureNotes:
+    """Notes on the progress of a run; the same words are printed once."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._first: dict[tuple[str, str], str] = {}
+
+    def model(self, name: str, failure: Failure, cases: Sequence[Case]) -> None:
+        """A model could not be made."""
+        unexpected = sum(not is_expected(case, failure) for case in cases)
+        if unexpected:
+            self._note(name, failure, f"; {plural(unexpected, 'case fails', 'cases fail')} with it")
+
+    def case(self, case: Case, failure: Failure, others: int = 0) -> None:
+        """A case failed; nothing is said of what the suite expects."""
+        if not is_expected(case, failure) and not failure.message.startswith(NOT_TRIED):
+            self._note(case.name, failure, f"; {plural(others, 'case fails', 'cases fail')} with it" if others else "")
+
+    def _note(self, name: str, failure: Failure, consequence: str) -> None:
+        first = self._first.setdefault((failure.stage, failure.message), name)
+        message = one_line(failure.message)[:_LONGEST] if first == name else f"as {first}"
+        self._progress.note(f"Failed ({failure.stage}): {name}: {message}{consequence}")
+
+
+def is_timeout(failure: Failure) -> bool:
+    """Whether a tool was stopped because it took too long."""
+    return PAST_TIME in failure.message
+
+
+class GivenUp:
+    """Cases that are not tried since another variant of their model, device and toolchain timed out."""
+
+    def __init__(self, *, keep_going: bool) -> None:
+        self._keep_going = keep_going
+        self._first: dict[tuple[str, str], tuple[str, str]] = {}  # a case, and the option that gives it more
+
+    def note(self, case: Case, failure: Failure | None) -> bool:
+        """Take notice of how a case ended; whether the others of its model and device are given up from now on."""
+        if self._keep_going or failure is None or not is_timeout(failure):
+            return False
+        option = "--compile-timeout" if failure.stage == "compile" else "--call-timeout"
+        self._first.setdefault((case.group, case.toolchain), (case.name, option))
+        return True
+
+    def refusal(self, case: Case, stage: str) -> Failure | None:
+        """Why a case is not tried at this stage; None: it is."""
+        first, option = self._first.get((case.group, case.toolchain), (case.name, ""))
+        if first == case.name:
+            return None
+        return Failure(
+            stage=stage,
+            message=f"{NOT_TRIED}{first} timed out; give it more with {option}, or try every case with --keep-going",
+        )
+
+
+def unchecked(case: Case, failure: Failure) -> Check:
+    """The check of a case that was not run for it."""
+    return Check(
+        case=case.name, against="", command=(), relative_tolerance=0.0, absolute_tolerance=0.0, failure=failure
+    )
+
+
+# --- What the stages of a run share: the user's choices, the planned cases, and where results go ---
+
 
 # Titles of the stages whose time is foreseen.
 COMPILE, IR, VERIFY, REFERENCE, MEASURE = "Compile", "IR", "Verify", "iree-benchmark-module", "Measure"
@@ -75,3 +149,31 @@ class Context:
     checks: dict[str, Check] = field(default_factory=dict)  # Of all cases that were checked so far, by name
     with_reference: bool = True  # Whether iree-benchmark-module is asked of each case, which says what memory it takes
     remaining: Remaining = field(default_factory=Remaining)  # The pieces of work that are left
+
+
+# --- What a user gives up of a run that goes on: `--resume RUN --skip PATTERN` ---
+
+
+def give_up(directory: RunDirectory, run: Run, done: Done, patterns: Sequence[str]) -> Done:
+    """Record as failed what the user skips of a run that goes on, at the stage that each case has come to."""
+    names = [case.name for case in run.header.cases]
+    for pattern in patterns:
+        if not any(matching([pattern]).match(name) for name in names):
+            raise UsageError(f"--skip {pattern} matches no case of the run, such as {names[0]}; correct the pattern")
+    builds, checks, lost = dict(done.builds), dict(done.checks), set(done.lost)
+    for case in run.header.cases:
+        if case.skip is not None or not patterns or not matching(patterns).match(case.name):
+            continue
+        message = "given up with --skip when the run went on"
+        if case.peer is None and case.name not in builds:
+            failure = Failure(stage="compile", message=message)
+            builds[case.name] = Build(case=case.name, command=(), cache_key="", failure=failure)
+            directory.append(builds[case.name])
+        elif case.name not in checks:
+            failure = Failure(stage="verify", message=message)
+            checks[case.name] = unchecked(case, failure)
+            directory.append(checks[case.name])
+        elif checks[case.name].failure is None and case.name not in lost:
+            directory.append(Lost(case=case.name, generation=0, failure=Failure(stage="measure", message=message)))
+            lost.add(case.name)
+    return replace(done, builds=builds, checks=checks, lost=frozenset(lost))

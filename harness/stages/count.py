@@ -24,8 +24,8 @@ from harness.machine.identity import processor_identity
 from harness.metrics import ENCODINGS
 from harness.models.materialize import ModelArtifact
 from harness.records.run import Build, Failure, IrCounts, Storage, Work
-from harness.stages.compiled import Compiled
 from harness.stages.context import IR, Context
+from harness.stages.ir import Compiled
 from harness.verify import AnyRunnable
 
 _COUNTS = TypeAdapter(dict[str, OpCounts])

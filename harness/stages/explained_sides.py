@@ -16,8 +16,7 @@ from harness.errors import UsageError
 from harness.progress import Progress
 from harness.records.case import Case
 from harness.stages.options import ExplainOptions
-from harness.stages.side_runs import SideRuns
-from harness.stages.underway import SidesUnderway, begun_options
+from harness.stages.side_runs import SideRuns, SidesUnderway, begun_options
 from harness.store.explanation_directory import ExplanationDirectory
 from harness.store.files import adapter
 from harness.store.names import find_folder

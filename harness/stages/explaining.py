@@ -14,18 +14,18 @@ from pathlib import Path
 from typing import Any
 
 from harness.cache import cache_root
+from harness.compare.engine import BASE, HEAD, Generation, Outcome
 from harness.compare.pairs import Pair, Side, redefinition, words_of_sides
 from harness.compare.rows import measured_row
-from harness.compare.samplers import Gone, Module, find_module, words_of_modules
+from harness.compare.samplers import CacheMiss, MeasurementPolicy, Module, find_module, words_of_modules
 from harness.compare.sides import side_facts
-from harness.compare.task import BASE, HEAD, Generation, Outcome
 from harness.compile import BuildCache
 from harness.errors import CaseError, RunError
 from harness.explain.attribute import LATENCY_ROW, Attribution, ProgramSide, Sampled, attribute, sides_ns
 from harness.explain.code import Code, final_code
+from harness.explain.ir_diff import Program, schedule_differences, with_differences
 from harness.explain.profile import Profile
-from harness.explain.what import Program, schedule_differences, with_differences
-from harness.explain.words import explanation_sentence, labels_of
+from harness.explain.summary_sentence import explanation_sentence, labels_of
 from harness.ir.differences import EXECUTABLE_PHASES, ProgramParts, read_parts, target_changes
 from harness.measure.alone import only_one_measures
 from harness.metrics import LATENCY
@@ -38,28 +38,13 @@ from harness.report import render
 from harness.report.explanation_page import explanation_document
 from harness.report.explanation_words import is_changed
 from harness.report.names import side_names
-from harness.stages.compiled import Compiled, at_readable_phases
-from harness.stats.rule import Rule
+from harness.stages.ir import Compiled, at_readable_phases
 from harness.store.explanation_directory import ExplanationDirectory
 from harness.store.unfinished import KeptGeneration
 from harness.text import plural
 from harness.toolchain import Toolchain
 
 INTERRUPTED = "Interrupted: what was not confirmed by then is inconclusive"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Terms:
-    """How much is measured, and how it is judged."""
-
-    rule: Rule
-    budget_s: float  # Wall seconds of looking, for all parts together
-    cap_s: float  # Where the budget has no room for a verdict on parts that differ plainly
-    seed: int
-    call_limit_s: float  # After which a turn is stopped
-    limits: Limits  # Of each compile, and of each process of another tool
-    noise: float = 0.0  # The smallest change that this machine was found to see, as a share; 0: not known
-    wait: bool = True  # Whether to wait while another harness measures on this machine
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +70,7 @@ def explain_pair(
     base: Side,
     head: Side,
     toolchains: Mapping[str, Toolchain],
-    terms: Terms,
+    policy: MeasurementPolicy,
     progress: Progress,
     *,
     within: bool,
@@ -95,8 +80,8 @@ def explain_pair(
 ) -> Found:
     """Say of a case where its time goes on two sides, and what the compiler did differently there."""
     facts = _facts(pair, base, head, within=within)
-    programs = _programs(pair, base, head, toolchains, terms.limits, progress)
-    found = _measure(programs, terms, progress, directory)
+    programs = _programs(pair, base, head, toolchains, policy.limits, progress)
+    found = _measure(programs, policy, progress, directory)
     is_stopped = found.is_stopped
     changed = [] if is_stopped else [part for part in found.parts if is_changed(part) or not part.is_timed]
     try:
@@ -116,7 +101,7 @@ def explain_pair(
         base=facts[0],
         head=facts[1],
         method=found.method,
-        latency=_latency(pair, found.latency, terms.rule.floor),
+        latency=_latency(pair, found.latency, policy.rule.floor),
         parts=tuple(with_differences(part, sides[0], sides[1]) for part in found.parts),
         base_elsewhere=found.base_elsewhere,
         head_elsewhere=found.head_elsewhere,
@@ -127,7 +112,7 @@ def explain_pair(
             *found.notes,
             *code_notes,
         ),
-        settings=_settings(terms, found),
+        settings=_settings(policy, found),
         command=tuple(command) or explain_command(pair, base, head, within=within),
     )
     sentence = explanation_sentence(replace(explanation, base=short[0], head=short[1]))
@@ -203,7 +188,7 @@ def _module(side: Side, case: Case, toolchains: Mapping[str, Toolchain]) -> Modu
         raise CaseError("compile", f"{side.label}: {case.name} was not compiled{f' ({why})' if why else ''}")
     try:
         return find_module(side, case, toolchains[case.toolchain], cache_root())
-    except Gone as error:
+    except CacheMiss as error:
         suite = shlex.quote(side.run.header.suite)
         raise RunError(f"{error}; make the run again with `harness run {suite}`") from None
 
@@ -228,10 +213,10 @@ def _parts(compiled: Compiled, phases: Sequence[str]) -> ProgramParts:
 
 
 def _measure(
-    programs: _Programs, terms: Terms, progress: Progress, directory: ExplanationDirectory | None
+    programs: _Programs, policy: MeasurementPolicy, progress: Progress, directory: ExplanationDirectory | None
 ) -> Attribution:
     """Where the time goes, while no other harness of this user measures."""
-    budget, shown = max(int(terms.budget_s), 1), 0
+    budget, shown = max(int(policy.budget_s), 1), 0
     seconds = 0.0
     is_beyond = False
 
@@ -254,21 +239,15 @@ def _measure(
         for module, parts in zip(programs.modules, programs.parts, strict=True)
     )
     with (
-        only_one_measures(progress.note, wait=terms.wait),
+        only_one_measures(progress.note, wait=policy.wait),
         tempfile.TemporaryDirectory(prefix="harness-explain-", ignore_cleanup_errors=True) as folder,
     ):
         progress.stage("Measure (s at most)", budget)
         found = attribute(
             base,
             head,
-            terms.rule,
-            budget_s=terms.budget_s,
-            seed=terms.seed,
-            call_limit_s=terms.call_limit_s,
-            folder=Path(folder),
-            limits=terms.limits,
-            cap_s=terms.cap_s,
-            noise=terms.noise,
+            policy,
+            Path(folder),
             journal=None if directory is None else _Journal(directory, programs.modules, progress),
             on_generation=count,
             on_beyond=note_once,
@@ -378,15 +357,15 @@ def _notes(pair: Pair, base: Side, head: Side, programs: _Programs) -> list[str]
     return notes
 
 
-def _settings(terms: Terms, found: Attribution) -> dict[str, Any]:
+def _settings(policy: MeasurementPolicy, found: Attribution) -> dict[str, Any]:
     return {
-        "floor": terms.rule.floor,
-        "alpha": terms.rule.alpha,
-        "confirm_alpha": terms.rule.confirm_alpha,
-        "confidence": terms.rule.confidence,
-        "first_look": terms.rule.first_look,
-        "budget_s": terms.budget_s,
-        "cap_s": terms.cap_s,
-        "seed": terms.seed,
+        "floor": policy.rule.floor,
+        "alpha": policy.rule.alpha,
+        "confirm_alpha": policy.rule.confirm_alpha,
+        "confidence": policy.rule.confidence,
+        "first_look": policy.rule.first_look,
+        "budget_s": policy.budget_s,
+        "cap_s": policy.cap_s,
+        "seed": policy.seed,
         "generations": len(found.generations),
     }

@@ -5,29 +5,144 @@ A fleet is another such place, see harness.fleet.bench. Both do the same work wi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Protocol
 
+from harness.cache import cache_root
 from harness.compare.comparison import Plan
-from harness.compare.places import RowPlace, ThisMachine
+from harness.compare.remeasure import RowPlace, ThisMachine
+from harness.compile import BuildCache
+from harness.compile.request import cache_key
+from harness.errors import HarnessError
+from harness.machine.identity import processor_identity
 from harness.measure.alone import only_one_measures
 from harness.models.materialize import ModelArtifact
 from harness.process import hold_still
-from harness.progress import Progress, WithTimeLeft
+from harness.progress import Progress, Remaining, WithTimeLeft
+from harness.records.case import Case
 from harness.records.run import Failure
-from harness.stages.build import Batch, compile_stage, require_cache
+from harness.stages.build import Batch, compile_stage, request_for, require_cache
 from harness.stages.check import distinct, lay_out_stage, reference_stage, verify_stage
-from harness.stages.context import Context
-from harness.stages.count import ir_stage, peak_stage, work_stage
-from harness.stages.expect import earlier_runs, expect
+from harness.stages.context import COMPILE, IR, MEASURE, REFERENCE, VERIFY, Context
+from harness.stages.count import ir_stage, kept_counts, peak_stage, work_stage
 from harness.stages.measure import call_again_stage, measure_stage
 from harness.stages.prepare import OwnDevices, Place
 from harness.store.comparison_directory import ComparisonDirectory
+from harness.store.names import folder_names
+from harness.store.run_directory import load_run
+from harness.text import plural
 from harness.verify import AnyRunnable
+
+# So many of the newest runs are looked at.
+_MOST_RUNS = 20
+# Of a generation's step besides its timed rounds: loading a case and starting its share of a worker.
+_LOADING_S = 0.5
+
+
+def earlier_steps(results: Path, models: Iterable[str], but: Path) -> dict[str, float]:
+    """Mean seconds of a compile, a check and a reference in the newest runs of a results folder with these models."""
+    wanted = set(models)
+    ns: dict[str, list[int | None]] = {COMPILE: [], VERIFY: [], REFERENCE: []}
+    for name in list(reversed(folder_names(results, "run")))[:_MOST_RUNS]:
+        try:
+            run = load_run(results / name, rounds=False)
+        except HarnessError:  # a damaged run says nothing
+            continue
+        if name != but.name and wanted & {model.mlir_sha256 for model in run.header.models}:
+            ns[COMPILE] += [build.compile_ns for build in run.builds]
+            ns[VERIFY] += [check.wall_ns for check in run.checks]
+            ns[REFERENCE] += [reference.wall_ns for reference in run.references]
+    known = {stage: [one for one in every if one is not None] for stage, every in ns.items()}
+    return {stage: statistics.fmean(every) / 1e9 for stage, every in known.items() if every}
+
+
+def foresee(
+    context: Context, artifacts: Mapping[str, ModelArtifact | Failure], step_s: Mapping[str, float]
+) -> tuple[str, Remaining]:
+    """What a run that begins or goes on has to do: in a sentence, and step by step."""
+    prepared, options, done = context.prepared, context.options, context.done
+    made = {name: artifact for name, artifact in artifacts.items() if isinstance(artifact, ModelArtifact)}
+    failed = {build.case for build in done.builds.values() if build.failure is not None}
+    failed |= {check.case for check in done.checks.values() if check.failure is not None}
+    cases = [
+        case
+        for case in prepared.cases
+        if case.skip is None and case.model in made and case.name not in failed and case.name not in done.lost
+    ]
+    compiles, sharing, cached = _compiles(context, cases, made)
+    checks = [case.name for case in cases if case.name not in done.checks and (options.measure or case.peer is None)]
+    steps: dict[str, Sequence[str]] = {**compiles, VERIFY: checks}
+    if context.with_reference:
+        steps[REFERENCE] = [case.name for case in cases if case.peer is None and case.name not in done.references]
+    measure_s = 0.0
+    if options.measure:
+        steps[MEASURE], generation_s, measure_s = _generations(context, cases)
+        step_s = {**step_s, MEASURE: generation_s}
+    if COMPILE in step_s:
+        step_s = {**step_s, IR: step_s[COMPILE]}  # which is another compile
+    remaining = Remaining(steps, step_s, {COMPILE: options.compilers, IR: options.compilers})
+
+    remarks = [f"for {sharing:,} cases"] if sharing != len(steps[COMPILE]) else []
+    remarks += [f"{cached:,} more {'is' if cached == 1 else 'are'} in the cache"] if cached else []
+    number = plural(len(steps[COMPILE]), "compile")
+    parts = [f"{number} ({', '.join(remarks)})" if remarks else number] if steps[COMPILE] or remarks else []
+    parts += [plural(len(checks), "check")] if checks else []
+    parts += [f"{measure_s:.0f} s of timed rounds"] if measure_s else []
+    unknown = [f"the {noun}" for stage, noun in _NOUNS.items() if steps[stage] and stage not in step_s]
+    why = f"no earlier run here says how long {' and '.join(unknown)} take" if unknown else ""
+    left = ", and ".join(filter(None, (remaining.left().words, why)))
+    todo = f"To do: {', '.join(parts) or 'nothing more'}"
+    return (f"{todo}; {left}" if left else todo), remaining
+
+
+_NOUNS = {COMPILE: "compiles", VERIFY: "checks"}
+
+
+def _compiles(
+    context: Context, cases: Sequence[Case], made: Mapping[str, ModelArtifact]
+) -> tuple[dict[str, list[str]], int, int]:
+    """Compiles and countings of IR; how many cases the compiles are for, and how many more are in the cache."""
+    cache = BuildCache(cache_root())
+    host_cpu = processor_identity(context.directory.header.environment)
+    steps: dict[str, list[str]] = {COMPILE: [], IR: []}
+    seen: set[str] = set()
+    sharing = cached = 0
+    for case in cases:
+        if case.peer is not None:
+            continue
+        request = request_for(context.prepared, case, made[case.model], host_cpu, context.options.compile_limits)
+        key = cache_key(request)
+        is_cached = cache.find(key, case.name) is not None
+        sharing += not is_cached
+        if key in seen:
+            continue
+        seen.add(key)
+        cached += is_cached and case.name not in context.done.builds
+        steps[COMPILE] += [] if is_cached else [case.name]
+        if context.prepared.suite.ir and case.name not in context.done.ir and not kept_counts(key).is_file():
+            steps[IR].append(case.name)
+    return steps, sharing, cached
+
+
+def _generations(context: Context, cases: Sequence[Case]) -> tuple[list[str], float, float]:
+    """A step for each generation of each group; what one takes, and how many seconds of timed rounds they have."""
+    settings = context.directory.header.settings
+    generations = int(settings["generations"])
+    groups = list(dict.fromkeys(case.group for case in cases))
+    share_s = float(settings["budget_s"]) / (generations * max(1, len(groups) + context.prepared.groups_elsewhere))
+    left_s = {
+        (group, generation): share_s - context.done.generations.get((group, generation), (0.0, 0))[0]
+        for generation in range(generations)
+        for group in groups
+    }
+    steps = [group for (group, _), seconds in left_s.items() if seconds > 0]
+    loading_s = _LOADING_S * len(cases) / max(1, len(groups))
+    return steps, share_s + loading_s, sum(seconds for seconds in left_s.values() if seconds > 0)
 
 
 class Bench(Place, Protocol):
@@ -36,24 +151,19 @@ class Bench(Place, Protocol):
     @property
     def address(self) -> str:
         """What `--fleet` says of it; "": this machine."""
-        ...
 
     @property
     def hosts(self) -> Mapping[str, str]:
         """The hosts that a suite is planned for, with the class of each; {}: this machine."""
-        ...
 
     def following(self, runs: Sequence[Path]) -> Bench:
         """The same place, for a run that goes on or is compared with these runs, which may be begun only."""
-        ...
 
     def rows(self, plan: Plan, directory: ComparisonDirectory, progress: Progress, noise: float) -> RowPlace:
         """Where the rows of a comparison are measured."""
-        ...
 
     def run(self, context: Context, artifacts: Mapping[str, ModelArtifact | Failure], scratch: Path) -> None:
         """Do all of a run that is not done yet; each result is in the run's directory before the next one begins."""
-        ...
 
 
 class Here(OwnDevices):
@@ -85,9 +195,9 @@ HERE = Here()
 def _foreseen(context: Context, artifacts: Mapping[str, ModelArtifact | Failure]) -> Context:
     """The run, once it has said what it has to do; from now on its progress says how long the rest takes."""
     programs = [artifact.sha256 for artifact in artifacts.values() if isinstance(artifact, ModelArtifact)]
-    expected = expect(context, artifacts, earlier_runs(context.options.results, programs, context.directory.path))
-    context.progress.note(expected.sentence)
-    remaining = expected.remaining
+    step_s = earlier_steps(context.options.results, programs, context.directory.path)
+    sentence, remaining = foresee(context, artifacts, step_s)
+    context.progress.note(sentence)
     return replace(context, remaining=remaining, progress=WithTimeLeft(context.progress, remaining))
 
 

@@ -6,14 +6,14 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from harness.cache import cache_root
+from harness.compare.samplers import group_of
 from harness.measure import Group, Loadable, LoadableModule, Settings, measure_generation
 from harness.measure.generation import CheckOutputs, load_order
 from harness.models.materialize import MODULE_FILE
 from harness.records.case import Case
 from harness.records.run import Check, Lost, Round
 from harness.stages.check import distinct
-from harness.stages.context import MEASURE, Context
-from harness.stages.failures import GivenUp
+from harness.stages.context import MEASURE, Context, GivenUp
 from harness.verify import AnyRunnable, RunnablePeer
 from harness.verify.kept import later_problem
 
@@ -85,7 +85,8 @@ def measure_stage(context: Context, runnable: Sequence[AnyRunnable], *, groups_e
                 keep_measured(context, result, [item.case for item in members])
                 if isinstance(result, Round):
                     timed.update(turn.case for turn in result.turns)
-                    progress.step(_where(result, generations), advance=0)
+                    where = f"{name} generation {generation + 1}/{generations}, round {result.round + 1}"
+                    progress.step(where, advance=0)
                 else:
                     gone = {lost.case for lost in result}
                     alive = [item for item in alive if item.case.name not in gone]
@@ -171,20 +172,8 @@ def _check_of(checks: Mapping[str, Check]) -> CheckOutputs:
     return lambda case, files: later_problem(checks[case], files, cache_root())
 
 
-def _where(timed: Round, generations: int) -> str:
-    return f"{timed.group} generation {timed.generation + 1}/{generations}, round {timed.round + 1}"
-
-
 def _group(name: str, members: Sequence[AnyRunnable]) -> Group:
-    case = members[0].case
-    return Group(
-        name=name,
-        uri=case.uri,
-        more_uris=case.more_uris,
-        environment=case.environment,
-        cpus=members[0].cpus,
-        cases=tuple(_loadable(runnable) for runnable in members),
-    )
+    return group_of(name, members[0].case, map(_loadable, members))
 
 
 def _loadable(runnable: AnyRunnable) -> Loadable:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
-from harness.cache import cache_root
+import harness
+from harness.cache import cache_root, read_memo, write_memo
 from harness.errors import CaseError, RunError, SuiteError
+from harness.ir.tools import ask
 from harness.models.builder import check_params, find_builder
+from harness.models.inputs import Argument
 from harness.models.materialize import ModelArtifact, materialize
 from harness.models.model import Model
 from harness.peers.peer import PeerModel
@@ -17,9 +24,11 @@ from harness.process import Limits
 from harness.progress import Progress
 from harness.records.case import Case
 from harness.records.run import Failure
-from harness.stages.entry import check_entry
-from harness.stages.failures import FailureNotes
+from harness.stages.context import FailureNotes
 from harness.stages.prepare import Prepared
+from harness.text import did_you_mean, plural
+from harness.toolchain import Toolchain
+from harness.verify.outputs import load_array
 
 _LONGEST_REASON = 300
 
@@ -102,3 +111,146 @@ def peer_model(model: Model, artifact: ModelArtifact) -> PeerModel:
         params = as_json(check_params(find_builder(model.builder), model.params))
     onnx = artifact.onnx.absolute() if artifact.onnx is not None else None  # a peer's process has a folder of its own
     return PeerModel(name=model.name, builder=model.builder, params=params, onnx=onnx, inputs=artifact.inputs)
+
+
+# --- entry ---
+
+
+# `tensor<4x?xf32>`, with or without an encoding, and `!torch.vtensor<[4,?],f32>`.
+_TENSOR = re.compile(r"tensor<(?P<shape>(?:(?:\d+|\?)x)*)(?P<dtype>[a-z]+\d+)(?:,.*)?>")
+_TORCH = re.compile(r"!torch\.vtensor<\[(?P<shape>[\d?,]*)\],(?P<dtype>[a-z]+\d+)>")
+_NUMBER = re.compile(r"[if]\d+|index")
+# Flags that make a function take another element type than it declares. IREE demotes f64 unless it is told otherwise.
+_CONVERSION = re.compile(r"^--?iree-input-(?:demote|promote)-(\w+)-to-(\w+)")
+_ALWAYS = frozenset({("f64", "f32"), ("i1", "i8")})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tensor:
+    """A declared argument or result; None in `shape` is a dynamic size."""
+
+    shape: tuple[int | None, ...]
+    dtype: str
+
+    def __str__(self) -> str:
+        return "x".join([*("?" if size is None else str(size) for size in self.shape), self.dtype])
+
+
+def tensor_of(text: str) -> Tensor | None:
+    """The tensor that a type of MLIR is; None for anything else."""
+    found = _TENSOR.fullmatch(text) or _TORCH.fullmatch(text)
+    if found is None:
+        return None
+    sizes = [size for size in re.split("[x,]", found["shape"]) if size]
+    dtype = re.sub(r"^[su]i", "i", found["dtype"])
+    return Tensor(shape=tuple(None if size == "?" else int(size) for size in sizes), dtype=dtype)
+
+
+def check_entry(
+    model: Model, artifact: ModelArtifact, flags: Iterable[str], *, toolchain: Toolchain, limits: Limits
+) -> None:
+    """Hold what a suite says of a model's entry function against the program.
+
+    A program that cannot be read here, and an argument that is no tensor, is left to the compiler to judge.
+    """
+    where = f"[models.{model.name}]"
+    expected = [_require_array(file, f"{where} expected") for file in model.expected]
+    if model.builder is not None:
+        return
+    functions = _functions(artifact.mlir, toolchain, limits)
+    name = artifact.function.removesuffix("$async")  # IREE gives each function such a twin
+    if not functions:
+        return
+    if name not in functions:
+        raise SuiteError(
+            f"{where} function: {model.mlir or model.onnx} has no function {name!r}{_hint(name, functions)}"
+        )
+    if not functions[name]["public"]:
+        raise SuiteError(f"{where} function: {name!r} of {model.mlir or model.onnx} is private; make it public there")
+    arguments: list[str] = functions[name]["arguments"]
+    if any(text.startswith("!hal.fence") for text in arguments):
+        return
+    given = artifact.arguments
+    if len(given) != len(arguments):
+        takes = f"{plural(len(arguments), 'argument')}{f' ({_listed(arguments)})' if arguments else ''}"
+        raise SuiteError(
+            f"{where} inputs: {name} takes {takes}, and {len(given)} {'is' if len(given) == 1 else 'are'} given; "
+            f"{'add what is missing' if len(given) < len(arguments) else 'remove what is too many'}"
+        )
+    conversions = _ALWAYS | {match.groups() for flag in flags if (match := _CONVERSION.match(flag))}
+    for position, (text, argument) in enumerate(zip(arguments, given, strict=True)):
+        from_file = any(value.fill == "npy" for value in artifact.inputs[position : position + 1])
+        if wrong := _wrong_argument(name, text, argument, conversions, from_file=from_file):
+            raise SuiteError(f"{where} inputs[{position}] {wrong}")
+    results: list[str] = functions[name]["results"]
+    if expected and len(expected) != len(results):
+        raise SuiteError(
+            f"{where} expected: {name} gives {plural(len(results), 'result')}, and {len(expected)} "
+            f"{'file is' if len(expected) == 1 else 'files are'} named; name a file for each"
+        )
+
+
+def _wrong_argument(
+    function: str, text: str, given: Argument, conversions: frozenset[tuple[Any, ...]], *, from_file: bool
+) -> str:
+    """Key and sentence of what is wrong with an argument, declared by its text of MLIR; "": nothing."""
+    declared, is_number = tensor_of(text), _NUMBER.fullmatch(text) is not None
+    if given.scalar:
+        if declared is not None:
+            return f"shape: {function} takes {declared}, and a number is given; add shape"
+        # The tools would hand the bits of another type on as if they were the declared type's.
+        if is_number and given.dtype != text and (text, given.dtype) not in conversions:
+            return (
+                f'dtype: {function} takes a number of {text}, and one of {given.dtype} is given; write dtype = "{text}"'
+            )
+        return ""
+    if is_number:
+        return (
+            f"shape: {function} takes a number of {text}, and a tensor is given; write "
+            f'{{ dtype = "{text}", value = ... }} without shape'
+        )
+    if declared is None:
+        return ""
+    ours = Tensor(shape=given.shape, dtype=given.dtype)
+    if len(declared.shape) != len(given.shape) or any(
+        size not in (None, our) for size, our in zip(declared.shape, given.shape, strict=True)
+    ):
+        return f"shape: {function} takes {declared}, and {ours} is given; correct shape"
+    if given.dtype != declared.dtype and (declared.dtype, given.dtype) not in conversions:
+        remedy = f"write {declared.dtype} into the .npy file" if from_file else f'write dtype = "{declared.dtype}"'
+        return f"dtype: {function} takes {declared}, and {ours} is given; {remedy}"
+    return ""
+
+
+def _functions(mlir: Path, toolchain: Toolchain, limits: Limits) -> dict[str, Any]:
+    """The program's functions by name; {} where the bindings do not read it."""
+    sha256 = mlir.parent.name  # the store names folders by their program's hash
+    key = hashlib.sha256(f"{harness.__version__} {sha256} {toolchain.compiler_sha256}".encode()).hexdigest()[:32]
+    memo = cache_root() / "models" / "memos" / f"entries-{key}.json"
+    kept = read_memo(memo)
+    if isinstance(kept, dict):
+        return kept
+    try:
+        answer = ask("entries", {"input": mlir}, f" on {mlir.name}", toolchain=toolchain, limits=limits)
+    except CaseError:
+        return {}
+    functions: dict[str, Any] = answer["input"]
+    write_memo(memo, functions)
+    return functions
+
+
+def _require_array(file: Path, where: str) -> Path:
+    try:
+        load_array(file)
+    except ValueError as error:
+        raise SuiteError(f"{where}: {file} {error}; write it again") from None
+    return file
+
+
+def _hint(name: str, functions: dict[str, Any]) -> str:
+    public = [other for other, function in functions.items() if function["public"]]
+    return did_you_mean(name, public) if public else "; it has no public function"
+
+
+def _listed(arguments: Sequence[str]) -> str:
+    return ", ".join(str(tensor_of(text) or text) for text in arguments)

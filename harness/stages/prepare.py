@@ -233,7 +233,6 @@ def _names(tool: str, toolchain: Toolchain) -> frozenset[str]:
 
 
 def _refuse_flags(suite: Suite, case: Case, variant: Variant, plugins: Mapping[str, Sequence[Applied]]) -> None:
-    """Refuse flags that a suite may not give."""
     for at_run, flags in ((False, case.compile_flags), (True, case.run_flags)):
         for flag in flags:
             giver = _giver(suite, variant, case.device, plugins, flag)

@@ -26,13 +26,11 @@ from harness.report import render
 from harness.report.rows import rows_of
 from harness.stages.build import require_cache
 from harness.stages.checking import contradictions, no_longer_needed
-from harness.stages.context import Context, Done, done_in
-from harness.stages.failures import FailureNotes, GivenUp
+from harness.stages.context import Context, Done, FailureNotes, GivenUp, done_in, give_up
 from harness.stages.here import HERE, Bench
 from harness.stages.models import materialize_models, skip_unfit_peers
 from harness.stages.options import RunOptions
 from harness.stages.prepare import Prepared, prepare
-from harness.stages.skipping import give_up
 from harness.store.run_directory import RunDirectory, new_run_id, require_writable
 from harness.suite.cases import Selection
 from harness.suite.shards import parse_shard, shard_settings
@@ -64,7 +62,7 @@ def run_suite(
         groups = plural(prepared.part.groups, "group")
         progress.note(f"{options.suite}: shard {shard} has none of its {groups}; there is nothing to run")
     for finding in (*contradictions(prepared), *no_longer_needed(prepared)):
-        progress.note(f"{options.suite}: {finding.text}")
+        progress.note(f"{options.suite}: {finding}")
     artifacts = materialize_models(prepared, options.compile_limits, progress)
     prepared = skip_unfit_peers(prepared, artifacts)
     directory, done = _open(prepared, artifacts, options, purpose, bench)

@@ -20,13 +20,13 @@ from typing import Any, Protocol, TypeVar
 
 import tomli_w
 
-from harness.bisect.trials import Measuring, Place, try_pair
-from harness.bisect.variants import Way
+from harness.bisect.trials import Place, try_pair
+from harness.bisect.variants import CompileConfig
 from harness.cache import cache_root
 from harness.compare.pairs import Side, side_of
-from harness.compare.samplers import Module, find_module
+from harness.compare.samplers import MeasurementPolicy, Module, find_module, group_of, measured
 from harness.compare.sides import noise_of
-from harness.measure import Group, Known, LoadableModule, Settings, last_core, measure_generation
+from harness.measure import Group, Known, LoadableModule, Settings
 from harness.measure.alone import only_one_measures
 from harness.measure.generation import load_order
 from harness.metrics import LATENCY
@@ -34,10 +34,9 @@ from harness.process import Limits
 from harness.progress import Progress, duration
 from harness.records.bisection import Trial
 from harness.records.case import Case
-from harness.records.run import Lost, Round
 from harness.records.tuning import Moment
 from harness.stages.ablating import joined_name, moved_model
-from harness.stages.failures import is_timeout
+from harness.stages.context import is_timeout
 from harness.stages.options import RunOptions, TuneOptions, compile_limits
 from harness.stages.prepare import unknown_to
 from harness.stages.run import run_suite
@@ -77,14 +76,14 @@ Begun = TypeVar("Begun", bound="TuneUnderway")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sought:
+class TuneTarget:
     """What is searched: one model of a suite on one device, from a variant on."""
 
     suite: Suite
     model: str
     device: str
     start: str
-    way: Way  # The variant's flags and plugins
+    config: CompileConfig  # The variant's flags and plugins
     toolchain: Toolchain
 
     @property
@@ -98,7 +97,7 @@ class Compiled:
     """A candidate that compiles and is right."""
 
     name: str
-    way: Way
+    config: CompileConfig
     place: Place
     module: Module
     code: str  # Hash of its module, and its run flags; equal ones run the same
@@ -152,8 +151,8 @@ class TuneUnderway:
         noise: The smallest change that this machine was found to see, as a share; 0: not known.
     """
 
-    def __init__(self, options: TuneOptions, sought: Sought, directory: TuneDirectory, progress: Progress) -> None:
-        self.options, self.sought, self.directory, self.progress = options, sought, directory, progress
+    def __init__(self, options: TuneOptions, target: TuneTarget, directory: TuneDirectory, progress: Progress) -> None:
+        self.options, self.target, self.directory, self.progress = options, target, directory, progress
         self.stages: dict[str, float] = {}
         self.moments: list[Moment] = []
         self.noise = noise_of(environment_here())
@@ -212,14 +211,14 @@ class TuneUnderway:
         return compile_limits(min(self.options.compile_timeout_s, seconds), self.options.compile_memory_gib)
 
     def compile(
-        self, batch: str, ways: Mapping[str, Way], seconds: float | None = None
+        self, batch: str, configs: Mapping[str, CompileConfig], seconds: float | None = None
     ) -> dict[str, Compiled | Untimed]:
         """Compile and check whole programs, those of a batch together; what is in the cache is not compiled again."""
-        asked_for = [START, *ways]
+        asked_for = [START, *configs]
         # A suite with a flag that the release does not know is refused as a whole.
-        unknown = {name: reason for name, way in ways.items() if (reason := self._unknown_flag(way))}
-        ways = {name: way for name, way in ways.items() if name not in unknown}
-        text = tomli_w.dumps(self._suite(batch, {START: self.sought.way, **ways}))
+        unknown = {name: reason for name, config in configs.items() if (reason := self._unknown_flag(config))}
+        configs = {name: config for name, config in configs.items() if name not in unknown}
+        text = tomli_w.dumps(self._suite(batch, {START: self.target.config, **configs}))
         asked = f"{batch}/{digest([text])}"  # another release has other flag sets
         # Also where it is known already: commands of the report name it, and a longer budget wrote another one there.
         suite = self.directory.write_suite(batch, text)
@@ -228,16 +227,16 @@ class TuneUnderway:
         if not (run / HEADER_FILE).is_file():  # somebody deleted it
             run = make()
         side = side_of(load_run(run, rounds=False), batch, run)
-        wanted = {START: self.sought.way, **ways}
-        found = {name: self._candidate(side, name, way) for name, way in wanted.items()}
+        wanted = {START: self.target.config, **configs}
+        found = {name: self._candidate(side, name, config) for name, config in wanted.items()}
         found |= {name: Untimed(reason=reason, wrong=False) for name, reason in unknown.items()}
         return {name: found[name] for name in asked_for}
 
-    def _unknown_flag(self, way: Way) -> str:
+    def _unknown_flag(self, config: CompileConfig) -> str:
         """Which flag the release's tools do not know, as a phrase; "": none."""
-        flags = merge_flags(self.sought.on.compile_flags, way.flags)
-        for tool, flag in unknown_to(self.sought.toolchain, flags, way.run_flags):
-            return f"{tool} {self.sought.toolchain.version} knows no flag --{flag_name(flag)}"
+        flags = merge_flags(self.target.on.compile_flags, config.flags)
+        for tool, flag in unknown_to(self.target.toolchain, flags, config.run_flags):
+            return f"{tool} {self.target.toolchain.version} knows no flag --{flag_name(flag)}"
         return ""
 
     def _compiled_now(self, asked: str, suite: Path, seconds: float) -> Path:
@@ -264,39 +263,39 @@ class TuneUnderway:
         return run_suite(
             options,
             Quietly(self.progress),
-            (self.sought.toolchain,),
+            (self.target.toolchain,),
             purpose="tune",
             on_begin=keep,
             with_reference=False,
         )
 
-    def _suite(self, batch: str, ways: Mapping[str, Way]) -> dict[str, Any]:
+    def _suite(self, batch: str, configs: Mapping[str, CompileConfig]) -> dict[str, Any]:
         """A suite of these variants; what the search started from is its baseline."""
-        path = self.sought.suite.path
+        path = self.target.suite.path
         table, _ = read_toml(path, SuiteFile)
         content = table.model_dump(exclude_none=True, exclude_defaults=True)
-        model, device = self.sought.model, self.sought.device
+        model, device = self.target.model, self.target.device
         own = {key: value for key, value in content["models"][model].items() if key != "expect"}
         return {
             "name": joined_name([table.name, "tune"]),
             "description": f"{model} on {device}: candidates {batch}",
             "baseline": START,
             "models": {model: moved_model(own, path, self.directory.path / SUITES_FOLDER)},
-            "variants": {name: way.table() for name, way in ways.items()},
+            "variants": {name: config.table() for name, config in configs.items()},
             "devices": {device: content["devices"][device]},
         }
 
-    def _candidate(self, side: Side, name: str, way: Way) -> Compiled | Untimed:
-        case = side.cases[f"{self.sought.model}/{name}@{self.sought.device}"]
+    def _candidate(self, side: Side, name: str, config: CompileConfig) -> Compiled | Untimed:
+        case = side.cases[f"{self.target.model}/{name}@{self.target.device}"]
         if case.skip is not None:
             return Untimed(reason=case.skip, wrong=False)
         failure = find_failure(case, side.evidence, timed=True)
         if failure is not None:
             return Untimed(reason=failure.message, wrong=failure.mismatch, late=is_timeout(failure))
-        place = Place(name=name, side=side, case=case, toolchain=self.sought.toolchain)
-        module = find_module(side, case, self.sought.toolchain, cache_root())
+        place = Place(name=name, side=side, case=case, toolchain=self.target.toolchain)
+        module = find_module(side, case, self.target.toolchain, cache_root())
         code = " ".join((module.build.module_sha256 or "", *case.run_flags))
-        return Compiled(name=name, way=way, place=place, module=module, code=code)
+        return Compiled(name=name, config=config, place=place, module=module, code=code)
 
     # --- races ---
 
@@ -322,7 +321,7 @@ class TuneUnderway:
             self.progress.step(f"{plural(len(alive), 'candidate')} in {name}", advance=0)
             racing = digest([reference, *(f"{each} {contenders[each].code}" for each in alive)])
             asked = f"race/{name}/{racing}/{race.generations}"
-            group = self._group(name, [contenders[each].loadable for each in alive])
+            group = group_of(name, self.case, [contenders[each].loadable for each in alive])
             number, before = race.generations, {each: known[each] for each in alive if each in known}
             answer = self.remember(stage, asked, partial(self._generation, group, reference, number, before))
             for each, (calls, ns) in answer["calls"].items():
@@ -334,17 +333,6 @@ class TuneUnderway:
                 break
         raced.standings, raced.leader = race.standings(), race.leader or reference
         return raced
-
-    def _group(self, name: str, loadables: Sequence[LoadableModule]) -> Group:
-        case = self.case
-        return Group(
-            name=name,
-            uri=case.uri,
-            more_uris=case.more_uris,
-            environment=case.environment,
-            cases=tuple(loadables),
-            cpus=last_core() if case.pin else None,
-        )
 
     def _generation(
         self, group: Group, reference: str, number: int, known: Mapping[str, Known]
@@ -359,21 +347,15 @@ class TuneUnderway:
             long_round_s=_LONG_ROUND_S,
             call_limit_s=self._call_limit_s(known.get(reference)),
         )
-        rounds: list[Round] = []
-        lost: dict[str, str] = {}
         with self.alone():
             shuffled = replace(group, cases=tuple(cases[name] for name in order))
-            for item in measure_generation(shuffled, number, settings, known=known):
-                if isinstance(item, Lost):
-                    lost[item.case] = item.failure.message
-                else:
-                    rounds.append(item)
+            rounds, losses = measured(shuffled, number, settings, known)
         times = tabulate_rounds(rounds)
         logs = {name: found[0].centre for name in names if (found := times.log_ratios(name, reference))}
         turns = {turn.case: turn.calls for each in rounds for turn in each.turns}
         medians = {name: times.medians(name) for name in names}
         calls = {name: (turns[name], float(ns[0])) for name, ns in medians.items() if ns.size and name in turns}
-        return {"logs": logs, "calls": calls, "lost": lost}
+        return {"logs": logs, "calls": calls, "lost": {loss.case: loss.failure.message for loss in losses}}
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -400,25 +382,23 @@ class TuneUnderway:
     def confirm(self, head: Compiled, base: Compiled, rule: Rule, budget_s: float) -> Trial:
         """One whole program beside another by the rule of comparisons, confirmed in fresh processes."""
 
-        def measured() -> dict[str, Any]:
-            measuring = Measuring(
-                metric=LATENCY,
+        def confirmed() -> dict[str, Any]:
+            policy = MeasurementPolicy(
+                rule=rule,
                 budget_s=budget_s,
                 cap_s=_CAPS * budget_s,
-                noise=self.noise,
                 seed=self.options.seed,
                 call_limit_s=self.options.call_timeout_s,
-                compile_limits=self.limits,
+                limits=self.limits,
+                noise=self.noise,
                 wait=self.options.wait,
-                cache=cache_root(),
-                progress=self.progress,
             )
-            found = try_pair(base.place, head.place, rule, measuring)
+            found = try_pair(base.place, head.place, LATENCY, policy, self.progress)
             value: dict[str, Any] = adapter(Trial).dump_python(found, mode="json")
             return value
 
         key = f"confirm/{base.name}/{head.name}/{digest([base.code, head.code])}"
-        kept = self.remember("confirm", key, measured)
+        kept = self.remember("confirm", key, confirmed)
         trial: Trial = adapter(Trial).validate_python(kept)
         return replace(trial, head=head.name, base=base.name)
 

@@ -10,41 +10,229 @@ from __future__ import annotations
 import json
 import math
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import tomli_w
 
-from harness.bisect.variants import Way, uses_of
+from harness.bisect.variants import CompileConfig, Use, uses_of
 from harness.cache import environments_root
 from harness.errors import CaseError, Interrupted, RunError
+from harness.explain.profile import ProfiledTurns
 from harness.files import file_sha256
 from harness.machine.identity import describe_machine, machine_id
 from harness.metrics import LATENCY
 from harness.progress import Progress
-from harness.records.tuning import Answer, Tuning
+from harness.records.bisection import Trial
+from harness.records.tuning import Answer, Moment, TunedDispatch, Tuning
 from harness.report.markdown import to_markdown
 from harness.report.repro import repro_lines
 from harness.report.tune_page import markdown_page, tune_json
-from harness.stages.bisecting_parts import way_of
+from harness.stages.bisecting_parts import config_of
 from harness.stages.options import TuneOptions
 from harness.stages.prepare import require_name
-from harness.stages.tune_underway import RULE, START, Compiled, Sought, TuneUnderway, Untimed, digest
-from harness.stages.tuning_answer import Answered, AnswerSearch
+from harness.stages.tune_underway import RULE, START, Compiled, TuneTarget, TuneUnderway, Untimed, digest
 from harness.stages.tuning_changes import ChangeSearch, Form, FoundForms
-from harness.stages.tuning_lowering import WINNER, Lowered, LoweringSearch
+from harness.stages.tuning_lowering import WINNER, Lowered, LoweringSearch, Winner
 from harness.stats.rule import Rule
 from harness.store.files import adapter
 from harness.store.tune_directory import BegunTuning, TuneDirectory, remembered_in
-from harness.suite.load import Suite, load_suite
+from harness.suite.load import load_suite
 from harness.suite.schema import SuiteFile
 from harness.suite.toml_file import read_toml
 from harness.text import plural
 from harness.toolchain import Toolchain, find_toolchain, get_toolchains
 from harness.toolchain.host_cpu import environment_here
 from harness.tune.changes import Change, combine, is_unwanted
+from harness.tune.tiles import spec_of
+
+SPEC_PLUGIN = "tuning-spec"
+# Forms with a spec have this name; that of a change would be taken for it, so not `tuned`, which is a plugin's.
+WITH_SPEC = "with-spec"
+# Profiles of both sides, by which a dispatch that does not help the whole is dropped.
+_PROFILES = 3
+_HELPS = 0.99
+# Of what is left of the budget, what one confirmation may look for, and the least.
+_SHARE_OF_CONFIRMATION, _LEAST_CONFIRMATION_S = 0.4, 20.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answered:
+    """What the search came to."""
+
+    answer: Answer
+    form: Form | None  # What was confirmed; None: nothing was
+    spec: str  # Of the form; "": it has none
+    dispatches: tuple[TunedDispatch, ...]
+    confirmations: tuple[Trial, ...]
+
+
+class AnswerSearch:
+    """From the best form and its dispatches' winners to a confirmed variant, or to none."""
+
+    def __init__(self, underway: TuneUnderway, start: Form, found: FoundForms, rule: Rule) -> None:
+        self._underway, self._start, self._found, self._rule = underway, start, found, rule
+        self._confirmations: list[Trial] = []
+        self._specs: dict[str, str] = {}
+
+    def answer(self, form: Form, lowered: Lowered) -> Answered:
+        """Try the form with its winners, then without, then the best single change."""
+        dispatches = {each.name: each for each in lowered.dispatches}
+        tuned = self._with_winners(form, lowered.winners, dispatches) if lowered.winners else None
+        candidates = [each for each in (tuned, self._found.best) if each is not None and each.name != START]
+        final = self._fastest(candidates)
+        others = (self._found.best, self._found.best_single)
+        for each in {form.name: form for form in (final, *others) if form is not None and form.name != START}.values():
+            if self._is_confirmed(each):
+                kept = tuned is not None and each.name == tuned.name
+                return self._answered("faster", each, dispatches, kept=kept)
+        return self._answered("nothing beats the start", None, dispatches, kept=False)
+
+    def _answered(
+        self, answer: Answer, form: Form | None, dispatches: Mapping[str, TunedDispatch], *, kept: bool
+    ) -> Answered:
+        listed = list(dispatches.values())
+        if not kept:
+            reason = "the whole program with it was not confirmed faster"
+            listed = [replace(each, kept=False, reason=each.reason or reason) for each in listed]
+        return Answered(
+            answer=answer,
+            form=form,
+            spec=self._specs.get(form.name, "") if form is not None else "",
+            dispatches=tuple(listed),
+            confirmations=tuple(self._confirmations),
+        )
+
+    # --- the whole with its winners ---
+
+    def _with_winners(
+        self, form: Form, winners: Mapping[str, Winner], dispatches: dict[str, TunedDispatch]
+    ) -> Form | None:
+        """The form with a spec of the winners that help; `dispatches` learn what each is worth in the whole."""
+        self._underway.progress.stage(f"{self._underway.target.model} with tuned dispatches", 1)
+        first: dict[tuple[str, ...], Winner] = {}
+        for name, winner in winners.items():  # a spec has one configuration for equal operations
+            shared = first.setdefault((winner.root.matcher, *winner.root.operands), winner)
+            dispatches[name] = replace(dispatches[name], chosen=shared.configuration.text)
+        tuned = self._compiled(WITH_SPEC, form, winners)
+        if isinstance(tuned, Untimed):
+            winners = self._without_culprits(form, winners, dispatches)
+            tuned = self._compiled(f"{WITH_SPEC}-rest", form, winners) if winners else tuned
+        if isinstance(tuned, Untimed):
+            for name in winners:
+                dispatches[name] = replace(dispatches[name], reason=f"together with others: {tuned.reason}")
+            return None
+        ratios = self._ratios_in_whole(form, tuned)
+        helping = {}
+        for name, winner in winners.items():
+            places = winner.dispatch.places
+            before = math.fsum(ratios[place][0] for place in places if place in ratios)
+            after = math.fsum(ratios[place][1] for place in places if place in ratios)
+            whole = after / before if before > 0 and after > 0 else None
+            kept = whole is None or whole < _HELPS
+            reason = "" if kept else "it does not help the whole"
+            dispatches[name] = replace(dispatches[name], whole=whole, kept=kept, reason=reason)
+            if kept:
+                helping[name] = winner
+        if not helping:
+            return None
+        if len(helping) < len(winners):
+            again = self._compiled(f"{WITH_SPEC}-kept", form, helping)
+            return tuned if isinstance(again, Untimed) else again
+        return tuned
+
+    def _compiled(self, name: str, form: Form, winners: Mapping[str, Winner]) -> Form | Untimed:
+        spec = spec_of([(winner.root, winner.configuration) for winner in winners.values()])
+        config = form.compiled.config
+        config = replace(config, plugins=(*config.plugins, Use(name=SPEC_PLUGIN, options={"spec": spec})))
+        found = self._underway.compile(name, {name: config})[name]
+        if isinstance(found, Untimed):
+            return found
+        if found.code == form.compiled.code:
+            return Untimed(reason="its tuning spec changes nothing in the whole program", wrong=False)
+        self._specs[name] = spec
+        return Form(changes=form.changes, compiled=found, log_ratio=form.log_ratio)
+
+    def _without_culprits(
+        self, form: Form, winners: Mapping[str, Winner], dispatches: dict[str, TunedDispatch]
+    ) -> dict[str, Winner]:
+        """The winners that compile and are right in the whole program, each alone."""
+        left = {}
+        for number, (name, winner) in enumerate(winners.items()):
+            found = self._compiled(f"{WITH_SPEC}-of-{number}", form, {name: winner})
+            if isinstance(found, Untimed):
+                dispatches[name] = replace(dispatches[name], reason=f"in the whole program: {found.reason}")
+            else:
+                left[name] = winner
+        return left
+
+    def _ratios_in_whole(self, form: Form, tuned: Form) -> dict[str, tuple[float, float]]:
+        """By dispatch, nanoseconds of a call without the spec and with it; {} where the device has no profile."""
+        underway = self._underway
+        folder = underway.directory.path / "dispatches" / "whole"
+
+        def profiled() -> dict[str, list[float]]:
+            shutil.rmtree(folder / tuned.name, ignore_errors=True)  # what a search that was killed has left
+            turns = ProfiledTurns(form.compiled.module, tuned.compiled.module, folder / tuned.name, underway.limits)
+            try:
+                with underway.alone():
+                    pairs = [turns(number) for number in range(_PROFILES)]
+            except CaseError:
+                return {}
+            names = [name for name in pairs[0][0].dispatch_ns if all(name in each[1].dispatch_ns for each in pairs)]
+            return {
+                name: [float(np.median([each[side].dispatch_ns[name] for each in pairs])) for side in (0, 1)]
+                for name in names
+            }
+
+        found = underway.remember("confirm", f"parts/{tuned.name}/{digest([form.code, tuned.code])}", profiled)
+        return {name: (before, after) for name, (before, after) in found.items()}
+
+    # --- confirmations ---
+
+    def _fastest(self, forms: Sequence[Form]) -> Form | None:
+        """By a race beside the start."""
+        if len(forms) < 2:
+            return forms[0] if forms else None
+        underway = self._underway
+        seconds = max(_LEAST_CONFIRMATION_S / 2, underway.left_s * (1 - 2 * _SHARE_OF_CONFIRMATION))
+        contenders = {form.name: form for form in forms}
+        raced = underway.race("whole", contenders, forms[-1].name, stage="confirm", seconds=seconds)
+        for form in forms[:-1]:
+            standing = raced.standings.get(form.name)
+            if standing is not None and standing.ratio is not None:
+                ratio = standing.ratio * math.exp(forms[-1].log_ratio)
+                moment = Moment(
+                    seconds=round(underway.spent_s, 1), name=form.name, ratio=ratio, best=raced.leader == form.name
+                )
+                underway.moments.append(moment)
+        return contenders[raced.leader]
+
+    def _is_confirmed(self, form: Form) -> bool:
+        """Whether a form is faster than the start, and than the best single change where it is another one."""
+        if not self._confirm(form, self._start, "the start"):
+            return False
+        single = self._found.best_single
+        return single is None or single.name == form.name or self._confirm(form, single, "the best single change")
+
+    def _confirm(self, head: Form, base: Form, role: str) -> bool:
+        underway = self._underway
+        budget_s = max(_LEAST_CONFIRMATION_S, _SHARE_OF_CONFIRMATION * underway.left_s)
+        underway.progress.stage(f"{underway.target.model}: is {head.name} faster than {base.name}?", 1)
+        found = underway.confirm(head.compiled, base.compiled, self._rule, budget_s)
+        named = base.name if base.name != START else underway.target.start
+        self._confirmations.append(replace(found, base=f"{role} ({named})"))
+        if base.name == START and found.ratio is not None:
+            is_best = all(found.ratio < moment.ratio for moment in underway.moments)
+            moment = Moment(seconds=round(underway.spent_s, 1), name=head.name, ratio=found.ratio, best=is_best)
+            underway.moments.append(moment)
+        return found.verdict == "improved"
+
 
 # By the end of this share of the budget all dispatches are tuned; the rest is for confirmations.
 _LOWERED = 0.85
@@ -59,7 +247,7 @@ _ISOLATE = Change(
     name="isolate",
     parts=("plugin isolate", "isolate: depthwise = true"),
     purpose="convolutions in dispatches of their own, where tuning specs reach them",
-    way=Way(plugins=uses_of([("isolate", {"depthwise": True})])),
+    config=CompileConfig(plugins=uses_of([("isolate", {"depthwise": True})])),
 )
 # Pictures of what a search found, by file name.
 Draw = Callable[[Tuning], dict[str, bytes]]
@@ -83,9 +271,11 @@ def tune(options: TuneOptions, command: Sequence[str], progress: Progress, draw:
     toolchain = _toolchain(options, progress)
     variant = next(each for each in suite.variants if each.name == start)
     for model in models:
-        sought = Sought(suite=suite, model=model, device=device, start=start, way=way_of(variant), toolchain=toolchain)
+        target = TuneTarget(
+            suite=suite, model=model, device=device, start=start, config=config_of(variant), toolchain=toolchain
+        )
         try:
-            yield _tuned(options, sought, command, progress, draw)
+            yield _tuned(options, target, command, progress, draw)
         except NoStart as error:
             yield error
 
@@ -97,9 +287,9 @@ def _toolchain(options: TuneOptions, progress: Progress) -> Toolchain:
     return found
 
 
-def _tuned(options: TuneOptions, sought: Sought, command: Sequence[str], progress: Progress, draw: Draw) -> Tuning:
+def _tuned(options: TuneOptions, target: TuneTarget, command: Sequence[str], progress: Progress, draw: Draw) -> Tuning:
     """The search for one model, begun, gone on with, or known already."""
-    path = options.out / f"{sought.model}@{sought.device}"
+    path = options.out / f"{target.model}@{target.device}"
     environment = environment_here()
     begun = BegunTuning(
         created=datetime.now(timezone.utc).isoformat(timespec="seconds"),
@@ -109,12 +299,12 @@ def _tuned(options: TuneOptions, sought: Sought, command: Sequence[str], progres
             for name, value in adapter(TuneOptions).dump_python(options, mode="json").items()
             if name not in _OF_STRETCH
         }
-        | {"toolchain": sought.toolchain.version, "device": sought.device, "start": sought.start}
-        | {"model file": _sha256_of(sought), **_tables(sought)},  # what is played back is of these
+        | {"toolchain": target.toolchain.version, "device": target.device, "start": target.start}
+        | {"model file": _sha256_of(target), **_tables(target)},  # what is played back is of these
         command=tuple(command),
     )
     directory = TuneDirectory.create(path, begun)
-    with TuneUnderway(options, sought, directory, progress) as underway:
+    with TuneUnderway(options, target, directory, progress) as underway:
         try:
             found = tune_model(underway)
         except KeyboardInterrupt:
@@ -125,18 +315,18 @@ def _tuned(options: TuneOptions, sought: Sought, command: Sequence[str], progres
     return found
 
 
-def _sha256_of(sought: Sought) -> str:
+def _sha256_of(target: TuneTarget) -> str:
     """Of the model's file; "" of a builder's, whose parameters are in the suite."""
-    model = next(model for model in sought.suite.models if model.name == sought.model)
+    model = next(model for model in target.suite.models if model.name == target.model)
     file = model.mlir or model.onnx
     return file_sha256(file) if file is not None and file.is_file() else ""
 
 
-def _tables(sought: Sought) -> dict[str, str]:
+def _tables(target: TuneTarget) -> dict[str, str]:
     """What decides how fast a module runs, by the names of its tables in the suite: the model's inputs, the device."""
-    content = read_toml(sought.suite.path, SuiteFile)[0].model_dump(mode="json", exclude_defaults=True)
+    content = read_toml(target.suite.path, SuiteFile)[0].model_dump(mode="json", exclude_defaults=True)
     found = {}
-    for kind, name in (("models", sought.model), ("devices", sought.device)):
+    for kind, name in (("models", target.model), ("devices", target.device)):
         table = {key: value for key, value in content[kind][name].items() if key not in _OF_READERS}
         found[f"[{kind}.{name}]"] = digest([json.dumps(table, sort_keys=True)])
     return found
@@ -144,10 +334,10 @@ def _tables(sought: Sought) -> dict[str, str]:
 
 def tune_model(underway: TuneUnderway) -> Tuning:
     """The line itself, for one model."""
-    options, sought = underway.options, underway.sought
+    options, target = underway.options, underway.target
     start = underway.compile("start", {})[START]
     if isinstance(start, Untimed):
-        case = f"{sought.model}/{sought.start}@{sought.device}"
+        case = f"{target.model}/{target.start}@{target.device}"
         remedy = "where that cannot be mended, choose another --variant or --device"
         raise NoStart("tune", f"{case} cannot be measured ({start.reason}); {remedy}")
     underway.begin_with(start)
@@ -160,9 +350,8 @@ def tune_model(underway: TuneUnderway) -> Tuning:
         known = known_winners(options.out, underway)
         lowering = LoweringSearch(underway, form, known, _LOWERED * options.budget)
         lowered, candidates = lowering.search(), lowering.candidates
-    answered = AnswerSearch(underway, search.start, found, Rule(floor=_floor(options, sought.suite))).answer(
-        form, lowered
-    )
+    floor = options.floor or target.suite.floors.get(LATENCY.name, LATENCY.floor)
+    answered = AnswerSearch(underway, search.start, found, Rule(floor=floor)).answer(form, lowered)
     return _concluded(underway, found, lowered, answered, candidates)
 
 
@@ -173,8 +362,8 @@ def _isolated(underway: TuneUnderway, found: FoundForms) -> Form:
     convolutions they do reach; where there is none, the best form as it is.
     """
     for number, form in enumerate((found.best, *found.near), start=1):
-        name, way = f"isolated-{number}", combine(form.compiled.way, [_ISOLATE])
-        isolated = underway.compile(name, {name: way})[name] if way is not None else None
+        name, config = f"isolated-{number}", combine(form.compiled.config, [_ISOLATE])
+        isolated = underway.compile(name, {name: config})[name] if config is not None else None
         if not isinstance(isolated, Compiled):
             continue
         if isolated.code != form.compiled.code:
@@ -191,8 +380,8 @@ def known_winners(out: Path, underway: TuneUnderway) -> dict[str, dict[str, Any]
     that is the same in the suites of both.
     """
     own, begun = underway.directory.path, underway.directory.begun
-    device = {name: value for name, value in begun.options.items() if name == f"[devices.{underway.sought.device}]"}
-    folders = sorted(each for each in out.glob(f"*@{underway.sought.device}") if each != own)
+    device = {name: value for name, value in begun.options.items() if name == f"[devices.{underway.target.device}]"}
+    folders = sorted(each for each in out.glob(f"*@{underway.target.device}") if each != own)
     found: dict[str, dict[str, Any]] = {}
     for folder in folders:
         try:
@@ -201,13 +390,9 @@ def known_winners(out: Path, underway: TuneUnderway) -> dict[str, dict[str, Any]
             underway.progress.note(f"{error}; nothing is taken over from it")
             continue
         for key, value in remembered.items():
-            if key.startswith(WINNER) and value["compiler"] == underway.sought.toolchain.compiler_sha256:
+            if key.startswith(WINNER) and value["compiler"] == underway.target.toolchain.compiler_sha256:
                 found.setdefault(key.removeprefix(WINNER), value)
     return found
-
-
-def _floor(options: TuneOptions, suite: Suite) -> float:
-    return options.floor if options.floor is not None else suite.floors.get(LATENCY.name, LATENCY.floor)
 
 
 # --- what there is at the end ---
@@ -216,8 +401,8 @@ def _floor(options: TuneOptions, suite: Suite) -> float:
 def _concluded(
     underway: TuneUnderway, found: FoundForms, lowered: Lowered, answered: Answered, candidates: int
 ) -> Tuning:
-    sought, form = underway.sought, answered.form
-    way = Way() if form is None else form.compiled.way
+    target, form = underway.target, answered.form
+    config = CompileConfig() if form is None else form.compiled.config
     seconds = underway.stages.get("dispatches", 0.0)
     raced = bool(underway.moments or candidates)
     is_open = answered.form is None and (found.untried_levels or (underway.left_s <= 0 and not raced))
@@ -226,11 +411,11 @@ def _concluded(
     return Tuning(
         id=underway.directory.path.name,
         created=begun.created,
-        suite=sought.suite.path.as_posix(),
-        model=sought.model,
-        device=sought.device,
-        start=sought.start,
-        toolchain=sought.toolchain.version,
+        suite=target.suite.path.as_posix(),
+        model=target.model,
+        device=target.device,
+        start=target.start,
+        toolchain=target.toolchain.version,
         budget_s=underway.options.budget,
         spent_s=round(underway.spent_s, 1),
         answer=answer,
@@ -242,11 +427,11 @@ def _concluded(
         dispatches=answered.dispatches,
         covered=lowered.covered,
         confirmations=answered.confirmations,
-        variant="" if form is None else f"tuned-{sought.model}",
+        variant="" if form is None else f"tuned-{target.model}",
         parts=() if form is None else form.parts,
-        flags=way.flags,
-        run_flags=way.run_flags,
-        plugins=tuple((use.name, dict(use.options)) for use in way.plugins),
+        flags=config.flags,
+        run_flags=config.run_flags,
+        plugins=tuple((use.name, dict(use.options)) for use in config.plugins),
         spec=answered.spec,
         by_hand=() if form is None else _by_hand(form),
         race_error=RULE.error,
@@ -266,8 +451,8 @@ def _by_hand(form: Form) -> tuple[str, ...]:
 
 
 def _sentence(underway: TuneUnderway, answer: Answer, found: FoundForms, answered: Answered) -> str:
-    sought, options = underway.sought, underway.options
-    case, total = f"{sought.model}@{sought.device}", len(found.singles)
+    target, options = underway.target, underway.options
+    case, total = f"{target.model}@{target.device}", len(found.singles)
     tried = sum(each.standing != "untried" for each in found.singles)
     times = total / max(tried, 1) if tried < total else 2  # single changes have a share of the budget
     give = f"give it {math.ceil(times * options.budget / 60)}m"
@@ -280,14 +465,14 @@ def _sentence(underway: TuneUnderway, answer: Answer, found: FoundForms, answere
             if each.verdict == "inconclusive" and (each.ratio or 1.0) < 1 - each.floor:
                 left = f", though {each.head} may take {each.ratio:.3f} of its time{left or f'; {give}'}"
                 break
-        return f"{case}: nothing that was tried is confirmed faster than {sought.start}{left}"
+        return f"{case}: nothing that was tried is confirmed faster than {target.start}{left}"
     beside_start = next(each for each in answered.confirmations if each.head == answered.form.name)
     kept = sum(each.kept for each in answered.dispatches)
     tuned = f", {plural(kept, 'tuned dispatch', 'tuned dispatches')}" if kept else ""
     parts = ", ".join(answered.form.parts) or "no other flags"
     return (
         f"{case} takes {beside_start.ratio:.3f} [{beside_start.ci_low:.3f}, {beside_start.ci_high:.3f}] of the time of "
-        f"{sought.start} with {parts}{tuned}{left}"
+        f"{target.start} with {parts}{tuned}{left}"
     )
 
 

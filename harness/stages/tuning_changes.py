@@ -16,8 +16,7 @@ from dataclasses import dataclass, replace
 from harness.measure import LoadableModule
 from harness.records.tuning import Moment, Standing, Tried, same_bytes
 from harness.stages.tune_underway import START, Compiled, Raced, TuneUnderway, Untimed, digest
-from harness.tune.changes import Change, changes_for, combine, groups
-from harness.tune.idle import find_idle, looks_of
+from harness.tune.changes import Change, changes_for, combine, find_idle, groups, looks_of
 from harness.tune.sampler import PRICE, Sampler
 
 # Shares of the budget by whose end a step has to be over; the rest is for dispatches and confirmations.
@@ -109,9 +108,9 @@ class ChangeSearch:
 
     def search(self) -> FoundForms:
         """Find the best form within the shares of the budget."""
-        underway, sought = self._underway, self._underway.sought
+        underway, target = self._underway, self._underway.target
         changes = changes_for(
-            sought.suite, sought.way, sought.on, sought.toolchain.version, without=underway.options.without
+            target.suite, target.config, target.on, target.toolchain.version, without=underway.options.without
         )
         levels = [change for change in changes if change.is_level]
         late_levels = self._compile_alone(levels, _LEVELS_BEGUN, self._cheap_s)
@@ -164,8 +163,10 @@ class ChangeSearch:
             if left_s > (0 if seconds else self._cheap_s):
                 self._batches += 1
                 name = f"alone-{self._batches}" if seconds else f"late-{self._batches}-{limit_s:.0f}s"
-                ways = {change.name: combine(self.start.compiled.way, [change]) for change in batch}
-                found = self._underway.compile(name, {name: way for name, way in ways.items() if way}, limit_s)
+                configs = {change.name: combine(self.start.compiled.config, [change]) for change in batch}
+                found = self._underway.compile(
+                    name, {name: config for name, config in configs.items() if config}, limit_s
+                )
             for change in batch:
                 compiled = found.get(change.name)
                 if compiled is not None and not (isinstance(compiled, Untimed) and compiled.late):
@@ -181,7 +182,7 @@ class ChangeSearch:
     def _leave_out_idle(self, changes: Sequence[Change]) -> None:
         """Plugins that match nothing in the start's program."""
         underway, start = self._underway, self.start.compiled
-        looks = {change.name: rewrites for change in changes if (rewrites := looks_of(start.way, change))}
+        looks = {change.name: rewrites for change in changes if (rewrites := looks_of(start.config, change))}
         limits = replace(underway.limits, seconds=self._cheap_s)
         key = f"idle/{digest([start.code, *looks])}"
         idle = underway.remember("compile", key, lambda: find_idle(start.module, looks, limits))
@@ -236,13 +237,15 @@ class ChangeSearch:
         self, number: int, sets: Sequence[tuple[Change, ...]]
     ) -> Iterable[tuple[frozenset[str], float | None, Tried]]:
         """A batch of combinations: of each the names of its changes, log(time / the start's), and what became of it."""
-        ways = {_name_of(changes): combine(self.start.compiled.way, changes) for changes in sets}
+        configs = {_name_of(changes): combine(self.start.compiled.config, changes) for changes in sets}
         found = self._underway.compile(
-            f"together-{number}", {name: way for name, way in ways.items() if way is not None}, self._cheap_s
+            f"together-{number}",
+            {name: config for name, config in configs.items() if config is not None},
+            self._cheap_s,
         )
         forms: dict[str, Form] = {}
         tried: dict[str, Tried] = {}
-        logs = dict[str, float | None].fromkeys(ways)
+        logs = dict[str, float | None].fromkeys(configs)
         for changes in sets:
             name = _name_of(changes)
             compiled = found.get(name, Untimed(reason="its changes contradict each other", wrong=False))
@@ -278,7 +281,7 @@ class ChangeSearch:
         underway = self._underway
         contenders = {reference.name: reference, **{form.name: form for form in forms}}
         seconds = max(until * underway.options.budget - underway.spent_s, _LEAST_RACED * underway.options.budget)
-        underway.progress.stage(f"{underway.sought.model}: {name}", len(contenders))
+        underway.progress.stage(f"{underway.target.model}: {name}", len(contenders))
         raced = underway.race(name, contenders, reference.name, stage="race", seconds=seconds, least=_LEAST_GENERATIONS)
         if not underway.start_ns:
             underway.start_ns = raced.ns.get(START, 0.0)
@@ -293,7 +296,7 @@ class ChangeSearch:
             if is_best:
                 self.best = known
                 underway.progress.note(
-                    f"{underway.sought.model}: {math.exp(log):.3f} of {START} with {', '.join(known.parts)}"
+                    f"{underway.target.model}: {math.exp(log):.3f} of {START} with {', '.join(known.parts)}"
                 )
             if form is not reference:
                 underway.moments.append(

@@ -20,7 +20,7 @@ from typing import Any
 from harness.compare.samplers import Module
 from harness.compile.request import MODULE_FILE
 from harness.errors import CaseError
-from harness.explain.alone import own_flags
+from harness.explain.isolated_timing import own_flags
 from harness.explain.profile import can_profile, profile_module, time_module
 from harness.files import file_sha256
 from harness.measure import LoadableModule
@@ -30,9 +30,7 @@ from harness.stages.options import RunOptions
 from harness.stages.tune_underway import TuneUnderway, digest
 from harness.stages.tuning_changes import TAKEN_BY_ONE, Form, of_race
 from harness.tune.dispatches import Compiled, Dispatch, Refused, compile_candidate, loadable, take_out, why_inert
-from harness.tune.roots import Root
-from harness.tune.spec import spec_of
-from harness.tune.tiles import Configuration, first_configurations, fitting, neighbours
+from harness.tune.tiles import Configuration, Root, first_configurations, fitting, neighbours, spec_of
 
 # Dispatches are tuned until those that are left make up so little of the time.
 _COVERED = 0.9
@@ -98,10 +96,10 @@ class LoweringSearch:
     def search(self) -> Lowered:
         """Tune dispatches, the longest first."""
         underway = self._underway
-        if underway.sought.on.backend != _BACKEND:
-            return Lowered(note=f"tile sizes are searched for {_BACKEND}, not for {underway.sought.on.backend}")
-        if not can_profile(underway.sought.toolchain):
-            return Lowered(note=f"IREE {underway.sought.toolchain.version} has no profile of dispatches; 3.12 has one")
+        if underway.target.on.backend != _BACKEND:
+            return Lowered(note=f"tile sizes are searched for {_BACKEND}, not for {underway.target.on.backend}")
+        if not can_profile(underway.target.toolchain):
+            return Lowered(note=f"IREE {underway.target.toolchain.version} has no profile of dispatches; 3.12 has one")
         if underway.spent_s >= self._until_s:
             return Lowered(note=OUT_OF_TIME)
         try:
@@ -125,7 +123,7 @@ class LoweringSearch:
                 break
             covered += shares[each.name]
             hot.append(each)
-        underway.progress.stage(f"Dispatches of {underway.sought.model}", len(hot))
+        underway.progress.stage(f"Dispatches of {underway.target.model}", len(hot))
         for place, each in enumerate(hot):
             ahead = math.fsum(shares[other.name] for other in hot[place:] if other.root is not None) or 1.0
             seconds = (self._until_s - underway.spent_s) * shares[each.name] / ahead
@@ -157,7 +155,6 @@ class LoweringSearch:
         return taken[0]
 
     def _programs_folder(self) -> Path:
-        """An empty one."""
         folder = self._folder / "programs"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
@@ -194,8 +191,8 @@ class LoweringSearch:
         self.candidates += sum(each.generations > 0 for each in race.tried.values())
         best = race.best if race.ratio < _WORTH else None
         value = {
-            "model": underway.sought.model,
-            "compiler": underway.sought.toolchain.compiler_sha256,
+            "model": underway.target.model,
+            "compiler": underway.target.toolchain.compiler_sha256,
             "alone": None if best is None else race.ratio,
             "pipeline": "" if best is None else best.pipeline,
             "tiles": {} if best is None else {level: list(sizes) for level, sizes in best.tiles.items()},

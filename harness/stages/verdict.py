@@ -20,8 +20,8 @@ from harness.progress import Progress
 from harness.records.bisection import Trial
 from harness.records.case import Case
 from harness.records.comparison import Verdict
+from harness.stages.bisect_underway import make_place, place_in, policy_of, require_metric
 from harness.stages.options import VerdictOptions
-from harness.stages.positions import make_place, measuring_of, place_in, require_metric
 from harness.stats.rule import Rule
 from harness.store.names import find_folder
 from harness.store.run_directory import load_run
@@ -71,8 +71,7 @@ def judge_now(options: VerdictOptions, progress: Progress) -> Judged:
         return Judged(case=case, word="cannot tell", reason=now.reason)
     floors = FLOORS | now.side.run.header.floors
     rule = Rule(floor=floors.get(metric.name, metric.floor) if options.floor is None else options.floor)
-    measuring = measuring_of(options, metric, noise_of(environment_here()), progress)
-    trial = try_pair(good, now, rule, measuring)
+    trial = try_pair(good, now, metric, policy_of(options, rule, noise_of(environment_here())), progress)
     return Judged(case=case, word=word_of(trial.verdict), reason=trial.reason, trial=trial)
 
 

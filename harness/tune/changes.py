@@ -5,17 +5,28 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Collection, Iterator, Sequence
+import tempfile
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from functools import partial
 from itertools import combinations
+from pathlib import Path
+from typing import Any
 
-from harness.bisect.variants import Use, Way, parts_between, uses_of
-from harness.errors import SuiteError
+from harness.bisect.variants import CompileConfig, Use, parts_between, uses_of
+from harness.compare.samplers import Module
+from harness.compile.program import sites
+from harness.compile.request import MODULE_FILE
+from harness.errors import CaseError, SuiteError
+from harness.explain.isolated_timing import dump
 from harness.files import shipped
+from harness.ir.dump import entry_phase
+from harness.ir.tools import ask
 from harness.plugins import PLUGINS, Applied, Plugin, apply_plugin
-from harness.plugins.chain import arrange, place_of
+from harness.plugins.chain import RewriteCall, arrange, place_of
 from harness.plugins.options import check_options, options_of, switches_of
+from harness.process import Limits
 from harness.suite.cases import covers
 from harness.suite.flags import find_trap, normalised
 from harness.suite.load import Device, FlagSet, Suite, load_flag_sets
@@ -47,13 +58,15 @@ class Change:
     name: str  # Unique among the changes of a search, and fit for a variant: `o3`, `channels-last`, `isolate.depthwise`
     parts: tuple[str, ...]  # What it is made of, for people: `--iree-opt-level=O3`, `plugin channels-last`
     purpose: str  # What it is for, in a phrase; "": nobody said
-    way: Way  # The flags and plugins that it brings. A plugin that the variant has already gets these options.
+    config: (
+        CompileConfig  # The flags and plugins that it brings. A plugin that the variant has already gets these options.
+    )
     excludes: frozenset[str] = frozenset()  # Names of the changes that it cannot go together with
     is_level: bool = False  # Whether it is an optimisation level of the compiler's, or its data tiling
 
 
 def changes_for(
-    suite: Suite, start: Way, device: Device, toolchain: str, *, without: Collection[str] = ()
+    suite: Suite, start: CompileConfig, device: Device, toolchain: str, *, without: Collection[str] = ()
 ) -> tuple[Change, ...]:
     """All changes of a way to compile and run that are worth a try on a device, the most promising first.
 
@@ -64,11 +77,11 @@ def changes_for(
     known, found = {rules.identity(start)}, dict[str, Change]()
     offered = [*_of_plugins(start, device, toolchain), *_of_flag_sets(suite, device, toolchain)]
     for _, change in sorted(offered, key=lambda pair: pair[0]):
-        way = rules.together(change)
-        if is_unwanted(change, without) or way is None or rules.identity(way) in known:
+        config = rules.together(change)
+        if is_unwanted(change, without) or config is None or rules.identity(config) in known:
             continue
-        known.add(rules.identity(way))
-        parts = tuple(part.words for part in parts_between(start, way))
+        known.add(rules.identity(config))
+        parts = tuple(part.words for part in parts_between(start, config))
         found[change.name] = replace(change, parts=parts)
     excluded: dict[str, set[str]] = {name: set() for name in found}
     for one, other in combinations(found.values(), 2):
@@ -94,7 +107,7 @@ def groups(changes: Sequence[Change]) -> tuple[tuple[Change, ...], ...]:
     return tuple(map(tuple, found))
 
 
-def combine(start: Way, changes: Sequence[Change]) -> Way | None:
+def combine(start: CompileConfig, changes: Sequence[Change]) -> CompileConfig | None:
     """The start with some changes, whatever their order; None where two of them exclude each other."""
     if any(one.name in other.excludes for one, other in combinations(changes, 2)):
         return None
@@ -103,7 +116,7 @@ def combine(start: Way, changes: Sequence[Change]) -> Way | None:
 
 def is_unwanted(change: Change, without: Collection[str]) -> bool:
     """Whether one of some shell patterns matches a change's name or that of its plugin."""
-    names = {change.name, *(use.name for use in change.way.plugins)}
+    names = {change.name, *(use.name for use in change.config.plugins)}
     return any(fnmatchcase(name, pattern) for name in names for pattern in without)
 
 
@@ -117,9 +130,9 @@ def _of_flag_sets(suite: Suite, device: Device, toolchain: str) -> Iterator[tupl
     for name, flag_set in sets.items():
         if _fits(flag_set, device, toolchain):
             label = f"{name}-flags" if name in PLUGINS.names else name
-            way = Way(flags=flag_set.compile, run_flags=flag_set.run)
+            config = CompileConfig(flags=flag_set.compile, run_flags=flag_set.run)
             promise = _promise(flag_set.compile)
-            change = Change(name=label, parts=(), purpose=flag_set.description, way=way, is_level=promise < 0)
+            change = Change(name=label, parts=(), purpose=flag_set.description, config=config, is_level=promise < 0)
             yield promise, change
 
 
@@ -131,7 +144,7 @@ def _promise(flags: Sequence[str]) -> int:
     return next(hits, len(_PROMISE))
 
 
-def _of_plugins(start: Way, device: Device, toolchain: str) -> Iterator[tuple[float, Change]]:
+def _of_plugins(start: CompileConfig, device: Device, toolchain: str) -> Iterator[tuple[float, Change]]:
     """The plugins that fit, and their switches, each with its promise."""
     for name in sorted(PLUGINS.names, key=_order_of):
         try:
@@ -153,8 +166,8 @@ def _of_plugins(start: Way, device: Device, toolchain: str) -> Iterator[tuple[fl
 
 
 def _of_plugin(name: str, plugin: Plugin[object], options: dict[str, object]) -> Change:
-    way = Way(plugins=uses_of([(plugin.name, options)]))
-    return Change(name=name, parts=(), purpose=plugin.description, way=way)
+    config = CompileConfig(plugins=uses_of([(plugin.name, options)]))
+    return Change(name=name, parts=(), purpose=plugin.description, config=config)
 
 
 def _fits(limited: FlagSet | Plugin[object], device: Device, toolchain: str) -> bool:
@@ -167,31 +180,31 @@ def _fits(limited: FlagSet | Plugin[object], device: Device, toolchain: str) -> 
 class _Rules:
     """What can go together on a device, with a start."""
 
-    def __init__(self, start: Way, device: Device) -> None:
+    def __init__(self, start: CompileConfig, device: Device) -> None:
         self._start = start
         self._device = device
         self._applied: dict[str, Applied] = {}
 
-    def together(self, *changes: Change) -> Way | None:
+    def together(self, *changes: Change) -> CompileConfig | None:
         """The start with some changes; None where that cannot be, or would do nothing."""
         try:
-            way = _joined(self._start, changes)
-            if way is None:
+            config = _joined(self._start, changes)
+            if config is None:
                 return None
-            flags = merge_flags(self._device.compile_flags, way.flags)
-            arrange([self._plugin(use) for use in way.plugins], flags, "plugins")
+            flags = merge_flags(self._device.compile_flags, config.flags)
+            arrange([self._plugin(use) for use in config.plugins], flags, "plugins")
         except SuiteError:
             return None
-        does_nothing = any(not self._plugin(use).steps for change in changes for use in change.way.plugins)
-        return None if does_nothing or find_trap(flags) else way
+        does_nothing = any(not self._plugin(use).steps for change in changes for use in change.config.plugins)
+        return None if does_nothing or find_trap(flags) else config
 
-    def identity(self, way: Way) -> str:
+    def identity(self, config: CompileConfig) -> str:
         """Equal for two ways that mean the same."""
         return json.dumps(
             [
-                normalised(merge_flags(self._device.compile_flags, way.flags)),
-                normalised(way.run_flags),
-                [[use.name, self._plugin(use).options] for use in way.plugins],
+                normalised(merge_flags(self._device.compile_flags, config.flags)),
+                normalised(config.run_flags),
+                [[use.name, self._plugin(use).options] for use in config.plugins],
             ],
             sort_keys=True,
         )
@@ -204,18 +217,18 @@ class _Rules:
         return self._applied[key]
 
 
-def _joined(start: Way, changes: Sequence[Change]) -> Way | None:
+def _joined(start: CompileConfig, changes: Sequence[Change]) -> CompileConfig | None:
     """The start with some changes; None where two of them give a flag different values or a plugin other options."""
-    ways = [change.way for change in sorted(changes, key=lambda change: change.name)]
-    for one, other in combinations(ways, 2):
+    configs = [change.config for change in sorted(changes, key=lambda change: change.name)]
+    for one, other in combinations(configs, 2):
         if _differ(one.flags, other.flags) or _differ(one.run_flags, other.run_flags):
             return None
         if {use.name for use in one.plugins} & {use.name for use in other.plugins}:
             return None
-    return Way(
-        flags=merge_flags(start.flags, *(way.flags for way in ways)),
-        run_flags=merge_flags(start.run_flags, *(way.run_flags for way in ways)),
-        plugins=_with_plugins(start.plugins, [use for way in ways for use in way.plugins]),
+    return CompileConfig(
+        flags=merge_flags(start.flags, *(config.flags for config in configs)),
+        run_flags=merge_flags(start.run_flags, *(config.run_flags for config in configs)),
+        plugins=_with_plugins(start.plugins, [use for config in configs for use in config.plugins]),
     )
 
 
@@ -253,3 +266,41 @@ def _place_of(use: Use) -> tuple[float, int]:
 def _order_of(name: str) -> int:
     order = (*_FIRST, "", *_LAST)
     return order.index(name) if name in order else len(_FIRST)
+
+
+# --- idle ---
+
+
+def looks_of(start: CompileConfig, change: Change) -> tuple[RewriteCall, ...]:
+    """Rewrites of which one matches something where a change does anything to the start's program; (): nothing tells.
+
+    Nothing tells where a plugin would act before the start's own have.
+    """
+    config = combine(start, [change])
+    if config is None or not change.config.plugins or config.plugins[: len(start.plugins)] != start.plugins:
+        return ()
+    (use,) = change.config.plugins
+    applied = apply_plugin(use.name, use.options)
+    steps = applied.steps if applied.plugin.finds is None else (applied.plugin.finds,)
+    rewrites = arrange([replace(applied, steps=steps)], (), "plugins").rewrites
+    return rewrites if len(rewrites) == len(steps) else ()
+
+
+def find_idle(module: Module, looks: Mapping[str, Sequence[RewriteCall]], limits: Limits) -> list[str]:
+    """The names of those whose rewrites match nothing in a compiled program; [] where that cannot be told."""
+    calls: dict[str, dict[str, list[Any]]] = {}
+    for name, rewrites in looks.items():
+        for call in rewrites:
+            calls.setdefault(call.phase, {}).setdefault(name, []).append((call.function, dict(call.options)))
+    entry, toolchain = entry_phase(module.build.command), module.loadable.toolchain
+    files = dict.fromkeys(calls, module.mlir)
+    ask_all = partial(ask, "matches", where="", sites=sites())
+    try:
+        with tempfile.TemporaryDirectory(prefix="harness-look-") as folder:
+            for phase in calls.keys() - {entry}:
+                files[phase] = Path(folder, phase, MODULE_FILE)
+                dump(module, (f"--compile-to={phase}", "--emit-mlir-bytecode"), files[phase].parent, limits)
+            found = ask_all(files, toolchain=toolchain, limits=limits, calls=calls) if files else {}
+    except CaseError:  # their compiles tell
+        return []
+    return [name for name in looks if not any(name in names for names in found.values())]

@@ -24,8 +24,7 @@ from typing import Any
 
 from harness.compare.samplers import Module
 from harness.compile.request import MODULE_FILE
-from harness.explain.alone import as_loadable, dump, read_benchmark
-from harness.explain.constants import as_text, constants_of, with_constants
+from harness.explain.isolated_timing import as_loadable, as_text, constants_of, dump, read_benchmark, with_constants
 from harness.files import file_sha256
 from harness.ir.child import SEPARATOR
 from harness.ir.differences import Executable
@@ -34,7 +33,7 @@ from harness.measure import LoadableModule
 from harness.process import Limits
 from harness.toolchain import Toolchain
 from harness.toolchain.tools import error_lines, merge_flags, run_tool
-from harness.tune.roots import Root, root_of
+from harness.tune.tiles import Root, root_of
 
 _FOLDERS = {"sources": "sources", "configurations": "configured", "benchmarks": "benchmarks"}
 _DUMP_FLAGS = (

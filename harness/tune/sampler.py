@@ -119,7 +119,6 @@ class Sampler:
         return chances
 
     def _steps(self, chosen: Set) -> list[Set]:
-        """All sets that differ in one group."""
         found = []
         for group in self._groups:
             without = chosen.difference(group)

@@ -1,4 +1,6 @@
-"""The lowering configurations that are worth a try for an operation.
+"""The operation of a dispatch that decides how it is lowered: its loops, its types, and how a spec recognises it.
+
+The lowering configurations that are worth a try for an operation.
 
 They come from what every structured operation has, its loops, and from the machine's vector unit:
 
@@ -19,12 +21,98 @@ import heapq
 import itertools
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Literal
 
+from harness.explain.decisions import inside, split
 from harness.rewrites.host import VectorUnit
-from harness.rewrites.tuned_configuration import LEVELS
-from harness.tune.roots import Loop, Root
+from harness.rewrites.tuned_configuration import LEVELS, compilation_info
+
+LoopKind = Literal["parallel", "reduction"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loop:
+    """One loop of a structured operation, outermost first."""
+
+    size: int  # Its range; -1 where it is not known before the program runs
+    kind: LoopKind
+
+
+@dataclass(frozen=True, kw_only=True)
+class Root:
+    """The operation whose lowering configuration decides, before the compiler has given it one."""
+
+    op: str  # `linalg.conv_2d_nhwc_hwcf`, `linalg.generic`
+    loops: tuple[Loop, ...]  # In the operation's order
+    operands: tuple[str, ...]  # Types of its inputs and then its outputs, as MLIR writes them: `tensor<1x92x64x64xf32>`
+    element_bits: int  # Of the elements of its output
+    innermost: int  # The loop along which its output is contiguous in memory
+    # The operation as text with its operands renamed to %arg0, %arg1, ..., its body included, as
+    # transform.iree.match.cast_compatible_dag_from_root takes it
+    matcher: str
+    pipeline: str  # The compiler's own choice: `ConvTileAndDecomposeExpert`
+    # The compiler's own tile sizes by level, as `harness.rewrites.tuned_configuration.LEVELS` names them
+    tiles: dict[str, tuple[int, ...]]
+
+
+_UNKNOWN = -1
+_OF_CPUS = "#iree_cpu.lowering_config<"
+_SIZES = re.compile(r"\[[-\d, ]*\]")
+_PIPELINE = re.compile(r"pipeline = (?:#iree_\w+\.pipeline<)?([\w.]+)")
+
+
+def root_of(source: Mapping[str, Any], configured: Mapping[str, Any]) -> tuple[Root | None, str]:
+    """The root of a dispatch; or None, and why it has none that a spec can configure, as a phrase."""
+    operations: Sequence[Mapping[str, Any]] = configured["operations"]
+    operation = max(operations, key=lambda each: _weight(tiles_of(each["configuration"])), default=None)
+    tiles = tiles_of(operation["configuration"]) if operation is not None else {}
+    if operation is None or not tiles:
+        if any(each["configuration"] for each in operations):
+            return None, "its configuration is no iree_cpu.lowering_config, which is what specs are written for"
+        return None, "the compiler tiles nothing in it"
+    name = operation["op"]
+    if "loops" not in operation:
+        if name.startswith("linalg."):
+            return None, "it only moves data between buffers"
+        return None, f"what the compiler tiles in it is {name}, for which no spec is written"
+    loops = tuple(Loop(size=size, kind=kind) for size, kind in operation["loops"])
+    if any(loop.size == _UNKNOWN for loop in loops):
+        return None, "its sizes are not known before it runs"
+    if not operation["computes"]:
+        return None, f"the body of its {name} takes values from outside, which no spec recognises"
+    matchers = [each["matcher"] for each in source["operations"] if each.get("computes") == operation["computes"]]
+    if not matchers:
+        ranges = "x".join(str(loop.size) for loop in loops)
+        return None, f"the compiler tiles a {name} of {ranges} in it, which it makes just before"
+    pipeline = _PIPELINE.search(configured["pipeline"])
+    root = Root(
+        op=operation["op"],
+        loops=loops,
+        operands=tuple(operation["operands"]),
+        element_bits=operation["element_bits"],
+        innermost=operation["innermost"],
+        matcher=matchers[0],
+        pipeline=pipeline[1] if pipeline else "",
+        tiles=tiles,
+    )
+    return root, ""
+
+
+def tiles_of(configuration: str) -> dict[str, tuple[int, ...]]:
+    """The tile sizes by level of a CPU's lowering_config as MLIR writes it; {} of another attribute, or of ""."""
+    if not configuration.startswith(_OF_CPUS):
+        return {}
+    fields = (item.partition(" = ") for item in split(inside(configuration, len(_OF_CPUS) - 1)))
+    return {level: tuple(map(int, split(inside(sizes, 0)))) for level, _, sizes in fields if _SIZES.fullmatch(sizes)}
+
+
+def _weight(tiles: Mapping[str, tuple[int, ...]]) -> tuple[bool, int]:
+    """Of several operations that have tile sizes the one that reduces decides, and then the one with most levels."""
+    levels = [level for level, sizes in tiles.items() if any(sizes)]
+    return any("reduction" in level for level in levels), len(levels)
+
 
 Sizes = tuple[int, ...]
 
@@ -209,7 +297,6 @@ def _own(root: Root, level: str) -> list[Sizes]:
 
 
 def _rows(root: Root, loop: int, unit: VectorUnit) -> list[int]:
-    """How many rows a register tile can have along a loop."""
     sizes = [divisor for divisor in _divisors(root.loops[loop].size) if 1 < divisor <= unit.registers]
     return sizes if _reductions(root) else [size for size in sizes if size.bit_count() == 1]
 
@@ -296,3 +383,93 @@ def _fitted(loop: Loop, wanted: int, register: int) -> int:
 def _divisors(number: int) -> list[int]:
     small = [divisor for divisor in range(1, math.isqrt(number) + 1) if number % divisor == 0]
     return sorted({*small, *(number // divisor for divisor in small)})
+
+
+# --- Tuning specs: lowering configurations as a text that iree-compile takes with --iree-codegen-tuning-spec-path ---
+
+
+# Attributes and names are those by which IREE recognises a spec that has one entry point and nothing else, which it
+# can then join with other specs.
+_MODULE = """\
+{comments}
+module attributes {{transform.with_named_sequence, iree_codegen.tuning_spec_with_default_entrypoint}} {{
+  transform.named_sequence @configure(
+      %op: !transform.any_op {{transform.readonly}}, %configuration: !transform.any_param {{transform.readonly}}) {{
+    transform.annotate %op "compilation_info" = %configuration : !transform.any_op, !transform.any_param
+    transform.yield
+  }}
+
+{sequences}
+
+  transform.named_sequence @__kernel_config(%module: !transform.any_op {{transform.consumed}}) -> !transform.any_op
+      attributes {{iree_codegen.tuning_spec_entrypoint}} {{
+    %configured = transform.foreach_match in %module
+{choices} : (!transform.any_op) -> !transform.any_op
+    transform.yield %configured : !transform.any_op
+  }}
+}}
+"""
+_SEQUENCE = """\
+{comments}
+  transform.named_sequence @{name}(%op: !transform.any_op {{transform.readonly}})
+      -> (!transform.any_op, !transform.any_param) {{
+    %inputs, %outputs = transform.iree.match.cast_compatible_dag_from_root %op {{
+    ^bb0({arguments}):
+{matcher}
+    }} : (!transform.any_op) -> (!transform.any_value, !transform.any_value)
+    %configuration = transform.param.constant
+      {configuration}
+      -> !transform.any_param
+    transform.yield %op, %configuration : !transform.any_op, !transform.any_param
+  }}"""
+
+
+def spec_of(entries: Sequence[tuple[Root, Configuration]]) -> str:
+    """The tuning spec that gives operations their configurations.
+
+    A spec sees nothing of an operation but itself. So where dispatches have the same root, with other operations around
+    it, the first entry counts for all of them.
+    """
+    first: dict[tuple[str, tuple[str, ...]], tuple[Root, Configuration]] = {}
+    for root, configuration in entries:
+        first.setdefault((root.matcher, root.operands), (root, configuration))
+    named = {f"operation_{number}": entry for number, entry in enumerate(first.values())}
+    heading = (
+        "// Lowering configurations for llvm-cpu: iree-compile --iree-codegen-tuning-spec-path=<this file>\n"
+        "// An operation of other shapes, types or attributes keeps the compiler's own configuration."
+    )
+    return _MODULE.format(
+        comments=heading,
+        sequences="\n\n".join(_sequence(name, *entry) for name, entry in named.items()),
+        choices=",\n".join(f"      @{name} -> @configure" for name in named),
+    )
+
+
+def _sequence(name: str, root: Root, configuration: Configuration) -> str:
+    return _SEQUENCE.format(
+        comments="\n".join(f"  // {line}" for line in _description(root, configuration)),
+        name=name,
+        arguments=", ".join(f"%arg{number}: {type_}" for number, type_ in enumerate(root.operands)),
+        matcher="\n".join(f"      {line}" for line in root.matcher.splitlines()),
+        configuration=compilation_info(configuration.pipeline, configuration.tiles),
+    )
+
+
+def _description(root: Root, configuration: Configuration) -> list[str]:
+    """What an entry is for, for people: the loops, and at each level the tile sizes beside the compiler's own."""
+    loops = ", ".join(f"{'?' if loop.size < 0 else loop.size} {loop.kind}" for loop in root.loops)
+    lines = [f"{root.op}, loops: {loops}"]
+    lines.append(configuration.pipeline + _instead(configuration.pipeline, root.pipeline))
+    for level in LEVELS:
+        if sizes := configuration.tiles.get(level):
+            own = root.tiles.get(level)
+            lines.append(f"  {level} {_sizes(sizes)}{_instead(_sizes(sizes), _sizes(own) if own else 'none')}")
+    return lines
+
+
+def _sizes(sizes: Sequence[int]) -> str:
+    return " x ".join(str(size) if size else "-" for size in sizes)
+
+
+def _instead(chosen: str, own: str) -> str:
+    return "" if chosen == own else f" (the compiler's own: {own})"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.bisect import BEGIN, END, KINDS, ROOT, Kind, Program, line
-from harness.compare.task import Generation
+from harness.compare.engine import Generation
 
 LOGS = np.random.default_rng(0).normal(0, 0.003, 400)
 QUIET = Program(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,24 +12,37 @@ from unittest.mock import Mock
 import pytest
 
 from harness.bisect import trials
-from harness.bisect.judged import rule_of_measurements
-from harness.bisect.trials import Measuring, Place, try_pair, why_unmeasured
+from harness.bisect.search import Measured, Unusable
+from harness.bisect.trials import (
+    ERROR,
+    Place,
+    as_measured,
+    counted,
+    error_of,
+    place_by_an_end,
+    rule_of_measurements,
+    try_pair,
+    why_unmeasured,
+)
+from harness.compare.engine import Generation, Task
 from harness.compare.pairs import Side
-from harness.compare.samplers import Gone
-from harness.compare.task import Generation, Task
+from harness.compare.samplers import CacheMiss, MeasurementPolicy
 from harness.errors import CaseError, RunError
 from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY, METRICS, Metric
 from harness.process import Limits
+from harness.progress import Silent
 from harness.records.bisection import Trial
 from harness.records.case import Case
+from harness.records.comparison import Verdict
 from harness.records.run import Failure, Round, Statistics, ToolchainRecord, Turn
-from harness.stats.rule import Rule
-from tests.builders import Notes
+from harness.stats.rule import Rule, Standing
+from harness.store.files import adapter
 from tests.compare.runs import TOOLCHAIN, a_case, a_side
 from tests.fakes.fake_toolchain import make_fake_toolchain
 
 CASE = a_case()
 RULE = rule_of_measurements(8, 0.01)
+POLICY = MeasurementPolicy(rule=RULE, budget_s=60.0, cap_s=600.0, seed=0, call_limit_s=10.0, limits=Limits(seconds=10))
 NEWER = ToolchainRecord(version="0.0.1", revision="", compiler_sha256="dd" * 32)
 STATISTICS = Statistics(
     dispatches=10,
@@ -63,28 +76,8 @@ def place(tmp_path: Path) -> Callable[..., Place]:
     return make
 
 
-@pytest.fixture
-def notes() -> Notes:
-    return Notes()
-
-
-@pytest.fixture
-def measuring(tmp_path: Path, notes: Notes) -> Callable[..., Measuring]:
-    def make(metric: Metric = LATENCY, **fields: Any) -> Measuring:
-        default: dict[str, Any] = {
-            "budget_s": 60.0,
-            "cap_s": 600.0,
-            "noise": 0.0,
-            "seed": 0,
-            "call_limit_s": 10.0,
-            "compile_limits": Limits(seconds=10),
-            "wait": True,
-            "cache": tmp_path / "cache",
-            "progress": notes,
-        }
-        return Measuring(metric=metric, **{**default, **fields})
-
-    return make
+def tried(base: Place, head: Place, metric: Metric = LATENCY, earlier: Sequence[Trial] = (), **policy: Any) -> Trial:
+    return try_pair(base, head, metric, replace(POLICY, **policy), Silent(), earlier=earlier)
 
 
 class Clock:
@@ -103,10 +96,9 @@ class Clock:
         name: str,
         _base: object,
         _head: object,
-        rule: Rule,
+        policy: MeasurementPolicy,
         *,
-        budget_s: float,
-        on_round: Callable[[Round], None],
+        on_round: Callable[[Round], None] = lambda _: None,
         **_: object,
     ) -> Task:
         def sample(number: int) -> Generation:
@@ -121,15 +113,13 @@ class Clock:
             log = math.log(self.ratio) + (0.0005 if number % 2 else -0.0005)
             return Generation(log_ratio=log, base=1e6, head=1e6 * self.ratio, rounds=20, seconds=self.seconds)
 
-        self.tasks.append(Task(name=name, sample=sample, rule=rule, budget_s=budget_s))
+        self.tasks.append(Task(name=name, sample=sample, rule=policy.rule, budget_s=policy.budget_s))
         return self.tasks[-1]
 
 
-def test_the_engine_decides_a_latency(
-    place: Callable[..., Place], measuring: Callable[..., Measuring], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_engine_decides_a_latency(place: Callable[..., Place], monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock(monkeypatch, 1.42)
-    found = try_pair(place("3.6.0"), place("3.7.0", record=NEWER), RULE, measuring())
+    found = tried(place("3.6.0"), place("3.7.0", record=NEWER))
     assert (found.base, found.head, found.floor, found.verdict) == ("3.6.0", "3.7.0", 0.01, "regressed")
     assert found.ratio == pytest.approx(1.42, rel=0.01)
     assert (found.base_value, found.head_value) == pytest.approx((1e6, 1.42e6))
@@ -140,65 +130,63 @@ def test_the_engine_decides_a_latency(
 
 
 def test_a_pair_gets_the_time_that_a_verdict_takes(
-    place: Callable[..., Place], measuring: Callable[..., Measuring], monkeypatch: pytest.MonkeyPatch
+    place: Callable[..., Place], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = Clock(monkeypatch, 1.0, seconds=10.0)
     earlier = [Trial(base="a", head="b", floor=0.01, verdict="regressed", generations=10, seconds=100.0)]
     sides = place("3.6.0"), place("3.7.0", record=NEWER)
-    assert try_pair(*sides, RULE, measuring(), earlier).verdict == "unchanged"
-    try_pair(*sides, RULE, measuring(cap_s=70.0), earlier)
+    assert tried(*sides, earlier=earlier).verdict == "unchanged"
+    tried(*sides, earlier=earlier, cap_s=70.0)
     assert clock.tasks[0].budget_s > 100
     assert clock.tasks[1].budget_s == 70.0
 
 
-def test_the_same_module_needs_no_clock(place: Callable[..., Place], measuring: Callable[..., Measuring]) -> None:
-    found = try_pair(place("3.6.0"), place("3.7.0"), RULE, measuring())
+def test_the_same_module_needs_no_clock(place: Callable[..., Place]) -> None:
+    found = tried(place("3.6.0"), place("3.7.0"))
     assert (found.verdict, found.ratio, found.reason) == ("identical", 1.0, "same module bytes, same runtime")
 
 
-def test_what_failed_is_told_from_what_is_slow(
-    place: Callable[..., Place], measuring: Callable[..., Measuring], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_failed_is_told_from_what_is_slow(place: Callable[..., Place], monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock(monkeypatch, 1.0)
     broken = place("3.7.0", record=NEWER, failures={CASE.name: Failure(stage="compile", message="it aborts")})
-    found = try_pair(place("3.6.0"), broken, RULE, measuring())
+    found = tried(place("3.6.0"), broken)
     assert (found.verdict, why_unmeasured(found)) == ("failed", "fails at compile: it aborts")
     clock.failure = CaseError("measure", "the head's module: it crashed")
-    found = try_pair(place("3.6.0"), place("3.7.0", record=NEWER), RULE, measuring())
+    found = tried(place("3.6.0"), place("3.7.0", record=NEWER))
     assert (found.verdict, found.reason) == ("failed", "the head's module: it crashed")
 
 
-def test_counts_are_compared_without_a_clock(place: Callable[..., Place], measuring: Callable[..., Measuring]) -> None:
+def test_counts_are_compared_without_a_clock(place: Callable[..., Place]) -> None:
     base, head = place("3.6.0"), place("3.7.0", record=NEWER, counts={"dispatches": 14, "copies": 3})
-    dispatches = try_pair(base, head, rule_of_measurements(8, 0.0), measuring(METRICS["dispatches"]))
+    dispatches = tried(base, head, METRICS["dispatches"], rule=rule_of_measurements(8, 0.0))
     assert (dispatches.verdict, dispatches.base_value, dispatches.head_value) == ("regressed", 10, 14)
     assert (dispatches.ratio, dispatches.exact, dispatches.generations) == (1.4, True, 0)
-    copies = try_pair(base, head, rule_of_measurements(8, 0.0), measuring(METRICS["copies"]))
+    copies = tried(base, head, METRICS["copies"], rule=rule_of_measurements(8, 0.0))
     assert (copies.verdict, copies.ratio, copies.reason) == ("regressed", None, "0 and 3")
-    nearer = try_pair(base, head, rule_of_measurements(8, 0.5), measuring(METRICS["dispatches"]))
+    nearer = tried(base, head, METRICS["dispatches"], rule=rule_of_measurements(8, 0.5))
     assert nearer.verdict == "unchanged", "it lies on this side of the edge"
-    size = try_pair(base, head, rule_of_measurements(8, 0.0), measuring(METRICS["module-size"]))
+    size = tried(base, head, METRICS["module-size"], rule=rule_of_measurements(8, 0.0))
     assert (size.verdict, size.reason) == ("failed", "it has no figure of module-size")
 
 
 def test_instructions_are_counted_in_a_few_processes(
-    place: Callable[..., Place], measuring: Callable[..., Measuring], monkeypatch: pytest.MonkeyPatch
+    place: Callable[..., Place], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = Clock(monkeypatch, 1.0)
     sides = place("3.6.0"), place("3.7.0", record=NEWER)
-    none = try_pair(*sides, RULE, measuring(INSTRUCTIONS))
+    none = tried(*sides, INSTRUCTIONS)
     assert (none.verdict, none.reason) == ("failed", "this machine does not let instructions be counted")
     clock.instructions = (1_000_000, 1_200_000)
-    found = try_pair(*sides, RULE, measuring(INSTRUCTIONS))
+    found = tried(*sides, INSTRUCTIONS)
     assert (found.verdict, found.generations) == ("regressed", 3)
     assert found.ratio == pytest.approx(1.2)
     threads = [replace(side, case=replace(side.case, uri="local-task")) for side in sides]
-    other = try_pair(threads[0], threads[1], RULE, measuring(INSTRUCTIONS))
+    other = tried(threads[0], threads[1], INSTRUCTIONS)
     assert other.reason == "instructions are counted on local-sync devices alone"
 
 
 def test_compile_times_are_decided_in_the_time_that_compiles_take(
-    place: Callable[..., Place], measuring: Callable[..., Measuring], monkeypatch: pytest.MonkeyPatch
+    place: Callable[..., Place], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def compiles(base: object, head: object, cpus: object, limits: Limits, number: int) -> Generation:
         assert limits.seconds == 10
@@ -210,18 +198,104 @@ def test_compile_times_are_decided_in_the_time_that_compiles_take(
     Clock(monkeypatch, 1.0)
     monkeypatch.setattr(trials, "find_module", module)
     monkeypatch.setattr(trials, "sample_compiles", compiles)
-    found = try_pair(place("3.6.0"), place("3.7.0", record=NEWER), RULE, measuring(COMPILE_TIME, budget_s=0.01))
+    found = tried(place("3.6.0"), place("3.7.0", record=NEWER), COMPILE_TIME, budget_s=0.01)
     assert (found.verdict, found.head_value) == ("unchanged", 2e9)
-    same = try_pair(place("none"), place("1"), RULE, measuring(COMPILE_TIME, budget_s=0.01))
+    same = tried(place("none"), place("1"), COMPILE_TIME, budget_s=0.01)
     assert (same.verdict, same.head_value) == ("unchanged", 2e9)  # another compile of the same module
 
 
-def test_what_is_no_longer_in_the_cache_is_said(
-    place: Callable[..., Place], measuring: Callable[..., Measuring], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_no_longer_in_the_cache_is_said(place: Callable[..., Place], monkeypatch: pytest.MonkeyPatch) -> None:
     def gone(*_: object) -> None:
-        raise Gone("the module of x in 3.6.0 is no longer in the cache")
+        raise CacheMiss("the module of x in 3.6.0 is no longer in the cache")
 
     monkeypatch.setattr(trials, "find_module", gone)
     with pytest.raises(RunError, match="is no longer in the cache; begin the bisect again, which compiles it again"):
-        try_pair(place("3.6.0"), place("3.7.0", record=NEWER), RULE, measuring())
+        tried(place("3.6.0"), place("3.7.0", record=NEWER))
+
+
+TRIAL = Trial(
+    base="3.6.0",
+    head="3.7.0",
+    floor=math.expm1(0.17),
+    verdict="regressed",
+    reason="confirmed in 11 fresh generations",
+    ratio=1.42,
+    ci_low=1.4,
+    ci_high=1.44,
+    p=1e-6,
+    generations=22,
+    seconds=9.5,
+)
+
+
+def trial(verdict: Verdict, **fields: float | None) -> Trial:
+    return Trial(base="a", head="b", floor=0.01, verdict=verdict, reason="why", **fields)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("verdict", "standing"),
+    [("regressed", "higher"), ("improved", "lower"), ("unchanged", "equal"), ("inconclusive", "open")],
+)
+def test_a_verdict_is_where_the_position_stands(verdict: Verdict, standing: Standing) -> None:
+    found = as_measured(trial(verdict, ratio=1.2, ci_low=1.1, ci_high=None, p=0.01))
+    assert found == Measured(standing=standing, centre=math.log(1.2), low=math.log(1.1), high=math.inf, reason="why")
+
+
+@pytest.mark.parametrize("verdict", ["failed", "outputs differ", "missing", "new"])
+def test_what_was_not_measured_is_passed_over(verdict: Verdict) -> None:
+    assert as_measured(trial(verdict)) == Unusable(reason="why")
+    assert as_measured(trial("inconclusive")) == Unusable(reason="why"), "of a clock that is too coarse"
+
+
+def test_equal_modules_are_equal() -> None:
+    found = as_measured(trial("identical", ratio=1.0))
+    assert found == Measured(standing="equal", centre=0.0, low=0.0, high=0.0, reason="why")
+
+
+def test_counts_are_compared_where_one_is_zero() -> None:
+    found = as_measured(
+        Trial(base="a", head="b", floor=0.0, verdict="regressed", base_value=0.0, head_value=3.0, exact=True)
+    )
+    assert isinstance(found, Measured)
+    assert (found.standing, found.centre, found.reason) == ("higher", math.log(6), "0 and 3")
+    assert counted(3.0, 3.0, 0.0) == Measured(standing="equal", centre=0.0, low=0.0, high=0.0, reason="3 and 3")
+    assert counted(None, 3.0, 0.0) == Unusable(reason="it has no such figure")
+
+
+def test_a_measurement_that_was_kept_says_the_same() -> None:
+    kept = adapter(Trial).validate_json(adapter(Trial).dump_json(TRIAL))
+    assert kept == TRIAL
+    assert kept.key == TRIAL.key
+    assert as_measured(kept) == as_measured(TRIAL)
+
+
+def test_all_measurements_of_a_search_share_its_error() -> None:
+    rule = rule_of_measurements(8, 0.02)
+    assert (rule.floor, rule.alpha, rule.confidence) == (0.02, ERROR / 8, 1 - 2 * ERROR / 8)
+    assert error_of(8, 8) == ERROR
+    assert error_of(12, 8) == pytest.approx(1.5 * ERROR)
+    assert error_of(0, 8) == 0
+
+
+def asked(*logs: float | None) -> tuple[Trial, Task]:
+    def sample(number: int) -> Generation:
+        return Generation(log_ratio=logs[number], base=1e6, head=5e6 + number, rounds=4, seconds=1.5)
+
+    return trial("inconclusive"), Task(name="a", sample=sample, rule=Rule(), budget_s=60)
+
+
+@pytest.mark.parametrize("logs", [(-0.1, 0.3), (1.3, 1.8), (2.2, 2.2), (-0.5, -0.5)])
+def test_two_generations_place_what_lies_plainly_by_an_end(logs: tuple[float, float]) -> None:
+    found = place_by_an_end(*asked(*logs), math.log(5))
+    assert isinstance(found, Trial)
+    assert (found.placed, found.is_open, found.generations, found.seconds) == (True, False, 2, 3.0)
+    assert found.log_ratio == pytest.approx(sum(logs) / 2)
+    assert (found.base_value, found.head_value, found.ci_low) == (1e6, 5e6 + 1, None)
+    assert as_measured(found).placed  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("logs", [(0.1, 1.6), (0.8, 0.8), (0.1, 0.5), (0.1, None)])
+def test_what_does_not_is_judged_with_these_as_its_first_generations(logs: tuple[float, float | None]) -> None:
+    task = place_by_an_end(*asked(*logs, 0.7), math.log(5))
+    assert isinstance(task, Task)
+    assert [task.sample(number).log_ratio for number in range(3)] == [*logs, 0.7]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.bisect.variants import Part, Use, Way, parts_between, parts_of_level, uses_of, with_parts
+from harness.bisect.variants import CompileConfig, Part, Use, parts_between, parts_of_level, uses_of, with_parts
 
 FLAGS = st.lists(st.sampled_from(["--a", "--b=1", "--b=2", "--c", "--list=x", "--list=y"]), unique=True, max_size=5)
 PLUGINS = st.lists(
@@ -15,7 +15,7 @@ PLUGINS = st.lists(
     max_size=3,
 )
 WAYS = st.builds(
-    lambda flags, run, plugins: Way(flags=tuple(flags), run_flags=tuple(run), plugins=uses_of(plugins)),
+    lambda flags, run, plugins: CompileConfig(flags=tuple(flags), run_flags=tuple(run), plugins=uses_of(plugins)),
     FLAGS,
     FLAGS,
     PLUGINS,
@@ -23,7 +23,7 @@ WAYS = st.builds(
 
 
 @given(WAYS, WAYS)
-def test_all_parts_make_the_one_of_the_other_and_none_leave_it(base: Way, head: Way) -> None:
+def test_all_parts_make_the_one_of_the_other_and_none_leave_it(base: CompileConfig, head: CompileConfig) -> None:
     parts = parts_between(base, head)
     assert with_parts(base, head, parts) == head
     none = with_parts(base, head, ())
@@ -33,13 +33,15 @@ def test_all_parts_make_the_one_of_the_other_and_none_leave_it(base: Way, head: 
 
 
 @given(WAYS)
-def test_a_variant_has_no_part_that_it_does_not_have_itself(way: Way) -> None:
-    assert parts_between(way, way) == ()
+def test_a_variant_has_no_part_that_it_does_not_have_itself(config: CompileConfig) -> None:
+    assert parts_between(config, config) == ()
 
 
 def test_what_is_added_replaced_and_left_out_is_said() -> None:
-    base = Way(flags=("--level=O2", "--old"), plugins=(Use(name="tuned", options={"width": 8, "fuse": True}),))
-    head = Way(
+    base = CompileConfig(
+        flags=("--level=O2", "--old"), plugins=(Use(name="tuned", options={"width": 8, "fuse": True}),)
+    )
+    head = CompileConfig(
         flags=("--level=O3", "--new"),
         run_flags=("--threads=2",),
         plugins=(Use(name="tuned", options={"width": 16}), Use(name="share-concat")),
@@ -60,27 +62,27 @@ def test_what_is_added_replaced_and_left_out_is_said() -> None:
 
 
 def test_an_option_does_nothing_without_its_plugin() -> None:
-    head = Way(plugins=(Use(name="tuned", options={"width": 16}),))
-    plugin, option = parts_between(Way(), head)
-    assert with_parts(Way(), head, [option]) == Way()
-    assert with_parts(Way(), head, [plugin]).plugins == (Use(name="tuned"),)
-    assert with_parts(Way(), head, [plugin, option]) == head
+    head = CompileConfig(plugins=(Use(name="tuned", options={"width": 16}),))
+    plugin, option = parts_between(CompileConfig(), head)
+    assert with_parts(CompileConfig(), head, [option]) == CompileConfig()
+    assert with_parts(CompileConfig(), head, [plugin]).plugins == (Use(name="tuned"),)
+    assert with_parts(CompileConfig(), head, [plugin, option]) == head
 
 
 def test_a_flag_may_be_there_several_times_as_a_list() -> None:
-    base, head = Way(flags=("--pass=a",)), Way(flags=("--pass=a", "--pass=b"))
+    base, head = CompileConfig(flags=("--pass=a",)), CompileConfig(flags=("--pass=a", "--pass=b"))
     (part,) = parts_between(base, head)
     assert with_parts(base, head, [part]).flags == ("--pass=a", "--pass=b")
 
 
 def test_a_variant_as_a_suite_has_it() -> None:
-    way = Way(flags=("--a",), run_flags=("--b",), plugins=(Use(name="tuned", options={"width": 16}),))
-    assert way.table() == {
+    config = CompileConfig(flags=("--a",), run_flags=("--b",), plugins=(Use(name="tuned", options={"width": 16}),))
+    assert config.table() == {
         "flags": ["--a"],
         "run_flags": ["--b"],
         "plugins": [{"name": "tuned", "options": {"width": 16}}],
     }
-    assert Way().table() == {}
+    assert CompileConfig().table() == {}
 
 
 def test_a_level_sets_the_levels_that_the_compiler_tells_of() -> None:

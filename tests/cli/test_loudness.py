@@ -14,7 +14,7 @@ from harness.cli.output import reporter, teller
 from harness.compare.options import CompareOptions, SelfcheckOptions
 from harness.errors import RunError, UsageError
 from harness.progress import Progress, Silent, Terminal
-from harness.stages import underway
+from harness.stages import side_runs
 from harness.stages.options import AblateOptions, BenchOptions, RunOptions
 from tests.builders import make_case
 
@@ -67,7 +67,7 @@ def test_a_command_hands_on_what_it_is_told(command: str, quiet: bool, monkeypat
         seen.append((isinstance(progress, Silent), isinstance(progress, Terminal), options.verbose))
         raise RunError("that is enough")
 
-    for module in (run, compare, underway):
+    for module in (run, compare, side_runs):
         monkeypatch.setattr(module, "run_suite", make)
     monkeypatch.setattr(
         compare, "resolve", lambda _, suite, maker, __: maker.of_release(suite, SimpleNamespace(version="1"), ())

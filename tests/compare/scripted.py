@@ -8,8 +8,7 @@ from itertools import groupby
 
 import numpy as np
 
-from harness.compare.engine import decide
-from harness.compare.task import Generation, Outcome, Task
+from harness.compare.engine import Generation, Outcome, Task, decide
 from harness.errors import CaseError
 from harness.stats.rule import Rule
 

@@ -12,14 +12,17 @@ from typing import Any
 
 import pytest
 
-from harness.compare.engine import StoppedEarly, decide
-from harness.compare.remeasure import _going_on
-from harness.compare.spread import by_host
-from harness.compare.task import Generation, Outcome, Task
+from harness.compare.comparison import conclude, plan_comparison
+from harness.compare.engine import Generation, Outcome, StoppedEarly, Task, by_host, decide
+from harness.compare.options import CompareOptions
+from harness.compare.remeasure import RowsLeft, _going_on, earlier_rows, foresee
 from harness.errors import CaseError, NoHost, RunError
+from harness.records.comparison import Row
+from harness.report.comparison import json_document
 from harness.store.comparison_directory import ComparisonDirectory
 from harness.store.unfinished import Begun
-from tests.compare.runs import a_build, a_case
+from tests.builders import make_row
+from tests.compare.runs import a_build, a_case, a_side
 from tests.compare.scripted import EQUAL, NOISY, SLOWER, Step, a_task, crash, generations, ignore
 
 BEGUN = Begun(created="", machine="", options={}, command=())
@@ -118,3 +121,61 @@ def test_a_row_without_a_host_has_another_chance_when_it_goes_on(tmp_path: Path)
         _going_on(a_task("row", [NoHost("measure", "ash: it has gone")]), "latency", a_work(), directory).sample(0)
     with ComparisonDirectory.resume(directory.path) as again:
         assert _going_on(a_task("row", generations(0.1)), "latency", a_work(), again).sample(0).log_ratio == 0.1
+
+
+NOW = datetime(2026, 1, 1, tzinfo=timezone.utc)
+QUICK, SLOW = (a_task(name, generations(*EQUAL), budget_s=16) for name in ("quick", "slow"))
+
+
+def a_comparison(results: Path, *rows: Row) -> None:
+    base, head = a_side(a_case()), a_side(a_case(), label="results/head")
+    made = conclude(plan_comparison(base, head, CompareOptions()), (), {}, created=NOW)
+    with ComparisonDirectory.create(results, "small", NOW) as directory:
+        directory.finish(json_document(replace(made, rows=rows)), "")
+
+
+def test_a_row_takes_the_mean_of_the_rows_that_were_measured(tmp_path: Path) -> None:
+    a_comparison(tmp_path, make_row(seconds=3, generations=8))
+    a_comparison(tmp_path, make_row(seconds=5, generations=8), make_row(seconds=9, generations=8, control=True))
+    a_comparison(tmp_path, make_row("identical", seconds=0))
+    assert earlier_rows(tmp_path) == {"latency": 4.0}
+
+
+def test_a_damaged_comparison_says_nothing(tmp_path: Path) -> None:
+    a_comparison(tmp_path, make_row(seconds=3, generations=8))
+    next(tmp_path.glob("*/comparison.json")).write_text("{}")
+    assert earlier_rows(tmp_path) == {}
+
+
+def test_rows_take_what_rows_took_else_their_budget_and_decided_ones_nothing_more() -> None:
+    assert (RowsLeft([QUICK, SLOW], None).seconds, RowsLeft([QUICK, SLOW], None).is_known) == (16 + 16, False)
+    left = RowsLeft([QUICK, SLOW], 4.0)
+    left.spend("quick", 3)
+    assert (left.seconds, left.is_known) == (1 + 4, True)
+    left.spend("quick", 3)  # longer than ever
+    assert left.seconds == 4
+    left.extend("quick", 10)
+    assert left.seconds == 4 + 4
+    left.keep_open(["slow"])
+    assert left.seconds == 4
+
+
+def test_the_engine_says_which_rows_are_open() -> None:
+    passes: list[list[str]] = []
+    tasks = [a_task("equal", generations(*EQUAL)), a_task("slower", generations(*SLOWER))]
+    list(decide(tasks, ignore, lambda names: passes.append(list(names))))
+    assert passes == [["slower"], []]
+
+
+def test_what_is_to_be_measured_in_a_sentence() -> None:
+    tasks = [QUICK, SLOW]
+    unknown = RowsLeft(tasks, None)
+    assert foresee(tasks, [], [unknown]) == (
+        "To measure: latencies of 2 rows for up to 16 s each; up to 32 s, and longer where a difference is confirmed, "
+        "or is plain and calls take long"
+    )
+    known = RowsLeft(tasks, 45.0)
+    assert foresee(tasks, [SLOW], [known, known]) == (
+        "To measure: latencies of 2 rows for up to 16 s each, compile times of 1 row for up to 16 s each; about 3 min, "
+        "as earlier comparisons here took"
+    )

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from harness.compare.engine import Generation
 from harness.compare.pairs import Side, side_of
-from harness.compare.samplers import Gone, Module, find_module, sample_compiles, summarise_generation
-from harness.compare.task import Generation
+from harness.compare.samplers import CacheMiss, Module, find_module, sample_compiles, summarise_generation
 from harness.compile import BuildCache, CompileRequest
 from harness.errors import CaseError
 from harness.measure import LoadableModule
@@ -43,7 +43,7 @@ class Kept:
 
     def gone(self, side: Side | None = None) -> str:
         """Why the module cannot be found."""
-        with pytest.raises(Gone) as caught:
+        with pytest.raises(CacheMiss) as caught:
             find_module(side or self.side, CASE, self.toolchain, self.cache)
         return str(caught.value)
 

@@ -14,17 +14,16 @@ import numpy as np
 import pytest
 
 from harness.compare import selfcheck as selfcheck_module
+from harness.compare.engine import Generation, Task
 from harness.compare.options import SelfcheckOptions
 from harness.compare.pairs import Side
-from harness.compare.samplers import Gone
+from harness.compare.samplers import CacheMiss, MeasurementPolicy
 from harness.compare.selfcheck import Selfcheck, check_machine
-from harness.compare.task import Generation, Task
 from harness.errors import CaseError, RunError
 from harness.machine.environment import capture_environment, last_selfcheck, selfcheck_file
 from harness.progress import Silent
 from harness.records.run import Failure
 from harness.report.selfcheck import render_selfcheck
-from harness.stats.rule import Rule
 from tests.compare.runs import a_case, a_side
 
 MACHINE = "3f2a91c04b7e"
@@ -46,7 +45,7 @@ class Machine:
     broken: set[str] = field(default_factory=set)
     order: list[str] = field(default_factory=list)
 
-    def task(self, name: str, _base: Any, _head: Any, rule: Rule, *, budget_s: float, **_: Any) -> Task:
+    def task(self, name: str, _base: Any, _head: Any, policy: MeasurementPolicy) -> Task:
         """In place of the real one."""
 
         def sample(number: int) -> Generation:
@@ -59,7 +58,7 @@ class Machine:
             timed = None if log_ratio is None else 1000.0
             return Generation(log_ratio=log_ratio, base=timed, head=timed, rounds=20, seconds=1.0)
 
-        return Task(name=name, sample=sample, rule=rule, budget_s=budget_s)
+        return Task(name=name, sample=sample, rule=policy.rule, budget_s=policy.budget_s)
 
     def check(self, side: Side, *, rows: int = 2, floor: float | None = None, machine: str = MACHINE) -> Selfcheck:
         """Rows of ten seconds, which have room for ten generations."""
@@ -113,7 +112,7 @@ def test_a_run_of_which_nothing_can_be_measured(machine: Machine) -> None:
 
 def test_a_module_that_is_gone(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     def gone(*_: object) -> None:
-        raise Gone("the module of net/stock@cpu in results/base is no longer in the cache")
+        raise CacheMiss("the module of net/stock@cpu in results/base is no longer in the cache")
 
     monkeypatch.setattr(selfcheck_module, "find_module", gone)
     with pytest.raises(RunError, match=r"is no longer in the cache; run it again$"):

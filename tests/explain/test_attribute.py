@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.compare.engine import decide
-from harness.compare.task import Generation, Task
+from harness.compare.engine import Generation, Task, decide
+from harness.compare.samplers import MeasurementPolicy
 from harness.errors import CaseError
 from harness.explain import attribute as attributing
 from harness.explain.attribute import (
@@ -314,16 +314,8 @@ def attributed_with(
     base, head = (
         ProgramSide(module=a_module(toolchain, tmp_path), executables=tuple(EXECUTABLES)) for toolchain in toolchains
     )
-    return attribute(
-        base,
-        head,
-        Rule(),
-        budget_s=60,
-        seed=0,
-        call_limit_s=60,
-        folder=tmp_path / "folder",
-        limits=Limits(seconds=60),
-    )
+    policy = MeasurementPolicy(rule=Rule(), budget_s=60, seed=0, call_limit_s=60, limits=Limits(seconds=60))
+    return attribute(base, head, policy, tmp_path / "folder")
 
 
 @pytest.mark.parametrize("profilers", [2, 1, 0])

@@ -14,8 +14,7 @@ from harness.fleet.access import access_to
 from harness.fleet.bench import FleetBench
 from harness.fleet.connection import Fleet, connect
 from harness.records.run import Run
-from harness.stages.context import Context, done_in
-from harness.stages.failures import FailureNotes, GivenUp
+from harness.stages.context import Context, FailureNotes, GivenUp, done_in
 from harness.stages.options import RunOptions
 from harness.stages.prepare import Prepared
 from harness.store.run_directory import RunDirectory, load_run

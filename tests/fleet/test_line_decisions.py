@@ -26,7 +26,7 @@ from harness.fleet.state import compile_limits
 from harness.fleet.waits import Reason, Waits
 from harness.process import Limits
 from harness.records.run import Build, Check, Failure, Lost, Reference, Round, Run, Sizes, Turn
-from harness.stages.failures import unchecked
+from harness.stages.context import unchecked
 from harness.stages.options import RunOptions
 from harness.store.files import adapter
 from harness.store.run_directory import load_run

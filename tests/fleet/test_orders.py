@@ -16,7 +16,7 @@ from harness.fleet.files import Luggage, build_items, lacking_here, read_chunk, 
 from harness.fleet.orders import compile_order, group_order
 from harness.models.model import Input
 from harness.process import Limits
-from harness.stages.failures import GivenUp
+from harness.stages.context import GivenUp
 from harness.toolchain.host_cpu import TargetCpu
 from tests.builders import a_model, make_artifact, make_case
 from tests.fakes.fake_toolchain import make_fake_toolchain

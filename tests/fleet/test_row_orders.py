@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from harness.compare.places import Work
+from harness.compare.remeasure import Work
 from harness.compare.samplers import Module
 from harness.compile import BuildCache, CompileRequest
 from harness.fleet import here as here_room

@@ -15,9 +15,8 @@ from typing import Any
 
 import pytest
 
-from harness.compare.engine import StoppedEarly, decide
+from harness.compare.engine import Outcome, StoppedEarly, Task, decide
 from harness.compare.remeasure import _going_on
-from harness.compare.task import Outcome, Task
 from harness.errors import PlaceGone
 from harness.fleet import patience, rows
 from harness.fleet.connection import Fleet, Hosts

@@ -14,9 +14,8 @@ from harness.process import Limits
 from harness.progress import Silent
 from harness.records.case import Case
 from harness.records.run import Build, Run
-from harness.stages.compiled import Compiled
-from harness.stages.context import Context, Done
-from harness.stages.failures import FailureNotes, GivenUp
+from harness.stages.context import Context, Done, FailureNotes, GivenUp
+from harness.stages.ir import Compiled
 from harness.stages.options import RunOptions
 from harness.stages.prepare import Prepared
 from harness.store.run_directory import RunDirectory, load_run

@@ -13,8 +13,9 @@ from typing import Any, cast
 import pytest
 
 from harness.bisect.search import Unusable
-from harness.bisect.trials import Measuring, Place
+from harness.bisect.trials import Place
 from harness.compare.pairs import Pair, Side, side_of
+from harness.compare.samplers import MeasurementPolicy
 from harness.errors import Interrupted, RunError, ToolchainError, UsageError
 from harness.progress import Silent
 from harness.records.bisection import Bisection, Trial
@@ -28,7 +29,6 @@ from harness.stages.bisecting import bisect_releases, turned_round, underway_of
 from harness.stages.bisecting_parts import bisect_parts
 from harness.stages.explaining import Found
 from harness.stages.options import BisectOptions
-from harness.stats.rule import Rule
 from harness.store.bisect_directory import TRIALS_FILE
 from harness.suite.load import load_suite
 from harness.toolchain import Toolchain
@@ -104,12 +104,22 @@ class Machine:
     def _placed(self, log: float, whole: float | None) -> bool:
         return whole is not None and min(abs(log / whole), abs(log / whole - 1)) < 0.25
 
-    def _measure(self, base: Place, head: Place, rule: Rule, measuring: Measuring, *_: object) -> Trial:
+    def _measure(
+        self,
+        base: Place,
+        head: Place,
+        _metric: object,
+        policy: MeasurementPolicy,
+        *_: object,
+        whole: float | None,
+        **__: object,
+    ) -> Trial:
+        rule = policy.rule
         if self.stop_after is not None and len(self.asked) >= self.stop_after:
             raise KeyboardInterrupt
         self.asked.append((base.name, head.name))
         ratio = self.times(head) / self.times(base)
-        placed = head.name not in self.noisy and self._placed(math.log(ratio), measuring.whole)
+        placed = head.name not in self.noisy and self._placed(math.log(ratio), whole)
         self.judged += [] if placed else [(base.name, head.name)]
         log, edge = math.log(ratio), math.log1p(rule.floor)
         verdict: Verdict = "unchanged" if abs(log) <= edge else "regressed" if log > 0 else "improved"

@@ -20,8 +20,7 @@ from harness.records.case import Case
 from harness.records.run import Build, Failure
 from harness.stages import build as room
 from harness.stages.build import Batch, compile_stage, require_cache
-from harness.stages.context import Done
-from harness.stages.failures import FailureNotes
+from harness.stages.context import Done, FailureNotes
 from harness.suite.shards import Shard, part_of
 from harness.verify.kept import trim_outputs
 from tests.builders import Notes, a_model, a_suite, make_case

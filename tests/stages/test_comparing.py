@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,21 +11,29 @@ from typing import Any
 import pytest
 
 from harness.cache import write_atomically
-from harness.compare.comparison import Plan
+from harness.compare.comparison import Plan, plan_comparison
 from harness.compare.options import CompareOptions
+from harness.compare.pairs import Pair
 from harness.compare.remeasure import Bench as RowBench
-from harness.errors import Interrupted, PlaceGone, RunError, UsageError
+from harness.compare.samplers import MeasurementPolicy
+from harness.errors import CaseError, Interrupted, PlaceGone, RunError, UsageError
+from harness.process import Limits
 from harness.progress import Silent
-from harness.records.comparison import Row
+from harness.records.comparison import Comparison, Row
+from harness.stages import comparing, side_runs
 from harness.stages import comparing as room
-from harness.stages import underway
-from harness.stages.comparing import Underway, compare_sides, going_on
+from harness.stages.comparing import MOST_ROWS, Underway, compare_sides, explain_regressions, going_on
+from harness.stages.explaining import Found
 from harness.stages.options import RunOptions
+from harness.stats.rule import Rule
 from harness.store.comparison_directory import ComparisonDirectory
+from harness.store.explanation_directory import load_explanation
 from harness.store.files import FINISHED_FILE
 from harness.store.run_directory import RunDirectory
-from tests.builders import make_header
+from tests.builders import Notes, make_header
 from tests.compare.runs import a_case, a_side
+from tests.report.builders import make_comparison, make_timed
+from tests.report.explanations import make_explanation
 
 
 class Runs:
@@ -34,7 +43,7 @@ class Runs:
         self.results = results
         self.asked: list[Path | None] = []
         self.ends: list[BaseException | None] = []
-        monkeypatch.setattr(underway, "run_suite", self._run)
+        monkeypatch.setattr(side_runs, "run_suite", self._run)
 
     def _run(self, options: RunOptions, *_: object, on_begin: Callable[[RunDirectory], None], **__: Any) -> Path:
         self.asked.append(options.resume)
@@ -186,3 +195,55 @@ def test_two_do_not_go_on_with_one_comparison_at_once(stopped: Path) -> None:
     first, second = (again(stopped) for _ in range(2))
     with first, pytest.raises(RunError, match="another harness is writing this comparison"), second:
         pass
+
+
+POLICY = MeasurementPolicy(rule=Rule(floor=0.01), budget_s=1.0, cap_s=1.0, seed=0, call_limit_s=1.0, limits=Limits())
+CASES = [a_case(f"v{number}", baseline=number == 0) for number in range(MOST_ROWS + 2)]
+
+
+def compared(*ratios: float) -> Comparison:
+    """A comparison in which the first cases regressed by so much."""
+    rows = [make_timed(case.name, 1.0, ratio, "regressed") for case, ratio in zip(CASES, ratios, strict=False)]
+    return make_comparison([*rows, make_timed(CASES[-1].name, 1.0, 0.5, "improved")])
+
+
+def explain(
+    comparison: Comparison, results: Path, notes: Notes, monkeypatch: pytest.MonkeyPatch, failing: str = ""
+) -> Any:
+    def explain_pair(pair: Pair, *_: object, within: bool, **__: object) -> Found:
+        assert not within
+        if pair.name == failing:
+            raise CaseError("ir", "its IR cannot be had")
+        return Found(explanation=replace(make_explanation(), case=pair.name), is_stopped=pair.name == "stopped")
+
+    monkeypatch.setattr(comparing, "explain_pair", explain_pair)
+    base = a_side(*CASES, label="results/base", code={case.name: "old" for case in CASES})
+    plan = plan_comparison(base, a_side(*CASES, label="results/head"), CompareOptions())
+    return explain_regressions(comparison, plan, {}, POLICY, results, notes)
+
+
+def test_the_largest_come_first_and_each_is_kept(tmp_path: Path, notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
+    explained, said = explain(compared(1.1, 1.3), tmp_path, notes, monkeypatch)
+    assert [each.case for each in explained] == ["net/v1@cpu", "net/v0@cpu"]
+    assert said == ()
+    for each in explained:
+        assert load_explanation(tmp_path / each.explanation).case == each.case
+        assert len(each.parts) == 3 and each.left_out == 1
+
+
+def test_of_many_some_are_left(tmp_path: Path, notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
+    explained, said = explain(compared(*[1.1] * (MOST_ROWS + 1)), tmp_path, notes, monkeypatch)
+    assert len(explained) == MOST_ROWS
+    assert said == ("1 regression less large is not explained; `harness explain` does that",)
+
+
+def test_one_that_cannot_be_explained_says_why(tmp_path: Path, notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
+    explained, _ = explain(compared(1.3, 1.1), tmp_path, notes, monkeypatch, failing="net/v0@cpu")
+    assert explained[0].sentence == "It cannot be explained: its IR cannot be had."
+    assert explained[1].parts
+    assert "net/v0@cpu cannot be explained: its IR cannot be had" in notes.lines
+
+
+@pytest.fixture
+def notes() -> Notes:
+    return Notes()

@@ -18,11 +18,11 @@ from harness.models.materialize import ModelArtifact
 from harness.records.case import Case
 from harness.records.run import Build, EncodedTensor, Failure, IrCounts, Peak, Storage, Work
 from harness.report.run_rows import counting_remarks
-from harness.stages import compiled
 from harness.stages import count as room
-from harness.stages.compiled import Compiled
+from harness.stages import ir
 from harness.stages.context import Done
 from harness.stages.count import ir_stage, peak_stage, storage_of, work_stage
+from harness.stages.ir import Compiled
 from harness.toolchain import Toolchain
 from harness.verify import AnyRunnable, Runnable
 from tests.builders import a_suite, make_artifact, make_case
@@ -212,7 +212,7 @@ def test_what_encodings_cost_is_kept_for_these_inputs(
             raise CaseError("ir", "cannot be told")
         return COST
 
-    monkeypatch.setattr(compiled, "dump_phases", lambda *_, **__: {"encodings": tmp_path})
+    monkeypatch.setattr(ir, "dump_phases", lambda *_, **__: {"encodings": tmp_path})
     monkeypatch.setattr(room, "read_storage", answer)
 
     def ask(*shape: int) -> Storage | Failure:

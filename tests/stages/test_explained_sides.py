@@ -14,7 +14,7 @@ from harness.compare.pairs import Side
 from harness.errors import Interrupted, UsageError
 from harness.progress import Silent
 from harness.records.run import Failure
-from harness.stages import underway
+from harness.stages import side_runs
 from harness.stages.explained_sides import (
     ExplainUnderway,
     asked_words,
@@ -170,7 +170,7 @@ def stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ExplainOptions:
         on_begin(RunDirectory.create(tmp_path / "results", make_header()))
         raise Interrupted("interrupted")
 
-    monkeypatch.setattr(underway, "run_suite", run_suite)
+    monkeypatch.setattr(side_runs, "run_suite", run_suite)
     monkeypatch.setattr(
         sides, "get_toolchains", lambda names, **_: [make_fake_toolchain(tmp_path / name) for name in names]
     )

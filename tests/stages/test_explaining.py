@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from harness.compare.engine import Generation, Outcome
 from harness.compare.pairs import Pair, Side
-from harness.compare.samplers import Gone, Module
-from harness.compare.task import Generation, Outcome
+from harness.compare.samplers import CacheMiss, MeasurementPolicy, Module
 from harness.errors import CaseError, RunError
 from harness.explain.attribute import Attribution, Journal, ProgramSide, Sampled
 from harness.explain.code import Code
@@ -23,7 +23,7 @@ from harness.process import Limits
 from harness.records.case import Case
 from harness.records.explanation import Elsewhere
 from harness.stages import explaining
-from harness.stages.explaining import INTERRUPTED, Found, Terms, explain_command, explain_pair, keep, keep_in
+from harness.stages.explaining import INTERRUPTED, Found, explain_command, explain_pair, keep, keep_in
 from harness.stats.rule import Rule
 from harness.store.explanation_directory import ExplanationDirectory, load_explanation
 from harness.store.unfinished import Begun, KeptGeneration
@@ -32,7 +32,7 @@ from tests.compare.runs import a_case, a_side
 from tests.fakes.fake_toolchain import make_fake_toolchain
 from tests.report.explanations import make_part
 
-TERMS = Terms(rule=Rule(floor=0.01), budget_s=9.0, cap_s=1.0, seed=3, call_limit_s=1.0, limits=Limits())
+POLICY = MeasurementPolicy(rule=Rule(floor=0.01), budget_s=9.0, cap_s=1.0, seed=3, call_limit_s=1.0, limits=Limits())
 NOW = datetime(2026, 11, 22, 14, 0, 0, tzinfo=timezone.utc)
 STOCK, FAST = a_case("stock"), a_case("fast", compile_flags=("--fast",))
 SIDE = a_side(STOCK, FAST, label="results/run")
@@ -62,7 +62,7 @@ class Edges:
     def find_module(self, side: Side, case: Case, *_: object) -> Module:
         """A module, or none any more."""
         if self.gone:
-            raise Gone(self.gone)
+            raise CacheMiss(self.gone)
         loadable = LoadableModule(
             name=case.name,
             module=Path("module.vmfb"),
@@ -79,11 +79,13 @@ class Edges:
         """The same program on both sides."""
         return ProgramParts(program={}, executables=self.executables)
 
-    def attribute(self, base: ProgramSide, head: ProgramSide, rule: Rule, **given: Any) -> Attribution:
+    def attribute(
+        self, base: ProgramSide, head: ProgramSide, policy: MeasurementPolicy, folder: Path, **given: Any
+    ) -> Attribution:
         """A convolution that takes twice as long."""
         assert (base.module.case, head.module.case) == (STOCK, FAST)
-        assert (rule, given["budget_s"], given["seed"]) == (TERMS.rule, 9.0, 3)
-        assert given["folder"].is_dir() and not list(given["folder"].iterdir())
+        assert policy is POLICY
+        assert folder.is_dir() and not list(folder.iterdir())
         self.journal = given["journal"]
         generation = Generation(log_ratio=0.5, base=3.2e6, head=5.2e6, rounds=4, seconds=1.0)
         return Attribution(
@@ -110,7 +112,7 @@ class Edges:
         """Explain one variant beside the baseline."""
         toolchains = {"0.0.0": self.toolchain}
         return explain_pair(
-            WITHIN, SIDE, SIDE, toolchains, TERMS, self.notes, within=True, created=NOW, directory=self.directory
+            WITHIN, SIDE, SIDE, toolchains, POLICY, self.notes, within=True, created=NOW, directory=self.directory
         )
 
 

@@ -17,8 +17,7 @@ from harness.models.model import Input, Model
 from harness.process import Limits
 from harness.records.run import Failure
 from harness.stages import models as room
-from harness.stages.entry import Tensor, check_entry, tensor_of
-from harness.stages.models import materialize_models
+from harness.stages.models import Tensor, check_entry, materialize_models, tensor_of
 from harness.toolchain import Toolchain
 from tests.builders import Notes, a_model, a_peer, a_suite, make_artifact, make_case
 from tests.stages.conftest import UnderWay
@@ -250,5 +249,5 @@ def test_a_program_that_the_bindings_cannot_read_is_left_to_the_compiler(
     check: Check, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path))
-    monkeypatch.setattr("harness.stages.entry.ask", lambda *_, **__: (_ for _ in ()).throw(CaseError("ir", "no")))
+    monkeypatch.setattr("harness.stages.models.ask", lambda *_, **__: (_ for _ in ()).throw(CaseError("ir", "no")))
     check("gone")

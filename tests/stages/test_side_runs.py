@@ -14,7 +14,7 @@ import pytest
 from harness.compare.commits import require_commit
 from harness.compare.options import CompareOptions
 from harness.errors import Interrupted, PlaceGone, UsageError
-from harness.stages import side_runs, underway
+from harness.stages import side_runs
 from harness.stages.comparing import Underway
 from harness.stages.options import RunOptions
 from harness.stages.side_runs import SideRuns
@@ -53,7 +53,7 @@ def pretend(monkeypatch: pytest.MonkeyPatch, function: Callable[[RunOptions], Pa
         assert purpose == "compare"  # which the history leaves out
         return function(options)
 
-    monkeypatch.setattr(underway, "run_suite", run_suite)
+    monkeypatch.setattr(side_runs, "run_suite", run_suite)
 
 
 def test_a_suite_is_run_where_its_commit_has_it_and_kept_where_the_user_is(

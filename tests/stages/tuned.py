@@ -11,7 +11,8 @@ from typing import Any, cast
 import pytest
 
 from harness.bisect.trials import Place
-from harness.bisect.variants import Way
+from harness.bisect.variants import CompileConfig
+from harness.compare import samplers
 from harness.compare.pairs import side_of
 from harness.compare.samplers import Module
 from harness.compile.request import MODULE_FILE
@@ -24,14 +25,13 @@ from harness.records.comparison import Verdict
 from harness.records.run import Build, Failure, Lost, PluginEffect, Round, Run, Turn
 from harness.stages import tune_underway, tuning_lowering
 from harness.stages.options import TuneOptions
-from harness.stages.tune_underway import START, Compiled, Raced, Sought, TuneUnderway, Untimed
+from harness.stages.tune_underway import START, Compiled, Raced, TuneTarget, TuneUnderway, Untimed
 from harness.stages.tuning_changes import Form
 from harness.store.tune_directory import BegunTuning, TuneDirectory
 from harness.tune.changes import Change
 from harness.tune.dispatches import Compiled as CompiledDispatch
 from harness.tune.dispatches import Dispatch, Refused
-from harness.tune.roots import Root
-from harness.tune.tiles import Configuration
+from harness.tune.tiles import Configuration, Root
 from tests.builders import a_suite, make_case, make_header, make_round
 from tests.fakes.fake_toolchain import make_fake_toolchain
 
@@ -54,13 +54,15 @@ class Scripted(TuneUnderway):
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, **options: Any) -> None:
         tools = make_fake_toolchain(folder / "tools")
         suite = a_suite()
-        sought = Sought(suite=suite, model="net", device="cpu", start="stock", way=Way(), toolchain=tools)
+        target = TuneTarget(
+            suite=suite, model="net", device="cpu", start="stock", config=CompileConfig(), toolchain=tools
+        )
         begun = BegunTuning(created="", machine="", options={}, command=())
         directory = TuneDirectory.create(folder / "net@cpu", begun)
-        super().__init__(TuneOptions(Path("small.toml"), **options), sought, directory, Silent())
+        super().__init__(TuneOptions(Path("small.toml"), **options), target, directory, Silent())
         self.ms: dict[str, float] = {}
-        self.code_of: Callable[[Way], str] = lambda way: " ".join(
-            [*sorted(way.flags), *(use.options["spec"] for use in way.plugins)]
+        self.code_of: Callable[[CompileConfig], str] = lambda config: " ".join(
+            [*sorted(config.flags), *(use.options["spec"] for use in config.plugins)]
         )
         self.broken: dict[str, Untimed] = {}
         self.lost: dict[str, str] = {}
@@ -74,8 +76,8 @@ class Scripted(TuneUnderway):
         self.now = 0.0
         clock: Any = type("Clock", (), {"monotonic": lambda _: self.now})()
         monkeypatch.setattr(tune_underway, "time", clock)
-        monkeypatch.setattr(tune_underway, "measure_generation", self._measure)
-        self.begin_with(self.program(START, Way()))
+        monkeypatch.setattr(samplers, "measure_generation", self._measure)
+        self.begin_with(self.program(START, CompileConfig()))
 
     def loadable_of(self, name: str, code: str) -> LoadableModule:
         """A module whose path is its code."""
@@ -86,12 +88,12 @@ class Scripted(TuneUnderway):
             arguments=(),
             parameters={},
             run_flags=(),
-            toolchain=self.sought.toolchain,
+            toolchain=self.target.toolchain,
         )
 
-    def program(self, name: str, way: Way) -> Compiled:
+    def program(self, name: str, config: CompileConfig) -> Compiled:
         """A program, as compiled."""
-        case, code = make_case(name, compile_flags=way.flags), self.code_of(way)
+        case, code = make_case(name, compile_flags=config.flags), self.code_of(config)
         build = Build(
             case=case.name,
             command=("iree-compile", "net.mlir", "-o", "module.vmfb"),
@@ -101,27 +103,27 @@ class Scripted(TuneUnderway):
         loadable = self.loadable_of(case.name, code)
         module = Module(case=case, loadable=loadable, mlir=Path("net.mlir"), files=(), build=build)
         place = Place(
-            name=name, side=side_of(Run(header=make_header()), name), case=case, toolchain=self.sought.toolchain
+            name=name, side=side_of(Run(header=make_header()), name), case=case, toolchain=self.target.toolchain
         )
-        return Compiled(name=name, way=way, place=place, module=module, code=code)
+        return Compiled(name=name, config=config, place=place, module=module, code=code)
 
     def form(self, name: str, *flags: str) -> Form:
         """A form with these flags, each a change of its own."""
         changes = tuple(map(a_change, flags))
-        return Form(changes=changes, compiled=self.program(name, Way(flags=flags)))
+        return Form(changes=changes, compiled=self.program(name, CompileConfig(flags=flags)))
 
     def __enter__(self) -> Scripted:
         super().__enter__()
         return self
 
     def compile(
-        self, batch: str, ways: Mapping[str, Way], seconds: float | None = None
+        self, batch: str, configs: Mapping[str, CompileConfig], seconds: float | None = None
     ) -> dict[str, Compiled | Untimed]:
         """What the test's tables say."""
         assert batch not in self.batches, "a batch is compiled once"
-        self.batches[batch] = list(ways)
+        self.batches[batch] = list(configs)
         limit_s = seconds or math.inf
-        take_s = {name: self.takes_s.get(self.code_of(way), self.compile_s) for name, way in ways.items()}
+        take_s = {name: self.takes_s.get(self.code_of(config), self.compile_s) for name, config in configs.items()}
 
         def made() -> str:
             self.now += sum(min(each, limit_s) for each in take_s.values())
@@ -130,8 +132,8 @@ class Scripted(TuneUnderway):
         self.remember("compile", f"compiled/{batch}", made)
         late = {name: Untimed(reason="late", wrong=False, late=True) for name, s in take_s.items() if s > limit_s}
         return {
-            name: late.get(name) or self.broken.get(self.code_of(way)) or self.program(name, way)
-            for name, way in {START: self.sought.way, **ways}.items()
+            name: late.get(name) or self.broken.get(self.code_of(config)) or self.program(name, config)
+            for name, config in {START: self.target.config, **configs}.items()
         }
 
     def race(self, name: str, *args: Any, seconds: float, **kwargs: Any) -> Raced:
@@ -160,7 +162,13 @@ class Scripted(TuneUnderway):
 
 def a_change(flag: str, excludes: tuple[str, ...] = ()) -> Change:
     """A flag that a search may give."""
-    return Change(name=flag.strip("-"), parts=(flag,), purpose="", way=Way(flags=(flag,)), excludes=frozenset(excludes))
+    return Change(
+        name=flag.strip("-"),
+        parts=(flag,),
+        purpose="",
+        config=CompileConfig(flags=(flag,)),
+        excludes=frozenset(excludes),
+    )
 
 
 def found_in(values: Any, name: str) -> Any:

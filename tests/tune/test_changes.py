@@ -11,18 +11,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.bisect.variants import Way, uses_of
+from harness.bisect.variants import CompileConfig, uses_of
 from harness.files import shipped
 from harness.plugins import PLUGINS, Flags, NoOptions, Plugin, Rewrite, Step, TuningSpec, written_file
+from harness.plugins.chain import RewriteCall
 from harness.suite.flags import normalised
 from harness.suite.load import FlagSet, load_flag_sets
-from harness.toolchain import find_toolchain
+from harness.toolchain import Toolchain, find_toolchain
 from harness.toolchain.tools import compiler_flags, flag_name
 from harness.tune import changes as room
-from harness.tune.changes import Change, changes_for, combine, groups
+from harness.tune.changes import Change, changes_for, combine, find_idle, groups, looks_of
 from tests.builders import a_device, a_suite, a_variant, register
+from tests.explain.modules import a_module
+from tests.ir.conftest import HASWELL_FLAGS, LIMITS
 
-STOCK = Way()
+STOCK = CompileConfig()
 O2, O3 = "--iree-opt-level=O2", "--iree-opt-level=O3"
 TILING, EARLY = "--iree-dispatch-creation-data-tiling", "--iree-global-opt-data-tiling"
 
@@ -59,7 +62,9 @@ def offer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Offer:
     """The changes where only these plugins and flag sets are there."""
     monkeypatch.setattr(room, "shipped", lambda _: tmp_path)
 
-    def offered(*given: Plugin[Any] | FlagSet, start: Way = STOCK, without: tuple[str, ...] = ()) -> tuple[Change, ...]:
+    def offered(
+        *given: Plugin[Any] | FlagSet, start: CompileConfig = STOCK, without: tuple[str, ...] = ()
+    ) -> tuple[Change, ...]:
         register(monkeypatch, PLUGINS.group, *((each.name, each) for each in given if isinstance(each, Plugin)))
         flag_sets = tuple(each for each in given if isinstance(each, FlagSet))
         suite = a_suite(a_variant("stock", flag_sets=flag_sets))
@@ -81,13 +86,13 @@ def test_a_plugin_comes_as_it_is_and_with_each_switch_the_other_way(offer: Offer
 
 
 def test_switches_of_a_plugin_that_the_start_has_keep_its_other_options(offer: Offer) -> None:
-    start = Way(plugins=uses_of([("tile", {"size": 8, "wide": False})]))
+    start = CompileConfig(plugins=uses_of([("tile", {"size": 8, "wide": False})]))
     changes = offer(plugin("tile", Flags(compile=("--tile",)), options=Switches), start=start)
     assert [(change.name, change.parts) for change in changes] == [
         ("tile.wide", ("tile: wide = true",)),
         ("tile.deep", ("tile: deep = true",)),
     ]
-    assert combine(start, changes[:1]) == Way(plugins=uses_of([("tile", {"size": 8, "wide": True})]))
+    assert combine(start, changes[:1]) == CompileConfig(plugins=uses_of([("tile", {"size": 8, "wide": True})]))
 
 
 @pytest.mark.parametrize(
@@ -109,7 +114,7 @@ def test_what_does_not_fit_or_does_nothing_is_not_offered(one: Plugin[Any] | Fla
 
 def test_what_the_start_has_or_cannot_go_with_is_not_offered(offer: Offer) -> None:
     spec = TuningSpec(file=written_file("a.mlir", "module {}"))
-    start = Way(flags=(TILING,), plugins=uses_of([("one", {})]))
+    start = CompileConfig(flags=(TILING,), plugins=uses_of([("one", {})]))
     given = plugin("one", spec), plugin("two", spec), flags("tiling", f"{TILING}=true"), flags("early", EARLY)
     assert offer(*given, start=start) == ()
 
@@ -157,7 +162,7 @@ def test_alternatives_exclude_each_other(offer: Offer) -> None:
     by_name = {change.name: change for change in changes}
     assert combine(STOCK, [by_name["o1"], by_name["o3-and-more"]]) is None
     together = combine(STOCK, [by_name["o3"], by_name["o3-and-more"], by_name["early"]])
-    assert together == Way(flags=(EARLY, O3, "--more"))
+    assert together == CompileConfig(flags=(EARLY, O3, "--more"))
 
 
 def rewriting(name: str, phase: str = "input") -> Plugin[Any]:
@@ -174,21 +179,22 @@ def test_plugins_come_in_the_order_of_their_phases_and_of_what_they_make(given: 
         plugins += [rewriting("late", "flow"), plugin("spec", TuningSpec(file=written_file("a.mlir", "module {}")))]
         register(patch, PLUGINS.group, *((each.name, each) for each in plugins))
         changes = [
-            Change(name=name, parts=(), purpose="", way=Way(plugins=uses_of([(name, {})]))) for name in given[split:]
+            Change(name=name, parts=(), purpose="", config=CompileConfig(plugins=uses_of([(name, {})])))
+            for name in given[split:]
         ]
-        start = Way(plugins=uses_of((name, {}) for name in ORDER if name in given[:split]))
-        way = combine(start, changes)
-        assert way is not None
-        assert [use.name for use in way.plugins] == list(ORDER)
+        start = CompileConfig(plugins=uses_of((name, {}) for name in ORDER if name in given[:split]))
+        config = combine(start, changes)
+        assert config is not None
+        assert [use.name for use in config.plugins] == list(ORDER)
 
 
 def test_the_starts_plugins_keep_their_own_order(monkeypatch: pytest.MonkeyPatch) -> None:
     register(monkeypatch, PLUGINS.group, *((name, rewriting(name)) for name in ORDER))
-    start = Way(plugins=uses_of([("tuned", {}), ("channels-last", {})]))
-    added = Change(name="isolate", parts=(), purpose="", way=Way(plugins=uses_of([("isolate", {})])))
-    way = combine(start, [added])
-    assert way is not None
-    assert [use.name for use in way.plugins] == ["isolate", "tuned", "channels-last"]
+    start = CompileConfig(plugins=uses_of([("tuned", {}), ("channels-last", {})]))
+    added = Change(name="isolate", parts=(), purpose="", config=CompileConfig(plugins=uses_of([("isolate", {})])))
+    config = combine(start, [added])
+    assert config is not None
+    assert [use.name for use in config.plugins] == ["isolate", "tuned", "channels-last"]
 
 
 def test_what_comes_with_the_harness() -> None:
@@ -205,3 +211,79 @@ def test_the_flag_sets_that_come_with_the_harness_are_all_different_and_known_to
     flags = [normalised(flag_set.compile) for flag_set in sets]
     assert len(set(flags)) == len(flags)
     assert {flag_name(flag) for group in flags for flag in group} <= compiler_flags(find_toolchain())
+
+
+CONVOLUTION = """\
+func.func @main(%image: tensor<1x8x8x4xf32>, %kernel: tensor<3x3x4x16xf32>) -> tensor<1x6x6x16xf32> {
+  %zero = arith.constant 0.0 : f32
+  %empty = tensor.empty() : tensor<1x6x6x16xf32>
+  %filled = linalg.fill ins(%zero : f32) outs(%empty : tensor<1x6x6x16xf32>) -> tensor<1x6x6x16xf32>
+  %c = linalg.conv_2d_nhwc_hwcf ins(%image, %kernel : tensor<1x8x8x4xf32>, tensor<3x3x4x16xf32>)
+    outs(%filled : tensor<1x6x6x16xf32>) -> tensor<1x6x6x16xf32>
+  return %c : tensor<1x6x6x16xf32>
+}
+"""
+
+
+def call(function: str, phase: str = "input", **options: object) -> RewriteCall:
+    return RewriteCall(plugin="any", function=f"harness.rewrites.{function}", phase=phase, options=options)
+
+
+def rewrite(phase: str) -> Rewrite:
+    return Rewrite(function="harness.rewrites.isolated:isolate_convolutions", phase=phase)
+
+
+ISOLATE = call("isolated:isolate_convolutions", depthwise=True)
+COUNT = call("tuned_convolutions:count_channelled")
+
+
+def test_only_those_are_idle_that_match_nothing_and_each_sees_the_program_as_it_is(
+    real_toolchain: Toolchain, tmp_path: Path
+) -> None:
+    module = a_module(real_toolchain, tmp_path / "module", compile_flags=HASWELL_FLAGS)
+    module.mlir.write_text(CONVOLUTION)
+    looks = {
+        "isolated": (ISOLATE,),
+        "isolated again": (call("share_concat:share_concat"), ISOLATE),
+        "schedule": (COUNT,),
+        "no NCHW": (call("channels_last:channels_last"),),
+        "no stores": (call("replicate_stores:replicate_stores", phase="flow"),),
+        "neither": (call("channels_last:channels_last"), call("fuse_padding:fuse_padding", phase="flow")),
+        "broken": (call("no_such:function"),),
+        "wrong options": (call("channels_last:channels_last", colour="red"),),
+    }
+    assert find_idle(module, looks, LIMITS) == ["no NCHW", "no stores", "neither"]
+
+
+def test_a_program_that_plugins_rewrote_is_looked_at_from_there_on(real_toolchain: Toolchain, tmp_path: Path) -> None:
+    flags = (*HASWELL_FLAGS, "--compile-from=input")
+    module = a_module(real_toolchain, tmp_path / "module", compile_flags=flags)
+    module.mlir.write_text("util.func public @main() { util.return }")
+    looks = {"schedule": (COUNT,)}
+    assert find_idle(module, looks, LIMITS) == ["schedule"]
+    module = a_module(real_toolchain, tmp_path / "late", compile_flags=(*HASWELL_FLAGS, "--compile-from=flow"))
+    assert find_idle(module, looks, LIMITS) == [], "there is no earlier program, so their compiles tell"
+
+
+def test_plugins_are_told_by_their_rewrites_unless_they_would_act_on_what_the_start_hides(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def a_plugin(name: str, *steps: Step, finds: Rewrite | None = None) -> Plugin[NoOptions]:
+        return Plugin(name=name, version="1", description="", options=NoOptions, steps=lambda _: steps, finds=finds)
+
+    spec, early, late = TuningSpec(file=written_file("a.mlir", "module {}")), rewrite("input"), rewrite("flow")
+    plugins = [a_plugin("spec", spec), a_plugin("counted", spec, finds=early), a_plugin("both", early, late)]
+    plugins += [a_plugin(name, early) for name in ("channels-last", "middle", "isolate")]
+    register(monkeypatch, PLUGINS.group, *((each.name, each) for each in plugins))
+
+    def phases(name: str, *started: str) -> list[str]:
+        start, config = (
+            CompileConfig(plugins=uses_of((each, {}) for each in each_of)) for each_of in (started, (name,))
+        )
+        return [call.phase for call in looks_of(start, Change(name=name, parts=(), purpose="", config=config))]
+
+    assert [phases(each) for each in ("spec", "counted", "both")] == [[], ["input"], ["input", "flow"]]
+    assert [phases(each, "middle") for each in ("channels-last", "isolate")] == [[], ["input"]]
+    assert (
+        looks_of(CompileConfig(), Change(name="o2", parts=(), purpose="", config=CompileConfig(flags=("--o2",)))) == ()
+    )

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from harness.compare.samplers import Module
-from harness.explain.alone import own_flags
+from harness.explain.isolated_timing import own_flags
 from harness.process import Limits
 from harness.toolchain import Toolchain
 from harness.tune.dispatches import Compiled, Dispatch, Refused, compile_candidate, loadable, take_out, why_inert
-from harness.tune.roots import Loop, Root, root_of, tiles_of
+from harness.tune.tiles import Loop, Root, root_of, tiles_of
 from tests.explain.modules import a_module
 from tests.ir.conftest import HASWELL_FLAGS, LIMITS
 

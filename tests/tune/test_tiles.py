@@ -3,14 +3,31 @@
 from __future__ import annotations
 
 import math
+import re
+from dataclasses import replace
+from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from syrupy.assertion import SnapshotAssertion
 
-from harness.rewrites.host import VectorUnit
+from harness.rewrites.host import VectorUnit, host_vector_unit
+from harness.rewrites.operations import find
+from harness.rewrites.regions import isolate
 from harness.rewrites.tuned_configuration import LEVELS, PIPELINES
-from harness.tune.roots import Loop, Root
-from harness.tune.tiles import MOST_FIRST, Configuration, first_configurations, neighbours
+from harness.tune.tiles import (
+    MOST_FIRST,
+    Configuration,
+    Loop,
+    LoopKind,
+    Root,
+    first_configurations,
+    neighbours,
+    spec_of,
+)
+from tests.programs import program
+from tests.rewrites.tools import iree_compile, lowered, rewritten
 
 AVX512, AVX2 = VectorUnit(64, 32), VectorUnit(32, 16)
 
@@ -78,3 +95,119 @@ def test_neighbours_are_sound_and_differ_in_one_size(root: Root, data: st.DataOb
             pair for level, sizes in start.tiles.items() for pair in zip(sizes, configuration.tiles[level], strict=True)
         ]
         assert sum(a != b for a, b in pairs) == 1
+
+
+_KINDS: dict[str, LoopKind] = {"p": "parallel", "r": "reduction"}
+_WINDOW = "{dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>}"
+
+
+def a_root(op: str, loops: str, shapes: str, attributes: str = "") -> Root:
+    """A named operation of f32 on two inputs.
+
+    Args:
+        loops: `8p 8p 8r`.
+        shapes: Of the inputs and the output.
+    """
+    types = [f"tensor<{shape}xf32>" for shape in shapes.split()]
+    parts = [Loop(size=int(loop[:-1]), kind=_KINDS[loop[-1]]) for loop in loops.split()]
+    return Root(
+        op=op,
+        loops=tuple(parts),
+        operands=tuple(types),
+        element_bits=32,
+        innermost=max(number for number, loop in enumerate(parts) if loop.kind == "parallel"),
+        matcher=f"%0 = {op} {attributes} ins(%arg0, %arg1 : {types[0]}, {types[1]}) outs(%arg2 : {types[2]}) "
+        f"-> {types[2]}",
+        pipeline="DoubleTilingExpert",
+        tiles={},
+    )
+
+
+def a_program(root: Root) -> str:
+    """One that runs a root, from zeros, and another operation, which is not it.
+
+    The root is in a dispatch region of its own, since windows outside of one become generics.
+    """
+    a, b, c = (re.sub(r"tensor<(.*)xf32>", r"\1", type_) for type_ in root.operands)
+    operation = root.matcher.partition("= ")[2].replace("%arg0", "%a").replace("%arg1", "%b").replace("%arg2", "%f")
+    text = program(f"""
+    main a:{a} b:{b} x:16x24 y:24x48
+    e = empty {c}
+    f = fill zero e
+    result:{c} = | {operation}
+    g = empty 16x48
+    h = fill zero g
+    other = matmul x y h
+    return result other
+    """)
+    return rewritten(text, lambda module: len([isolate(op) for op in find(module, root.op)[:1]]))[0]
+
+
+MATMUL = replace(
+    a_root("linalg.matmul", "64p 128p 32r", "64x32 32x128 64x128"),
+    tiles={"distribution": (32, 64, 0), "vector_common_parallel": (8, 16, 0), "vector_reduction": (0, 0, 16)},
+)
+CONVOLUTION = a_root("linalg.conv_2d_nhwc_hwcf", "2p 6p 8p 32p 3r 3r 16r", "2x8x10x16 3x3x16x32 2x6x8x32", _WINDOW)
+CHOSEN = Configuration(
+    pipeline="DoubleTilingExpert",
+    tiles={"distribution": (32, 0, 0), "vector_common_parallel": (8, 32, 0), "vector_reduction": (0, 0, 4)},
+)
+
+
+def test_a_spec_names_each_operation_once_and_says_what_it_changes(snapshot: SnapshotAssertion) -> None:
+    tiles = {"distribution": (1, 6, 0, 0, 0, 0, 0), "vector_common_parallel": (1, 6, 1, 32, 0, 0, 0)}
+    other = Configuration(pipeline="ConvTileAndDecomposeExpert", tiles=tiles)
+    again = replace(CHOSEN, tiles={"distribution": (64, 0, 0)})
+    assert spec_of([(MATMUL, CHOSEN), (CONVOLUTION, other), (MATMUL, again)]) == snapshot
+
+
+def test_a_spec_configures_its_operation_and_leaves_others_alone(tmp_path: Path) -> None:
+    flag = _written(tmp_path, MATMUL, CHOSEN)
+    with_spec, without = (_taken(a_program(MATMUL), *flags) for flags in ((flag,), ()))
+    assert _levels(CHOSEN) in with_spec
+    assert _levels(CHOSEN) not in without
+    assert [taken for taken in without if "[16, 48, 0]" in taken] == [t for t in with_spec if "[16, 48, 0]" in t]
+    assert iree_compile(a_program(MATMUL), flag) != iree_compile(a_program(MATMUL))
+
+
+def test_a_spec_for_another_shape_changes_nothing(tmp_path: Path) -> None:
+    other = a_root("linalg.matmul", "64p 128p 16r", "64x16 16x128 64x128")
+    flag = _written(tmp_path, other, CHOSEN)
+    assert iree_compile(a_program(MATMUL), flag) == iree_compile(a_program(MATMUL))
+
+
+@pytest.mark.parametrize(
+    "root",
+    [
+        MATMUL,
+        CONVOLUTION,
+        a_root("linalg.batch_matmul", "4p 16p 32p 24r", "4x16x24 4x24x32 4x16x32"),
+        a_root("linalg.vecmat", "64p 48r", "48 48x64 64"),
+        a_root("linalg.matvec", "64p 48r", "64x48 48 64"),
+        a_root("linalg.conv_2d_nchw_fchw", "2p 8p 6p 32p 16r 3r 3r", "2x16x8x34 8x16x3x3 2x8x6x32", _WINDOW),
+        a_root("linalg.depthwise_conv_2d_nhwc_hwc", "2p 6p 8p 32p 3r 3r", "2x8x10x32 3x3x32 2x6x8x32", _WINDOW),
+        a_root("linalg.pooling_nhwc_max", "2p 6p 8p 32p 3r 3r", "2x8x10x32 3x3 2x6x8x32", _WINDOW),
+        a_root("linalg.mmt4d", "4p 4p 8r 8p 16p 1r", "4x8x8x1 4x8x16x1 4x4x8x16"),
+    ],
+    ids=lambda root: root.op,
+)
+def test_the_compiler_takes_what_is_tried_first(root: Root, tmp_path: Path) -> None:
+    first = first_configurations(root, host_vector_unit())[0]
+    flag = _written(tmp_path, root, first)
+    assert _levels(first) in _taken(a_program(root), flag)
+    assert iree_compile(a_program(root), flag)
+
+
+def _written(folder: Path, root: Root, configuration: Configuration) -> str:
+    path = folder / "spec.mlir"
+    path.write_text(spec_of([(root, configuration)]))
+    return f"--iree-codegen-tuning-spec-path={path}"
+
+
+def _levels(configuration: Configuration) -> str:
+    levels = (f"{level} = {list(sizes)}" for level, sizes in configuration.tiles.items())
+    return f"#iree_cpu.lowering_config<{', '.join(levels)}>"
+
+
+def _taken(text: str, *flags: str) -> list[str]:
+    return re.findall(r"#iree_cpu\.lowering_config<[^>]*>", lowered(text, "executable-configurations", *flags))

@@ -7,11 +7,9 @@ from typing import Any
 
 import pytest
 
-from harness.explain.code import Code, InnerLoop
-from harness.explain.code_changes import code_changes
-from harness.explain.decision_changes import operation_changes, tensor_changes
-from harness.explain.decisions import Tensor
-from harness.explain.what import FINAL_CODE, Program, schedule_differences, with_differences
+from harness.explain.code import Code, InnerLoop, code_changes
+from harness.explain.decisions import Tensor, operation_changes, tensor_changes
+from harness.explain.ir_diff import FINAL_CODE, Program, schedule_differences, with_differences
 from harness.ir.differences import Executable
 from harness.records.explanation import Part
 from harness.records.run import Build, Statistics

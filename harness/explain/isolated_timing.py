@@ -1,4 +1,11 @@
-"""What each dispatch of a program takes alone, for releases whose runtime has no profile (before 3.12).
+"""Constants that a dispatch holds, given back to a program that iree-compile dumped without them.
+
+What is dumped names a constant, `dense_resource<block0_conv1_bias> : tensor<32xf32>`, and leaves out its bytes, which
+MLIR prints at the end of a whole file only; so iree-compile refuses it (`resource does not exist`). The model's text
+has them, and iree-opt prints the text of a model that is bytecode. Their values are the true ones, since an optimizer
+reads them: of equal numbers it makes one.
+
+What each dispatch of a program takes alone, for releases whose runtime has no profile (before 3.12).
 
 iree-compile dumps a small program around each dispatch, which runs it again and again on buffers of its own. It is
 dumped where the dispatch is configured already, and compiled on from there, so its code is the code of the program. All
@@ -23,6 +30,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import mmap
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,20 +38,63 @@ from pathlib import Path
 
 import numpy as np
 
-from harness.compare.samplers import GENERATION_S, Module
-from harness.compare.task import BASE, HEAD
+from harness.compare.engine import BASE, HEAD
+from harness.compare.samplers import GENERATION_S, Module, group_of, measured
 from harness.compile.request import MODEL_FILE, MODULE_FILE
 from harness.errors import CaseError
-from harness.explain.constants import as_text, constants_of, with_constants
 from harness.explain.parts import match_parts
 from harness.explain.profile import Profile, call_in, time_call
 from harness.ir.differences import Executable
-from harness.measure import Group, LoadableModule, Settings, last_core, measure_generation
+from harness.measure import LoadableModule, Settings
 from harness.measure.generation import load_order
 from harness.process import Limits
-from harness.records.run import Lost, Round
 from harness.stats import GroupTimes, tabulate_rounds
+from harness.toolchain import Toolchain
 from harness.toolchain.tools import error_lines, excerpt, flag_name, merge_flags, run_tool
+
+_BYTECODE = b"ML\xefR"
+_TEXT_FILE = "constants.mlir"
+# As MLIR prints keys: bare, or quoted where they have other characters.
+_NAMED = re.compile(r'dense_resource<("(?:[^"\\]|\\.)*"|[\w$.-]+)>')
+_SECTION = "{-#"
+
+
+def constants_of(text: str) -> tuple[str, ...]:
+    """The keys of the constants whose bytes are not in a program's text, as they stand there, each once."""
+    return () if _SECTION in text else tuple(dict.fromkeys(_NAMED.findall(text)))
+
+
+def as_text(model: Path, toolchain: Toolchain, folder: Path, limits: Limits) -> Path:
+    """A model as text with all its constants; the file itself where it is text, or iree-opt cannot print it."""
+    with model.open("rb") as file:
+        if file.read(len(_BYTECODE)) != _BYTECODE:
+            return model
+    tool, text = toolchain.compiler_tools / "iree-opt", folder / _TEXT_FILE
+    command = [str(tool), str(model.resolve()), "--allow-unregistered-dialect", "-o", str(text)]
+    return text if run_tool("measure", "iree-opt", command, limits=limits).ok else model
+
+
+def with_constants(text: str, model: Path) -> str:
+    """A program's text with the bytes of its constants."""
+    bytes_of = _bytes_of(constants_of(text), model)
+    if not bytes_of:
+        return text
+    lines = ",\n".join(f'      {key}: "0x{digits}"' for key, digits in bytes_of.items())
+    return f"{text.rstrip()}\n\n{{-#\n  dialect_resources: {{\n    builtin: {{\n{lines}\n    }}\n  }}\n#-}}\n"
+
+
+def _bytes_of(keys: tuple[str, ...], model: Path) -> dict[str, str]:
+    """Hexadecimal digits by key, of those that the model's text has; it may have gigabytes."""
+    if not keys or not model.stat().st_size:
+        return {}
+    found = {}
+    with model.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        for key in keys:
+            said = rb"(?<![\w$.-])" + re.escape(key.encode()) + rb':\s*"0x([0-9A-Fa-f]+)"'
+            if match := re.search(said, content):
+                found[key] = match[1].decode()
+    return found
+
 
 _BENCHMARKS = "benchmarks"
 _DISPATCHES_FILE = "dispatches.mlir"
@@ -152,7 +203,6 @@ def compile_alone(
 
 
 def _read_dumped(folder: Path, names: Sequence[str]) -> list[Dumped]:
-    """The programs around these dispatches, in their order."""
     places = {name: place for place, name in enumerate(names)}
     found = []
     for file in folder.glob("*.mlir"):
@@ -242,14 +292,7 @@ class AloneTurns:
     def __call__(self, number: int) -> tuple[Profile, Profile]:
         """Of base and of head, in generation 0, 1, ..."""
         names = load_order(tuple(self._timed), f"{self._seed}/alone/{number}")
-        group = Group(
-            name="dispatches",
-            uri=self._case.uri,
-            more_uris=self._case.more_uris,
-            environment=self._case.environment,
-            cases=tuple(self._timed[name].loadable for name in names),
-            cpus=last_core() if self._case.pin else None,
-        )
+        group = group_of("dispatches", self._case, (self._timed[name].loadable for name in names))
         settings = Settings(
             seconds=GENERATION_S,
             seed=self._seed,
@@ -257,13 +300,10 @@ class AloneTurns:
             long_round_s=GENERATION_S,
             call_limit_s=self._call_limit_s,
         )
-        rounds: list[Round] = []
-        for item in measure_generation(group, number, settings) if names else ():
-            if isinstance(item, Lost):
-                lost = self._timed.pop(item.case)
-                self._untimed[lost.side][lost.dispatch] = f"it does not run alone: {item.failure.message}"
-            else:
-                rounds.append(item)
+        rounds, losses = measured(group, number, settings) if names else ([], [])
+        for loss in losses:
+            lost = self._timed.pop(loss.case)
+            self._untimed[lost.side][lost.dispatch] = f"it does not run alone: {loss.failure.message}"
         times = tabulate_rounds(rounds)
         found = {side: self._dispatches_ns(side, times) for side in (BASE, HEAD)}
         for base, head in self._pairs:
@@ -302,9 +342,9 @@ class AloneTurns:
         found = {}
         for executable in self._executables[side]:
             each = [
-                float(np.median(measured[0])) / self._timed[case].batch
+                float(np.median(each_ns[0])) / self._timed[case].batch
                 for case in self._functions(side, executable.name)
-                if (measured := times.ns_per_call(case))
+                if (each_ns := times.ns_per_call(case))
             ]
             if executable.name in self._untimed[side]:
                 each = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -11,10 +12,20 @@ from typing import Any
 import numpy as np
 import pytest
 
+from harness.compare import samplers
 from harness.compare.samplers import Module
 from harness.errors import CaseError
-from harness.explain import alone
-from harness.explain.alone import AloneTurns, Dumped, compile_alone, join_dumped, own_flags, read_benchmark
+from harness.explain.isolated_timing import (
+    AloneTurns,
+    Dumped,
+    as_text,
+    compile_alone,
+    constants_of,
+    join_dumped,
+    own_flags,
+    read_benchmark,
+    with_constants,
+)
 from harness.ir.differences import Executable
 from harness.measure import Group
 from harness.process import Limits
@@ -169,7 +180,7 @@ def scripted(monkeypatch: pytest.MonkeyPatch, lost: str = "", **ns_per_call: flo
             ]
             yield Round(group=group.name, generation=generation, round=number, started_unix_ns=0, turns=tuple(turns))
 
-    monkeypatch.setattr(alone, "measure_generation", measured)
+    monkeypatch.setattr(samplers, "measure_generation", measured)
     return asked
 
 
@@ -261,3 +272,61 @@ def test_a_first_try_that_says_nothing(tmp_path: Path, monkeypatch: pytest.Monke
     silent = replace(modules[0], loadable=replace(modules[0].loadable, run_flags=("--fake_no_output",)))
     base, _ = turns((silent, modules[1]), tmp_path / "folder")(0)
     assert base.untimed[CONV].startswith("it does not run alone: iree-benchmark-module printed JSON of an unknown form")
+
+
+BODY = """\
+  %0 = arith.constant dense_resource<conv1_bias> : tensor<2xf32>
+  %1 = arith.constant dense_resource<"a b.weight"> : tensor<1xf32>
+  %2 = arith.constant dense_resource<conv1_bias> : tensor<2xf32>
+"""
+WITHOUT_CONSTANTS = f"module {{\n{BODY}}}\n"
+MODEL = """module {}
+{-#
+  dialect_resources: {
+    builtin: {
+      my_conv1_bias: "0x0400000000",
+      conv1_bias: "0x040000000000803F00000040",
+      "a b.weight": "0x0400000000004040"
+    }
+  }
+#-}
+"""
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    path = tmp_path / "model.mlir"
+    path.write_text(MODEL)
+    return path
+
+
+def test_each_constant_comes_once_with_its_bytes(model: Path) -> None:
+    assert constants_of(WITHOUT_CONSTANTS) == ("conv1_bias", '"a b.weight"')
+    text = with_constants(WITHOUT_CONSTANTS, model)
+    assert text.startswith(WITHOUT_CONSTANTS)
+    assert text.count('\n      conv1_bias: "0x040000000000803F00000040",') == 1
+    assert text.endswith('      "a b.weight": "0x0400000000004040"\n    }\n  }\n#-}\n')
+
+
+@pytest.mark.parametrize(
+    ("dumped", "model_text"),
+    [("module {\n}\n", MODEL), (MODEL, MODEL), (WITHOUT_CONSTANTS, ""), (WITHOUT_CONSTANTS, "ML\xefR bytecode")],
+    ids=["no constants", "has them", "empty model", "no text"],
+)
+def test_what_has_none_or_cannot_be_found_stays_as_it_is(dumped: str, model_text: str, tmp_path: Path) -> None:
+    path = tmp_path / "model.mlir"
+    path.write_text(model_text)
+    assert with_constants(dumped, path) == dumped
+
+
+def test_bytecode_is_printed_and_text_is_not(real_toolchain: Toolchain, model: Path, tmp_path: Path) -> None:
+    limits = Limits(seconds=60)
+    assert as_text(model, real_toolchain, tmp_path, limits) == model
+    text, bytecode = tmp_path / "text.mlir", tmp_path / "model.mlirbc"
+    text.write_text(MODEL.replace("module {}", f"module {{\n  util.func public @f() {{\n{BODY}  util.return\n  }}\n}}"))
+    iree_opt = str(real_toolchain.compiler_tools / "iree-opt")
+    subprocess.run([iree_opt, str(text), "--emit-bytecode", "-o", str(bytecode)], check=True)
+    printed = as_text(bytecode, real_toolchain, tmp_path, limits)
+    assert with_constants(WITHOUT_CONSTANTS, printed) == with_constants(WITHOUT_CONSTANTS, model)
+    bytecode.write_bytes(b"ML\xefR and no more")
+    assert as_text(bytecode, real_toolchain, tmp_path, limits) == bytecode

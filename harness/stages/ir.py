@@ -1,25 +1,36 @@
-"""What a user calls a case of `harness ir` -> that case, compiled: of a suite, of a run, or under a release of IREE."""
+"""`harness ir`: a case's IR at the phases of the compiler, and where that of two differs.
+
+A case is one of a suite, of a run, or under a release of IREE; it is compiled, or found in the cache.
+"""
 
 from __future__ import annotations
 
 import glob
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 from harness.cache import cache_root, environments_root
 from harness.compare.pairs import is_toolchain
 from harness.compile import BuildCache
 from harness.errors import CaseError, NothingSelected, RunError, ToolchainError, UsageError
+from harness.ir.counts import Inspected, count_files
+from harness.ir.differences import EXECUTABLE_PHASES, PROGRAM_PHASES, ComparedCase, IrComparison, compare_ir, read_parts
+from harness.ir.dump import LacksPhase, check_phases, dump_phases, entry_phase, print_ir
+from harness.ir.tools import UnreadPhase
 from harness.machine.identity import processor_identity
+from harness.metrics import PHASES
+from harness.models.materialize import ModelArtifact
 from harness.process import Limits
 from harness.progress import Progress
 from harness.records.case import Case
-from harness.records.run import Failure
+from harness.records.run import Build, Failure
 from harness.stages.build import request_for
-from harness.stages.compiled import Compiled
 from harness.stages.models import materialize_models, writing_the_cache
-from harness.stages.options import IrOptions
+from harness.stages.options import IrOptions, compile_limits
 from harness.stages.prepare import Prepared, prepare
 from harness.store.evidence import gather
 from harness.store.names import find_folder
@@ -29,6 +40,72 @@ from harness.suite.completion import case_names
 from harness.text import did_you_mean, plural
 from harness.toolchain import Toolchain, find_toolchain, get_toolchains
 from harness.toolchain.host_cpu import environment_here
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compiled:
+    """A build that did not fail, with what it was made of."""
+
+    build: Build
+    mlir: Path  # The model's program
+    shapes: list[list[int]]  # Of its arguments
+    toolchain: Toolchain
+    limits: Limits  # What another compile of it may use
+
+    @classmethod
+    def of(cls, build: Build, artifact: ModelArtifact, toolchain: Toolchain, limits: Limits) -> Compiled:
+        """A build of a model that was made now."""
+        shapes = [list(argument.shape) for argument in artifact.arguments]
+        return cls(build=build, mlir=artifact.mlir, shapes=shapes, toolchain=toolchain, limits=limits)
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """The flags with which it was compiled, without those that name its output."""
+        position = self.build.command.index("-o")
+        flags = (*self.build.command[2:position], *self.build.command[position + 2 :])
+        return tuple(flag for flag in flags if not flag.startswith("--iree-scheduling-dump-statistics"))
+
+    def reached(self, phases: Iterable[str]) -> list[str]:
+        """Those of the phases that it went through: a program that was rewritten at a phase begins there."""
+        entry = PHASES.index(entry_phase(self.build.command))
+        return [phase for phase in phases if PHASES.index(phase) >= entry]
+
+    @contextmanager
+    def ir(self, phases: Collection[str]) -> Iterator[dict[str, Path]]:
+        """Its IR at phases of the compiler, in files that are there for as long as the context is."""
+        cache = BuildCache(cache_root())
+        with tempfile.TemporaryDirectory(prefix="harness-ir-", ignore_cleanup_errors=True) as folder:
+            yield dump_phases(
+                self.flags,
+                cache.program(self.build) or self.mlir,
+                phases,
+                toolchain=self.toolchain,
+                folder=Path(folder),
+                limits=self.limits,
+                files=cache.files(self.build),
+            )
+
+
+def at_readable_phases(
+    phases: Sequence[str], look: Callable[[Sequence[str]], T], *, exactly: bool = False
+) -> tuple[T, dict[str, str]]:
+    """What a look at the IR of these phases gives, without those that a compiler lacks or that cannot be read back."""
+    left, unread = list(phases), dict[str, str]()
+    while True:
+        try:
+            return look(left), unread
+        except (LacksPhase, UnreadPhase) as error:
+            if exactly or error.phase not in left:
+                raise
+            left.remove(error.phase)
+            if isinstance(error, UnreadPhase):
+                unread[error.phase] = error.why
+
+
+# --- ir_sides ---
+
 
 _FORM = "give one case or two, each as SUITE CASE, RUN:CASE, SUITE:CASE, or iree==3.12.0 with --suite and --case"
 
@@ -118,7 +195,6 @@ def _place(text: str) -> Path | None:
 
 
 def _suite_of(place: Path) -> Path:
-    """The suite of a run; a suite itself."""
     if not (place / HEADER_FILE).is_file():
         return place
     return Path(load_run(place, rounds=False).header.suite)
@@ -250,3 +326,67 @@ def _toolchain_of(run: str, case: Case, compilers: dict[str, str], progress: Pro
     if toolchain.compiler_sha256 != compilers.get(case.toolchain):
         raise ToolchainError(f"{run}: IREE {case.toolchain} here has another compiler than the run's; make it again")
     return toolchain
+
+
+# --- `harness ir`: what one case's IR is at the phases of the compiler, and where that of two differs ---
+
+
+# Where the compiler's decisions show: the program as it comes in, dispatches, the schedule, and code in dispatches.
+TELLING_PHASES = ("input", "flow", "stream", "bufferized", "executable-targets")
+_COMPARED_PHASES = tuple(phase for phase in PHASES if phase in (*PROGRAM_PHASES, *EXECUTABLE_PHASES))
+
+
+def inspect_case(named: NamedCase, options: IrOptions, progress: Progress) -> Inspected:
+    """Compile a case, or find it in the cache, and look at its IR: its ops, and as MLIR is asked for its text."""
+    check_phases(options.phases)
+    limits = compile_limits(options.compile_timeout_s)
+    (side,) = compile_sides((named,), limits, progress)
+    compiled = side.compiled
+    progress.stage("IR", 1)
+    with compiled.ir(options.phases or compiled.reached(TELLING_PHASES)) as files:
+        counts = count_files(files, toolchain=compiled.toolchain, limits=limits)
+        texts = _texts(files, side, options)
+    progress.step(side.case.name)
+    return Inspected(case=side.case, counts=counts, texts=texts)
+
+
+def compare_cases(named: Sequence[NamedCase], options: IrOptions, progress: Progress) -> IrComparison:
+    """Compile two cases, or find them in the cache, and compare the IR of both.
+
+    Without `--phase`, phases that one of them does not have are left out, and those that cannot be read back.
+    """
+    check_phases(options.phases)
+    sides = compile_sides(named, compile_limits(options.compile_timeout_s), progress)
+    phases = list(options.phases)
+    if not phases:
+        wanted = dict.fromkeys((*TELLING_PHASES, *_COMPARED_PHASES))
+        common = set.intersection(*(set(side.compiled.reached(wanted)) for side in sides))
+        phases = [phase for phase in PHASES if phase in common]
+    progress.stage("IR", len(sides))
+    (base, head), unread = at_readable_phases(
+        phases, lambda left: [_look(side, left, options, progress) for side in sides], exactly=bool(options.phases)
+    )
+    return compare_ir(base, head, unread=unread)
+
+
+def _look(side: IrSide, phases: Sequence[str], options: IrOptions, progress: Progress) -> ComparedCase:
+    compiled, limits = side.compiled, side.compiled.limits
+    with compiled.ir(phases) as files:
+        counted = {phase: file for phase, file in files.items() if options.phases or phase in TELLING_PHASES}
+        compared = ComparedCase(
+            name=side.name,
+            label=side.label,
+            toolchain=compiled.toolchain.version,
+            counts=count_files(counted, toolchain=compiled.toolchain, limits=limits),
+            parts=read_parts(files, toolchain=compiled.toolchain, limits=limits),
+            sizes=compiled.build.sizes,
+            texts=_texts(files, side, options),
+        )
+    progress.step(side.case.name)
+    return compared
+
+
+def _texts(files: dict[str, Path], side: IrSide, options: IrOptions) -> dict[str, str]:
+    toolchain, limits = side.compiled.toolchain, side.compiled.limits
+    printed = files if options.format == "mlir" else {}
+    return {phase: print_ir(file, toolchain=toolchain, limits=limits) for phase, file in printed.items()}

@@ -12,18 +12,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
-from harness.explain.code import Code
-from harness.explain.code_changes import code_changes
-from harness.explain.decision_changes import (
+from harness.explain.code import Code, code_changes
+from harness.explain.decisions import (
     are_light,
     configuration_changes,
+    decisions_of,
     listed,
     lowering_changes,
     only_there,
     operation_changes,
     tensor_changes,
 )
-from harness.explain.decisions import decisions_of
 from harness.explain.phrases import Labels, bytes_text, on
 from harness.ir.canonical import Line, same_code
 from harness.ir.differences import (
@@ -136,7 +135,6 @@ def _of_kernels(pair: tuple[Executable, Executable], base: Program, head: Progra
 
 
 def _computed(executables: Iterable[Executable]) -> Counter[str]:
-    """The operations of dispatches together."""
     together: Counter[str] = Counter()
     for executable in executables:
         together.update(decisions_of(executable).operations)

@@ -1,0 +1,283 @@
+"""What one case's IR is at phases of the real compiler: which phases, which case, and what can be wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+
+from harness.errors import CaseError, ExitCode, HarnessError, RunError, ToolchainError, UsageError
+from harness.ir.counts import Inspected
+from harness.ir.differences import ProgramParts, read_parts
+from harness.ir.tools import UnreadPhase
+from harness.progress import Silent
+from harness.records.run import Build, Failure, ToolchainRecord
+from harness.stages import ir
+from harness.stages.ir import TELLING_PHASES, NamedCase, compare_cases, compile_sides, inspect_case, named_cases
+from harness.stages.options import IrOptions, compile_limits
+from harness.store.run_directory import RunDirectory
+from harness.toolchain import Toolchain
+from tests.builders import make_case, make_header
+from tests.end_to_end.suites import COUNTED, LONG, MARKED, STOCK, lay_out_counted
+from tests.fakes.fake_toolchain import make_fake_toolchain
+
+DOUBLED, BROKEN = "twice/doubled@vm", "twice/broken@vm"
+MORE = """
+[variants.doubled]
+plugins = ["switches"]
+
+[variants.broken]
+flags = ["--iree-preprocessing-pass-pipeline=builtin.module(util.func(no-such-pass))"]
+
+[models.gone]
+mlir = "gone.mlir"
+function = "other"
+inputs = []
+
+[devices.gpu]
+uri = "cuda://99"
+backend = "vmvx"
+"""
+
+Inspect = Callable[..., Inspected]
+
+
+@pytest.fixture
+def inspect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Inspect:
+    """Look at a case of a suite in the current folder, where a plugin is as if it were installed."""
+    lay_out_counted(tmp_path)
+    (tmp_path / "gone.mlir").write_text("func.func @other() { return")
+    (tmp_path / "counted.toml").write_text(COUNTED.replace('"long/marked@*"', '"long/[bdm]*@*", "long/*@gpu"') + MORE)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path / "packages")
+
+    def inspect(case: str, *phases: str, texts: bool = False) -> Inspected:
+        output_format: Literal["mlir", "json"] = "mlir" if texts else "json"
+        options = IrOptions(("counted.toml", case), phases=phases, format=output_format)
+        (named,) = named_cases(options)
+        return inspect_case(named, options, Silent())
+
+    return inspect
+
+
+def refusal(inspect: Inspect, kind: type[HarnessError], case: str, *phases: str) -> str:
+    with pytest.raises(kind) as caught:
+        inspect(case, *phases)
+    assert caught.value.exit_code == (ExitCode.CASE_FAILED if kind is CaseError else ExitCode.USAGE)
+    return str(caught.value)
+
+
+# -------------------------------------------------------------------------------------------------------- what there is
+
+
+def test_by_default_the_phases_that_tell_most_and_no_text(inspect: Inspect) -> None:
+    found = inspect(STOCK)
+    assert found.case.name == STOCK
+    assert tuple(found.counts) == TELLING_PHASES
+    assert found.counts["input"].host["arith.addf"] == 1
+    assert found.counts["flow"].executables["arith.addf"] == 1
+    assert found.texts == {}
+
+
+def test_phases_come_in_the_compilers_order_each_once_and_with_their_text(inspect: Inspect) -> None:
+    found = inspect(STOCK, "stream", "start", "stream", "flow", texts=True)
+    assert list(found.counts) == list(found.texts) == ["start", "flow", "stream"]
+    assert "func.func @main(%arg0: tensor<4x8xf32>)" in found.texts["start"]
+    for phase, op in {"start": "arith.addf", "flow": "flow.dispatch", "stream": "stream.cmd.dispatch"}.items():
+        assert found.texts[phase].count(f"{op} ") == found.counts[phase].count(op) == 1
+
+
+def test_two_cases_are_compared_without_a_phase_that_cannot_be_read_back_unless_it_is_asked_for(
+    inspect: Inspect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read(files: Mapping[str, Path], **options: Any) -> ProgramParts:
+        if "encodings" in files:
+            raise UnreadPhase("encodings", "bad shape", "leave phases out")
+        return read_parts(files, **options)
+
+    monkeypatch.setattr("harness.stages.ir.read_parts", read)
+    sides = (f"counted.toml:{STOCK}", f"counted.toml:{STOCK}")
+    compared = compare_cases(named_cases(IrOptions(sides)), IrOptions(sides), Silent())
+    assert compared.unread == {"encodings": "bad shape"}
+    assert {"flow", "stream"} <= compared.base.parts.program.keys()
+    wanted = IrOptions(sides, phases=("flow", "encodings"))
+    with pytest.raises(UnreadPhase, match="at phase 'encodings' cannot be read back"):
+        compare_cases(named_cases(wanted), wanted, Silent())
+
+
+def test_a_plugins_rewrite_shows_from_its_phase_on(inspect: Inspect) -> None:
+    assert inspect(DOUBLED, "input").counts["input"].count("arith.addf") == 0
+    found = inspect(MARKED)
+    assert tuple(found.counts) == tuple(phase for phase in TELLING_PHASES if phase != "input")
+    assert refusal(inspect, CaseError, MARKED, "flow", "input") == (
+        "the model enters the compiler at phase 'flow', so it has no IR at 'input'; take a later phase"
+    )
+
+
+# ------------------------------------------------------------------------------------------------------- what is wrong
+
+
+@pytest.mark.parametrize(
+    ("kind", "case", "phases", "sentence"),
+    [
+        (
+            UsageError,
+            "twice/stock",
+            [],
+            "counted.toml: there is no case 'twice/stock'; did you mean \"twice/stock@vm\"?",
+        ),
+        (UsageError, "*", [], "counted.toml: there is no case '*'; `harness list counted.toml` shows them all"),
+        (CaseError, "twice/stock@gpu", [], "twice/stock@gpu is skipped here: no "),
+        (
+            CaseError,
+            BROKEN,
+            [],
+            f"{BROKEN}: iree-compile printed an error, though it exited with status 0: 'no-such-pass' does not refer "
+            "to a registered pass or pass pipeline",
+        ),
+        (CaseError, "gone/stock@vm", [], "gone/stock@vm: "),
+        (
+            CaseError,
+            LONG,
+            ["bufferized"],
+            "the IR of a dispatch cannot be written (File name too long); give the model's function a short name",
+        ),
+    ],
+    ids=["a case", "a pattern", "skipped", "does not compile", "cannot be read", "IR cannot be had"],
+)
+def test_what_cannot_be_inspected(
+    inspect: Inspect, kind: type[HarnessError], case: str, phases: list[str], sentence: str
+) -> None:
+    assert refusal(inspect, kind, case, *phases).startswith(sentence)
+
+
+@pytest.mark.parametrize("made", [False, True], ids=["at once", "once the model is there"])
+def test_a_cache_that_cannot_be_written(
+    inspect: Inspect, made: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    monkeypatch.setenv("HARNESS_CACHE", str(cache))
+    if made:
+        refusal(inspect, CaseError, BROKEN)
+        (cache / "builds").rmdir()
+    (cache / ("builds" if made else "models")).write_text("no folder")
+    assert refusal(inspect, RunError, STOCK).startswith(f"{cache}: the cache cannot be written (")
+
+
+PLAIN, TILED, LATE = "net/stock@cpu", "net/tiled@cpu", "net/late@cpu"
+SUITE, RUN = Path("net.toml"), Path("results/20260101-000000-net")
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a suite and a run of another one."""
+    monkeypatch.chdir(tmp_path)
+    SUITE.touch()
+    cases = (make_case(), make_case("tiled"), make_case("late"), replace(make_case("peer"), peer="onnxruntime"))
+    compiler = ToolchainRecord(version="0.0.0", revision="", compiler_sha256="cc")
+    header = make_header(RUN.name, cases=cases, suite="other.toml", toolchains=(compiler,))
+    no_pass = Failure(stage="compile", message="no such pass")
+    with RunDirectory.create(Path("results"), header) as directory:
+        directory.append(Build(case=PLAIN, command=(), cache_key="ab" * 32, module_sha256="aa"))
+        directory.append(Build(case=TILED, command=(), cache_key="", failure=no_pass))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("sides", "options", "named"),
+    [
+        (["net.toml", PLAIN], {}, [(SUITE, PLAIN, "")]),
+        (["gone.toml", PLAIN], {}, [(Path("gone.toml"), PLAIN, "")]),
+        (["latest", PLAIN], {}, [(RUN, PLAIN, "")]),
+        (["latest", f"{PLAIN}:3.12.0"], {}, [(RUN, f"{PLAIN}:3.12.0", "")]),
+        ([], {"suite": SUITE, "case": PLAIN}, [(SUITE, PLAIN, "")]),
+        ([PLAIN], {"run": Path("latest")}, [(RUN, PLAIN, "")]),
+        ([f"latest:{PLAIN}"], {}, [(RUN, PLAIN, "")]),
+        (["a", "b"], {"suite": SUITE}, [(SUITE, "a", ""), (SUITE, "b", "")]),
+        (["a:3.1.0", "a:3.2.0"], {"run": RUN}, [(RUN, "a:3.1.0", ""), (RUN, "a:3.2.0", "")]),
+        (["latest:a", "net.toml:b"], {}, [(RUN, "a", ""), (SUITE, "b", "")]),
+        (["latest:a", "net.toml"], {}, [(RUN, "a", ""), (SUITE, "a", "")]),
+        (["latest", "net.toml"], {"case": "a"}, [(RUN, "a", ""), (SUITE, "a", "")]),
+        (
+            ["iree==3.1", "iree==3.2"],
+            {"suite": SUITE, "case": "a"},
+            [(SUITE, "a", "iree==3.1"), (SUITE, "a", "iree==3.2")],
+        ),
+        (["iree==3.1", "iree==3.2", "a"], {"suite": SUITE}, [(SUITE, "a", "iree==3.1"), (SUITE, "a", "iree==3.2")]),
+        (["latest", "net.toml", "a"], {}, [(RUN, "a", ""), (SUITE, "a", "")]),
+        (["a", "iree==3.2"], {"suite": SUITE}, [(SUITE, "a", ""), (SUITE, "a", "iree==3.2")]),
+        (["latest:a", "iree==3.2"], {}, [(RUN, "a", ""), (Path("other.toml"), "a", "iree==3.2")]),
+        (["latest:a", "iree==3.2:b"], {}, [(RUN, "a", ""), (Path("other.toml"), "b", "iree==3.2")]),
+        (["iree==3.2"], {"run": RUN, "case": "a"}, [(Path("other.toml"), "a", "iree==3.2")]),
+    ],
+)
+def test_names(here: Path, sides: list[str], options: dict[str, Path], named: list[tuple[Path, str, str]]) -> None:
+    wanted = tuple(NamedCase(place=place, case=case, release=release) for place, case, release in named)
+    assert named_cases(IrOptions(tuple(sides), **options)) == wanted  # type: ignore[arg-type]
+
+
+def test_the_case_may_be_left_out_where_there_is_one(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ir, "case_names", lambda *_, **__: ["a"])
+    assert named_cases(IrOptions((str(SUITE),))) == (NamedCase(place=SUITE, case="a"),)
+
+
+@pytest.mark.parametrize(
+    ("sides", "options", "sentence"),
+    [
+        ([], {}, "0 cases are given; give one case or two, each as "),
+        (["a", "b", "c", "d"], {"suite": SUITE}, "4 cases are given; give one case or two, each as "),
+        (["a"], {"suite": SUITE, "run": RUN}, "--suite and --run both say where cases are; leave one of them out"),
+        (["nowhere:a"], {}, "nowhere:a: is no suite, run or release; give one case or two"),
+        (["iree==3.1", "iree==3.2"], {"case": "a"}, "iree==3.1: is of no suite; give one case or two"),
+        (["latest"], {}, "latest: which case is not said; give it with --case, or as latest:CASE"),
+    ],
+)
+def test_what_is_no_name(here: Path, sides: list[str], options: dict[str, Path], sentence: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        named_cases(IrOptions(tuple(sides), **options))  # type: ignore[arg-type]
+    assert str(caught.value).startswith(sentence)
+
+
+@pytest.mark.parametrize(
+    ("case", "compiler", "kind", "sentence"),
+    [
+        ("net/stok@cpu", "cc", UsageError, "there is no case 'net/stok@cpu'; did you mean \"net/stock@cpu\"?"),
+        ("x", "cc", UsageError, f"there is no case 'x'; `harness report {RUN}` shows them all"),
+        (
+            "net/peer@cpu",
+            "cc",
+            UsageError,
+            "net/peer@cpu is run by the peer 'onnxruntime', which has no IR; name another case",
+        ),
+        (TILED, "cc", CaseError, f"{TILED} was not compiled in {RUN} (no such pass); name another case"),
+        (
+            "net/late@cpu",
+            "cc",
+            CaseError,
+            f"net/late@cpu was not compiled in {RUN} (it was left out); name another case",
+        ),
+        (PLAIN, "dd", ToolchainError, "IREE 0.0.0 here has another compiler than the run's; make it again"),
+        (
+            PLAIN,
+            "cc",
+            RunError,
+            f"what it compiled of {PLAIN} is no longer in the cache; `harness ir other.toml {PLAIN}` compiles it again",
+        ),
+    ],
+    ids=["misspelt", "none", "a peer", "failed", "not compiled", "another compiler", "gone from the cache"],
+)
+def test_what_a_run_does_not_have(
+    here: Path, monkeypatch: pytest.MonkeyPatch, case: str, compiler: str, kind: type[HarnessError], sentence: str
+) -> None:
+    def installed(*_: object, **__: object) -> tuple[Toolchain]:
+        return (replace(make_fake_toolchain(here / "tools"), compiler_sha256=compiler),)
+
+    monkeypatch.setenv("HARNESS_CACHE", str(here / "cache"))
+    monkeypatch.setattr(ir, "get_toolchains", installed)
+    with pytest.raises(kind) as caught:
+        compile_sides([NamedCase(place=RUN, case=case)], compile_limits(), Silent())
+    assert str(caught.value).removeprefix(f"{RUN}: ").removeprefix(f"{RUN.name}: ") == sentence
