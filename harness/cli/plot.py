@@ -27,12 +27,9 @@ from harness.records.comparison import Comparison
 from harness.records.explanation import Explanation
 from harness.records.tuning import Tuning
 from harness.report.run_report import Report, build_report
-from harness.stages.reporting import load_any
-from harness.store.comparison_directory import is_comparison
-from harness.store.explanation_directory import is_explanation
 from harness.store.files import writing
-from harness.store.folders import Kind
-from harness.store.names import find_folder
+from harness.store.folders import find_folder
+from harness.store.kinds import KindName, kind_at, load_result
 from harness.store.place import without_password
 from harness.store.tags import WITHOUT_EXPERIMENTS
 from harness.suite.cases import matching
@@ -92,11 +89,11 @@ def plot(options: PlotOptions) -> int:
 
 def _plot(options: PlotOptions, picture: Format | None) -> int:
     """Draw into one file of that format; None: into the folder that is there."""
-    wanted: Kind | None = "explanation" if options.kind == "waterfall" else None
+    wanted: KindName | None = "explanation" if options.kind == "waterfall" else None
     path = Path(options.path) if "://" in options.path else find_folder(options.path, kind=wanted)
     if "://" in options.path or _holds_runs(path):
         return _plot_series(options, picture)
-    found = load_any(path)
+    found = load_result(path)
     if isinstance(found, Bisection):
         raise UsageError(
             f"{options.path}: is a bisect, of which there is no picture; draw a run of several releases instead"
@@ -155,7 +152,7 @@ def _keep(options: PlotOptions, cases: Iterable[str]) -> Callable[[str], bool]:
 
 def _holds_runs(path: Path) -> bool:
     """Whether it is a folder of runs, and not itself a run, a comparison or an explanation."""
-    if is_comparison(path) or is_explanation(path) or (path / "run.json").exists():
+    if kind_at(path) is not None:
         return False
     if (path / "history").is_dir():
         return True

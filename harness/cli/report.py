@@ -25,9 +25,10 @@ from harness.report.outcome import bisect_exit_code, comparison_exit_code, exit_
 from harness.report.page import Picture
 from harness.report.pages import Links, commit_name
 from harness.report.run_report import Report, build_report
-from harness.stages.reporting import load_against, load_any
+from harness.stages.reporting import load_against
 from harness.store.files import writing
-from harness.store.names import NAMED, find_folder
+from harness.store.folders import NAMED, find_folder
+from harness.store.kinds import load_result
 
 _COMMIT = re.compile(r"[0-9a-fA-F]{7,64}")
 # What a summary needs at least, to say anything.
@@ -97,7 +98,7 @@ def report(options: ReportOptions) -> int:
         raise UsageError("--across-hosts is for two runs; give the other one with --base")
     if options.base is None:
         path = find_folder(options.run)
-        found = load_any(path)
+        found = load_result(path)
     else:
         path, base = find_folder(options.run, kind="run"), find_folder(options.base, kind="run")
         with Terminal() as progress:

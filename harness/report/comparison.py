@@ -1,4 +1,4 @@
-"""Comparison -> JSON and CSV; harness.store.comparison_directory reads the JSON, in which it is kept.
+"""Comparison -> JSON and CSV; harness.store.kinds reads the JSON, in which it is kept.
 
 What a tool printed of a failed row stands apart from the rows, in `tool_output`, so that rows stay records of one
 size; `row` in it counts the rows from 0.
@@ -13,7 +13,7 @@ from typing import Any
 from harness.records.comparison import VERDICTS, Comparison, Row
 from harness.report.comparison_words import finite
 from harness.report.data import json_bytes, to_csv
-from harness.store.comparison_directory import COMPARISON_VERSION
+from harness.store.kinds import COMPARISON
 
 
 def comparison_csv(comparison: Comparison) -> str:
@@ -33,7 +33,7 @@ def json_document(comparison: Comparison) -> bytes:
     """
     content = json_bytes(
         {
-            "schema_version": COMPARISON_VERSION,
+            "schema_version": COMPARISON.version,
             "id": comparison.id,
             "created": comparison.created,
             "base": asdict(comparison.base),

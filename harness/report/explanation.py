@@ -1,4 +1,4 @@
-"""Explanation -> JSON and CSV; harness.store.explanation_directory reads the JSON, in which it is kept."""
+"""Explanation -> JSON and CSV; harness.store.kinds reads the JSON, in which it is kept."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from harness.records.explanation import Explanation
 from harness.report.data import json_bytes, to_csv
 from harness.report.explanation_words import TimeLine, time_lines
-from harness.store.explanation_directory import EXPLANATION_VERSION
+from harness.store.kinds import EXPLANATION
 
 
 def explanation_document(explanation: Explanation) -> bytes:
@@ -17,7 +17,7 @@ def explanation_document(explanation: Explanation) -> bytes:
 
     Of half a surrogate pair, as an argument that is no UTF-8 has, a `?` is left.
     """
-    content = json_bytes({"schema_version": EXPLANATION_VERSION, **asdict(explanation)})
+    content = json_bytes({"schema_version": EXPLANATION.version, **asdict(explanation)})
     if b"\\ud" not in content:
         return content
     whole = json.dumps(json.loads(content), ensure_ascii=False).encode(errors="replace")

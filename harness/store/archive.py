@@ -16,9 +16,7 @@ from harness.progress import Progress, Silent
 from harness.records.run import Run
 from harness.store.check import examine
 from harness.store.clock import clock_fault, is_younger
-from harness.store.comparison_directory import COMPARISON_FILE
 from harness.store.database import RowsOf, copy_rows, id_column, texts, write_tables
-from harness.store.explanation_directory import is_explanation
 from harness.store.files import (
     DROPPED_FILE,
     FINISHED_FILE,
@@ -33,6 +31,7 @@ from harness.store.files import (
     writing,
 )
 from harness.store.folders import HISTORY_FOLDER, look_into
+from harness.store.kinds import COMPARISON, EXPLANATION
 from harness.store.parquet_files import STORED, Source, compacted_sources, require_own_history, tables_of
 from harness.store.place import (
     Place,
@@ -95,7 +94,7 @@ def compact(place: Place, rows_of: RowsOf, progress: Progress) -> Compacted:
         with compacted_tables(results, rows_of) as tables:
             _require_all(tables, before)
             named = (name for name in place.names() if name not in tables.ids)
-            names = [name for name in named if not is_explanation(results / name)]  # of which no table has rows
+            names = [name for name in named if not EXPLANATION.is_at(results / name)]  # of which no table has rows
         progress.stage("Compacting", len(names))
         sizes = {}
         for name in names:
@@ -248,7 +247,7 @@ def _judge(folder: Path, name: str, age: timedelta, now: datetime) -> Dropping |
 
 def _started(folder: Path) -> str:
     """When a run began, or a comparison was made, as it says itself; "" where it does not."""
-    for file, key in ((folder / COMPARISON_FILE, "created"), (folder / HEADER_FILE, "started")):
+    for file, key in ((folder / COMPARISON.file, "created"), (folder / HEADER_FILE, "started")):
         if file.is_file():
             with contextlib.suppress(RunError), parsing(file):
                 return shown(str(json.loads(read_document(file))[key]))

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import RunError
-from harness.store.comparison_directory import COMPARISON_FILE
 from harness.store.database import (
     parquet,
     pattern,
@@ -25,6 +24,7 @@ from harness.store.files import (
     require_schema,
 )
 from harness.store.folders import HISTORY_FOLDER, is_name
+from harness.store.kinds import COMPARISON
 from harness.store.run_directory import HEADER_FILE
 from harness.store.schema import COMPARISON_TABLES, LATER, RUN_TABLES, TABLES
 from harness.text import one_line
@@ -57,14 +57,14 @@ class Source:
 
 def is_finished(folder: Path) -> bool:
     """Whether a folder is a finished run or comparison, whose rows stay as they are."""
-    if (folder / COMPARISON_FILE).is_file():
+    if (folder / COMPARISON.file).is_file():
         return True
     return (folder / HEADER_FILE).is_file() and (folder / FINISHED_FILE).is_file()
 
 
 def tables_of(folder: Path) -> dict[str, Path]:
     """The Parquet files of a run's or a comparison's folder, by table; {} where one is missing or a link."""
-    wanted = COMPARISON_TABLES if (folder / COMPARISON_FILE).exists() else RUN_TABLES
+    wanted = COMPARISON_TABLES if (folder / COMPARISON.file).exists() else RUN_TABLES
     found = _files_in(folder / TABLES_FOLDER)
     return {table: found[table] for table in wanted} if all(table in found for table in wanted) else {}
 

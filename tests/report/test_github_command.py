@@ -14,7 +14,7 @@ from harness.cli import run_command_line
 from harness.records.comparison import Comparison, Row
 from harness.report import render
 from harness.report.github import STEP_SUMMARY_BYTES
-from harness.store.comparison_directory import ComparisonDirectory
+from harness.store.sides_directory import ComparisonDirectory
 from tests.history.made import make_night, step, store
 from tests.report.builders import RUN_URL, make_comparison, make_row, make_side, make_timed
 
