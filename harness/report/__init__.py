@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,6 +21,80 @@ if TYPE_CHECKING:
 Format = Literal["terminal", "markdown", "json", "csv"]
 
 __all__ = ["Format", "markdown_page", "render"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Form:
+    """How a kind of result is shown; a page is made of the result and of the folder that holds it, None: not known."""
+
+    json: Callable[[Any], str]
+    csv: Callable[[Any], str]
+    terminal: Callable[[Any, Path | None], Page]
+    markdown: Callable[[Any, Path | None], Page]  # With everything
+    short: Callable[[Any], Page] | None = None  # Markdown that fits a comment; None: there is one only
+
+
+def form_of(source: Report | Comparison | Explanation | Bisection | Tuning) -> Form:
+    """How a result is shown: the entries are those of harness.store.kinds, a run's being of its report."""
+    from harness.records.bisection import Bisection
+    from harness.records.comparison import Comparison
+    from harness.records.explanation import Explanation
+    from harness.records.tuning import Tuning
+    from harness.report import bisect_page, comparison_page, explanation_page, run_page, tune_page
+    from harness.report.comparison import comparison_csv, json_document
+    from harness.report.explanation import explanation_csv, explanation_document
+    from harness.report.pages import Surroundings
+    from harness.report.run_fields import run_csv, run_json
+    from harness.report.run_report import Report
+
+    def titled(subject: str, *, full: bool) -> Callable[..., Page]:
+        around = Surroundings(title=f"{'Full' if full else 'Abbreviated'} Benchmark {subject}")
+        return lambda source, *_: markdown_page(source, around, full=full)
+
+    def run_terminal(report: Report, results: Path | None) -> Page:
+        facts = report.facts if results is None else replace(report.facts, results=_name(results))
+        return run_page.terminal_page(replace(report, facts=facts))
+
+    forms: dict[type, Form] = {
+        Report: Form(
+            json=run_json,
+            csv=run_csv,
+            terminal=run_terminal,
+            markdown=titled("Summary", full=True),
+            short=titled("Summary", full=False),
+        ),
+        Comparison: Form(
+            json=lambda source: json_document(source).decode(),
+            csv=comparison_csv,
+            terminal=lambda source, results: comparison_page.terminal_page(source, _name(results)),
+            markdown=titled("Comparison", full=True),
+            short=titled("Comparison", full=False),
+        ),
+        Explanation: Form(
+            json=lambda source: explanation_document(source).decode(),
+            csv=explanation_csv,
+            terminal=lambda source, results: explanation_page.terminal_page(source, _name(results)),
+            markdown=lambda source, _: explanation_page.markdown_page(source, full=True),
+            short=lambda source: explanation_page.markdown_page(source, full=False),
+        ),
+        Bisection: Form(
+            json=bisect_page.bisect_json,
+            csv=bisect_page.bisect_csv,
+            terminal=lambda source, _: bisect_page.bisect_page(source),
+            markdown=lambda source, _: bisect_page.bisect_page(source),
+        ),
+        Tuning: Form(
+            json=tune_page.tune_json,
+            csv=tune_page.tune_csv,
+            terminal=lambda source, out: tune_page.terminal_page(source, out.as_posix() if out is not None else ""),
+            markdown=lambda source, out: tune_page.markdown_page(source, out.as_posix() if out is not None else ""),
+        ),
+    }
+    return forms[type(source)]
+
+
+def _name(results: Path | None) -> str:
+    return results.as_posix() if results is not None else "results"
 
 
 def render(
@@ -39,98 +114,24 @@ def render(
         color: Whether the terminal shows colours.
         results: The folder that holds it, which paths on a terminal begin with; pages for others say `results`.
     """
-    from harness.records.bisection import Bisection
-    from harness.records.explanation import Explanation
     from harness.records.run import Run
-    from harness.records.tuning import Tuning
-    from harness.report.run_report import Report, build_report
+    from harness.report.run_report import build_report
 
-    if isinstance(source, Run):
-        source = build_report(source)
-    folder = results.as_posix() if results is not None else "results"
-    if isinstance(source, Explanation):
-        return _explanation(source, format, full=full, width=width, color=color, results=folder)
-    if isinstance(source, Bisection):
-        return _bisect(source, format, width=width, color=color)
-    if isinstance(source, Tuning):
-        return _tuning(source, format, width=width, color=color, out=results.as_posix() if results is not None else "")
-    if format in ("json", "csv"):
-        from harness.report.comparison import comparison_csv, json_document
-        from harness.report.run_fields import run_csv, run_json
-
-        if isinstance(source, Report):
-            return run_json(source) if format == "json" else run_csv(source)
-        return json_document(source).decode() if format == "json" else comparison_csv(source)
-    if format == "terminal":
-        from harness.report import comparison_page, run_page
-        from harness.report.terminal import to_terminal
-
-        if isinstance(source, Report) and results is not None:
-            source = replace(source, facts=replace(source.facts, results=folder))
-        page = (
-            run_page.terminal_page(source)
-            if isinstance(source, Report)
-            else comparison_page.terminal_page(source, folder)
-        )
-        return to_terminal(page, width=width, color=color)
-    from harness.report.markdown import COMMENT, to_markdown
-    from harness.report.pages import Surroundings
-
-    subject = "Summary" if isinstance(source, Report) else "Comparison"
-    around = Surroundings(title=f"{'Full' if full else 'Abbreviated'} Benchmark {subject}")
-    return to_markdown(markdown_page(source, around, full=full), None if full else COMMENT)
-
-
-def _explanation(
-    explanation: Explanation,
-    format: Format,  # noqa: A002
-    *,
-    full: bool,
-    width: int,
-    color: bool,
-    results: str,
-) -> str:
-    if format in ("json", "csv"):
-        from harness.report.explanation import explanation_csv, explanation_document
-
-        return explanation_document(explanation).decode() if format == "json" else explanation_csv(explanation)
-    from harness.report import explanation_page
-
+    shown = build_report(source) if isinstance(source, Run) else source
+    form = form_of(shown)
+    if format == "json":
+        return form.json(shown)
+    if format == "csv":
+        return form.csv(shown)
     if format == "terminal":
         from harness.report.terminal import to_terminal
 
-        return to_terminal(explanation_page.terminal_page(explanation, results), width=width, color=color)
+        return to_terminal(form.terminal(shown, results), width=width, color=color)
     from harness.report.markdown import COMMENT, to_markdown
 
-    return to_markdown(explanation_page.markdown_page(explanation, full=full), None if full else COMMENT)
-
-
-def _bisect(found: Bisection, format: Format, *, width: int, color: bool) -> str:  # noqa: A002
-    from harness.report.bisect_page import bisect_csv, bisect_json, bisect_page
-
-    if format in ("json", "csv"):
-        return bisect_json(found) if format == "json" else bisect_csv(found)
-    if format == "terminal":
-        from harness.report.terminal import to_terminal
-
-        return to_terminal(bisect_page(found), width=width, color=color)
-    from harness.report.markdown import to_markdown
-
-    return to_markdown(bisect_page(found))
-
-
-def _tuning(found: Tuning, format: Format, *, width: int, color: bool, out: str) -> str:  # noqa: A002
-    from harness.report import tune_page
-
-    if format in ("json", "csv"):
-        return tune_page.tune_json(found) if format == "json" else tune_page.tune_csv(found)
-    if format == "terminal":
-        from harness.report.terminal import to_terminal
-
-        return to_terminal(tune_page.terminal_page(found, out), width=width, color=color)
-    from harness.report.markdown import to_markdown
-
-    return to_markdown(tune_page.markdown_page(found, out))
+    if form.short is None or full:
+        return to_markdown(form.markdown(shown, results))
+    return to_markdown(form.short(shown), COMMENT)
 
 
 def markdown_page(source: Report | Comparison, around: Surroundings, *, full: bool) -> Page:

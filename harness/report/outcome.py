@@ -6,7 +6,7 @@ from harness.errors import ExitCode
 from harness.metrics import LATENCY, TIMED
 from harness.records.bisection import Bisection
 from harness.records.comparison import Comparison, Row
-from harness.report.run_report import Summary
+from harness.report.run_report import Report, Summary
 from harness.report.verdicts import LOST, MEASURED, of_metric, of_verdict, real_rows
 
 
@@ -49,3 +49,12 @@ def is_regression(row: Row) -> bool:
 def bisect_exit_code(found: Bisection) -> ExitCode:
     """0 where the step that was asked for is known; else 4."""
     return ExitCode.OK if found.is_known else ExitCode.INCONCLUSIVE
+
+
+def exit_status(result: object) -> ExitCode:
+    """Of whatever `harness report` prints; an explanation and a tuning are findings, whatever they say."""
+    if isinstance(result, Report):
+        return exit_code(result.summary)
+    if isinstance(result, Comparison):
+        return comparison_exit_code(result, strict=False)
+    return bisect_exit_code(result) if isinstance(result, Bisection) else ExitCode.OK
