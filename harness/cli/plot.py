@@ -25,8 +25,9 @@ from harness.progress import Terminal
 from harness.records.bisection import Bisection
 from harness.records.comparison import Comparison
 from harness.records.explanation import Explanation
+from harness.records.run import Run
 from harness.records.tuning import Tuning
-from harness.report.run_report import Report, build_report
+from harness.report.run_report import build_report
 from harness.store.files import writing
 from harness.store.folders import find_folder
 from harness.store.kinds import KindName, kind_at, load_result
@@ -98,20 +99,11 @@ def _plot(options: PlotOptions, picture: Format | None) -> int:
         raise UsageError(
             f"{options.path}: is a bisect, of which there is no picture; draw a run of several releases instead"
         )
-    source = found if isinstance(found, Comparison | Explanation | Tuning) else build_report(found)
+    source = build_report(found) if isinstance(found, Run) else found
     _refuse_timeline(options, source)
     keep = _keep(options, _cases(source))
     if picture is None or options.kind == "all":
-        drawn = pictures_of(
-            source if isinstance(source, Comparison) else None,
-            source if isinstance(source, Report) else None,
-            explanation=source if isinstance(source, Explanation) else None,
-            tuning=source if isinstance(source, Tuning) else None,
-            formats=_FORMATS.values(),
-            keep=keep,
-            top=options.top,
-        )
-        return _write_all(options, drawn)
+        return _write_all(options, pictures_of(source, formats=_FORMATS.values(), keep=keep, top=options.top))
     kind = options.kind or kinds_of(source)[1][0]
     theme = THEMES[options.theme]
     _write(options.out, draw(kind, source, theme, picture, where=options.path, keep=keep, top=options.top))

@@ -65,10 +65,7 @@ class Figures:
 
     def draw(self) -> dict[str, bytes]:
         """PNG files by name, one for each theme; none where there is nothing to draw."""
-        kinds = (kind_of_comment(self.source),)
-        if isinstance(self.source, Comparison):
-            return pictures_of(self.source, kinds=kinds)
-        return pictures_of(report=self.source, kinds=kinds)
+        return pictures_of(self.source, kinds=(kind_of_comment(self.source),))
 
     def pictures(self, url: Callable[[str], str]) -> tuple[Picture, ...]:
         """The pictures as a comment shows them, under the address that each file name has."""

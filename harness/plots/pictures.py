@@ -25,17 +25,14 @@ from harness.report.run_report import Report
 from harness.report.run_words import verdict
 
 Kind = Literal["forest", "variants", "memory", "releases", "roofline", "timeline", "waterfall", "race"]
-COMPARISON_KINDS: tuple[Kind, ...] = ("forest",)
 RUN_KINDS: tuple[Kind, ...] = ("roofline", "forest", "variants", "memory", "releases")
-EXPLANATION_KINDS: tuple[Kind, ...] = ("waterfall",)
-TUNING_KINDS: tuple[Kind, ...] = ("race",)
 # What a picture is called where a page lists it, and what it is about for those who do not see it.
 TITLES: dict[Kind, str] = {
     "forest": "Ratios with their intervals",
     "variants": "Latency of each variant",
     "memory": "Latency against memory",
-    "releases": "Each case over releases of IREE",
     "roofline": "Roofline",
+    "releases": "Each case over releases of IREE",
     "timeline": "History of a series",
     "waterfall": "From base to head, part by part",
     "race": "The race of a tuning",
@@ -53,13 +50,17 @@ Keep = Callable[[str], bool]
 Source = Comparison | Report | Explanation | Tuning
 
 
+_OF: dict[type, tuple[str, tuple[Kind, ...]]] = {
+    Report: ("a run", RUN_KINDS),
+    Comparison: ("a comparison", ("forest",)),
+    Explanation: ("an explanation", ("waterfall",)),
+    Tuning: ("a tuning", ("race",)),
+}
+
+
 def kinds_of(source: Source) -> tuple[str, tuple[Kind, ...]]:
     """What is to be drawn, in words, and which pictures there are of it, the usual one first."""
-    if isinstance(source, Comparison):
-        return "a comparison", COMPARISON_KINDS
-    if isinstance(source, Tuning):
-        return "a tuning", TUNING_KINDS
-    return ("an explanation", EXPLANATION_KINDS) if isinstance(source, Explanation) else ("a run", RUN_KINDS)
+    return _OF[type(source)]
 
 
 def draw(
@@ -101,43 +102,24 @@ def _kept(report: Report, keep: Keep) -> Report:
 
 
 def pictures_of(
-    comparison: Comparison | None = None,
-    report: Report | None = None,
+    source: Source,
     *,
-    explanation: Explanation | None = None,
-    tuning: Tuning | None = None,
     formats: Iterable[Format] = ("png",),
     themes: Iterable[ThemeName] = ("light", "dark"),
     kinds: Iterable[Kind] = (),
     keep: Keep = lambda _: True,
     top: int | None = None,
 ) -> dict[str, bytes]:
-    """Every picture that there is, by its file's name: `forest-light.png`, `forest-dark.png`, ...
+    """Every picture of it, by its file's name: `forest-light.png`, `forest-dark.png`, ...
 
-    Pictures with nothing on them are left out. The forest is the comparison's where one is given, else the run's.
+    Pictures with nothing on them are left out.
     """
-    several = report is not None and len(report.facts.toolchains) > 1
-    releases: tuple[Kind, ...] = ("releases",) if several else ()
-    wanted: tuple[Kind, ...] = tuple(kinds) or (
-        "forest",
-        "variants",
-        "memory",
-        "roofline",
-        *releases,
-        "waterfall",
-        "race",
-    )
+    has_one_release = isinstance(source, Report) and len(source.facts.toolchains) <= 1
+    wanted = tuple(kinds) or [
+        kind for kind in TITLES if kind in kinds_of(source)[1] and not (kind == "releases" and has_one_release)
+    ]
     pictures: dict[str, bytes] = {}
     for kind in wanted:
-        source: Source | None = report
-        if kind in EXPLANATION_KINDS:
-            source = explanation
-        elif kind in TUNING_KINDS:
-            source = tuning
-        elif kind in COMPARISON_KINDS and comparison is not None:
-            source = comparison
-        if source is None:
-            continue
         try:
             pictures |= {
                 f"{kind}-{theme}.{picture}": draw(kind, source, THEMES[theme], picture, keep=keep, top=top)

@@ -55,5 +55,5 @@ def test_names_of_any_kind_fit() -> None:
 def test_one_in_which_nothing_was_timed_has_no_picture() -> None:
     with pytest.raises(RunError, match="nothing was timed"):
         draw_race([make_tuning(moments=())], LIGHT, "svg")
-    assert pictures_of(tuning=make_tuning(moments=())) == {}
-    assert set(pictures_of(tuning=make_tuning())) == {"race-light.png", "race-dark.png"}
+    assert pictures_of(make_tuning(moments=())) == {}
+    assert set(pictures_of(make_tuning())) == {"race-light.png", "race-dark.png"}

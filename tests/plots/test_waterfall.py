@@ -71,7 +71,7 @@ def test_without_a_latency_there_is_nothing_to_draw() -> None:
     failed = replace(explanation, latency=replace(explanation.latency, base_value=None, reason="it was killed"))
     with pytest.raises(RunError, match=r"^x: has no latency of both sides to draw \(it was killed\); see harness"):
         draw("waterfall", failed, LIGHT, "svg", where="x")
-    assert pictures_of(explanation=failed) == {}
+    assert pictures_of(failed) == {}
 
 
 def test_parts_that_take_more_than_the_call_are_not_drawn() -> None:
