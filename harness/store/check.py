@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -233,23 +232,15 @@ def check_marks(results: Path) -> list[Finding]:
 def _check_source(results: Path, source: Source) -> Finding:
     hashed = False
     try:
-        records = _hashes_of(results, source)
-        for file, record in records.items():
-            _check_hash(file, record, "part")
+        records = read_manifest(results / source.name) or {}
+        for name, record in records.items():
+            _check_hash(results / source.name / name, record, "part")
         hashed = bool(records)
         if why := _unreadable(source):
             raise _WrongError("damaged", f"{why}; take it from a backup")
     except RunError as error:
         return _wrong(source.name, "history", error)
     return Finding(name=source.name, kind="history", state="ok", hashed=hashed)
-
-
-def _hashes_of(results: Path, source: Source) -> Mapping[Path, FileRecord]:
-    """What a part's files were when it was written; {} where nobody knows."""
-    if source.records:
-        return {source.files[table]: record for table, record in source.records.items()}
-    folder = results / source.name
-    return {folder / name: record for name, record in (read_manifest(folder) or {}).items()}
 
 
 def _unreadable(source: Source, owners: set[str] | None = None) -> str:

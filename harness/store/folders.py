@@ -40,10 +40,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+@,-]{0,219}")
 _LOG = re.compile(r"logs/[A-Za-z0-9_+@,-][A-Za-z0-9._+@,-]{0,250}\.txt")
 _TABLE = r"(runs|points|cases|turns|comparisons)"
 _TABLES = re.compile(rf"tables/{_TABLE}\.parquet")
-_PART = re.compile(
-    rf"history/(index\.json|{_TABLE}/[A-Za-z0-9][A-Za-z0-9._+-]*\.parquet"
-    rf"|tables-[0-9a-f]{{8}}/({_TABLE}\.parquet|finished\.json))"
-)
+_PART = re.compile(rf"history/tables-[0-9a-f]{{8}}/({_TABLE}\.parquet|finished\.json)")
 _MARK = re.compile(rf"{MARKS_FOLDER}/[0-9]{{8}}-[0-9]{{6}}-[0-9a-f]{{16}}\.json")
 
 

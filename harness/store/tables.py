@@ -3,7 +3,6 @@
     <results>/<run>/tables/{runs,points,cases}.parquet        written before finished.json, which has their hashes
     <results>/<comparison>/tables/comparisons.parquet
     <results>/history/tables-<8 hex>/<table>.parquet          all of them once more, by `harness results compact`
-    <results>/history/<table>/<part>.parquet                  the same by a harness of version 0.1
 
 A finished run never changes, and neither do its tables. A run of a harness that wrote none gets them when it is read
 first; where its folder cannot be written, its rows stay in memory. Turns are in rounds.jsonl, and are read when a
