@@ -31,8 +31,8 @@ from harness.report.run_report import build_report
 from harness.store.files import writing
 from harness.store.folders import find_folder
 from harness.store.kinds import KindName, kind_at, load_result
+from harness.store.marks import WITHOUT_EXPERIMENTS
 from harness.store.place import without_password
-from harness.store.tags import WITHOUT_EXPERIMENTS
 from harness.suite.cases import matching
 
 _FORMATS: dict[str, Format] = {".svg": "svg", ".png": "png"}

@@ -46,7 +46,7 @@ from harness.store.files import (
 )
 from harness.store.folders import is_name
 from harness.store.kinds import COMPARISON, EXPLANATION
-from harness.store.marks import Marks, read_marks
+from harness.store.marks import Marks, RunChoice, choose_runs, read_marks, tags_of
 from harness.store.parquet_files import (
     STORED,
     Source,
@@ -60,7 +60,6 @@ from harness.store.remote import open_place
 from harness.store.run_directory import HEADER_FILE, load_rounds, load_run
 from harness.store.schema import COMPARISON_TABLES, LATER, RUN_TABLES, SERIES_VIEW, TABLES, create_tables, insert_rows
 from harness.store.sides_directory import comparison_rows
-from harness.store.tags import RunChoice, choose_runs, tags_of
 from harness.text import one_line, shown
 
 if TYPE_CHECKING:

@@ -20,12 +20,12 @@ from harness.records.run import Round
 from harness.report.rows import rows_of
 from harness.store.archive import compact
 from harness.store.database import connect
+from harness.store.marks import WITHOUT_EXPERIMENTS, RunChoice
 from harness.store.remote import open_place
 from harness.store.run_directory import load_rounds
 from harness.store.schema import LATER, TABLES, column_records
 from harness.store.sides_directory import comparison_rows
 from harness.store.tables import Tables
-from harness.store.tags import WITHOUT_EXPERIMENTS, RunChoice
 from tests.history.made import compacted, make_night, make_nights, night_id, store
 from tests.report.builders import make_comparison, make_row
 from tests.store.made import a_comparison, contents, edit
