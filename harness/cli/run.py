@@ -28,7 +28,7 @@ from harness.report.suite_list import SuiteOutcome, outcome_record, outcomes_mar
 from harness.stages.options import RunOptions
 from harness.stages.prepare import prepare
 from harness.stages.run import run_suite
-from harness.store.names import find_folder
+from harness.store.folders import find_folder
 from harness.store.run_directory import load_run
 from harness.suite.cases import Selection
 from harness.suite.completion import CASES

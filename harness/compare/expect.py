@@ -8,8 +8,8 @@ from pathlib import Path
 from harness.compare.task import Task
 from harness.errors import HarnessError
 from harness.remaining import Left, duration
-from harness.store.comparison_directory import load_comparison
-from harness.store.names import folder_names
+from harness.store.folders import folder_names
+from harness.store.kinds import COMPARISON
 from harness.text import plural
 
 # So many of the newest comparisons are looked at.
@@ -25,7 +25,7 @@ def earlier_rows(results: Path) -> dict[str, dict[str, float]]:
     found: dict[str, dict[str, float]] = {}
     for name in list(reversed(folder_names(results, "comparison")))[:_MOST_COMPARISONS]:
         try:
-            rows = load_comparison(results / name).rows
+            rows = COMPARISON.load(results / name).rows
         except HarnessError:  # a damaged one says nothing
             continue
         for row in rows:

@@ -24,7 +24,7 @@ from harness.options import (
     fleet_words,
 )
 from harness.records.comparison import RuleName
-from harness.store.names import NAMED
+from harness.store.folders import NAMED
 
 # Seconds after which a turn is stopped, where the user says nothing else.
 CALL_LIMIT_S = 300.0

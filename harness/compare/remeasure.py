@@ -25,8 +25,7 @@ from harness.records.comparison import Row
 from harness.records.run import Failure, Round
 from harness.remaining import Left
 from harness.stats.rule import Rule
-from harness.store.comparison_directory import ComparisonDirectory
-from harness.store.unfinished import KeptGeneration
+from harness.store.sides_directory import ComparisonDirectory, KeptGeneration
 from harness.text import plural
 from harness.toolchain import Toolchain
 

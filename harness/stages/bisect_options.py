@@ -13,7 +13,7 @@ from harness.metrics import LATENCY
 from harness.options import Flag, Positive, Quiet, Share, Verbose
 from harness.records.bisection import Over
 from harness.stages.options import CompileTimeout
-from harness.store.names import NAMED
+from harness.store.folders import NAMED
 from harness.suite.completion import CASES
 
 _Releases = Annotated[tuple[str, ...], Parameter(negative="", show_default=False)]

@@ -30,8 +30,8 @@ from harness.stages.explaining import Terms, explain_pair, keep
 from harness.stages.options import compile_limits
 from harness.stages.positions import make_place, measuring_of
 from harness.stats.rule import Rule
-from harness.store.bisect_directory import BisectDirectory, KeptSentence
 from harness.store.run_directory import HEADER_FILE, RunDirectory
+from harness.store.search_directory import BisectDirectory, KeptSentence
 from harness.toolchain import Toolchain
 from harness.toolchain.host_cpu import environment_here
 

@@ -31,9 +31,9 @@ from harness.stages.bisect_options import BisectOptions
 from harness.stages.bisect_underway import BisectUnderway
 from harness.stages.bisecting_parts import bisect_parts, question_of, toolchain_of
 from harness.stages.positions import require_counted, require_metric
-from harness.store.bisect_directory import BegunBisect, BisectDirectory, KeptSentence
 from harness.store.files import adapter
-from harness.store.names import find_folder
+from harness.store.folders import find_folder
+from harness.store.search_directory import BegunBisect, BisectDirectory, KeptSentence
 from harness.suite.completion import case_names
 from harness.suite.load import load_suite
 from harness.text import did_you_mean, plural

@@ -25,8 +25,8 @@ from harness.stages.explained_rows import explain_regressions
 from harness.stages.explaining import Terms
 from harness.stages.options import compile_limits
 from harness.stages.underway import SidesUnderway, begun_options
-from harness.store.comparison_directory import ComparisonDirectory
 from harness.store.files import adapter
+from harness.store.sides_directory import ComparisonDirectory
 from harness.text import plural
 from harness.toolchain import Toolchain
 

@@ -21,7 +21,7 @@ from harness.remaining import Piece, Remaining
 from harness.stages.build import request_for
 from harness.stages.context import COMPILE, IR, MEASURE, REFERENCE, VERIFY, Context
 from harness.stages.count import kept_counts
-from harness.store.names import folder_names
+from harness.store.folders import folder_names
 from harness.store.run_directory import load_rounds, load_run
 from harness.text import plural
 

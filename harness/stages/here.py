@@ -26,7 +26,7 @@ from harness.stages.count import ir_stage, peak_stage, work_stage
 from harness.stages.expect import earlier_runs, expect
 from harness.stages.measure import call_again_stage, measure_stage
 from harness.stages.prepare import OwnDevices, Place
-from harness.store.comparison_directory import ComparisonDirectory
+from harness.store.sides_directory import ComparisonDirectory
 from harness.verify import AnyRunnable
 
 

@@ -37,7 +37,8 @@ from harness.stages.tuning_changes import ChangeSearch, Form, FoundForms
 from harness.stages.tuning_lowering import WINNER, Lowered, LoweringSearch
 from harness.stats.rule import Rule
 from harness.store.files import adapter
-from harness.store.tune_directory import BegunTuning, TuneDirectory, remembered_in
+from harness.store.journal import Begun
+from harness.store.search_directory import SPEC_FILE, VARIANT_FILE, TuneDirectory, remembered_in
 from harness.suite.load import Suite, load_suite
 from harness.suite.schema import SuiteFile
 from harness.suite.toml_file import read_toml
@@ -101,7 +102,7 @@ def _tuned(options: TuneOptions, sought: Sought, command: Sequence[str], progres
     """The search for one model, begun, gone on with, or known already."""
     path = options.out / f"{sought.model}@{sought.device}"
     environment = environment_here()
-    begun = BegunTuning(
+    begun = Begun(
         created=datetime.now(timezone.utc).isoformat(timespec="seconds"),
         machine=machine_id(environment),
         options={
@@ -119,8 +120,8 @@ def _tuned(options: TuneOptions, sought: Sought, command: Sequence[str], progres
             found = tune_model(underway)
         except KeyboardInterrupt:
             raise Interrupted(f"interrupted; {shlex.join(command)} goes on with {path}") from None
-        directory.write_variant(_variant_file(found))
-        directory.write_spec(found.spec)
+        directory.write_or_remove(VARIANT_FILE, _variant_file(found))
+        directory.write_or_remove(SPEC_FILE, found.spec)
         directory.finish(tune_json(found), to_markdown(markdown_page(found, str(options.out))), draw(found))
     return found
 

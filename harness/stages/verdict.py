@@ -20,7 +20,7 @@ from harness.records.comparison import Verdict
 from harness.stages.bisect_options import VerdictOptions
 from harness.stages.positions import make_place, measuring_of, place_in, require_metric
 from harness.stats.rule import Rule
-from harness.store.names import find_folder
+from harness.store.folders import find_folder
 from harness.store.run_directory import load_run
 from harness.text import did_you_mean
 from harness.toolchain import Toolchain, get_toolchains

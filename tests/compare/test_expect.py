@@ -12,7 +12,7 @@ from harness.compare.expect import RowsLeft, earlier_rows, foresee
 from harness.compare.options import CompareOptions
 from harness.records.comparison import Row
 from harness.report.comparison import json_document
-from harness.store.comparison_directory import ComparisonDirectory
+from harness.store.sides_directory import ComparisonDirectory
 from tests.builders import make_row
 from tests.compare.runs import a_case, a_side
 from tests.compare.scripted import EQUAL, SLOWER, a_task, generations, ignore

@@ -17,8 +17,8 @@ from harness.compare.remeasure import _going_on
 from harness.compare.spread import by_host
 from harness.compare.task import Generation, Outcome, Task
 from harness.errors import CaseError, NoHost, RunError
-from harness.store.comparison_directory import ComparisonDirectory
-from harness.store.unfinished import Begun
+from harness.store.journal import Begun
+from harness.store.sides_directory import ComparisonDirectory
 from tests.compare.runs import a_build, a_case
 from tests.compare.scripted import EQUAL, NOISY, SLOWER, Step, a_task, crash, generations, ignore
 

@@ -20,9 +20,9 @@ from harness.stages import comparing as room
 from harness.stages import underway
 from harness.stages.comparing import Underway, compare_sides, going_on
 from harness.stages.options import RunOptions
-from harness.store.comparison_directory import ComparisonDirectory
 from harness.store.files import FINISHED_FILE
 from harness.store.run_directory import RunDirectory
+from harness.store.sides_directory import ComparisonDirectory
 from tests.builders import make_header
 from tests.compare.runs import a_case, a_side
 

@@ -18,7 +18,7 @@ from harness.stages import explained_rows
 from harness.stages.explained_rows import MOST_ROWS, explain_regressions
 from harness.stages.explaining import Found, Terms
 from harness.stats.rule import Rule
-from harness.store.explanation_directory import load_explanation
+from harness.store.kinds import EXPLANATION
 from tests.builders import Notes
 from tests.compare.runs import a_case, a_side
 from tests.report.builders import make_comparison, make_timed
@@ -54,7 +54,7 @@ def test_the_largest_come_first_and_each_is_kept(tmp_path: Path, notes: Notes, m
     assert [each.case for each in explained] == ["net/v1@cpu", "net/v0@cpu"]
     assert said == ()
     for each in explained:
-        assert load_explanation(tmp_path / each.explanation).case == each.case
+        assert EXPLANATION.load(tmp_path / each.explanation).case == each.case
         assert len(each.parts) == 3 and each.left_out == 1
 
 

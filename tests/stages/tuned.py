@@ -26,7 +26,8 @@ from harness.stages import tune_underway, tuning_lowering
 from harness.stages.tune_options import TuneOptions
 from harness.stages.tune_underway import START, Compiled, Raced, Sought, TuneUnderway, Untimed
 from harness.stages.tuning_changes import Form
-from harness.store.tune_directory import BegunTuning, TuneDirectory
+from harness.store.journal import Begun
+from harness.store.search_directory import TuneDirectory
 from harness.tune.changes import Change
 from harness.tune.dispatches import Compiled as CompiledDispatch
 from harness.tune.dispatches import Dispatch, Refused
@@ -55,7 +56,7 @@ class Scripted(TuneUnderway):
         tools = make_fake_toolchain(folder / "tools")
         suite = a_suite()
         sought = Sought(suite=suite, model="net", device="cpu", start="stock", way=Way(), toolchain=tools)
-        begun = BegunTuning(created="", machine="", options={}, command=())
+        begun = Begun(created="", machine="", options={}, command=())
         directory = TuneDirectory.create(folder / "net@cpu", begun)
         super().__init__(TuneOptions(Path("small.toml"), **options), sought, directory, Silent())
         self.ms: dict[str, float] = {}
