@@ -23,7 +23,7 @@ from harness.records.run import Run
 from harness.report.markdown import to_markdown
 from harness.report.page import Bullets, Code, Page
 from harness.report.run_report import build_report
-from harness.store.explanation_directory import is_explanation, load_explanation
+from harness.store.kinds import EXPLANATION
 from harness.store.run_directory import load_run
 
 ROOT = Path(__file__).parents[1]
@@ -84,7 +84,7 @@ def large_steps(run: Run) -> list[tuple[str, str]]:
 def explanations(run: Run) -> list[Explanation]:
     """Those of its large steps that are kept, in their order."""
     folders = (_kept(*step) for step in large_steps(run))
-    return [load_explanation(folder) for folder in folders if is_explanation(folder)]
+    return [EXPLANATION.load(folder) for folder in folders if EXPLANATION.is_at(folder)]
 
 
 def _kept(before: str, after: str) -> Path:

@@ -10,8 +10,8 @@ import pytest
 from benchmarks import releases
 from harness.progress import Silent
 from harness.report import render
-from harness.stages.reporting import load_any
 from harness.store.check import verify
+from harness.store.kinds import load_result
 from harness.store.remote import open_place
 from harness.store.run_directory import load_run
 
@@ -37,7 +37,7 @@ def test_the_page_says_of_all_releases_what_was_measured() -> None:
 
 @pytest.mark.parametrize("folder", sorted(PUBLISHED.iterdir()), ids=lambda folder: folder.name)
 def test_a_published_report_is_what_the_harness_prints(folder: Path) -> None:
-    report = render(load_any(folder), "markdown", full=True)
+    report = render(load_result(folder), "markdown", full=True)
     assert (folder / "report.md").read_text() == report, (
         f"write it again: harness report {folder.relative_to(ROOT)} --format markdown --full "
         f"--out {folder.relative_to(ROOT)}/report.md"

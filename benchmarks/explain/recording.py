@@ -22,7 +22,7 @@ from harness.progress import Terminal
 from harness.records.explanation import Explanation
 from harness.stages.options import RunOptions
 from harness.stages.run import run_suite
-from harness.store.explanation_directory import explanation_from_json
+from harness.store.kinds import EXPLANATION
 from harness.toolchain import get_toolchains
 
 ROOT = Path(__file__).parents[2]
@@ -65,7 +65,7 @@ def read(path: Path) -> dict[str, Recorded]:
             pair=line["pair"],
             seconds=line["seconds"],
             load=line["load"],
-            explanation=explanation_from_json(json.dumps(line["explanation"]), str(path)),
+            explanation=EXPLANATION.parse(json.dumps(line["explanation"]), str(path)),
         )
         for line in lines
     }

@@ -30,7 +30,7 @@ from benchmarks.tune.outcomes import Outcome, machine_of, measured
 from benchmarks.tune.rate import PROGRAMS, measure_rate, measured_rates
 from benchmarks.tune.searches import SEARCHES, Part, Search
 from benchmarks.tune.tables import render
-from harness.store.tune_directory import TUNING_FILE, load_tuning
+from harness.store.kinds import TUNING
 
 BEGIN, END = "<!-- made by `python -m benchmarks.tune`: begin -->", "<!-- benchmarks.tune: end -->"
 _ON_OTHER_MACHINE = """\
@@ -68,8 +68,8 @@ def main() -> int:
     failed = []
     if not arguments.replay:
         failed = measure(measuring, parts, arguments.only, quick=arguments.quick)
-    files = sorted(arguments.elsewhere.rglob(TUNING_FILE)) if arguments.elsewhere else []
-    elsewhere = [load_tuning(file.parent) for file in files]
+    files = sorted(arguments.elsewhere.rglob(TUNING.file)) if arguments.elsewhere else []
+    elsewhere = [TUNING.load(file.parent) for file in files]
     text = render(_outcomes(measuring), measured_rates(measuring.out), elsewhere)
     first = measured_first(measuring)
     answers = render_first(first) if first is not None else ""

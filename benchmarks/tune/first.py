@@ -24,7 +24,7 @@ from harness.records.tuning import Tuning
 from harness.report.markdown import blocks, escape, table
 from harness.report.units import interval_text, share
 from harness.stats import Estimate
-from harness.store.tune_directory import is_tuning, load_tuning
+from harness.store.kinds import TUNING
 
 BEGIN = "<!-- made by `python -m benchmarks.tune --part first-answers`: begin -->"
 END = "<!-- benchmarks.tune --part first-answers: end -->"
@@ -77,7 +77,7 @@ def measure_first(measuring: Measuring, *, quick: bool) -> None:
     terms = _QUICK if quick else _USUAL
     suite = suite_of(folder / "suite.toml", {})
     for number in range(1, terms["searches"] + 1):
-        if is_tuning(_tuned(folder, number)):
+        if TUNING.is_at(_tuned(folder, number)):
             continue
         shutil.rmtree(folder / f"{number}", ignore_errors=True)  # a search that was stopped is not cold any more
         with tempfile.TemporaryDirectory(prefix="harness-cold-") as cache:
@@ -137,7 +137,7 @@ def _tuned(folder: Path, number: int) -> Path:
 
 def _tunings(folder: Path) -> list[Tuning]:
     folders = (_tuned(folder, number) for number in range(1, _USUAL["searches"] + 1))
-    return [load_tuning(each) for each in folders if is_tuning(each)]
+    return [TUNING.load(each) for each in folders if TUNING.is_at(each)]
 
 
 def _variant(found: Tuning) -> dict[str, Any]:

@@ -26,9 +26,9 @@ from harness.records.comparison import Row
 from harness.records.run import Run
 from harness.records.tuning import Tuning
 from harness.stages.ablating import moved_model, moved_path
-from harness.store.comparison_directory import is_comparison, load_comparison
+from harness.store.kinds import COMPARISON, TUNING
 from harness.store.run_directory import HEADER_FILE, load_run
-from harness.store.tune_directory import VARIANT_FILE, is_tuning, load_tuning
+from harness.store.search_directory import VARIANT_FILE
 from harness.suite.schema import SuiteFile
 from harness.suite.toml_file import read_toml
 
@@ -68,13 +68,13 @@ class Measuring:
     def tune(self, search: Search) -> Tuning | None:
         """Search, or go on where an earlier call was stopped; None: what it begins with cannot be measured."""
         no_start = self.folder(search) / "no-start.txt"
-        if not no_start.is_file() and not is_tuning(self.tuned(search)):
+        if not no_start.is_file() and not TUNING.is_at(self.tuned(search)):
             options = ["--model", search.model, "--device", DEVICE, "--budget", f"{search.budget_s:g}s"]
             options += ["--variant", search.start] if search.start else []
             options += [word for pattern in search.without for word in ("--without", pattern)]
             words = ["tune", search.suite, *options, "--out", str(self.folder(search) / "tuned"), "--format", "json"]
             done = self.call(words)
-            if not is_tuning(self.tuned(search)):
+            if not TUNING.is_at(self.tuned(search)):
                 if done.returncode != 3:
                     raise RuntimeError(f"{search.name}: harness {' '.join(words)} says {done.stderr[-2000:]}")
                 no_start.parent.mkdir(parents=True, exist_ok=True)
@@ -83,7 +83,7 @@ class Measuring:
 
     def found(self, search: Search) -> Tuning | None:
         """What a search has found; None: it has not ended, or has nothing to begin with."""
-        return load_tuning(self.tuned(search)) if is_tuning(self.tuned(search)) else None
+        return TUNING.load(self.tuned(search)) if TUNING.is_at(self.tuned(search)) else None
 
     def why_no_start(self, search: Search) -> str:
         """Why a search has nothing to begin with; "": it has, or nobody tried."""
@@ -120,7 +120,9 @@ class Measuring:
     def judged(self, search: Search, base: str) -> Row | None:
         """What `judge` has found; None: nothing yet."""
         folder = self.folder(search) / f"against-{base}"
-        rows = [row for each in sorted(folder.glob("*")) if is_comparison(each) for row in load_comparison(each).rows]
+        rows = [
+            row for each in sorted(folder.glob("*")) if COMPARISON.is_at(each) for row in COMPARISON.load(each).rows
+        ]
         return next((row for row in rows if row.metric == "latency"), None)
 
     def again(self, search: Search, tuning: Tuning, *, loaded: bool) -> Run:

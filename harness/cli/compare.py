@@ -27,9 +27,9 @@ from harness.stages.comparing import InterruptedComparison, Underway, compare_si
 from harness.stages.options import RunOptions
 from harness.stages.run import run_suite
 from harness.stages.side_runs import SideRuns
-from harness.store.comparison_directory import ComparisonDirectory
-from harness.store.names import find_folder
+from harness.store.folders import find_folder
 from harness.store.run_directory import load_run
+from harness.store.sides_directory import ComparisonDirectory
 from harness.toolchain.host_cpu import environment_here
 
 

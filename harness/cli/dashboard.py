@@ -18,8 +18,8 @@ from harness.history.changes import history_changes
 from harness.history.open import open_history
 from harness.options import Everything
 from harness.progress import Terminal
+from harness.store.marks import WITHOUT_EXPERIMENTS
 from harness.store.place import is_url, without_password
-from harness.store.tags import WITHOUT_EXPERIMENTS
 
 
 @app.command

@@ -20,9 +20,9 @@ from harness.progress import Progress
 from harness.stages.explained_sides import AskedPair, ExplainUnderway, find_asked, going_on, named_sides
 from harness.stages.explaining import Found, explain_pair, keep_in
 from harness.stages.options import ExplainOptions, compile_limits
-from harness.store.explanation_directory import ExplanationDirectory
-from harness.store.names import find_folder
-from harness.store.run_directory import require_writable
+from harness.store.folders import find_folder
+from harness.store.journal import require_writable
+from harness.store.sides_directory import ExplanationDirectory
 
 
 @app.command

@@ -24,16 +24,14 @@ from harness.progress import Terminal
 from harness.records.bisection import Bisection
 from harness.records.comparison import Comparison
 from harness.records.explanation import Explanation
+from harness.records.run import Run
 from harness.records.tuning import Tuning
 from harness.report.run_report import build_report
-from harness.stages.reporting import load_any
-from harness.store.comparison_directory import is_comparison
-from harness.store.explanation_directory import is_explanation
 from harness.store.files import writing
-from harness.store.folders import Kind
-from harness.store.names import find_folder
+from harness.store.folders import find_folder
+from harness.store.kinds import KindName, kind_at, load_result
+from harness.store.marks import WITHOUT_EXPERIMENTS
 from harness.store.place import without_password
-from harness.store.tags import WITHOUT_EXPERIMENTS
 from harness.suite.cases import matching
 from harness.suite.completion import Filtered
 
@@ -90,26 +88,20 @@ def plot(options: PlotOptions) -> int:
 
 def _plot(options: PlotOptions, picture: Format | None) -> int:
     """Draw into one file of that format; None: into the folder that is there."""
-    wanted: Kind | None = "explanation" if options.kind == "waterfall" else None
+    wanted: KindName | None = "explanation" if options.kind == "waterfall" else None
     path = Path(options.path) if "://" in options.path else find_folder(options.path, kind=wanted)
     if "://" in options.path or _holds_runs(path):
         return _plot_series(options, picture)
-    found = load_any(path)
+    found = load_result(path)
     if isinstance(found, Bisection):
         raise UsageError(
             f"{options.path}: is a bisect, of which there is no picture; draw a run of several releases instead"
         )
-    source = found if isinstance(found, Comparison | Explanation | Tuning) else build_report(found)
+    source = build_report(found) if isinstance(found, Run) else found
     _refuse_timeline(options, source)
     keep = _keep(options, _cases(source))
     if picture is None or options.kind == "all":
-        drawn = pictures_of(
-            source,
-            formats=_FORMATS.values(),
-            keep=keep,
-            top=options.top,
-        )
-        return _write_all(options, drawn)
+        return _write_all(options, pictures_of(source, formats=_FORMATS.values(), keep=keep, top=options.top))
     kind = options.kind or kinds_of(source)[1][0]
     theme = THEMES[options.theme]
     _write(options.out, draw(kind, source, theme, picture, where=options.path, keep=keep, top=options.top))
@@ -150,7 +142,7 @@ def _keep(options: PlotOptions, cases: Iterable[str]) -> Callable[[str], bool]:
 
 def _holds_runs(path: Path) -> bool:
     """Whether it is a folder of runs, and not itself a run, a comparison or an explanation."""
-    if is_comparison(path) or is_explanation(path) or (path / "run.json").exists():
+    if kind_at(path) is not None:
         return False
     if (path / "history").is_dir():
         return True

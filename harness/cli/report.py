@@ -10,23 +10,20 @@ from typing import Annotated, Literal
 
 from harness.cli.app import app
 from harness.cli.output import checked_address, print_report, print_text, tell
-from harness.errors import ExitCode, UsageError
+from harness.errors import UsageError
 from harness.options import Flag, command_options
 from harness.progress import Terminal
-from harness.records.bisection import Bisection
 from harness.records.comparison import Comparison
-from harness.records.explanation import Explanation
-from harness.records.tuning import Tuning
-from harness.report import render
-from harness.report.bisect_page import bisect_exit_code
-from harness.report.comparison import comparison_exit_code
+from harness.records.run import Run
+from harness.report import form_of, render
 from harness.report.github import STEP_SUMMARY_BYTES, render_comment, render_step_summary
 from harness.report.page import Picture
 from harness.report.pages import Links, commit_name
-from harness.report.run_report import Report, build_report, exit_code
-from harness.stages.reporting import load_against, load_any
+from harness.report.run_report import Report, build_report
+from harness.stages.reporting import load_against
 from harness.store.files import writing
-from harness.store.names import NAMED, find_folder
+from harness.store.folders import NAMED, find_folder
+from harness.store.kinds import Result, kind_of_value, load_result
 
 _COMMIT = re.compile(r"[0-9a-fA-F]{7,64}")
 # What a summary needs at least, to say anything.
@@ -96,27 +93,20 @@ def report(options: ReportOptions) -> int:
         raise UsageError("--across-hosts is for two runs; give the other one with --base")
     if options.base is None:
         path = find_folder(options.run)
-        found = load_any(path)
+        found: Result = load_result(path)
     else:
         path, base = find_folder(options.run, kind="run"), find_folder(options.base, kind="run")
         with Terminal() as progress:
             found = load_against(path, base, progress, across_hosts=options.across_hosts)
-    source = found if isinstance(found, Comparison | Explanation | Bisection | Tuning) else build_report(found)
+    source = build_report(found) if isinstance(found, Run) else found
     if options.format == "github":
-        if isinstance(source, Explanation | Bisection | Tuning):
-            kinds = {Explanation: "an explanation", Bisection: "a bisect", Tuning: "a tuning"}
-            what = kinds[type(source)]
+        if not isinstance(source, Comparison | Report):
+            what = kind_of_value(found).phrase
             raise UsageError(f"{path}: is {what}, of which there is no comment; give --format markdown")
         _write_github(source, options, links)
     else:
         print_report(source, options.format, options.out, full=options.full, results=path.parent)
-    if isinstance(source, Comparison):
-        return int(comparison_exit_code(source, strict=False))
-    if isinstance(source, Explanation | Tuning):
-        return ExitCode.OK
-    if isinstance(source, Bisection):
-        return int(bisect_exit_code(source))
-    return int(exit_code(source.summary))
+    return int(form_of(source).exit_status(source))
 
 
 def _write_github(source: Comparison | Report, options: ReportOptions, links: Links) -> None:

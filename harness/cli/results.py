@@ -28,11 +28,10 @@ from harness.store.archive import drop_turns
 from harness.store.check import WRONG
 from harness.store.check import verify as verify_folders
 from harness.store.clock import parse_age
-from harness.store.comparison_directory import load_comparison
-from harness.store.explanation_directory import load_explanation
+from harness.store.folders import find_folder, folder_names
+from harness.store.kinds import COMPARISON, EXPLANATION
 from harness.store.marks import Tagging, checked_name, is_tag, read_marks, write_marks
 from harness.store.merging import merge as merge_folders
-from harness.store.names import find_folder, folder_names
 from harness.store.place import Place, is_url, without_password
 from harness.store.remote import open_place
 from harness.store.run_directory import HEADER_FILE, load_run
@@ -160,7 +159,7 @@ def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
 def _compares(tables: Tables, name: str) -> str:
     """What a comparison compares, by its own document; where only its rows are left, by the two runs."""
     with contextlib.suppress(RunError):
-        kept = load_comparison(tables.results / name)
+        kept = COMPARISON.load(tables.results / name)
         return compared(kept.base, kept.head)
     ends = "SELECT any_value(base_run), any_value(head_run), any_value(within) FROM comparisons WHERE comparison = ?"
     ((base, head, within),) = tables.query(ends, [name]).itertuples(index=False, name=None)
@@ -172,7 +171,7 @@ def _explanations(results: Path) -> list[dict[str, Any]]:
     found = []
     for name in reversed(folder_names(results, "explanation")):
         try:
-            kept = load_explanation(results / name)
+            kept = EXPLANATION.load(results / name)
         except RunError as error:
             tell(f"{error}; it is left out")
             continue

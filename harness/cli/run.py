@@ -23,7 +23,7 @@ from harness.report.run_report import build_report, exit_code
 from harness.report.suite_list import SuiteOutcome, outcome_record, outcomes_markdown, outcomes_terminal
 from harness.stages.options import RunOptions
 from harness.stages.run import run_suite
-from harness.store.names import find_folder
+from harness.store.folders import find_folder
 from harness.store.run_directory import load_run
 from harness.suite.load import SuiteList, find_list
 from harness.toolchain import releases_named

@@ -16,7 +16,7 @@ from harness.report.tune_page import markdown_page, terminal_page, tune_json
 from harness.stages.options import TuneOptions
 from harness.stages.tuning import NoStart
 from harness.stages.tuning import tune as search
-from harness.store.tune_directory import load_tuning, tunings_in
+from harness.store.kinds import TUNING, tunings_in
 
 
 @app.command
@@ -58,7 +58,7 @@ def tune(
 
 def _report(options: TuneOptions, form: PageFormat) -> int:
     """Print what is found already, of the models and the device that are asked for."""
-    found = {folder: load_tuning(folder) for folder in tunings_in(options.out)}
+    found = {folder: TUNING.load(folder) for folder in tunings_in(options.out)}
     if not found:
         raise UsageError(
             f"--report: {options.out} holds no search that has come to its end; name its folder with --out"

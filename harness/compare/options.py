@@ -26,7 +26,7 @@ from harness.options import (
     command_options,
 )
 from harness.records.comparison import RuleName
-from harness.store.names import NAMED
+from harness.store.folders import NAMED
 from harness.suite.completion import Filtered
 
 

@@ -37,9 +37,9 @@ from harness.progress import Left, Progress, duration
 from harness.records.comparison import Row
 from harness.records.run import Failure, HostRecord, Round
 from harness.stats.rule import Rule
-from harness.store.comparison_directory import ComparisonDirectory, load_comparison
-from harness.store.names import folder_names
-from harness.store.unfinished import KeptGeneration
+from harness.store.folders import folder_names
+from harness.store.kinds import COMPARISON
+from harness.store.sides_directory import ComparisonDirectory, KeptGeneration
 from harness.suite.present import why_gone
 from harness.text import plural
 from harness.toolchain import Toolchain
@@ -143,7 +143,7 @@ def earlier_rows(results: Path) -> dict[str, float]:
     found: dict[str, list[float]] = {}
     for name in list(reversed(folder_names(results, "comparison")))[:_MOST_COMPARISONS]:
         try:
-            rows = load_comparison(results / name).rows
+            rows = COMPARISON.load(results / name).rows
         except HarnessError:  # a damaged one says nothing
             continue
         for row in rows:

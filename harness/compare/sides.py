@@ -26,7 +26,7 @@ from harness.errors import RunError, ToolchainError, UsageError
 from harness.machine.identity import Environment, describe_machine, machine_id
 from harness.records.comparison import MachineFacts, Row, SelfcheckFacts, SideFacts
 from harness.records.run import Header, HostRecord
-from harness.store.names import LATEST, find_folder
+from harness.store.folders import LATEST, find_folder
 from harness.store.run_directory import HEADER_FILE, load_run
 from harness.text import shown
 from harness.toolchain import Toolchain, get_toolchains

@@ -15,7 +15,7 @@ from harness.report.page import Name, Part, Sentence, plain
 from harness.report.ratio_axis import RatioAxis
 from harness.report.tune_page import beside_start, markdown_page
 from harness.report.units import interval_text, ratio_text
-from harness.store.tune_directory import load_tuning, tunings_in
+from harness.store.kinds import TUNING, tunings_in
 from harness.text import terminal_line
 
 # Of the picture, in its own units; texts lie in the margins.
@@ -70,7 +70,7 @@ def load_tunings(places: Iterable[Path], progress: Progress) -> list[Tuning]:
     found: dict[tuple[str, str], Tuning] = {}  # a copy of one is no other
     for folder in dict.fromkeys(folder.resolve() for place in places for folder in tunings_in(place)):
         try:
-            tuning = load_tuning(folder)
+            tuning = TUNING.load(folder)
         except RunError as error:
             progress.note(f"{error}; it is left out")
             continue

@@ -22,8 +22,8 @@ from harness.progress import Progress
 from harness.records.run import Failure
 from harness.stages.context import Context
 from harness.stages.count import work_stage
-from harness.store.comparison_directory import ComparisonDirectory
 from harness.store.run_directory import load_run
+from harness.store.sides_directory import ComparisonDirectory
 from harness.suite.hosts import each_host, patterns_on_each
 from harness.suite.load import Suite
 from harness.suite.present import Presence

@@ -40,7 +40,7 @@ from harness.machine.identity import machine_class
 from harness.process import Limits
 from harness.progress import Progress
 from harness.records.run import HostRecord, Round
-from harness.store.comparison_directory import ComparisonDirectory
+from harness.store.sides_directory import ComparisonDirectory
 from harness.suite.hosts import each_host
 from harness.suite.load import Suite, load_suite
 from harness.text import plural

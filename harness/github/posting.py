@@ -28,8 +28,8 @@ from harness.report.page import Link, Page, Paragraph, Picture
 from harness.report.pages import Links
 from harness.report.run_report import Report, build_report
 from harness.report.run_words import verdict
-from harness.store.comparison_directory import COMPARISON_FILE, load_comparison
 from harness.store.files import open_plain, read_document
+from harness.store.kinds import COMPARISON
 from harness.store.run_directory import load_run
 from harness.text import one_line
 
@@ -73,16 +73,16 @@ class Figures:
 
 def read_figures(path: Path, checkout: Path | None = None, say: Callable[[str], None] = lambda _: None) -> Figures:
     """Those of a comparison's folder or its comparison.json, or of a run's folder where there was no base."""
-    folder = path.parent if path.name == COMPARISON_FILE else path
-    file = folder / COMPARISON_FILE
+    folder = path.parent if path.name == COMPARISON.file else path
+    file = folder / COMPARISON.file
     if (folder / "run.json").is_file() and not file.exists():
         return _figures_of_run(folder, checkout, say)
     if file.is_symlink():
         raise RunError(f"{file}: is a link; give the comparison's own folder")
     if not file.is_file():
-        raise RunError(f"{folder}: holds neither {COMPARISON_FILE} nor run.json; give what `harness compare` made")
+        raise RunError(f"{folder}: holds neither {COMPARISON.file} nor run.json; give what `harness compare` made")
     key = hashlib.sha256(read_document(file, _COMPARISON_BYTES)).hexdigest()[:12]
-    comparison = finite(load_comparison(folder))
+    comparison = finite(COMPARISON.load(folder))
     flags = suite_flags(checkout, comparison.base.suite, say) if checkout is not None else frozenset()
     return Figures(key=key, source=with_allowed_commands(comparison, flags))
 

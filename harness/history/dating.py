@@ -19,7 +19,8 @@ from harness.progress import Progress
 from harness.report.bisect_page import answer
 from harness.stages.bisecting import bisected, underway_of
 from harness.stages.options import BisectOptions
-from harness.store.bisect_directory import earlier_bisect, has_answer, load_bisect
+from harness.store.kinds import BISECT
+from harness.store.search_directory import earlier_bisect, has_answer
 from harness.toolchain.host_cpu import environment_here
 
 
@@ -50,7 +51,7 @@ def _dated(question: Question, seconds: float, results: Path, progress: Progress
     asked = {name: getattr(question, name) for name in ("suite", "case", "metric", "good", "bad")}
     machine = machine_id(environment_here())
     earlier = earlier_bisect(results, asked, machine)
-    found = load_bisect(earlier) if earlier is not None and has_answer(earlier) else None
+    found = BISECT.load(earlier) if earlier is not None and has_answer(earlier) else None
     if found is None and seconds <= 0:
         return Dated(question=question)
     if found is None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from harness.progress import Progress, Silent
 from harness.report.rows import rows_of
+from harness.store.marks import WITHOUT_EXPERIMENTS, RunChoice
 from harness.store.tables import NOTHING_YET, Tables, open_tables
-from harness.store.tags import WITHOUT_EXPERIMENTS, RunChoice
 
 __all__ = ["NOTHING_YET", "History", "RunChoice", "open_history"]
 

@@ -23,6 +23,7 @@ from harness.report.names import tidy
 from harness.report.page import Picture
 from harness.report.run_report import Report
 from harness.report.run_words import verdict
+from harness.store.kinds import COMPARISON, EXPLANATION, RUN, TUNING
 
 Kind = Literal["forest", "variants", "memory", "roofline", "releases", "timeline", "waterfall", "race"]
 # What a picture is called where a page lists it, and what it is about for those who do not see it; in the order in
@@ -48,10 +49,10 @@ _ONLY_RUNS: Mapping[Kind, Callable[[Report, Theme, Format, int | None], bytes]] 
 Keep = Callable[[str], bool]
 Source = Comparison | Report | Explanation | Tuning
 _KINDS: Mapping[type[Source], tuple[str, tuple[Kind, ...]]] = {
-    Comparison: ("a comparison", ("forest",)),
-    Report: ("a run", RUN_KINDS),
-    Explanation: ("an explanation", ("waterfall",)),
-    Tuning: ("a tuning", ("race",)),
+    Report: (RUN.phrase, RUN_KINDS),
+    Comparison: (COMPARISON.phrase, ("forest",)),
+    Explanation: (EXPLANATION.phrase, ("waterfall",)),
+    Tuning: (TUNING.phrase, ("race",)),
 }
 
 
@@ -101,7 +102,7 @@ def pictures_of(
     keep: Keep = lambda _: True,
     top: int | None = None,
 ) -> dict[str, bytes]:
-    """Every picture that there is, by its file's name: `forest-light.png`, `forest-dark.png`, ...
+    """Every picture of it, by its file's name: `forest-light.png`, `forest-dark.png`, ...
 
     Pictures with nothing on them are left out.
     """

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+from harness.errors import ExitCode
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,18 +22,89 @@ if TYPE_CHECKING:
 
 Format = Literal["terminal", "markdown", "json", "csv"]
 
-__all__ = ["Format", "markdown_page", "render"]
+__all__ = ["Form", "Format", "form_of", "markdown_page", "render"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Shown:
-    """One result in each format."""
+class Form:
+    """How a kind of result is shown, and what exit status it has.
 
-    json: Callable[[], str]
-    csv: Callable[[], str]
-    terminal: Callable[[], Page]
-    markdown: Callable[[], Page]
-    fits_a_comment: bool = False  # Whether its Markdown is cut until it does
+    A page is made of the result and of the name of the folder that holds it; "": not known.
+    """
+
+    json: Callable[[Any], str]
+    csv: Callable[[Any], str]
+    terminal: Callable[[Any, str], Page]
+    markdown: Callable[[Any, str], Page]  # With everything
+    short: Callable[[Any], Page] | None = None  # Markdown that is cut until it fits a comment; None: it is never cut
+    exit_status: Callable[[Any], ExitCode] = lambda _: ExitCode.OK  # What was found is no failure
+
+
+def form_of(source: Report | Comparison | Explanation | Bisection | Tuning) -> Form:
+    """How a result is shown: an entry for each of `KINDS` in harness.store.kinds, that of a run for its report."""
+    from harness.records.bisection import Bisection
+    from harness.records.comparison import Comparison
+    from harness.records.explanation import Explanation
+    from harness.records.tuning import Tuning
+    from harness.report import (
+        bisect_page,
+        comparison,
+        comparison_page,
+        explanation_page,
+        run_fields,
+        run_page,
+        tune_page,
+    )
+    from harness.report.pages import ReportContext
+    from harness.report.run_report import Report, exit_code
+
+    def titled(subject: str, *, full: bool) -> Callable[..., Page]:
+        around = ReportContext(title=f"{'Full' if full else 'Abbreviated'} Benchmark {subject}")
+        return lambda source, *_: markdown_page(source, around, full=full)
+
+    def run_terminal(report: Report, results: str) -> Page:
+        facts = replace(report.facts, results=results) if results else report.facts
+        return run_page.terminal_page(replace(report, facts=facts))
+
+    forms: dict[type, Form] = {
+        Report: Form(
+            json=run_fields.run_json,
+            csv=run_fields.run_csv,
+            terminal=run_terminal,
+            markdown=titled("Summary", full=True),
+            short=titled("Summary", full=False),
+            exit_status=lambda report: exit_code(report.summary),
+        ),
+        Comparison: Form(
+            json=lambda source: comparison.json_document(source).decode(),
+            csv=comparison.comparison_csv,
+            terminal=lambda source, results: comparison_page.terminal_page(source, results or "results"),
+            markdown=titled("Comparison", full=True),
+            short=titled("Comparison", full=False),
+            exit_status=lambda source: comparison.comparison_exit_code(source, strict=False),
+        ),
+        Explanation: Form(
+            json=lambda source: explanation_page.explanation_document(source).decode(),
+            csv=explanation_page.explanation_csv,
+            terminal=lambda source, results: explanation_page.terminal_page(source, results or "results"),
+            markdown=lambda source, _: explanation_page.markdown_page(source, full=True),
+            short=lambda source: explanation_page.markdown_page(source, full=False),
+        ),
+        Bisection: Form(
+            json=bisect_page.bisect_json,
+            csv=bisect_page.bisect_csv,
+            terminal=lambda source, _: bisect_page.bisect_page(source),
+            markdown=lambda source, _: bisect_page.bisect_page(source),
+            exit_status=bisect_page.bisect_exit_code,
+        ),
+        Tuning: Form(
+            json=tune_page.tune_json,
+            csv=tune_page.tune_csv,
+            terminal=tune_page.terminal_page,
+            markdown=tune_page.markdown_page,
+        ),
+    }
+    return forms[type(source)]
 
 
 def render(
@@ -52,73 +124,22 @@ def render(
         color: Whether the terminal shows colours.
         results: The folder that holds it, which paths on a terminal begin with; pages for others say `results`.
     """
-    shown = _shown(source, full=full, results=results.as_posix() if results is not None else "")
+    from harness.records.run import Run
+    from harness.report.run_report import build_report
+
+    shown = build_report(source) if isinstance(source, Run) else source
+    form, folder = form_of(shown), results.as_posix() if results is not None else ""
     if format in ("json", "csv"):
-        return shown.json() if format == "json" else shown.csv()
+        return form.json(shown) if format == "json" else form.csv(shown)
     if format == "terminal":
         from harness.report.terminal import to_terminal
 
-        return to_terminal(shown.terminal(), width=width, color=color)
+        return to_terminal(form.terminal(shown, folder), width=width, color=color)
     from harness.report.markdown import COMMENT, to_markdown
 
-    return to_markdown(shown.markdown(), COMMENT if shown.fits_a_comment and not full else None)
-
-
-def _shown(source: Run | Report | Comparison | Explanation | Bisection | Tuning, *, full: bool, results: str) -> _Shown:
-    from harness.records.bisection import Bisection
-    from harness.records.explanation import Explanation
-    from harness.records.run import Run
-    from harness.records.tuning import Tuning
-    from harness.report.run_report import Report, build_report
-
-    if isinstance(source, Explanation):
-        from harness.report import explanation_page
-
-        return _Shown(
-            json=lambda: explanation_page.explanation_document(source).decode(),
-            csv=partial(explanation_page.explanation_csv, source),
-            terminal=partial(explanation_page.terminal_page, source, results or "results"),
-            markdown=partial(explanation_page.markdown_page, source, full=full),
-            fits_a_comment=True,
-        )
-    if isinstance(source, Bisection):
-        from harness.report.bisect_page import bisect_csv, bisect_json, bisect_page
-
-        page = partial(bisect_page, source)
-        return _Shown(json=partial(bisect_json, source), csv=partial(bisect_csv, source), terminal=page, markdown=page)
-    if isinstance(source, Tuning):
-        from harness.report import tune_page
-
-        return _Shown(
-            json=partial(tune_page.tune_json, source),
-            csv=partial(tune_page.tune_csv, source),
-            terminal=partial(tune_page.terminal_page, source, results),
-            markdown=partial(tune_page.markdown_page, source, results),
-        )
-    from harness.report.pages import ReportContext
-
-    title = f"{'Full' if full else 'Abbreviated'} Benchmark"
-    if isinstance(source, Run | Report):
-        from harness.report import run_fields, run_page
-
-        report = build_report(source) if isinstance(source, Run) else source
-        here = replace(report, facts=replace(report.facts, results=results)) if results else report
-        return _Shown(
-            json=partial(run_fields.run_json, report),
-            csv=partial(run_fields.run_csv, report),
-            terminal=partial(run_page.terminal_page, here),
-            markdown=partial(markdown_page, report, ReportContext(title=f"{title} Summary"), full=full),
-            fits_a_comment=True,
-        )
-    from harness.report import comparison, comparison_page
-
-    return _Shown(
-        json=lambda: comparison.json_document(source).decode(),
-        csv=partial(comparison.comparison_csv, source),
-        terminal=partial(comparison_page.terminal_page, source, results or "results"),
-        markdown=partial(markdown_page, source, ReportContext(title=f"{title} Comparison"), full=full),
-        fits_a_comment=True,
-    )
+    if form.short is None or full:
+        return to_markdown(form.markdown(shown, folder))
+    return to_markdown(form.short(shown), COMMENT)
 
 
 def markdown_page(source: Report | Comparison, around: ReportContext, *, full: bool) -> Page:

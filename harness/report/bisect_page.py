@@ -15,7 +15,7 @@ from harness.report.data import Field, json_bytes, tabulate, to_csv
 from harness.report.page import Bullets, Column, Page, Paragraph, Part, Step, Steps, Table, Warnings
 from harness.report.units import interval_text, share, unit_of
 from harness.report.verdicts import MARKS, TONES
-from harness.store.bisect_directory import BISECTION_VERSION
+from harness.store.kinds import BISECT
 
 _COMMITS = "https://github.com/iree-org/iree/compare"
 _BELONGS = {"base": "the first", "head": "the last", "between": "neither", "unknown": "not known", "": ""}
@@ -24,7 +24,7 @@ _REVISION_DIGITS = 10
 
 def bisect_json(found: Bisection) -> str:
     """A bisection as a document, in which it is kept."""
-    return json_bytes({"schema_version": BISECTION_VERSION, **asdict(found)}).decode()
+    return json_bytes({"schema_version": BISECT.version, **asdict(found)}).decode()
 
 
 def bisect_csv(found: Bisection) -> str:

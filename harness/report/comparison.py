@@ -1,4 +1,4 @@
-"""Comparison -> exit status, JSON and CSV; harness.store.comparison_directory reads the JSON, in which it is kept.
+"""Comparison -> exit status, JSON and CSV; harness.store.kinds reads the JSON, in which it is kept.
 
 What a tool printed of a failed row stands apart from the rows, in `tool_output`, so that rows stay records of one
 size; `row` in it counts the rows from 0.
@@ -15,7 +15,7 @@ from harness.metrics import LATENCY, TIMED
 from harness.records.comparison import VERDICTS, Comparison, Explained, ExplainedPart, Row
 from harness.report.data import stored_json, to_csv
 from harness.report.verdicts import LOST, MEASURED, of_metric, of_verdict, real_rows
-from harness.store.comparison_directory import COMPARISON_VERSION
+from harness.store.kinds import COMPARISON
 
 _FIGURES = ("ratio", "ci_low", "ci_high", "p", "base_value", "head_value")
 
@@ -81,7 +81,7 @@ def json_document(comparison: Comparison) -> bytes:
     """Everything a comparison says, as it is kept."""
     return stored_json(
         {
-            "schema_version": COMPARISON_VERSION,
+            "schema_version": COMPARISON.version,
             "id": comparison.id,
             "created": comparison.created,
             "base": asdict(comparison.base),

@@ -48,7 +48,7 @@ from harness.report.page import Part as PagePart
 from harness.report.pages import first_lines, sides_table, values_table
 from harness.report.units import p_text, time_unit
 from harness.report.verdicts import CHANGED
-from harness.store.explanation_directory import EXPLANATION_VERSION
+from harness.store.kinds import EXPLANATION
 from harness.text import plural
 
 _ARROW = "→"
@@ -300,7 +300,7 @@ def _parts(explained: Explained) -> list[PagePart]:
 
 def explanation_document(explanation: Explanation) -> bytes:
     """Everything that an explanation says, as it is kept."""
-    return stored_json({"schema_version": EXPLANATION_VERSION, **asdict(explanation)})
+    return stored_json({"schema_version": EXPLANATION.version, **asdict(explanation)})
 
 
 def explanation_csv(explanation: Explanation) -> str:

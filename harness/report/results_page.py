@@ -127,13 +127,11 @@ def dropped_page(report: GarbageReport) -> Page:
         )
     )
     gone = [row for row in rows if row.dropped]
-    about = "about " if report.dry_run else ""
-    in_history = f" and {about}{_size(report.history_bytes)} in history/" if report.history_bytes else ""
     closing = (
-        f"turns of {len(gone)} {word}: {_size(sum(row.bytes for row in gone))} in folders{in_history}; "
+        f"turns of {len(gone)} {word}: {_size(sum(row.bytes for row in gone))} in folders; "
         f"{len(rows) - len(gone)} kept{f', {report.young} younger' if report.young else ''}"
     )
-    if not rows and not report.history_bytes:
+    if not rows:
         younger = f": those of {report.young} younger run{'' if report.young == 1 else 's'} stay"
         closing = f"no turns are as old as that{younger if report.young else ''}"
     return _page(table, [(row.name, row.why) for row in rows], closing)

@@ -31,7 +31,8 @@ from harness.report.page import (
 )
 from harness.report.units import interval_text, p_text, share
 from harness.report.verdicts import CHANGED, TONES, marked
-from harness.store.tune_directory import SPEC_FILE, TUNING_VERSION, VARIANT_FILE
+from harness.store.kinds import TUNING
+from harness.store.search_directory import SPEC_FILE, VARIANT_FILE
 from harness.text import plural, shown
 
 _TONES: dict[Standing, Tone] = {"best": "good", "failed": "bad", "wrong": "bad", "inert": "dim", "untried": "dim"}
@@ -57,7 +58,7 @@ _DECIDED = (*CHANGED, "unchanged")
 
 def tune_json(found: Tuning) -> str:
     """A tuning as a document, in which it is kept."""
-    return json_bytes({"schema_version": TUNING_VERSION, **asdict(found)}).decode()
+    return json_bytes({"schema_version": TUNING.version, **asdict(found)}).decode()
 
 
 def tune_csv(found: Tuning) -> str:

@@ -38,10 +38,10 @@ from harness.stages.explaining import explain_pair, keep
 from harness.stages.options import BisectOptions, OneCase, RunOptions, compile_limits
 from harness.stages.run import run_suite
 from harness.stats.rule import Rule
-from harness.store.bisect_directory import BisectDirectory, KeptSentence
 from harness.store.evidence import find_failure
 from harness.store.files import FINISHED_FILE
 from harness.store.run_directory import HEADER_FILE, RunDirectory, load_run
+from harness.store.search_directory import BisectDirectory, KeptSentence
 from harness.suite.load import load_suite
 from harness.text import did_you_mean
 from harness.toolchain import Toolchain

@@ -29,9 +29,9 @@ from harness.report.markdown import to_markdown
 from harness.stages.bisect_underway import BisectUnderway, require_counted, require_metric
 from harness.stages.bisecting_parts import bisect_parts, question_of, toolchain_of
 from harness.stages.options import BisectOptions
-from harness.store.bisect_directory import BegunBisect, BisectDirectory, KeptSentence
 from harness.store.files import adapter
-from harness.store.names import find_folder
+from harness.store.folders import find_folder
+from harness.store.search_directory import BegunBisect, BisectDirectory, KeptSentence
 from harness.suite.completion import case_meant
 from harness.suite.load import load_suite
 from harness.text import plural

@@ -22,7 +22,7 @@ from harness.stages.ablating import joined_name, moved_model
 from harness.stages.bisect_underway import BisectUnderway
 from harness.stages.options import BisectOptions
 from harness.stages.prepare import require_name
-from harness.store.bisect_directory import SUITES_FOLDER, KeptSentence
+from harness.store.search_directory import SUITES_FOLDER, KeptSentence
 from harness.suite.load import Suite, Variant, load_suite
 from harness.suite.schema import SuiteFile
 from harness.suite.toml_file import read_toml

@@ -28,8 +28,8 @@ from harness.report.verdicts import largest_first, of_metric, of_verdict, real_r
 from harness.stages.explaining import explain_pair, keep
 from harness.stages.options import compile_limits
 from harness.stages.side_runs import SidesUnderway, begun_options
-from harness.store.comparison_directory import ComparisonDirectory
 from harness.store.files import adapter
+from harness.store.sides_directory import ComparisonDirectory
 from harness.text import plural
 from harness.toolchain import Toolchain
 

@@ -17,10 +17,10 @@ from harness.progress import Progress
 from harness.records.case import Case
 from harness.stages.options import ExplainOptions
 from harness.stages.side_runs import SideRuns, SidesUnderway, begun_options
-from harness.store.explanation_directory import ExplanationDirectory
 from harness.store.files import adapter
-from harness.store.names import find_folder
+from harness.store.folders import find_folder
 from harness.store.run_directory import load_run
+from harness.store.sides_directory import ExplanationDirectory
 from harness.suite.completion import case_meant, case_names
 from harness.text import did_you_mean, such_as
 

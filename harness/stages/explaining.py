@@ -39,8 +39,7 @@ from harness.report.explanation_page import explanation_document
 from harness.report.explanation_words import is_changed
 from harness.report.names import side_names
 from harness.stages.ir import Compiled, at_readable_phases
-from harness.store.explanation_directory import ExplanationDirectory
-from harness.store.unfinished import KeptGeneration
+from harness.store.sides_directory import ExplanationDirectory, KeptGeneration
 from harness.text import plural
 from harness.toolchain import Toolchain
 

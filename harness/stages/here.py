@@ -32,9 +32,9 @@ from harness.stages.context import COMPILE, IR, MEASURE, REFERENCE, VERIFY, Cont
 from harness.stages.count import ir_stage, kept_counts, peak_stage, work_stage
 from harness.stages.measure import call_again_stage, measure_stage
 from harness.stages.prepare import OwnDevices, Place
-from harness.store.comparison_directory import ComparisonDirectory
-from harness.store.names import folder_names
+from harness.store.folders import folder_names
 from harness.store.run_directory import load_run
+from harness.store.sides_directory import ComparisonDirectory
 from harness.text import plural
 from harness.verify import AnyRunnable
 

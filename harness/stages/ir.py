@@ -33,7 +33,7 @@ from harness.stages.models import materialize_models, writing_the_cache
 from harness.stages.options import IrOptions, compile_limits
 from harness.stages.prepare import Prepared, prepare
 from harness.store.evidence import gather
-from harness.store.names import find_folder
+from harness.store.folders import find_folder
 from harness.store.run_directory import HEADER_FILE, load_run
 from harness.suite.cases import Selection
 from harness.suite.completion import case_names

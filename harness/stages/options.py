@@ -34,7 +34,7 @@ from harness.options import (
 )
 from harness.process import Limits
 from harness.records.bisection import Over
-from harness.store.names import NAMED, complete_folders
+from harness.store.folders import NAMED, complete_folders
 from harness.suite.completion import CASES, Selecting, complete_cases, names_to_offer
 
 # Of the machine's memory: where a compile is stopped when nobody says otherwise.

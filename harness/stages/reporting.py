@@ -11,37 +11,11 @@ from harness.compare.options import CompareOptions
 from harness.compare.pairs import require_whole, side_of
 from harness.errors import RunError, UsageError
 from harness.progress import Progress
-from harness.records.bisection import Bisection
 from harness.records.comparison import Comparison
-from harness.records.explanation import Explanation
-from harness.records.run import Run
-from harness.records.tuning import Tuning
-from harness.store.bisect_directory import BEGUN_FILE, is_bisect, load_bisect
-from harness.store.comparison_directory import COMPARISON_FILE, is_comparison, load_comparison
-from harness.store.explanation_directory import is_explanation, load_explanation
 from harness.store.files import read_document
-from harness.store.run_directory import HEADER_FILE, load_run
-from harness.store.tune_directory import TUNING_BEGUN_FILE, is_tuning, load_tuning, tunings_in
+from harness.store.kinds import COMPARISON
+from harness.store.run_directory import load_run
 from harness.toolchain.host_cpu import environment_here
-
-
-def load_any(path: Path) -> Run | Comparison | Explanation | Bisection | Tuning:
-    """What a folder holds."""
-    if is_bisect(path):
-        return load_bisect(path)
-    if (path / BEGUN_FILE).is_file():
-        raise RunError(f"{path}: this bisect has not come to its end; go on with `harness bisect --resume {path}`")
-    if is_tuning(path):
-        return load_tuning(path)
-    if (path / TUNING_BEGUN_FILE).is_file():
-        raise RunError(f"{path}: this search has not come to its end; call `harness tune` as before, and it goes on")
-    if is_explanation(path):
-        return load_explanation(path)
-    if is_comparison(path):
-        return load_comparison(path)
-    if not (path / HEADER_FILE).exists() and (tunings := tunings_in(path)):
-        raise RunError(f"{path}: is a folder of tunings; give one of them: {', '.join(map(str, tunings))}")
-    return load_run(path)
 
 
 def load_against(path: Path, base: Path, progress: Progress, *, across_hosts: bool) -> Comparison:
@@ -50,7 +24,7 @@ def load_against(path: Path, base: Path, progress: Progress, *, across_hosts: bo
     What they recorded is compared as `harness compare --no-remeasure` does it; that is not kept, and has no id.
     """
     for option, folder in (("", path), ("--base ", base)):
-        if is_comparison(folder):
+        if COMPARISON.is_at(folder):
             raise UsageError(
                 f"{option}{folder}: is a comparison, which has its base already; --base is for two runs, so give a run"
             )
@@ -83,7 +57,7 @@ def newest_comparison(base_run: str, head_run: str, places: tuple[Path, ...], pr
     """The newest comparison of all cases of these two runs that was measured side by side; None: there is none."""
     found: dict[Path, Comparison] = {}
     for place in dict.fromkeys(place.resolve() for place in places):
-        for folder in filter(is_comparison, sorted(place.iterdir())):
+        for folder in filter(COMPARISON.is_at, sorted(place.iterdir())):
             try:
                 if (comparison := _if_about(base_run, head_run, folder)) is not None:
                     found[folder] = comparison
@@ -98,11 +72,11 @@ def newest_comparison(base_run: str, head_run: str, places: tuple[Path, ...], pr
 
 def _if_about(base_run: str, head_run: str, folder: Path) -> Comparison | None:
     """A folder's comparison, if it measured all cases of these runs; one that names neither need not be whole."""
-    document = read_document(folder / COMPARISON_FILE)
+    document = read_document(folder / COMPARISON.file)
     if any(
         json.dumps(run, ensure_ascii=False).encode(errors="replace") not in document for run in (base_run, head_run)
     ):
         return None
-    comparison = load_comparison(folder)
+    comparison = COMPARISON.load(folder)
     whole = comparison.mode == "remeasured" and not comparison.within and not comparison.settings.get("patterns")
     return comparison if whole and (comparison.base.run, comparison.head.run) == (base_run, head_run) else None

@@ -31,7 +31,8 @@ from harness.stages.here import HERE, Bench
 from harness.stages.models import materialize_models, skip_unfit_peers
 from harness.stages.options import RunOptions
 from harness.stages.prepare import Prepared, prepare
-from harness.store.run_directory import RunDirectory, new_run_id, require_writable
+from harness.store.journal import new_run_id, require_writable
+from harness.store.run_directory import RunDirectory
 from harness.suite.cases import Selection
 from harness.suite.shards import parse_shard, shard_settings
 from harness.text import plural

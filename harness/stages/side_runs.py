@@ -37,29 +37,30 @@ from harness.stages.here import HERE, Bench
 from harness.stages.options import RunOptions
 from harness.stages.run import run_suite
 from harness.store.files import FINISHED_FILE, adapter
+from harness.store.journal import Begun
 from harness.store.run_directory import HEADER_FILE, RunDirectory
-from harness.store.unfinished import Begun, UnfinishedDirectory
+from harness.store.sides_directory import SidesDirectory
 from harness.text import one_line
 from harness.toolchain import Toolchain
 from harness.toolchain.host_cpu import environment_here
 
-_Folder = TypeVar("_Folder", bound=UnfinishedDirectory)
+_Folder = TypeVar("_Folder", bound=SidesDirectory)
 _Underway = TypeVar("_Underway", bound="SidesUnderway[Any]")
 _Options = TypeVar("_Options")
 
 
-def begun_options(folder: UnfinishedDirectory, options: _Options, anew: Sequence[str]) -> _Options:
+def begun_options(folder: SidesDirectory, options: _Options, anew: Sequence[str]) -> _Options:
     """The options that something was begun with."""
     kind, default = type(options), type(options)()
     names = [option.name for option in dataclasses.fields(kind) if option.name not in anew]  # type: ignore[arg-type]
     if given := [name for name in names if getattr(options, name) != getattr(default, name)]:
-        raise UsageError(f"--resume goes on with the {folder.kind}'s own settings; leave out {', '.join(given)}")
+        raise UsageError(f"--resume goes on with the {folder.kind.name}'s own settings; leave out {', '.join(given)}")
     assert folder.begun is not None  # noqa: S101 (else it could not be resumed)
     try:
         begun: _Options = adapter(kind).validate_python(folder.begun.options)
     except ValidationError:
-        file = folder.path / folder.begun_file
-        raise RunError(f"{file}: is damaged; {folder.command} the two sides again") from None
+        file = folder.path / folder.kind.begun_file
+        raise RunError(f"{file}: is damaged; {folder.kind.command} the two sides again") from None
     return begun
 
 

@@ -45,7 +45,7 @@ from harness.stats.rule import Rule
 from harness.store.evidence import find_failure
 from harness.store.files import adapter
 from harness.store.run_directory import HEADER_FILE, RunDirectory, load_run
-from harness.store.tune_directory import SUITES_FOLDER, TuneDirectory
+from harness.store.search_directory import SUITES_FOLDER, TuneDirectory
 from harness.suite.load import Device, Suite
 from harness.suite.schema import SuiteFile
 from harness.suite.toml_file import read_toml

@@ -41,7 +41,8 @@ from harness.stages.tuning_changes import ChangeSearch, Form, FoundForms
 from harness.stages.tuning_lowering import WINNER, Lowered, LoweringSearch, Winner
 from harness.stats.rule import Rule
 from harness.store.files import adapter
-from harness.store.tune_directory import BegunTuning, TuneDirectory, remembered_in
+from harness.store.journal import Begun
+from harness.store.search_directory import SPEC_FILE, VARIANT_FILE, TuneDirectory, remembered_in
 from harness.suite.load import load_suite
 from harness.suite.schema import SuiteFile
 from harness.suite.toml_file import read_toml
@@ -291,7 +292,7 @@ def _tuned(options: TuneOptions, target: TuneTarget, command: Sequence[str], pro
     """The search for one model, begun, gone on with, or known already."""
     path = options.out / f"{target.model}@{target.device}"
     environment = environment_here()
-    begun = BegunTuning(
+    begun = Begun(
         created=datetime.now(timezone.utc).isoformat(timespec="seconds"),
         machine=machine_id(environment),
         options={
@@ -309,8 +310,8 @@ def _tuned(options: TuneOptions, target: TuneTarget, command: Sequence[str], pro
             found = tune_model(underway)
         except KeyboardInterrupt:
             raise Interrupted(f"interrupted; {shlex.join(command)} goes on with {path}") from None
-        directory.write_variant(_variant_file(found))
-        directory.write_spec(found.spec)
+        directory.write_or_remove(VARIANT_FILE, _variant_file(found))
+        directory.write_or_remove(SPEC_FILE, found.spec)
         directory.finish(tune_json(found), to_markdown(markdown_page(found, str(options.out))), draw(found))
     return found
 

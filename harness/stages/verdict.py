@@ -23,7 +23,7 @@ from harness.records.comparison import Verdict
 from harness.stages.bisect_underway import make_place, place_in, policy_of, require_metric
 from harness.stages.options import VerdictOptions
 from harness.stats.rule import Rule
-from harness.store.names import find_folder
+from harness.store.folders import find_folder
 from harness.store.run_directory import load_run
 from harness.text import did_you_mean, such_as
 from harness.toolchain import Toolchain, get_toolchains

@@ -16,9 +16,7 @@ from harness.progress import Progress, Silent
 from harness.records.run import Run
 from harness.store.check import examine
 from harness.store.clock import clock_fault, is_younger
-from harness.store.comparison_directory import COMPARISON_FILE
 from harness.store.database import RowsOf, copy_rows, id_column, texts, write_tables
-from harness.store.explanation_directory import is_explanation
 from harness.store.files import (
     DROPPED_FILE,
     FINISHED_FILE,
@@ -33,12 +31,14 @@ from harness.store.files import (
     writing,
 )
 from harness.store.folders import HISTORY_FOLDER, look_into
-from harness.store.parquet_files import STORED, Source, compacted_sources, require_own_history, tables_of
+from harness.store.kinds import COMPARISON, EXPLANATION
+from harness.store.parquet_files import Source, compacted_sources, require_own_history, tables_of
 from harness.store.place import (
     Place,
     archive_lock,
 )
 from harness.store.run_directory import HEADER_FILE
+from harness.store.schema import COMPARISON_TABLES, RUN_TABLES
 from harness.store.tables import Tables, rows_in
 from harness.text import one_line, shown
 
@@ -73,7 +73,6 @@ class GarbageReport:
     """What `harness results gc` did, or would do."""
 
     rows: tuple[Dropping, ...]  # Runs and comparisons that are old and have turns, and those whose age is not known
-    history_bytes: int  # By which the compacted files shrank; of a dry run about what they would
     dry_run: bool
     young: int = 0  # How many more have turns and are younger than what was asked for
 
@@ -95,7 +94,7 @@ def compact(place: Place, rows_of: RowsOf, progress: Progress) -> Compacted:
         with compacted_tables(results, rows_of) as tables:
             _require_all(tables, before)
             named = (name for name in place.names() if name not in tables.ids)
-            names = [name for name in named if not is_explanation(results / name)]  # of which no table has rows
+            names = [name for name in named if not EXPLANATION.is_at(results / name)]  # of which no table has rows
         progress.stage("Compacting", len(names))
         sizes = {}
         for name in names:
@@ -110,7 +109,7 @@ def compact(place: Place, rows_of: RowsOf, progress: Progress) -> Compacted:
                     (note for note in tables.notes if note.startswith(name)), "cannot be put into tables"
                 )
             added = [name for name in sizes if name in tables.ids]
-            rewritten = bool(added) or len(before) > 1 or any(source.records for source in before)
+            rewritten = bool(added) or len(before) > 1
             if rewritten:
                 _remove(results, before, besides=write_set(tables, results, sorted(tables.ids)))
         of_runs = {name: (results / name / HEADER_FILE).is_file() for name in added}
@@ -146,23 +145,17 @@ def _require_all(tables: Tables, sources: Sequence[Source]) -> None:
         raise RunError(f"{tables.results / HISTORY_FOLDER}: {tables.notes[0]}")
 
 
-def write_set(tables: Tables, results: Path, ids: Sequence[str], *, without_turns_of: Sequence[str] = ()) -> Path:
-    """Write the rows of some runs and comparisons as one set, which is there whole or not at all; its folder.
-
-    Of turns it has those that are in Parquet alone, as a harness of version 0.1 left them.
-    """
+def write_set(tables: Tables, results: Path, ids: Sequence[str]) -> Path:
+    """Write the rows of some runs and comparisons as one set, which is there whole or not at all; its folder."""
     import duckdb
 
     history = results / HISTORY_FOLDER
-    in_folders = [name for name in ids if (results / name / TURNS_FILE).is_file()]
     try:
         with writing(history):
             history.mkdir(parents=True, exist_ok=True)
             with staging(results) as copy:
-                for table in STORED:
-                    left_out = [*in_folders, *without_turns_of] if table == "turns" else []
-                    own = id_column(table)
-                    kept = f"{own} IN ({texts(ids)})" + (f" AND {own} NOT IN ({texts(left_out)})" if left_out else "")
+                for table in (*RUN_TABLES, *COMPARISON_TABLES):
+                    kept = f"{id_column(table)} IN ({texts(ids)})"
                     copy_rows(tables.connection, table, f"(FROM {table} WHERE {kept})", copy / f"{table}.parquet")
                 records = {file.name: describe_file(file) for file in sorted(copy.iterdir())}
                 (copy / FINISHED_FILE).write_bytes(finished_document(records))
@@ -183,16 +176,10 @@ def _digest(records: Mapping[str, FileRecord]) -> str:
 
 def _remove(results: Path, sources: Sequence[Source], *, besides: Path) -> None:
     """Delete what another set has now; what stays behind is hidden by it, and goes the next time."""
-    history = results / HISTORY_FOLDER
     for source in sources:
         folder = results / source.name
         if folder.is_dir() and folder != besides:  # the same rows make the same set again
             shutil.rmtree(folder, ignore_errors=True)
-    if (history / "index.json").is_file():
-        (history / "index.json").unlink()
-        (history / ".lock").unlink(missing_ok=True)
-        for table in STORED:
-            shutil.rmtree(history / table, ignore_errors=True)
 
 
 def _bytes_of(results: Path) -> int:
@@ -223,10 +210,7 @@ def drop_turns(
             else:
                 young += (results / name / TURNS_FILE).is_file()
             progress.step(name)
-        compacted, history_bytes, younger = _drop_compacted(results, rows_of, set(names), age, now, dry_run=dry_run)
-        return GarbageReport(
-            rows=(*rows, *compacted), history_bytes=history_bytes, dry_run=dry_run, young=young + younger
-        )
+        return GarbageReport(rows=tuple(rows), dry_run=dry_run, young=young)
 
 
 def _judge(folder: Path, name: str, age: timedelta, now: datetime) -> Dropping | None:
@@ -248,7 +232,7 @@ def _judge(folder: Path, name: str, age: timedelta, now: datetime) -> Dropping |
 
 def _started(folder: Path) -> str:
     """When a run began, or a comparison was made, as it says itself; "" where it does not."""
-    for file, key in ((folder / COMPARISON_FILE, "created"), (folder / HEADER_FILE, "started")):
+    for file, key in ((folder / COMPARISON.file, "created"), (folder / HEADER_FILE, "started")):
         if file.is_file():
             with contextlib.suppress(RunError), parsing(file):
                 return shown(str(json.loads(read_document(file))[key]))
@@ -270,37 +254,3 @@ def _drop(folder: Path, row: Dropping, rows_of: RowsOf) -> Dropping:
                 (folder / DROPPED_FILE).unlink(missing_ok=True)
         return replace(row, dropped=False, why=one_line(str(error)))
     return row
-
-
-def _drop_compacted(
-    results: Path, rows_of: RowsOf, folders: set[str], age: timedelta, now: datetime, *, dry_run: bool
-) -> tuple[list[Dropping], int, int]:
-    """Leave turns out of Parquet that version 0.1 put there."""
-    before, sources = _bytes_of(results), compacted_sources(results)
-    with compacted_tables(results, rows_of) as tables:
-        counted = tables.connection.execute(
-            "SELECT turns.run, any_value(started), any_value(clock), count(*) FROM turns LEFT JOIN runs USING (run) "
-            "GROUP BY turns.run ORDER BY turns.run"
-        ).fetchall()
-        rows, old, young = [], {}, 0
-        for run, started, clock, count in counted:
-            row = Dropping(name=run, started=started or "", dropped=True, why="in the compacted history only")
-            if run in folders:
-                if not (results / run / TURNS_FILE).is_file():
-                    old[run] = count
-            elif fault := clock or clock_fault(row.started, (), now):
-                rows.append(replace(row, dropped=False, why=f"its age is not known: {fault}"))
-            elif is_younger(row.started, age, now):
-                young += 1
-            else:
-                rows.append(row)
-                old[run] = count
-        if not old:
-            return rows, 0, young
-        if dry_run:
-            size = sum(source.files["turns"].stat().st_size for source in tables.sources if "turns" in source.files)
-            return rows, round(size * sum(old.values()) / sum(count for *_, count in counted)), young
-        _require_all(tables, sources)
-        written = write_set(tables, results, sorted(tables.ids), without_turns_of=sorted(old))
-        _remove(results, sources, besides=written)
-    return rows, before - _bytes_of(results), young

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -14,10 +13,7 @@ from harness.progress import Progress
 from harness.records.comparison import Comparison
 from harness.records.explanation import Explanation
 from harness.records.run import Run
-from harness.store.bisect_directory import BEGUN_FILE
-from harness.store.comparison_directory import COMPARISON_FILE, load_comparison
 from harness.store.database import connect, id_column, parquet, pattern, text
-from harness.store.explanation_directory import load_explanation
 from harness.store.files import (
     DROPPED_FILE,
     FINISHED_FILE,
@@ -36,11 +32,11 @@ from harness.store.folders import (
     MARKS_FOLDER,
     PUBLISHED_FOLDER,
     Contents,
-    Kind,
     is_id,
     is_table,
     look_into,
 )
+from harness.store.kinds import BISECT, COMPARISON, EXPLANATION, TUNING
 from harness.store.marks import mark_files, parse_mark
 from harness.store.parquet_files import (
     Source,
@@ -52,9 +48,7 @@ from harness.store.parquet_files import (
     too_much_text,
 )
 from harness.store.place import Place
-from harness.store.run_directory import HEADER_FILE, load_run
-from harness.store.tune_directory import TUNING_BEGUN_FILE
-from harness.store.unfinished import UNFINISHED_EXPLANATION_FILE
+from harness.store.run_directory import HEADER_FILE
 from harness.text import one_line, plural, shown
 
 State = Literal["ok", "unfinished", "damaged", "changed", "future schema", "not a run"]
@@ -62,11 +56,6 @@ State = Literal["ok", "unfinished", "damaged", "changed", "future schema", "not 
 # What is wrong with a folder, as opposed to what is merely no finished run.
 WRONG: frozenset[State] = frozenset({"damaged", "changed", "future schema"})
 _Kept = Run | Comparison | Explanation
-_READERS: Mapping[Kind, Callable[[Path], _Kept]] = {
-    "run": load_run,
-    "comparison": load_comparison,
-    "explanation": load_explanation,
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,16 +125,17 @@ def examine(folder: Path, *, name: str, named_by_id: bool = True) -> tuple[Findi
         contents = look_into(folder)
         if contents.kind is None:
             begun = any(name in contents.known for name in ("rounds.jsonl", "compiles.jsonl"))
-            begun = begun or UNFINISHED_EXPLANATION_FILE in contents.unknown
+            begun = begun or EXPLANATION.begun_file in contents.unknown
             raise _WrongError("unfinished" if begun else "not a run", _why_without_kind(contents, begun=begun))
-        kind = contents.kind
-        record = _READERS[contents.kind](folder)
-        own_id = record.header.id if isinstance(record, Run) else record.id
+        kind = contents.kind.name
+        kept: _Kept = contents.kind.load(folder)
+        record = kept
+        own_id = kept.header.id if isinstance(kept, Run) else kept.id
         if named_by_id and own_id != name:
             raise _WrongError("changed", f"it is {kind} {shown(own_id)} under another name; rename it back")
         if not contents.finished:
             raise _WrongError("unfinished", f"go on with it: harness run --resume {shlex.quote(str(folder))}")
-        why, hashed = _check_files(folder, contents)
+        why, hashed = _check_files(folder, contents, kind)
         _check_tables(folder, own_id)
     except RunError as error:
         return _wrong(name, kind, error), record
@@ -164,16 +154,15 @@ def why_not_mergeable(contents: Contents, name: str) -> str | None:
 
 
 def _why_without_kind(contents: Contents, *, begun: bool) -> str:
-    if BEGUN_FILE in contents.unknown:
-        return "a bisect, which stays where it was made"
-    if TUNING_BEGUN_FILE in contents.unknown:
-        return "a tuning, which stays where it was made"
-    if UNFINISHED_EXPLANATION_FILE in contents.unknown:
+    for kind in (BISECT, TUNING):
+        if kind.begun_file in contents.unknown:
+            return f"{kind.phrase}, which stays where it was made"
+    if EXPLANATION.begun_file in contents.unknown:
         return "an explanation that was stopped"
-    return "a comparison that was stopped" if begun else f"it has neither {HEADER_FILE} nor {COMPARISON_FILE}"
+    return "a comparison that was stopped" if begun else f"it has neither {HEADER_FILE} nor {COMPARISON.file}"
 
 
-def _check_files(folder: Path, contents: Contents) -> tuple[str, bool]:
+def _check_files(folder: Path, contents: Contents, kind: str) -> tuple[str, bool]:
     """Hold a finished folder's files against their hashes, or where it has none, look whether they are whole."""
     for path in contents.known:
         if path.endswith(".jsonl") and not ends_in_newline(folder / path):
@@ -189,11 +178,11 @@ def _check_files(folder: Path, contents: Contents) -> tuple[str, bool]:
             if dropped.turns != record:
                 raise _WrongError("changed", f"{folder / DROPPED_FILE}: tells of other turns than it had")
         else:
-            _check_hash(folder / path, record, contents.kind or "run")
+            _check_hash(folder / path, record, kind)
     later = (FINISHED_FILE, DROPPED_FILE)
     for path in contents.known:
         if path not in manifest and path not in later and not is_table(path):
-            raise _WrongError("changed", f"{folder / path}: was not there when the {contents.kind} was finished")
+            raise _WrongError("changed", f"{folder / path}: was not there when the {kind} was finished")
     return "; ".join(remarks), True
 
 
@@ -243,23 +232,15 @@ def check_marks(results: Path) -> list[Finding]:
 def _check_source(results: Path, source: Source) -> Finding:
     hashed = False
     try:
-        records = _hashes_of(results, source)
-        for file, record in records.items():
-            _check_hash(file, record, "part")
+        records = read_manifest(results / source.name) or {}
+        for name, record in records.items():
+            _check_hash(results / source.name / name, record, "part")
         hashed = bool(records)
         if why := _unreadable(source):
             raise _WrongError("damaged", f"{why}; take it from a backup")
     except RunError as error:
         return _wrong(source.name, "history", error)
     return Finding(name=source.name, kind="history", state="ok", hashed=hashed)
-
-
-def _hashes_of(results: Path, source: Source) -> Mapping[Path, FileRecord]:
-    """What a part's files were when it was written; {} where nobody knows."""
-    if source.records:
-        return {source.files[table]: record for table, record in source.records.items()}
-    folder = results / source.name
-    return {folder / name: record for name, record in (read_manifest(folder) or {}).items()}
 
 
 def _unreadable(source: Source, owners: set[str] | None = None) -> str:

@@ -1,22 +1,27 @@
-"""What the folder of a run, a comparison or an explanation may hold, and a look at one that does not trust it."""
+"""Folders of results: what a user may call one, what it may hold, and a look at one that does not trust it.
+
+A user calls it by its path, `latest`, `@-1`, or how its name begins.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import stat
+from collections.abc import Collection
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import Literal
+from typing import Any
 
-from harness.errors import RunError
-from harness.store.comparison_directory import COMPARISON_FILE, COMPARISON_FILES
-from harness.store.explanation_directory import EXPLANATION_FILE, EXPLANATION_FILES
+from cyclopts import Parameter
+
+from harness.errors import RunError, UsageError
 from harness.store.files import FINISHED_FILE
-from harness.store.run_directory import HEADER_FILE, file_names
+from harness.store.journal import what_is_there
+from harness.store.kinds import KINDS, RUN, TUNING, Kind, KindName
 from harness.text import shown
-
-Kind = Literal["run", "comparison", "explanation"]
 
 HISTORY_FOLDER = "history"
 PUBLISHED_FOLDER = "published"
@@ -35,10 +40,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+@,-]{0,219}")
 _LOG = re.compile(r"logs/[A-Za-z0-9_+@,-][A-Za-z0-9._+@,-]{0,250}\.txt")
 _TABLE = r"(runs|points|cases|turns|comparisons)"
 _TABLES = re.compile(rf"tables/{_TABLE}\.parquet")
-_PART = re.compile(
-    rf"history/(index\.json|{_TABLE}/[A-Za-z0-9][A-Za-z0-9._+-]*\.parquet"
-    rf"|tables-[0-9a-f]{{8}}/({_TABLE}\.parquet|finished\.json))"
-)
+_PART = re.compile(rf"history/tables-[0-9a-f]{{8}}/({_TABLE}\.parquet|finished\.json)")
 _MARK = re.compile(rf"{MARKS_FOLDER}/[0-9]{{8}}-[0-9]{{6}}-[0-9a-f]{{16}}\.json")
 
 
@@ -46,14 +48,14 @@ _MARK = re.compile(rf"{MARKS_FOLDER}/[0-9]{{8}}-[0-9]{{6}}-[0-9a-f]{{16}}\.json"
 class Contents:
     """What a folder holds; paths are relative to it."""
 
-    kind: Kind | None
+    kind: Kind[Any] | None
     known: dict[str, int]  # Files of its kind, by path, with their bytes
     unknown: tuple[str, ...]  # Other files, which the harness does not write
 
     @property
     def finished(self) -> bool:
         """Whether nothing will be written into it any more."""
-        return self.kind in ("comparison", "explanation") or FINISHED_FILE in self.known
+        return self.kind not in (RUN, None) or FINISHED_FILE in self.known
 
     @property
     def bytes(self) -> int:
@@ -97,17 +99,14 @@ def is_mark_file(path: str) -> bool:
     return _MARK.fullmatch(path) is not None
 
 
-_KNOWN = frozenset((*file_names(), *COMPARISON_FILES, *EXPLANATION_FILES))
-_KINDS: dict[str, Kind] = {
-    COMPARISON_FILE: "comparison",
-    EXPLANATION_FILE: "explanation",
-    HEADER_FILE: "run",
-}
+# Others stay where they were made.
+COPIED = tuple(kind for kind in KINDS if kind.files)
+_KNOWN = frozenset(file for kind in COPIED for file in kind.files)
 
 
-def kind_of(names: set[str]) -> Kind | None:
-    """What a folder with these files is; None: nothing that the harness made."""
-    return next((kind for file, kind in _KINDS.items() if file in names), None)
+def kind_of(names: Collection[str]) -> Kind[Any] | None:
+    """What a folder with these files is; None: nothing that is copied."""
+    return next((kind for kind in COPIED if kind.file in names), None)
 
 
 def look_into(folder: Path) -> Contents:
@@ -137,6 +136,84 @@ def look_into(folder: Path) -> Contents:
                         raise RunError(f"{folder}: holds more than {FILES_LIMIT:,} files, which no run does")
     except OSError as error:
         raise RunError(f"{folder}: cannot be listed ({error.strerror}); mend its permissions") from None
-    if len(telling := [file for file in reversed(_KINDS) if file in known]) > 1:
+    if len(telling := [kind.file for kind in COPIED if kind.file in known]) > 1:
         raise RunError(f"{folder}: has both {telling[0]} and {telling[1]}, which no folder does; look at it")
-    return Contents(kind=kind_of(set(known)), known=dict(sorted(known.items())), unknown=tuple(sorted(unknown)))
+    return Contents(kind=kind_of(known), known=dict(sorted(known.items())), unknown=tuple(sorted(unknown)))
+
+
+# --- Names ---
+
+LATEST = "latest"
+_BEFORE = re.compile(r"@-([1-9]\d{0,5})")
+_SHOWN = 3
+# Of those that lie in a results folder; one that stays where it was made may go on, and is known by what it began with.
+_FILES: dict[KindName, str] = {
+    kind.name: kind.file if kind.files else kind.begun_file for kind in KINDS if kind is not TUNING
+}
+# Of those that a command goes on with by other files than they have in the end.
+_UNFINISHED: dict[KindName, str] = {kind.name: kind.begun_file for kind in COPIED if kind.begun_file}
+
+
+def find_folder(
+    name: str | Path, results: Path = Path("results"), *, kind: KindName | None = None, unfinished: bool = False
+) -> Path:
+    """The folder that a user means."""
+    path = Path(name)
+    if path.exists():
+        return path
+    folder = results if path.parent == Path() else path.parent
+    wanted = kind or "run" if unfinished else kind
+    if unfinished and wanted in _UNFINISHED:
+        begun = _names_with(folder, (_UNFINISHED[wanted],))
+        found = [other for other in begun if not (folder / other / _FILES[wanted]).is_file()]
+    else:
+        found = [
+            other
+            for other in folder_names(folder, wanted)
+            if not unfinished or not (folder / other / FINISHED_FILE).exists()
+        ]
+    if path.name == LATEST or _BEFORE.fullmatch(path.name):
+        back = 0 if path.name == LATEST else int(path.name.removeprefix("@-"))
+        dated = (other for other in reversed(found) if is_id(other) and not _is_of_a_comparison(folder / other))
+        meant = next(islice(dated, back, None), None)
+        if meant is None:
+            what = f"{'unfinished ' * unfinished}{wanted or 'run, comparison, explanation or bisect'}"
+            raise UsageError(f"{name}: {folder} has no {what} that it could mean; {what_is_there(folder)}")
+        return folder / meant
+    begun = [other for other in found if other.startswith(path.name)] if path.name else []
+    if len(begun) > 1:
+        names = ", ".join(begun[:_SHOWN]) + (f" and {len(begun) - _SHOWN} more" if len(begun) > _SHOWN else "")
+        raise UsageError(f"{name}: begins the names of {names} in {folder}; give more of the one you mean")
+    return folder / begun[0] if begun else path
+
+
+def _is_of_a_comparison(folder: Path) -> bool:
+    """Whether a run was made by a command that has a result of its own, so that nobody means it by `latest`."""
+    try:
+        header = json.loads((folder / RUN.file).read_bytes())
+        return header["settings"]["purpose"] in ("compare", "selfcheck")
+    except (OSError, ValueError, LookupError, TypeError):  # a comparison, an older run, or one whose reader will say so
+        return False
+
+
+def complete_folders(_: object) -> list[str]:
+    """What a shell offers where one of them is asked for: names below `results`, newest first."""
+    results = Path("results")
+    return [LATEST, *(f"{results}/{name}" for name in reversed(folder_names(results)))]
+
+
+# Of an option or an argument that is one of them.
+NAMED = Parameter(completer=complete_folders)
+
+
+def folder_names(results: Path, kind: KindName | None = None) -> list[str]:
+    """Names of what a results folder holds of a kind, or of all, oldest first; none where there is no such folder."""
+    return _names_with(results, _FILES.values() if kind is None else (_FILES[kind],))
+
+
+def _names_with(results: Path, files: Collection[str]) -> list[str]:
+    """Names of the folders that have one of these files."""
+    try:
+        return sorted(path.name for path in results.iterdir() if any((path / file).is_file() for file in files))
+    except OSError:
+        return []

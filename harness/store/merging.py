@@ -27,6 +27,8 @@ from harness.store.files import (
     writing,
 )
 from harness.store.folders import HISTORY_FOLDER, MARKS_FOLDER, is_id, kind_of, look_into
+from harness.store.journal import require_writable
+from harness.store.kinds import RUN
 from harness.store.marks import mark_files, parse_mark, put_mark
 from harness.store.parquet_files import compacted_sources, require_own_history, tables_of
 from harness.store.place import (
@@ -36,7 +38,7 @@ from harness.store.place import (
     without_password,
 )
 from harness.store.remote import open_place
-from harness.store.run_directory import HEADER_FILE, load_run, require_writable
+from harness.store.run_directory import HEADER_FILE, load_run
 from harness.store.shards import ShardRun, is_shard, join_shards, shard_run, write_joined
 from harness.text import plural, shown
 
@@ -200,7 +202,7 @@ def _merge_folder(name: str, place: Place, target: Place, shards: _Shards) -> Ou
         contents = look_into(folder)
         if (reason := why_not_mergeable(contents, name)) is not None:
             return outcome("left out", reason)
-        if contents.kind == "run" and is_shard(folder):
+        if contents.kind is RUN and is_shard(folder):
             shards.keep(name, place, check)
             return None
         copied = target.put(folder, check)

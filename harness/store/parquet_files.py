@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from harness.errors import RunError
-from harness.store.comparison_directory import COMPARISON_FILE
 from harness.store.database import (
     parquet,
     pattern,
@@ -19,12 +17,9 @@ from harness.store.database import (
 from harness.store.files import (
     FINISHED_FILE,
     TABLES_FOLDER,
-    FileRecord,
-    parsing,
-    read_document,
-    require_schema,
 )
-from harness.store.folders import HISTORY_FOLDER, is_name
+from harness.store.folders import HISTORY_FOLDER
+from harness.store.kinds import COMPARISON
 from harness.store.run_directory import HEADER_FILE
 from harness.store.schema import COMPARISON_TABLES, LATER, RUN_TABLES, TABLES
 from harness.text import one_line
@@ -49,55 +44,31 @@ class Source:
 
     name: str  # Of the folder or the part, for messages
     files: Mapping[str, Path]  # By table; a table without rows may have none
-    # What its files were when it was written, by table; of parts of version 0.1 alone
-    records: Mapping[str, FileRecord] = field(default_factory=dict)
     ids: set[str] = field(default_factory=set)  # Of the runs and comparisons that are read from here
     hidden: set[str] = field(default_factory=set)  # Of those in it that are read from an earlier source
 
 
 def is_finished(folder: Path) -> bool:
     """Whether a folder is a finished run or comparison, whose rows stay as they are."""
-    if (folder / COMPARISON_FILE).is_file():
+    if (folder / COMPARISON.file).is_file():
         return True
     return (folder / HEADER_FILE).is_file() and (folder / FINISHED_FILE).is_file()
 
 
 def tables_of(folder: Path) -> dict[str, Path]:
     """The Parquet files of a run's or a comparison's folder, by table; {} where one is missing or a link."""
-    wanted = COMPARISON_TABLES if (folder / COMPARISON_FILE).exists() else RUN_TABLES
+    wanted = COMPARISON_TABLES if (folder / COMPARISON.file).exists() else RUN_TABLES
     found = _files_in(folder / TABLES_FOLDER)
     return {table: found[table] for table in wanted} if all(table in found for table in wanted) else {}
 
 
 def compacted_sources(results: Path) -> list[Source]:
-    """What was compacted: sets of tables, and parts that a harness of version 0.1 wrote."""
+    """What was compacted: sets of tables."""
     folder = results / HISTORY_FOLDER
     if folder.is_symlink() or not folder.is_dir():
         return []
     sets = [path for path in sorted(folder.iterdir()) if _SET.fullmatch(path.name)]
-    return [Source(name=f"{HISTORY_FOLDER}/{path.name}", files=_files_in(path)) for path in sets] + _old_parts(folder)
-
-
-def _old_parts(folder: Path) -> list[Source]:
-    """Parts of version 0.1: `<folder>/<table>/<part>.parquet`, of which `<folder>/index.json` lists the whole ones."""
-    index = folder / "index.json"
-    if not index.is_file():
-        return []
-    with parsing(index, "take it from a backup, or delete it where the runs are still there"):
-        document = json.loads(read_document(index))
-        require_schema(document["schema_version"], index, 1)
-        return [_old_part(folder, part) for part in document["parts"]]
-
-
-def _old_part(folder: Path, part: Mapping[str, Any]) -> Source:
-    name, sizes, hashes = part["name"], part["bytes"], part.get("sha256", {})
-    if not is_name(name) or not set(sizes) <= set(STORED):
-        raise ValueError(name)
-    return Source(
-        name=f"{HISTORY_FOLDER}/{name}",
-        files={table: folder / table / f"{name}.parquet" for table in STORED if table in sizes},
-        records={table: FileRecord(sha256=digest, bytes=sizes[table]) for table, digest in hashes.items()},
-    )
+    return [Source(name=f"{HISTORY_FOLDER}/{path.name}", files=_files_in(path)) for path in sets]
 
 
 def require_own_history(results: Path) -> None:

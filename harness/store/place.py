@@ -12,8 +12,6 @@ from pathlib import Path
 
 from harness.cache import held
 from harness.errors import RunError, UsageError
-from harness.store.comparison_directory import COMPARISON_FILE
-from harness.store.explanation_directory import EXPLANATION_FILE
 from harness.store.files import (
     CHUNK_BYTES,
     DROPPED_FILE,
@@ -37,6 +35,7 @@ from harness.store.folders import (
     kind_of,
     look_into,
 )
+from harness.store.kinds import COMPARISON, EXPLANATION
 from harness.text import shown
 
 _CREDENTIALS = re.compile(r"//[^/@]*@")
@@ -110,7 +109,7 @@ def _copy_file(source: Path, target: Path) -> None:
 
 def in_order(paths: Iterable[str]) -> list[str]:
     """Files in the order in which they may appear: what makes a folder or a set of tables a whole one comes last."""
-    last = ("runs.parquet", "comparisons.parquet", FINISHED_FILE, COMPARISON_FILE, EXPLANATION_FILE)
+    last = ("runs.parquet", "comparisons.parquet", FINISHED_FILE, COMPARISON.file, EXPLANATION.file)
 
     def position(path: str) -> int:
         name = path.rpartition("/")[2]

@@ -28,6 +28,7 @@ from harness.store.folders import (
     is_name,
     kind_of,
 )
+from harness.store.kinds import RUN
 from harness.store.place import Place, archive_lock, in_order, is_url, without_password
 from harness.text import one_line, shown
 
@@ -211,7 +212,7 @@ class RemotePlace(Place):
         """Fetch a folder under a name that nobody reads, then move it; a finished one only where it differs."""
         target = self.local / name
         sizes = {path: file.bytes for path, file in files.items()}
-        finished = name in _BESIDE or kind_of(set(files)) in ("comparison", "explanation") or FINISHED_FILE in files
+        finished = name in _BESIDE or kind_of(files) not in (RUN, None) or FINISHED_FILE in files
         if finished and read_memo(target / _SIZES_FILE) == sizes:
             return
         size = sum(file.bytes or 0 for file in files.values())

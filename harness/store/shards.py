@@ -23,7 +23,8 @@ from harness.records.run import Header, HostRecord, ModelRecord, Placed, Run
 from harness.store.clock import parse_time
 from harness.store.database import RowsOf
 from harness.store.files import LOGS_FOLDER, adapter, read_document
-from harness.store.run_directory import HEADER_FILE, Record, RunDirectory, new_run_id
+from harness.store.journal import new_run_id
+from harness.store.run_directory import HEADER_FILE, Record, RunDirectory
 from harness.suite.shards import SHARD_PATTERN, Shard, parse_shard
 from harness.text import plural, shown
 

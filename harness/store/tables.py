@@ -3,7 +3,6 @@
     <results>/<run>/tables/{runs,points,cases}.parquet        written before finished.json, which has their hashes
     <results>/<comparison>/tables/comparisons.parquet
     <results>/history/tables-<8 hex>/<table>.parquet          all of them once more, by `harness results compact`
-    <results>/history/<table>/<part>.parquet                  the same by a harness of version 0.1
 
 A finished run never changes, and neither do its tables. A run of a harness that wrote none gets them when it is read
 first; where its folder cannot be written, its rows stay in memory. Turns are in rounds.jsonl, and are read when a
@@ -26,7 +25,6 @@ from harness.errors import HarnessError, RunError, UsageError
 from harness.progress import Progress
 from harness.records.run import Round
 from harness.store.clock import AHEAD
-from harness.store.comparison_directory import COMPARISON_FILE, comparison_rows, load_comparison
 from harness.store.database import (
     ONLY_READS,
     Rows,
@@ -41,14 +39,14 @@ from harness.store.database import (
     texts,
     try_to_write_tables,
 )
-from harness.store.explanation_directory import is_explanation
 from harness.store.files import (
     TURNS_FILE,
     describe_file,
     read_manifest,
 )
 from harness.store.folders import is_name
-from harness.store.marks import Marks, read_marks
+from harness.store.kinds import COMPARISON, EXPLANATION
+from harness.store.marks import Marks, RunChoice, choose_runs, read_marks, tags_of
 from harness.store.parquet_files import (
     STORED,
     Source,
@@ -61,7 +59,7 @@ from harness.store.parquet_files import (
 from harness.store.remote import open_place
 from harness.store.run_directory import HEADER_FILE, load_rounds, load_run
 from harness.store.schema import COMPARISON_TABLES, LATER, RUN_TABLES, SERIES_VIEW, TABLES, create_tables, insert_rows
-from harness.store.tags import RunChoice, choose_runs, tags_of
+from harness.store.sides_directory import comparison_rows
 from harness.text import one_line, shown
 
 if TYPE_CHECKING:
@@ -75,8 +73,8 @@ _TURNS = re.compile(r"\bturns\b", re.IGNORECASE)
 
 def rows_in(folder: Path, rows_of: RowsOf) -> tuple[str, Rows, str]:
     """A folder's own id, its rows made of its records, and when its raw turns were deleted ("": they were not)."""
-    if (folder / COMPARISON_FILE).exists():
-        comparison = load_comparison(folder)
+    if (folder / COMPARISON.file).exists():
+        comparison = COMPARISON.load(folder)
         return comparison.id, {"comparisons": comparison_rows(comparison)}, ""
     run = load_run(folder)
     return run.header.id, rows_of(run), run.turns_dropped
@@ -219,7 +217,7 @@ class Tables:
         self.connection.execute("USE main")
         self._folders = {name: self.results / name for name in names if name in self.ids and self._has_turns(name)}
         others = (self.results / name for name in names if name not in self.ids)
-        new = [folder for folder in others if not is_explanation(folder)]  # of which no table has rows
+        new = [folder for folder in others if not EXPLANATION.is_at(folder)]  # of which no table has rows
         if new:  # of a compacted history there may be none
             self._progress.stage("Reading runs", len(new))
         stored: dict[Path, dict[str, Path]] = {}
@@ -402,7 +400,7 @@ def _with_columns(added: Mapping[str, str], files: Sequence[Path]) -> str:
 def _changed_record(folder: Path) -> str:
     """Name of a file of records that is not as it was when the folder was finished; "" where none is known to be."""
     for path, record in (read_manifest(folder) or {}).items():
-        is_record = path.endswith(".jsonl") or path in (HEADER_FILE, COMPARISON_FILE)
+        is_record = path.endswith(".jsonl") or path in (HEADER_FILE, COMPARISON.file)
         if is_record and describe_file(folder / path) != record:
             return path
     return ""

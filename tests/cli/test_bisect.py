@@ -18,7 +18,7 @@ from harness.records.comparison import Verdict
 from harness.stages import bisecting
 from harness.stages.options import BisectOptions
 from harness.stages.verdict import Judged, Word, word_of
-from harness.store.bisect_directory import BEGUN_FILE, BISECTION_FILE
+from harness.store.kinds import BISECT
 from tests.builders import make_bisection
 
 FOUND = make_bisection(id="a-bisect", case="net/stock@cpu")
@@ -47,7 +47,7 @@ def test_a_bisect_ends_by_what_it_knows_and_is_printed_again(
     path.mkdir()
 
     def finish(document: str, _: str) -> None:
-        (path / BISECTION_FILE).write_text(document)
+        (path / BISECT.file).write_text(document)
 
     underway: Any = nullcontext()
     underway.directory = SimpleNamespace(path=path, finish=finish)
@@ -63,7 +63,7 @@ def test_a_bisect_ends_by_what_it_knows_and_is_printed_again(
     assert run_command_line(["report", str(path), "--format", "markdown"]) == status
     assert "net/stock@cpu" in capsys.readouterr().out
     assert run_command_line(["plot", str(path), "--out", "x.svg"]) == 2
-    (path / BISECTION_FILE).rename(path / BEGUN_FILE)
+    (path / BISECT.file).rename(path / BISECT.begun_file)
     assert run_command_line(["report", str(path)]) == 2
     assert "has not come to its end; go on with `harness bisect --resume" in capsys.readouterr().err
 

@@ -14,7 +14,7 @@ from harness.records.tuning import Tuning
 from harness.report.tune_page import tune_json
 from harness.stages.options import TuneOptions, seconds_of
 from harness.stages.tuning import NoStart
-from harness.store.tune_directory import TUNING_FILE
+from harness.store.kinds import TUNING
 from tests.builders import FLAGS, SUITE
 from tests.report.tunings import make_tuning
 
@@ -84,7 +84,7 @@ def test_a_report_has_the_models_and_the_device_that_are_asked_for(
         folder = Path("tuned", f"{model}@{device}")
         folder.mkdir(parents=True)
         found = make_tuning(id=folder.name, model=model, device=device)
-        (folder / TUNING_FILE).write_text(tune_json(found))
+        (folder / TUNING.file).write_text(tune_json(found))
 
     def printed(*options: str) -> list[str]:
         assert run_command_line(["tune", "--report", *options]) == 0

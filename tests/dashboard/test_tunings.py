@@ -8,7 +8,7 @@ from pathlib import Path
 from harness.cli import run_command_line
 from harness.dashboard.tunings import load_tunings, race_picture, tuning_facts
 from harness.report.tune_page import tune_json
-from harness.store.tune_directory import TUNING_FILE
+from harness.store.kinds import TUNING
 from tests.builders import Notes
 from tests.dashboard.test_site import Reader
 from tests.report.tunings import MOMENTS, make_nothing, make_tuning
@@ -16,7 +16,7 @@ from tests.report.tunings import MOMENTS, make_nothing, make_tuning
 
 def write_tuning(folder: Path, text: str) -> None:
     folder.mkdir(parents=True)
-    (folder / TUNING_FILE).write_text(text)
+    (folder / TUNING.file).write_text(text)
 
 
 def test_the_list_leads_to_each_tuning(site: Path) -> None:

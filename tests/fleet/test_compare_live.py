@@ -23,8 +23,9 @@ from harness.records.comparison import Comparison
 from harness.stages import run as stages_run
 from harness.stages.comparing import Underway, compare_sides, going_on
 from harness.stages.options import RunOptions
-from harness.store.comparison_directory import ComparisonDirectory, load_comparison
+from harness.store.kinds import COMPARISON
 from harness.store.run_directory import load_run
+from harness.store.sides_directory import ComparisonDirectory
 from tests.builders import make_artifact
 from tests.fleet.world import World, once, switch_off, worker_of
 
@@ -139,7 +140,7 @@ def test_both_sides_of_a_row_are_measured_on_one_host(two_hosts: World) -> None:
     assert [each.host for each in compiled.hosts] == [host.host]
     assert [record.name for record in comparison.hosts] == [host.host]
     assert comparison.machine.description.startswith(f"{host.host}: ")
-    assert load_comparison(path).hosts == comparison.hosts
+    assert COMPARISON.load(path).hosts == comparison.hosts
 
 
 def test_a_row_that_is_spread_is_measured_on_all_hosts_while_workers_die(two_hosts: World) -> None:

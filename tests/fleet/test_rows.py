@@ -28,8 +28,8 @@ from harness.fleet.row_orders import RowMeasured
 from harness.fleet.rows import FleetRows
 from harness.fleet.waits import Waits
 from harness.records.run import Failure
-from harness.store.comparison_directory import ComparisonDirectory
-from harness.store.unfinished import Begun
+from harness.store.journal import Begun
+from harness.store.sides_directory import ComparisonDirectory
 from tests.builders import Notes, a_device, a_suite
 from tests.compare.runs import TOOLCHAIN, a_build, a_case, a_side
 from tests.compare.scripted import EQUAL, RULE, SLOWER, a_generation

@@ -18,7 +18,7 @@ from harness.report.comparison_words import next_steps
 from harness.report.github import portable_comparison, render_comment
 from harness.report.run_report import Report, build_report
 from harness.report.run_words import next_steps as next_steps_of_run
-from harness.store.comparison_directory import load_comparison
+from harness.store.kinds import COMPARISON
 from harness.store.run_directory import load_run
 from tests.report.builders import make_comparison, make_timed
 
@@ -297,7 +297,7 @@ def comparison(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
         patch.setattr("sys.argv", ["harness", *arguments])  # from which it is recorded
         run_command_line(arguments)
     (folder,) = (folder for folder in results.iterdir() if (folder / "comparison.json").is_file())
-    return load_comparison(folder)
+    return COMPARISON.load(folder)
 
 
 def test_every_command_of_a_real_comparison_is_allowed(comparison: Comparison) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import json
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,10 +21,10 @@ from harness.records.case import Case
 from harness.records.run import Header, Round, Run, ToolchainRecord, Turn
 from harness.report.rows import rows_of
 from harness.store.database import RowsOf, connect, copy_rows
-from harness.store.files import describe_file
+from harness.store.files import describe_file, finished_document
 from harness.store.run_directory import Record, RunDirectory
-from harness.store.schema import TABLES, create_tables, insert_rows
-from harness.store.tables import Tables, turn_rows
+from harness.store.schema import COMPARISON_TABLES, RUN_TABLES, TABLES, create_tables, insert_rows
+from harness.store.tables import Tables
 from tests.report.builders import make_build, make_case, make_header
 
 REFERENCE, NEWEST = "3.12.0", "3.13.0"
@@ -157,26 +156,19 @@ def with_peer(run: Run, engine: str, factor: float = 1.0) -> Run:
 
 
 def compacted(results: Path, runs: Sequence[Run]) -> Path:
-    """A results folder that has these runs in Parquet alone, in a part as version 0.1 wrote them."""
-    history = results / "history"
-    index = history / "index.json"
-    parts = json.loads(index.read_text())["parts"] if index.is_file() else []
-    part = f"part-{len(parts)}"
-    connection = connect()
-    create_tables(connection)
-    for run in runs:
-        for table, rows in {**rows_of(run), "turns": turn_rows(run.header.id, run.rounds)}.items():
-            insert_rows(connection, table, rows)
-    files = {table: history / table / f"{part}.parquet" for table in ("runs", "points", "cases", "turns")}
-    for table, file in files.items():
-        file.parent.mkdir(parents=True, exist_ok=True)
-        copy_rows(connection, table, table, file)
-    connection.close()
-    records = {table: describe_file(file) for table, file in files.items()}
-    facts = {key: {table: getattr(record, key) for table, record in records.items()} for key in ("bytes", "sha256")}
-    ids = [run.header.id for run in runs]
-    parts.append({"name": part, "runs": ids, "comparisons": [], **facts})
-    index.write_text(json.dumps({"schema_version": 1, "parts": parts}))
+    """A results folder that has these runs in Parquet alone, in a set of their own."""
+    sets = len(list(results.glob("history/tables-*")))
+    folder = results / "history" / f"tables-{sets:08x}"
+    folder.mkdir(parents=True)
+    with connect() as connection:
+        create_tables(connection)
+        for run in runs:
+            for table, rows in rows_of(run).items():
+                insert_rows(connection, table, rows)
+        for table in (*RUN_TABLES, *COMPARISON_TABLES):
+            copy_rows(connection, table, table, folder / f"{table}.parquet")
+    records = {file.name: describe_file(file) for file in sorted(folder.iterdir())}
+    (folder / "finished.json").write_bytes(finished_document(records))
     return results
 
 

@@ -20,7 +20,7 @@ from harness.errors import UsageError
 from harness.history.bisects import Question
 from harness.history.dating import Dated
 from harness.report.rows import rows_of
-from harness.store.tags import RunChoice
+from harness.store.marks import RunChoice
 from tests.history import made
 from tests.history.made import compacted, night_id, step, store
 from tests.history.test_failures import failing

@@ -17,8 +17,8 @@ from harness.progress import Silent
 from harness.records.bisection import Bisection, FoundStep, Trial
 from harness.report.bisect_page import bisect_json
 from harness.stages.options import BisectOptions
-from harness.store.bisect_directory import BegunBisect, BisectDirectory
 from harness.store.files import adapter
+from harness.store.search_directory import BegunBisect, BisectDirectory
 
 QUESTION = Question(suite="x.toml", case="net/stock@cpu", metric="latency", good="3.11.0", bad="3.13.0")
 SIZE = Trial(base="3.12.0", head="3.13.0", floor=0.01, verdict="regressed", ratio=1.4, ci_low=1.3, ci_high=1.5)

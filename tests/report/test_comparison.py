@@ -25,7 +25,7 @@ from harness.report import Format, render
 from harness.report.comparison import comparison_exit_code
 from harness.report.comparison_words import headline, next_steps
 from harness.report.verdicts import busy_line
-from harness.store.comparison_directory import comparison_from_json
+from harness.store.kinds import COMPARISON
 from tests.report.builders import (
     make_comparison,
     make_full_comparison,
@@ -358,7 +358,7 @@ def comparisons(numbers: st.SearchStrategy[float]) -> st.SearchStrategy[Comparis
 @settings(deadline=None, max_examples=15, suppress_health_check=[HealthCheck.too_slow])
 @given(comparisons(FINITE))
 def test_what_is_written_is_what_is_read(comparison: Comparison) -> None:
-    assert comparison_from_json(render(comparison, "json")) == comparison
+    assert COMPARISON.parse(render(comparison, "json")) == comparison
 
 
 @settings(deadline=None, max_examples=10, suppress_health_check=[HealthCheck.too_slow])
@@ -367,7 +367,7 @@ def test_what_is_written_is_what_is_read(comparison: Comparison) -> None:
 @example(make_nasty_comparison(), 100, True)
 def test_anything_can_be_rendered_kept_and_rendered_again(comparison: Comparison, width: int, full: bool) -> None:
     """A NaN reads as nothing, so that it is the same only as far as it says anything."""
-    again = comparison_from_json(json.dumps(document(comparison)))
+    again = COMPARISON.parse(json.dumps(document(comparison)))
     for form in FORMATS:
         text = render(comparison, form, full=full, width=width)
         assert text == render(again, form, full=full, width=width)
@@ -388,26 +388,26 @@ def test_anything_can_be_rendered_kept_and_rendered_again(comparison: Comparison
 )
 def test_what_is_no_comparison_is_told_in_a_sentence(text: str, says: str) -> None:
     with pytest.raises(RunError, match=rf"^kept/comparison.json: {says}.*make the comparison again"):
-        comparison_from_json(text, "kept/comparison.json")
+        COMPARISON.parse(text, "kept/comparison.json")
 
 
 def test_whole_pairs_are_text_like_any_other() -> None:
     text = json.dumps(document(make_comparison([], id="\N{FIRE}")))
     assert "\\ud83d" in text
-    assert comparison_from_json(text).id == "\N{FIRE}"
+    assert COMPARISON.parse(text).id == "\N{FIRE}"
 
 
 def test_an_argument_that_is_no_utf_8_is_kept_so_that_it_can_be_read() -> None:
     kept = render(make_comparison([], command=("harness", "a\udcffb", "\N{FIRE} \\ud800")), "json")
-    assert comparison_from_json(kept).command == ("harness", "a?b", "\N{FIRE} \\ud800")
+    assert COMPARISON.parse(kept).command == ("harness", "a?b", "\N{FIRE} \\ud800")
 
 
 def test_damage_is_located() -> None:
     broken = document(make_comparison([]))
     broken["base"]["run"] = 7
     with pytest.raises(RunError, match=r"comparison.json: is damaged at base.run; make the comparison again"):
-        comparison_from_json(json.dumps(broken))
+        COMPARISON.parse(json.dumps(broken))
     broken = document(make_comparison([]))
     broken["tool_output"] = [{"row": 4, "stderr": ""}]
     with pytest.raises(RunError, match="is damaged at its rows"):
-        comparison_from_json(json.dumps(broken))
+        COMPARISON.parse(json.dumps(broken))

@@ -24,7 +24,7 @@ from harness.report.github import render_comment
 from harness.report.page import Picture
 from harness.report.pages import Links
 from harness.report.verdicts import MARKS
-from harness.store.comparison_directory import comparison_from_json
+from harness.store.kinds import COMPARISON
 from tests.report.builders import SELFCHECK, make_comparison, make_recorded_comparison, make_row, make_side, make_timed
 from tests.report.rendered import Page, require_ours
 
@@ -84,7 +84,7 @@ def test_a_row_of_several_hosts_says_how_many_and_what_each_of_them_says() -> No
     assert "on up to 3 hosts of one class each: machine" in text
     assert re.search(r" a, b +2 .*\n.* a, b, c +3 ", text)
     assert "Hosts" not in render(make_comparison([replace(spread, hosts=hosts[:1])]), "terminal", width=900)
-    assert comparison_from_json(json_document(comparison)).rows == comparison.rows
+    assert COMPARISON.parse(json_document(comparison)).rows == comparison.rows
     assert ",a b," in render(comparison, "csv")
 
 
@@ -103,7 +103,7 @@ def test_rows_of_different_hosts_say_whose_they_are_and_each_host_how_often_it_i
     assert "The hosts' A/A rates are not known" in render(replace(comparison, hosts=hosts[1:]), "markdown", full=True)
     flagged = replace(comparison, rows=(*rows, replace(rows[0], control=True)))
     assert "find out there, how often each host is wrong: `harness selfcheck" in render_comment(flagged)
-    assert comparison_from_json(json_document(comparison)).hosts == hosts
+    assert COMPARISON.parse(json_document(comparison)).hosts == hosts
 
 
 def test_a_size_within_its_floor_is_listed_and_is_no_finding() -> None:

@@ -17,8 +17,7 @@ from harness.records.explanation import Elsewhere, Method
 from harness.report import Format, render
 from harness.report.explanation_words import method_line, part_names, short_form, time_lines
 from harness.report.github import render_comment
-from harness.store.comparison_directory import comparison_from_json
-from harness.store.explanation_directory import explanation_from_json
+from harness.store.kinds import COMPARISON, EXPLANATION
 from tests.report.builders import NASTY, make_comparison, make_timed
 from tests.report.explanations import LINES, PIPELINE, make_explanation, make_nasty_explanation, make_part
 from tests.report.rendered import HOSTILE, require_ours
@@ -28,7 +27,7 @@ FORMATS: tuple[Format, ...] = ("terminal", "markdown", "json", "csv")
 
 def test_what_is_written_is_what_is_read() -> None:
     explanation = make_explanation()
-    assert explanation_from_json(render(explanation, "json")) == explanation
+    assert EXPLANATION.parse(render(explanation, "json")) == explanation
 
 
 @pytest.mark.parametrize(
@@ -42,7 +41,7 @@ def test_what_is_written_is_what_is_read() -> None:
 )
 def test_what_is_no_explanation_is_told_in_a_sentence(content: str, words: str) -> None:
     with pytest.raises(RunError) as caught:
-        explanation_from_json(content, "results/x/explanation.json")
+        EXPLANATION.parse(content, "results/x/explanation.json")
     assert str(caught.value).startswith("results/x/explanation.json: ")
     assert words in str(caught.value)
 
@@ -197,7 +196,7 @@ def test_the_three_largest_parts_stand_folded_in_a_comment() -> None:
     assert "1 other part changed the latency less." in page.everything
     terminal = render(comparison, "terminal", width=200)
     assert "harness report results/20261122-140000-esrgan-explain" in terminal
-    again = comparison_from_json(render(comparison, "json"))
+    again = COMPARISON.parse(render(comparison, "json"))
     assert again == comparison
     assert json.loads(render(comparison, "json"))["explained"][0]["parts"][0]["name"] == "conv_a"
 

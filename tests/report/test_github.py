@@ -17,7 +17,7 @@ from harness.report import render
 from harness.report.github import STEP_SUMMARY_BYTES, portable, portable_comparison, render_comment
 from harness.report.pages import Links
 from harness.report.run_report import build_report
-from harness.store.comparison_directory import ComparisonDirectory
+from harness.store.sides_directory import ComparisonDirectory
 from tests.history.made import make_night, step, store
 from tests.report.builders import MACHINE, RUN_URL, SELFCHECK, make_comparison, make_row, make_side, make_timed
 

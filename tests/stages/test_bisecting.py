@@ -29,7 +29,7 @@ from harness.stages.bisecting import bisect_releases, turned_round, underway_of
 from harness.stages.bisecting_parts import bisect_parts
 from harness.stages.explaining import Found
 from harness.stages.options import BisectOptions
-from harness.store.bisect_directory import TRIALS_FILE
+from harness.store.search_directory import TRIALS_FILE
 from harness.suite.load import load_suite
 from harness.toolchain import Toolchain
 from tests.builders import Notes, make_case, make_header

@@ -26,10 +26,10 @@ from harness.stages.comparing import MOST_ROWS, Underway, compare_sides, explain
 from harness.stages.explaining import Found
 from harness.stages.options import RunOptions
 from harness.stats.rule import Rule
-from harness.store.comparison_directory import ComparisonDirectory
-from harness.store.explanation_directory import load_explanation
 from harness.store.files import FINISHED_FILE
+from harness.store.kinds import EXPLANATION
 from harness.store.run_directory import RunDirectory
+from harness.store.sides_directory import ComparisonDirectory
 from tests.builders import Notes, make_header
 from tests.compare.runs import a_case, a_side
 from tests.report.builders import make_comparison, make_timed
@@ -227,7 +227,7 @@ def test_the_largest_come_first_and_each_is_kept(tmp_path: Path, notes: Notes, m
     assert [each.case for each in explained] == ["net/v1@cpu", "net/v0@cpu"]
     assert said == ()
     for each in explained:
-        assert load_explanation(tmp_path / each.explanation).case == each.case
+        assert EXPLANATION.load(tmp_path / each.explanation).case == each.case
         assert len(each.parts) == 3 and each.left_out == 1
 
 

@@ -25,9 +25,9 @@ from harness.stages.explained_sides import (
     pair_of_variants,
 )
 from harness.stages.options import ExplainOptions, RunOptions
-from harness.store.explanation_directory import ExplanationDirectory
-from harness.store.names import find_folder
+from harness.store.folders import find_folder
 from harness.store.run_directory import RunDirectory
+from harness.store.sides_directory import ExplanationDirectory
 from tests.builders import make_header
 from tests.compare.runs import a_case, a_side
 from tests.fakes.fake_toolchain import make_fake_toolchain

@@ -25,8 +25,9 @@ from harness.records.explanation import Elsewhere
 from harness.stages import explaining
 from harness.stages.explaining import INTERRUPTED, Found, explain_command, explain_pair, keep, keep_in
 from harness.stats.rule import Rule
-from harness.store.explanation_directory import ExplanationDirectory, load_explanation
-from harness.store.unfinished import Begun, KeptGeneration
+from harness.store.journal import Begun
+from harness.store.kinds import EXPLANATION
+from harness.store.sides_directory import ExplanationDirectory, KeptGeneration
 from tests.builders import Notes
 from tests.compare.runs import a_case, a_side
 from tests.fakes.fake_toolchain import make_fake_toolchain
@@ -205,7 +206,7 @@ def test_what_other_modules_gave_is_no_part_of_it(edges: Edges, tmp_path: Path) 
 def test_it_is_kept_with_its_id(edges: Edges, tmp_path: Path) -> None:
     explanation, folder = keep(edges.explain().explanation, tmp_path, "small")
     assert explanation.id == folder.name
-    assert load_explanation(folder) == explanation
+    assert EXPLANATION.load(folder) == explanation
 
 
 def test_the_command_means_the_same_tomorrow() -> None:

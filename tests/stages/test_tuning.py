@@ -29,7 +29,9 @@ from harness.stages.tuning_changes import FoundForms
 from harness.stages.tuning_lowering import Lowered, Winner
 from harness.stats.rule import Rule
 from harness.store.files import adapter
-from harness.store.tune_directory import RECORD_FILE, SPEC_FILE, VARIANT_FILE, BegunTuning, TuneDirectory, load_tuning
+from harness.store.journal import Begun
+from harness.store.kinds import TUNING
+from harness.store.search_directory import RECORD_FILE, SPEC_FILE, VARIANT_FILE, TuneDirectory
 from harness.suite.load import load_suite
 from harness.tune import tiles
 from tests.builders import SUITE as SMALL
@@ -144,7 +146,7 @@ def record_in(folder: Path) -> Path:
 
 def test_a_convolution_is_tuned_and_the_variant_goes_into_any_suite(made: Path, tmp_path: Path) -> None:
     folder = made / "tuned" / "net@cpu"
-    found = load_tuning(folder)
+    found = TUNING.load(folder)
     assert found.answer == "faster", found.sentence
     standings = {each.name: each.standing for each in found.singles}
     assert (standings["z-idle"], standings["z-broken"]) == ("inert", "failed")
@@ -177,7 +179,7 @@ def test_a_second_call_plays_back_and_measures_nothing(
     document = (tmp_path / "tuned" / "net@cpu" / "tuning.json").read_text()
     found = again()
     assert record_in(tmp_path).read_bytes() == before
-    assert found == [load_tuning(tmp_path / "tuned" / "net@cpu")]
+    assert found == [TUNING.load(tmp_path / "tuned" / "net@cpu")]
     assert (tmp_path / "tuned" / "net@cpu" / "tuning.json").read_text() == document
 
 
@@ -266,7 +268,7 @@ def test_a_compiler_that_hangs_eats_memory_or_lacks_a_flag_costs_one_candidate(t
     loaded = load_suite(suite).suite
     options = TuneOptions(suite, compile_memory_gib=0.3)
     target = TuneTarget(suite=loaded, model="net", device="cpu", start="stock", config=CompileConfig(), toolchain=tools)
-    directory = TuneDirectory.create(tmp_path / "net@cpu", BegunTuning(created="", machine="", options={}, command=()))
+    directory = TuneDirectory.create(tmp_path / "net@cpu", Begun(created="", machine="", options={}, command=()))
     configs = {
         "hangs": CompileConfig(flags=("--fake-sleep=60",)),
         "eats": CompileConfig(flags=("--fake-allocate=400", "--fake-sleep=60")),

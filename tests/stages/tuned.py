@@ -27,7 +27,8 @@ from harness.stages import tune_underway, tuning_lowering
 from harness.stages.options import TuneOptions
 from harness.stages.tune_underway import START, Compiled, Raced, TuneTarget, TuneUnderway, Untimed
 from harness.stages.tuning_changes import Form
-from harness.store.tune_directory import BegunTuning, TuneDirectory
+from harness.store.journal import Begun
+from harness.store.search_directory import TuneDirectory
 from harness.tune.changes import Change
 from harness.tune.dispatches import Compiled as CompiledDispatch
 from harness.tune.dispatches import Dispatch, Refused
@@ -57,7 +58,7 @@ class Scripted(TuneUnderway):
         target = TuneTarget(
             suite=suite, model="net", device="cpu", start="stock", config=CompileConfig(), toolchain=tools
         )
-        begun = BegunTuning(created="", machine="", options={}, command=())
+        begun = Begun(created="", machine="", options={}, command=())
         directory = TuneDirectory.create(folder / "net@cpu", begun)
         super().__init__(TuneOptions(Path("small.toml"), **options), target, directory, Silent())
         self.ms: dict[str, float] = {}

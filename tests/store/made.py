@@ -16,10 +16,10 @@ import pytest
 from harness.records.comparison import Verdict
 from harness.report import render
 from harness.report.rows import rows_of
-from harness.store.comparison_directory import ComparisonDirectory
 from harness.store.files import TURNS_FILE, describe_file, mark_dropped
 from harness.store.merging import Outcome
 from harness.store.run_directory import RunDirectory
+from harness.store.sides_directory import ComparisonDirectory
 from tests.builders import make_header, make_round
 from tests.history.made import make_night, store
 from tests.report.builders import make_comparison, make_row

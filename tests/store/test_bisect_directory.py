@@ -10,16 +10,8 @@ import pytest
 from harness.errors import RunError
 from harness.records.bisection import Bisection, Trial
 from harness.report.bisect_page import bisect_json
-from harness.store.bisect_directory import (
-    BEGUN_FILE,
-    BISECTION_FILE,
-    TRIALS_FILE,
-    BegunBisect,
-    BisectDirectory,
-    KeptSentence,
-    earlier_bisect,
-    load_bisect,
-)
+from harness.store.kinds import BISECT
+from harness.store.search_directory import TRIALS_FILE, BegunBisect, BisectDirectory, KeptSentence, earlier_bisect
 from tests.builders import make_bisection
 
 BEGUN = BegunBisect(
@@ -96,15 +88,15 @@ def test_one_harness_at_a_time_writes_it(directory: BisectDirectory) -> None:
 
 def test_what_cannot_go_on_is_said(directory: BisectDirectory, tmp_path: Path) -> None:
     found = end(directory, TRIAL)
-    assert load_bisect(directory.path) == found
+    assert BISECT.load(directory.path) == found
     with pytest.raises(RunError, match=r"this bisect has its answer; `harness report \S+` prints it"):
         BisectDirectory.resume(directory.path)
-    (directory.path / BISECTION_FILE).write_text('{"schema_version": 1}')
+    (directory.path / BISECT.file).write_text('{"schema_version": 1}')
     with pytest.raises(RunError, match=r"bisection\.json: is damaged at id; make the bisect again"):
-        load_bisect(directory.path)
-    (directory.path / BISECTION_FILE).unlink()
+        BISECT.load(directory.path)
+    (directory.path / BISECT.file).unlink()
     (directory.path / TRIALS_FILE).write_text("nonsense\n")
-    with pytest.raises(RunError, match="line 1 is damaged; remove it, and what it says is measured again"):
+    with pytest.raises(RunError, match=r"line 1 is damaged \(.*\); remove it, and what it says is measured again"):
         BisectDirectory.resume(directory.path).__enter__()
     with pytest.raises(RunError, match="is no bisect that can go on"):
         BisectDirectory.resume(tmp_path)
@@ -124,5 +116,5 @@ def test_an_earlier_one_with_the_same_options_is_found(directory: BisectDirector
     assert earlier_bisect(results, asked, "another machine") == directory.path
     directory.finish(bisect_json(make_bisection(finished=False)), "")
     assert earlier_bisect(results, asked, "another machine") is None, "it cannot go on there"
-    (directory.path / BEGUN_FILE).write_text("{")
+    (directory.path / BISECT.begun_file).write_text("{")
     assert earlier_bisect(results, asked, "a machine") is None

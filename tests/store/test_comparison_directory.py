@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from harness.errors import RunError
-from harness.store.comparison_directory import COMPARISON_FILE, ComparisonDirectory, is_comparison
+from harness.store.kinds import COMPARISON
+from harness.store.sides_directory import ComparisonDirectory
 from tests.builders import make_round
 
 NOW = datetime(2026, 11, 21, 3, 50, 12, tzinfo=timezone.utc)
@@ -30,10 +31,10 @@ def test_every_turn_and_every_compile_is_one_line_at_once_and_it_is_a_comparison
         assert [measured["round"] for measured in rounds] == [0, 1]
         compiles = [json.loads(line) for line in (directory.path / "compiles.jsonl").read_text().splitlines()]
         assert compiles[1] == {"case": "net/fast@cpu", "generation": 1, "base_ns": 1.0, "head_ns": 2.0}
-        assert not is_comparison(directory.path)
+        assert not COMPARISON.is_at(directory.path)
         directory.finish(b"{}\n", "report\n")
-    assert is_comparison(directory.path)
-    assert (directory.path / COMPARISON_FILE).read_text() == "{}\n"
+    assert COMPARISON.is_at(directory.path)
+    assert (directory.path / COMPARISON.file).read_text() == "{}\n"
     assert (directory.path / "report.md").read_text() == "report\n"
 
 

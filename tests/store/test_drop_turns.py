@@ -25,7 +25,7 @@ from harness.store.clock import parse_age
 from harness.store.files import TURNS_FILE
 from harness.store.remote import open_place
 from harness.store.run_directory import load_run
-from tests.history.made import FIRST_NIGHT, compacted, make_night, night_id, store
+from tests.history.made import FIRST_NIGHT, make_night, store
 from tests.store.made import a_comparison, a_run, an_old_run, an_unfinished_run, contents, killed_at, runs
 
 LATER = FIRST_NIGHT + timedelta(days=100)
@@ -114,12 +114,9 @@ def test_a_clock_that_went_back_within_the_run_is_wrong_too(tmp_path: Path) -> N
     assert (row.dropped, "its clock went back" in row.why) == (False, True)
 
 
-@pytest.mark.parametrize("where", ["mark_dropped", "_drop_compacted"])
-def test_stopped_in_the_middle_it_goes_on_the_next_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
-) -> None:
+def test_stopped_in_the_middle_it_goes_on_the_next_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names = runs(tmp_path, 3)
-    with killed_at(monkeypatch, archive, where, after=1 if where == "mark_dropped" else 0):
+    with killed_at(monkeypatch, archive, "mark_dropped", after=1):
         drop(tmp_path, 1)
     for name in names:
         assert check_folder(tmp_path / name, name=name).state == "ok"
@@ -198,17 +195,3 @@ def test_turns_that_nobody_can_put_into_tables_stay(tmp_path: Path, monkeypatch:
     (row,) = drop(tmp_path, 1).rows
     assert (row.dropped, row.why) == (False, "no")
     assert (folder / TURNS_FILE).is_file()
-
-
-def test_turns_that_version_0_1_put_into_parquet_go_where_they_are_old(tmp_path: Path) -> None:
-    compacted(tmp_path, [make_night(night) for night in (0, 99)])
-    planned = drop(tmp_path, 90, dry_run=True)
-    report = drop(tmp_path, 90)
-    (row,) = report.rows
-    assert (row.name, row.dropped, row.why) == (night_id(0), True, "in the compacted history only")
-    assert planned.rows == report.rows
-    assert (planned.young, report.young) == (1, 1)
-    assert planned.history_bytes > 0
-    assert turns_of(tmp_path) == {night_id(99)}
-    with open_history(str(tmp_path)) as tables:
-        assert len(tables.runs()) == 2

@@ -18,18 +18,13 @@ from harness.report.explanation_page import explanation_document
 from harness.report.rows import rows_of
 from harness.store.archive import compact
 from harness.store.check import check_folder, verify
-from harness.store.explanation_directory import (
-    EXPLANATION_FILE,
-    ExplanationDirectory,
-    is_explanation,
-    load_explanation,
-)
-from harness.store.folders import look_into
+from harness.store.folders import find_folder, look_into
+from harness.store.journal import Begun
+from harness.store.kinds import EXPLANATION
 from harness.store.merging import merge
-from harness.store.names import find_folder
 from harness.store.remote import open_place
+from harness.store.sides_directory import ExplanationDirectory, KeptGeneration
 from harness.store.tables import NOTHING_YET, open_tables
-from harness.store.unfinished import Begun, KeptGeneration
 from tests.report.explanations import make_explanation
 
 NOW = datetime(2026, 11, 22, 14, 0, 0, tzinfo=timezone.utc)
@@ -45,18 +40,18 @@ def keep(results: Path, **facts: object) -> tuple[Path, Explanation]:
 def test_it_is_read_as_it_was_kept(tmp_path: Path) -> None:
     folder, explanation = keep(tmp_path)
     assert folder.name == "20261122-140000-esrgan-explain"
-    assert is_explanation(folder)
-    assert load_explanation(folder) == explanation
-    assert {file.name for file in folder.iterdir()} == {EXPLANATION_FILE, "report.md", "finished.json"}
+    assert EXPLANATION.is_at(folder)
+    assert EXPLANATION.load(folder) == explanation
+    assert {file.name for file in folder.iterdir()} == {EXPLANATION.file, "report.md", "finished.json"}
 
 
 def test_nothing_is_left_where_it_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(path: Path, content: bytes) -> None:
-        if path.name == EXPLANATION_FILE:
+        if path.name == EXPLANATION.file:
             raise OSError(28, "No space left on device")
         path.write_bytes(content)
 
-    monkeypatch.setattr("harness.store.explanation_directory.write_atomically", fail)
+    monkeypatch.setattr("harness.store.journal.write_atomically", fail)
     said = "cannot be written \\(No space left on device\\); make room or choose another"
     with pytest.raises(RunError, match=said), ExplanationDirectory.create(tmp_path, "esrgan", NOW) as directory:
         directory.finish(b"{}", "report")
@@ -77,7 +72,7 @@ def test_it_is_verified(tmp_path: Path) -> None:
     assert (finding.kind, finding.state, finding.hashed) == ("explanation", "ok", True)
     (folder / "report.md").write_text("another\n")
     assert check_folder(folder, name=folder.name).state == "changed"
-    (folder / EXPLANATION_FILE).write_text("{}")
+    (folder / EXPLANATION.file).write_text("{}")
     (finding,) = verify(open_place(str(tmp_path)), Silent())
     assert finding.state == "damaged"
     (folder / "run.json").write_text("{}")
@@ -102,7 +97,7 @@ def test_it_is_merged_and_no_table_has_rows_of_it(tmp_path: Path) -> None:
     folder, explanation = keep(tmp_path / "there")
     (outcome,) = merge([str(tmp_path / "there")], str(tmp_path / "here"), rows_of, str, Silent())
     assert (outcome.name, outcome.fate) == (folder.name, "copied")
-    assert load_explanation(tmp_path / "here" / folder.name) == explanation
+    assert EXPLANATION.load(tmp_path / "here" / folder.name) == explanation
     with open_tables(str(tmp_path / "here"), rows_of, Silent()) as tables:
         assert tables.notes == (NOTHING_YET,)
     compacted = compact(open_place(str(tmp_path / "here")), rows_of, Silent())
@@ -118,7 +113,7 @@ def test_it_is_listed_and_a_damaged_one_is_told(
     listed = capsys.readouterr().out
     assert folder.name in listed and explanation.case in listed
     assert listed.endswith("0 runs, 1 explanation.\n")
-    (folder / EXPLANATION_FILE).write_text("{}")
+    (folder / EXPLANATION.file).write_text("{}")
     assert run_command_line(["results", "list", str(tmp_path), "--format", "json"]) == 0
     printed = capsys.readouterr()
     assert json.loads(printed.out)["explanations"] == []

@@ -18,10 +18,9 @@ from harness.progress import Silent
 from harness.records.run import PURPOSES
 from harness.report.rows import rows_of
 from harness.store.check import check_marks
-from harness.store.marks import Tagging, mark_files, read_marks, write_marks
+from harness.store.marks import RunChoice, RunTag, Tagging, choose_runs, mark_files, read_marks, tags_of, write_marks
 from harness.store.merging import merge
 from harness.store.remote import open_place
-from harness.store.tags import RunChoice, RunTag, choose_runs, tags_of
 from tests.builders import make_header
 from tests.history.made import make_night, store
 from tests.store.made import contents, runs

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import UsageError
-from harness.store.names import find_folder, folder_names
+from harness.store.folders import find_folder, folder_names
 
 FOLDERS = {
     "20260101-000000-a": "run.json",

@@ -45,9 +45,10 @@ from harness.records.run import (
     Work,
 )
 from harness.store.check import check_folder
-from harness.store.comparison_directory import ComparisonDirectory
 from harness.store.folders import is_id
-from harness.store.run_directory import Record, RunDirectory, load_rounds, load_run, new_run_id, require_writable
+from harness.store.journal import new_run_id, require_writable
+from harness.store.run_directory import Record, RunDirectory, load_rounds, load_run
+from harness.store.sides_directory import ComparisonDirectory
 from tests.builders import make_header, make_round
 from tests.store.made import contents, edit, room_for, start
 

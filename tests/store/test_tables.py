@@ -19,14 +19,13 @@ from harness.records.comparison import Comparison
 from harness.records.run import Round
 from harness.report.rows import rows_of
 from harness.store.archive import compact
-from harness.store.comparison_directory import comparison_rows
 from harness.store.database import connect
-from harness.store.files import describe_file
+from harness.store.marks import WITHOUT_EXPERIMENTS, RunChoice
 from harness.store.remote import open_place
 from harness.store.run_directory import load_rounds
 from harness.store.schema import LATER, TABLES, column_records
+from harness.store.sides_directory import comparison_rows
 from harness.store.tables import Tables
-from harness.store.tags import WITHOUT_EXPERIMENTS, RunChoice
 from tests.history.made import compacted, make_night, make_nights, night_id, store
 from tests.report.builders import make_comparison, make_row
 from tests.store.made import a_comparison, contents, edit
@@ -119,7 +118,7 @@ def test_a_run_of_an_old_harness_gets_tables_when_it_is_read_first(
     a_comparison(results)
     first = opened().query("FROM points ORDER BY ALL")
     monkeypatch.setattr("harness.store.tables.load_run", nobody)
-    monkeypatch.setattr("harness.store.tables.load_comparison", nobody)
+    monkeypatch.setattr("harness.store.kinds.read_document", nobody)
     second = opened()
 
     assert second.query("FROM points ORDER BY ALL").equals(first)
@@ -219,19 +218,14 @@ def test_files_without_the_later_columns_are_read_beside_others_and_compacted(re
     a_comparison(results)
     compacted(results, [make_night(2, generations=2, rounds=2)])
     for file in [*results.glob("2*/tables/*.parquet"), *results.glob("history/*/*.parquet")]:
-        table = file.stem if file.stem in LATER else file.parent.name
-        if table in LATER:
-            without_columns(file, list(LATER[table]))
-    edit_index(results)
+        if file.stem in LATER:
+            without_columns(file, list(LATER[file.stem]))
     store(results, new, rows_of)
     before = everything(results, RunChoice(everything=True))
 
     with open_history(str(results), choice=None) as tables:
         assert tables.notes == ()
         assert set(tables.query("FROM tags")["run"]) == {night_id(0), night_id(1)}
-        assert (
-            tables.query("SELECT DISTINCT thread_ns FROM turns WHERE run = ?", [night_id(2)])["thread_ns"].isna().all()
-        )
         assert list(tables.query("FROM comparisons")["base_commit"]) == [""]
     compact(open_place(str(results)), rows_of, Silent())
     assert everything(results, RunChoice(everything=True)) == before
@@ -242,18 +236,6 @@ def without_columns(file: Path, names: list[str]) -> None:
     with connect() as connection:
         connection.read_parquet(str(file)).project(f"* EXCLUDE ({', '.join(names)})").create("older")
         connection.table("older").write_parquet(str(file))
-
-
-def edit_index(results: Path) -> None:
-    """What the index of parts of version 0.1 says of its files, which have changed."""
-    index = json.loads((results / "history" / "index.json").read_text())
-    for part in index["parts"]:
-        records = {
-            table: describe_file(results / "history" / table / f"{part['name']}.parquet") for table in part["bytes"]
-        }
-        part["bytes"] = {table: record.bytes for table, record in records.items()}
-        part["sha256"] = {table: record.sha256 for table, record in records.items()}
-    (results / "history" / "index.json").write_text(json.dumps(index))
 
 
 # --- One folder costs no other ---

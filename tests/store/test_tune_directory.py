@@ -10,19 +10,12 @@ import pytest
 
 from harness.errors import HarnessError, RunError
 from harness.report import render
-from harness.stages.reporting import load_any
-from harness.store.tune_directory import (
-    RECORD_FILE,
-    TUNING_FILE,
-    BegunTuning,
-    TuneDirectory,
-    load_tuning,
-    remembered_in,
-    tunings_in,
-)
+from harness.store.journal import Begun
+from harness.store.kinds import TUNING, load_result, tunings_in
+from harness.store.search_directory import RECORD_FILE, VARIANT_FILE, TuneDirectory, remembered_in
 from tests.report.tunings import make_tuning
 
-BEGUN = BegunTuning(
+BEGUN = Begun(
     created="2026-11-22T03:50:12+00:00",
     machine="a machine",
     options={"model": "rdb", "without": ("tuned*",)},
@@ -74,7 +67,7 @@ def test_a_damaged_line_is_told_in_a_sentence(place: Path) -> None:
     record = place / RECORD_FILE
     record.write_text(f"{{}}\n{record.read_text()}")
     with (
-        pytest.raises(RunError, match=r"record\.jsonl: line 1 is damaged; remove it"),
+        pytest.raises(RunError, match=r"record\.jsonl: line 1 is damaged \(key: Field required\); remove it"),
         TuneDirectory.create(place, BEGUN),
     ):
         pass
@@ -88,13 +81,13 @@ def test_a_damaged_line_is_told_in_a_sentence(place: Path) -> None:
         (replace(BEGUN, options={**BEGUN.options, "model": "mlp"}), "is a search with another model; give"),
     ],
 )
-def test_another_search_is_not_mixed_with_it(place: Path, begun: BegunTuning, words: str) -> None:
+def test_another_search_is_not_mixed_with_it(place: Path, begun: Begun, words: str) -> None:
     with pytest.raises(HarnessError, match=words):
         TuneDirectory.create(place, begun)
 
 
 def test_what_an_earlier_harness_did_not_write_down_is_held_against_nobody_and_known_from_then_on(place: Path) -> None:
-    def now(device: str) -> BegunTuning:
+    def now(device: str) -> Begun:
         return replace(BEGUN, options={**BEGUN.options, "[devices.cpu]": device})
 
     TuneDirectory.create(place, now("one core"))
@@ -121,29 +114,29 @@ def test_two_harnesses_do_not_write_one_search(place: Path) -> None:
 
 def test_what_is_written_at_the_end_is_read_again(place: Path) -> None:
     with pytest.raises(RunError, match="has not come to its end"):
-        load_any(place)
+        load_result(place)
     found = make_tuning(spec="#" * 200_000)
     with TuneDirectory.create(place, BEGUN) as directory:
         assert directory.write_suite("singles", "name = 'x'").read_text() == "name = 'x'"
-        variant = directory.write_variant("[variants.x]")
-        directory.write_variant("")
+        variant = directory.write_or_remove(VARIANT_FILE, "[variants.x]")
+        directory.write_or_remove(VARIANT_FILE, "")
         assert not variant.exists()
         directory.finish(render(found, "json"), "# The report", {"race.svg": b"<svg/>"})
-    assert load_any(place) == found == load_tuning(place)
+    assert load_result(place) == found == TUNING.load(place)
     assert tunings_in(place.parent.parent) == tunings_in(place) == [place]
 
 
 def test_a_folder_of_several_is_told_from_a_run(place: Path) -> None:
     for folder in (place, place.parent / "mlp@cpu"):
         folder.mkdir(exist_ok=True)
-        (folder / TUNING_FILE).write_text("{}")
+        (folder / TUNING.file).write_text("{}")
     with pytest.raises(RunError, match=r"tuned: is a folder of tunings; give one of them: .*mlp@cpu, .*rdb@cpu$"):
-        load_any(place.parent)
+        load_result(place.parent)
 
 
 def test_a_damaged_document_is_told_in_a_sentence(place: Path) -> None:
-    (place / TUNING_FILE).write_text('{"schema_version": 1}')
+    (place / TUNING.file).write_text('{"schema_version": 1}')
     with pytest.raises(
         RunError, match=r"tuning\.json: is damaged at id; call `harness tune` with the same --out again"
     ):
-        load_tuning(place)
+        TUNING.load(place)

@@ -1,0 +1,219 @@
+"""A folder that is being written: by one harness at a time, a record at a time, so that it can go on where it stopped.
+
+Each record is one JSON line of a file, written by one system call: a harness that is killed at any moment loses at most
+the line in flight, and the next one drops a line that was cut short. Documents are written whole or not at all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shlex
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
+
+from filelock import FileLock, Timeout
+from pydantic import ValidationError
+
+from harness.cache import WRITING_PREFIX, write_atomically
+from harness.errors import RunError
+from harness.scratch import sweep
+from harness.store.files import adapter, ends_in_newline, line_of, read_document, read_lines, writing
+
+REPORT_FILE = "report.md"
+_LOCK_FILE = ".lock"
+# Of a suite's name in a folder's: file systems take 255 bytes, and more is added before and after it.
+_NAME_LENGTH = 150
+# What is said where there is no room in a results folder, or no right to write there.
+_ELSEWHERE = "choose another folder with --results"
+
+_T = TypeVar("_T")
+_Journal = TypeVar("_Journal", bound="Journal")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Begun:
+    """What work was begun with: a comparison, an explanation, a bisect or a tuning."""
+
+    created: str  # ISO 8601, UTC
+    machine: str  # Id of the machine that it is measured on
+    options: dict[str, Any]  # The user's, as plain values
+    command: tuple[str, ...]  # The command line
+    noise: float = 0.0  # The smallest change that this machine was found to see, as a share; 0: not known
+    # Folders of the runs that were made for its sides (of a bisect, its positions), finished or not, by name
+    runs: dict[str, str] = field(default_factory=dict)
+    # Of a fleet, the hosts of each row, by the row's name: as many as were there when it was begun
+    placed: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    # What each of these is like, by name, as a run's `HostRecord` has it
+    hosts: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
+
+
+class Journal:
+    """A folder that is being written. Use it as a context manager: who is in it is the only one who writes.
+
+    Attributes:
+        what: What it will hold, as in `another harness is writing this comparison`.
+    """
+
+    what: ClassVar[str]
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = FileLock(path / _LOCK_FILE)
+        self._one_writes = threading.Lock()  # rows of a fleet are measured at the same time
+
+    def writing(self) -> AbstractContextManager[None]:
+        """Say in one sentence that the folder cannot be written, and what helps."""
+        return writing_results(self.path)
+
+    def __enter__(self: _Journal) -> _Journal:
+        with self.writing():
+            try:
+                self._lock.acquire(timeout=0)
+            except Timeout:
+                raise RunError(
+                    f"{self.path}: another harness is writing this {self.what}; wait for it or stop it"
+                ) from None
+        try:
+            sweep(self.path, WRITING_PREFIX)
+            self.begin()
+        except BaseException:
+            self._unlock()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._unlock()
+
+    def begin(self) -> None:
+        """Drop the lines that were cut short, once nobody else writes; then read what is there."""
+        for file in filter(Path.is_file, self.path.glob("*.jsonl")):
+            if not ends_in_newline(file):
+                with self.writing():
+                    os.truncate(file, sum(len(line) + 1 for line in read_lines(file)))
+
+    def _unlock(self) -> None:
+        with contextlib.suppress(OSError):  # before the release: after it, the file may be another harness's lock
+            (self.path / _LOCK_FILE).unlink()
+        self._lock.release()
+
+    def append_to(self, file: str, record: Any) -> None:
+        """Write one record as one line; on failure the file is as it was before."""
+        with self._one_writes, self.writing():
+            append_line(self.path / file, line_of(record) + b"\n")
+
+    def write(self, file: str, content: bytes | str) -> Path:
+        """Write a document, and give its file."""
+        path = self.path / file
+        with self.writing():
+            write_atomically(path, content if isinstance(content, bytes) else content.encode(errors="replace"))
+        return path
+
+    def write_value(self, file: str, value: Any) -> Path:
+        """Write a value as a document that `read_value` reads."""
+        return self.write(file, adapter(type(value)).dump_json(value, indent=1))
+
+
+def read_value(file: Path, kind: type[_T], remedy: str) -> _T:
+    """A value that was written as a document; where that is damaged, what helps is said."""
+    try:
+        value: _T = adapter(kind).validate_json(read_document(file))
+    except ValidationError:
+        raise RunError(f"{file}: is damaged; {remedy}") from None
+    return value
+
+
+def read_records(file: Path, kind: type[_T], remedy: str) -> list[_T]:
+    """The records of a file, a line each, but for a last one that was cut short; of damaged ones is said what helps."""
+    if not os.path.lexists(file):  # a link to nothing is no missing file
+        return []
+    validate = adapter(kind).validate_json
+    records: list[_T] = []
+    for number, line in enumerate(read_lines(file), start=1):
+        try:
+            records.append(validate(line))
+        except ValidationError as error:
+            raise RunError(f"{file}: line {number} is damaged ({first_fault(error)}); {remedy}") from None
+    return records
+
+
+def first_fault(error: ValidationError) -> str:
+    """The first of what is wrong with a value: where, and what."""
+    detail = error.errors(include_url=False)[0]
+    where = ".".join(str(part) for part in detail["loc"])
+    what = detail["msg"].replace(" at line 1 column ", " at column ")  # of what is one line of the file
+    return f"{where}: {what}" if where else what
+
+
+def append_line(file: Path, line: bytes) -> None:
+    """Write a line at once; on failure the file is as it was before."""
+    handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    before = os.fstat(handle).st_size
+    try:
+        written = os.write(handle, line)
+        if written < len(line):  # the disk is nearly full: the rest says so
+            os.write(handle, line[written:])
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.ftruncate(handle, before)
+        raise
+    finally:
+        os.close(handle)
+
+
+# --- The folder itself ---
+
+
+def new_run_id(suite: str, now: datetime) -> str:
+    """`20261121-035012-esrgan`: sorts by time, and tells what it was."""
+    name = re.sub(r"[^A-Za-z0-9._+-]", "-", suite).lstrip("._+-")[:_NAME_LENGTH] or "suite"
+    return f"{now.astimezone(timezone.utc):%Y%m%d-%H%M%S}-{name}"
+
+
+def make_folder(results: Path, name: str) -> Path:
+    """Make the folder of a new result; the second of the same second gets a number behind its name."""
+    require_writable(results)
+    for attempt in range(1, 1000):
+        path = results / (name if attempt == 1 else f"{name}-{attempt}")
+        with writing_results(results), contextlib.suppress(FileExistsError):
+            path.mkdir()
+            return path
+    raise RunError(f"{results}: has a thousand folders named {name}; choose another with --results")
+
+
+def require_writable(results: Path, remedy: str = _ELSEWHERE) -> None:
+    """Make the results folder, so that a run cannot end in nowhere to write to."""
+    with writing(results, remedy):
+        results.mkdir(parents=True, exist_ok=True)
+        probe = results / f".probe-{os.getpid()}"
+        probe.write_bytes(b"")
+        probe.unlink()
+
+
+def writing_results(path: Path) -> AbstractContextManager[None]:
+    """As `writing`, of what may as well be put elsewhere."""
+    return writing_into(path, f"make room or {_ELSEWHERE}")
+
+
+@contextlib.contextmanager
+def writing_into(folder: Path, remedy: str) -> Iterator[None]:
+    """As `writing`, of a folder that was there."""
+    with writing(folder, remedy):
+        try:
+            yield
+        except FileNotFoundError:
+            if folder.exists():
+                raise
+            raise RunError(f"{folder}: was removed while it was written; begin it again") from None
+
+
+def what_is_there(results: Path) -> str:
+    """Advice to who names what a results folder does not have."""
+    is_empty = not any(path.is_dir() for path in results.glob("[!.]*"))
+    return "`harness run SUITE` makes a run" if is_empty else f"`ls {shlex.quote(str(results))}` shows what is there"
