@@ -325,11 +325,13 @@ def _functions(f: Function, seed: int) -> Function:
     x = f.argument((2, 500), scale=3.0)
     plus = parts.with_number(f, "arith.addf", parts.unary(f, "math.absf", x), 0.01)
     inside = parts.with_number(f, "arith.mulf", parts.unary(f, "math.tanh", x), 0.999)
+    half = parts.with_number(f, "arith.mulf", parts.unary(f, "math.tanh", parts.unary(f, "math.absf", x)), 0.49)
+    away = parts.with_number(f, "arith.addf", half, 0.5)  # IREE's atanh is wrong near 0
     names = (
         ("exp", "log", "sin"), ("exp2", "log2", "cos"), ("expm1", "log1p", "atan"), ("tanh", "sqrt", "asin"),
         ("erf", "rsqrt", "acos"), ("sin", "log2", "atanh"), ("tan", "cbrt", "erf"), ("cosh", "log", "tanh"),
     )[seed]  # fmt: skip
-    over = (x, plus, inside if names[2] in ("asin", "acos", "atanh") else x)
+    over = (x, plus, {"asin": inside, "acos": inside, "atanh": away}.get(names[2], x))
     return f.returned(*(parts.unary(f, f"math.{name}", value) for name, value in zip(names, over, strict=True)))
 
 

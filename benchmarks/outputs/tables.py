@@ -12,8 +12,10 @@ from benchmarks.outputs.functions import Off
 from benchmarks.outputs.judging import FLAG_SETS, TARGETS
 from benchmarks.outputs.planted import Defect, Planted
 from benchmarks.outputs.right import Row
+from harness.machine.identity import processor
 from harness.report.markdown import blocks, details, table
 from harness.stats.intervals import rate_bounds
+from harness.toolchain.host_cpu import environment_here
 from harness.verify.rounding import FACTOR
 
 NONE = "-"
@@ -29,9 +31,10 @@ def right_table(rows: Sequence[Row], failed: Sequence[str]) -> str:
     bound = rate_bounds(len(refused), len(rows))[1]
     heads = ["family", "programs", "outputs", "refused", "calibrating half, spreads", "other half, spreads"]
     programs = len({(row.family, row.seed) for row in rows})
+    measured = f"{processor(environment_here())}, {datetime.now(timezone.utc):%Y-%m-%d}"
     said = (
         f"{programs} programs x {len(FLAG_SETS)} flag sets x {len(TARGETS)} targets ({', '.join(TARGETS)}) on IREE "
-        f"{VERSION}, {datetime.now(timezone.utc):%Y-%m-%d}: {len(refused)} of {len(rows):,} outputs refused, at most "
+        f"{VERSION}, {measured}: {len(refused)} of {len(rows):,} outputs refused, at most "
         f"{100 * bound:.2g} % (upper end of the 95 % interval). An output is refused beyond {FACTOR:g} spreads. The "
         f"largest error of {sum(row.elements for row in rows):,} elements is {_most(rows)} spreads."
     )
