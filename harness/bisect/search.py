@@ -122,7 +122,9 @@ class _Search:
         for first, last in reversed(self._without):
             told = [*((step.before, step.after) for step in self.steps), *self.open, *found]
             if not any(set(pair) <= {first, last, *_inside(first, last)} for pair in told):
-                found[first, last] = "its ends differ, but no two neighbours that were judged do: it came bit by bit"
+                found[first, last] = (
+                    "its ends differ, but no two neighbours that were judged do as much: it came in bits"
+                )
         return found
 
     def halve(self, first: int, last: int) -> list[tuple[int, int]]:
@@ -151,6 +153,10 @@ class _Search:
             else:
                 after = place
         size = self._probe(before, after, self._floor, None)
+        if isinstance(size, Measured) and size.differs and max(-size.low, size.high) < self._least:
+            self._without.append((first, last))
+            self._put_aside((before, after), abs(size.centre))
+            return self._left(lies, (before, after), whole.centre - size.centre)
         if isinstance(size, Measured) and size.differs:
             between = tuple(place for place in _inside(before, after) if place in passed_over)
             self.steps.append(Step(before=before, after=after, passed_over=between, size=size))
@@ -165,7 +171,7 @@ class _Search:
         return [(begin, end) for begin, end in ((first, before), (after, last)) if begin != end]
 
     def _left(self, lies: Mapping[int, float], step: tuple[int, int], rest: float) -> list[tuple[int, int]]:
-        """Of what was measured of a stretch, with log ratios: neighbours beside the step that lie far enough apart."""
+        """Of what was measured of a stretch: neighbours beside the step that lie far enough apart, the farthest last."""
         places = sorted(lies, reverse=step[0] > step[1])
         apart = {(one, two): abs(lies[two] - lies[one]) for one, two in pairwise(places) if (one, two) != step}
         if abs(rest) >= self._least > max(apart.values(), default=0.0):  # some were placed wrongly
@@ -173,7 +179,7 @@ class _Search:
         for pair, log in apart.items():
             if math.log1p(self._floor) < log < self._least:
                 self._put_aside(pair, log)
-        return [pair for pair, log in apart.items() if log >= self._least]
+        return sorted((pair for pair, log in apart.items() if log >= self._least), key=apart.__getitem__)
 
     def _put_aside(self, pair: tuple[int, int], log: float) -> list[tuple[int, int]]:
         times = f"they lie about {math.exp(log):.3f} times apart, less than a quarter of what was asked for"

@@ -215,11 +215,13 @@ class AnswerSearch:
         return contenders[raced.leader]
 
     def _is_confirmed(self, form: Form) -> bool:
-        """Whether a form is faster than the start, and than the best single change where it is another one."""
+        """Whether a form is faster than the start and, while there is time, than another best single change."""
         if not self._confirm(form, self._start, "the start"):
             return False
         single = self._found.best_single
-        return single is None or single.name == form.name or self._confirm(form, single, "the best single change")
+        if single is None or single.name == form.name or self._underway.left_s <= 0:
+            return True
+        return self._confirm(form, single, "the best single change")
 
     def _confirm(self, head: Form, base: Form, role: str) -> bool:
         underway = self._underway
@@ -344,7 +346,9 @@ def tune_model(underway: TuneUnderway) -> Tuning:
     underway.begin_with(start)
     search = ChangeSearch(underway, start)
     found = search.search()
-    isolates = options.lowering and not is_unwanted(_ISOLATE, options.without)
+    has_time = underway.spent_s < _LOWERED * options.budget
+    isolates = options.lowering and has_time and not is_unwanted(_ISOLATE, options.without)
+    isolates = isolates and not _is_idle(_ISOLATE, found)
     form = _isolated(underway, found) if isolates else found.best
     lowered, candidates = Lowered(note="lowering configurations were left out (--no-lowering)"), 0
     if options.lowering:
@@ -354,6 +358,11 @@ def tune_model(underway: TuneUnderway) -> Tuning:
     floor = options.floor or target.suite.floors.get(LATENCY.name, LATENCY.floor)
     answered = AnswerSearch(underway, search.start, found, Rule(floor=floor)).answer(form, lowered)
     return _concluded(underway, found, lowered, answered, candidates)
+
+
+def _is_idle(change: Change, found: FoundForms) -> bool:
+    """Whether a change of plugins found nothing in the start, and the best form has no plugin that makes it a place."""
+    return f"{change.name}.depthwise" in found.idle and not any(each.config.plugins for each in found.best.changes)
 
 
 def _isolated(underway: TuneUnderway, found: FoundForms) -> Form:

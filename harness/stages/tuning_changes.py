@@ -87,6 +87,7 @@ class FoundForms:
     combinations: tuple[Tried, ...]
     near: tuple[Form, ...] = ()  # Others that are nearly as fast, the fastest first
     untried_levels: tuple[str, ...] = ()  # Names of the compiler's own levels that there was no time for
+    idle: frozenset[str] = frozenset()  # Plugins that find nothing to change in the start's program
 
 
 class ChangeSearch:
@@ -104,6 +105,7 @@ class ChangeSearch:
         # Of single changes: what is worth racing, and what became of each.
         self._forms: dict[str, Form] = {}
         self._tried: dict[str, Tried] = {}
+        self._idle: list[str] = []
         self._batches = 0
 
     def search(self) -> FoundForms:
@@ -135,6 +137,7 @@ class ChangeSearch:
             combinations=tuple(combinations),
             near=self._near(),
             untried_levels=tuple(each.name for each in levels if tried[each.name].standing == "untried"),
+            idle=frozenset(self._idle),
         )
 
     def _near(self) -> tuple[Form, ...]:
@@ -185,14 +188,16 @@ class ChangeSearch:
         looks = {change.name: rewrites for change in changes if (rewrites := looks_of(start.config, change))}
         limits = replace(underway.limits, seconds=self._cheap_s)
         key = f"idle/{digest([start.code, *looks])}"
-        idle = underway.remember("compile", key, lambda: find_idle(start.module, looks, limits))
+        self._idle = underway.remember("compile", key, lambda: find_idle(start.module, looks, limits))
         reason = "it finds nothing to change in the program"
-        for change in (change for change in changes if change.name in idle):
+        for change in (change for change in changes if change.name in self._idle):
             self._tried[change.name] = _tried(change.name, (change,), "inert", reason)
 
     def _race_alone(self, name: str) -> None:
-        raced = self._raced(name, self._forms.values(), self.start, until=_RACED_ALONE)
-        self._tried |= {each: of_race(self._tried[each], raced, each, 0.0) for each in self._forms}
+        forms = {each: form for each, form in self._forms.items() if self._tried[each].ratio is None}
+        if forms or not self._underway.start_ns:
+            raced = self._raced(name, forms.values(), self.start, until=_RACED_ALONE)
+            self._tried |= {each: of_race(self._tried[each], raced, each, 0.0) for each in forms}
 
     def _sorted(self, changes: tuple[Change, ...], compiled: Compiled | Untimed) -> tuple[Form | None, Tried]:
         """A form to race, or None; and what is known of it before that."""
