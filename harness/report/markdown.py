@@ -45,7 +45,7 @@ _DOLLAR = "<span>$</span>"
 # the page sets a colon behind the text. Each match ends where an invisible character keeps it from that.
 _REFERENCE = re.compile(
     r"(?<!\w)[@#](?=\\?\w)|#(?=\d)|@(?=[\w.\\-]*\.\\?\w)|\bGH(?=-\d)|:(?=//)|www(?=\.)"
-    r"|:(?=(?:100|1234|[+-]1|(?![\d+-]+:)[\w+-]{1,60}):)|:(?=(?!\d+\Z)[\w+-]{1,60}\Z)",
+    r"|:(?=(?:100|1234|[+-]1|(?![\d+-]+:)(?:\\?[\w+-]){1,60}):)|:(?=(?!\d+\Z)(?:\\?[\w+-]){1,60}\Z)",
     re.IGNORECASE,
 )
 # Begins a heading, a list, a line across the page, a link's definition or a box, where it begins a block.

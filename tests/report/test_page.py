@@ -94,6 +94,8 @@ def test_a_page_says_everything_in_both_formats() -> None:
 
 @settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 @example(":tada:A")
+@example(":tada:_")
+@example(":tada_:")
 @given(HOSTILE)
 def test_no_text_becomes_markup_or_moves_a_terminal(text: str) -> None:
     assume(one_line(text))
