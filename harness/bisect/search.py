@@ -123,7 +123,7 @@ class _Search:
             told = [*((step.before, step.after) for step in self.steps), *self.open, *found]
             if not any(set(pair) <= {first, last, *_inside(first, last)} for pair in told):
                 found[first, last] = (
-                    "its ends differ, but no two neighbours that were judged do as much: it came in bits"
+                    "its ends differ, and no two neighbours that were judged do as much: it came bit by bit"
                 )
         return found
 
@@ -171,7 +171,7 @@ class _Search:
         return [(begin, end) for begin, end in ((first, before), (after, last)) if begin != end]
 
     def _left(self, lies: Mapping[int, float], step: tuple[int, int], rest: float) -> list[tuple[int, int]]:
-        """Of what was measured of a stretch: neighbours beside the step that lie far enough apart, the farthest last."""
+        """Of what was measured, neighbours beside the step that lie far enough apart, the farthest last."""
         places = sorted(lies, reverse=step[0] > step[1])
         apart = {(one, two): abs(lies[two] - lies[one]) for one, two in pairwise(places) if (one, two) != step}
         if abs(rest) >= self._least > max(apart.values(), default=0.0):  # some were placed wrongly

@@ -150,6 +150,10 @@ def test_of_what_came_little_by_little_no_step_is_named() -> None:
     assert found.steps == ()
     assert list(found.open) == [(0, 2)]
     assert "it came bit by bit" in found.open[0, 2]
+    long = exact([1.02**position for position in range(14)])  # each neighbour differs, and none by a quarter of it all
+    assert long.steps == ()
+    assert all("it came bit by bit" in why for why in long.open.values())
+    assert long.open
 
 
 def test_neighbours_that_lie_half_way_do_not_hide_the_steps_beside_them() -> None:
