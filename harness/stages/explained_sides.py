@@ -135,6 +135,10 @@ def _only_case(sides: tuple[Named, Named], suite: Path | None) -> str:
         names = case_names(suite, peers=False)
     elif runs := [side for side in sides if isinstance(side, Path)]:
         names = [case.name for case in load_run(runs[0], rounds=False).header.cases if case.peer is None]
+    else:
+        raise UsageError(
+            "neither side is a run, so the case needs a suite; give --suite, as in --suite suites/esrgan.toml"
+        )
     if len(names) != 1:
         raise UsageError(f"which case is not said; give it behind the sides{such_as(names)}")
     return names[0]

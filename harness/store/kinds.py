@@ -149,6 +149,7 @@ COMPARISON = Kind(
     begun_file="unfinished.json",
     files=("comparison.json", TURNS_FILE, COMPILES_FILE, REPORT_FILE, FINISHED_FILE, DROPPED_FILE),
     again="make the comparison again",
+    unended="{path}: this comparison has not come to its end; go on with `harness compare --resume {path}`",
     fields=_fields_of_comparison,
 )
 EXPLANATION = Kind(
@@ -161,6 +162,7 @@ EXPLANATION = Kind(
     begun_file="unfinished-explanation.json",
     files=("explanation.json", REPORT_FILE, FINISHED_FILE),
     again="make the explanation again",
+    unended="{path}: this explanation has not come to its end; go on with `harness explain --resume {path}`",
 )
 BISECT = Kind(
     name="bisect",

@@ -20,7 +20,7 @@ from harness.store.archive import compact
 from harness.store.check import check_folder, verify
 from harness.store.folders import find_folder, look_into
 from harness.store.journal import Begun
-from harness.store.kinds import EXPLANATION
+from harness.store.kinds import COMPARISON, EXPLANATION, Kind, load_result
 from harness.store.merging import merge
 from harness.store.remote import open_place
 from harness.store.sides_directory import ExplanationDirectory, KeptGeneration
@@ -43,6 +43,13 @@ def test_it_is_read_as_it_was_kept(tmp_path: Path) -> None:
     assert EXPLANATION.is_at(folder)
     assert EXPLANATION.load(folder) == explanation
     assert {file.name for file in folder.iterdir()} == {EXPLANATION.file, "report.md", "finished.json"}
+
+
+@pytest.mark.parametrize("kind", [COMPARISON, EXPLANATION], ids=lambda kind: kind.name)
+def test_one_that_was_stopped_says_how_it_goes_on(tmp_path: Path, kind: Kind[object]) -> None:
+    (tmp_path / kind.begun_file).write_text("{}")
+    with pytest.raises(RunError, match=f"has not come to its end; go on with `harness {kind.command} --resume"):
+        load_result(tmp_path)
 
 
 def test_nothing_is_left_where_it_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
