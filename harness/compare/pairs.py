@@ -22,7 +22,6 @@ from harness.records.run import Check, Failure, ModelRecord, Run, ToolchainRecor
 from harness.store.evidence import Evidence, baseline_of, find_failure, gather, is_expected, stand_ins
 from harness.store.files import log_path
 from harness.store.run_directory import load_rounds
-from harness.verify.cases import UNCHECKED
 from harness.verify.difference import Right, compare_outputs
 from harness.verify.kept import kept_outputs, tolerance_of
 
@@ -382,8 +381,6 @@ def compare_pair(pair: Pair, base: Side, head: Side, cache: Path) -> OutputsOfPa
         return OutputsOfPair(same_program=same_program, unknown="the two sides are called with other inputs")
     if not _gives_any(base_case, base) and not _gives_any(head_case, head):
         return OutputsOfPair(same_program=same_program)
-    if UNCHECKED in (checks[0].against, checks[1].against):
-        return OutputsOfPair(same_program=same_program, unknown='the suite says check = "none"')
     if not checks[0].outputs or not checks[1].outputs:
         return OutputsOfPair(same_program=same_program, unknown="a run is of a harness that kept none")
     if checks[0].outputs == checks[1].outputs:

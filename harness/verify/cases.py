@@ -80,7 +80,7 @@ class _Checker:
             again = is_quick and check.against != UNCHECKED
             if check.failure is None and again and (other := _on_other_inputs(item)) is not None:
                 check = self._with_other_inputs(check, other)
-            if check.failure is None and check.against != UNCHECKED:
+            if check.failure is None:
                 check = replace(check, outputs=keep_outputs(outputs, self._cache))
         except CaseError as error:
             check = replace(check, failure=Failure.of(error))
