@@ -21,7 +21,27 @@ from harness.verify import benchmark_module
 hypothesis.settings.register_profile("without-deadlines", deadline=None)  # no test is about its own speed
 hypothesis.settings.load_profile("without-deadlines")
 
+# What takes many seconds below tests/: whole commands, live hosts, searches, large programs. `make test` leaves it out.
+_SLOW = (
+    "benchmarks_history/",
+    "end_to_end/",
+    "fleet/test_compare_live.py",
+    "fleet/test_line.py",
+    "fleet/test_live.py",
+    "rewrites/test_share_concat_models.py",
+    "stages/test_tuning.py",
+    "workflows/test_pull_request.py",
+)
+
 MadeOnce: TypeAlias = Callable[[str, Callable[[Path], object]], Path]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what is slow."""
+    here = Path(__file__).parent
+    for item in items:
+        if item.path.relative_to(here).as_posix().startswith(_SLOW):
+            item.add_marker("slow")
 
 
 @pytest.fixture(scope="session")
