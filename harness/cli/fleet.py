@@ -182,8 +182,9 @@ def worker(options: WorkerOptions) -> int:
 
     access = access_to(options.scheduler, "--scheduler", options.certificates, trust_network=options.trust_network)
     refuse_root("fleet worker", as_root=options.as_root)
-    name = os.environ[NAME_VARIABLE] = host_name(options.name)  # what its machine is known by is made of it
+    name = host_name(options.name)
     require_place(access, name, options.patience or 0.0, tell)  # before anything that takes long
+    os.environ[NAME_VARIABLE] = name  # what its machine is known by is made of it
     offer = offer_of_this_host(name, options.jobs or os.cpu_count() or 1, options.host_class)
     print_page(offer_page(offer), "terminal")
     _warn_of_the_end(access.member)
