@@ -22,9 +22,7 @@ from pathlib import Path
 from typing import get_args
 
 from benchmarks.documents import replace_between
-from benchmarks.tune.first import BEGIN as FIRST_BEGIN
-from benchmarks.tune.first import END as FIRST_END
-from benchmarks.tune.first import measure_first, measured_first, render_first
+from benchmarks.tune.first import marks, measure_first, measured_first, render_first
 from benchmarks.tune.measuring import ROOT, Measuring, head_of
 from benchmarks.tune.outcomes import Outcome, machine_of, measured
 from benchmarks.tune.rate import PROGRAMS, measure_rate, measured_rates
@@ -78,8 +76,8 @@ def main() -> int:
         text = answers = ""
     if text:
         replace_between(arguments.document, BEGIN, END, text)
-    if answers:
-        replace_between(arguments.document, FIRST_BEGIN, FIRST_END, answers)
+    if first is not None and answers:
+        replace_between(arguments.document, *marks(first), answers)
     sys.stderr.writelines(f"{sentence}\n" for sentence in failed)
     return 1 if failed else 0
 

@@ -18,6 +18,7 @@ import tomli_w
 from benchmarks.tune.measuring import Measuring, finished_in
 from benchmarks.tune.outcomes import machine_of, measured
 from benchmarks.tune.searches import DEVICE
+from harness.machine.identity import instruction_set
 from harness.progress import duration
 from harness.records.run import Run
 from harness.records.tuning import Tuning
@@ -26,8 +27,6 @@ from harness.report.units import interval_text, share
 from harness.stats import Estimate
 from harness.store.kinds import TUNING
 
-BEGIN = "<!-- made by `python -m benchmarks.tune --part first-answers`: begin -->"
-END = "<!-- benchmarks.tune --part first-answers: end -->"
 _MODEL, _FOLDER = "softmax-matmul", "first-answers"
 PROGRAM = """\
 func.func @main(%a: tensor<256x512xf32>, %b: tensor<512x256xf32>) -> tensor<256x256xf32> {
@@ -94,6 +93,13 @@ def measured_first(measuring: Measuring) -> FirstAnswers | None:
     folder = measuring.out / _FOLDER
     run = finished_in(folder / "beside")
     return FirstAnswers(run=run, tunings=_tunings(folder)) if run is not None else None
+
+
+def marks(found: FirstAnswers) -> tuple[str, str]:
+    """What a document has around the table of processors with these vectors."""
+    vectors = instruction_set(found.run.header.environment).partition(" ")[0] or "vectors unknown"
+    part = f"--part first-answers, {vectors}"
+    return f"<!-- made by `python -m benchmarks.tune`, {part}: begin -->", f"<!-- benchmarks.tune, {part}: end -->"
 
 
 def render_first(found: FirstAnswers) -> str:
