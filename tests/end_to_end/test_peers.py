@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.records.run import Build, Check, Lost, Run
-from tests.end_to_end.command import Ended, document, refused, timed
+from tests.end_to_end.command import Ended, document, timed
 from tests.end_to_end.plugin_package import EXAMPLE, Beside
 from tests.end_to_end.suites import CPU
 
@@ -121,9 +121,3 @@ def test_the_rest_goes_on(unlucky: tuple[Run, Ended]) -> None:
     assert ended.returncode == 3
     assert timed(run) - {"product/dies-late@cpu"} == {STOCK, "product/numpy-product@cpu"}
     assert {measured.generation for measured in run.rounds} == {0, 1}
-
-
-def test_wrong_peers_are_refused_before_anything_runs(tmp_path: Path, packages: Path) -> None:
-    harness = bench(tmp_path, packages, '{ name = "numpy-product", options = { methode = "einsum" } }')
-    sentence = "peers: numpy-product.methode is not an option of peer 'numpy-product'; did you mean \"method\"?"
-    refused(harness, harness("run", "peers.toml"), f"peers.toml: {sentence}")

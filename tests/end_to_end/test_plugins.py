@@ -162,13 +162,6 @@ def test_compile_times_are_compared_of_what_plugins_made_with_their_files(exampl
     assert row["generations"] > 0, row["reason"]
 
 
-def test_a_relative_cache_folder(installed: Installed) -> None:
-    ended = installed("run", "example.toml", "--filter", "product/one-exp@cpu", UNTIMED, HARNESS_CACHE="cache here")
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    assert told(installed.run(), "one-exp") == [("one-exp", 2, True)]
-    assert (installed.folder / "cache here" / "builds").is_dir()
-
-
 def test_under_another_toolchain_the_rewrites_run_in_its_own_python(
     installed: Installed,
     older: Toolchain,  # noqa: F811
@@ -213,13 +206,6 @@ def refusal(harness: Installed, **environment: str) -> str:
     return line.removeprefix("harness: example.toml: ")
 
 
-def test_a_wrong_use_of_a_plugin_is_refused_in_one_sentence(installed: Installed) -> None:
-    edit(installed, ("tiles = [2, 32, 4]", "tiles = [64, 32, 4]"))
-    assert refusal(installed) == (
-        "[variants.tiles] plugins: product-tiles: 64 x 32 values do not fit the registers; choose smaller tiles"
-    )
-
-
 def test_a_package_that_does_not_import_is_named(installed: Installed, tmp_path: Path) -> None:
     """And only where a suite names its plugin."""
     broken = tmp_path / "site" / "broken-1.dist-info"
@@ -248,11 +234,3 @@ def test_a_compiler_plugin_that_is_no_shared_object_fails_its_case_only(installe
         r"library './own_pass-[0-9a-f]{16}\.so': .*file too short.*",
         failure.message,
     )
-
-
-def test_a_plugin_for_another_backend_or_release_skips_its_cases(installed: Installed) -> None:
-    edit(installed, ('backend = "llvm-cpu"', 'backend = "vmvx"'), ("backends=llvm-cpu", "backends=vmvx"))
-    document = json.loads(installed("list", "example.toml", "--format", "json").stdout)
-    skips = {case["variant"]: case["skip"] for case in document["cases"]}
-    assert skips["one-exp"] is None
-    assert skips["tiles"] == "plugin product-tiles is for llvm-cpu, and device cpu is vmvx"
