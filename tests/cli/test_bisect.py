@@ -14,10 +14,9 @@ from harness.cli import bisect as commands
 from harness.cli import run_command_line
 from harness.errors import UsageError
 from harness.records.bisection import Bisection, FoundStep, OpenStretch, Trial
-from harness.records.comparison import Verdict
 from harness.stages import bisecting
 from harness.stages.options import BisectOptions
-from harness.stages.verdict import Judged, Word, word_of
+from harness.stages.verdict import Judged, Word
 from harness.store.kinds import BISECT
 from tests.builders import make_bisection
 
@@ -35,8 +34,6 @@ VERDICT = ("verdict", "small.toml", "--case", "net/stock@cpu", "--against", "a-r
         (FOUND, 0),
         (replace(FOUND, open=(OpenStretch(first="3.6.0", last="3.7.0", reason="noise"),)), 4),
         (replace(FOUND, open=(OpenStretch(first="3.6.0", last="3.7.0", reason="not searched", aside=True),)), 0),
-        (replace(FOUND, finished=False), 4),
-        (replace(FOUND, finished=False, steps=(STEP,)), 0),
         (replace(FOUND, finished=False, steps=(replace(STEP, passed_over=("3.6.1",)),)), 4),
     ],
 )
@@ -116,15 +113,3 @@ def test_a_wrong_question_stops_git_bisect(monkeypatch: pytest.MonkeyPatch, caps
     monkeypatch.delenv("HARNESS_TRACEBACK", raising=False)
     assert run_command_line(VERDICT) == 198
     assert "harness: --against a-run: there is no such run\n" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("verdicts", "word"),
-    [
-        (("unchanged", "improved", "identical"), "good"),
-        (("regressed",), "bad"),
-        (("inconclusive", "failed", "outputs differ", "missing", "new"), "cannot tell"),
-    ],
-)
-def test_what_cannot_be_measured_is_neither_good_nor_bad(verdicts: tuple[Verdict, ...], word: Word) -> None:
-    assert {word_of(verdict) for verdict in verdicts} == {word}
