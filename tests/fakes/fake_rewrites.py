@@ -176,15 +176,6 @@ def tells_whose_compiler(module: ir.Module) -> int:
     raise ValueError(f"iree.compiler is in {next(iter(iree.compiler.__path__))}, isolated {sys.flags.isolated}")
 
 
-def adds(module: ir.Module) -> int:
-    """Put an op in front of every return that no one uses."""
-    returns = [op for name in ("func.return", "util.return") for op in _ops(module, name)]
-    for op in returns:
-        with ir.InsertionPoint(op), op.location:
-            arith.constant(ir.IndexType.get(), 7)
-    return len(returns)
-
-
 def tells_target(module: ir.Module, *, target: dict[str, str]) -> int:
     sys.stdout.write(f"{target['name']} {'avx512f' in target['features']} {target['triple'][:6]}\n")
     return 0
