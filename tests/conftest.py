@@ -39,7 +39,19 @@ ROOT = Path(__file__).parents[1]
 # The code that decides what lies in the harness's cache.
 _MAKERS = tuple(
     f"{room}/**/*.py"
-    for room in ("compile", "ir", "machine", "measure", "models", "peers", "plugins", "rewrites", "suite", "verify")
+    for room in (
+        "compile",
+        "ir",
+        "machine",
+        "measure",
+        "models",
+        "peers",
+        "plugins",
+        "rewrites",
+        "suite",
+        "toolchain",
+        "verify",
+    )
 )
 
 MadeOnce: TypeAlias = Callable[[str, Callable[[Path], object]], Path]

@@ -11,7 +11,6 @@ from typing import Any
 import iree.compiler
 import numpy as np
 from iree.compiler import ir
-from iree.compiler.dialects import arith
 
 NO_FUNCTION = 3
 
