@@ -42,7 +42,7 @@ def compare(
     full: Flag = False,
     out: Path | None = None,
 ) -> int:
-    """Say of every case whether head is slower, faster or as fast as base, by measuring both side by side.
+    """Say of every case whether head is slower, faster or as fast as base, by measuring both.
 
     A side is a run, a release of IREE or a commit: `harness compare main HEAD --suite suites/x.toml`.
 
@@ -141,7 +141,7 @@ def pinned(words: Sequence[str], sides: Sequence[Named]) -> list[str]:
 
 @app.command
 def selfcheck(options: SelfcheckOptions) -> int:
-    """Compare modules with themselves: how often are verdicts wrong on this machine, and how small a change is seen?
+    """Compare modules with themselves: how often is a verdict wrong, how small a change seen?
 
     The exit status is 0 whatever it finds: a false alarm here is a finding about the machine.
     """

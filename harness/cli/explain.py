@@ -33,7 +33,7 @@ def explain(
     full: Flag = False,
     out: Path | None = None,
 ) -> int:
-    """Say where the time of a case goes on two sides, dispatch by dispatch, and what the compiler did differently.
+    """Say where the time of a case goes on two sides, and what the compiler did differently.
 
     harness explain iree==3.10.0 iree==3.12.0 rdb/stock@cpu --suite suites/esrgan.toml
 

@@ -63,7 +63,7 @@ def require_waiting(fleet: str | None, *, wait: bool) -> None:
 
 fleet = App(
     name="fleet",
-    help="Let many hosts compile and measure for one run: certificates, a scheduler, workers, and what they do.",
+    help="Let many hosts compile and measure for one run: certificates, a scheduler, workers, their state.",
 )
 app.command(fleet)
 

@@ -78,7 +78,7 @@ class ReportOptions:
 
 @app.command
 def report(options: ReportOptions) -> int:
-    """Print the report of a run, comparison, explanation, bisect or tuning again, or of a run against another one.
+    """Print the report of a run or another result again, or of a run against another one.
 
     Of a run, the exit status is 3 if a case failed or is missing, or nothing was measured; of a comparison, and of a
     run against a base, it is that of `harness compare`; of a bisect 4 where something stays open.
