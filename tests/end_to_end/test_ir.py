@@ -135,16 +135,6 @@ def test_ops_by_phase(counted: Counted) -> None:
     ]
 
 
-def test_json_is_one_document_with_every_op(counted: Counted) -> None:
-    ended = counted("ir", "counted.toml", MARKED, "--format", "json")
-    document = json.loads(ended.stdout)
-    assert (document["schema_version"], document["case"]) == (1, MARKED)
-    assert list(document["phases"]) == ["flow", "stream", "bufferized", "executable-targets"]
-    assert document["phases"]["flow"]["host"]["flow.dispatch"] == 1
-    assert document["phases"]["flow"]["executables"]["arith.addf"] == 1
-    assert document["id"] in counted("list", "counted.toml").stdout
-
-
 def test_the_ir_itself_can_be_compiled_on(counted: Counted) -> None:
     asked = ("--phase", "flow", "--format", "mlir", "--out", "flow.mlir")
     ended = counted("ir", "counted.toml", STOCK, *asked)

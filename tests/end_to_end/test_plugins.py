@@ -142,17 +142,6 @@ def test_export_tells_what_rewrites_did(installed: Installed) -> None:
     )
 
 
-def test_two_runs_with_plugins_are_the_same(example: Beside) -> None:
-    (path,) = example.runs()
-    shutil.copytree(path, example.folder / "copied" / "head")
-    command = ("compare", str(path), "copied/head", "--row-budget", "0.01", "--compile-budget", "0", "--format", "json")
-    ended = example(*command, "--results", "compared")
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    rows = [row for row in json.loads(ended.stdout)["rows"] if row["metric"] == "latency"]
-    assert len(rows) == 10
-    assert {row["verdict"] for row in rows} == {"identical"}
-
-
 def test_compile_times_are_compared_of_what_plugins_made_with_their_files(example: Beside) -> None:
     """Everything is compiled again for it, from what the cache keeps."""
     (path,) = example.runs()
