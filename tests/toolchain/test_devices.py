@@ -238,12 +238,12 @@ def test_of_several_architectures_it_is_this_machines(tmp_path: Path, monkeypatc
 def test_what_the_users_own_variable_names_comes_first_and_all_loaders_are_shown_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    system, own = (written(tmp_path / name, "lvp_icd.json") for name in ("system", "own"))
-    manifest = own / "lvp_icd.json"
+    system, own = (written(tmp_path / name, "vk_swiftshader_icd.json") for name in ("system", "own"))
+    manifest = own / "vk_swiftshader_icd.json"
     monkeypatch.setenv("VK_DRIVER_FILES", f"/gone/intel_icd.json:{manifest}")
-    assert find_manifest(LAVAPIPE, [system]) == manifest
-    assert find_manifest(SWIFTSHADER, [system]) is None
-    assert environment_for(LAVAPIPE) == {"VK_DRIVER_FILES": str(manifest), "VK_ICD_FILENAMES": str(manifest)}
+    assert find_manifest(SWIFTSHADER, [system]) == manifest
+    assert find_manifest(LAVAPIPE, [system]) is None
+    assert environment_for(SWIFTSHADER) == {"VK_DRIVER_FILES": str(manifest), "VK_ICD_FILENAMES": str(manifest)}
 
 
 def test_a_driver_that_is_not_here_is_told_with_the_way_to_get_it(
