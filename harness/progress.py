@@ -116,13 +116,25 @@ class Progress(Protocol):
         """How long the rest of all stages takes, as in `about 4 min`; "": not known."""
 
 
-class Silent(Progress):
+class Silent:
     """Reports nothing."""
 
     def __enter__(self) -> Silent:
         return self
 
     def __exit__(self, *_: object) -> None:
+        """Nothing."""
+
+    def stage(self, title: str, total: int) -> None:
+        """Nothing."""
+
+    def step(self, text: str, advance: int = 1, seconds: float | None = None) -> None:
+        """Nothing."""
+
+    def note(self, text: str) -> None:
+        """Nothing."""
+
+    def left(self, words: str) -> None:
         """Nothing."""
 
 

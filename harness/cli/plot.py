@@ -138,7 +138,7 @@ def _of_result(options: PlotOptions, path: Path) -> tuple[DrawOne, DrawAll]:
             "holds the runs"
         )
     keep = _keep(options, _cases(source))
-    kind = kinds[0] if options.kind in (None, "all") else options.kind
+    kind = kinds[0] if options.kind is None or options.kind == "all" else options.kind
 
     def draw_one(theme: ThemeName, form: Format) -> bytes:
         return draw(kind, source, THEMES[theme], form, where=options.path, keep=keep, top=options.top)
