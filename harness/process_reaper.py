@@ -60,8 +60,7 @@ class Reaper:
         self._mark = f"{os.getpid():010d}-{secrets.token_hex(8)}"
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
-        # What a child left running on purpose, such as a cache's server, stays where this process ends by itself.
-        atexit.register(self._tell, "\n")
+        atexit.register(self._dismiss)
 
     @property
     def pid(self) -> int | None:
@@ -94,6 +93,13 @@ class Reaper:
             )
         except OSError:  # a harness does without it
             return
+
+    def _dismiss(self) -> None:
+        """What a child left running on purpose, such as a cache's server, stays where this process ends by itself."""
+        self._tell("\n")
+        if self._process is not None and self._process.stdin is not None:
+            self._process.stdin.close()
+            self._process.returncode = 0  # it outlives this process, and nobody waits for it
 
     def _tell(self, line: str) -> None:
         with self._lock:

@@ -80,13 +80,7 @@ def plot(options: PlotOptions) -> int:
     latency of base to that of head, a bar for each part that changed. race: the candidates of a tuning over its budget.
     """
     form = _FORMATS.get(options.out.suffix.lower())
-    if options.kind == "all":
-        try:
-            options.out.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            where = f"{options.out}: is no folder to write to"
-            raise RunError(f"{where} ({error.strerror}); give another with --out") from None
-    elif form is None:
+    if options.kind != "all" and form is None:
         raise UsageError(f"--out {options.out}: does not end in {' or '.join(_FORMATS)}; name a file that does")
     wanted: KindName | None = "explanation" if options.kind == "waterfall" else None
     path = Path(options.path) if "://" in options.path else find_folder(options.path, kind=wanted)
@@ -99,6 +93,11 @@ def plot(options: PlotOptions) -> int:
     pictures = draw_all()
     if not pictures:
         raise RunError(f"{options.path}: has nothing to draw; see harness report {options.path}")
+    try:
+        options.out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        where = f"{options.out}: is no folder to write to"
+        raise RunError(f"{where} ({error.strerror}); give another with --out") from None
     for name, content in pictures.items():
         _write(options.out / name, content)
         print_text(str(options.out / name))
