@@ -57,6 +57,12 @@ _MAKERS = tuple(
 MadeOnce: TypeAlias = Callable[[str, Callable[[Path], object]], Path]
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Who only lists tests uses no snapshot, which is no failure."""
+    if config.option.collectonly:
+        config.option.warn_unused_snapshots = True
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what is slow."""
     here = Path(__file__).parent
