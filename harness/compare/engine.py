@@ -497,12 +497,11 @@ def _why_open(row: _Row, look: Location, floor: str) -> str:
     if look.size < rule.first_look <= len(row.generations):
         return f"only {look.size} of {len(row.generations)} generations have a turn that took any time by the clock"
     if look.size < rule.first_look:
-        had = f"{look.size} generation{'' if look.size == 1 else 's'}"
-        need_s = rule.first_look * row.seconds / len(row.generations)
-        return f"the budget had room for {had}, and {rule.first_look} say something; they take {need_s:.0f} s"
+        need_s = math.ceil(rule.first_look * row.seconds / len(row.generations))
+        return f"only {look.size} of the {rule.first_look} generations needed; use --row-budget {need_s}"
     edge = math.log1p(rule.floor)
     if look.low > edge or look.high < -edge:
         return "it differs, but not so plainly that one of so many rows may be called changed; give it more time"
     if look.low > 0 or look.high < 0:
-        return f"a difference is likely, but not known to be within or beyond {floor}; more generations would tell"
+        return f"they probably differ; whether by more than {floor} is undecided, and more generations would tell"
     return f"the interval is wider than {floor} either way; more generations would narrow it"

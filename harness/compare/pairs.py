@@ -274,22 +274,8 @@ def _one_sided(pair: Pair, base: Side, head: Side) -> Known | str:
     where = "head" if pair.head is None else "base"
     if other is None:
         return Known(verdict=verdict, reason=f"the {where} has no such case")
-    return Known(
-        verdict=verdict,
-        reason=f"the {where}'s case of this name is another one: {_difference((other, gone), (case, there))}",
-    )
-
-
-def _difference(there: tuple[Case, Side], gone: tuple[Case, Side]) -> str:
-    """How two cases of one name differ; flags that the second has come first."""
-    flags, others = (case.compile_flags + case.run_flags for case, _ in (there, gone))
-    changed = [flag for flag in others if flag not in flags] + [flag for flag in flags if flag not in others]
-    if changed:
-        return f"its flags differ by {' '.join(changed)}"
-    models = [side.evidence.models.get(case.model) for case, side in (there, gone)]
-    if models[0] is not None and models[1] is not None and models[0].mlir_sha256 != models[1].mlir_sha256:
-        return "its model differs"
-    return "its model's definition, device or plugins differ"
+    sides = ((other, gone), (case, there)) if pair.base is None else ((case, there), (other, gone))
+    return Known(verdict=verdict, reason=f"the {where}'s case of this name is another one: {redefinition(*sides)}")
 
 
 def redefinition(base: tuple[Case, Side], head: tuple[Case, Side]) -> str:

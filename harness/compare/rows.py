@@ -356,7 +356,7 @@ def apply_gates(
     for gate in gates:
         if any(_decides(gate, row) for row in rows):
             continue
-        if any(_is_of(gate, row) for row in rows):
+        if any(_is_of(gate, row.case, row) for row in rows if not row.control):
             notes.append(f"Gate {gate.name} was not applied: {gate.metric} was not measured")
         elif any(is_of(gate, pair) for pair in left_out):
             notes.append(f"Gate {gate.name} was not applied: its cases were left out")
@@ -365,21 +365,19 @@ def apply_gates(
 
 def is_of(gate: Gate, pair: Pair) -> bool:
     """Whether a gate is of a pair, whatever may be measured of it."""
-    return _is_of(gate, blank_row(pair, LATENCY, "identical"))
+    return _is_of(gate, pair.name, pair.case)
 
 
 def _decides(gate: Gate, row: Row) -> bool:
     """Whether a gate is held against a row: its metric's, or an identical one, which stands for all exact figures."""
     stands = row.metric == gate.metric or (row.verdict == "identical" and _is_exact(gate.metric))
-    return stands and _is_of(gate, row)
+    return stands and not row.control and _is_of(gate, row.case, row)
 
 
-def _is_of(gate: Gate, row: Row) -> bool:
-    """Whether a gate is of a row's case; in a run of several toolchains its pattern may leave the toolchain out."""
+def _is_of(gate: Gate, name: str, of: Row | Case) -> bool:
+    """Whether a gate is of a case; in a run of several toolchains its pattern may leave the toolchain out."""
     match = matching([gate.cases]).match
-    if row.control:
-        return False
-    return bool(match(row.case) or match(f"{row.model}/{row.variant}@{row.device}"))
+    return bool(match(name) or match(f"{of.model}/{of.variant}@{of.device}"))
 
 
 def _gated(row: Row, gates: Sequence[Gate]) -> Row:

@@ -9,8 +9,17 @@ from typing import TYPE_CHECKING
 from harness.errors import RunError
 from harness.plots.canvas import BODY, MARGIN, SMALL, WIDTH, Canvas, Format, Theme, cut, mark_of, paint, width_px
 from harness.records.comparison import Comparison
-from harness.report.forest import TONES, USUAL_ROWS, Forest, ForestBlock, ForestRow, Tone, floors_text, forest_of
-from harness.report.run_changes import forest_of_run
+from harness.report.forest import (
+    TONES,
+    USUAL_ROWS,
+    Forest,
+    ForestBlock,
+    ForestRow,
+    Tone,
+    floors_text,
+    forest_of,
+    forest_of_run,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable

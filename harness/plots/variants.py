@@ -6,11 +6,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.compare.judge import Change
 from harness.plots.canvas import BODY, MARGIN, SMALL, WIDTH, Canvas, Format, Theme, cut, left_out_text, paint, width_px
 from harness.report.forest import Tone
 from harness.report.run_report import Report
-from harness.report.run_row import Row, Section
+from harness.report.run_row import Change, Row, Section
 from harness.report.run_words import outcome_text, run_line, verdict
 from harness.report.units import Unit, time_unit
 from harness.stats import Latency

@@ -90,7 +90,7 @@ class _Writer:
         if _is_empty(part):
             return
         if isinstance(part, Choice):
-            for inner in part.forms[0]:
+            for inner in part.parts:
                 self._part(inner)
             return
         if self._last is not None and not _belongs(part, self._last):

@@ -86,7 +86,11 @@ def compare_sides(
         limits = replace(limits, memory_bytes=None)
     plan = plan_comparison(base, head, options)
     concluded = partial(
-        conclude, plan, environment=underway.environment, created=underway.created, command=underway.command
+        conclude,
+        plan,
+        environment=underway.environment,
+        created=underway.created.isoformat(timespec="seconds"),
+        command=underway.command,
     )
     directory = underway.folder(head.run.header.suite_name)
     if options.remeasure:

@@ -48,7 +48,7 @@ def load_against(path: Path, base: Path, progress: Progress, *, across_hosts: bo
         plan,
         recorded(plan),
         environment_here(),
-        created=datetime.now(timezone.utc),
+        created=datetime.now(timezone.utc).isoformat(timespec="seconds"),
         command=(*command, *(("--across-hosts",) if across_hosts else ())),
     )
 

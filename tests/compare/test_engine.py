@@ -59,13 +59,6 @@ def test_all_rows_take_a_look_before_any_takes_the_next_and_confirmations_come_l
     ]
 
 
-def test_every_generation_is_told_and_kept_in_order() -> None:
-    steps = generations(*np.linspace(-0.05, 0.05, 16))
-    seen: list[Generation] = []
-    (outcome,) = decide([a_task("row", steps)], lambda _, generation: seen.append(generation))
-    assert list(outcome.generations) == seen == [*steps, *steps[:8]]  # found at 8, and not confirmed by two times 8
-
-
 @pytest.mark.parametrize(
     ("generations_until_then", "decisions"),
     [
@@ -182,29 +175,6 @@ def test_a_row_that_is_plain_alone_is_not_plain_among_twenty_equal_ones() -> Non
     )
 
 
-def test_a_plain_change_of_dear_generations_is_found_among_many_rows() -> None:
-    """The budget has room for ten, and of thirty rows one needs eleven, all on one side."""
-    others = {f"equal {number}": generations(*EQUAL, seconds=1.4) for number in range(29)}
-    outcomes, _ = decided({"row": generations(1.6, 1.61, 1.59, seconds=1.4), **others}, budget_s=15)
-    assert outcomes["row"].decision == "regressed"
-    assert {outcome.decision for name, outcome in outcomes.items() if name != "row"} == {"unchanged"}
-
-
-def test_among_others_that_differ_it_is_plain_again() -> None:
-    row = generations(*SOMEWHAT_SLOWER)
-    others = {f"slower {number}": generations(*SLOWER) for number in range(20)}
-    outcomes, order = decided({"row": row, **others}, budget_s=8)
-    assert outcomes["row"].confirming == 20
-    assert in_turns(order)[21] == ("row", 20)  # first of those that are confirmed, when all have been looked at
-
-
-def test_one_row_being_equal_or_not_changes_no_other_rows_numbers_but_p() -> None:
-    alone = outcome_of(generations(*SLOWER))
-    beside = decided({"noisy": generations(*NOISY), "row": generations(*SLOWER)})[0]["row"]
-    assert replace(beside, p=alone.p) == replace(alone, name="row")
-    assert beside.p == pytest.approx(combine_p(2 * 2 * 2 / 256, 2 / 256))
-
-
 # --- A plain change of dear generations ---
 
 FAR_SLOWER = [2.05, 2.08, 2.11]
@@ -262,13 +232,6 @@ def test_a_change_that_may_be_noise_keeps_to_its_budget(log_ratios: tuple[float,
     assert len(outcome.generations) == 5
 
 
-def test_a_row_whose_generations_get_dearer_is_asked_again_whether_it_differs_plainly() -> None:
-    """After two of 1.8 s there seemed to be room for eight, and the budget ends before those."""
-    steps = [*generations(2.08, seconds=1.8), *generations(2.1, seconds=1.8), *[a_generation(2.08, seconds=3.0)] * 30]
-    (outcome,) = decide([replace(a_task("row", steps, budget_s=15), cap_s=1800.0)], lambda _name, _generation: None)
-    assert (outcome.decision, len(outcome.generations)) == ("regressed", 16)
-
-
 def test_a_plain_change_is_found_where_dearer_generations_end_the_budget_before_the_second_look() -> None:
     """As many as one look needs are not enough for the two that were planned, at the level of a long search."""
     steps = [*[a_generation(2.08, seconds=1.2)] * 8, *[a_generation(2.08, seconds=2.0)] * 30]
@@ -315,11 +278,6 @@ def test_a_row_that_fails_ends_there_and_the_others_go_on(before: int, kept: int
     assert (bad.failure.stage, bad.failure.stderr) == ("measure", "last words")
     assert outcomes["slower"].decision == "regressed"
     assert outcomes["equal"].decision == "unchanged"
-
-
-def test_a_row_that_fails_while_it_is_confirmed_has_failed() -> None:
-    outcome = outcome_of([*generations(*SLOWER, *SLOWER, *SLOWER), crash()])
-    assert (outcome.decision, len(outcome.generations), outcome.confirming) == ("failed", 12, 4)
 
 
 # --- Constant timings ---
@@ -375,16 +333,6 @@ def test_whatever_later_generations_cost_the_last_one_begins_within_the_budget(f
 def test_absurd_budgets_and_clocks_have_an_end_too(seconds: float, budget_s: float, size: int) -> None:
     outcome = outcome_of(generations(*NOISY, seconds=seconds), budget_s=budget_s)
     assert (outcome.decision, len(outcome.generations)) == ("inconclusive", size)
-
-
-def test_dear_generations_at_first_neither_set_the_price_nor_use_up_the_row() -> None:
-    """Caches are cold and files are read: the plan is for few, and the time that is left is used all the same."""
-    steps = [a_generation(NOISY[n], seconds=8 if n == 0 else 0.25) for n in range(500)]
-    assert len(outcome_of(steps, budget_s=16).generations) > 30
-    cheaper = [a_generation(NOISY[n], seconds=1 if n < 8 else 0.1) for n in range(500)]
-    assert len(outcome_of(cheaper, budget_s=16).generations) > 60
-    dear = [a_generation(0.05, seconds=14), *generations(*SLOWER * 20, seconds=0.1)]
-    assert outcome_of(dear, budget_s=16).decision == "regressed"
 
 
 LOG_RATIOS = st.lists(st.one_of(st.floats(min_value=-0.2, max_value=0.2), st.none()), min_size=1, max_size=24)
@@ -490,11 +438,6 @@ def alike(hosts: int, logs: Sequence[float]) -> dict[str, Sequence[float]]:
     return dict.fromkeys(NAMES[:hosts], logs)
 
 
-def test_pairs_of_both_orders_stay_on_one_host_and_go_round() -> None:
-    assert by_host(range(8), ("a", "b", "c")) == {"a": [0, 1, 6, 7], "b": [2, 3], "c": [4, 5]}
-    assert by_host([3, 4], ("a", "b", "c")) == {"b": [3], "c": [4]}
-
-
 @given(st.integers(min_value=2, max_value=8), st.sampled_from([0.5, 3, 8, 40]), st.sampled_from([EQUAL, NOISY, SLOWER]))
 def test_every_batch_and_every_look_has_as_many_generations_of_each_host(
     hosts: int, budget_s: float, logs: list[float]
@@ -523,11 +466,6 @@ def test_as_much_is_known_in_a_fraction_of_the_time(hosts: int) -> None:
     )
 
 
-def test_the_slowest_host_sets_the_pace_and_has_as_much_to_say() -> None:
-    outcome = spread_outcome(Fleet(alike(4, NOISY), seconds={"c": 3.0}), 4, budget_s=32)
-    assert Counter(generation.host for generation in outcome.generations) == dict.fromkeys(NAMES[:4], 10)
-
-
 LOGS = st.lists(st.floats(min_value=-0.2, max_value=0.2), min_size=1, max_size=9)
 
 
@@ -543,15 +481,6 @@ def test_when_a_generation_arrives_changes_nothing(scripts: list[list[float]], r
     assert spread_outcome(Fleet(by_name, arrive=shuffled), len(scripts)) == in_order
 
 
-@given(LOGS, st.sampled_from([0.5, 8, 20, 40]))
-def test_one_host_is_as_none(logs: list[float], budget_s: float) -> None:
-    here, there = (
-        outcome_of(steps, budget_s=budget_s)
-        for steps in (generations(*logs), [replace(step, host="a") for step in generations(*logs)])
-    )
-    assert replace(there, generations=here.generations) == here
-
-
 def test_hosts_that_disagree_are_named_and_nothing_is_called_changed() -> None:
     scripts = alike(3, EQUAL) | {"b": SLOWER}
     outcome = spread_outcome(Fleet(scripts), 3)
@@ -562,12 +491,6 @@ def test_hosts_that_disagree_are_named_and_nothing_is_called_changed() -> None:
     assert outcome.estimate.high is not None
     assert outcome.estimate.low < 1.001
     assert outcome.estimate.high > math.exp(0.05)
-
-
-def test_a_change_that_is_larger_on_one_host_is_a_change_on_each() -> None:
-    outcome = spread_outcome(Fleet({"a": SLOWER, "b": [2 * log for log in SLOWER]}), 2)
-    assert (outcome.decision, outcome.hosts_disagree) == ("regressed", False)
-    assert outcome.reason == ("confirmed in 8 fresh generations, on 2 hosts (from +5.2 % on a to +10.6 % on b)")
 
 
 @pytest.mark.parametrize(("fails", "kept"), [(0, 0), (5, 5), (13, 13)])

@@ -21,7 +21,6 @@ from harness.compare.pairs import (
     pair_runs,
     pair_within,
     redefinition,
-    require_whole,
     side_of,
     what_is_known,
 )
@@ -64,15 +63,6 @@ def said_of(case: Case) -> str:
 
 def known(verdict: Verdict, reason: str, stderr: str = "") -> Known:
     return Known(verdict=verdict, reason=reason, stderr=stderr)
-
-
-def test_peers_are_no_part_of_a_comparison_and_no_damage() -> None:
-    """What another engine takes is no matter of a change of the compiler; and it knows no toolchain."""
-    peer = a_case("onnxruntime", peer="onnxruntime", toolchain="")
-    base, head = a_side(STOCK, FAST, peer), a_side(STOCK, FAST, peer)
-    require_whole(head)
-    assert [pair.name for pair in pair_runs(base, head)] == [STOCK.name, FAST.name]
-    assert [pair.name for pair in pair_within(head)] == [FAST.name]
 
 
 # --- Two runs ---
@@ -216,13 +206,6 @@ def test_what_a_group_is_compared_with(side: Side, base: Case, why: str) -> None
     assert why_refused(side.run.header.cases[0], side.evidence) == why
 
 
-def test_what_is_lost_while_it_is_measured_stands_for_nothing_nor_does_its_twin() -> None:
-    side = a_side(STOCK, FAST, INERT, TILED, failures={STOCK.name: CRASH}, code={INERT.name: FAST.name})
-    crash = Failure(stage="measure", message="it crashed")
-    side = side_of(replace(side.run, lost=(Lost(case=FAST.name, failure=crash, generation=1),)), side.label)
-    assert side.baselines == {"net@cpu": TILED}
-
-
 def test_within_a_run_a_refused_baseline_is_a_row_of_its_own() -> None:
     side = a_side(STOCK, FAST, TILED, PEER, failures={STOCK.name: CRASH})
     assert names(pair_within(side)) == [
@@ -232,23 +215,6 @@ def test_within_a_run_a_refused_baseline_is_a_row_of_its_own() -> None:
     fates = [what_is_known(pair, side, side) for pair in pair_within(side)]
     assert fates == [known("failed", "fails at compile: iree-compile crashed", said_of(STOCK)), None]
     assert names(pair_peers(side)) == [(PEER.name, FAST.name, PEER.name)]
-
-
-@pytest.mark.parametrize(
-    ("side", "expected"),
-    [
-        (a_side(FAST), known("new", "net@cpu has no baseline in this run")),
-        (
-            a_side(STOCK, FAST, code={FAST.name: STOCK.name}),
-            known("identical", "same module bytes, same runtime"),
-        ),
-        (a_side(STOCK, FAST), None),
-    ],
-    ids=["no baseline", "an inert variant", "another module"],
-)
-def test_what_is_known_of_a_variant(side: Side, expected: Known | None) -> None:
-    (pair,) = pair_within(side)
-    assert what_is_known(pair, side, side) == expected
 
 
 def test_a_case_fails_with_the_one_that_was_measured_in_its_place() -> None:
@@ -310,10 +276,6 @@ def test_a_case_that_only_the_head_has(case: Case, broken: bool, expected: Known
     assert fate(a_side(STOCK), head, case.name) == expected
 
 
-def test_a_case_that_only_the_base_has() -> None:
-    assert fate(a_side(STOCK, FAST), a_side(STOCK), FAST.name) == known("missing", "the head has no such case")
-
-
 @pytest.mark.parametrize(
     ("base", "head", "how"),
     [
@@ -369,19 +331,6 @@ def failing(expected: str | None = None) -> Side:
 )
 def test_what_is_known_of_a_case_that_both_sides_have(base: Side, head: Side, expected: Known | str | None) -> None:
     assert fate(base, head) == expected
-
-
-@pytest.mark.parametrize(
-    ("given", "shown"),
-    [
-        ("results/head-9b05f1760b/20261121-035012-small", "results/head-9b05f1760b/20261121-035012-small"),
-        ("/home/me/results/20261121-035012-small", "results/20261121-035012-small"),
-    ],
-)
-def test_a_log_is_named_where_it_lies_but_by_no_path_of_the_machine(given: str, shown: str) -> None:
-    fails = fate(PLAIN, replace(failing(), rounds_at=Path(given)))
-    assert isinstance(fails, Known)
-    assert fails.stderr.endswith(f"All that iree-compile said: {shown}/logs/net,stock@cpu.stderr.txt")
 
 
 GUARDED = a_case("stock")
@@ -461,13 +410,6 @@ def test_a_note_says_which_outputs_were_not_compared(cache: Path, head: dict[str
     assert note in compared(side(cache, [1, 2], code="base"), other).notes
 
 
-def test_outputs_that_left_the_cache_are_not_compared(cache: Path) -> None:
-    sides = side(cache, [1, 2], code="base"), side(cache, [1, 3], code="head")
-    for file in (cache / "outputs").iterdir():
-        file.unlink()
-    assert "Outputs of 1 case were not compared: they are no longer in the cache" in compared(*sides).notes
-
-
 @pytest.mark.parametrize(
     ("values", "remark", "fate"),
     [
@@ -511,13 +453,6 @@ def test_what_is_right_on_both_sides_differs_by_up_to_twice_the_tolerance(
     base, head = side(cache, [1, 2], code="base", **held), side(cache, values, code="head", **held)
     known = plan_comparison(base, head, CompareOptions(remeasure=False)).outputs[GUARDED.name]
     assert (known.difference is not None) == differ
-
-
-def test_a_function_without_results_has_nothing_to_compare(cache: Path) -> None:
-    sides = [side(cache, None, code=code) for code in ("base", "head")]
-    assert len(compared(*sides).notes) == 1
-    sides = [with_build(made, outputs=0) for made in sides]
-    assert compared(*sides).notes == ()
 
 
 def test_a_smaller_module_that_gives_wrong_outputs_is_no_improvement(cache: Path) -> None:

@@ -141,12 +141,6 @@ def test_a_row_takes_the_mean_of_the_rows_that_were_measured(tmp_path: Path) -> 
     assert earlier_rows(tmp_path) == {"latency": 4.0}
 
 
-def test_a_damaged_comparison_says_nothing(tmp_path: Path) -> None:
-    a_comparison(tmp_path, make_row(seconds=3, generations=8))
-    next(tmp_path.glob("*/comparison.json")).write_text("{}")
-    assert earlier_rows(tmp_path) == {}
-
-
 def test_rows_take_what_rows_took_else_their_budget_and_decided_ones_nothing_more() -> None:
     assert (RowsLeft([QUICK, SLOW], None).seconds, RowsLeft([QUICK, SLOW], None).is_known) == (16 + 16, False)
     left = RowsLeft([QUICK, SLOW], 4.0)
@@ -158,13 +152,6 @@ def test_rows_take_what_rows_took_else_their_budget_and_decided_ones_nothing_mor
     assert left.seconds == 4 + 4
     left.keep_open(["slow"])
     assert left.seconds == 4
-
-
-def test_the_engine_says_which_rows_are_open() -> None:
-    passes: list[list[str]] = []
-    tasks = [a_task("equal", generations(*EQUAL)), a_task("slower", generations(*SLOWER))]
-    list(decide(tasks, ignore, lambda names: passes.append(list(names))))
-    assert passes == [["slower"], []]
 
 
 def test_what_is_to_be_measured_in_a_sentence() -> None:
