@@ -269,13 +269,11 @@ def conclude(
 
 
 def _within(label: str, side: Side, plan: Plan) -> SideFacts:
-    """A side of one run: its baseline, or the variants that are compared with it."""
     cases = [pair.base if label == "baseline" else pair.head for pair in plan.pairs]
     return side_facts(side, label, [case.variant for case in cases if case is not None])
 
 
 def _with_program(row: Row, plan: Plan) -> Row:
-    """The latency row of a pair whose program is another one says so."""
     known = plan.outputs.get(row.case)
     if known is None or not known.remark or row.metric != LATENCY.name or row.control:
         return row
@@ -297,7 +295,6 @@ def _has_figures(fate: Known | str | None) -> bool:
 
 
 def _in_order(rows: list[Row], pairs: Sequence[Pair]) -> list[Row]:
-    """By metric, then by case; controls last."""
     names = dict.fromkeys([LATENCY.name, INSTRUCTIONS.name, COMPILE_TIME.name, *(row.metric for row in rows)])
     metrics = {name: rank for rank, name in enumerate(names)}
     places = {pair.name: place for place, pair in enumerate(pairs)}
@@ -344,7 +341,6 @@ def _notes(plan: Plan) -> list[str]:
 
 
 def _of_other_programs(others: Mapping[str, OutputsOfPair]) -> str:
-    """Whose model changed between the two sides, and what that made of their outputs."""
     fates = {
         "differ": [name for name, known in others.items() if known.difference is not None],
         "are the same": [name for name, known in others.items() if known.difference is None and known.unknown is None],

@@ -330,7 +330,6 @@ def _plan(row: _Row, rows: int, on_sample: OnSample, on_beyond: OnBeyond) -> boo
 
 
 def _needed(row: _Row, rows: int, *, looks: int | None = None) -> int:
-    """Generations, in whole batches, with which a row of so many can be called changed."""
     return row.whole(generations_needed(rows, row.rule, looks=looks) + row.width - 1)
 
 
@@ -355,7 +354,6 @@ def _go_beyond_the_budget(row: _Row, on_beyond: OnBeyond) -> bool:
 
 
 def _seconds_needed(row: _Row) -> float:
-    """What a row takes until a plain change is confirmed, with what it has taken."""
     more = row.needed - len(row.generations) + confirmation_size(row.needed, row.rule)
     return row.seconds + more * row.price
 
@@ -412,7 +410,6 @@ def _adjusted(rows: Sequence[_Row]) -> FloatArray:
 
 
 def _settle(rows: Sequence[_Row]) -> None:
-    """Say where each open row stands, its p-value corrected for the number of rows."""
     for row, p in zip(rows, _adjusted(rows), strict=True):
         if row.state == "open" and row.look is not None and row.failure is None:
             alpha = max(row.rule.alpha, row.rule.plain_alpha if row.is_plain else 0.0)
@@ -460,7 +457,6 @@ def _do_hosts_disagree(row: _Row) -> bool:
 
 
 def _stopped(row: _Row, p: float) -> Outcome:
-    """A row of a comparison that was interrupted: only what needs nothing more stands."""
     outcome = _outcome(row, combine_p(p, row.confirmation_p) if row.confirmed else p)
     is_decided = row.failure is not None or row.state == "equal" or row.confirmed
     return outcome if is_decided else replace(outcome, decision="inconclusive", reason=STOPPED, hosts_disagree=False)

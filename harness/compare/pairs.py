@@ -248,7 +248,6 @@ def what_is_known(pair: Pair, base: Side, head: Side) -> Known | str | None:
 
 
 def _what_was_said(case: Case, failure: Failure, side: Side) -> str:
-    """What a tool printed; of the compiler's words an excerpt, and where all are, by no path of this machine."""
     build = side.evidence.builds.get(case.name)
     if not failure.stderr or failure.stage != "compile" or build is None or build.failure is None:
         return failure.stderr
@@ -303,7 +302,6 @@ def redefinition(base: tuple[Case, Side], head: tuple[Case, Side]) -> str:
 
 
 def _failure(case: Case, side: Side) -> Failure | None:
-    """A case's own failure, or that of the case that was measured in its place."""
     own = find_failure(case, side.evidence, timed=True)
     stand_in = side.stand_ins.get(case.name)
     return own if own is not None or stand_in is None else find_failure(stand_in, side.evidence, timed=True)
@@ -383,7 +381,6 @@ def compare_pair(pair: Pair, base: Side, head: Side, cache: Path) -> OutputsOfPa
 
 
 def _gives_any(case: Case, side: Side) -> bool:
-    """Whether a case's function has results."""
     build = side.evidence.builds.get(case.name)
     return build is None or build.outputs != 0
 

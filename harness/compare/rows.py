@@ -100,7 +100,6 @@ def measured_row(pair: Pair, metric: Metric, outcome: Outcome, floor: float, *, 
 
 
 def _hosts(outcome: Outcome) -> tuple[HostRatio, ...]:
-    """What each host says of a row that a fleet measured; of those whose generations are usable."""
     where = None if outcome.estimate is None else outcome.estimate.where
     if isinstance(where, HostsLocation):
         return tuple(
@@ -221,7 +220,6 @@ def exact_verdict(base: float, head: float, floor: float) -> Verdict:
 
 
 def _exact_figures(case: Case, side: Side) -> dict[Metric, float]:
-    """In the order of the metrics; op counts come last."""
     build, reference = side.evidence.builds.get(case.name), side.evidence.references.get(case.name)
     figures = {metric: of(build) for metric, of in BUILD_FACTS.items()} if build is not None else {}
     if reference is not None:
@@ -369,7 +367,6 @@ def is_of(gate: Gate, pair: Pair) -> bool:
 
 
 def _decides(gate: Gate, row: Row) -> bool:
-    """Whether a gate is held against a row: its metric's, or an identical one, which stands for all exact figures."""
     stands = row.metric == gate.metric or (row.verdict == "identical" and _is_exact(gate.metric))
     return stands and not row.control and _is_of(gate, row.case, row)
 
@@ -405,7 +402,6 @@ def _is_violated(gate: Gate, row: Row) -> bool:
 
 
 def _is_found(gate: Gate, row: Row) -> bool:
-    """Whether the statistics found a change in the gate's direction."""
     if row.verdict == "regressed":
         return gate.direction in ("increase", "any")
     return row.verdict == "improved" and gate.direction in ("decrease", "any")

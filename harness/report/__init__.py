@@ -25,7 +25,6 @@ __all__ = ["Form", "Format", "form_of", "render"]
 
 
 def _found(_: Any) -> ExitCode:
-    """What was found is no failure."""
     return ExitCode.OK
 
 

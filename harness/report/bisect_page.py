@@ -122,14 +122,12 @@ def times_that_of(base: str, trial: Trial, unit: str) -> str:
 
 
 def _figures(trial: Trial, unit: str) -> tuple[str, str]:
-    """Those of head and of base."""
     column = unit_of(unit, [trial.base_value, trial.head_value])
     head, base = (f"{column.text(value)} {column.name}".strip() for value in (trial.head_value, trial.base_value))
     return head, base
 
 
 def _ends(found: Bisection) -> list[str]:
-    """What the ends are beside each other."""
     whole = [trial for trial in found.trials if {trial.base, trial.head} <= set(found.ends)]
     return [_beside(trial, found.unit) for trial in (found.trials[:1] if found.over == "flags" else whole)]
 
@@ -157,7 +155,6 @@ def _numbers(numbers: Sequence[int]) -> str:
 
 
 def _contradicted(found: Bisection) -> list[str]:
-    """What the user said of the ends that they do not show beside each other."""
     if found.over == "flags":
         return []
     good, bad, *fixed = found.ends
@@ -176,7 +173,6 @@ def _contradicted(found: Bisection) -> list[str]:
 
 
 def _size_fields(found: Bisection) -> tuple[Field[FoundStep | FoundCause], ...]:
-    """How large a step or a cause is."""
     return (
         Field(title="change", kind="text", value=lambda row: _marked(row.size)),
         Field(title="ratio", kind="text", value=lambda row: _ratio(row.size)),
@@ -242,7 +238,6 @@ def _trial_fields(found: Bisection) -> tuple[Field[Trial], ...]:
 
 
 def _why(trial: Trial) -> str:
-    """Why it has no ratio, or is not decided."""
     return "" if trial.placed or trial.verdict in (*CHANGED, "unchanged") else trial.reason
 
 
@@ -258,7 +253,6 @@ def _ratio(trial: Trial) -> str:
 
 
 def _commits(found: Bisection) -> list[str]:
-    """Where the commits of IREE are that lie in each step."""
     revisions = {position.name: position.revision[:_REVISION_DIGITS] for position in found.positions}
     return [
         f"The commits of IREE from {step.before} to {step.after}: {_COMMITS}/{first}...{last}"

@@ -188,7 +188,6 @@ def identical_part(rows: Sequence[Row], *, whole: bool) -> list[Part]:
 
 
 def _fitting(names: Sequence[str], room_bytes: int) -> tuple[list[Inline], int]:
-    """Names with commas between them, as far as there is room, and the room that is left."""
     for place, name in enumerate(names):
         room_bytes -= size_bytes(code(name[:300])) + 2
         if room_bytes < 0:
@@ -382,7 +381,6 @@ def _has_ratios(rows: Sequence[Row]) -> bool:
 
 
 def _standing_for(metric: str, group: Sequence[Row], rows: Sequence[Row]) -> list[Row]:
-    """The rows of a metric; of one that is counted also the identical ones, since equal modules have no others."""
     definition = metric_named(metric)
     if definition is None or not definition.exact:
         return list(group)
@@ -430,7 +428,6 @@ def _mean(rows: Sequence[Row]) -> str:
 
 
 def _percent(ratio: float) -> str:
-    """A signed change that no browser breaks before its sign."""
     return percent(ratio, decimals=1).replace(" ", "\u00a0")
 
 

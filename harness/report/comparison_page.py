@@ -152,7 +152,6 @@ def terminal_page(comparison: Comparison, results: str = "") -> Page:
 
 
 def _sides(comparison: Comparison) -> str:
-    """The sides in a line, as the user gave them too, since the title names them by what tells them apart."""
     given = f"{given_as(comparison.head)} against {given_as(comparison.base)}"
     is_named = comparison.within or given == compared(comparison.base, comparison.head)
     return sides_line(comparison) + ("" if is_named else f"; {given}")
@@ -168,12 +167,10 @@ def _with_reason(row: Row) -> Row:
 
 
 def _concern(row: Row) -> tuple[int, float]:
-    """What should be looked at first comes first, and what changed most."""
     return (-1 if row.gate == "violated" else _CONCERN.index(row.verdict), -change_size(row))
 
 
 def _lost_details(rows: Sequence[Row]) -> list[Part]:
-    """What the tools said, and the commands that repeat it, of the first case of each cause."""
     first: dict[str, Row] = {row.case: row for row in reversed(rows)}
     parts: list[Part] = []
     for cause in causes_of(fates_of(rows)):
@@ -216,7 +213,6 @@ def _notes(comparison: Comparison, *, full: bool) -> list[Part]:
 
 
 def _lists(comparison: Comparison, around: ReportContext, *, full: bool) -> list[Part]:
-    """The parts in order; where room is short, those of the highest rank are shortened first."""
     rows = real_rows(comparison)
     layout = Layout(comparison=comparison, folded=None if full else around.folded)
     lost = of_verdict(comparison.rows, *LOST)
@@ -255,7 +251,6 @@ def changed_lists(layout: Layout) -> list[Part]:
 
 
 def _counted(rows: Sequence[Row], compiles: Sequence[Row], layout: Layout) -> list[Part]:
-    """Changes of all that is counted, folded away; else that nothing of the compiler's changed, where that is so."""
     others = of_verdict(counted_rows(rows), *CHANGED)
     parts = change_parts(others, layout)
     if not parts:
@@ -265,7 +260,6 @@ def _counted(rows: Sequence[Row], compiles: Sequence[Row], layout: Layout) -> li
 
 
 def _unchanged(rows: Sequence[Row], layout: Layout) -> list[Part]:
-    """What nobody has to act on, folded away."""
     unchanged, small, full = of_verdict(rows, "unchanged"), within_floor(rows), layout.folded is None
     equal = [row for row in counted_rows(unchanged) if row not in small]
     no_change = "Counted figures without a change"
@@ -279,7 +273,6 @@ def _unchanged(rows: Sequence[Row], layout: Layout) -> list[Part]:
 
 
 def _latencies(comparison: Comparison, rows: Sequence[Row], layout: Layout) -> list[Part]:
-    """Regressed and improved latencies, or that there are none among those that were compared."""
     timed = of_metric(rows, LATENCY.name)
     if changes := change_parts(timed, layout):
         intervals = any(row.ci_low is not None for row in timed)
@@ -291,7 +284,6 @@ def _latencies(comparison: Comparison, rows: Sequence[Row], layout: Layout) -> l
 
 
 def _no_metric_changed(rows: Sequence[Row], compiles: Sequence[Row]) -> list[Part]:
-    """That no figure of the compiler changed, where that is so."""
     judged = [row for row in rows if row.metric != LATENCY.name and row.verdict in ("unchanged", "inconclusive")]
     judged += of_verdict(rows, "identical")  # equal modules have equal figures, and no rows of them
     unsure = len(of_verdict(judged, "inconclusive"))
@@ -319,7 +311,6 @@ def _unchanged_figures(rows: Sequence[Row]) -> list[Part]:
 
 
 def _picture(comparison: Comparison, rows: Sequence[Row], around: ReportContext) -> list[Part]:
-    """What changed, to be seen at a glance, else what is not decided; where nothing is either, pictures folded away."""
     timed = timed_rows(rows)
     changed = [row for verdict in CHANGED for row in largest_first(of_verdict(timed, verdict))]
     drawn = changed[:_MOST_IN_FOREST] or of_verdict(timed, "inconclusive")
@@ -330,7 +321,6 @@ def _picture(comparison: Comparison, rows: Sequence[Row], around: ReportContext)
 
 
 def _means(comparison: Comparison) -> list[Part]:
-    """Geometric means of the latency ratios, folded away; not where none was measured or most are not decided."""
     latencies = of_metric(real_rows(comparison), LATENCY.name)
     if not of_verdict(latencies, *MEASURED):
         return []
@@ -370,7 +360,6 @@ def hosts_table(comparison: Comparison, title: str, counted: str, rows: Mapping[
 
 
 def _method(comparison: Comparison, *, full: bool) -> list[Part]:
-    """How it was measured, folded away: both sides, the machine, the rule."""
     made = "measured" if comparison.mode == "remeasured" else "made"
     name: tuple[str | Name, ...] = (" ", Name(comparison.id)) if comparison.id else ()
     by_host = Counter(host.host for row in of_metric(comparison.rows, LATENCY.name) for host in row.hosts)

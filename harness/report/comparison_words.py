@@ -60,7 +60,6 @@ def headline(comparison: Comparison) -> str:
 
 
 def _with_other_outputs(rows: Sequence[Row]) -> list[str]:
-    """Cases whose program is another one on purpose or not, and computes something else."""
     return cases([row for row in rows if row.has_other_outputs])
 
 
@@ -185,7 +184,6 @@ def rule_line(comparison: Comparison) -> str:
 
 
 def _counted_floors(comparison: Comparison) -> str:
-    """What changes of counted figures are left out of the findings; "" where none is."""
     exact = [row for row in real_rows(comparison) if is_exact(row.metric)]
     floors = sorted({row.floor for row in exact if row.floor > 0})
     if not floors:
@@ -205,7 +203,6 @@ def within_floors_line(rows: Sequence[Row]) -> str:
 
 
 def _named_floors(rows: Sequence[Row]) -> str:
-    """By the rows, since a suite may have floors of its own."""
     parts = []
     for metric, group in by_metric([row for row in rows if row.floor > 0]).items():
         floors = sorted({row.floor for row in group})
@@ -290,13 +287,11 @@ def _more_time(comparison: Comparison, rows: Sequence[Row]) -> Step:
 
 
 def _seconds_said(row: Row, takes: re.Pattern[str]) -> float:
-    """The time that a row says it takes; 0 where it says nothing."""
     match = takes.search(row.reason)
     return float(match[1]) if match else 0.0
 
 
 def _with_option(command: Sequence[str], option: str, seconds: float) -> str:
-    """The command line with another value of an option; "" where it is not known."""
     words = [word for word in command if not word.startswith(f"{option}=")]
     while option in words:
         at = words.index(option)

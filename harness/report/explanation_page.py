@@ -114,7 +114,6 @@ def _left_out(names: Sequence[str]) -> Sequence[PagePart]:
 
 
 def _where(explanation: Explanation, room: _Room) -> Table:
-    """A line a part, what is spent elsewhere, and the call that all of them add up to."""
     lines = time_lines(explanation, most=room.parts)
     call, parts = lines[-1], [line.part for line in lines]
     generations = [part.generations if part is not None else 0 for part in parts]
@@ -203,7 +202,6 @@ def _listed(names: Sequence[str]) -> list[str | Name]:
 
 
 def _schedule(explanation: Explanation) -> list[PagePart]:
-    """What differs outside of dispatches."""
     if not explanation.schedule:
         return [Paragraph(SAME_SCHEDULE, "dim")]
     return [Heading("Schedule"), Bullets(explanation.schedule)]
@@ -228,7 +226,6 @@ def _steps(explanation: Explanation, results: str) -> list[Step]:
 
 
 def _method(explanation: Explanation, settings: Sequence[PagePart] = ()) -> list[PagePart]:
-    """Both sides, the settings and the command, folded away."""
     command = [Code(shlex.join(explanation.command), "sh")] if explanation.command else []
     parts = [sides_table(explanation.base, explanation.head), *settings, *command]
     return [Fold("How it was measured, and what repeats it", parts)]

@@ -199,7 +199,6 @@ def chosen(rows: Sequence[Row], top: int | None) -> list[Row]:
 
 
 def _rank(row: Row) -> int | None:
-    """None: there is nothing to see, as where two values are equal or the modules are."""
     if row.verdict in LOST:
         return 0 if row.verdict == "outputs differ" else 1
     if _ratio(row) is None and _beyond(row) is None:
@@ -344,7 +343,6 @@ def _label_width(row: ForestRow) -> int:
 
 
 def _named(row: ForestRow, cells: int) -> str:
-    """The label in so many columns, and what is remarked of the row where that leaves room for a name."""
     remark = f" ({row.remark})" if row.remark and cells >= 2 * _LEAST_NAME else ""
     room = cells - cell_len(remark)
     cut = row.label if cell_len(row.label) + 2 <= room else _fitted(row.label, room - 2).rstrip()
@@ -356,7 +354,6 @@ def _figure(row: ForestRow) -> str:
 
 
 def _line(row: ForestRow, axis: RatioAxis, plot: int) -> str:
-    """The band and 1 behind, the interval and the dot before them; arrows for what lies beyond the ends."""
     cells = [" "] * plot
     one, half = _cell(axis, 1.0, plot), _half_band(axis, row.floor, plot)
     for at in range(max(one - half, 0), min(one + half, plot - 1) + 1):
@@ -387,7 +384,6 @@ def _line(row: ForestRow, axis: RatioAxis, plot: int) -> str:
 
 
 def _half_band(axis: RatioAxis, floor: float, plot: int) -> int:
-    """Columns of the band on either side of 1; 0 where it is narrower than one."""
     return round((axis.share(1 + floor) - axis.share(1.0)) * (plot - 1))
 
 
@@ -398,7 +394,6 @@ def _cell(axis: RatioAxis, ratio: float, plot: int) -> int:
 
 
 def _ticks(axis: RatioAxis, plot: int) -> str:
-    """The scale: each figure centred below its place, left out where it would touch the one before."""
     line = ""
     for tick in axis.ticks:
         start = min(max(_cell(axis, tick.ratio, plot) - len(tick.text) // 2, 0), plot - len(tick.text))

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
-from harness.records.comparison import Comparison, Row, SelfcheckFacts, SideFacts
+from harness.records.comparison import Comparison, Row, SideFacts
 from harness.report import comparison_page, run_page
 from harness.report.markdown import COMMENT, Limits, first_that_fits, size_bytes, to_markdown
 from harness.report.page import Name, Page, Picture
@@ -90,20 +90,18 @@ def _portable(source: Comparison | Report) -> Comparison | Report:
 
 def portable_comparison(comparison: Comparison) -> Comparison:
     """The comparison with folders of the machine that made it by their names alone, in commands and labels."""
-    machine = comparison.machine
+    selfcheck = comparison.machine.selfcheck
+    if selfcheck is not None:
+        selfcheck = replace(selfcheck, suite=_named(selfcheck.suite, "--suite"))
     return replace(
         comparison,
         base=_portable_side(comparison.base),
         head=_portable_side(comparison.head),
-        machine=replace(machine, selfcheck=machine.selfcheck and _portable_selfcheck(machine.selfcheck)),
+        machine=replace(comparison.machine, selfcheck=selfcheck),
         rows=tuple(_portable_row(row) if row.repro else row for row in comparison.rows),
         hosts=tuple(replace(host, environment=_environment(host.environment)) for host in comparison.hosts),
         command=tuple(portable(comparison.command)),
     )
-
-
-def _portable_selfcheck(selfcheck: SelfcheckFacts) -> SelfcheckFacts:
-    return replace(selfcheck, suite=_named(selfcheck.suite, "--suite"))
 
 
 def _environment(environment: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -130,7 +128,6 @@ def portable(words: Sequence[str]) -> list[str]:
 
 
 def _portable_row(row: Row) -> Row:
-    """The row with its command; the lines after it say what was compiled."""
     first, *rest = row.repro
     if not _MAY_BE_ABSOLUTE.search(first):
         return row

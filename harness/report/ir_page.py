@@ -43,7 +43,6 @@ def _counts_table(
     title: str = "",
     after: Sequence[str] = (),
 ) -> list[Part]:
-    """A row for each op with its cell of each phase; strong where the two sides differ."""
     if not names:
         return [Paragraph(f"No operation matches {', '.join(map(shown, ops))}; --ops '*' shows all.")]
     columns = [
@@ -205,7 +204,6 @@ def _lines(difference: Difference | None) -> str:
 
 
 def _pipeline(match: Match) -> str:
-    """Where it differs, both; else that of either."""
     base, head = match.base, match.head
     if base is not None and head is not None and pipelines_differ(base, head):
         return f"{base.pipeline or NOTHING} {_ARROW} {head.pipeline or NOTHING}"

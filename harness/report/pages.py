@@ -95,7 +95,6 @@ def page_of(content: Content, around: ReportContext) -> Page:
 
 
 def _foot(content: Content, links: Links, left_out: Sequence[str]) -> list[Part]:
-    """What is left out, and where everything is."""
     parts: list[Part] = []
     if left_out:
         report = Link("the full report", links.artifact_url)

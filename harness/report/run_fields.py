@@ -149,7 +149,6 @@ def main_columns(section: Section) -> list[Column]:
 
 
 def _peer_text(row: Row, best_peer: str) -> str:
-    """A row's ratio to the fastest peer, which is named; "" where there is none."""
     if row.variant == best_peer and row.peer:
         return "best peer"
     estimate = row.peer_estimate
@@ -157,7 +156,6 @@ def _peer_text(row: Row, best_peer: str) -> str:
 
 
 def _memory(section: Section) -> list[Column]:
-    """Peak memory of each device, where there are several."""
     devices = max((tuple(memory.device for memory in _devices(row)) for row in section.rows), key=len, default=())
     if len(devices) < 2:
         return []

@@ -29,6 +29,7 @@ from harness.report.changes import (
     says_something,
     tool_output,
 )
+from harness.report.comparison import finite
 from harness.report.comparison_page import changed_lists, hosts_table, trust
 from harness.report.data import tabulate
 from harness.report.page import (
@@ -96,13 +97,11 @@ def terminal_page(report: Report, results: str = "") -> Page:
 
 
 def _closing(report: Report) -> list[Sentence]:
-    """How far to trust the figures."""
     own = (first_look(report), correctness(report), reference_sentence(report))
     return [*(line for line in own if line), *trust(report.comparison, busy_sections(report.sections))]
 
 
 def _hosts(report: Report) -> list[Part]:
-    """What each host is, where several measured the run; their figures do not compare."""
     if not report.facts.hosts:
         return []
     groups = Counter(section.host for section in report.sections)
@@ -149,7 +148,6 @@ def _tone(row: Row) -> Tone:
 
 
 def _failures(report: Report) -> list[Part]:
-    """A cause once: its cases, what the tools said of the first, and the commands that repeat that one."""
     rows = {row.case: row for row in report.rows() if row.status == "failed"}
     parts: list[Part] = []
     for cause in _causes(rows.values()):
@@ -180,7 +178,6 @@ def _log_line(row: Row, report: Report) -> str:
 
 
 def _failed_cases(report: Report) -> list[Part]:
-    """Cases that have no figures though they should: first, and never folded."""
     rows = [row for row in report.rows() if row.status in LOST]
     if not rows:
         return []
@@ -221,13 +218,12 @@ def content_of(report: Report, around: ReportContext, *, full: bool) -> Content:
 
 
 def _lists(report: Report, around: ReportContext, *, full: bool) -> list[Part]:
-    """The parts in order; where room is short, those of the highest rank are shortened first."""
     fates: dict[str, list[str]] = {fate: [row.case for row in report.rows() if row.status == fate] for fate in LOST}
     lost = _failed_cases(report)
     groups = [part for group in report.groups for part in side_by_side(group, report, full=full)]
     spans = {row.case: (row.latency.low_ns, row.latency.high_ns) for row in report.rows() if row.latency is not None}
     layout = Layout(
-        comparison=report.comparison,
+        comparison=finite(report.comparison),
         folded=None if full else around.folded,
         titles=partial(_title, report.facts.baseline),
         spans=spans,
@@ -262,7 +258,6 @@ def _title(baseline: str, metric: str, verdict: Verdict) -> str:
 
 
 def _results(report: Report, *, full: bool) -> list[Part]:
-    """The main table of each section; folded in a comment that would otherwise be tables from end to end."""
     folded = not full and len(report.sections) > MOST_SHOWN
     parts: list[Part] = [Heading("Results"), Paragraph(legend(report), "dim")]
     for section in report.sections:
@@ -280,14 +275,12 @@ def _results(report: Report, *, full: bool) -> list[Part]:
 
 
 def _how(section: Section) -> Sentence:
-    """On what device, with what call, and how often a section was measured."""
     facts = f"{section.device_facts}; " if section.device_facts else ""
     how = sampling((section,))
     return (facts, Name(section.call), f"; {how}") if section.call else f"{facts}{how}"
 
 
 def _outputs(report: Report) -> list[Part]:
-    """What the outputs of each case were held against, folded away."""
     rows = [(row, row.check) for row in report.rows() if row.check is not None and row.checked_against]
     if not rows:
         return []
@@ -304,7 +297,6 @@ def _outputs(report: Report) -> list[Part]:
 
 
 def _commands(report: Report) -> list[Part]:
-    """The commands that repeat each case with plain tools, folded away."""
     commands = [Code("\n".join(row.repro), "sh", row.case) for row in report.rows() if row.repro]
     return [Heading("Reproduce"), Fold("Commands of each case", commands)] if commands else []
 
@@ -386,14 +378,12 @@ def _speedup(first: Row, row: Row) -> float:
 
 
 def _ends(row: Row) -> tuple[float, float] | None:
-    """The interval of a row's ratio to the baseline; None where it has none."""
     if row.estimate is not None and row.estimate.low is not None and row.estimate.high is not None:
         return row.estimate.low, row.estimate.high
     return (1.0, 1.0) if row.estimate is None and _is_baseline(row) else None
 
 
 def _is_baseline(row: Row) -> bool:
-    """Whether a row is the baseline, or has its module."""
     return row.baseline or row.kind == "same"
 
 

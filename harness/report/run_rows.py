@@ -75,7 +75,6 @@ def section_of(name: str, plan: Plan, timings: Timings, judgements: Mapping[str,
 
 
 def _best_peer(cases: Sequence[Case], times: GroupTimes) -> Case | None:
-    """The peer with the shortest latency, of those that were measured."""
     found = [
         (latency.median_ns, case)
         for case in cases
@@ -135,7 +134,6 @@ def _row(case: Case, group: _Group) -> Row:
 
 
 def _status(case: Case, failure: Failure | None, group: _Group, *, timed: bool) -> Status:
-    """What became of a case."""
     evidence = group.side.evidence
     if case.skip is not None:
         return "skipped"
@@ -156,7 +154,8 @@ def _with_times(row: Row, timed: Case, group: _Group) -> Row:
         return row
     own = summarise_latency(group.times.own_ns_per_call(timed.name))
     instructions = group.instructions.get(timed.name)
-    row = replace(row, latency=latency, own_ns=own and own.median_ns, instructions_per_call=instructions)
+    own_ns = own.median_ns if own is not None else None
+    row = replace(row, latency=latency, own_ns=own_ns, instructions_per_call=instructions)
     if (work := group.side.evidence.work.get(row.model)) is not None:
         model = group.side.evidence.models.get(row.model)
         narrow = model is not None and any(argument.dtype in NARROW_TYPES for argument in model.arguments)

@@ -96,7 +96,6 @@ def is_first_look(report: Report) -> bool:
 
 
 def _generations_of_ratios(report: Report) -> list[int]:
-    """How many generations each section has whose rows have ratios."""
     with_ratios = [section for section in report.sections if any(row.estimate is not None for row in section.rows)]
     return [len(section.rounds) for section in with_ratios if section.rounds]
 
@@ -197,13 +196,11 @@ def next_steps(report: Report) -> list[Step]:
 
 
 def _on_its_fleet(facts: Facts) -> str:
-    """The option that gives another command the fleet that measured a run; "" where none did."""
     fleet = facts.settings.get("fleet")
     return f" --fleet {shlex.quote(str(fleet))}" if fleet else ""
 
 
 def _toolchain_options(report: Report) -> str:
-    """The options that give another run the same toolchains; "" where this one had none of them."""
     if not any(word.startswith("--toolchain") for word in report.facts.command):
         return ""
     versions = dict.fromkeys(version for section in report.sections for version in section.toolchains)

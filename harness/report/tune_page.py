@@ -112,7 +112,6 @@ def _by_ratio(tried: Tried) -> float:
 
 
 def _ranked(found: Tuning) -> list[Tried]:
-    """What was timed of the whole program, the fastest first."""
     timed = [tried for tried in (*found.combinations, *found.singles) if tried.ratio is not None]
     return sorted(timed, key=_by_ratio)
 
@@ -210,7 +209,6 @@ _CONFIGURATIONS: tuple[Field[Tried], ...] = (
 
 
 def _changes_counted(found: Tuning) -> list[Part]:
-    """A line for each thing that changes came to which were not timed."""
     lines = []
     for standing, words in _UNTIMED.items():
         group = [tried for tried in (*found.singles, *found.combinations) if tried.standing == standing]

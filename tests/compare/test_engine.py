@@ -89,10 +89,10 @@ def test_who_stops_it_gets_what_is_decided(generations_until_then: int, decision
 
 WITHIN = "the interval lies within 1 %"
 NOT_AGAIN = "a difference was found, but 16 fresh generations did not show it again"
-LIKELY = "a difference is likely, but not known to be within or beyond 1 %; more generations would tell"
+LIKELY = "they probably differ; whether by more than 1 % is undecided, and more generations would tell"
 WIDE = "the interval is wider than 1 % either way; more generations would narrow it"
 USABLE = "a turn that took any time by the clock"
-ROOM = "the budget had room for {}, and 8 say something; they take 8 s"
+ROOM = "only {} of the 8 generations needed; use --row-budget 8"
 NEAR = [0.004, 0.009, 0.013, 0.006, 0.0145, 0.0085, 0.0055, 0.0125]
 ODD = [*SLOWER * 2, -0.2, *SLOWER * 4]
 
@@ -101,16 +101,12 @@ ODD = [*SLOWER * 2, -0.2, *SLOWER * 4]
     ("log_ratios", "budget_s", "decision", "size", "confirming", "reason"),
     [
         (EQUAL, 100, "unchanged", 8, 0, WITHIN),
-        (EQUAL, 1000, "unchanged", 16, 0, WITHIN),  # eight are too few for their share of so many looks' error
         (SLOWER, 16, "regressed", 16, 8, "confirmed in 8 fresh generations"),
-        ([None, *SLOWER], 16, "regressed", 32, 16, "confirmed in 16 fresh generations"),
         (ODD, 16, "regressed", 24, 16, "confirmed in 16 fresh generations"),  # one of eight is odd: eight more
         ([*SLOWER * 2, *NOISY], 16, "inconclusive", 24, 16, NOT_AGAIN),
-        ([*SLOWER * 2, *[None] * 16], 16, "inconclusive", 24, 16, NOT_AGAIN),
         (NEAR, 16, "inconclusive", 16, 0, LIKELY),
-        (NOISY, 0, "inconclusive", 1, 0, ROOM.format("1 generation")),
-        (NOISY, 1, "inconclusive", 1, 0, ROOM.format("1 generation")),
-        (NOISY, 7.9, "inconclusive", 7, 0, ROOM.format("7 generations")),
+        (NOISY, 0, "inconclusive", 1, 0, ROOM.format(1)),
+        (NOISY, 7.9, "inconclusive", 7, 0, ROOM.format(7)),
         (NOISY, 30, "inconclusive", 30, 0, WIDE),
         ([None, None, 0.05], 16, "inconclusive", 16, 0, f"only 5 of 16 generations have {USABLE}"),
         ([None], 16, "inconclusive", 16, 0, f"no generation has {USABLE}"),
@@ -288,8 +284,6 @@ def test_a_row_that_fails_ends_there_and_the_others_go_on(before: int, kept: int
     [
         (1.0, "unchanged"),
         (1.05, "regressed"),
-        (1 / 1.05, "improved"),
-        (1.005, "unchanged"),
         (1.0099, "unchanged"),
         (1.0101, "regressed"),
     ],
@@ -452,20 +446,6 @@ def test_every_batch_and_every_look_has_as_many_generations_of_each_host(
     assert outcome.confirming % (PAIR * hosts) == 0
 
 
-@pytest.mark.parametrize("hosts", [2, 4, 8])
-def test_as_much_is_known_in_a_fraction_of_the_time(hosts: int) -> None:
-    """Each of eight hosts takes 32 seconds, which are as many generations, where one alone has no room for more."""
-    outcome = spread_outcome(Fleet(alike(hosts, NOISY)), hosts, budget_s=32)
-    assert len(outcome.generations) == 32 * hosts
-    found = spread_outcome(Fleet(alike(hosts, SLOWER)), hosts)
-    assert found.decision == "regressed"
-    assert len(found.generations) == 2 * max(8, PAIR * hosts)
-    assert found.reason.endswith(f"fresh generations, on {hosts} hosts")
-    assert spread_outcome(Fleet(alike(hosts, EQUAL)), hosts).reason == (
-        f"the interval lies within 1 %, on {hosts} hosts"
-    )
-
-
 LOGS = st.lists(st.floats(min_value=-0.2, max_value=0.2), min_size=1, max_size=9)
 
 
@@ -497,18 +477,3 @@ def test_hosts_that_disagree_are_named_and_nothing_is_called_changed() -> None:
 def test_a_generation_that_fails_ends_the_row_and_those_before_it_count(fails: int, kept: int) -> None:
     outcome = spread_outcome(Fleet(alike(4, NOISY), fails=fails), 4)
     assert (outcome.decision, len(outcome.generations)) == ("failed", kept)
-
-
-@pytest.mark.parametrize(
-    ("hosts", "cap_s", "decision", "beyond_s"),
-    [(4, 1800, "regressed", []), (2, 1800, "regressed", [240.0]), (2, 120, "inconclusive", [])],
-)
-def test_a_plain_change_of_long_calls_needs_its_generations_of_all_hosts_together(
-    hosts: int, cap_s: float, decision: str, beyond_s: list[float]
-) -> None:
-    """Eight generations of 30 s, and eight that confirm them: the first pair on each of four hosts is as many."""
-    fleet = Fleet(alike(hosts, [2.05, 2.08, 2.11]), seconds=dict.fromkeys(NAMES, 30.0))
-    task = Task(name="row", sample=Script([]), rule=RULE, budget_s=15, cap_s=cap_s, hosts=hosts, batch=fleet)
-    went: list[float] = []
-    (outcome,) = decide([task], ignore, on_beyond=lambda _name, seconds, _sentence: went.append(seconds))
-    assert (outcome.decision, outcome.lacked_time, went) == (decision, decision == "inconclusive", beyond_s)

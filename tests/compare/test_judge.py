@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime, timezone
 
 import numpy as np
 import pytest
@@ -96,7 +95,7 @@ def test_the_hosts_of_a_comparison_are_those_that_measured_or_where_all_rows_fai
     plan = plan_comparison(base, head, CompareOptions(remeasure=False))
     hosts = [HostRecord(name=name, environment={"machine": {"id": name}}) for name in ("ash", "oak")]
     row = make_row("failed" if not measured else "unchanged", case=a_case().name, hosts=ratios)
-    comparison = conclude(plan, [row], {}, created=datetime.now(timezone.utc), hosts=hosts)
+    comparison = conclude(plan, [row], {}, created="", hosts=hosts)
     assert [host.name for host in comparison.hosts] == told
     assert comparison.machine.description == "; ".join(f"{name}: machine {name}" for name in told)
 
@@ -104,7 +103,7 @@ def test_the_hosts_of_a_comparison_are_those_that_measured_or_where_all_rows_fai
 def test_where_no_host_of_a_fleet_measured_nobody_says_that_this_machine_did() -> None:
     base, head = a_side(a_case()), a_side(a_case(), label="results/head")
     plan = plan_comparison(base, head, CompareOptions(remeasure=False, fleet="tls://bench:8786"))
-    comparison = conclude(plan, [], {"machine": {"id": "here"}}, created=datetime.now(timezone.utc))
+    comparison = conclude(plan, [], {"machine": {"id": "here"}}, created="")
     assert "here" not in comparison.machine.description
 
 
@@ -127,8 +126,7 @@ WOBBLE = (0.999, 1.001, 1.0, 1.0005, 0.9995)
 def rows_of(pairs: Sequence[Pair], base: Side, head: Side, *, within: bool) -> dict[str, Row]:
     sides = Timings(base), Timings(head)
     judgements = judge_recorded({pair.name: pair for pair in pairs}, *sides, RULE, within=within)
-    rows = {pair.name: recorded_row(pair, judgements.get(pair.name), *sides, RULE) for pair in pairs}
-    return rows
+    return {pair.name: recorded_row(pair, judgements.get(pair.name), *sides, RULE) for pair in pairs}
 
 
 def between(base: Side, head: Side) -> Row:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,7 @@ from harness.compare.pairs import (
 from harness.errors import UsageError
 from harness.records.case import Case
 from harness.records.comparison import Comparison, Verdict
-from harness.records.run import ArgumentRecord, Check, Failure, Lost, ModelRecord, Sizes, ToolchainRecord
+from harness.records.run import ArgumentRecord, Check, Failure, Lost, Sizes, ToolchainRecord
 from harness.store.evidence import why_refused
 from harness.verify.kept import keep_outputs
 from tests.compare.runs import MODEL, TOOLCHAIN, a_case, a_side
@@ -182,7 +181,6 @@ PEER = a_case("onnxruntime", peer="onnxruntime", toolchain="")
     ("side", "base", "why"),
     [
         pytest.param(a_side(STOCK, FAST), STOCK, "", id="the suite's, where it works"),
-        pytest.param(a_side(STOCK, FAST, uncompiled=[STOCK.name]), STOCK, "", id="or is not compiled yet"),
         pytest.param(
             a_side(STOCK, FAST, TILED, failures={STOCK.name: CRASH}), FAST, "failed at compile", id="else the first"
         ),
@@ -227,35 +225,19 @@ def test_a_case_fails_with_the_one_that_was_measured_in_its_place() -> None:
 
 # --- A case that one side lacks ---
 
-CHANGED = replace(FAST, id="f" * 16)
-OTHERWISE = "its model's definition, device or plugins differ"
+CHANGED = replace(FAST, id="f" * 16, compile_flags=("--b",), run_flags=("--r",))
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "new_model", "new_reason", "gone_reason"),
-    [
-        (
-            replace(FAST, compile_flags=("--a",), run_flags=("--r",)),
-            replace(CHANGED, compile_flags=("--b",), run_flags=("--r",)),
-            MODEL,
-            "its flags differ by --b --a",
-            "its flags differ by --a --b",
-        ),
-        (FAST, CHANGED, replace(MODEL, mlir_sha256="bb" * 32), "its model differs", "its model differs"),
-        (FAST, CHANGED, MODEL, OTHERWISE, OTHERWISE),
-    ],
-)
-def test_one_name_with_two_definitions_is_missing_and_new(
-    old: Case, new: Case, new_model: ModelRecord, new_reason: str, gone_reason: str
-) -> None:
-    base, head = a_side(STOCK, old), a_side(STOCK, new, model=new_model)
+def test_one_name_with_two_definitions_is_missing_and_new() -> None:
+    old = replace(FAST, compile_flags=("--a",), run_flags=("--r",))
+    base, head = a_side(STOCK, old), a_side(STOCK, CHANGED)
     assert names(pair_runs(base, head))[1:] == [
         ("net/fast@cpu", None, "net/fast@cpu"),
         ("net/fast@cpu (base)", "net/fast@cpu", None),
     ]
-    another = "case of this name is another one"
-    assert fate(base, head, "net/fast@cpu") == known("new", f"the base's {another}: {new_reason}")
-    assert fate(base, head, "net/fast@cpu (base)") == known("missing", f"the head's {another}: {gone_reason}")
+    how = "case of this name is another one: the head adds --b and leaves out --a"
+    assert fate(base, head, "net/fast@cpu") == known("new", f"the base's {how}")
+    assert fate(base, head, "net/fast@cpu (base)") == known("missing", f"the head's {how}")
 
 
 @pytest.mark.parametrize(
@@ -284,9 +266,7 @@ def test_a_case_that_only_the_head_has(case: Case, broken: bool, expected: Known
             replace(STOCK, compile_flags=("--a", "--b=2"), plugins=("fold",)),
             "the head adds --b=2, plugin fold and leaves out --b=1",
         ),
-        (STOCK, replace(STOCK, run_flags=("--c",)), "the head adds run flag --c"),
         (STOCK, replace(STOCK, uri="local-task"), f"on device local-task instead of {STOCK.uri}"),
-        (STOCK, replace(STOCK, backend="vmvx"), f"with backend vmvx instead of {STOCK.backend}"),
         (STOCK, STOCK, "the order of its flags, its model's definition or options of its plugins differ"),
     ],
 )
@@ -311,7 +291,6 @@ def failing(expected: str | None = None) -> Side:
 @pytest.mark.parametrize(
     ("base", "head", "expected"),
     [
-        (SKIPPED, SKIPPED, "skipped: no GPU"),
         (PLAIN, SKIPPED, known("missing", "measured in the base, and skipped in the head: no GPU")),
         (SKIPPED, PLAIN, known("new", "skipped in the base: no GPU")),
         (PLAIN, failing(), known("failed", FAILS, said_of(STOCK))),
@@ -320,12 +299,10 @@ def failing(expected: str | None = None) -> Side:
         (PLAIN, failing("crashed"), "expected to fail: iree-compile crashed"),
         (PLAIN, failing("ran out of memory"), known("failed", FAILS, said_of(STOCK))),
         (PLAIN, UNCOMPILED, known("missing", "the head was never compiled")),
-        (UNCOMPILED, PLAIN, known("new", "the base was never compiled")),
         (PLAIN, PLAIN, known("identical", "same module bytes, same runtime")),
         # All else has to be measured: other module bytes, builds of the release, revisions or run flags.
         (PLAIN, a_side(STOCK, code={STOCK.name: "other code"}), None),
         (PLAIN, a_side(STOCK, toolchains=[replace(TOOLCHAIN, compiler_sha256="dd" * 32)]), None),
-        (PLAIN, a_side(STOCK, toolchains=[replace(TOOLCHAIN, revision="abc")]), None),
         (PLAIN, a_side(replace(STOCK, run_flags=("--task_topology_max_group_count=1",))), None),
     ],
 )
@@ -380,7 +357,7 @@ def with_build(made: Side, **fields: Any) -> Side:
 
 def compared(base: Side, head: Side) -> Comparison:
     plan = plan_comparison(base, head, CompareOptions(remeasure=False))
-    return conclude(plan, [], {}, created=datetime.now(timezone.utc))
+    return conclude(plan, [], {}, created="")
 
 
 def test_a_difference_beyond_the_tolerance_is_the_row(cache: Path) -> None:
@@ -427,7 +404,7 @@ def test_another_program_is_compared_and_says_so(
     known = plan.outputs[GUARDED.name]
     assert known.verdict is None
     assert known.remark.startswith(remark)
-    notes = conclude(plan, [], {}, created=datetime.now(timezone.utc)).notes
+    notes = conclude(plan, [], {}, created="").notes
     note = "The model of 1 case is another program in the head than in the base: outputs"
     assert [text for text in notes if "program" in text] == [f"{note} {fate} in 1 ({GUARDED.name})"]
 

@@ -66,15 +66,11 @@ def counted(*ratios: float, base: int = 1_000_000, calls: int = 10) -> list[Roun
 @pytest.mark.parametrize(
     ("ratios", "verdict"),
     [
-        ([1.0], "unchanged"),
         ([1.0004], "unchanged"),
-        ([0.9996], "unchanged"),
         ([1.0006], "regressed"),
-        ([0.9994], "improved"),
         ([1.01, 1.03, 1.02], "regressed"),
         ([0.5, 0.6], "improved"),
         ([1.001, 1.0], "inconclusive"),
-        ([1.001, 0.999], "inconclusive"),
     ],
 )
 def test_the_floor_is_a_twentieth_of_a_per_cent_and_all_generations_have_to_agree(
@@ -97,14 +93,9 @@ def test_the_floor_is_a_twentieth_of_a_per_cent_and_all_generations_have_to_agre
     [
         ("regressed", "regressed", "more work"),
         ("regressed", "unchanged", "same work, slower"),
-        ("regressed", "improved", "less work, slower"),
         ("improved", "improved", "less work"),
-        ("improved", "unchanged", "same work, faster"),
-        ("improved", "regressed", "more work, faster"),
         ("regressed", "inconclusive", None),
         ("unchanged", "regressed", None),
-        ("inconclusive", "regressed", None),
-        ("failed", "unchanged", None),
         ("regressed", None, None),
     ],
 )
@@ -286,16 +277,11 @@ def test_every_exact_metric_that_both_sides_have_is_a_row_and_op_counts_come_las
         ("transient", "transient-memory", 19_796_992, 10_235, "improved", "10,235 bytes where there were 19,796,992"),
         ("transient", "transient-memory", 4096, 4137, "regressed", "4,137 bytes where there were 4,096"),
         ("transient", "transient-memory", 4096, 4097, "unchanged", "4,097 bytes where there were 4,096"),
-        ("transient", "transient-memory", 4097, 4096, "unchanged", "4,096 bytes where there were 4,097"),
         ("transient", "transient-memory", 0, 1, "regressed", "1 byte where there were 0"),
-        ("transient", "transient-memory", 1, 2, "regressed", "2 bytes where there was 1"),
-        ("transient", "transient-memory", 4096, 4096, "unchanged", "4,096 bytes on both sides"),
         ("copies", "copies", 13, 1, "improved", "1 copy where there were 13"),
         ("fills", "fills", 0, 0, "unchanged", "0 fills on both sides"),
-        ("fills", "fills", 0, 1, "regressed", "1 fill where there were 0"),
         ("dispatches", "dispatches", 1, 0, "improved", "0 dispatches where there was 1"),
         ("ir", UPDATE, 13, 1, "improved", "1 op where there were 13"),
-        ("ir", LINALG, 0, 2, "regressed", "2 ops where there were 0"),
         ("ir", LINALG, 1200, 1200, "unchanged", "1,200 ops on both sides"),
     ],
 )
@@ -453,21 +439,15 @@ def test_an_identical_row_passes_every_gate_that_equal_modules_keep(metric: str,
     [
         (10, 10, {}, "passed"),
         (10, 11, {}, "violated"),
-        (10, 9, {}, "passed"),
         (10, 9, {"direction": "decrease"}, "violated"),
-        (10, 11, {"direction": "decrease"}, "passed"),
         (10, 9, {"direction": "any"}, "violated"),
         (10, 11, {"direction": "any", "relative": 0.1}, "passed"),
         (100, 105, {"relative": 0.05}, "passed"),
         (100, 106, {"relative": 0.05}, "violated"),
         (100, 129, {"relative": 0.29}, "passed"),  # 0.29 * 100 is less than 29 in binary fractions
-        (100, 106, {"absolute": 6}, "passed"),
-        (100, 107, {"absolute": 6}, "violated"),
         (100, 107, {"absolute": 6, "relative": 0.1}, "passed"),  # within either
         (10, 17, {"absolute": 6, "relative": 0.1}, "violated"),
-        (0, 0, {"relative": 0.5}, "passed"),
         (0, 1, {"relative": 0.5}, "violated"),
-        (0, 1, {"absolute": 1}, "passed"),
     ],
 )
 def test_exact_metrics_go_by_their_values_whatever_another_rule_calls_them(
@@ -486,19 +466,13 @@ def test_exact_metrics_go_by_their_values_whatever_another_rule_calls_them(
         ("regressed", 1.10, {}, "violated"),
         ("regressed", 1.10, {"relative": 0.2}, "passed"),
         ("regressed", 1.10, {"relative": 0.05}, "violated"),
-        ("regressed", 1.10, {"absolute": 50}, "violated"),
         ("regressed", 1.10, {"absolute": 150}, "passed"),
         ("regressed", 1.10, {"direction": "decrease"}, "passed"),
-        ("regressed", 1.10, {"direction": "any"}, "violated"),
         ("improved", 0.80, {}, "passed"),
         ("improved", 0.80, {"direction": "decrease"}, "violated"),
-        ("improved", 0.80, {"direction": "decrease", "relative": 0.25}, "passed"),
         ("improved", 0.80, {"direction": "any", "relative": 0.1}, "violated"),
         ("inconclusive", 1.50, {}, "passed"),
-        ("unchanged", 1.001, {}, "passed"),
         ("failed", None, {}, None),
-        ("missing", None, {}, None),
-        ("new", None, {}, None),
     ],
 )
 def test_statistical_metrics_have_to_be_found_changed_first(
@@ -515,13 +489,9 @@ def test_statistical_metrics_have_to_be_found_changed_first(
         (a_gate("transient-memory", relative=0.05), "+5 %"),
         (a_gate("transient-memory", relative=0.05, absolute=4096), "+5 % or +4,096 bytes"),
         (a_gate("latency", absolute=250_000), "+0.25 ms"),
-        (a_gate("instructions", absolute=1e6), "+1,000,000 instructions"),
         (a_gate("copies", absolute=2, direction="any"), "±2"),
         (a_gate("copies", relative=0.125, direction="decrease"), "-12.5 %"),
         (a_gate("copies"), "no increase"),
-        (a_gate("copies", relative=0.0), "no increase"),
-        (a_gate("copies", direction="decrease"), "no decrease"),
-        (a_gate("copies", direction="any"), "no change"),
     ],
 )
 def test_what_a_gate_allows_in_words(gate: Gate, words: str) -> None:
@@ -540,9 +510,7 @@ NOT_MEASURED = ["Gate limit was not applied: compile-time was not measured"]
     ("gate", "rows", "notes"),
     [
         (a_gate(), [make_row("regressed"), exact()], []),
-        (a_gate(), [make_row("identical")], []),
         (COMPILE_TIME, [make_row("regressed"), exact()], NOT_MEASURED),
-        (COMPILE_TIME, [make_row("identical")], NOT_MEASURED),
         (ELSEWHERE, [exact()], ["Gate limit was not applied: its cases were left out"]),
         (NOWHERE, [exact()], []),  # of a comparison of some cases only
     ],
@@ -565,7 +533,6 @@ DAMAGED = "names no metric, or a limit that is none; correct it"
     ("gate", "sentence"),
     [
         (a_gate("speed"), DAMAGED),
-        (a_gate(relative=math.nan), DAMAGED),
         (a_gate(absolute=-1.0), DAMAGED),
         (
             NOWHERE,
@@ -613,11 +580,8 @@ def with_times(side: Side, seconds: float) -> Side:
         (1.9, {}, []),
         (2.0, {"row_budget": 24.0}, ["a", "b"]),  # eight compiles of either side
         (0.5, {"row_budget": 12.0}, ["a", "b"]),
-        (2.0, {"row_budget": 23.0}, []),
         (2.0, {"row_budget": 1.0, "compile_budget": 24.0}, ["a", "b"]),
-        (2.0, {"row_budget": 24.0, "compile_budget": 0.0}, []),
         (1.0, {"metric": "compile-time", "row_budget": 1.0}, ["a", "b"]),
-        (1.0, {"metric": "compile-time", "compile_budget": 0.0}, []),
         (1.0, {"gates": (GATE,)}, ["b"]),
     ],
 )
@@ -629,7 +593,7 @@ def test_those_that_are_asked_for_or_differ_plainly(
 
 def test_those_that_would_take_too_long_are_told() -> None:
     def told(**options: Any) -> list[str]:
-        made = conclude(a_plan(4.0, **options), (), {}, created=NOW)
+        made = conclude(a_plan(4.0, **options), (), {}, created="")
         return [note for note in made.notes if note.startswith("Compile times")]
 
     assert told() == [

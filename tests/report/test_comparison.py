@@ -194,14 +194,6 @@ def test_open_rows_get_twice_the_time(command: tuple[str, ...], doubled: str) ->
     assert commands(make_comparison([UNSURE], command=command)) == [doubled]
 
 
-@pytest.mark.parametrize(
-    "settings", [{}, {"row_budget_s": "long"}, {"row_budget_s": float("nan")}, {"row_budget_s": True}]
-)
-def test_where_the_budget_is_not_kept_the_longest_row_tells(settings: dict[str, object]) -> None:
-    (command,) = commands(make_comparison([UNSURE], settings=settings))
-    assert command.endswith("--row-budget 30")
-
-
 def test_rows_that_tell_their_time_get_it() -> None:
     def short_of(seconds: int, case: str = "m/w@d", metric: str = "latency") -> Row:
         why = f"the budget had room for 2 generations, and 8 say something; they take {seconds} s"
@@ -389,25 +381,3 @@ def test_anything_can_be_rendered_kept_and_rendered_again(comparison: Comparison
 def test_what_is_no_comparison_is_told_in_a_sentence(text: str, says: str) -> None:
     with pytest.raises(RunError, match=rf"^kept/comparison.json: {says}.*make the comparison again"):
         COMPARISON.parse(text, "kept/comparison.json")
-
-
-def test_whole_pairs_are_text_like_any_other() -> None:
-    text = json.dumps(document(make_comparison([], id="\N{FIRE}")))
-    assert "\\ud83d" in text
-    assert COMPARISON.parse(text).id == "\N{FIRE}"
-
-
-def test_an_argument_that_is_no_utf_8_is_kept_so_that_it_can_be_read() -> None:
-    kept = render(make_comparison([], command=("harness", "a\udcffb", "\N{FIRE} \\ud800")), "json")
-    assert COMPARISON.parse(kept).command == ("harness", "a?b", "\N{FIRE} \\ud800")
-
-
-def test_damage_is_located() -> None:
-    broken = document(make_comparison([]))
-    broken["base"]["run"] = 7
-    with pytest.raises(RunError, match=r"comparison.json: is damaged at base.run; make the comparison again"):
-        COMPARISON.parse(json.dumps(broken))
-    broken = document(make_comparison([]))
-    broken["tool_output"] = [{"row": 4, "stderr": ""}]
-    with pytest.raises(RunError, match="is damaged at its rows"):
-        COMPARISON.parse(json.dumps(broken))

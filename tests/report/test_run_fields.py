@@ -78,30 +78,6 @@ def test_csv_and_json_have_every_case_with_the_same_figures(run: Run) -> None:
         assert (row["toolchain"], row["peer"]) == (facts.toolchain, facts.peer or None)
 
 
-def test_the_names_that_only_one_of_them_has(full_run: Run) -> None:
-    rows = as_json(full_run)["rows"]
-    assert set(rows[0]) == {*NAMES, *MORE}
-    ops = {f"ir {key}" for row in rows for key in row["ir"]}
-    assert set(as_csv(full_run)[0]) - set(NAMES) == {"compile_flags", "run_flags", "remarks", *ops}
-
-
-def test_json_numbers_are_the_runs(full_run: Run) -> None:
-    document = as_json(full_run)
-    rows = {row["case"]: row for row in document["rows"]}
-    for build in full_run.builds:
-        row = rows[build.case]
-        assert (row["compile_ns"], row["module_sha256"]) == (build.compile_ns, build.module_sha256)
-        if build.statistics is not None and build.sizes is not None:
-            assert (row["dispatches"], row["module_bytes"]) == (build.statistics.dispatches, build.sizes.module_bytes)
-    row = rows["rdb/channels-last@local-sync"]
-    assert (row["ratio_generations"], row["ratio_rounds"], row["ratio_confidence"]) == (5, 40, 0.95)
-    assert document["schema_version"] == 1
-    assert document["run"]["id"] == full_run.header.id
-    assert document["run"]["environment"] == full_run.header.environment
-    assert document["groups"][0]["rounds_by_generation"] == [8, 8, 8, 8, 8]
-    assert document["summary"]["planned"] == len(document["rows"])
-
-
 def test_what_is_no_number_is_none_and_texts_stay_as_they_are(full_run: Run, small_run: Run) -> None:
     odd: dict[str, dict[str, Any]] = {"load": {"now": math.nan, "peaks": (math.inf,), "file": PurePosixPath("a/b")}}
     document = as_json(replace(small_run, header=replace(small_run.header, environment=odd)))
