@@ -110,7 +110,10 @@ def cause_parts(
 
 
 def _with_commas(names: Iterable[str]) -> list[Inline]:
-    return [piece for name in names for piece in (", ", Name(name))][1:]
+    pieces: list[Inline] = []
+    for name in names:
+        pieces += [", ", Name(name)]
+    return pieces[1:]
 
 
 def lost_table(rows: Sequence[Row]) -> list[Part]:
@@ -231,7 +234,7 @@ def change_columns(rows: Sequence[Row], layout: Layout, *, why: bool, verdicts: 
     brackets = any(row.ci_low is not None for row in rows)
     ratios = brackets or any(row.metric in TIMED and row.ratio is not None for row in rows)
     hosts = [", ".join(host.host for host in row.hosts) for row in rows]
-    spans = [layout.spans.get(row.case) for row in rows]
+    spans = [layout.spans.get(row.case) if metric == LATENCY.name else None for row in rows]
 
     def number(title: str, cells: Sequence[str], unit_name: str = "", rank: int = 0) -> Column:
         return Column(title, cells, kind="number", unit=unit_name, rank=rank)

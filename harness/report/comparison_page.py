@@ -85,6 +85,7 @@ from harness.report.verdicts import (
     by_metric,
     capital,
     change_size,
+    change_title,
     controls,
     controls_line,
     counted_rows,
@@ -256,7 +257,8 @@ def _counted(rows: Sequence[Row], compiles: Sequence[Row], layout: Layout) -> li
     if not parts:
         return _no_metric_changed(rows, compiles)
     title = f"Counted figures that changed ({plural(len(others), 'row')})"
-    return [Fold(title, [*figure_table(rows, first=False), *parts], open=layout.folded is None)]
+    numbers = figure_table(rows, first=False) if layout.titles is change_title else []
+    return [Fold(title, [*numbers, *parts], open=layout.folded is None)]
 
 
 def _unchanged(rows: Sequence[Row], layout: Layout) -> list[Part]:

@@ -283,8 +283,9 @@ def explanation_csv(explanation: Explanation) -> str:
 
 def _record(case: str, line: TimeLine) -> dict[str, Any]:
     part = line.part
-    names = ("operation", "base", "head", "matched_by", "p", "generations", "differs_at", "what")
-    of_part = {name: getattr(part, name, "" if name not in ("p", "generations") else None) for name in names}
+    texts = ("operation", "base", "head", "matched_by", "differs_at", "what")
+    of_part: dict[str, Any] = {name: getattr(part, name, "") for name in texts}
+    of_part |= {name: getattr(part, name, None) for name in ("p", "generations")}
     times = {name: getattr(line, name) if line.is_timed else None for name in ("base_ns", "head_ns", "change_ns")}
     return {
         "case": case,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import quote, urlsplit
 
 from harness.report.page import (
@@ -164,7 +164,7 @@ class Limits:
     command_bytes: int = 2_000  # Of a command line; a longer one is left out, since half a command is worse than none
 
 
-_LOG_LINES = 60
+_LOG_LINES, _NO_LIMIT = 60, 10**12
 _RATIO = re.compile(r"(?<!\S)[▼▲=?] (?=\d)|\[\d\S*, \d\S*\]")
 _EXPONENT = re.compile(r"(?<=\de)-(?=\d)")
 
@@ -174,34 +174,42 @@ _EXPONENT = re.compile(r"(?<=\de)-(?=\d)")
 COMMENT = Limits(page_bytes=65_000)
 
 
-def to_markdown(page: Page, limits: Limits | None = None) -> str:
-    """Lay a page out for GitHub; with limits, its least important choices are shortened until it keeps them."""
+def to_markdown(page: Page, limits: Limits | None = None, left_out: Sequence[str] = ()) -> str:
+    """Lay a page out for GitHub; with limits, its least important choices are shortened until it keeps them.
+
+    Args:
+        page: What to lay out.
+        limits: None: it may be as long as it is.
+        left_out: What the page does without already.
+    """
     writer = _Writer(limits)
-    if limits is None:
-        return _laid_out(page, writer, [writer.parts(page.parts)], ())
     texts = [writer.parts([part]) for part in page.parts]
+    text = _laid_out(page, writer, texts, left_out)
     choices = [(part.rank, place, part) for place, part in enumerate(page.parts) if isinstance(part, Choice)]
-    left_out: list[str] = []
-    text = _laid_out(page, writer, texts, ())
     for _, place, choice in sorted(choices, key=lambda ranked: ranked[:2], reverse=True):
-        if size_bytes(text) <= limits.page_bytes:
+        if limits is None or size_bytes(text) <= limits.page_bytes:
             break
         shorter = writer.parts(choice.shorter)
         if shorter != texts[place]:
             texts[place] = shorter
-            left_out.append(choice.what)
+            left_out = [*left_out, choice.what]
             text = _laid_out(page, writer, texts, left_out)
     return text
 
 
 def first_that_fits(pages: Iterable[Page], limits: Limits) -> str:
-    """The first page that keeps the limits as it is; where none does, the last one with its choices shortened."""
+    """The first page that keeps the limits as it is; where none does, the last one with its choices shortened.
+
+    The lists of each page are shorter than those of the one before.
+    """
+    longest, left_out = 0, list[str]()
     for page in pages:
-        writer = _Writer(limits)
-        text = _laid_out(page, writer, [writer.parts(page.parts)], ())
-        if size_bytes(text) <= limits.page_bytes:
-            return text
-    return to_markdown(page, limits)
+        size = size_bytes(to_markdown(page, replace(limits, page_bytes=_NO_LIMIT)))
+        left_out = ["the rest of long lists"] if size < longest else []
+        longest = max(longest, size)
+        if size <= limits.page_bytes:
+            break
+    return to_markdown(page, limits, left_out)
 
 
 def _laid_out(page: Page, writer: _Writer, texts: Sequence[str], left_out: Sequence[str]) -> str:

@@ -91,7 +91,7 @@ def test_rows_of_different_hosts_say_whose_they_are_and_each_host_how_often_it_i
     full = render(comparison, "markdown", full=True)
     assert "On ash: " in full
     assert "| ash | a machine of which nothing is known | 1 |" in full
-    assert "The hosts' A/A rates are not known" in render(replace(comparison, hosts=hosts[1:]), "markdown", full=True)
+    assert "The hosts' A/A rate is not known" in render(replace(comparison, hosts=hosts[1:]), "markdown", full=True)
     flagged = replace(comparison, rows=(*rows, replace(rows[0], control=True)))
     assert "find out there, how often each host is wrong: `harness selfcheck" in render_comment(flagged)
     assert COMPARISON.parse(json_document(comparison)).hosts == hosts

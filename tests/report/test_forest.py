@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from harness.report.run_changes import forest_of_run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from harness.records.comparison import Comparison, Row
 from harness.records.run import Run
-from harness.report.forest import ForestRow, forest_of, forest_text
+from harness.report.forest import ForestRow, forest_of, forest_of_run, forest_text
 from harness.report.ratio_axis import RatioAxis, ratio_axis
 from harness.report.run_report import build_report
 from tests.report.builders import (
@@ -65,10 +64,11 @@ def test_rows_of_one_model_and_device_stand_together() -> None:
     forest = forest_of(make_comparison([make_timed(case, 1.0, r, "regressed") for case, r in ratios.items()]))
     groups = [(group.title, [row.label for row in group.rows]) for group in forest.blocks[0].groups]
     assert groups == [("rdb @ cpu", ["b", "a"]), ("mm @ cpu", ["a", "b"])]
-    # Two cases of one variant have their whole names.
+    # Two cases of one variant are told apart by their releases, else by their whole names.
     facts = {"model": "rdb", "variant": "stock", "device": "cpu"}
-    names = ["rdb/stock@cpu:3.12.0", "rdb/stock@cpu:3.13.0"]
-    assert [row.label for row in rows_of(*(make_timed(n, 1.0, 1.2, "regressed", **facts) for n in names))] == names
+    names = ["rdb/stock@cpu:3.12.0", "rdb/stock@cpu:3.13.0", "other"]
+    labels = [row.label for row in rows_of(*(make_timed(n, 1.0, 1.2, "regressed", **facts) for n in names))]
+    assert labels == ["stock:3.12.0", "stock:3.13.0", "other"]
 
 
 def test_what_is_known_to_be_equal_or_is_too_much_is_counted_and_not_drawn() -> None:
@@ -137,7 +137,7 @@ def test_variants_and_peers_against_the_baseline_the_largest_first() -> None:
     assert [row.label for row in kept.rows()] == ["mm/slow@local-sync"]
     cut = forest_of_run(report, top=1)
     assert len(list(cut.rows())) == 1
-    assert cut.rest == "Not drawn: 1 faster, 1 slower."
+    assert cut.rest == "Not drawn: 1 slower, 1 faster."
     short = forest_of_run(build_report(variants_run(1)))  # one generation gives no intervals
     assert {(row.tone, row.low) for row in short.rows()} == {("open", None)}
 

@@ -147,13 +147,13 @@ def test_comment_full_report_and_summary(
     assert said.out == ""
     assert f"The job's summary was appended to {summary}." in said.err
     assert comment.read_text().startswith("<!--harness comparison: suites/esrgan.toml-->\n\n## Abbreviated")
-    assert "## Full Benchmark Comparison" in full.read_text()
+    assert "## Full Benchmark Summary of `suites/esrgan.toml`" in full.read_text()
     assert summary.read_text().startswith("An earlier step.\n\n<!--harness comparison")
     length = summary.stat().st_size
     report(kept, "--format", "markdown")  # which writes no summary
     assert summary.stat().st_size == length
     report(kept, "--format", "github", "--full")
-    assert "## Full Benchmark Comparison" in capsys.readouterr().out
+    assert "## Full Benchmark Summary of `suites/esrgan.toml`" in capsys.readouterr().out
 
 
 def test_links_of_actions_are_found_by_themselves(
@@ -244,10 +244,9 @@ def test_a_comment_has_no_folder_of_the_runner_and_the_full_report_keeps_them(sm
     assert "(checked with checked.toml)" in text
     command = f"harness compare {RUNNER}/old {RUNNER}/new --results {RUNNER}"
     assert command in render(measured_on_a_runner(), "markdown", full=True)
-    report = build_report(small_run)
-    checked = {**report.facts.environment, "selfcheck": asdict(replace(SELFCHECK, suite="/home/me/checked.toml"))}
-    text = render_comment(replace(report, facts=replace(report.facts, environment=checked)))
-    assert "(checked with checked.toml)" in text
+    checked = {"selfcheck": asdict(replace(SELFCHECK, suite="/home/me/checked.toml"))}
+    header = replace(small_run.header, environment=small_run.header.environment | checked)
+    assert "(checked with checked.toml)" in render_comment(build_report(replace(small_run, header=header)))
 
 
 def test_what_has_no_such_folder_stays_as_it_is(full_comparison: Comparison) -> None:

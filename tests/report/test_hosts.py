@@ -80,7 +80,7 @@ def test_each_page_lists_the_hosts_and_heads_each_table_with_its_own(run: Run) -
         "mm on cpu of elm",
         "machine elm00, Neoverse-V2, 2 cores, Linux",
         "mm@cpu was begun again on elm: birch did not answer for 60 s.",
-        "on ash: 0 of 40 A/A rows flagged",
+        "On ash: 0 of 40 A/A rows flagged",
     ):
         assert text in page
     assert "block on cpu of ash" in render(run, "terminal", width=200)

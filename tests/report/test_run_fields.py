@@ -16,7 +16,8 @@ import pytest
 
 from harness.records.run import DeviceMemory, EncodedTensor, Failure, IrCounts, Peak, Reference, Run, Storage, Work
 from harness.report import render
-from harness.report.run_fields import FIELDS, ir_columns, main_columns, roofline_columns, roofline_line
+from harness.report.data import tabulate
+from harness.report.run_fields import FIELDS, ROOFLINE, ir_columns, main_columns, roofline_line
 from harness.report.run_report import Report, build_report
 from tests.report.builders import NASTY, make_full_run, make_nasty_run, make_small_run, make_unfinished_run
 from tests.report.test_engines import peers_run
@@ -178,8 +179,8 @@ def test_rows_have_rates_and_shares_of_the_machine(small_run: Run) -> None:
     assert inert["share_of_roof"] == stock["share_of_roof"]  # it has the timings of the same module
     wide = render(run, "terminal", width=160)
     assert "GFLOP/s" in wide and "of the roof" in wide
-    assert "intensity (FLOP/byte)" in render(run, "markdown", full=True)
-    assert "intensity" not in render(run, "markdown")
+    assert "FLOP a byte" in render(run, "markdown", full=True)
+    assert "FLOP a byte" not in render(run, "markdown")
     assert "FLOP" not in render(small_run, "markdown", full=True)
 
 
@@ -191,11 +192,11 @@ def test_the_section_says_what_bounds_it(small_run: Run) -> None:
     assert roofline_line(section) == (
         "268 MFLOP a call on at least 3.15 MB; one core of this machine: 117 GFLOP/s in f32 (FMA loop), 33 GB/s (dot)"
     )
-    assert [column.head for column in roofline_columns(section)][1:] == [
-        "arithmetic (GFLOP/s)",
+    assert [column.head for column in tabulate(ROOFLINE, section.rows)] == [
+        "arithmetic in GFLOP/s",
         "of the peak (%)",
-        "memory (GB/s)",
-        "intensity (FLOP/byte)",
+        "memory in GB/s",
+        "FLOP a byte",
         "of the roof (%)",
     ]
     (section,) = report(replace(WORK, uncounted={"iree_linalg_ext.topk": 2})).sections

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
-from harness.report.run_changes import side_by_side
 
 from harness.records.case import Case, VariantGroup
 from harness.records.run import IrCounts, PluginEffect, Run
@@ -17,7 +16,7 @@ from harness.report.github import render_comment, render_step_summary
 from harness.report.markdown import to_markdown
 from harness.report.page import Picture, Table
 from harness.report.pages import Links
-from harness.report.run_page import ablation_page
+from harness.report.run_page import ablation_page, side_by_side
 from harness.report.run_report import build_report
 from tests.report.builders import (
     make_build,
@@ -29,7 +28,6 @@ from tests.report.builders import (
     make_refused_run,
     make_rounds,
     make_small_run,
-    with_turns,
     without,
 )
 from tests.report.rendered import Page, require_ours
@@ -38,17 +36,6 @@ from tests.report.rendered import Page, require_ours
 def part(text: str, title: str) -> str:
     """What stands under a heading."""
     return text.split(f"### {title}\n", 1)[1].split("\n### ", 1)[0]
-
-
-def headings(text: str) -> list[str]:
-    return re.findall(r"^###? (.*)$", text, re.MULTILINE)
-
-
-def slowed(run: Run, case: str, factor: float) -> Run:
-    """The run with the times of a case multiplied."""
-    return with_turns(
-        run, lambda turn, _: replace(turn, wall_ns=int(turn.wall_ns * factor)) if turn.case == case else turn
-    )
 
 
 def test_one_cause_is_told_once(full_run: Run) -> None:
@@ -210,8 +197,22 @@ def test_an_ablation_says_what_each_option_does(full_run: Run) -> None:
     assert "- wide-vectors: failed at compile" in to_markdown(ablation_page(build_report(full_run)))
 
 
-@pytest.mark.parametrize("layout", ["terminal", "markdown"])
-def test_a_table_says_that_its_baseline_is_another_and_why(layout: Literal["terminal", "markdown"]) -> None:
-    text = render(make_refused_run(), layout, width=140)
-    assert "vs fast (stock is refused: wrong output)" in text
-    assert "vs stock" not in text
+def test_what_the_variants_changed_is_a_comparison_within_the_run(full_run: Run) -> None:
+    comment = render(full_run, "markdown")
+    headings = re.findall(r"^### (.*)$", comment, re.MULTILINE)
+    assert headings[1:6] == [
+        "Data-Tiling Comparison Table",
+        "Convolution Comparison Table",
+        "Slower than stock",
+        "Faster than stock",
+        "Total Artifact Sizes: more than stock",
+    ]
+    folded = re.findall("<summary>(.*)</summary>", comment)
+    assert {"Inconclusive (1)", "Unchanged (3)", "Identical modules (1)"} <= set(folded)
+
+
+def test_a_table_says_that_its_baseline_is_another_and_why() -> None:
+    run = make_refused_run()
+    for text in (render(run, "terminal", width=140), render(run, "markdown")):
+        assert "vs fast (stock is refused: wrong output)" in text
+        assert "vs stock" not in text

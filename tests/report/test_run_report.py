@@ -5,17 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from harness.errors import ExitCode
+from harness.records.comparison import Row as ComparedRow
 from harness.records.run import Account, Build, Failure, ModelRecord, PluginEffect, Reference, Run, Turn
+from harness.report.run_fields import main_columns
 from harness.report.run_report import build_report, exit_code
-from harness.report.run_rows import effect_remarks, reference_sentence
+from harness.report.run_rows import effect_remarks
+from harness.report.run_words import reference_sentence
 from harness.report.verdicts import medians_sentence
 from tests.builders import make_case
 from tests.report.builders import (
     make_refused_run,
+    make_row,
     make_small_run,
     make_unfinished_run,
     row_of,
@@ -251,10 +256,6 @@ def test_one_generation_has_ratios_without_intervals_and_a_note() -> None:
     assert report.notes[0].startswith("Groups measured in one generation have ratios without intervals")
 
 
-def said(run: Run) -> str:
-    return reference_sentence(build_report(run).rows())
-
-
 @pytest.mark.parametrize(("factor", "share"), [(1.04, ""), (0.97, ""), (1.12, "(+12 %)"), (0.5, "(-50 %)")])
 def test_a_run_says_once_where_iree_benchmark_module_disagrees(small_run: Run, factor: float, share: str) -> None:
     latency = row_of(small_run, "fast").latency_ns
@@ -262,13 +263,35 @@ def test_a_run_says_once_where_iree_benchmark_module_disagrees(small_run: Run, f
     run = quoted(small_run, latency * factor, latency * factor, 10 * latency)
     row = row_of(run, "fast")
     assert (row.reference_ns, row.remarks) == (latency * factor, ())
-    assert bool(said(run)) == bool(share)
-    assert not share or f"says another time than the table in 1 of 1 row {share}. The ratios are" in said(run)
+    said = reference_sentence(build_report(run))
+    assert bool(said) == bool(share)
+    assert not share or f"says another time than the table in 1 of 1 row {share}. The ratios are" in said
+    noisy = slowed(quoted(small_run, 6e6), {0: 2.0, 1: 0.6, 2: 1.5, 3: 0.7})
+    assert not reference_sentence(build_report(noisy)), "where generations differ that much, so may another process"
 
 
-def _preempted(turn: Turn) -> Turn:
-    account = Account(on_calling_thread=True, thread_ns=turn.wall_ns // 4, voluntary=0)
-    return replace(turn, cpu_ns=turn.wall_ns // 4, account=account)
+def with_accounts(run: Run, **account: Any) -> Run:
+    """The run on one thread that had its core for a quarter of the time, unless the account says otherwise."""
+
+    def accounted(turn: Turn, _: int) -> Turn:
+        facts = {"on_calling_thread": True, "thread_ns": turn.wall_ns // 4, "voluntary": 0, **account}
+        return replace(turn, cpu_ns=turn.wall_ns // 4, account=Account(**facts))
+
+    return with_turns(run, accounted)
+
+
+def test_a_group_that_other_processes_took_time_from_says_so(small_run: Run) -> None:
+    report = build_report(with_accounts(small_run))
+    (note,) = report.notes
+    assert note.startswith("The machine was busy: other processes took 75 % of the time of what was timed; the ratios")
+    (section,) = report.sections
+    assert [row.own_ns for row in section.rows] == [pytest.approx((row.latency_ns or 0) / 4) for row in section.rows]
+    titles = [column.title for column in main_columns(section)]
+    assert titles[titles.index("latency") + 1] == "own time", "so that a ratio has figures beside it that agree with it"
+    assert "own time" not in [column.title for column in main_columns(build_report(small_run).sections[0])]
+    (note,) = build_report(with_accounts(small_run, throttled=1)).notes
+    turns = sum(len(each.turns) for each in small_run.rounds)
+    assert note.startswith(f"A container's limit of CPU time stopped {turns} of {turns} turns of mm@local-sync; their")
 
 
 # --- What plugins and preprocessing flags did ---
@@ -327,7 +350,15 @@ def test_what_plugins_matched_and_changed(effects: list[PluginEffect], flag: str
 
 
 def test_medians_that_contradict_their_ratio_have_a_word_of_why() -> None:
-    agree = [("a", 100.0, 103.0, 1.02), ("b", 100.0, 100.4, 0.998), ("c", None, 2.0, 0.5), ("d", 1.0, 2.0, None)]
+    def row(case: str, base: float | None, head: float, ratio: float | None) -> ComparedRow:
+        return make_row(case, base_value=base, head_value=head, ratio=ratio)
+
+    agree = [
+        row("a", 100.0, 103.0, 1.02),
+        row("b", 100.0, 100.4, 0.998),
+        row("c", None, 2.0, 0.5),
+        row("d", 1, 2, None),
+    ]
     assert medians_sentence(agree) == ""
-    said = medians_sentence([*agree, ("e", 100.0, 102.0, 0.97), ("f", 100.0, 97.0, 1.03)])
+    said = medians_sentence([*agree, row("e", 100.0, 102.0, 0.97), row("f", 100.0, 97.0, 1.03)])
     assert said.startswith("The medians of e and 1 more say the opposite of the ratio: ")
