@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,10 +21,9 @@ from harness.plots.canvas import (
     Canvas,
     Format,
     Theme,
-    cut,
+    blank,
     cut_end,
     drawable,
-    paint,
     width_px,
 )
 from harness.report.units import Unit, percent, unit_of
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
 
 _LEFT = 72.0
 _PLOT = 320.0
-_LABELS, _NO_LABELS = 40.0, 16.0  # above the plot, for what changed
+_LABELS = 24.0  # above the plot, for what changed
 _BELOW = 70.0  # days, then toolchains
 _DAY = 84.0
 _EDGE = 0.7  # in runs, between the axis and the first of them
@@ -97,34 +96,24 @@ def draw_timeline(
     line = timeline_of(points, changes, reference)
     width = WIDTH - MARGIN - _LEFT
     per_run = width / (len(line.value) + _EDGE - _END)
-
-    def draw(canvas: Canvas, y: float) -> None:
-        axes = canvas.axes(_LEFT, y, width, _PLOT)
+    with blank(theme, line.title, [line.verdict, line.method]) as canvas:
+        canvas.down(_LABELS if line.marks else 0.0)
+        top = canvas.down(_PLOT + _BELOW)
+        axes = canvas.axes(_LEFT, top, width, _PLOT, ylabel=line.axis)
         axes.set(xlim=(-_EDGE, len(line.value) - _END), ylim=line.limits)
         axes.grid(axis="y", color=theme.grid, linewidth=0.8)
         axes.spines["bottom"].set(visible=True, color=theme.axis)
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.6g}")
-        canvas.upright(16, y + _PLOT / 2, cut(line.axis, _PLOT, SMALL))
         _draw_changes(axes, line, theme)
         runs = np.flatnonzero(np.isfinite(line.reference))
         style: Any = {"color": theme.axis, "linewidth": 1.1, "marker": ".", "markersize": 3}
         axes.plot(runs, line.reference[runs], alpha=0.8, zorder=3, **style)
         _draw_values(axes, line, theme)
-        _write_changes(canvas, line, y, per_run)
+        _write_changes(canvas, line, top, per_run)
         _write_days(axes, line, int(width // _DAY))
-        _write_toolchains(canvas, line, y + _PLOT, per_run)
-
-    return paint(
-        theme,
-        picture,
-        draw,
-        kind="History",
-        title=line.title,
-        lines=[line.verdict, line.method],
-        above=_LABELS if line.marks else _NO_LABELS,
-        height=_PLOT + _BELOW,
-        foot=[*line.story, _foot(line)],
-    )
+        _write_toolchains(canvas, line, top + _PLOT, per_run)
+        canvas.foot([*line.story, _foot(line)])
+        return canvas.file(picture, "History")
 
 
 def timeline_of(points: pd.DataFrame, changes: Sequence[Change], reference: pd.DataFrame | None = None) -> Timeline:
@@ -136,7 +125,8 @@ def timeline_of(points: pd.DataFrame, changes: Sequence[Change], reference: pd.D
     low, high = np.where(np.isfinite(low), low, value), np.where(np.isfinite(high), high, value)
     fixed_values = {} if reference is None else dict(zip(reference["run"], reference["value"], strict=True))
     fixed = np.array([fixed_values.get(run, math.nan) for run in points["run"]], dtype=float) / unit.size
-    marks = _marks(points, changes, unit)
+    places = {run: place for place, run in enumerate(points["run"])}
+    marks = sorted((_mark(change, places, unit) for change in changes), key=lambda mark: mark.begin)
     days = first["started"][:10], last["started"][:10]
     period = f"on {days[0]}" if days[0] == days[1] else f"from {days[0]} to {days[1]}"
     number = plural(len(points), "run")
@@ -152,7 +142,7 @@ def timeline_of(points: pd.DataFrame, changes: Sequence[Change], reference: pd.D
         low=low,
         high=high,
         reference=fixed,
-        marks=marks,
+        marks=tuple(marks),
         toolchains=tuple(_toolchains(zip(points["toolchain"], points["revision"], strict=True))),
         limits=_limits(value, low, high, fixed, marks),
         band=band if (low < high).any() else "",
@@ -160,22 +150,18 @@ def timeline_of(points: pd.DataFrame, changes: Sequence[Change], reference: pd.D
     )
 
 
-def _marks(points: pd.DataFrame, changes: Sequence[Change], unit: Unit) -> tuple[ChangeMark, ...]:
-    places = {run: place for place, run in enumerate(points["run"])}
-    marks = [
-        ChangeMark(
-            change=change,
-            begin=places[change.first_bad],
-            end=places[change.until] if change.kind == "drift" else places[change.first_bad],
-            low=places[change.earliest],
-            high=places[change.latest],
-            before=change.before / unit.size,
-            after=change.after / unit.size,
-            amount=_amount(change, unit),
-        )
-        for change in changes
-    ]
-    return tuple(sorted(marks, key=lambda mark: mark.begin))
+def _mark(change: Change, places: Mapping[str, int], unit: Unit) -> ChangeMark:
+    begin = places[change.first_bad]
+    return ChangeMark(
+        change=change,
+        begin=begin,
+        end=places[change.until] if change.kind == "drift" else begin,
+        low=places[change.earliest],
+        high=places[change.latest],
+        before=change.before / unit.size,
+        after=change.after / unit.size,
+        amount=_amount(change, unit),
+    )
 
 
 def _amount(change: Change, unit: Unit) -> str:
@@ -320,5 +306,5 @@ def _write_toolchains(canvas: Canvas, line: Timeline, bottom: float, per_run: fl
         width = width_px(text, SMALL)
         left = max(x - width / 2, _LEFT)
         if left > end and left + width < WIDTH - 4:
-            canvas.text(left, y + 14, text, size=SMALL, color=canvas.theme.muted)
+            canvas.note(left, y + 14, text)
             end = left + width + 12
