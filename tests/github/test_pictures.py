@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -48,31 +47,6 @@ def test_where_another_job_was_faster_they_are_added_to_its_commit(
     assert moved == [f"branch {BRANCH} has moved on meanwhile; adding the pictures again"] * races
 
 
-def test_where_two_jobs_make_the_branch_both_are_kept(github: FakeGitHub, client: Client) -> None:
-    other = "pr-1/a/forest-light.png"
-    github.fail("POST", "refs", "first", do=lambda: github.commit_to(BRANCH, other))
-    publish(client, SHELF, FILES)
-    assert github.files(BRANCH).keys() == {*PATHS, other}
-
-
-@pytest.mark.parametrize(("patience_s", "attempts"), [(300, 6), (0, 1)])
-def test_a_race_without_end_is_given_up(
-    github: FakeGitHub, client_with: Callable[[float], Client], patience_s: float, attempts: int
-) -> None:
-    github.commit_to(BRANCH, "x")
-    github.fail("PATCH", "refs", status=422, body='{"message": "Update is not a fast forward"}', times=10)
-    with pytest.raises(GitHubError, match=r"Update is not a fast forward"):
-        publish(client_with(patience_s), SHELF, FILES)
-    assert github.methods.count("PATCH") == attempts
-
-
-def test_a_branch_that_was_moved_without_an_answer(github: FakeGitHub, client: Client) -> None:
-    github.commit_to(BRANCH, "x")
-    github.fail("PATCH", "refs", "lost")
-    publish(client, SHELF, FILES)
-    assert github.files(BRANCH).keys() == {*PATHS, "x"}
-
-
 @pytest.mark.parametrize(
     ("fault", "sentence"),
     [
@@ -100,11 +74,6 @@ def test_pictures_that_are_not_taken(github: FakeGitHub, client: Client, fault: 
 )
 def test_a_comment_that_shows_these_very_pictures(body: str, commit: str | None) -> None:
     assert SHELF.commit_in([Comment(number=1, body=body, login=BOT, url="")]) == commit
-
-
-@pytest.mark.parametrize("name", [BRANCH, "ci/pictures", "v1.2_x"])
-def test_names_of_branches(name: str) -> None:
-    assert branch_named(name) == name
 
 
 @pytest.mark.parametrize(
