@@ -15,11 +15,9 @@ from tests.dashboard.made import (
     HOSTILE,
     NIGHTS,
     STEP_AT,
-    Made,
     digest,
     key_of_series,
     make_comparison_key,
-    make_site,
     run_id,
 )
 from tests.report.tunings import make_nothing, make_tuning
@@ -75,7 +73,7 @@ def test_a_page_shows_its_names_as_text_in_both_themes_on_a_narrow_screen_and_on
     assert page.locator("h1").inner_text().strip()
     assert page.locator(".problem:visible").count() == 0
     assert page.evaluate("typeof window.broken") == "undefined"
-    assert page.locator("img").count() == 0
+    assert page.locator("img:not(.race)").count() == 0
     assert page.locator("body script").count() == 0
     assert page.evaluate(_FAINT) == []
     page.emulate_media(color_scheme="dark")
@@ -91,19 +89,6 @@ def test_a_page_shows_its_names_as_text_in_both_themes_on_a_narrow_screen_and_on
     assert page.locator("select:visible, input:visible").count() == 0
     assert page.get_by_role("button", name="Copy").locator("visible=true").count() == 0
     assert page.evaluate(_RIGHTMOST_EDGE) <= 795
-
-
-@pytest.mark.parametrize("address", ["index.html", SERIES, COMPARISON])
-def test_a_page_from_a_server_is_the_same(open_page: Open, server: str, address: str) -> None:
-    page = open_page(address, base=server)
-    assert page.locator("h1").inner_text().strip()
-    assert page.locator("tbody tr").count() > 3
-
-
-def test_the_name_of_a_hostile_case_is_whole_on_its_own_page(open_page: Open) -> None:
-    page = open_page(HOSTILE_ADDRESSES[0])
-    assert page.locator("h1 .name").text_content() == HOSTILE[0]
-    assert len(open_page(HOSTILE_ADDRESSES[3]).locator("h1 .name").text_content() or "") == 10_000
 
 
 @pytest.mark.parametrize("address", ["series.html", "series.html?id=../../x", "run.html?id=0123456789abcdef"])
@@ -152,20 +137,12 @@ def test_what_is_put_into_a_page_does_not_run(browser: Browser, site: Path) -> N
     assert any("Content Security Policy" in text for text in refused)
 
 
-def test_the_pages_of_an_empty_history_work(open_page: Open, tmp_path: Path) -> None:
-    empty = make_site(tmp_path / "empty", Made()).as_uri()
-    page = open_page("index.html", base=empty)
-    for address in (*LISTS, "tunings.html", "machines.html"):
-        page.goto(f"{empty}/{address}")
-        page.wait_for_load_state()
-        assert page.locator("h1").inner_text().strip()
-        assert page.locator(".problem:visible").count() == 0
-
-
 def test_the_commands_of_a_tuning_can_be_copied(open_page: Open) -> None:
     page = open_page(TUNINGS[0])
     assert page.get_by_role("button", name="Copy").count() == 3
-    assert page.locator(".race circle").count() == 7
+    assert page.locator(".race:visible").count() == 1
+    assert page.locator(".race:visible").evaluate("(picture) => picture.naturalWidth") > 500
+    assert page.locator("details tbody tr").first.inner_text()
 
 
 # --- The first page: models x variants, and means over time ---
@@ -252,12 +229,6 @@ def test_choices_filter_and_stay_in_the_address(comparison: Page, open_page: Ope
     odd = open_page(f"{COMPARISON}#verdict=wonderful&sort=-nonsense&find=%3Cscript%3E")
     assert odd.get_by_role("combobox", name="Verdict").input_value() == ""
     assert cells(odd, 1)[0].startswith(EVIL)
-
-
-def test_a_verdicts_count_leads_to_its_rows(comparison: Page) -> None:
-    comparison.locator("#verdicts").get_by_role("row", name="Dispatch count").get_by_role("link").click()
-    assert cells(comparison, 1) == ["rdb/stock@cpu"]
-    assert cells(comparison, 3) == ["▲ regressed gate"]
 
 
 def test_other_outputs_and_failures_stand_first_with_their_reason(comparison: Page) -> None:
@@ -365,18 +336,6 @@ def test_variants_stand_side_by_side_with_bars_and_ratios(open_page: Open) -> No
     assert name.bounding_box() == before
 
 
-def test_changes_are_filtered_by_cause_and_by_what_was_said_of_them(open_page: Open) -> None:
-    page = open_page("changes.html")
-    page.get_by_role("combobox", name="Cause").select_option("machine")
-    assert cells(page, 2) == ["conv/stock@cpu"]
-    page.get_by_role("button", name="Details").click()
-    assert "The kernel changed from 6.1.0-25 to 6.1.0-28" in page.inner_text("tr.details")
-    page.get_by_role("combobox", name="Cause").select_option("")
-    page.get_by_role("combobox", name="State").select_option("acknowledged")
-    assert cells(page, 2) == ["conv/stock@cpu"]
-    assert f"acknowledged by ann on 2026-02-12: a kernel {EVIL}" in (page.text_content("tr.details") or "")
-
-
 # --- The chart of a series: drawn, zoomed, moved by keys, printed ---
 
 # How many pixels of the first canvas are near a colour of the page, by its name.
@@ -406,15 +365,6 @@ def chart(open_page: Open) -> Page:
 def settle(page: Page) -> None:
     """Wait until what was asked for is drawn."""
     page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
-
-
-def wait_until(page: Page, condition: str) -> None:
-    """As Page.wait_for_function, which the pages' policy forbids, since it evaluates a text there."""
-    for _ in range(200):
-        if page.evaluate(condition):
-            return
-        page.wait_for_timeout(50)
-    pytest.fail(f"never came true: {condition}")
 
 
 def view(page: Page) -> list[float]:
@@ -450,24 +400,6 @@ def test_a_chart_has_its_line_the_reference_and_the_change(chart: Page, open_pag
     assert machines.evaluate(_INK, "line") > 300
 
 
-def test_releases_stand_below_the_days_at_their_first_run_as_many_as_there_is_room_for(
-    chart: Page, open_page: Open
-) -> None:
-    toolchains = ["", "3.12.0", "3.12.0", "3.13.0", "", "3.13.0", "3.13.0"]
-    revisions = ["", "a" * 40, "a" * 40, "b" * 40, "", "b" * 40, "c" * 40]
-    found = chart.evaluate("(given) => dashboard.releases(given)", {"toolchain": toolchains, "revision": revisions})
-    assert found == [{"at": 1, "name": "3.12.0"}, {"at": 3, "name": "3.13.0"}, {"at": 6, "name": "cccccccc"}]
-    labels = "dashboard.charts[0].axes[1]._values"
-    settle(chart)
-    nightly = chart.evaluate(labels)
-    assert 5 < len(nightly) < 12
-    assert nightly[0] == "3.14.0rc20260101"
-    press(chart, "End", "+", "+", "+", "+", "+")
-    assert chart.evaluate(labels)[0] == "3.14.0rc20260225"  # the one in force where the view begins
-    machines = open_page("machines.html")  # whose charts are of no compiler
-    assert machines.evaluate("dashboard.charts[0].axes.length") == 2
-
-
 def drag(page: Page, start: float, end: float) -> None:
     """Drag over the chart, from one share of its width to another."""
     box = page.locator(".plot .u-over").bounding_box()
@@ -494,26 +426,6 @@ def test_dragging_zooms_with_shift_it_moves_the_view_and_a_double_click_shows_al
     assert view(chart) == [0, NIGHTS - 1]
 
 
-def test_buttons_and_keys_zoom_move_and_show_all(chart: Page) -> None:
-    for name in ("Zoom in", "Zoom in", "Earlier"):
-        chart.get_by_role("button", name=name).click()
-    low, high = view(chart)
-    assert high - low == pytest.approx((NIGHTS - 1) / 4)
-    assert high < NIGHTS - 1
-    chart.get_by_role("button", name="Later").click()
-    assert view(chart)[1] == pytest.approx(NIGHTS - 1)
-    chart.get_by_role("button", name="Show all").click()
-    assert view(chart) == [0, NIGHTS - 1]
-    press(chart, "Home", "+", "+")
-    assert view(chart) == pytest.approx([0, (NIGHTS - 1) / 4])
-    press(chart, "Shift+ArrowRight")
-    assert view(chart)[0] > 0
-    press(chart, "End")
-    assert view(chart)[1] == pytest.approx(NIGHTS - 1)
-    press(chart, "Escape")
-    assert view(chart) == [0, NIGHTS - 1]
-
-
 def test_keys_and_the_pointer_read_every_point_and_enter_opens_its_run(chart: Page) -> None:
     assert "Run 2026-03-01 02:00" in readout(chart).replace("Run2", "Run 2")
     press(chart, "ArrowLeft")
@@ -536,18 +448,6 @@ def test_keys_and_the_pointer_read_every_point_and_enter_opens_its_run(chart: Pa
     with chart.expect_navigation():
         chart.keyboard.press("Enter")
     assert chart.url.endswith(f"run.html?id={digest(run_id(STEP_AT))}")
-
-
-def test_a_wheel_scrolls_the_page_and_zooms_only_with_control(chart: Page) -> None:
-    chart.hover(".plot .u-over")
-    chart.mouse.wheel(0, 200)
-    wait_until(chart, "scrollY > 0")
-    assert view(chart) == [0, NIGHTS - 1]
-    chart.evaluate("scrollTo(0, 0)")
-    chart.keyboard.down("Control")
-    chart.mouse.wheel(0, -200)
-    chart.keyboard.up("Control")
-    wait_until(chart, f"{_VIEW}[1] - {_VIEW}[0] < {NIGHTS - 1}")
 
 
 def test_the_scale_can_begin_at_zero_and_figures_have_their_unit(chart: Page) -> None:

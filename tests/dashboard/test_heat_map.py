@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from harness.dashboard.heat_map import BOUNDS, HeatMap, heat_maps, legend, shade_of
+from harness.dashboard.heat_map import HeatMap, heat_maps
 from harness.dashboard.tables import chained_means, mean_panels
 from tests.dashboard.made import FIRST, MACHINE, NIGHTS, Made, a_history, make_case, make_point, make_run, run_id
 from tests.dashboard.reading import table
@@ -113,26 +110,6 @@ def test_a_case_stays_as_its_last_run_left_it_for_thirty_days_and_bad_runs_do_no
     assert texts(only_map(made)) == {"kept": ["2.000 ms"], "net": ["2.000 ms"]}
 
 
-def test_a_start_that_is_no_time_costs_nothing() -> None:
-    assert texts(only_map(made_outcomes(("net/stock@cpu", "measured", None), started="some day"))) == {
-        "net": ["2.000 ms"]
-    }
-
-
-@given(st.floats(1e-3, 1e3))
-def test_shades_are_the_same_on_both_sides_of_one_and_in_the_legend(ratio: float) -> None:
-    there, back = shade_of(ratio), shade_of(1 / ratio)
-    assert there.rpartition("-")[2] == back.rpartition("-")[2]
-    assert {there, back} <= {shade for shade, _ in legend()}
-    assert there == "even" or there.startswith("slower" if ratio > 1 else "faster")
-
-
-def test_a_ratio_that_cannot_be_told_from_one_has_no_colour() -> None:
-    assert shade_of(1.3, 0.98, 1.7) == "even"
-    assert shade_of(1.3, 1.2, 1.4) == "slower-3"
-    assert shade_of(1 / BOUNDS[-1]) == f"faster-{len(BOUNDS)}"
-
-
 # --- Over time ---
 
 
@@ -160,12 +137,3 @@ def test_each_variant_has_a_mean_a_run_with_its_number_of_cases() -> None:
     assert set(tiled["cases"]) == {3}
     assert tiled["mean"][0] == pytest.approx(0.62, rel=0.02)
     assert tiled["mean"][-1] == pytest.approx(0.62 / 1.08 ** (1 / 3), rel=0.02)  # one of three got a slower baseline
-
-
-def test_a_suite_of_one_run_has_no_course() -> None:
-    assert mean_panels(made_outcomes(("net/stock@cpu", "measured", None)).gathered) == {"panels": []}
-    later = make_run(1, started=(FIRST + timedelta(days=1)).isoformat(), clock="it stands a year ahead")
-    made = made_outcomes(("net/stock@cpu", "measured", None))
-    points = [*made.points, *figures(later, "net/stock@cpu", None)]
-    two = Made(runs=[*made.runs, later], points=points, cases=made.cases)
-    assert mean_panels(two.gathered) == {"panels": []}

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness.cli import run_command_line
-from harness.dashboard.tunings import load_tunings, race_picture, tuning_facts
+from harness.dashboard.tunings import load_tunings
 from harness.report.tune_page import tune_json
 from harness.store.kinds import TUNING
 from tests.builders import Notes
@@ -27,23 +27,9 @@ def test_the_list_leads_to_each_tuning(site: Path) -> None:
     one = Reader(site / files[0])
     assert (one.open, one.wrong) == ([], [])
     words = " ".join(one.text.split())
-    for part in ("tuned-rdb 0.338", "flag --iree-opt-level=O3", "Configurations of main_dispatch_2"):
+    for part in ("tuned-rdb 884 0.338, the best then", "flag --iree-opt-level=O3", "Configurations of main_dispatch_2"):
         assert part in words
     assert "main_dispatch_5 : it does not make the whole program faster" in words
-
-
-def test_the_line_of_the_picture_ends_at_the_winner() -> None:
-    race = race_picture(make_tuning())
-    winner = race.dots[-1]
-    assert race.line.endswith(f"V{winner.y}")
-    assert race.label is not None and race.label[2:] == ("end", "tuned-rdb 0.338")
-    left, top, right, bottom = race.box
-    assert all(left <= dot.x <= right and top <= dot.y <= bottom for dot in race.dots)
-
-
-def test_one_in_which_nothing_was_timed_has_no_picture() -> None:
-    (facts,) = tuning_facts([make_nothing(moments=())])
-    assert (facts.race, facts.ratio) == (None, "")
 
 
 def test_tunings_are_found_in_results_and_out_folders_the_newest_first(tmp_path: Path) -> None:
