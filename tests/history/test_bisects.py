@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from harness.history.bisects import Question, RunOfSuite, open_questions, runs_of_suites
+from harness.history.bisects import RunOfSuite, open_questions, runs_of_suites
 from harness.history.events import ChangeEvent
 from harness.history.open import open_history
-from harness.store.marks import Acknowledgement
 from tests.history.made import make_change, make_night, night_id, store
 
 SUITE = "suites/nightly.toml"
@@ -63,25 +61,6 @@ def test_each_command_is_there_once_and_not_many_and_first_of_what_fails() -> No
     many = [event(case=f"net/v{number}@cpu", direction="faster") for number in range(9)]
     assert commands(*many, event())[0] == COMMAND
     assert len(commands(*many)) == 5
-
-
-def test_pre_releases_are_searched_where_they_were_measured() -> None:
-    question = Question(suite="x.toml", case="net/stock@cpu", metric="latency", good="3.13.0", bad="3.14.0rc20261120")
-    assert question.command.endswith(" --bad iree==3.14.0rc20261120 --pre")
-
-
-def test_what_somebody_knows_of_needs_none() -> None:
-    mark = Acknowledgement(
-        id="0123abcd",
-        state="acknowledged",
-        note="",
-        suite="nightly",
-        case="net/stock@cpu",
-        metric="latency",
-        changes=(),
-    )
-    known = replace(event(), marks=(mark,))
-    assert commands(known) == []
 
 
 def test_a_run_knows_the_release_of_the_run_before_it(tmp_path: Path) -> None:

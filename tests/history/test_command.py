@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import importlib
 import io
 import json
 import shlex
@@ -16,11 +15,9 @@ import pytest
 
 from harness.cli import history as command
 from harness.cli import run_command_line
-from harness.errors import UsageError
 from harness.history.bisects import Question
 from harness.history.dating import Dated
 from harness.report.rows import rows_of
-from harness.store.marks import RunChoice
 from tests.history import made
 from tests.history.made import compacted, night_id, step, store
 from tests.history.test_failures import failing
@@ -208,18 +205,6 @@ def test_series_are_drawn_with_their_changes_latencies_first_and_what_never_chan
     assert len(out.splitlines()) < 130  # and not a table of all points for each of 30 series
 
 
-def test_a_series_as_csv_has_all_its_points(ask: Ask, slower: Path) -> None:
-    answer = json.loads(ask(slower, "--sql", "SELECT series FROM series LIMIT 1", "--format", "json")[1])
-    identity = answer["rows"][0]["series"]
-
-    rows = csv_rows(ask(slower, "--series", identity, "--format", "csv")[1])
-    spaced, slashed = (ask(slower, "--series", f"net/*{mark}lat*", "--format", "csv")[1] for mark in " /")
-
-    assert [row["run"] for row in rows] == [night_id(night) for night in range(60)]
-    assert spaced == slashed
-    assert {row["metric"] for row in csv_rows(spaced)} >= {"latency", "latency-vs-reference"}
-
-
 @pytest.mark.parametrize("options", [["--series", "nothing*"], ["--changes", "--metric", "speed"]])
 def test_a_hint_is_a_command_that_works_on_this_folder(ask: Ask, slower: Path, options: list[str]) -> None:
     status, _, err = ask(slower, *options)
@@ -243,28 +228,6 @@ def test_any_statement_can_be_asked(ask: Ask, slower: Path) -> None:
     assert "--changes and --sql ask for different things; give one of them" in err
 
 
-def test_columns_need_no_results(ask: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    status, out, _ = ask("--columns")
-    rows = csv_rows(ask("--columns", "--format", "csv")[1])
-
-    assert status == 0
-    for table in ("runs", "points", "cases", "turns", "comparisons", "series"):
-        assert f"{table}: " in out
-        assert table in {row["table"] for row in rows}
-
-
-def test_what_was_left_out_is_told_beside_the_answer_and_never_in_it(ask: Ask, tmp_path: Path) -> None:
-    store(tmp_path, make_night(0))
-    (tmp_path / "20260102-020000-nightly").mkdir()
-    (tmp_path / "20260102-020000-nightly" / "run.json").write_text("{")
-
-    _, out, err = ask(tmp_path, "--sql", "SELECT run FROM runs", "--format", "csv")
-
-    assert out == "run\n20260101-020000-nightly\n"
-    assert "20260102-020000-nightly is left out" in err
-
-
 def test_experiments_are_left_out_unless_asked_for(ask: Ask, tmp_path: Path) -> None:
     bench = make_night(1, command=("harness", "bench", "x.mlir"), suite_name="bench-x")
     store(tmp_path, bench, rows_of)
@@ -279,32 +242,3 @@ def test_experiments_are_left_out_unless_asked_for(ask: Ask, tmp_path: Path) -> 
         assert ask(tmp_path, *options, "--sql", statement, "--format", "csv")[1] == f"runs\n{runs}\n"
     status, _, err = ask(tmp_path, "--all", "--only", "quiet")
     assert (status, "--all takes all runs and --only some of them; give one of them" in err) == (2, True)
-
-
-@pytest.mark.parametrize(
-    ("module", "arguments"),
-    [
-        ("dashboard", ["dashboard", "--out", "site"]),
-        ("plot", ["plot", "results", "--kind", "timeline", "--out", "x.svg"]),
-    ],
-)
-def test_pages_and_pictures_leave_experiments_out_unless_asked_for(
-    module: str, arguments: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    def opening(*_: object, choice: RunChoice | None, **__: object) -> None:
-        choices.append(choice)
-        raise UsageError("is enough")
-
-    choices: list[RunChoice | None] = []
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "results" / "history").mkdir(parents=True)
-    monkeypatch.setattr(importlib.import_module(f"harness.cli.{module}"), "open_history", opening)
-    for more in [], ["--all"]:
-        assert run_command_line([*arguments, *more]) == 2
-    assert choices == [RunChoice(), None]
-
-
-def test_an_empty_history_is_no_error(ask: Ask, tmp_path: Path) -> None:
-    for options in ([], ["--changes"], ["--sql", "SELECT * FROM series"]):
-        assert ask(tmp_path, *options)[0] == 0
-    assert ask(tmp_path)[1].startswith("There is no run here yet; `harness run SUITE` adds one")
