@@ -23,7 +23,7 @@ def make_variants(**more: float) -> Run:
 
 def test_a_bar_for_each_variant_the_fastest_first_and_the_foot_says_what_looks_different() -> None:
     (panel,) = bar_panels(build_report(make_variants()))
-    assert [panel.section.label(row) for row in panel.rows] == ["onnxruntime", "tiled", "stock", "twin", "slow"]
+    assert [bar.label for bar in panel.bars] == ["onnxruntime", "tiled", "stock", "twin", "slow"]
     assert panel.rest == "without a bar: 1 failed"
     svg = draw_variants(build_report(make_variants()), LIGHT, "svg")
     texts = texts_of(svg)
@@ -40,11 +40,11 @@ def test_a_bar_for_each_variant_the_fastest_first_and_the_foot_says_what_looks_d
 
 def test_of_many_the_fastest_and_the_baseline_are_drawn_and_the_rest_is_counted() -> None:
     (panel,) = bar_panels(build_report(make_variants(**{f"v{number}": 20 + number / 10 for number in range(40)})))
-    assert len(panel.rows) == 24
+    assert len(panel.bars) == 24
     assert panel.rest.startswith("without a bar: 21 slower")
     (panel,) = bar_panels(build_report(make_variants(**{f"v{number}": 1 + number / 10 for number in range(30)})))
-    assert len(panel.rows) == 25
-    assert panel.rows[-1].baseline
+    assert len(panel.bars) == 25
+    assert panel.bars[-1].row.baseline
     run = make_variants()
     assert bar_panels(build_report(Run(header=run.header, builds=run.builds, finished=True))) == []
     svg = draw_variants(make_report(TIMES, models=["a", "b", "c", "d", "e"]), LIGHT, "svg", 2)

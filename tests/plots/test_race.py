@@ -12,7 +12,7 @@ from harness.plots.canvas import DARK, LIGHT, THEMES, Theme
 from harness.plots.pictures import pictures_of
 from harness.plots.race import best_so_far, draw_race, race_axis
 from harness.records.tuning import Moment
-from tests.plots.conftest import NASTY_NAME, assert_readable, texts_of
+from tests.plots.conftest import assert_readable, texts_of
 from tests.report.tunings import MOMENTS, make_tuning
 
 
@@ -45,11 +45,6 @@ def test_each_model_of_several_has_a_panel() -> None:
     texts = texts_of(svg)
     assert {"rdb on cpu, beside stock", "mlp on cpu, beside stock", "spent of the budget (s)"} <= set(texts)
     assert "Not drawn" not in " ".join(texts)
-
-
-def test_names_of_any_kind_fit() -> None:
-    winner = replace(MOMENTS[-1], name=NASTY_NAME)
-    assert_readable(draw_race([make_tuning(model=NASTY_NAME, moments=(*MOMENTS[:-1], winner))], LIGHT, "svg"))
 
 
 def test_one_in_which_nothing_was_timed_has_no_picture() -> None:

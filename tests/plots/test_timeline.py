@@ -84,12 +84,6 @@ def test_steps_and_drifts_in_words_the_latest_first_with_their_causes() -> None:
     assert "1 run on 2026-06-01" in quiet.method
 
 
-def test_the_reference_is_that_of_the_same_runs() -> None:
-    reference = make_points([70e6] * 24).drop(index=[3])
-    line = timeline_of(make_points(VALUES[:6]), [], reference)
-    assert line.reference.tolist() == pytest.approx([70.0, 70.0, 70.0, float("nan"), 70.0, 70.0], nan_ok=True)
-
-
 def test_a_toolchain_is_ticked_where_it_begins() -> None:
     builds = [("3.12.0", "aaaaaaaaaa"), ("3.13.0", "bbbbbbbbbb"), ("3.13.0", "cccccccccc")]
     line = timeline_of(make_points([1e6] * 9, toolchain=lambda number: builds[number // 3]), [])
@@ -137,8 +131,3 @@ def test_equal_points_give_equal_bytes_and_names_stay_names() -> None:
     assert draw_timeline(points, [STEP, DRIFT], LIGHT, "svg") == svg
     assert b"<script" not in svg
     assert_readable(draw_timeline(points, [DRIFT], LIGHT, "svg"))
-
-
-@pytest.mark.parametrize("values", [[5e6], [5e6] * 3, [0.0, 0.0], [1e-3, 1e15]])
-def test_any_values_have_an_axis(values: list[float]) -> None:
-    assert_readable(draw_timeline(make_points(values), [], LIGHT, "svg"))
