@@ -77,13 +77,6 @@ def test_a_history_that_cannot_be_fetched_is_not_begun_anew(night: Job) -> None:
     assert errors.splitlines()[-1].startswith("The history cannot be fetched from file://")
 
 
-def test_a_history_at_a_url_needs_no_branch(night: Job) -> None:
-    for action in ("restore", "push"):
-        step(night, "history.sh", action, HARNESS_HISTORY_URL="s3://bucket/results")
-    assert assigned(night.temp / "env") == {"HARNESS_HISTORY": "s3://bucket/results"}
-    assert not (night.temp / "history").exists()
-
-
 def test_the_token_is_in_no_command_line_and_no_file(night: Job) -> None:
     finished = night.run("history.sh", "restore", GITHUB_TOKEN="ghs_secret")  # noqa: S106
     assert "ghs_secret" not in finished.stdout + finished.stderr
@@ -106,22 +99,12 @@ def test_the_newest_release_is_measured_beside_the_reference(night: Job, status:
     assert (Path(history) / "2026-0-small").is_dir()
 
 
-def test_a_night_that_measured_nothing_is_an_error(night: Job) -> None:
-    step(night, "nightly.sh", "measure", status=2, FAKE_RUN="2")
-    assert len(night.calls) == 1
-
-
 @pytest.mark.parametrize(("status", "changed"), [("0", "false"), ("1", "true"), ("3", "true")])
 def test_changes_go_to_the_summary_and_decide_about_the_issue(night: Job, status: str, changed: str) -> None:
     step(night, "nightly.sh", "report", FAKE_HISTORY=status)
     assert night.summary == "the report\n"
     changes, site = night.temp / "changes.md", night.temp / "site"
     assert night.outputs == {"changes": str(changes), "changed": changed, "site": str(site)}
-
-
-def test_a_history_that_cannot_be_read_is_an_error(night: Job) -> None:
-    for action in ("report", "bisect"):
-        step(night, "nightly.sh", action, status=2, FAKE_HISTORY="2")
 
 
 @pytest.mark.parametrize("status", ["0", "1", "3"])
@@ -132,8 +115,3 @@ def test_releases_that_began_new_steps_are_searched_within_a_budget(night: Job, 
     options = f"--changes --format markdown --out {changes} --bisect 600 --bisect-results {tmp_path}/bisects"
     assert night.calls == [f"history {history} {options}"]
     assert changes.read_text() == "the report\n"
-
-
-@pytest.mark.parametrize("script", ["nightly.sh", "history.sh"])
-def test_usage(night: Job, script: str) -> None:
-    assert step(night, script, "dance", status=2).startswith(f"usage: {script} ")
