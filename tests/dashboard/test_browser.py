@@ -450,26 +450,6 @@ def test_keys_and_the_pointer_read_every_point_and_enter_opens_its_run(chart: Pa
     assert chart.url.endswith(f"run.html?id={digest(run_id(STEP_AT))}")
 
 
-def test_the_scale_can_begin_at_zero_and_figures_have_their_unit(chart: Page) -> None:
-    lowest = "dashboard.charts[0].scales.y.min"
-    assert chart.evaluate(lowest) > 3e7
-    chart.get_by_role("combobox", name="Scale").select_option("from zero")
-    settle(chart)
-    assert chart.evaluate(lowest) == 0
-    for values, unit, labels in (
-        ([0, 0.25, 0.5], "%", ["0.00 %", "0.25 %", "0.50 %"]),
-        ([0, 5, 10], "%", ["0 %", "5 %", "10 %"]),
-        ([40e6, 42.5e6], "ns", ["40.0 ms", "42.5 ms"]),
-        ([0.1, 0.2, 0.30000000000000004], "", ["0.1", "0.2", "0.3"]),
-        ([1024, 1536, 2048], "bytes", ["1.0 KiB", "1.5 KiB", "2.0 KiB"]),
-        ([20_000_000, 20_000_064], "bytes", ["19,531.2500 KiB", "19,531.3125 KiB"]),
-    ):
-        assert chart.evaluate("([values, unit]) => dashboard.format.ticks(values, unit)", [values, unit]) == labels
-    # What says that a commit's code differed stays.
-    assert chart.evaluate("(text) => dashboard.format.commit(text)", "a" * 40 + "+dirty") == "aaaaaaaaaa+dirty"
-    assert chart.evaluate("dashboard.format.commit(null)") == ""
-
-
 def test_scripts_write_figures_as_the_rest_of_the_harness_does(chart: Page) -> None:
     values = [0, 1, 64, 999, 1023, 1024, 10_205, 812_345, 19_003_904, 2**31, 0.25, 1234.56, 9.9996, 76_590_123.4]
     given = [(value, unit) for unit in ("ns", "bytes", "count", "instructions", "") for value in values]
@@ -481,30 +461,3 @@ def test_scripts_write_figures_as_the_rest_of_the_harness_does(chart: Page) -> N
     found = chart.evaluate("(given) => given.map((three) => dashboard.format.level(...three))", pairs)
     assert found == [level(*three) for three in pairs]
     assert found[:2] == ["793.3 KiB → 793.4 KiB", "9.97 KiB → 10.03 KiB"]
-
-
-def test_a_chart_takes_the_colours_of_the_theme_and_prints_light(chart: Page) -> None:
-    settle(chart)
-    light = chart.evaluate("dashboard.color('line')")
-    chart.get_by_role("button", name="Dark").click()
-    settle(chart)
-    assert chart.evaluate("dashboard.color('line')") != light
-    assert chart.evaluate(_INK, "line") > 500
-    chart.emulate_media(media="print")
-    settle(chart)
-    assert chart.evaluate("dashboard.color('line')") == light
-    assert chart.evaluate(_INK, "line") > 500
-    assert not chart.get_by_role("button", name="Zoom in").is_visible()
-
-
-def test_all_points_are_in_a_table_too(chart: Page) -> None:
-    rows = chart.locator("#points tbody tr")
-    assert rows.count() == NIGHTS
-    step = " ".join(rows.nth(NIGHTS - 1 - STEP_AT).inner_text().split())
-    assert step.startswith("2026-02-10 02:00 3.14.0rc20260210 43.")
-    assert step.endswith("another step")
-    assert chart.locator("#points tbody tr").last.locator("td").nth(4).inner_text() == "-"
-    press(chart, "Home")
-    assert "Module" not in readout(chart)
-    press(chart, "ArrowRight")
-    assert "another than before" in readout(chart)
