@@ -89,14 +89,6 @@ def test_the_longer_side_goes_down_and_one_model_has_no_mean() -> None:
     assert (single.corner, single.heads) == ("Variant", ("m0",))
 
 
-def test_each_device_and_machine_has_a_map_and_a_device_that_is_not_here_says_why() -> None:
-    made = made_outcomes(("net/stock@cpu", "measured", None), ("net/stock@gpu", "skipped", None))
-    cpu, gpu = heat_maps(made.gathered)["blocks"]
-    assert (cpu.device, cpu.skipped, cpu.machine) == ("cpu", "", MACHINE)
-    assert (gpu.device, gpu.skipped) == ("gpu", "no such device")
-    assert only_map(made_outcomes(("net/stock@cpu", "failed", None))).skipped == ""
-
-
 def test_a_case_stays_as_its_last_run_left_it_for_thirty_days_and_bad_runs_do_not_count() -> None:
     nights = {0: "gone/stock@cpu", 20: "kept/stock@cpu", 40: "net/stock@cpu"}
     runs = [make_run(night) for night in nights]

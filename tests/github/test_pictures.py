@@ -9,9 +9,8 @@ import pytest
 
 from harness.errors import GitHubError, UsageError
 from harness.github.api import Client
-from harness.github.comments import Comment
 from harness.github.pictures import Shelf, branch_named, publish
-from tests.github.fake_github import BOT, FakeGitHub
+from tests.github.fake_github import FakeGitHub
 
 BRANCH = "harness-pictures"
 SHELF = Shelf(repository="o/r", branch=BRANCH, server="https://github.com", folder="pr-7/0123456789ab")
@@ -59,21 +58,6 @@ def test_pictures_that_are_not_taken(github: FakeGitHub, client: Client, fault: 
     github.fail("POST", "blobs", **fault)  # type: ignore[arg-type]  # a fault's fields, by name
     with pytest.raises(GitHubError, match=sentence):
         publish(client, SHELF, FILES)
-
-
-@pytest.mark.parametrize(
-    ("body", "commit"),
-    [
-        (f"![plot]({SHELF.url('a' * 40, 'forest-light.png')})", "a" * 40),
-        ("![](https://github.com/o/r/raw/" + "b" * 40 + "/pr-7/0123456789ab/forest-light.png)", "b" * 40),
-        (f"![plot]({replace(SHELF, folder='pr-7/other').url('a' * 40, 'forest-light.png')})", None),
-        (f"![plot]({replace(SHELF, folder='pr-8/0123456789ab').url('a' * 40, 'forest-light.png')})", None),
-        (f"![plot]({SHELF.url('main', 'forest-light.png')})", None),
-        ("no pictures", None),
-    ],
-)
-def test_a_comment_that_shows_these_very_pictures(body: str, commit: str | None) -> None:
-    assert SHELF.commit_in([Comment(number=1, body=body, login=BOT, url="")]) == commit
 
 
 @pytest.mark.parametrize(

