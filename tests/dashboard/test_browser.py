@@ -91,10 +91,9 @@ def test_a_page_shows_its_names_as_text_in_both_themes_on_a_narrow_screen_and_on
     assert page.evaluate(_RIGHTMOST_EDGE) <= 795
 
 
-@pytest.mark.parametrize("address", ["series.html", "series.html?id=../../x", "run.html?id=0123456789abcdef"])
-def test_an_address_of_nothing_is_told_in_a_sentence(browser: Browser, site: Path, address: str) -> None:
+def test_an_address_of_nothing_is_told_in_a_sentence(browser: Browser, site: Path) -> None:
     page = browser.new_page()  # where a missing file is no failure of the test, as it is on others
-    page.goto(f"{site.as_uri()}/{address}")
+    page.goto(f"{site.as_uri()}/series.html?id=../../x")
     page.wait_for_selector("html[data-ready]", state="attached")
     message = page.locator(".problem:visible").inner_text()
     page.close()
@@ -142,7 +141,7 @@ def test_the_commands_of_a_tuning_can_be_copied(open_page: Open) -> None:
     assert page.get_by_role("button", name="Copy").count() == 3
     assert page.locator(".race:visible").count() == 1
     assert page.locator(".race:visible").evaluate("(picture) => picture.naturalWidth") > 500
-    assert page.locator("details tbody tr").first.inner_text()
+    assert page.locator("details tbody tr").count() == 7
 
 
 # --- The first page: models x variants, and means over time ---
@@ -219,13 +218,6 @@ def test_choices_filter_and_stay_in_the_address(comparison: Page, open_page: Ope
     again = open_page(f"{COMPARISON}#verdict=improved")
     assert cells(again, 1) == ["mlp/stock@cpu"]
     assert again.get_by_role("combobox", name="Verdict").input_value() == "improved"
-    # So do all metrics; and an address that makes no sense is no problem.
-    again.get_by_role("combobox", name="Verdict").select_option("")
-    assert set(cells(again, 2)) == {"Latency"}
-    again.get_by_role("combobox", name="Metric").select_option("")
-    again.reload()
-    again.wait_for_selector("html[data-ready]", state="attached")
-    assert set(cells(again, 2)) == {"Latency", "Dispatch count"}
     odd = open_page(f"{COMPARISON}#verdict=wonderful&sort=-nonsense&find=%3Cscript%3E")
     assert odd.get_by_role("combobox", name="Verdict").input_value() == ""
     assert cells(odd, 1)[0].startswith(EVIL)
@@ -265,16 +257,6 @@ def test_the_forest_is_drawn_to_one_scale_with_ticks_where_its_rows_are(comparis
     floor = lines.first.locator(".floor").bounding_box()
     assert floor is not None
     assert floor["width"] > 4
-    for ratios, ticks in (
-        ((0.98, 1.03), [0.97, 0.98, 0.99, 1, 1.01, 1.02, 1.03, 1.04]),
-        ((0.17, 1.0), [0.2, 0.3, 0.5, 0.7, 1]),  # all below 1, on both sides of which an axis goes as far as it must
-        ((1.0, 6.0), [1, 1.5, 2, 3, 5, 7]),
-        ((0.1, 10.0), [0.1, 0.2, 0.5, 1, 2, 5, 10]),
-        ((), [0.98, 0.99, 1, 1.01, 1.02]),
-    ):
-        rows = [{"ratio": ratio, "low": ratio * 0.99, "high": ratio * 1.01} for ratio in ratios]
-        found = comparison.evaluate("(rows) => dashboard.forestTicks(dashboard.forestAxis(rows))", rows)
-        assert [round(tick, 6) for tick in found] == ticks
 
 
 def test_rows_unfold_with_reason_and_command(comparison: Page) -> None:
@@ -319,21 +301,6 @@ def test_variants_stand_side_by_side_with_bars_and_ratios(open_page: Open) -> No
     assert widths == sorted(widths)
     assert widths[-1] == 200
     assert rows[3].endswith("1.783 s 794 KiB 15 18.1 MiB 19.4 MiB 2026-03-01")
-    page.get_by_role("combobox", name="Model").select_option(
-        "mlp"
-    )  # where a ratio and its median contradict each other
-    first, second = page.locator("tbody tr").all_inner_texts()[:2]
-    assert [first.split()[0], second.split()[0]] == ["winograd", "data-tiling"]
-    assert float(first.split()[1]) > float(second.split()[1])
-    page.get_by_role("combobox", name="Model").select_option("rdb")
-    # All columns fit; on a phone they are scrolled, and the names of the variants stay.
-    scroll = page.locator(".scroll.variants").first
-    assert scroll.evaluate("(box) => box.scrollWidth <= box.clientWidth")
-    page.set_viewport_size({"width": 390, "height": 800})
-    name = scroll.locator("tbody th").first
-    before = name.bounding_box()
-    assert scroll.evaluate("(box) => (box.scrollLeft = 120)") == 120
-    assert name.bounding_box() == before
 
 
 # --- The chart of a series: drawn, zoomed, moved by keys, printed ---
@@ -394,10 +361,6 @@ def test_a_chart_has_its_line_the_reference_and_the_change(chart: Page, open_pag
     settle(flat)
     assert flat.evaluate(_INK, "line") > 300
     assert "No step and no drift was found." in (flat.text_content("#changes") or "")
-    machines = open_page("machines.html")  # noise and load
-    settle(machines)
-    assert machines.evaluate("dashboard.charts.length") == 2
-    assert machines.evaluate(_INK, "line") > 300
 
 
 def drag(page: Page, start: float, end: float) -> None:
@@ -411,17 +374,11 @@ def drag(page: Page, start: float, end: float) -> None:
     page.mouse.up()
 
 
-def test_dragging_zooms_with_shift_it_moves_the_view_and_a_double_click_shows_all_again(chart: Page) -> None:
+def test_dragging_zooms_and_a_double_click_shows_all_again(chart: Page) -> None:
     assert view(chart) == [0, NIGHTS - 1]
     drag(chart, 0.5, 0.8)
     low, high = view(chart)
     assert (low, high) == pytest.approx((0.5 * (NIGHTS - 1), 0.8 * (NIGHTS - 1)), abs=1)
-    chart.keyboard.down("Shift")
-    drag(chart, 0.3, 0.8)
-    chart.keyboard.up("Shift")
-    moved_low, moved_high = view(chart)
-    assert moved_low == pytest.approx(low - (high - low) / 2, abs=0.5)
-    assert moved_high - moved_low == pytest.approx(high - low)
     chart.locator(".plot .u-over").dblclick()
     assert view(chart) == [0, NIGHTS - 1]
 
@@ -437,13 +394,6 @@ def test_keys_and_the_pointer_read_every_point_and_enter_opens_its_run(chart: Pa
     press(chart, *["PageDown"] * 4)
     for fact in ("3.14.0rc20260210", "step of +8.0 %, compiler", "3f2a91c04b7e"):
         assert fact in readout(chart)
-    press(chart, "End", "ArrowRight")
-    assert "2026-03-01 02:00" in readout(chart)
-    box = chart.locator(".plot .u-over").bounding_box()
-    assert box is not None
-    chart.mouse.move(box["x"] + 1, box["y"] + 50)
-    settle(chart)
-    assert "2026-01-01 02:00" in readout(chart)
     press(chart, "Home", *["PageDown"] * 4)
     with chart.expect_navigation():
         chart.keyboard.press("Enter")

@@ -8,8 +8,6 @@ from typing import Any, Literal
 
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from harness.history.acknowledged import acknowledge
 from harness.history.bisects import Question
@@ -24,7 +22,7 @@ from harness.history.pages import (
     failures_verdict,
     overview_page,
 )
-from harness.history.series_page import series_page, series_table, sparkline
+from harness.history.series_page import series_page, series_table
 from harness.history.tables_page import frame_records, query_page
 from harness.report.markdown import to_markdown
 from harness.report.page import Column, Page, Table
@@ -261,20 +259,6 @@ def test_a_series_is_drawn_and_its_latest_points_are_listed_with_their_changes()
     assert (table.rows, short.rows) == (40, 10)
     page = series_page([table], 2, ("a note",))
     assert page.notes == ("2 more series match; --metric and `CASE METRIC` choose among them.", "a note")
-
-
-@given(st.lists(st.floats(1e-3, 1e9), min_size=1, max_size=300), st.integers(1, 80), st.data())
-def test_a_line_of_text_fits_and_every_change_has_its_mark(
-    values: list[float], width: int, data: st.DataObject
-) -> None:
-    start = data.draw(st.integers(0, len(values) - 1))
-
-    line, marks = sparkline(values, [start], width)
-
-    assert 1 <= len(line) <= min(width, len(values))
-    assert marks.count("^") == 1
-    assert len(marks) <= len(line)
-    assert marks.index("^") == min(start * len(line) // len(values), len(line) - 1) or len(values) > len(line)
 
 
 # --- Answers ---
