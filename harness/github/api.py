@@ -224,11 +224,13 @@ class Client:
         """The answer to a request that succeeds, at once or after some patience."""
         for attempt in itertools.count():
             began = time.monotonic()
+            answer: Answer | None = None
+            status, failure = 0, ""
             try:
                 answer = self._through_redirects(method, path, params, document)
                 status, failure = answer.status, f"answered {answer.status}"
             except NoAnswer as error:
-                answer, status, failure = None, 0, str(error)
+                failure = str(error)
             if answer is not None and 200 <= status < 300:
                 return answer
             if answer is not None and answer.is_rate_limit:
@@ -239,10 +241,10 @@ class Client:
                 raise self._error(f"{{host}} answers {status}{{detail}}: {{advice}}", answer, advice=advice)
             else:
                 self._waited_s += time.monotonic() - began
-                error = self._error(_LATER, answer, uncertain=True, failure=failure, what=purpose.what)
+                later = self._error(_LATER, answer, uncertain=True, failure=failure, what=purpose.what)
                 if not repeatable:
-                    raise error
-                self.pause(error, attempt)
+                    raise later
+                self.pause(later, attempt)
         raise AssertionError("counting does not end")
 
     def _wait(self, seconds: float, why: str, otherwise: GitHubError) -> None:

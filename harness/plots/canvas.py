@@ -16,16 +16,15 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
 from harness.report.forest import Tone
 from harness.report.names import middle_cut, tidy
 from harness.text import plural
 
 if TYPE_CHECKING:
+    import numpy as np
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
+    from numpy.typing import NDArray
 
 
 Format = Literal["svg", "png"]
@@ -415,6 +414,8 @@ def place_labels(
 
     No two overlap, and none covers a point; `avoid` is left free where another place is as near.
     """
+    import numpy as np
+
     taken = np.array([(x - _RADIUS, y - _RADIUS, x + _RADIUS, y + _RADIUS) for x, y in points]).reshape(-1, 4)
     lines = np.array(avoid).reshape(-1, 4)
     placed: list[tuple[Box, bool] | None] = [None] * len(points)
