@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.dashboard.heat_map import HeatMap, heat_maps
+from harness.dashboard.heat_map import heat_maps
 from harness.dashboard.tables import chained_means, mean_panels
 from tests.dashboard.made import FIRST, MACHINE, NIGHTS, Made, a_history, make_case, make_point, make_run, run_id
 from tests.dashboard.reading import table
@@ -42,13 +42,13 @@ def figures(run: SimpleNamespace, case: str, ratio: float | None) -> list[Simple
     return [time, make_point(run, case, "latency-vs-baseline", "ratio", ratio, low=ratio * 0.99, high=ratio * 1.01)]
 
 
-def only_map(made: Made) -> HeatMap:
+def only_map(made: Made) -> dict[str, Any]:
     ((found,),) = heat_maps(made.gathered).values()
     return found
 
 
-def texts(found: HeatMap) -> dict[str, list[str]]:
-    return {name: [cell.text for cell in cells] for name, cells in found.rows}
+def texts(found: dict[str, Any]) -> dict[str, list[str]]:
+    return {name: [cell.text for cell in cells] for name, cells in found["rows"]}
 
 
 def test_a_map_has_ratios_failures_and_means_with_their_number_and_leaves_empty_what_is_not_planned() -> None:
@@ -58,16 +58,14 @@ def test_a_map_has_ratios_failures_and_means_with_their_number_and_leaves_empty_
         (f"{A}/wide@cpu", "measured", 1.005), (f"{B}/wide@cpu", "measured", 2.0), (f"{A}/odd@cpu", "skipped", None),
     )  # fmt: skip
     found = only_map(made)
-    assert (found.corner, found.heads, found.baseline, found.failed) == (
-        "Variant", (A, B, "Geometric mean"), "stock", 1,
-    )  # fmt: skip
+    assert (found["corner"], found["heads"], found["failed"]) == ("Variant", [A, B, "Geometric mean"], 1)
     assert texts(found) == {
         "stock (baseline)": ["2.000 ms", "2.000 ms", ""],
         "odd": ["skipped", "", ""],
         "tiled": ["0.500", "✗ failed", "0.500 of 1"],
         "wide": ["1.005", "2.000", "1.418 of 2"],
     }
-    cells = {(row, head): cell for row, own in found.rows for head, cell in zip(found.heads, own, strict=True)}
+    cells = {(row, head): cell for row, own in found["rows"] for head, cell in zip(found["heads"], own, strict=True)}
     assert cells["tiled", A].words == (
         "net, tiled: 0.500 [0.495, 0.505] of the time of stock, 1.000 ms (2026-01-01 02:00 UTC, 3.14.0rc20260101)"
     )
@@ -83,10 +81,10 @@ def test_the_longer_side_goes_down_and_one_model_has_no_mean() -> None:
     models = [(f"m{number}/{variant}@cpu", "measured", ratio) for number in range(3)
               for variant, ratio in (("stock", None), ("tiled", 0.9))]  # fmt: skip
     down = only_map(made_outcomes(*models))
-    assert (down.corner, down.heads) == ("Model", ("stock (baseline)", "tiled"))
+    assert (down["corner"], down["heads"]) == ("Model", ["stock (baseline)", "tiled"])
     assert texts(down)["Geometric mean"] == ["", "0.900 of 3"]
     single = only_map(made_outcomes(*models[:2]))
-    assert (single.corner, single.heads) == ("Variant", ("m0",))
+    assert (single["corner"], single["heads"]) == ("Variant", ["m0"])
 
 
 def test_a_case_stays_as_its_last_run_left_it_for_thirty_days_and_bad_runs_do_not_count() -> None:
