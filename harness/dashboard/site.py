@@ -31,7 +31,7 @@ from harness.dashboard.overview import (
     suites,
 )
 from harness.dashboard.tables import Commands, change_list, mean_panels, run_files, run_list, series_files, series_list
-from harness.dashboard.tunings import TuningFacts, kind_of_part, pieces, race_pictures, tuning_facts
+from harness.dashboard.tunings import kind_of_part, pieces, race_pictures, tuning_facts
 from harness.errors import UsageError
 from harness.history.changes import Change
 from harness.metrics import FLOORS
@@ -163,11 +163,11 @@ def make_dashboard(
         progress.step(f"{len(gathered.points):,} points")
         total = len(gathered.runs) + len(gathered.series) + gathered.comparisons["comparison"].nunique() + 1
         progress.stage("Writing pages", total)
-        _write_site(gathered, folder, progress, title, made, tuning_facts(tunings))
+        _write_site(gathered, folder, progress, title, made, tunings)
 
 
 def _write_site(
-    gathered: Gathered, folder: Path, progress: Progress, title: str, made: datetime, tunings: Sequence[TuningFacts]
+    gathered: Gathered, folder: Path, progress: Progress, title: str, made: datetime, tunings: Sequence[Tuning]
 ) -> None:
     shutil.copytree(STATIC, folder / "static")
     (folder / "data").mkdir()
@@ -210,7 +210,7 @@ def _write_site(
         "spark": (SPARK_WIDTH, SPARK_HEIGHT),
         "comparisons": compared[:_LISTED_COMPARISONS],
         "compared": len(compared),
-        "tunings": tunings,
+        "tunings": list(map(tuning_facts, tunings)),
         "machines": machines(gathered),
         "controls": controls(compared),
         "machine_changes": machine_changes(gathered),
@@ -242,7 +242,7 @@ def _render_pages(facts: Mapping[str, Any]) -> dict[str, str]:
     pages = {page.file: environment.get_template(page.file).render(page=page, **shared) for page in PAGES}
     one_tuning = environment.get_template("tuning.html")
     for tuning in facts["tunings"]:
-        page = Page(file=tuning.file, title="Tuning", nav="tunings.html", scripts=_TUNING)
+        page = Page(file=tuning["file"], title="Tuning", nav="tunings.html", scripts=_TUNING)
         pages[page.file] = one_tuning.render(page=page, tuning=tuning, **shared)
     return pages
 

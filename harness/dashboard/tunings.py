@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from harness.dashboard.encode import key_of
 from harness.errors import RunError
@@ -17,23 +17,6 @@ from harness.report.tune_page import beside_start, markdown_page
 from harness.report.units import interval_text
 from harness.store.kinds import TUNING, tunings_in
 from harness.text import terminal_line
-
-
-@dataclass(frozen=True, kw_only=True)
-class TuningFacts:
-    """One tuning."""
-
-    key: str  # Its page and its pictures are called after it
-    found: Tuning
-    ratio: str  # Of the variant to the start; "" where there is no variant
-    title: str
-    parts: tuple[Part, ...]  # Its report
-    notes: tuple[str, ...]
-
-    @property
-    def file(self) -> str:
-        """Name of its page."""
-        return f"tuning-{self.key}.html"
 
 
 def load_tunings(places: Iterable[Path], progress: Progress) -> list[Tuning]:
@@ -49,29 +32,27 @@ def load_tunings(places: Iterable[Path], progress: Progress) -> list[Tuning]:
     return sorted(found.values(), key=lambda tuning: tuning.created, reverse=True)
 
 
-def tuning_facts(tunings: Sequence[Tuning]) -> list[TuningFacts]:
-    """Tunings as pages show them, in the same order."""
-    return [_facts(found) for found in tunings]
-
-
-def _facts(found: Tuning) -> TuningFacts:
+def tuning_facts(found: Tuning) -> dict[str, Any]:
+    """A tuning as pages show it; its page and its pictures are called after its key."""
     beside = beside_start(found) if found.answer == "faster" else None
-    page = markdown_page(found)
-    return TuningFacts(
-        key=key_of(f"{found.id} {found.created}"),
-        found=found,
-        ratio=interval_text(beside.ratio, beside.ci_low, beside.ci_high) if beside is not None else "",
-        title=plain(page.title),
-        parts=tuple(page.parts[1:]),  # the first one is the answer
-        notes=tuple(map(plain, page.notes)),
-    )
+    page, key = markdown_page(found), key_of(f"{found.id} {found.created}")
+    return {
+        "key": key,
+        "file": f"tuning-{key}.html",
+        "found": found,
+        # Of the variant to the start
+        "ratio": interval_text(beside.ratio, beside.ci_low, beside.ci_high) if beside is not None else "",
+        "title": plain(page.title),
+        "parts": page.parts[1:],  # the first one is the answer
+        "notes": list(map(plain, page.notes)),
+    }
 
 
-def race_pictures(tunings: Iterable[TuningFacts]) -> Iterator[tuple[str, bytes]]:
+def race_pictures(tunings: Iterable[Tuning]) -> Iterator[tuple[str, bytes]]:
     """Name and content of the pictures of those in which something was timed, one for each theme."""
-    for facts in tunings:
-        for name, theme in THEMES.items() if facts.found.moments else ():
-            yield f"race-{facts.key}-{name}.svg", draw_race([facts.found], theme, "svg")
+    for found in tunings:
+        for name, theme in THEMES.items() if found.moments else ():
+            yield f"race-{tuning_facts(found)['key']}-{name}.svg", draw_race([found], theme, "svg")
 
 
 def pieces(sentence: Sentence) -> list[tuple[str, bool]]:

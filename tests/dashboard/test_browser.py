@@ -31,7 +31,7 @@ COMPARISON = f"comparison.html?id={make_comparison_key()}"
 RUN = f"run.html?id={digest(run_id(STEP_AT))}"
 SERIES = f"series.html?id={key_of_series('rdb/stock@cpu')}"
 LISTS = ("index.html", "changes.html", "all-series.html", "runs.html", "comparisons.html", "variants.html")
-TUNINGS = tuple(facts.file for facts in tuning_facts((make_tuning(), make_nothing(model=EVIL, id=EVIL))))
+TUNINGS = tuple(tuning_facts(found)["file"] for found in (make_tuning(), make_nothing(model=EVIL, id=EVIL)))
 ADDRESSES = (*LISTS, "tunings.html", "machines.html", SERIES, RUN, COMPARISON, *TUNINGS)
 HOSTILE_ADDRESSES = (
     *(f"series.html?id={digest(f'{case} hostile')}" for case in HOSTILE),
