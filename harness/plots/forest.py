@@ -159,7 +159,8 @@ def _draw_block(canvas: Canvas, block: ForestBlock, columns: _Columns) -> None:
     bands = [(row.floor, y - first - _ROW / 2, y - first + _ROW / 2) for row, y in places]
     for floor, top, bottom in [(block.floors[0], 0.0, height)] if len(block.floors) == 1 else bands:
         edge = math.log1p(floor)
-        axes.fill_betweenx([top, bottom], -edge, edge, color=theme.band, linewidth=0, zorder=0.5)
+        corners = [-edge, edge, edge, -edge], [top, top, bottom, bottom]
+        axes.fill(*corners, color=theme.band, linewidth=0, zorder=0.5)
     for row, y in places:
         _draw_row(axes, theme, row, y - first, columns.plot_width)
 
