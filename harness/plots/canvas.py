@@ -8,7 +8,6 @@ is told by colour alone. Each theme's texts stand at 4.5 : 1 or more against its
 from __future__ import annotations
 
 import io
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,15 +20,12 @@ from harness.report.names import middle_cut, tidy
 from harness.text import plural
 
 if TYPE_CHECKING:
-    import numpy as np
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
-    from numpy.typing import NDArray
 
 
 Format = Literal["svg", "png"]
 ThemeName = Literal["light", "dark"]
-Box = tuple[float, float, float, float]  # left, bottom, right, top; y grows upwards or downwards
 Look = Mapping[str, Any]  # of points, for matplotlib's Line2D
 
 # Pixels of a web page; a PNG has two of its own for each.
@@ -101,6 +97,82 @@ DARK = Theme(
 THEMES: Mapping[ThemeName, Theme] = MappingProxyType({"light": LIGHT, "dark": DARK})
 
 
+@lru_cache(maxsize=8192)  # a layout asks again and again
+def drawable(text: str) -> str:
+    """A text from anywhere on one line, with a box for each character that cannot be drawn."""
+    glyphs = _glyphs()
+    return "".join(char if ord(char) in glyphs else _LACKING for char in tidy(text))
+
+
+@lru_cache(maxsize=8192)
+def width_px(text: str, size_px: float, *, bold: bool = False) -> float:
+    """How wide a text is once it is drawable."""
+    from matplotlib.textpath import text_to_path
+
+    if not (line := drawable(text)):
+        return 0.0
+    width, _, _ = text_to_path.get_text_width_height_descent(line, _font(bold=bold), False)
+    return float(width) / _MEASURED_AT * size_px
+
+
+def cut(text: str, room_px: float, size_px: float, *, bold: bool = False) -> str:
+    """A text as far as it fits, drawable; what is taken out of its middle is an ellipsis."""
+    whole = drawable(text)
+    if width_px(whole, size_px, bold=bold) <= room_px:
+        return whole
+    least, most = 0, len(whole) - 1
+    while least < most:
+        keep = (least + most + 1) // 2
+        if width_px(middle_cut(whole, keep), size_px, bold=bold) <= room_px:
+            least = keep
+        else:
+            most = keep - 1
+    return middle_cut(whole, least)
+
+
+def wrapped(text: str, room_px: float, size_px: float, *, most: int = 3) -> list[str]:
+    """A text in lines of at most so many pixels, broken between words; the last of `most` lines ends in an ellipsis."""
+    lines: list[str] = []
+    words = drawable(text).split()
+    while words:
+        is_last = len(lines) == most - 1
+        end = " …" if is_last and width_px(" ".join(words), size_px) > room_px else ""
+        count = 1
+        while count < len(words) and width_px(" ".join(words[: count + 1]) + end, size_px) <= room_px:
+            count += 1
+        lines.append(cut(" ".join(words[:count]) + end, room_px, size_px))
+        if is_last:
+            break
+        words = words[count:]
+    return lines
+
+
+def cut_end(text: str, room_px: float, size_px: float) -> str:
+    """A sentence as far as it fits; its end is an ellipsis where it goes on."""
+    return "".join(wrapped(text, room_px, size_px, most=1))
+
+
+@lru_cache(maxsize=2)
+def _font(*, bold: bool) -> Any:
+    from matplotlib.font_manager import FontProperties
+
+    return FontProperties(family="DejaVu Sans", size=_MEASURED_AT, weight="bold" if bold else "normal")
+
+
+@lru_cache(maxsize=1)
+def _glyphs() -> frozenset[int]:
+    """Characters that both the normal and the bold font have."""
+    from matplotlib.font_manager import findfont, get_font
+
+    fonts = [frozenset(get_font(findfont(_font(bold=bold))).get_charmap()) for bold in (False, True)]
+    return fonts[0] & fonts[1]
+
+
+def left_out_text(panels: int) -> str:
+    """How many panels there was no room for, in a sentence; "" where all are drawn."""
+    return f"Not drawn: {plural(panels, 'more model')} or devices." if panels > 0 else ""
+
+
 @contextmanager
 def blank(theme: Theme, title: str, lines: Sequence[str]) -> Iterator[Canvas]:
     """An empty picture with a title and lines below it; the user's own settings of matplotlib change nothing."""
@@ -137,6 +209,10 @@ class Canvas:
 
     Places are pixels of a page from the top left; how high the picture is follows from what was drawn.
     """
+
+    cut = staticmethod(cut)
+    cut_end = staticmethod(cut_end)
+    width = staticmethod(width_px)
 
     def __init__(self, theme: Theme, title: str, lines: Sequence[str]) -> None:
         from matplotlib.figure import Figure
@@ -213,6 +289,14 @@ class Canvas:
                 self.note(across, up, cut(text, height if turned else width, SMALL), align="center",
                           rotation=turned, rotation_mode="anchor", va="center")  # fmt: skip
         return axes
+
+    @staticmethod
+    def round_ticks(axis: Axis, most: int) -> None:
+        """At most so many ticks at round figures."""
+        from matplotlib.ticker import MaxNLocator, StrMethodFormatter
+
+        axis.set_major_locator(MaxNLocator(most))
+        axis.set_major_formatter(StrMethodFormatter("{x:,.6g}"))
 
     def box(self, x: float, y: float, width: float, height: float, **more: Any) -> None:
         """A rectangle, by default behind everything else; it looks as matplotlib's Rectangle is told."""
@@ -306,156 +390,3 @@ def mark_of(theme: Theme, tone: Tone, *, hollow: bool = False) -> dict[str, Any]
         "markeredgewidth": 1.3,
         "zorder": 5,
     }
-
-
-# --- Texts ---
-
-
-def left_out_text(panels: int) -> str:
-    """How many panels there was no room for, in a sentence; "" where all are drawn."""
-    return f"Not drawn: {plural(panels, 'more model')} or devices." if panels > 0 else ""
-
-
-def axis_of_numbers(axis: Axis, most: int) -> None:
-    """At most so many ticks at round figures."""
-    from matplotlib.ticker import MaxNLocator, StrMethodFormatter
-
-    axis.set_major_locator(MaxNLocator(most))
-    axis.set_major_formatter(StrMethodFormatter("{x:,.6g}"))
-
-
-@lru_cache(maxsize=8192)  # a layout asks again and again
-def drawable(text: str) -> str:
-    """A text from anywhere on one line, with a box for each character that cannot be drawn."""
-    glyphs = _glyphs()
-    return "".join(char if ord(char) in glyphs else _LACKING for char in tidy(text))
-
-
-@lru_cache(maxsize=8192)
-def width_px(text: str, size_px: float, *, bold: bool = False) -> float:
-    """How wide a text is once it is drawable."""
-    from matplotlib.textpath import text_to_path
-
-    if not (line := drawable(text)):
-        return 0.0
-    width, _, _ = text_to_path.get_text_width_height_descent(line, _font(bold=bold), False)
-    return float(width) / _MEASURED_AT * size_px
-
-
-def cut(text: str, room_px: float, size_px: float, *, bold: bool = False) -> str:
-    """A text as far as it fits, drawable; what is taken out of its middle is an ellipsis."""
-    whole = drawable(text)
-    if width_px(whole, size_px, bold=bold) <= room_px:
-        return whole
-    least, most = 0, len(whole) - 1
-    while least < most:
-        keep = (least + most + 1) // 2
-        if width_px(middle_cut(whole, keep), size_px, bold=bold) <= room_px:
-            least = keep
-        else:
-            most = keep - 1
-    return middle_cut(whole, least)
-
-
-def wrapped(text: str, room_px: float, size_px: float, *, most: int = 3) -> list[str]:
-    """A text in lines of at most so many pixels, broken between words; the last of `most` lines ends in an ellipsis."""
-    lines: list[str] = []
-    words = drawable(text).split()
-    while words:
-        is_last = len(lines) == most - 1
-        end = " …" if is_last and width_px(" ".join(words), size_px) > room_px else ""
-        count = 1
-        while count < len(words) and width_px(" ".join(words[: count + 1]) + end, size_px) <= room_px:
-            count += 1
-        lines.append(cut(" ".join(words[:count]) + end, room_px, size_px))
-        if is_last:
-            break
-        words = words[count:]
-    return lines
-
-
-def cut_end(text: str, room_px: float, size_px: float) -> str:
-    """A sentence as far as it fits; its end is an ellipsis where it goes on."""
-    return "".join(wrapped(text, room_px, size_px, most=1))
-
-
-@lru_cache(maxsize=2)
-def _font(*, bold: bool) -> Any:
-    from matplotlib.font_manager import FontProperties
-
-    return FontProperties(family="DejaVu Sans", size=_MEASURED_AT, weight="bold" if bold else "normal")
-
-
-@lru_cache(maxsize=1)
-def _glyphs() -> frozenset[int]:
-    """Characters that both the normal and the bold font have."""
-    from matplotlib.font_manager import findfont, get_font
-
-    fonts = [frozenset(get_font(findfont(_font(bold=bold))).get_charmap()) for bold in (False, True)]
-    return fonts[0] & fonts[1]
-
-
-# How far from its point a name may stand, and in which directions it is tried: beside the point first.
-_DISTANCES = (9.0, 16.0, 26.0, 38.0, 52.0, 68.0, 86.0, 106.0)
-_DIRECTIONS = (0, 180, 45, -45, 135, -135, 90, -90, 20, -20, 160, -160, 70, -70, 110, -110)
-_NEAR = 12.0  # without a line from the point to its name
-_RADIUS = 6.0  # of a point
-_AIR = 2.0
-_CROWD = 90.0  # as far as this, points are neighbours
-
-
-def place_labels(
-    points: Sequence[tuple[float, float]],
-    sizes: Sequence[tuple[float, float]],
-    bounds: Box,
-    avoid: Sequence[Box] = (),
-) -> list[tuple[Box, bool] | None]:
-    """A box for each name and whether a line has to lead to it; None where there is no room left.
-
-    No two overlap, and none covers a point; `avoid` is left free where another place is as near.
-    """
-    import numpy as np
-
-    taken = np.array([(x - _RADIUS, y - _RADIUS, x + _RADIUS, y + _RADIUS) for x, y in points]).reshape(-1, 4)
-    lines = np.array(avoid).reshape(-1, 4)
-    placed: list[tuple[Box, bool] | None] = [None] * len(points)
-
-    def neighbours(index: int) -> int:
-        x, y = points[index]
-        return sum(math.hypot(other - x, 3 * (up - y)) < _CROWD for other, up in points)
-
-    # Where points crowd, places are rare.
-    for index in sorted(range(len(points)), key=neighbours, reverse=True):
-        for distance in _DISTANCES:
-            boxes = [_label_box(points[index], sizes[index], distance, angle) for angle in _DIRECTIONS]
-            free = [box for box in boxes if _holds(bounds, box) and not overlaps(box, taken)]
-            if free:
-                best = min(free, key=lambda box: overlaps(box, lines))
-                taken = np.vstack([taken, best])
-                placed[index] = best, distance > _NEAR
-                break
-    return placed
-
-
-def overlaps(box: Box, others: NDArray[np.float64]) -> bool:
-    """Whether a box has more than an edge in common with one of `(boxes, 4)`."""
-    left, bottom, right, top = box
-    across = (others[:, 0] < right) & (left < others[:, 2])
-    return bool((across & (others[:, 1] < top) & (bottom < others[:, 3])).any())
-
-
-def _holds(outer: Box, inner: Box) -> bool:
-    return outer[0] <= inner[0] and outer[1] <= inner[1] and inner[2] <= outer[2] and inner[3] <= outer[3]
-
-
-def _label_box(point: tuple[float, float], size: tuple[float, float], distance: float, degrees: float) -> Box:
-    """The name's edge or corner that is next to the point lies at that distance from it."""
-    (x, y), (width, height) = point, size
-    across, up = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
-    left = x + distance * across - width * (0.5 - 0.5 * _side(across))
-    bottom = y + distance * up - height * (0.5 - 0.5 * _side(up))
-    return left - _AIR, bottom, left + width + _AIR, bottom + height
-
-
-def _side(value: float) -> float:
-    return 0.0 if abs(value) < 0.3 else math.copysign(1.0, value)

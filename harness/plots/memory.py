@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 from harness.errors import RunError
-from harness.plots.canvas import (
-    MARGIN,
-    POINTS_PER_PIXEL,
-    SMALL,
-    WIDTH,
-    Canvas,
-    Format,
-    Theme,
-    axis_of_numbers,
-    blank,
-    cut,
-    left_out_text,
-    place_labels,
-    width_px,
-)
+from harness.plots.canvas import MARGIN, POINTS_PER_PIXEL, SMALL, WIDTH, Canvas, Format, Theme, blank, left_out_text
 from harness.report.ratio_axis import round_figures
 from harness.report.run_report import Report
 from harness.report.run_row import Section
@@ -30,7 +17,9 @@ from harness.report.run_words import run_line, verdict
 from harness.report.units import byte_unit, time_unit
 
 if TYPE_CHECKING:
+    import numpy as np
     from matplotlib.axes import Axes
+    from numpy.typing import NDArray
 
 _USUAL_PANELS = 8
 _HEAD = 30.0
@@ -41,7 +30,16 @@ _FEW = 9  # points that fit a panel of half the width
 _LONGEST_LABEL = 230.0
 _LINEAR = 4.0  # where figures lie further apart than by this factor, the axis is logarithmic
 
+# How far from its point a name may stand, and in which directions it is tried: beside the point first.
+_DISTANCES = (9.0, 16.0, 26.0, 38.0, 52.0, 68.0, 86.0, 106.0)
+_DIRECTIONS = (0, 180, 45, -45, 135, -135, 90, -90, 20, -20, 160, -160, 70, -70, 110, -110)
+_NEAR = 12.0  # without a line from the point to its name
+_RADIUS = 6.0  # of a point
+_AIR = 2.0
+_CROWD = 90.0  # as far as this, points are neighbours
+
 Place = tuple[float, float]
+Box = tuple[float, float, float, float]  # left, bottom, right, top; y grows upwards or downwards
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,8 +192,8 @@ def _draw_panel(canvas: Canvas, panel: MemoryPanel, x: float, width: float, heig
     canvas.note(x + 9, top + height / 2, time_name, align="center", rotation=90, rotation_mode="anchor", va="center")
     counts = {"without a point": panel.rest, "without room for a name": names_left_out}
     rest = ", ".join(f"{number} {what}" for what, number in counts.items() if number)
-    room = length - width_px(memory_name, SMALL) - 20
-    canvas.note(x + width, top + height + 34, cut(rest, room, SMALL), align="right")
+    room = length - canvas.width(memory_name, SMALL) - 20
+    canvas.note(x + width, top + height + 34, canvas.cut(rest, room, SMALL), align="right")
 
 
 def _scale(axes: Axes, name: Literal["x", "y"], values: Sequence[float], most_ticks: int) -> bool:
@@ -212,7 +210,7 @@ def _scale(axes: Axes, name: Literal["x", "y"], values: Sequence[float], most_ti
     else:
         room = 0.1 * (high - low) or 0.05 * high or 1.0
         low, high = (low - room if low - room > 0 or low < 0 else -0.3 * room), high + room
-        axis_of_numbers(axis, most_ticks)
+        Canvas.round_ticks(axis, most_ticks)
     axes.set(**{f"{name}lim": (low, high)})
     return is_log
 
@@ -236,8 +234,10 @@ def _write_names(
 ) -> int:
     """Names beside the points; how many have no room."""
     theme, (left, top, length, height) = canvas.theme, plot
-    names = [cut(point.label, _LONGEST_LABEL, SMALL, bold=point.baseline) for point in points]
-    sizes = [(width_px(name, SMALL, bold=point.baseline), SMALL + 2) for name, point in zip(names, points, strict=True)]
+    names = [canvas.cut(point.label, _LONGEST_LABEL, SMALL, bold=point.baseline) for point in points]
+    sizes = [
+        (canvas.width(name, SMALL, bold=point.baseline), SMALL + 2) for name, point in zip(names, points, strict=True)
+    ]
     bounds = left + 3, top, left + length, top + height - 3
     lines = [
         (min(x, end_x) - 1, min(y, end_y) - 1, max(x, end_x) + 1, max(y, end_y) + 1)
@@ -254,3 +254,60 @@ def _write_names(
         color = theme.ink if is_best or point.baseline else theme.muted
         canvas.text((x0 + x1) / 2, (y0 + y1) / 2, name, size=SMALL, align="center", color=color, bold=point.baseline)
     return places.count(None)
+
+
+def place_labels(
+    points: Sequence[tuple[float, float]],
+    sizes: Sequence[tuple[float, float]],
+    bounds: Box,
+    avoid: Sequence[Box] = (),
+) -> list[tuple[Box, bool] | None]:
+    """A box for each name and whether a line has to lead to it; None where there is no room left.
+
+    No two overlap, and none covers a point; `avoid` is left free where another place is as near.
+    """
+    import numpy as np
+
+    taken = np.array([(x - _RADIUS, y - _RADIUS, x + _RADIUS, y + _RADIUS) for x, y in points]).reshape(-1, 4)
+    lines = np.array(avoid).reshape(-1, 4)
+    placed: list[tuple[Box, bool] | None] = [None] * len(points)
+
+    def neighbours(index: int) -> int:
+        x, y = points[index]
+        return sum(math.hypot(other - x, 3 * (up - y)) < _CROWD for other, up in points)
+
+    # Where points crowd, places are rare.
+    for index in sorted(range(len(points)), key=neighbours, reverse=True):
+        for distance in _DISTANCES:
+            boxes = [_label_box(points[index], sizes[index], distance, angle) for angle in _DIRECTIONS]
+            free = [box for box in boxes if _holds(bounds, box) and not overlaps(box, taken)]
+            if free:
+                best = min(free, key=lambda box: overlaps(box, lines))
+                taken = np.vstack([taken, best])
+                placed[index] = best, distance > _NEAR
+                break
+    return placed
+
+
+def overlaps(box: Box, others: NDArray[np.float64]) -> bool:
+    """Whether a box has more than an edge in common with one of `(boxes, 4)`."""
+    left, bottom, right, top = box
+    across = (others[:, 0] < right) & (left < others[:, 2])
+    return bool((across & (others[:, 1] < top) & (bottom < others[:, 3])).any())
+
+
+def _holds(outer: Box, inner: Box) -> bool:
+    return outer[0] <= inner[0] and outer[1] <= inner[1] and inner[2] <= outer[2] and inner[3] <= outer[3]
+
+
+def _label_box(point: tuple[float, float], size: tuple[float, float], distance: float, degrees: float) -> Box:
+    """The name's edge or corner that is next to the point lies at that distance from it."""
+    (x, y), (width, height) = point, size
+    across, up = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
+    left = x + distance * across - width * (0.5 - 0.5 * _side(across))
+    bottom = y + distance * up - height * (0.5 - 0.5 * _side(up))
+    return left - _AIR, bottom, left + width + _AIR, bottom + height
+
+
+def _side(value: float) -> float:
+    return 0.0 if abs(value) < 0.3 else math.copysign(1.0, value)

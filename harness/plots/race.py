@@ -6,20 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from harness.errors import RunError
-from harness.plots.canvas import (
-    MARGIN,
-    POINTS_PER_PIXEL,
-    SMALL,
-    WIDTH,
-    Canvas,
-    Format,
-    Theme,
-    axis_of_numbers,
-    blank,
-    cut,
-    left_out_text,
-    width_px,
-)
+from harness.plots.canvas import MARGIN, POINTS_PER_PIXEL, SMALL, WIDTH, Canvas, Format, Theme, blank, left_out_text
 from harness.records.tuning import Moment, Tuning
 from harness.report.ratio_axis import RatioAxis, ratio_axis
 from harness.report.tune_page import beside_start
@@ -121,7 +108,7 @@ def _scale(axes: Axes, theme: Theme, axis: RatioAxis, end: float) -> None:
     axes.set(yscale="log", xlim=(0, end), ylim=(axis.low, axis.high))
     axes.set_yticks([tick.ratio for tick in axis.ticks], [tick.text for tick in axis.ticks])
     axes.set_yticks([], minor=True)
-    axis_of_numbers(axes.xaxis, 8)
+    Canvas.round_ticks(axes.xaxis, 8)
     axes.grid(color=theme.grid, linewidth=0.8)
     axes.axhline(1.0, color=theme.axis, linewidth=1.0, zorder=2)
 
@@ -133,10 +120,10 @@ def _label(
     x, y = place
     right = x < _LEFT + _LENGTH / 2
     ratio = f" {ratio_text(winner.ratio)}"
-    room = max(x - _LEFT, _LEFT + _LENGTH - x) - 12 - width_px(ratio, SMALL, bold=True)
-    text = cut(winner.name, room, SMALL, bold=True) + ratio
-    left = x + 10 if right else x - 10 - width_px(text, SMALL, bold=True)
-    end = left + width_px(text, SMALL, bold=True)
+    room = max(x - _LEFT, _LEFT + _LENGTH - x) - 12 - canvas.width(ratio, SMALL, bold=True)
+    text = canvas.cut(winner.name, room, SMALL, bold=True) + ratio
+    left = x + 10 if right else x - 10 - canvas.width(text, SMALL, bold=True)
+    end = left + canvas.width(text, SMALL, bold=True)
 
     def covered(middle: float) -> int:
         return sum(left - 5 < across < end + 5 and abs(down - middle) < 12 for across, down in dots)

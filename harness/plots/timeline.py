@@ -12,19 +12,7 @@ from numpy.typing import NDArray
 
 from harness.history.changes import Change
 from harness.metrics import is_exact
-from harness.plots.canvas import (
-    MARGIN,
-    POINTS_PER_PIXEL,
-    SMALL,
-    WIDTH,
-    Canvas,
-    Format,
-    Theme,
-    blank,
-    cut_end,
-    drawable,
-    width_px,
-)
+from harness.plots.canvas import MARGIN, POINTS_PER_PIXEL, SMALL, WIDTH, Canvas, Format, Theme, blank, drawable
 from harness.report.units import percent, unit_of
 from harness.report.verdicts import figure_title
 from harness.text import plural
@@ -236,7 +224,7 @@ def _write_changes(canvas: Canvas, line: Timeline, top: float) -> None:
     ends = [-1e9, -1e9]
     for change in line.changes:
         text = f"{line.amount(change)}{' (drift)' if change.kind == 'drift' else ''}"
-        half = width_px(text, SMALL, bold=True) / 2
+        half = canvas.width(text, SMALL, bold=True) / 2
         x = min(max(_x(line, line.places[change.first_bad] - 0.5), _LEFT + half), WIDTH - MARGIN - half)
         row = next((row for row in (0, 1) if ends[row] < x - half - 6), None)
         if row is not None:
@@ -262,8 +250,8 @@ def _write_toolchains(canvas: Canvas, line: Timeline, bottom: float) -> None:
     for number, name in line.toolchains():
         x = _x(line, number)
         canvas.line([x, x], [y - 4, y + 3], canvas.theme.axis, 1.0)
-        text = cut_end(name, _LONGEST_TOOLCHAIN, SMALL)
-        width = width_px(text, SMALL)
+        text = canvas.cut_end(name, _LONGEST_TOOLCHAIN, SMALL)
+        width = canvas.width(text, SMALL)
         left = max(x - width / 2, _LEFT)
         if left > end and left + width < WIDTH - 4:
             canvas.note(left, y + 14, text)

@@ -7,20 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from harness.errors import RunError
-from harness.plots.canvas import (
-    BODY,
-    MARGIN,
-    SMALL,
-    WIDTH,
-    Canvas,
-    Format,
-    Theme,
-    axis_of_numbers,
-    blank,
-    cut,
-    cut_end,
-    width_px,
-)
+from harness.plots.canvas import BODY, MARGIN, SMALL, WIDTH, Canvas, Format, Theme, blank
 from harness.records.comparison import Verdict
 from harness.records.explanation import Explanation
 from harness.report.explanation_words import (
@@ -146,8 +133,8 @@ def _figure(step: Step, base_ns: float, unit: Unit) -> str:
 
 def _draw_steps(canvas: Canvas, steps: Sequence[Step], figures: Sequence[str], unit: Unit, begin_ns: float) -> None:
     theme = canvas.theme
-    room = WIDTH - 2 * MARGIN - max(width_px(text, SMALL) for text in figures) - 2 * _GAP
-    labels = max(width_px(step.name, BODY, bold=step.tone is None) for step in steps)
+    room = WIDTH - 2 * MARGIN - max(canvas.width(text, SMALL) for text in figures) - 2 * _GAP
+    labels = max(canvas.width(step.name, BODY, bold=step.tone is None) for step in steps)
     label = min(labels, _LONGEST_LABEL, room - _LEAST_PLOT)
     left, top, middles = MARGIN + label + _GAP, canvas.y, list[float]()
     for place, (step, text) in enumerate(zip(steps, figures, strict=True)):
@@ -155,12 +142,12 @@ def _draw_steps(canvas: Canvas, steps: Sequence[Step], figures: Sequence[str], u
             canvas.stripe(canvas.y, _ROW + (_WHY if step.why else 0.0))
         bold, middle = step.tone is None, canvas.down(_ROW) + _ROW / 2
         middles.append(middle - top)
-        canvas.text(left - _GAP, middle, cut(step.name, label, BODY, bold=bold), align="right", bold=bold)
+        canvas.text(left - _GAP, middle, canvas.cut(step.name, label, BODY, bold=bold), align="right", bold=bold)
         color = theme.tones[step.tone] if step.tone in ("worse", "better") else theme.ink
         canvas.text(WIDTH - MARGIN, middle, text, size=SMALL, color=color, align="right")
         if step.why:
             # All the width: what it changes to is at the end of a sentence.
-            why = cut_end(step.why, WIDTH - 2 * MARGIN, SMALL)
+            why = canvas.cut_end(step.why, WIDTH - 2 * MARGIN, SMALL)
             canvas.note(MARGIN, canvas.down(_WHY) + _WHY / 2 - 4, why)
         if bold and begin_ns:  # two slanted lines across a bar that begins far below the axis
             for x in (left + 14, left + 19):
@@ -173,7 +160,7 @@ def _draw_steps(canvas: Canvas, steps: Sequence[Step], figures: Sequence[str], u
     end_ns = max(step.end_ns for step in steps)
     limits = begin_ns / unit.size, (end_ns + _RIGHT * (end_ns - begin_ns)) / unit.size
     axes.set(xlim=limits, ylim=(height, 0))
-    axis_of_numbers(axes.xaxis, 6)
+    canvas.round_ticks(axes.xaxis, 6)
     axes.set_yticks([])
     axes.grid(axis="x", color=theme.grid, linewidth=0.8)
     starts = [max(step.start_ns, begin_ns) / unit.size for step in steps]

@@ -11,17 +11,15 @@ from hypothesis import strategies as st
 from harness.plots.canvas import (
     LIGHT,
     THEMES,
-    Box,
     Theme,
     blank,
     cut,
     cut_end,
     drawable,
-    overlaps,
-    place_labels,
     width_px,
     wrapped,
 )
+from harness.plots.memory import Box, overlaps, place_labels
 from tests.plots.conftest import assert_readable, texts_of
 
 GITHUB = {"light": "#ffffff", "dark": "#0d1117"}
