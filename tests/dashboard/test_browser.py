@@ -141,7 +141,7 @@ def test_the_commands_of_a_tuning_can_be_copied(open_page: Open) -> None:
     assert page.get_by_role("button", name="Copy").count() == 3
     assert page.locator(".race:visible").count() == 1
     assert page.locator(".race:visible").evaluate("(picture) => picture.naturalWidth") > 500
-    assert page.locator("details tbody tr").count() == 7
+    assert page.get_by_role("group").filter(has_text="when each was last timed").locator("tbody tr").count() == 7
 
 
 # --- The first page: models x variants, and means over time ---

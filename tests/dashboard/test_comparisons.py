@@ -164,7 +164,7 @@ def test_the_list_leads_to_each_tuning(site: Path) -> None:
     one = Reader(site / files[0])
     assert (one.open, one.wrong) == ([], [])
     words = " ".join(one.text.split())
-    for part in ("tuned-rdb 884 0.338, the best then", "flag --iree-opt-level=O3", "Configurations of main_dispatch_2"):
+    for part in ("tuned-rdb 790 0.338, the best then", "flag --iree-opt-level=O3", "Configurations of main_dispatch_2"):
         assert part in words
     assert "main_dispatch_5 : it does not make the whole program faster" in words
 
