@@ -31,8 +31,7 @@ from harness.report.markdown import to_markdown
 from harness.report.registered_page import find_registered, registered_json, registered_page
 from harness.report.run_page import ablation_page
 from harness.report.run_report import build_report, exit_code
-from harness.stages.ablating import write_ablation
-from harness.stages.benching import write_bench
+from harness.stages.derived_suites import write_ablation, write_bench
 from harness.stages.exporting import export_program
 from harness.stages.ir import NamedCase, compare_cases, inspect_case, named_cases
 from harness.stages.options import AblateOptions, BenchOptions, IrOptions, RunOptions

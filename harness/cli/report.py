@@ -20,7 +20,7 @@ from harness.report.github import STEP_SUMMARY_BYTES, render_comment, render_ste
 from harness.report.page import Picture
 from harness.report.pages import Links, commit_name
 from harness.report.run_report import Report, build_report
-from harness.stages.reporting import load_against
+from harness.stages.comparing import load_against
 from harness.store.files import writing
 from harness.store.folders import NAMED, find_folder
 from harness.store.kinds import Result, kind_of_value, load_result

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -14,8 +12,7 @@ from harness.cli import bisect as commands
 from harness.cli import run_command_line
 from harness.errors import UsageError
 from harness.records.bisection import Bisection, FoundStep, OpenStretch, Trial
-from harness.stages import bisecting
-from harness.stages.options import BisectOptions
+from harness.report.bisect_page import bisect_json
 from harness.stages.verdict import Judged, Word
 from harness.store.kinds import BISECT
 from tests.builders import make_bisection
@@ -43,14 +40,12 @@ def test_a_bisect_ends_by_what_it_knows_and_is_printed_again(
     path = tmp_path / "a-bisect"
     path.mkdir()
 
-    def finish(document: str, _: str) -> None:
-        (path / BISECT.file).write_text(document)
+    def run() -> Bisection:
+        (path / BISECT.file).write_text(bisect_json(found))
+        return found
 
-    underway: Any = nullcontext()
-    underway.directory = SimpleNamespace(path=path, finish=finish)
-    underway.options = BisectOptions()
-    monkeypatch.setattr(commands, "underway_of", lambda *_: underway)
-    monkeypatch.setattr(bisecting, "bisect_releases", lambda _: found)
+    session = SimpleNamespace(directory=SimpleNamespace(path=path), run=run)
+    monkeypatch.setattr(commands, "session_of", lambda *_: session)
     assert run_command_line(["bisect", "small.toml", "--format", "json"]) == status
     printed = capsys.readouterr()
     assert '"case": "net/stock@cpu"' in printed.out

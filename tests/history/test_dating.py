@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -119,18 +121,17 @@ class Searches:
         self.asked: list[BisectOptions] = []
         self.finds: Bisection | Exception = FOUND
         monkeypatch.setattr(dating, "environment_here", lambda: {"machine": {"id": "this"}})
-        monkeypatch.setattr(dating, "underway_of", self._begin)
-        monkeypatch.setattr(dating, "bisected", self._search)
+        monkeypatch.setattr(dating, "session_of", self._begin)
 
-    def _begin(self, options: BisectOptions, command: Sequence[str], _: Silent) -> BisectDirectory:
+    def _begin(self, options: BisectOptions, command: Sequence[str], _: Silent) -> SimpleNamespace:
         self.asked.append(options)
         if options.resume is not None:
-            return BisectDirectory.resume(options.resume)
+            return SimpleNamespace(run=partial(self._search, BisectDirectory.resume(options.resume)))
         kept: dict[str, Any] = adapter(BisectOptions).dump_python(options, mode="json")
         begun = BegunBisect(
             created="2026-11-22T03:50:12+00:00", machine="this", noise=0.0, options=kept, command=tuple(command)
         )
-        return BisectDirectory.create(options.results, "x", begun)
+        return SimpleNamespace(run=partial(self._search, BisectDirectory.create(options.results, "x", begun)))
 
     def _search(self, directory: BisectDirectory) -> Bisection:
         if isinstance(self.finds, Exception):
