@@ -26,6 +26,7 @@ _ANSWERS = {
     "ops": "readers:ops",
     "matches": "readers:matches",
     "parts": "readers:parts",
+    "reduced": "readers:reduced",
     "layouts": "layouts:encoded_tensors",
     "structured": "structured:functions",
     "work": "program:work",

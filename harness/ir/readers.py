@@ -10,9 +10,11 @@ import pkgutil
 import site
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from iree.compiler import ir
+from iree.compiler.passmanager import PassManager
 
 from harness.metrics import BUFFERIZED
 
@@ -42,6 +44,24 @@ def entries(modules: Iterable[Any], _: str) -> dict[str, dict[str, Any]]:
             "public": visibility == "public",
         }
     return functions
+
+
+def reduced(modules: Iterable[Any], phase: str, *, entry: str, target: str, as_bytecode: bool) -> list[str]:
+    """Names of the public functions; where there are others than the entry, `target` gets the program without them."""
+    (module,) = modules
+    public = [name for name, function in entries([module], phase).items() if function["public"]]
+    if entry in public and len(public) > 1:
+        for op in module.body.operations:
+            attributes = op.operation.attributes
+            if "sym_name" in attributes and attributes["sym_name"].value in {*public} - {entry}:
+                attributes["sym_visibility"] = ir.StringAttr.get("private")
+        PassManager.parse("builtin.module(symbol-dce)").run(module.operation)
+        with Path(target).open("wb") as file:
+            if as_bytecode:
+                module.operation.write_bytecode(file)
+            else:
+                file.write(f"{module}\n".encode())
+    return public
 
 
 def ops(modules: Iterable[Any], phase: str) -> dict[str, Counter[str]]:

@@ -21,6 +21,7 @@ _READERS = {
     "matches": ("the look for what plugins match", ""),
     "ops": ("the counter of ops", "leave phases out"),
     "parts": ("the reader of executables", "leave phases out"),
+    "reduced": ("the reader of functions", "keep the entry function as the file's only public one"),
     "structured": ("the reader of dispatches", "tune it without its dispatches"),
     "work": ("the counter of arithmetic", "report it as a defect of the harness"),
 }
