@@ -115,7 +115,6 @@ def test_a_rewrite_changes_the_module_and_says_how_often(ask: Ask) -> None:
     ("function", "answer"),
     [
         ("fake_rewrites:nothing", {"matched": 0, "changed": False}),
-        ("fake_rewrites:matched_and_left_alone", {"matched": 3, "changed": False}),
         (
             "fake_rewrites:says_what_it_left_alone",
             {"matched": 0, "changed": False, "left_alone": {"loops of no length": 53, "x" * 100: 1}},
@@ -135,10 +134,6 @@ def test_what_a_rewrite_answers(ask: Ask, function: str, answer: dict[str, Any])
 def test_options_come_as_keyword_arguments_of_json(ask: Ask) -> None:
     options = {"width": 8, "deep": True, "sizes": [1, 2], "name": 'a\n"b" | `c`', "none": None, "scale": 1e300}
     assert told(ask("fake_rewrites:unroll", **options)).startswith(f"raised ValueError: {options!r} (")
-    assert told(ask("fake_rewrites:unroll", scale=float("nan"))).startswith("raised ValueError: {'scale': nan} (")
-
-
-def test_an_option_that_the_function_does_not_take(ask: Ask) -> None:
     assert told(ask("fake_rewrites:nothing", deep=True)) == (
         f"raised TypeError: nothing() got an unexpected keyword argument 'deep' ({line('def nothing')})"
     )
@@ -163,13 +158,14 @@ def test_what_a_rewrite_prints_on_both_streams_stays_in_order(ask: Ask) -> None:
     ("function", "phrase"),
     [
         ("fake_rewrites:returns_none", "returned None, and not how many places it matched"),
-        ("fake_rewrites:returns_true", "returned True, and not how many places it matched"),
-        ("fake_rewrites:returns_float", "returned 1.0, and not how many places it matched"),
-        ("fake_rewrites:returns_negative", "returned -1, and not how many places it matched"),
         ("fake_rewrites:returns_endlessly_many", f"returned 1{'0' * 99}, and not how many places it matched"),
         ("fake_rewrites:renames_the_entry", "removed or renamed the entry function 'main'"),
         ("fake_rewrites:raises_no_text", f"raised ValueError: ?.mlir ({line(chr(92) + 'udcff')})"),
         ("fake_rewrites:denies", "changed the module, and says that it matched nothing"),
+        (
+            "no_such_package.rewrites:fold",
+            "cannot be imported (ModuleNotFoundError: No module named 'no_such_package')",
+        ),
         ("fake_rewrites:NO_FUNCTION", "raised TypeError: 'int' object is not callable"),
     ],
 )
@@ -183,17 +179,6 @@ def test_a_module_that_does_not_verify_is_not_given_back(ask: Ask) -> None:
     assert "see current operation" in ended.finished.stderr, "all of it is kept for the author"
 
 
-@pytest.mark.parametrize(
-    ("function", "reason"),
-    [
-        ("no_such_package.rewrites:fold", "ModuleNotFoundError: No module named 'no_such_package'"),
-        ("fake_rewrites:no_such_function", "AttributeError: module 'fake_rewrites' has no attribute"),
-    ],
-)
-def test_a_function_that_cannot_be_imported(ask: Ask, function: str, reason: str) -> None:
-    assert told(ask(function)).startswith(f"cannot be imported ({reason}")
-
-
 def test_a_module_that_fails_to_import(ask: Ask, tmp_path: Path) -> None:
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "broken_rewrites.py").write_text("raise RuntimeError('needs\\na GPU')\n")
@@ -202,23 +187,17 @@ def test_a_module_that_fails_to_import(ask: Ask, tmp_path: Path) -> None:
     assert ended.finished.stderr.count("  File") == 1, "the traceback is kept for the author, without what imported it"
 
 
-@pytest.mark.parametrize("status", [0, 3])
-def test_a_rewrite_that_ends_the_process_gives_no_answer(ask: Ask, status: int) -> None:
-    ended = ask("fake_rewrites:exits", status=status)
-    assert (ended.answer, ended.module, ended.finished.returncode) == (None, None, status)
+def test_a_rewrite_that_ends_the_process_gives_no_answer(ask: Ask) -> None:
+    ended = ask("fake_rewrites:exits", status=3)
+    assert (ended.answer, ended.module, ended.finished.returncode) == (None, None, 3)
 
 
 def test_the_harness_is_not_needed_and_the_toolchains_own_compiler_is_taken(ask: Ask, tmp_path: Path) -> None:
     """In an environment with another iree.compiler, isolated as toolchains are; the rewrite is found beside us."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "env")], check=True)
     python = tmp_path / "env" / "bin" / "python"
-    printed = subprocess.run(
-        [str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    own = Path(printed.stdout.strip())
+    command = [str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
+    own = Path(subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip())
     (own / "iree").mkdir()
     (own / "iree" / "compiler").symlink_to(next(iter(iree.compiler.__path__)))
     (own / "numpy").symlink_to(Path(sysconfig.get_path("platlib")) / "numpy")
