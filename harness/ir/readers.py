@@ -16,6 +16,7 @@ from typing import Any
 from iree.compiler import ir
 from iree.compiler.passmanager import PassManager
 
+from harness.ir.sizes import operations_in
 from harness.metrics import BUFFERIZED
 
 _EXECUTABLES = ("flow.executable", "stream.executable", "hal.executable", "hal.executable.source")
@@ -131,7 +132,7 @@ def parts(modules: Iterable[Any], phase: str) -> dict[str, Any]:
     for module in modules:
         if phase != BUFFERIZED:
             program += _attributes(module.operation)
-        for op in _operations(module.operation):
+        for op in operations_in(module.operation):
             if op.name in _EXECUTABLES:
                 executables.append(_executable(op))
             elif phase == BUFFERIZED:  # functions of executables, without the executables around them
@@ -168,18 +169,11 @@ def _executable(op: Any) -> dict[str, Any]:
 
 def _inside(op: Any) -> Iterator[Any]:
     """What an executable holds, variants and modules being opened."""
-    for inner in _operations(op):
+    for inner in operations_in(op):
         if inner.name != "builtin.module":
             yield inner
         if inner.name in _VARIANTS or inner.name == "builtin.module":
             yield from _inside(inner)
-
-
-def _operations(op: Any) -> Iterator[Any]:
-    for region in op.regions:
-        for block in region:
-            for inner in block.operations:
-                yield inner.operation
 
 
 def _symbol(op: Any) -> str:

@@ -96,13 +96,12 @@ def _is_pointwise_in(reader: ir.Operation, value: ir.Value) -> bool:
     return all(maps[i] == maps[-1] for i, operand in enumerate(reader.operands) if operand == value)
 
 
-def regions_in_place(module: ir.Module, *, reads: bool = True, writes: bool = True) -> int:
+def regions_in_place(module: ir.Module) -> int:
     """Move slices into the dispatch regions that read or make them."""
     moved = 0
     for region in find(module, _REGION):
         if len(region.regions[0].blocks) == 1 and not list(region.operands):  # which would be dynamic sizes
-            moved += _take_reads(region) if reads else 0
-            moved += _take_write(region) if writes else 0
+            moved += _take_reads(region) + _take_write(region)
     return moved
 
 
