@@ -213,9 +213,9 @@ def _structured(op: Any, maps: Sequence[Any], sizes: Sizes) -> Cost:
     return cost
 
 
-def _maps(op: Any) -> list[Any]:
+def maps_of(op: Any) -> list[Any]:
     """Its indexing maps; [] where it has none."""
-    return [attribute.value for attribute in get_indexingmaps_of(op) or ()]
+    return [attribute.value for attribute in get_indexing_maps(op) or ()]
 
 
 def _attention(op: Any, sizes: Sizes) -> Cost:
