@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from iree.compiler import ir
+from iree.compiler._mlir_libs._mlirDialectsLinalg import get_indexing_maps  # the dialect's own module needs more
 
 from harness.ir.sizes import Sizes, Unknown, inits, operations_in, segments
 
