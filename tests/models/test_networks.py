@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from scipy.special import erf, softmax
 
 from harness.errors import CaseError
-from harness.models import BuiltOnnx, check_params, crepe, efficientnet_lite0, find_builder
+from harness.models import BuiltOnnx, check_params, crepe, find_builder
 from harness.models import realesrgan as module
-from harness.models.efficientnet_lite0 import STAGES, same_padding
+from harness.models.efficientnet_lite0 import fold_norm, same_padding
 from harness.models.inputs import make_array
 from harness.models.minilm import write_sentence_encoder
 from harness.models.model import Input
@@ -155,38 +155,6 @@ def test_it_computes_what_crepe_does() -> None:
     np.testing.assert_allclose(found, crepe_reference(crepe_weights(), sound), rtol=1e-4, atol=1e-6)
 
 
-SIZE = 32
-
-
-def efficientnet_weights() -> dict[str, Array]:
-    """All weights of the published names and shapes."""
-    rng = np.random.default_rng(0)
-    weights: dict[str, Array] = {}
-
-    def convolution(name: str, norm: str, shape: tuple[int, ...]) -> None:
-        weights[f"{name}.weight"] = rng.standard_normal(shape, np.float32) / np.prod(shape[1:]) ** 0.5
-        for part in ("weight", "running_var"):
-            weights[f"{norm}.{part}"] = rng.random(shape[0], np.float32) + 0.5
-        for part in ("bias", "running_mean"):
-            weights[f"{norm}.{part}"] = rng.standard_normal(shape[0], np.float32)
-
-    convolution("_conv_stem", "_bn0", (32, 3, 3, 3))
-    number = 0
-    for stage in STAGES:
-        for place in range(stage.repeats):
-            inputs = stage.inputs if place == 0 else stage.outputs
-            inner, name = inputs * stage.expansion, f"_blocks.{number}"
-            if stage.expansion != 1:
-                convolution(f"{name}._expand_conv", f"{name}._bn0", (inner, inputs, 1, 1))
-            convolution(f"{name}._depthwise_conv", f"{name}._bn1", (inner, 1, stage.kernel, stage.kernel))
-            convolution(f"{name}._project_conv", f"{name}._bn2", (stage.outputs, inner, 1, 1))
-            number += 1
-    convolution("_conv_head", "_bn1", (1280, 320, 1, 1))
-    weights["_fc.weight"] = rng.standard_normal((1000, 1280), np.float32)
-    weights["_fc.bias"] = rng.standard_normal(1000, np.float32)
-    return weights
-
-
 @given(size=st.integers(1, 64), kernel=st.integers(1, 7), stride=st.integers(1, 3))
 def test_padding_is_the_least_that_gives_enough_results(size: int, kernel: int, stride: int) -> None:
     before, after, results = same_padding(size, kernel, stride)
@@ -197,17 +165,16 @@ def test_padding_is_the_least_that_gives_enough_results(size: int, kernel: int, 
     assert before + after == 0 or (padded - 1 - kernel) // stride + 1 < results
 
 
-def test_the_whole_network_gives_a_thousand_numbers() -> None:
-    built = efficientnet_lite0.write(efficientnet_weights(), efficientnet_lite0.Parameters(batch=2, size=SIZE))
-    images = np.random.default_rng(1).standard_normal((2, 3, SIZE, SIZE), np.float32)
-    both = run_onnx_bytes(built.onnx, images)[0]
-    assert both.shape == (2, 1000)
-    single = efficientnet_lite0.write(efficientnet_weights(), efficientnet_lite0.Parameters(size=SIZE))
-    alone = [run_onnx_bytes(single.onnx, image[None])[0][0] for image in images]
-    np.testing.assert_allclose(both, alone, rtol=1e-3, atol=1e-2)
-    kinds = [node.op_type for node in onnx.load_from_string(built.onnx).graph.node]
-    assert kinds.count("Conv") == 2 + sum(stage.repeats * (2 + (stage.expansion != 1)) for stage in STAGES) == 49
-    assert kinds.count("Add") == sum(stage.repeats - 1 for stage in STAGES) == 9
+def test_folded_normalisation_is_the_normalisation_of_the_result() -> None:
+    rng = np.random.default_rng(0)
+    names = ("n.weight", "n.bias", "n.running_mean", "n.running_var")
+    scale, shift, mean, variance = (rng.random(4, np.float32) + 0.5 for _ in names)
+    weights = dict(zip(names, (scale, shift, mean, variance), strict=True))
+    weights["filters"] = rng.standard_normal((4, 3, 3, 3), np.float32)
+    filters, bias = fold_norm(weights, "filters", "n")
+    x = rng.standard_normal(27, np.float32)
+    expected = (weights["filters"].reshape(4, 27) @ x - mean) / np.sqrt(variance + 1e-3) * scale + shift
+    np.testing.assert_allclose(filters.reshape(4, 27) @ x + bias, expected, rtol=1e-4, atol=1e-5)
 
 
 LEAKY = "9=2 -23310=1,0.2"

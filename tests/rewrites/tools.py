@@ -248,24 +248,6 @@ def in_one_module(programs: Mapping[str, str]) -> str:
         return str(first)
 
 
-def convolve(
-    image: Array, filter_: Array, *, strides: Sequence[int] = (1, 1), dilations: Sequence[int] = (1, 1)
-) -> Array:
-    """A convolution of channels-last images in double precision; the filter is [kh, kw, channels_in, channels_out]."""
-    image, filter_ = image.astype(np.float64), filter_.astype(np.float64)
-    kernel = filter_.shape[:2]
-    height, width = (
-        (image.shape[1 + axis] - dilations[axis] * (kernel[axis] - 1) - 1) // strides[axis] + 1 for axis in (0, 1)
-    )
-    total = np.zeros((image.shape[0], height, width, filter_.shape[3]))
-    for i in range(kernel[0]):
-        for j in range(kernel[1]):
-            top, left = i * dilations[0], j * dilations[1]
-            bottom, right = top + strides[0] * (height - 1) + 1, left + strides[1] * (width - 1) + 1
-            total += image[:, top : bottom : strides[0], left : right : strides[1]] @ filter_[i, j]
-    return total
-
-
 def dense_block(**sizes: int) -> str:
     """The harness's model of ESRGAN's residual dense block."""
     text = residual_dense_block.build(residual_dense_block.Parameters(**sizes)).text
