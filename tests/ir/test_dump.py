@@ -12,6 +12,8 @@ import harness
 from harness.errors import CaseError
 from harness.ir.dump import LacksPhase, dump_phases, print_ir
 from harness.metrics import PHASES
+from harness.models.channelled_convolution import Parameters, build
+from harness.plugins.halide_schedule import HalideScheduleOptions, transform_library
 from harness.process import Limits, run
 from harness.toolchain import Toolchain
 from tests.fakes.fake_toolchain import calls, make_fake_toolchain
@@ -33,36 +35,6 @@ FOLDED = program(
     """,
     blob=f'weight: "0x04000000{WEIGHT[: 8 * 32 * 8]}"',
 )
-# A dispatch with a matmul is only made to have buffers, by a script and not by the compiler's own pipeline.
-SCRIPT = """
-module attributes {transform.with_named_sequence} {
-  transform.named_sequence @codegen(%dispatch: !transform.any_op {transform.consumed}) {
-    transform.iree.eliminate_empty_tensors %dispatch : (!transform.any_op) -> ()
-    %with_buffers = transform.iree.bufferize %dispatch : (!transform.any_op) -> !transform.any_op
-    %function = transform.structured.match ops{["func.func"]} in %with_buffers
-      : (!transform.any_op) -> !transform.any_op
-    %done = transform.param.constant #iree_codegen.translation_info<pipeline = #iree_codegen.no_pipeline>
-      -> !transform.any_param
-    transform.annotate %function "translation_info" = %done : !transform.any_op, !transform.any_param
-    transform.yield
-  }
-  transform.named_sequence @is_matmul(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
-    transform.match.operation_name %op ["linalg.matmul"] : !transform.any_op
-    transform.yield %op : !transform.any_op
-  }
-  transform.named_sequence @use_script(%op: !transform.any_op {transform.readonly}) {
-    %function = "transform.get_parent_op"(%op) <{op_name = "func.func"}> : (!transform.any_op) -> !transform.any_op
-    %info = transform.param.constant #iree_codegen.translation_info<
-      pipeline = #iree_codegen.transform_dialect_codegen codegen_spec = @codegen> -> !transform.any_param
-    transform.annotate %function "translation_info" = %info : !transform.any_op, !transform.any_param
-    transform.yield
-  }
-  transform.named_sequence @__kernel_config(%variant: !transform.any_op {transform.consumed}) {
-    transform.foreach_match in %variant @is_matmul -> @use_script : (!transform.any_op) -> !transform.any_op
-    transform.yield
-  }
-}
-"""
 
 
 def test_every_phase_has_a_file_without_the_weights(dumps: Mapping[str, Path], model: Path) -> None:
@@ -113,13 +85,15 @@ def test_programs_that_the_compiler_runs_by_itself_are_not_the_model(dump: Dump,
 
 
 def test_a_dispatch_may_have_a_transform_script(dump: Dump, count: Count, tmp_path: Path) -> None:
+    """It is only made to have buffers by the script, and not by the compiler's own pipeline."""
     script = tmp_path / "script.mlir"
-    script.write_text(SCRIPT)
-    flags = (*HASWELL_FLAGS, "--iree-codegen-transform-dialect-library=script.mlir@__kernel_config")
-    files = dump(MATMUL, ["bufferized"], flags, files=[script])
+    script.write_bytes(transform_library(HalideScheduleOptions(step="tile", vectors=2, lanes=4)).data)
+    sizes = Parameters(batch=1, height=2, width=10, channels_in=2, channels_out=8, form="generic")
+    flags = (*HASWELL_FLAGS, "--iree-codegen-transform-dialect-library=script.mlir")
+    files = dump(str(build(sizes).text), ["bufferized"], flags, files=[script])
     counts = count(files)["bufferized"]
-    assert [counts.count(op) for op in ("func.func", "linalg.matmul", "transform.*")] == [1, 1, 0]
-    assert "memref<16x8xf32" in files["bufferized"].read_text()
+    assert [counts.count(op) for op in ("func.func", "transform.*")] == [1, 0]
+    assert "memref<1x2x10x8xf32" in files["bufferized"].read_text()
 
 
 BREAKS = "--iree-flow-break-dispatch=@missing:0"

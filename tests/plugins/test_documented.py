@@ -1,4 +1,4 @@
-"""docs/plugins.md and docs/peers.md say what is there: signatures, built-in plugins, the code of the example package."""
+"""docs/plugins.md and docs/peers.md say what is there: signatures, built-in plugins, the example package's code."""
 
 from __future__ import annotations
 
