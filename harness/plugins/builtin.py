@@ -100,7 +100,7 @@ CHANNELS_LAST = Plugin(
 
 @dataclass(frozen=True, kw_only=True)
 class IsolateOptions:
-    """See harness.rewrites.isolated."""
+    """See harness.rewrites.regions."""
 
     depthwise: bool = False
     pooling: bool = True
@@ -113,7 +113,7 @@ ISOLATE = Plugin(
     options=IsolateOptions,
     steps=lambda _: (
         _NAMES,
-        Rewrite(function="harness.rewrites.isolated:isolate_convolutions"),
+        Rewrite(function="harness.rewrites.regions:isolate_convolutions"),
         _IN_PLACE,
     ),
     backends=("llvm-cpu",),

@@ -10,8 +10,7 @@ import pytest
 from harness.plugins.builtin import TUNING_SPEC, TuningSpecOptions
 from harness.plugins.plugin import TuningSpec
 from harness.rewrites.channels_last import channels_last
-from harness.rewrites.isolated import isolate_convolutions
-from harness.rewrites.regions import regions_in_place
+from harness.rewrites.regions import isolate_convolutions, regions_in_place
 from harness.rewrites.share_concat import share_concat
 from harness.rewrites.tuned_convolutions import tune_convolutions
 from tests.programs import Writer, program
