@@ -166,7 +166,7 @@ def test_alternatives_exclude_each_other(offer: Offer) -> None:
 
 
 def rewriting(name: str, phase: str = "input") -> Plugin[Any]:
-    return plugin(name, Rewrite(function="harness.rewrites.isolated:isolate_convolutions", phase=phase))
+    return plugin(name, Rewrite(function="harness.rewrites.regions:isolate_convolutions", phase=phase))
 
 
 ORDER = ("ingress-canonicalize", "channels-last", "share-concat", "another", "isolate", "tuned", "late", "spec")
@@ -213,7 +213,7 @@ def call(function: str, phase: str = "input", **options: object) -> RewriteCall:
 
 
 def rewrite(phase: str) -> Rewrite:
-    return Rewrite(function="harness.rewrites.isolated:isolate_convolutions", phase=phase)
+    return Rewrite(function="harness.rewrites.regions:isolate_convolutions", phase=phase)
 
 
 ISOLATE = call("isolated:isolate_convolutions", depthwise=True)
