@@ -94,16 +94,10 @@ def returns_true(module: ir.Module) -> bool:
     return True
 
 
-def returns_float(module: ir.Module) -> float:
-    return 1.0
-
 
 def returns_negative(module: ir.Module) -> int:
     return -1
 
-
-def returns_endlessly_many(module: ir.Module) -> int:
-    return 10**400
 
 
 def returns_numpys_integer(module: ir.Module) -> Any:
