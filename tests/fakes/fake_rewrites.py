@@ -94,10 +94,8 @@ def returns_true(module: ir.Module) -> bool:
     return True
 
 
-
 def returns_negative(module: ir.Module) -> int:
     return -1
-
 
 
 def returns_numpys_integer(module: ir.Module) -> Any:

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 
 import pytest
 
-from harness.plugins.builtin import TUNING_SPEC, TuningSpecOptions
-from harness.plugins.plugin import TuningSpec
 from harness.rewrites.channels_last import channels_last
 from harness.rewrites.regions import isolate_convolutions, regions_in_place
 from harness.rewrites.share_concat import share_concat
@@ -185,42 +182,3 @@ def test_depthwise_convolutions_and_poolings_where_they_are_wanted_and_no_second
     assert_left_alone(rewritten(layer(CONVOLUTION), isolate_convolutions)[0], isolate_convolutions)
     assert_left_alone(layer(DEPTHWISE, kernel="3x3x8"), isolate_convolutions)
     assert_left_alone(layer(POOLING, kernel="2x2"), partial(isolate_convolutions, pooling=False))
-
-
-SPEC = """
-module attributes {transform.with_named_sequence, iree_codegen.tuning_spec_with_default_entrypoint} {
-  transform.named_sequence @configure(
-      %op: !transform.any_op {transform.readonly}, %config: !transform.any_param {transform.readonly}) {
-    transform.annotate %op "compilation_info" = %config : !transform.any_op, !transform.any_param
-    transform.yield
-  }
-  transform.named_sequence @match(%op: !transform.any_op {transform.readonly})
-      -> (!transform.any_op, !transform.any_param) {
-    transform.match.operation_name %op ["linalg.conv_2d_nhwc_hwcf"] : !transform.any_op
-    %config = transform.param.constant #iree_codegen.compilation_info<
-      lowering_config = #iree_cpu.lowering_config<LEVELS>,
-      translation_info = #iree_codegen.translation_info<pipeline = #iree_cpu.pipeline<ConvTileAndDecomposeExpert>>>
-      -> !transform.any_param
-    transform.yield %op, %config : !transform.any_op, !transform.any_param
-  }
-  transform.named_sequence @__kernel_config(%variant: !transform.any_op {transform.consumed}) -> !transform.any_op
-      attributes {iree_codegen.tuning_spec_entrypoint} {
-    %result = transform.foreach_match in %variant @match -> @configure : (!transform.any_op) -> !transform.any_op
-    transform.yield %result : !transform.any_op
-  }
-}
-"""
-LEVELS = (
-    "distribution = [1, 2, 10, 32, 0, 0, 0], vector_common_parallel = [1, 1, 5, 16, 0, 0, 0], "
-    "vector_reduction = [0, 0, 0, 0, 1, 1, 2]"
-)
-
-
-@pytest.mark.parametrize("isolated", [True, False])
-def test_a_tuning_spec_reaches_it_there_alone(isolated: bool, tmp_path: Path) -> None:
-    (step,) = TUNING_SPEC.steps(TuningSpecOptions(spec=SPEC.replace("LEVELS", LEVELS)))
-    assert isinstance(step, TuningSpec)
-    step.file.put_into(tmp_path)
-    text = rewritten(layer(CONVOLUTION), *([isolate_convolutions] if isolated else []))[0]
-    flag = f"--iree-codegen-tuning-spec-path={tmp_path / step.file.unique_name}"
-    assert (f"lowering_config<{LEVELS}>" in lowered(text, "executable-configurations", flag)) == isolated

@@ -114,14 +114,6 @@ def test_the_backend_takes_the_configuration(images: int, isolate: bool, taken: 
     assert (TAKEN in configurations_taken(after)) == taken
 
 
-def test_a_region_holds_the_init_the_operation_and_what_follows_pointwise() -> None:
-    after, matched = tuned(layer(), CONVOLUTION | {"isolate": True})
-    assert matched == 1
-    region = after[after.index("flow.dispatch.region") : after.index("flow.return")]
-    inside = [line.split(" = ")[1].split()[0] for line in region.splitlines() if line.strip().startswith("%")]
-    assert inside[-4:] == ["linalg.broadcast", "linalg.conv_2d_nhwc_hwcf", "linalg.generic", "arith.maximumf"]
-
-
 def test_a_region_ends_where_a_value_has_two_readers() -> None:
     corner = "tensor.extract_slice %sum[0, 0, 0, 0] [1, 1, 1, 1] [1, 1, 1, 1]"
     reader = f"%other = {corner} : tensor<2x4x10x32xf32> to tensor<1x1x1x1xf32>"
