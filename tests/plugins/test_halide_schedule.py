@@ -24,27 +24,29 @@ def flags_of(folder: Path, **options: Any) -> list[str]:
     return [f"--iree-codegen-transform-dialect-library={folder / file.unique_name}"]
 
 
-def text_of(form: Literal["named", "generic"], **sizes: int) -> str:
+def text_of(form: Any, **sizes: Any) -> str:
     text = build(Parameters(form=form, **sizes)).text
     assert isinstance(text, str)
     return text
 
 
 @pytest.mark.parametrize(
-    ("step", "form", "width", "outputs"),
+    ("step", "form", "sizes"),
     [
-        *((step, "generic", 10, 16) for step in STEPS),
-        ("unroll-late", "named", 10, 16),
-        ("vectors", "generic", 7, 12),  # which the tiles do not divide
+        *((step, "generic", (2, 3, 10, 3, 16)) for step in STEPS),
+        ("unroll-late", "named", (2, 3, 10, 3, 16)),
+        ("vectors", "generic", (1, 2, 7, 2, 12)),  # which the tiles do not divide
     ],
 )
 def test_each_stage_computes_the_same(
-    step: Step, form: Literal["named", "generic"], width: int, outputs: int, tmp_path: Path
+    step: Step, form: Literal["named", "generic"], sizes: tuple[int, ...], tmp_path: Path
 ) -> None:
-    sizes: dict[str, Any] = {"batch": 2, "height": 3, "width": width, "channels_in": 3, "channels_out": outputs}
-    (image,) = random([(2, 5, width + 2, 3)])
-    result = run(text_of(form, **sizes), image, flags=flags_of(tmp_path, step=step))
-    np.testing.assert_allclose(result, run(text_of("named", **sizes), image), atol=1e-5)
+    names = ("batch", "height", "width", "channels_in", "channels_out")
+    images, height, width, channels, _ = sizes
+    (image,) = random([(images, height + 2, width + 2, channels)])
+    named, scheduled = (text_of(one, **dict(zip(names, sizes, strict=True))) for one in ("named", form))
+    result = run(scheduled, image, flags=flags_of(tmp_path, step=step))
+    np.testing.assert_allclose(result, run(named, image), atol=1e-5)
 
 
 @pytest.fixture(scope="module")

@@ -83,14 +83,13 @@ def iree_compile(text: str, *flags: str, target: Sequence[str] = CPU) -> bytes:
     phase = "flow" if "flow.executable" in text else "input" if "util.func" in text else ""
     begin = [f"--compile-from={phase}"] if phase else []
     with TemporaryDirectory() as folder:
-        source, output = Path(folder) / "in.mlir", Path(folder) / "out"
-        source.write_text(text)
-        command = [str(find_toolchain().iree_compile), str(source), "-o", str(output), *target, *begin, *flags]
-        finished = process.run(command, limits=COMPILE_LIMITS)
+        (Path(folder) / "in.mlir").write_text(text)
+        command = [str(find_toolchain().iree_compile), "in.mlir", "-o", "out", *target, *begin, *flags]
+        finished = process.run(command, cwd=Path(folder), limits=COMPILE_LIMITS)
         if finished.limit is not None:  # a compile of 64x128x32 that takes a second hung once for five minutes
-            finished = process.run(command, limits=COMPILE_LIMITS)
+            finished = process.run(command, cwd=Path(folder), limits=COMPILE_LIMITS)
         assert finished.ok, finished.stderr
-        return output.read_bytes()
+        return (Path(folder) / "out").read_bytes()
 
 
 def lowered(text: str, phase: str, *flags: str, target: Sequence[str] = CPU) -> str:
