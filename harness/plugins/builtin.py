@@ -7,7 +7,7 @@ program would be rewritten into another one.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 from typing_extensions import NotRequired, TypedDict
@@ -155,7 +155,8 @@ class TunedOptions:
         if 0 < self.registers < 4:
             raise ValueError(f"registers is {self.registers}, and no vector unit has fewer than 4")
         for number, entry in enumerate(self.configurations):
-            if not any(any(entry.get(level, [])) for level in LEVELS):  # type: ignore[call-overload]
+            given: dict[str, Any] = {**entry}
+            if not any(any(given.get(level, [])) for level in LEVELS):
                 raise ValueError(f"configurations[{number}] tiles nothing; give it at least one of {', '.join(LEVELS)}")
 
 

@@ -237,14 +237,15 @@ def convert(op: ir.Operation, twins: Twins) -> ir.Value:
     if op.name == "linalg.generic":
         return _generic(op, twins)
     images = image_operands(op)
-    operands = [twins.of(operand) if number in images else operand for number, operand in enumerate(op.operands)]
-    name, attributes = op.name, _permuted(op, _BY_DIMENSION.get(op.name, ()))
-    if name in CONVOLUTIONS:
-        name, permutation = _TURNED[name]
-        operands[1] = twins.filter_of(operands[1], permutation)
-    elif name in POOLINGS:
-        name = name.replace("nchw", "nhwc")
-    elif name == "tensor.concat":
+    name, permutation = _TURNED.get(op.name, (op.name.replace("nchw", "nhwc"), ()))  # poolings have no filter
+    operands = []
+    for number, operand in enumerate(op.operands):
+        if number in images:
+            operands.append(twins.of(operand))
+        else:
+            operands.append(twins.filter_of(operand, permutation) if permutation else operand)
+    attributes = _permuted(op, _BY_DIMENSION.get(name, ()))
+    if name == "tensor.concat":
         old = op.attributes["dim"]
         attributes = {"dim": ir.IntegerAttr.get(old.type, FROM_LAST[old.value])}
     elif name == "linalg.broadcast":

@@ -93,7 +93,7 @@ def test_a_dispatch_may_have_a_transform_script(dump: Dump, count: Count, tmp_pa
     files = dump(str(build(sizes).text), ["bufferized"], flags, files=[script])
     counts = count(files)["bufferized"]
     assert [counts.count(op) for op in ("func.func", "transform.*")] == [1, 0]
-    assert "memref<1x2x10x8xf32" in files["bufferized"].read_text()
+    assert "memref<2x10x8xf32" in files["bufferized"].read_text()
 
 
 BREAKS = "--iree-flow-break-dispatch=@missing:0"

@@ -115,7 +115,13 @@ def test_a_class_that_cannot_be_checked_by_is_its_authors_to_mend(kind: type) ->
 
 
 def test_as_json_they_identify_a_case_and_go_to_another_process() -> None:
-    given = {"width": 8, "order": "columns", "tiles": [1, 2], "limits": {"a": 1}, "since": datetime.date(2026, 11, 21)}
+    given: dict[str, Any] = {
+        "width": 8,
+        "order": "columns",
+        "tiles": [1, 2],
+        "limits": {"a": 1},
+        "since": datetime.date(2026, 11, 21),
+    }
     defaults = {"scale": 1.0, "deep": False, "name": "x", "side": "left", "cache": None}
     assert as_json(checked(**given)) == {**given, **defaults, "since": "2026-11-21"}
 

@@ -215,7 +215,6 @@ CASES = {
         f"broadcast along {added}": (f"s:{source}", broadcast(added, source), count, 1)
         for added, source, count in (("0, 2, 3", "3", 2), ("1, 3", "2x5", 2), ("0", "3x5x4", 3))
     },
-    "not padding by its position": ("", f"a = conv x k\n{UNEVEN}y = each mulf p two", 2, 1),
     "pooling": ("", "a = conv x k\nw = empty 2x2\ny = conv a w named=pooling_nchw_max strides=2,2", 2, 1),
     "transpositions that cancel out": (
         *("z:2x5x4x3", "a = transpose z 0,3,1,2\nb = conv a k\ny = transpose b 0,2,3,1", 0, 1),
@@ -237,3 +236,11 @@ def test_how_far_the_layout_is_carried(what: str, together: Together) -> None:
     *_, transposes, turned = CASES[what]
     assert rewritten(GRAPHS[what], channels_last)[0].count("linalg.transpose ") == transposes
     assert together.agree(GRAPHS[what]) == [turned]
+
+
+def test_padding_that_depends_on_the_position_is_not_known() -> None:
+    """IREE 3.13 does not compile it for every processor, so its numbers are not looked at."""
+    text = program(f"main x:2x3x5x4\nk = random 3x3x1x1\na = conv x k\n{UNEVEN}return p")
+    after, matched = rewritten(text, channels_last)
+    assert matched == [1]
+    assert "low[0, 0, 1, 0]" in after
