@@ -60,7 +60,7 @@ COMMANDS = {
     "report": ("report:report", "Print the report of a run or another result again, or of a run against another one."),
     "results": (
         "results:results_app",
-        "Keep many runs: list, tag, merge, check, compact to Parquet, drop old raw turns.",
+        "Keep many runs: list, tag, merge and check them.",
     ),
     "run": ("run:run", "Compile, check and measure every case of a suite, and print the report."),
     "schema": ("inspect:schema", "Print the JSON Schema of one kind of TOML file, for editors."),

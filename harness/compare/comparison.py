@@ -306,11 +306,6 @@ def _notes(plan: Plan) -> list[str]:
     for name, run in (("base", plan.base.run), ("head", plan.head.run))[: 1 if plan.within else 2]:
         if not run.finished:
             notes.append(f"The {name}'s run {run.header.id} is not finished; what it lacks counts as missing")
-        if run.turns_dropped:
-            notes.append(
-                f"The raw turns of the {name}'s run {run.header.id} were dropped on {run.turns_dropped[:10]}; its "
-                "latencies are compared only where both sides are measured again"
-            )
     replaced = [pair.both for pair in plan.every if plan.within and pair.base and pair.head and pair.head.baseline]
     notes += [
         f"{base.group} is compared with {base.name}, since {planned.name} {why_refused(planned, plan.head.evidence)}"

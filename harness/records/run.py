@@ -410,7 +410,6 @@ class Run:
     work: tuple[Work, ...] = ()
     peaks: tuple[Peak, ...] = ()
     finished: bool = False
-    turns_dropped: str = ""  # When `harness results gc` deleted its rounds (ISO 8601, UTC); "" where it did not
     hosts: tuple[HostRecord, ...] = ()  # () where one machine measured the whole run, the header's
     placed: tuple[Placed, ...] = ()  # All of them, in order
 

@@ -81,7 +81,6 @@ class Summary:
     peers: int = 0  # Measured rows of other engines
     not_timed: int = 0  # Rows of a run that was only to compile and check
     not_checked: int = 0  # Those of them that nothing judged
-    turns_dropped: int = 0  # Rows whose raw turns were deleted by `harness results gc`
     of_shard: bool = False  # Whether the run is a shard of its suite, which may have nothing to measure
 
 
@@ -112,10 +111,9 @@ def exit_code(summary: Summary) -> ExitCode:
     """3 if a planned case failed or is missing, or nothing was measured; else 0.
 
     Of a run that was only to compile and check, being right is enough. Skipped cases and failures that were expected
-    are no failures, but a run of nothing else has measured nothing, unless it is a shard: others have the rest. What
-    turns were dropped of had been measured.
+    are no failures, but a run of nothing else has measured nothing, unless it is a shard: others have the rest.
     """
-    done = summary.measured or summary.not_timed or summary.not_checked or summary.turns_dropped or summary.of_shard
+    done = summary.measured or summary.not_timed or summary.not_checked or summary.of_shard
     if summary.failed or summary.missing or summary.not_measured_yet or not done:
         return ExitCode.CASE_FAILED
     return ExitCode.OK
@@ -210,7 +208,6 @@ def count_rows(run: Run, rows: Sequence[Row]) -> Summary:
         works_again=sum(_works_again(cases[row.case], row) for row in rows),
         not_timed=statuses["not timed"] - not_checked,
         not_checked=not_checked,
-        turns_dropped=statuses["turns dropped"],
         peers=sum(row.peer is not None and row.status == "measured" for row in rows),
         of_shard=bool(run.header.settings.get("shard")),
     )
@@ -236,11 +233,6 @@ def collect_notes(run: Run, sections: Sequence[Section]) -> tuple[str, ...]:
     notes = []
     if not run.finished:
         notes.append("This run is not finished; its figures may still change.")
-    if run.turns_dropped:
-        notes.append(
-            f"Its raw turns were dropped on {run.turns_dropped[:10]}; figures are in the history, and "
-            "in report.md of its folder."
-        )
     if shard := run.header.settings.get("shard"):
         notes.append(
             f"This is shard {shard} of its suite; the other shards are runs of their own, and `harness results merge`"

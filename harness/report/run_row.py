@@ -19,7 +19,6 @@ Status = Literal[
     "measured",
     "same",
     "not timed",
-    "turns dropped",
     "failed",
     "expected failure",
     "skipped",
@@ -51,8 +50,8 @@ class Row:
     compile_flags: tuple[str, ...] = ()
     run_flags: tuple[str, ...] = ()
     # `same`: not measured on its own, since its module and run flags are those of `same_as`, whose timings it shows.
-    # `not timed`: compiled and right, in a run that was to time nothing. `turns dropped`: its raw turns were deleted by
-    # `harness results gc`. `missing`: planned, and neither measured nor failed nor skipped in a finished run.
+    # `not timed`: compiled and right, in a run that was to time nothing. `missing`: planned, and neither measured nor
+    # failed nor skipped in a finished run.
     status: Status
     same_as: str | None = None  # Variant with the same module and run flags, under the same toolchain
     build: Build | None = None

@@ -88,9 +88,8 @@ def _row(case: Case, group: _Group) -> Row:
     stand_in = group.side.stand_ins.get(case.name)
     timed = group.timings.timed(case)
     has_time = bool(times.ns_per_call(timed.name))
-    reached = has_time or evidence.turns_dropped != ""
-    own_failure = find_failure(case, evidence, timed=reached)
-    failure = own_failure or find_failure(timed, evidence, timed=reached)
+    own_failure = find_failure(case, evidence, timed=has_time)
+    failure = own_failure or find_failure(timed, evidence, timed=has_time)
     status = _status(case, failure, group, timed=has_time)
     build, check = evidence.builds.get(case.name), evidence.checks.get(case.name)
     reference = evidence.references.get(case.name) or evidence.references.get(timed.name)
@@ -143,9 +142,7 @@ def _status(case: Case, failure: Failure | None, group: _Group, *, timed: bool) 
         return "same" if case.name in group.side.stand_ins else "measured"
     if not evidence.finished:
         return "not measured yet"
-    if not group.side.run.header.settings.get("measure", True):
-        return "not timed"
-    return "turns dropped" if evidence.turns_dropped else "missing"
+    return "missing" if group.side.run.header.settings.get("measure", True) else "not timed"
 
 
 def _with_times(row: Row, timed: Case, group: _Group) -> Row:

@@ -32,7 +32,6 @@ _QUIET = {
     "skipped": "skipped",
     "not_timed": "compiled and right, not timed",
     "not_checked": "compiled, neither checked nor timed",
-    "turns_dropped": "measured, with their turns dropped since",
     "not_measured_yet": "not measured yet",
 }
 
@@ -83,7 +82,7 @@ def verdict(report: Report) -> str:
         for table in (_LOST, compared, _QUIET)
     )
     if not summary.measured:
-        parts = [*([] if summary.turns_dropped else ["nothing was measured"]), *lost, *quiet]
+        parts = ["nothing was measured", *lost, *quiet]
     else:
         parts = [*lost, *(found or [f"{summary.measured} measured, with nothing to compare"]), *quiet]
     first = " (a first look)" if summary.measured and is_first_look(report) else ""
@@ -227,8 +226,7 @@ def sampling(sections: Sequence[Section]) -> str:
     if generations:
         rounds = [number for section in sections for number in section.rounds]
         return f"{_span(generations, 'generation')} of {_span(rounds, 'round')}"
-    dropped = any(row.status == "turns dropped" for section in sections for row in section.rows)
-    return "turns dropped" if dropped else "not measured"
+    return "not measured"
 
 
 def _span(values: Sequence[int], noun: str) -> str:

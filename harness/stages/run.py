@@ -60,7 +60,7 @@ def run_suite(
         executor = executor.following([options.resume])
     prepared = prepare(options.suite, selection, toolchains, others, shard, executor)
     if prepared.part is not None and not prepared.cases:
-        groups = plural(prepared.part.groups, "group")
+        groups = plural(len(prepared.part.groups), "group")
         progress.note(f"{options.suite}: shard {shard} has none of its {groups}; there is nothing to run")
     for finding in (*contradictions(prepared), *no_longer_needed(prepared)):
         progress.note(f"{options.suite}: {finding}")

@@ -124,8 +124,8 @@ def read_value(file: Path, kind: type[_T], remedy: str) -> _T:
     """A value that was written as a document; where that is damaged, what helps is said."""
     try:
         value: _T = adapter(kind).validate_json(read_document(file))
-    except ValidationError:
-        raise RunError(f"{file}: is damaged; {remedy}") from None
+    except ValidationError as error:
+        raise RunError(f"{file}: is damaged ({first_fault(error)}); {remedy}") from None
     return value
 
 

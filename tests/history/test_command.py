@@ -19,7 +19,7 @@ from harness.history.bisects import Question
 from harness.history.dating import Dated
 from harness.report.rows import rows_of
 from tests.history import made
-from tests.history.made import compacted, night_id, step, store
+from tests.history.made import night_id, step, store
 from tests.history.test_failures import failing
 
 Ask = Callable[..., tuple[int, str, str]]
@@ -32,8 +32,7 @@ def slower(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Sixty nights; the machine became slower long ago, and the compiler lately."""
     results = tmp_path_factory.mktemp("slower")
     runs = [make_night(night, machine=step(20, 1.06), compiler=step(54, 1.06)) for night in range(60)]
-    compacted(results, runs[:55])
-    for run in runs[55:]:
+    for run in runs:
         store(results, run)
     return results
 
@@ -152,7 +151,8 @@ def test_what_is_acknowledged_is_listed_apart_and_fails_nothing(
 
 def test_failures_come_first_and_exit_with_3(ask: Ask, tmp_path: Path) -> None:
     runs = [make_night(night) for night in range(4)]
-    compacted(tmp_path, [*runs[:2], *map(failing, runs[2:])])
+    for run in [*runs[:2], *map(failing, runs[2:])]:
+        store(tmp_path, run)
 
     for options in ([], ["--changes"]):
         status, out, _ = ask(tmp_path, *options)

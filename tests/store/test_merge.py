@@ -15,27 +15,22 @@ from pathlib import Path
 import pytest
 
 from harness.errors import RunError
-from harness.history.open import open_history
 from harness.progress import Silent
 from harness.report.rows import rows_of
 from harness.store import files
-from harness.store.archive import compact
 from harness.store.merging import Outcome, merge
-from harness.store.remote import open_place
-from tests.history.made import compacted, make_night
 from tests.store.made import (
     a_comparison,
     a_run,
-    an_old_run,
     an_unfinished_run,
     contents,
     edit,
     fates,
+    finished_as_it_is,
     room_for,
     runs,
     start,
     why,
-    without_turns,
 )
 
 
@@ -43,12 +38,15 @@ def merged(*sources: Path, into: Path) -> list[Outcome]:
     return merge([str(source) for source in sources], str(into), rows_of, str, Silent())
 
 
-def test_runs_and_comparisons_of_several_places_are_copied_byte_by_byte(tmp_path: Path) -> None:
+def test_runs_and_comparisons_of_several_places_are_copied_and_get_tables_of_their_own_records(tmp_path: Path) -> None:
     one, other, into = tmp_path / "one", tmp_path / "other", tmp_path / "deep" / "into"
-    names = [a_run(one, 0).name, a_comparison(one).name, an_old_run(other, 1).name]
+    names = [a_run(one, 0).name, a_comparison(one).name, a_run(other, 1).name]
+    expected = {**contents(one), **contents(other)}
+    (one / names[0] / "tables" / "points.parquet").write_text("theirs")
+    shutil.rmtree(other / names[2] / "tables")
     outcomes = merged(one, other, into=into)
     assert fates(outcomes) == dict.fromkeys(names, "copied")
-    assert contents(into) == {**contents(one), **contents(other)}
+    assert contents(into) == expected
     assert not list(into.glob(".copying-*"))
 
 
@@ -62,7 +60,7 @@ def test_what_is_there_already_is_left_as_it_is(tmp_path: Path) -> None:
 
 def test_another_run_of_the_same_name_is_refused_and_the_others_are_merged(tmp_path: Path) -> None:
     first, second = runs(tmp_path / "from", 2)
-    other = an_old_run(tmp_path / "into", 0)
+    other = a_run(tmp_path / "into", 0)
     (other / "report.md").write_text("# Another one\n")
     outcomes = merged(tmp_path / "from", into=tmp_path / "into")
     assert fates(outcomes) == {first: "refused", second: "copied"}
@@ -114,68 +112,6 @@ def test_a_target_that_is_a_file_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "into").write_text("")
     with pytest.raises(RunError, match=r"into: cannot be written \(File exists\); choose another folder with --into"):
         merged(tmp_path / "from", into=tmp_path / "into")
-
-
-# --- Runs whose raw turns were dropped ---
-
-
-@pytest.mark.parametrize("where", ["from", "into"])
-def test_the_same_run_is_the_same_whether_or_not_its_turns_were_dropped(tmp_path: Path, where: str) -> None:
-    folder = a_run(tmp_path / "from")
-    shutil.copytree(folder, tmp_path / "into" / folder.name)
-    without_turns(tmp_path / where / folder.name)
-    before = contents(tmp_path / "into")
-    assert fates(merged(tmp_path / "from", into=tmp_path / "into")) == {folder.name: "already there"}
-    assert contents(tmp_path / "into") == before
-
-
-def test_a_marker_of_other_turns_is_another_run(tmp_path: Path) -> None:
-    folder = a_run(tmp_path / "from")
-    shutil.copytree(folder, tmp_path / "into" / folder.name)
-    without_turns(folder)
-    edit(folder / "turns-dropped.json", files={"rounds.jsonl": {"sha256": "0" * 64, "bytes": 1}})
-    assert fates(merged(tmp_path / "from", into=tmp_path / "into")) == {folder.name: "refused"}
-
-
-# --- Figures that a place has in its compacted tables alone ---
-
-
-def points(results: Path) -> str:
-    with open_history(str(results)) as tables:
-        return tables.query("SELECT * FROM points ORDER BY ALL").to_csv()
-
-
-def test_figures_of_runs_without_a_folder_come_along_once(tmp_path: Path) -> None:
-    gone, whole = runs(tmp_path / "from", 2)
-    compact(open_place(str(tmp_path / "from")), rows_of, Silent())
-    before = points(tmp_path / "from")
-    shutil.rmtree(tmp_path / "from" / gone)
-
-    outcomes = merged(tmp_path / "from", into=tmp_path / "into")
-    assert fates(outcomes) == {whole: "copied", "history/ (1 run)": "copied"}
-    assert points(tmp_path / "into") == before
-    assert "history" not in str(fates(merged(tmp_path / "from", into=tmp_path / "into")))
-
-
-def test_compacted_figures_of_a_run_without_turns_come_along(tmp_path: Path) -> None:
-    folder = an_old_run(tmp_path / "from")
-    compacted(tmp_path / "from", [make_night(0, generations=2, rounds=2)])
-    before = points(tmp_path / "from")
-    without_turns(folder)
-    outcomes = merged(tmp_path / "from", into=tmp_path / "into")
-    assert fates(outcomes) == {folder.name: "copied", "history/ (1 run)": "copied"}
-    assert points(tmp_path / "into") == before
-
-
-def test_compacted_tables_that_are_damaged_are_refused_and_the_folders_are_merged(tmp_path: Path) -> None:
-    (name,) = runs(tmp_path / "from", 1)
-    compact(open_place(str(tmp_path / "from")), rows_of, Silent())
-    part = next((tmp_path / "from" / "history").glob("*/points.parquet"))
-    part.write_bytes(part.read_bytes()[:-7])
-    outcomes = merged(tmp_path / "from", into=tmp_path / "into")
-    assert [outcome.fate for outcome in outcomes] == ["copied", "refused"]
-    assert f"{part}: is not as it was when the part was finished" in outcomes[1].why
-    assert outcomes[0].name == name
 
 
 # --- Hostile places and full disks ---
@@ -240,23 +176,12 @@ def test_hostile_names_of_folders_are_refused_on_one_line(tmp_path: Path, name: 
 
 def test_an_id_inside_that_leads_elsewhere_is_refused(tmp_path: Path) -> None:
     folder = a_comparison(tmp_path / "from")
-    (folder / "finished.json").unlink()
     edit(folder / "comparison.json", id="../../" + "x" * 10_000)
+    finished_as_it_is(folder)
     sentence = why(merged(tmp_path / "from", into=tmp_path / "into"))
     assert "under another name" in sentence
     assert len(sentence) < 300
     assert contents(tmp_path / "into") == {}
-
-
-@pytest.mark.parametrize("link", ["history", "history/tables-00000000"])
-def test_a_history_behind_a_link_is_refused(tmp_path: Path, link: str) -> None:
-    (name,) = runs(tmp_path / "from", 1)
-    compacted(tmp_path / "from", [make_night()])
-    (tmp_path / "from" / link).rename(tmp_path / "elsewhere")
-    (tmp_path / "from" / link).symlink_to(tmp_path / "elsewhere")
-    outcomes = merged(tmp_path / "from", into=tmp_path / "into")
-    assert fates(outcomes) == {name: "copied", "history": "refused"}
-    assert "is a symbolic link, which is not followed" in outcomes[1].why
 
 
 def test_a_folder_that_changes_while_it_is_copied_is_looked_at_as_it_was_copied(

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +22,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from harness.cli import run_command_line
 from harness.errors import RunError
-from harness.history.open import open_history
 from harness.records.case import Case, Gate, VariantGroup
 from harness.records.run import (
     SCHEMA_VERSION,
@@ -44,15 +41,12 @@ from harness.records.run import (
     Run,
     Work,
 )
-from harness.store.check import check_folder
 from harness.store.folders import is_id
-from harness.store.journal import new_run_id, require_writable
+from harness.store.journal import new_run_id
 from harness.store.run_directory import Record, RunDirectory, load_rounds, load_run
 from harness.store.sides_directory import ComparisonDirectory
 from tests.builders import make_header, make_round
 from tests.store.made import contents, edit, room_for, start
-
-FIXTURES = Path(__file__).parents[1] / "fixtures" / "0.1.0"
 
 # JSON has neither NaN nor infinities, and keeps no other value of these sections than plain ones.
 st.register_type_strategy(float, st.floats(allow_nan=False, allow_infinity=False))
@@ -75,19 +69,8 @@ _headers = st.builds(
     floors=st.dictionaries(st.text(), st.from_type(float)),
     gates=st.lists(st.from_type(Gate), max_size=2).map(tuple),
 )
-# What a run folder keeps a record a line of, by its field of a run.
-RECORDS: dict[type[Any], str] = {
-    Build: "builds",
-    IrCounts: "ir",
-    Check: "checks",
-    Reference: "references",
-    Round: "rounds",
-    Lost: "lost",
-    Work: "work",
-    Peak: "peaks",
-    HostRecord: "hosts",
-    Placed: "placed",
-}
+# What a run folder keeps a record a line of.
+KINDS = (Build, IrCounts, Check, Reference, Round, Lost, Work, Peak, HostRecord, Placed)
 
 BUILD = Build(
     case="net/fast@cpu",
@@ -100,7 +83,7 @@ CHECK = Check(
 )
 
 
-@pytest.mark.parametrize("kind", RECORDS, ids=lambda kind: str(kind.__name__))
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: str(kind.__name__))
 @given(data=st.data())
 @settings(max_examples=25)
 def test_every_kind_of_record_comes_back_as_it_was(kind: type[Any], data: st.DataObject) -> None:
@@ -110,9 +93,8 @@ def test_every_kind_of_record_comes_back_as_it_was(kind: type[Any], data: st.Dat
             for record in records:
                 directory.append(record)
         run = load_run(directory.path)
-    assert {field: getattr(run, field) for field in RECORDS.values() if getattr(run, field)} == {
-        RECORDS[kind]: tuple(records)
-    }
+    kept = [value for value in vars(run).values() if isinstance(value, tuple) and value]
+    assert kept == [tuple(records)]
 
 
 def test_what_another_host_recorded_of_a_group_stays_on_disk_and_does_not_count(tmp_path: Path) -> None:
@@ -138,36 +120,6 @@ def test_what_another_host_recorded_of_a_group_stays_on_disk_and_does_not_count(
     assert run.host_of(case) == "elm"
     assert run.environment_of(case) == {"machine": {"id": "elm"}}
     assert run.environment_of(replace(case, model="other")) == run.header.environment
-
-
-@pytest.mark.parametrize(
-    ("file", "lacks"),
-    [
-        ("hosts.jsonl", "hosts.jsonl: has no line of elm, which placed.jsonl names"),
-        ("placed.jsonl", "placed.jsonl: has no line of net@cpu, which elm measured"),
-    ],
-)
-def test_figures_of_a_host_are_never_taken_for_the_askers(tmp_path: Path, file: str, lacks: str) -> None:
-    with RunDirectory.create(tmp_path, make_header()) as directory:
-        directory.append(HostRecord(name="elm", environment={}))
-        directory.append(Placed(group="net@cpu", host="elm"))
-        directory.append(replace(make_round(0), host="elm"))
-        directory.finish(lambda _: "")
-    assert load_run(directory.path).rounds
-    (directory.path / file).unlink()
-    with pytest.raises(RunError) as caught:
-        load_run(directory.path)
-    assert str(caught.value) == f"{directory.path}/{lacks}; take it from a backup"
-
-
-@pytest.mark.parametrize("section", ["devices", "device_names", "peers"])
-def test_what_a_host_says_of_its_devices_and_peers_is_text(tmp_path: Path, section: str) -> None:
-    with RunDirectory.create(tmp_path, make_header()) as directory:
-        directory.append(HostRecord(name="elm", environment={section: {"ort": ["1.31"]}}))
-    with pytest.raises(RunError) as caught:
-        load_run(directory.path)
-    said = f"is damaged (environment.{section} of ort is no text); take it from a backup"
-    assert str(caught.value) == f"{directory.path}/hosts.jsonl: {said}"
 
 
 def test_what_a_host_recorded_before_a_group_came_back_to_it_does_not_count(tmp_path: Path) -> None:
@@ -212,65 +164,12 @@ def run(tmp_path: Path) -> Path:
     return directory.path
 
 
-@pytest.mark.parametrize(
-    ("file", "later"),
-    [
-        ("run.json", {"floors": {}, "gates": []}),
-        ("builds.jsonl", {"rewritten": False, "files": [], "effects": []}),
-    ],
-)
-def test_what_an_older_harness_did_not_write_and_a_later_one_adds_is_no_damage(
-    run: Path, file: str, later: dict[str, Any]
-) -> None:
-    before = load_run(run)
-    stored = json.loads((run / file).read_text())
-    assert {name: stored.pop(name) for name in later} == later
-    (run / file).write_text(json.dumps({**stored, "temperature": 40}) + "\n")
-    assert load_run(run) == before
-
-
-def test_folders_of_version_0_1_are_read_reported_and_asked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    runs = ("20261122-034124-tiny", "20261122-034145-tiny")
-    comparison = "20261122-034213-tiny-compare"
-    for name in (*runs, comparison):
-        shutil.copytree(FIXTURES / "results" / name, tmp_path / "results" / name)
-        assert check_folder(tmp_path / "results" / name, name=name).state == "ok"
-    monkeypatch.chdir(tmp_path)
-    for name in (*runs, comparison):
-        assert run_command_line(["report", f"results/{name}", "--format", "json"]) in (0, 1)
-        assert name in json.dumps(json.loads(capsys.readouterr().out))
-    measured = [turn.case for each in load_run(tmp_path / "results" / runs[0]).rounds for turn in each.turns]
-    with open_history("results") as tables:
-        assert list(tables.runs()["run"]) == list(runs)
-        assert set(tables.query("FROM comparisons")["comparison"]) == {comparison}
-        assert len(tables.query("FROM turns WHERE run = ?", [runs[0]])) == len(measured) > 0
-        assert {"latency", "latency-vs-baseline"} < set(tables.query("FROM points")["metric"])
-        assert tables.notes == ()
-
-
-def test_a_new_run_has_a_header_and_nothing_else(tmp_path: Path) -> None:
-    require_writable(tmp_path / "deep" / "results")
-    assert contents(tmp_path) == {}
-    directory = RunDirectory.create(tmp_path / "deep" / "results", make_header())
-    assert list(contents(directory.path)) == ["run.json"]
-    assert load_run(directory.path) == Run(header=make_header())
-
-
 def test_runs_of_the_same_second_have_names_of_their_own(tmp_path: Path) -> None:
     directories = [RunDirectory.create(tmp_path, make_header("now-small")) for _ in range(4)]
     names = ["now-small", "now-small-2", "now-small-3", "now-small-4"]
     assert [directory.path.name for directory in directories] == names
     assert [directory.header.id for directory in directories] == names
     assert [load_run(directory.path).header.id for directory in directories] == names
-
-
-def test_a_run_id_is_utc_and_sorts_by_time() -> None:
-    east = timezone(timedelta(hours=9))
-    early, late = datetime(2026, 11, 21, 3, 50, 12, tzinfo=east), datetime(2026, 11, 20, 20, 0, tzinfo=timezone.utc)
-    assert new_run_id("esrgan", early) == "20261120-185012-esrgan"
-    assert sorted([new_run_id("b", late), new_run_id("z", early)]) == [new_run_id("z", early), new_run_id("b", late)]
 
 
 def test_finishing_writes_the_report_of_the_finished_run_and_drops_the_lock(tmp_path: Path) -> None:
@@ -385,34 +284,18 @@ def test_a_newer_schema_is_refused_before_anything_else_is_read(run: Path) -> No
     )
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"null", b"{}", b"\xff\xfe", b"[" * 200_000])
+@pytest.mark.parametrize("content", [b"", b"[]", b"null", b"{}", b"\xff\xfe", b"[" * 200_000])
 def test_a_header_that_is_no_header_is_damaged(run: Path, content: bytes) -> None:
     (run / "run.json").write_bytes(content)
     assert error_of(run) == f"{run / 'run.json'}: is damaged; take the run from a backup"
 
 
 def test_a_header_that_lacks_something_says_what(run: Path) -> None:
-    first, second = json.loads((run / "run.json").read_text())["cases"][:2]
-    del second["uri"]
-    edit(run / "run.json", cases=[first, second])
-    assert error_of(run) == (
-        f"{run / 'run.json'}: is damaged (cases.1.uri: Field required); take the run from a backup"
-    )
+    edit(run / "run.json", cases=[{"name": "net/stock@cpu"}])
+    assert error_of(run) == (f"{run / 'run.json'}: is damaged (cases.0.id: Field required); take the run from a backup")
 
 
-@pytest.mark.parametrize(
-    ("below", "why"), [("", "File exists"), ("results", "Not a directory"), ("deep/er", "Not a directory")]
-)
-def test_results_that_are_a_file_or_below_one_are_refused(tmp_path: Path, below: str, why: str) -> None:
-    (tmp_path / "file").touch()
-    results = tmp_path / "file" / below
-    for attempt in (lambda: require_writable(results), lambda: RunDirectory.create(results, make_header())):
-        with pytest.raises(RunError) as caught:
-            attempt()
-        assert str(caught.value) == f"{results}: cannot be written ({why}); choose another folder with --results"
-
-
-@pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo, lambda file: file.symlink_to("/dev/null")])
+@pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo])
 def test_a_run_whose_file_is_no_plain_file_is_not_read_as_one_without_it(
     run: Path, make: Callable[[Path], None]
 ) -> None:
@@ -517,20 +400,11 @@ def test_a_file_that_was_cut_at_any_byte_of_its_last_line_loses_that_line_only(t
         assert load_run(directory.path) == complete
 
 
-def test_a_run_that_was_cut_before_its_first_record_can_go_on(tmp_path: Path) -> None:
-    path = RunDirectory.create(tmp_path, make_header()).path
-    directory, run = RunDirectory.resume(path)
-    assert (run.rounds, run.finished) == ((), False)
-    with directory:
-        directory.append(make_round(0))
-    assert load_run(path).rounds == (make_round(0),)
-
-
 def test_a_killed_run_keeps_every_whole_line_and_goes_on(tmp_path: Path) -> None:
     with RunDirectory.create(tmp_path, make_header()) as directory:
         directory.append(make_round(0))
     kept = 1
-    for milliseconds in (1, 20, 5):
+    for milliseconds in (1, 20):
         child = start(_APPEND_UNTIL_KILLED, directory.path)
         assert child.stdout is not None
         with child.stdout:

@@ -18,7 +18,7 @@ from harness.errors import ExitCode, UsageError
 from harness.history.open import open_history
 from harness.progress import Silent
 from harness.records.case import Case
-from harness.records.run import Failure, Lost, Peak
+from harness.records.run import Peak
 from harness.report import render
 from harness.report.rows import rows_of
 from harness.report.run_report import build_report
@@ -31,7 +31,7 @@ from harness.store.shards import ShardRun, join_shards, shard_run
 from harness.suite.shards import Shard, part_of, shard_settings
 from tests.builders import a_model
 from tests.report.builders import make_build, make_case, make_failed_build, make_header, make_rounds
-from tests.store.made import edit, fates
+from tests.store.made import edit, fates, finished_as_it_is
 
 MODELS = ("block", "mm", "pool", "relu", "softmax")
 TWO_MODELS = ("mm", "relu")
@@ -249,35 +249,20 @@ def test_shards_of_other_runs_are_refused(tmp_path: Path, other: dict[str, Any],
     shards = make_shards(tmp_path, ["one"] * COUNT)
     changed = json.loads((shards[1] / "run.json").read_text())
     other = {**other, "settings": {**changed["settings"], **other.get("settings", {})}}
-    unhashed(shards[1], **other)
+    edit(shards[1] / "run.json", **other)
+    finished_as_it_is(shards[1])
     assert refusal(tmp_path / "into", *shards).startswith(f"{shards[1]} is not of the same run as {shards[0]}: {why}")
 
 
-def unhashed(folder: Path, **header: Any) -> None:
-    """Change a run's header, and have it finished without hashes."""
-    edit(folder / "run.json", **header)
-    (folder / "finished.json").write_text('{"finished": "2026-11-21T04:00:00+00:00"}')
-
-
-@pytest.mark.parametrize("settings", [{"shard": "9/3"}, {"shard": "../../x"}, {"shard_places": [0]}, {"shard": 7}])
+@pytest.mark.parametrize("settings", [{"shard": "9/3"}, {"shard": "../../x"}, {"plan_groups": 4}, {"shard": 7}])
 def test_what_only_says_that_it_is_a_shard_is_refused(tmp_path: Path, settings: dict[str, Any]) -> None:
     shards = make_shards(tmp_path, ["one", "two"])
     whole = load_run(shards[1]).header.settings
-    unhashed(shards[1], settings={**whole, **settings})
+    edit(shards[1] / "run.json", settings={**whole, **settings})
+    finished_as_it_is(shards[1])
     outcomes = joined(tmp_path / "into", *shards)
     assert [outcome.fate for outcome in outcomes].count("refused") == 2
     assert not list((tmp_path / "into").glob("2*"))
-
-
-def test_records_of_groups_that_are_not_a_shards_own_are_left_out(tmp_path: Path) -> None:
-    shards = make_shards(tmp_path, ["one", "one"])
-    foreign = next(case for case in load_run(shards[0]).header.cases)
-    with (shards[1] / "lost.jsonl").open("ab") as file:
-        lost = Lost(case=foreign.name, generation=0, failure=Failure(stage="measure", message="no"))
-        file.write(json.dumps({"case": lost.case, "generation": 0, "failure": vars(lost.failure)}).encode() + b"\n")
-    unhashed(shards[1])
-    joined(tmp_path / "into", *shards)
-    assert not load_run(tmp_path / "into" / WHOLE).lost
 
 
 def test_the_command_says_what_it_joined(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
