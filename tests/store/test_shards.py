@@ -40,7 +40,6 @@ WHOLE = "20261121-031500-esrgan-joined"
 ENVIRONMENTS = {
     "one": ("3f2a91c04b7e", "AMD EPYC 7B13"),
     "two": ("0123456789ab", "Neoverse-V2"),
-    "image of one": ("3f2a91c04b7e", "Intel Xeon 8370C"),
 }
 
 
@@ -156,12 +155,6 @@ def test_shards_of_several_machines_become_a_run_with_the_host_of_each_group(tmp
     assert "2 hosts" in (tmp_path / "into" / WHOLE / "report.md").read_text()
 
 
-def test_machines_of_one_image_with_other_processors_are_several(tmp_path: Path) -> None:
-    joined(tmp_path / "into", *make_shards(tmp_path, ["one", "image of one"]))
-    run = load_run(tmp_path / "into" / WHOLE)
-    assert [host.environment["cpu"]["model"] for host in run.hosts] == ["AMD EPYC 7B13", "Intel Xeon 8370C"]
-
-
 def test_a_joined_run_compares_and_has_a_history_as_one(tmp_path: Path) -> None:
     runs = []
     for day in (21, 22):
@@ -198,28 +191,19 @@ def test_a_shard_without_groups_is_not_missing(tmp_path: Path) -> None:
     assert (run.hosts, run.header.environment) == ((), an_environment("one"))
 
 
-def test_joining_again_changes_nothing(tmp_path: Path) -> None:
-    shards = make_shards(tmp_path, ["one", "two"])
-    joined(tmp_path / "into", *shards)
-    before = {file: file.stat().st_mtime_ns for file in (tmp_path / "into" / WHOLE).rglob("*.json*")}
-    assert fates(joined(tmp_path / "into", *shards))[WHOLE] == "already there"
-    assert before == {file: file.stat().st_mtime_ns for file in (tmp_path / "into" / WHOLE).rglob("*.json*")}
-
-
-def test_a_place_may_be_a_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("url", [False, True])
+def test_joining_again_changes_nothing_also_at_a_url(
+    tmp_path: Path, url: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
-    shards, url = make_shards(tmp_path, ["one", "two"]), f"memory://{tmp_path.name}/all"
-    for fate in ("copied", "already there"):
-        outcomes = merge([str(shard) for shard in shards], url, rows_of, lambda run: render(run, "markdown"), Silent())
-        assert fates(outcomes)[WHOLE] == fate
-    assert open_place(url).names() == [WHOLE]
-
-
-def test_whole_runs_beside_shards_are_copied(tmp_path: Path) -> None:
-    make_shards(tmp_path, ["one", "two"])
+    shards = make_shards(tmp_path, ["one", "two"])
     other = a_run(tmp_path / "shard-1", cases_of(["relu"]), suite_name="other")
-    outcomes = fates(joined(tmp_path / "into", tmp_path / "shard-1", tmp_path / "shard-2"))
-    assert (outcomes[other.name], outcomes[WHOLE]) == ("copied", "copied")
+    into = f"memory://{tmp_path.name}/all" if url else str(tmp_path / "into")
+    for fate in ("copied", "already there"):
+        sources = [str(shard.parent) for shard in shards]
+        outcomes = fates(merge(sources, into, rows_of, lambda run: render(run, "markdown"), Silent()))
+        assert (outcomes[WHOLE], outcomes[other.name]) == (fate, fate)
+    assert open_place(into).names() == sorted([WHOLE, other.name])
 
 
 ADVICE = "give all shards of one run, each once, in one command"
