@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from harness.doctor import Diagnosis, Finding, Level, devices_of, diagnose
+from harness.doctor import Diagnosis, Level, devices_of, diagnose
 from harness.doctor.examine import TOPICS, Environment
 from harness.errors import ToolchainError
 from harness.peers.peer import PEERS as REGISTERED
@@ -19,12 +19,6 @@ from tests.builders import a_device, a_suite
 from tests.doctor.conftest import LAVAPIPE, LOCAL, NO_CUDA, NO_TOOLCHAIN, OLDER, PEERS, SILENT, TOOLCHAIN, judge
 
 
-def the_finding(diagnosis: Diagnosis, words: str) -> Finding:
-    """The only finding whose sentence holds these words."""
-    (found,) = [finding for finding in diagnosis.findings if words in finding.what]
-    return found
-
-
 def test_a_quiet_machine_has_nothing_to_warn_of(quiet: Environment) -> None:
     diagnosis = judge(quiet)
     assert diagnosis.count("warning") == 0
@@ -32,9 +26,8 @@ def test_a_quiet_machine_has_nothing_to_warn_of(quiet: Environment) -> None:
     assert note.what.startswith("address space randomisation is on")
 
 
-CHANGES: list[tuple[str, dict[str, Any], Level, str, str | None]] = [
+CHANGES: list[tuple[str, dict[str, Any], Level | None, str, str | None]] = [
     ("cpu", {"governor": "powersave"}, "warning", "the frequency governor is powersave", "cpupower"),
-    ("cpu", {"governor": "performance, schedutil"}, "warning", "performance, schedutil", "cpupower"),
     ("cpu", {"turbo": True}, "warning", "turbo is on", "echo 0 | sudo tee /sys/devices/system/cpu/cpufreq/boost"),
     (
         "cpu",
@@ -63,7 +56,6 @@ CHANGES: list[tuple[str, dict[str, Any], Level, str, str | None]] = [
     ("load", {"load_1min": 1.0}, "warning", "the load of the last minute is 1.00", "top"),
     ("load", {"load_1min": 0.99}, "ok", "the load of the last minute is 0.99", None),
     ("load", {"steal_percent": 1.1}, "warning", "1.1 % of the CPU time", None),
-    ("machine", {"virtual": True}, "warning", "this is a virtual machine: ", None),
     ("machine", {"virtual": True, "hypervisor": "Xen"}, "warning", "this is a virtual machine (Xen): ", None),
     ("memory", {"available_bytes": 2**30}, "warning", "1.0 GiB of memory is free", None),
     ("memory", {"swap_used_bytes": 2**30}, "warning", "1.0 GiB of memory is swapped out", "swapoff"),
@@ -75,42 +67,31 @@ CHANGES: list[tuple[str, dict[str, Any], Level, str, str | None]] = [
     ("process", {"niceness": 10}, "warning", "niceness 10", None),
     ("process", {"aslr": True}, "note", "address space randomisation is on", None),
     ("process", {"aslr": False}, "note", "address space randomisation is off", "randomize_va_space=2"),
+    # What is harmless is not mentioned.
+    ("load", {"steal_percent": 1.0}, None, "steal", None),
+    ("memory", {"swap_used_bytes": 2**20}, None, "swap", None),
+    ("memory", {"transparent_huge_pages": "never"}, None, "huge", None),
+    ("process", {"niceness": -5}, None, "niceness", None),
 ]
 
 
 @pytest.mark.parametrize(("section", "change", "level", "words", "command"), CHANGES)
 def test_one_fact(
-    quiet: Environment, section: str, change: dict[str, Any], level: Level, words: str, command: str | None
+    quiet: Environment, section: str, change: dict[str, Any], level: Level | None, words: str, command: str | None
 ) -> None:
     quiet[section] |= change
-    finding = the_finding(judge(quiet), words)
-    assert finding.level == level
-    assert (finding.advice is None) == (level == "ok")
-    if command is not None:
-        assert finding.command is not None
-        assert command in finding.command
-
-
-@pytest.mark.parametrize(
-    ("section", "change", "words"),
-    [
-        ("load", {"steal_percent": 1.0}, "steal"),
-        ("memory", {"swap_used_bytes": 2**20}, "swap"),
-        ("memory", {"transparent_huge_pages": "never"}, "huge"),
-        ("process", {"niceness": -5}, "niceness"),
-    ],
-)
-def test_what_is_harmless_is_not_mentioned(
-    quiet: Environment, section: str, change: dict[str, Any], words: str
-) -> None:
-    quiet[section] |= change
-    assert not [finding for finding in judge(quiet).findings if words in finding.what]
+    found = [finding for finding in judge(quiet).findings if words in finding.what]
+    assert [finding.level for finding in found] == ([level] if level else [])
+    for finding in found:
+        assert (finding.advice is None) == (level == "ok")
+        assert (command or "") in (finding.command or "")
 
 
 def test_on_a_small_machine_a_smaller_load_is_too_much(quiet: Environment) -> None:
     quiet["cpu"] |= {"logical_cores": 2, "usable_cores": 2}
     quiet["load"]["load_1min"] = 0.6
-    assert the_finding(judge(quiet), "0.60").level == "warning"
+    (finding,) = [finding for finding in judge(quiet).findings if "0.60" in finding.what]
+    assert finding.level == "warning"
 
 
 def test_a_machine_that_tells_nothing_gives_no_findings_about_it() -> None:
@@ -230,17 +211,13 @@ def test_every_driver_is_asked_for(tmp_path: Path) -> None:
     assert diagnosis.environment["cpu"]["logical_cores"] >= 1
 
 
-def test_without_a_toolchain_the_machine_is_judged_all_the_same() -> None:
+def test_without_a_toolchain_the_machine_and_every_registered_peer_are_judged_all_the_same() -> None:
     diagnosis = diagnose(ToolchainError("there is no IREE here: install it"), limits=LIMITS)
     assert diagnosis.probes == ()
     assert diagnosis.about("toolchain")[0].what == "there is no IREE here: install it"
     assert diagnosis.about("processor")
-
-
-def test_every_registered_peer_is_there_or_says_why_not() -> None:
-    peers = diagnose(ToolchainError("none"), limits=LIMITS).peers
-    assert {peer.name for peer in peers} == set(REGISTERED.names)
-    assert all((peer.version is None) == (peer.missing is not None) for peer in peers)
+    assert {peer.name for peer in diagnosis.peers} == set(REGISTERED.names)
+    assert all((peer.version is None) == (peer.missing is not None) for peer in diagnosis.peers)
 
 
 def test_suites_ask_for_the_drivers_of_their_devices() -> None:
@@ -250,5 +227,3 @@ def test_suites_ask_for_the_drivers_of_their_devices() -> None:
     suites = (a_suite(devices=(a_device(), both, soft)), a_suite(devices=(replace(a_device(), uri="vulkan://1"),)))
     assert devices_of(suites[:1]) == {"local-sync", "cuda", "hip", "lavapipe"}
     assert devices_of(suites) == {"local-sync", "cuda", "hip", "lavapipe", "vulkan"}
-    asked = devices_of(suites)
-    assert diagnose(ToolchainError("none"), limits=LIMITS, asked=asked).asked == asked
