@@ -19,10 +19,14 @@ from tests.builders import a_device, a_suite
 from tests.doctor.conftest import LAVAPIPE, LOCAL, NO_CUDA, NO_TOOLCHAIN, OLDER, PEERS, SILENT, TOOLCHAIN, judge
 
 
+def every(diagnosis: Diagnosis) -> list[Finding]:
+    return [finding for found in diagnosis.findings.values() for finding in found]
+
+
 def test_a_quiet_machine_has_nothing_to_warn_of(quiet: Environment) -> None:
     diagnosis = judge(quiet)
     assert diagnosis.count("warning") == 0
-    (note,) = [finding for finding in diagnosis.findings if finding.level == "note"]
+    (note,) = [finding for finding in every(diagnosis) if finding.level == "note"]
     assert note.what.startswith("address space randomisation is on")
 
 
@@ -80,7 +84,7 @@ def test_one_fact(
     quiet: Environment, section: str, change: dict[str, Any], level: Level | None, words: str, command: str | None
 ) -> None:
     quiet[section] |= change
-    found = [finding for finding in judge(quiet).findings if words in finding.what]
+    found = [finding for finding in every(judge(quiet)) if words in finding.what]
     assert [finding.level for finding in found] == ([level] if level else [])
     for finding in found:
         assert (finding.advice is None) == (level == "ok")
@@ -90,12 +94,12 @@ def test_one_fact(
 def test_on_a_small_machine_a_smaller_load_is_too_much(quiet: Environment) -> None:
     quiet["cpu"] |= {"logical_cores": 2, "usable_cores": 2}
     quiet["load"]["load_1min"] = 0.6
-    (finding,) = [finding for finding in judge(quiet).findings if "0.60" in finding.what]
+    (finding,) = [finding for finding in every(judge(quiet)) if "0.60" in finding.what]
     assert finding.level == "warning"
 
 
 def test_a_machine_that_tells_nothing_gives_no_findings_about_it() -> None:
-    topics = {finding.topic for finding in judge(SILENT).findings}
+    topics = {topic for topic, found in judge(SILENT).findings.items() if found}
     assert topics == {"toolchain", "devices", "counters"}
 
 
@@ -180,15 +184,14 @@ SOFTWARE = "llvmpipe (LLVM 15.0.6, 256 bits), Vulkan 1.3.230, Mesa 22.3.6 (LLVM 
 def test_what_is_here_and_what_is_not(
     quiet: Environment, facts: dict[str, Any], level: Level, what: str, advice: str | None
 ) -> None:
-    (finding,) = [finding for finding in judge(quiet, **facts).findings if finding.what == what]
+    (finding,) = [finding for finding in every(judge(quiet, **facts)) if finding.what == what]
     assert (finding.level, finding.advice, finding.command) == (level, advice, None)
 
 
 def test_findings_are_plain_sentences_grouped_by_topic(busy: Diagnosis) -> None:
-    topics = [finding.topic for finding in busy.findings]
-    assert list(dict.fromkeys(topics)) == list(TOPICS)
-    assert [finding for topic in TOPICS for finding in busy.about(topic)] == list(busy.findings)
-    for finding in busy.findings:
+    assert list(busy.findings) == list(TOPICS)
+    assert all(busy.findings.values())
+    for finding in every(busy):
         for sentence in filter(None, (finding.what, finding.advice)):
             assert not sentence.endswith((".", " ", ":"))
             assert "  " not in sentence
@@ -207,15 +210,15 @@ def test_every_driver_is_asked_for(tmp_path: Path) -> None:
     diagnosis = diagnose(toolchain, limits=LIMITS)
     assert [probe.driver for probe in diagnosis.probes] == ["local-sync", "local-task", "vulkan", "cuda", "hip"]
     assert [bool(probe.devices) for probe in diagnosis.probes] == [True, True, False, False, True]
-    assert diagnosis.about("toolchain")[0].what == "IREE 3.13.0"
+    assert diagnosis.findings["toolchain"][0].what == "IREE 3.13.0"
     assert diagnosis.environment["cpu"]["logical_cores"] >= 1
 
 
 def test_without_a_toolchain_the_machine_and_every_registered_peer_are_judged_all_the_same() -> None:
     diagnosis = diagnose(ToolchainError("there is no IREE here: install it"), limits=LIMITS)
     assert diagnosis.probes == ()
-    assert diagnosis.about("toolchain")[0].what == "there is no IREE here: install it"
-    assert diagnosis.about("processor")
+    assert diagnosis.findings["toolchain"][0].what == "there is no IREE here: install it"
+    assert diagnosis.findings["processor"]
     assert {peer.name for peer in diagnosis.peers} == set(REGISTERED.names)
     assert all((peer.version is None) == (peer.missing is not None) for peer in diagnosis.peers)
 
