@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from harness.doctor import Diagnosis, Level, devices_of, diagnose
+from harness.doctor import Diagnosis, Finding, Level, devices_of, diagnose
 from harness.doctor.examine import TOPICS, Environment
 from harness.errors import ToolchainError
 from harness.peers.peer import PEERS as REGISTERED

@@ -62,7 +62,8 @@ def test_one_json_document_with_every_finding_and_fact(busy: Diagnosis) -> None:
     assert (document["schema_version"], document["harness_version"]) == (1, __version__)
     assert document["environment"] == busy.environment
     assert document["counters"] == {"unavailable": busy.counters}
-    assert [finding["what"] for finding in document["findings"]] == [finding.what for finding in busy.findings]
+    found = [(topic, finding.what) for topic, found in busy.findings.items() for finding in found]
+    assert [(finding["topic"], finding["what"]) for finding in document["findings"]] == found
     assert [probe["driver"] for probe in document["devices"]] == ["local-sync", "vulkan", "cuda"]
     assert document["devices"][2] == {**vars(NO_CUDA), "devices": []}
     assert document["peers"][0] == {"name": "onnxruntime", "version": "ONNX Runtime 1.31.1", "missing": None}
