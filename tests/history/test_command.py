@@ -202,7 +202,7 @@ def test_a_hint_is_a_command_that_works_on_this_folder(ask: Ask, slower: Path, o
 
 
 def test_experiments_are_left_out_unless_asked_for(ask: Ask, tmp_path: Path) -> None:
-    bench = make_night(1, command=("harness", "bench", "x.mlir"), suite_name="bench-x")
+    bench = make_night(1, settings={"purpose": "bench"}, suite_name="bench-x")
     store(tmp_path, bench, rows_of)
 
     status, out, _ = ask(tmp_path)

@@ -39,7 +39,7 @@ def tagged(results: Path | str) -> list[tuple[str, str, str]]:
 
 
 def an_experiment(results: Path, night: int = 0, command: str = "bench", **fields: Any) -> str:
-    run = make_night(night, generations=2, rounds=2, command=("harness", command, "x"), **fields)
+    run = make_night(night, generations=2, rounds=2, settings={"purpose": command}, **fields)
     return store(results, run, rows_of).name
 
 
