@@ -31,7 +31,7 @@ from harness.store.merging import merge as merge_folders
 from harness.store.place import Place, is_url, without_password
 from harness.store.remote import open_place
 from harness.store.run_directory import HEADER_FILE, load_run
-from harness.store.tables import NOTHING_YET, Tables, open_tables
+from harness.store.tables import NOTHING_YET, open_tables
 from harness.text import shown
 
 if TYPE_CHECKING:
@@ -135,7 +135,8 @@ def list_runs(
     with Terminal() as progress, open_tables(results, rows_of, progress) as tables:
         runs = [{**row, "tags": list(row["tags"])} for row in _records(tables.query(_LIST))]
         comparisons = [
-            {**row, "compares": _compares(tables, row["comparison"])} for row in _records(tables.query(_COMPARISONS))
+            {**row, "compares": _compares(tables.results / row["comparison"])}
+            for row in _records(tables.query(_COMPARISONS))
         ]
         explanations = _explanations(tables.results)
         for note in tables.notes:
@@ -150,14 +151,12 @@ def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
 
 
-def _compares(tables: Tables, name: str) -> str:
-    """What a comparison compares, by its own document; where only its rows are left, by the two runs."""
+def _compares(folder: Path) -> str:
+    """What a comparison compares, by its own document; "" where that is damaged or the folder was renamed."""
     with contextlib.suppress(RunError):
-        kept = COMPARISON.load(tables.results / name)
+        kept = COMPARISON.load(folder)
         return compared(kept.base, kept.head)
-    ends = "SELECT any_value(base_run), any_value(head_run), any_value(within) FROM comparisons WHERE comparison = ?"
-    ((base, head, within),) = tables.query(ends, [name]).itertuples(index=False, name=None)
-    return f"the variants of {head}" if within else f"{head} against {base}"
+    return ""
 
 
 def _explanations(results: Path) -> list[dict[str, Any]]:
@@ -214,7 +213,7 @@ def _tag(names: Sequence[str], results: str, who: str | None, *, removed: bool) 
 
 
 def _find_run(name: str, results: str) -> tuple[str, str]:
-    """The results folder that a run lies in, and the run's id; of a run whose folder is gone, the history's."""
+    """The results folder that a run lies in, and the run's id; at a URL, by the history."""
     if not is_url(results):
         folder = find_folder(name, Path(results), kind="run")
         if (folder / HEADER_FILE).is_file():
