@@ -68,18 +68,6 @@ def test_what_was_kept_is_there_again(directory: BisectDirectory) -> None:
         assert again.kept == [TRIAL]
 
 
-def test_a_trial_that_was_cut_short_is_measured_again(directory: BisectDirectory) -> None:
-    with directory:
-        directory.keep_trial(TRIAL)
-    file = directory.path / TRIALS_FILE
-    file.write_bytes(file.read_bytes() + b'{"base": "3.6')
-    with BisectDirectory.resume(directory.path) as again:
-        assert again.kept == [TRIAL]
-        again.keep_trial(OPEN)
-    with BisectDirectory.resume(directory.path) as last:
-        assert last.kept == [TRIAL, OPEN]
-
-
 def test_what_stayed_open_is_measured_again_once_the_bisect_had_come_to_its_end(directory: BisectDirectory) -> None:
     with directory:
         directory.keep_trial(OPEN)
@@ -93,11 +81,6 @@ def test_what_stayed_open_is_measured_again_once_the_bisect_had_come_to_its_end(
     with BisectDirectory.resume(directory.path) as killed:
         assert killed.answer(OPEN.key) == kept, "it was measured in this attempt"
         assert killed.kept == [OPEN, TRIAL, OPEN, kept], "what was measured stays there"
-
-
-def test_one_harness_at_a_time_writes_it(directory: BisectDirectory) -> None:
-    with directory, pytest.raises(RunError, match="another harness is writing this bisect"):
-        BisectDirectory.resume(directory.path).__enter__()
 
 
 def test_what_cannot_go_on_is_said(directory: BisectDirectory, tmp_path: Path) -> None:
@@ -184,18 +167,6 @@ def test_a_line_that_was_cut_short_is_done_again_and_nothing_else(place: Path) -
         assert kept(directory, "b") == ("right", 1.0)
 
 
-@pytest.mark.parametrize(
-    ("begun", "words"),
-    [
-        (replace(SEARCH, machine="another"), "is a search of another machine"),
-        (replace(SEARCH, options={**SEARCH.options, "model": "mlp"}), "is a search with another model; give"),
-    ],
-)
-def test_another_search_is_not_mixed_with_it(place: Path, begun: Begun, words: str) -> None:
-    with pytest.raises(HarnessError, match=words):
-        TuneDirectory.create(place, begun)
-
-
 def test_what_an_earlier_harness_did_not_write_down_is_held_against_nobody_and_known_from_then_on(place: Path) -> None:
     def now(device: str) -> Begun:
         return replace(SEARCH, options={**SEARCH.options, "[devices.cpu]": device})
@@ -203,6 +174,8 @@ def test_what_an_earlier_harness_did_not_write_down_is_held_against_nobody_and_k
     TuneDirectory.create(place, now("one core"))
     with pytest.raises(HarnessError, match=r"is a search with another \[devices\.cpu\]; give"):
         TuneDirectory.create(place, now("two cores"))
+    with pytest.raises(HarnessError, match="is a search of another machine"):
+        TuneDirectory.create(place, replace(SEARCH, machine="another"))
 
 
 def test_a_folder_with_other_things_is_left_alone(tmp_path: Path) -> None:

@@ -165,19 +165,15 @@ def test_a_joined_run_compares_and_has_a_history_as_one(tmp_path: Path) -> None:
     base, head = (side_of(run, run.header.id) for run in runs)
     pairs = [pair for pair in pair_runs(base, head) if pair.case.variant == "stock"]
     require_comparable(base, head, pairs, across_hosts=False)
+    joined(tmp_path / "elsewhere", *make_shards(tmp_path / "of-two", ["two", "two"]))
+    other = side_of(load_run(tmp_path / "elsewhere" / WHOLE), "other")
+    with pytest.raises(UsageError, match=r"the two sides of \S+ \(.*\) were measured on different machines"):
+        require_comparable(base, other, pair_runs(base, other), across_hosts=False)
     with open_history(str(tmp_path / "into")) as history:
         series = history.query("SELECT machine_class, points FROM series WHERE metric = 'latency'")
         ((classes,),) = history.query("SELECT DISTINCT machine_class FROM runs").itertuples(index=False, name=None)
     assert set(series["points"]) == {2}
     assert " + ".join(sorted(set(series["machine_class"]))) == classes
-
-
-def test_groups_of_another_machine_are_not_compared_as_if_of_one(tmp_path: Path) -> None:
-    for name, machines in (("base", ["one", "two"]), ("head", ["two", "two"])):
-        joined(tmp_path / name, *make_shards(tmp_path / f"from-{name}", machines))
-    base, head = (side_of(load_run(tmp_path / name / WHOLE), name) for name in ("base", "head"))
-    with pytest.raises(UsageError, match=r"the two sides of \S+ \(base and head\) were measured on different machines"):
-        require_comparable(base, head, pair_runs(base, head), across_hosts=False)
 
 
 def test_a_shard_without_groups_is_not_missing(tmp_path: Path) -> None:
