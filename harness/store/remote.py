@@ -59,7 +59,7 @@ def list_remote(system: Any, root: str, address: str, *, may_be_new: bool = Fals
             folders.setdefault(name, {})[below] = RemoteFile(path=path, bytes=info.get("size"))
             if info.get("islink"):
                 refused[name] = f"{shown(below)} is a symbolic link, which is not followed"
-        elif kind_of({below}) is not None:
+        elif kind_of({below}) is not None and not name.startswith("."):
             refused[shown(name)] = f"{shown(name)!r} is no name of a run"
     read = {
         name: files

@@ -20,7 +20,6 @@ import json
 import os
 import shlex
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -61,13 +60,13 @@ from harness.store.files import (
 )
 from harness.store.journal import (
     REPORT_FILE,
+    ROOM,
     Journal,
     make_folder,
     read_records,
     read_value,
     what_is_there,
     writing_into,
-    writing_results,
 )
 
 Record = Build | IrCounts | Check | Reference | Round | Lost | Work | Peak | HostRecord | Placed
@@ -108,6 +107,8 @@ class RunDirectory(Journal):
         super().__init__(path)
         self.header = header
         self.before_failure: Callable[[], None] = lambda: None
+        go_on = f"harness run --resume {shlex.quote(str(path))}"
+        self.remedy = f"make room or mend its permissions, then go on with `{go_on}`"
 
     @classmethod
     def create(cls, results: Path, header: Header) -> RunDirectory:
@@ -118,7 +119,7 @@ class RunDirectory(Journal):
         path = make_folder(results, header.id)
         named = replace(header, id=path.name)
         try:
-            with writing_results(results):
+            with writing_into(results, ROOM):
                 write_atomically(path / HEADER_FILE, adapter(Header).dump_json(named, indent=1))
         except RunError:
             with contextlib.suppress(OSError):
@@ -131,11 +132,6 @@ class RunDirectory(Journal):
         """Open an unfinished run to go on with it, and what it holds so far."""
         with cls(path, load_run(path).header) as directory:
             return directory, load_run(path)
-
-    def writing(self) -> AbstractContextManager[None]:
-        """As of every journal, of a run that can go on afterwards."""
-        go_on = f"harness run --resume {shlex.quote(str(self.path))}"
-        return writing_into(self.path, f"make room or mend its permissions, then go on with `{go_on}`")
 
     def __enter__(self) -> RunDirectory:
         self._refuse_finished()
