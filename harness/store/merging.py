@@ -20,7 +20,7 @@ from harness.store.check import check_folder, why_not_mergeable
 from harness.store.database import RowsOf, try_to_write_tables
 from harness.store.folders import MARKS_FOLDER, kind_of, look_into
 from harness.store.journal import require_writable
-from harness.store.kinds import RUN
+from harness.store.kinds import EXPLANATION, RUN
 from harness.store.marks import mark_files, parse_mark, put_mark
 from harness.store.place import Place, is_url, without_password
 from harness.store.remote import open_place
@@ -102,7 +102,8 @@ def _settle(copy: Path, name: str, rows_of: RowsOf) -> None:
     finding = check_folder(copy, name=name)
     if finding.state != "ok":
         raise RunError(finding.why)
-    try_to_write_tables(copy, rows_in(copy, rows_of)[1])
+    if not EXPLANATION.is_at(copy):  # of which no table has rows
+        try_to_write_tables(copy, rows_in(copy, rows_of)[1])
 
 
 def _merge_place(

@@ -24,6 +24,7 @@ from tests.store.made import (
     an_unfinished_run,
     contents,
     fates,
+    finished_as_it_is,
     room_for,
     runs,
     start,
@@ -183,9 +184,9 @@ def test_a_folder_that_changes_while_it_is_copied_is_looked_at_as_it_was_copied(
 def test_a_disk_that_is_full_keeps_nothing_of_a_folder_and_says_so(tmp_path: Path) -> None:
     large, small = a_run(tmp_path / "from"), a_comparison(tmp_path / "from")
     (tmp_path / "into").mkdir()
-    room = max(file.stat().st_size for file in small.rglob("*"))
-    assert room < max(file.stat().st_size for file in large.rglob("*"))
-    with room_for(room):
+    (large / "report.md").write_text("long " * 20_000)
+    finished_as_it_is(large)
+    with room_for(50_000):
         outcomes = merged(tmp_path / "from", into=tmp_path / "into")
     assert fates(outcomes) == {large.name: "refused", small.name: "copied"}
     assert "cannot be written (File too large); make room" in outcomes[0].why

@@ -98,7 +98,7 @@ def test_what_cannot_go_on_is_said(directory: BisectDirectory, tmp_path: Path) -
     with pytest.raises(RunError, match="is no bisect that can go on"):
         BisectDirectory.resume(tmp_path)
     (directory.path / "begun.json").write_text("{}")
-    with pytest.raises(RunError, match=r"begun\.json: is damaged; begin the bisect again"):
+    with pytest.raises(RunError, match=r"begun\.json: is damaged \(created: Field required\); begin the bisect"):
         BisectDirectory.resume(directory.path)
 
 
