@@ -61,7 +61,7 @@ def _where(scale: Scale) -> str:
         f"Measured on {now:%Y-%m-%d} on {processor(environment) or 'unknown'}, {cpu.get('usable_cores', '?')} "
         f"cores ({kind}, {machine.get('distribution', machine.get('system', ''))}), load {scale.load[0]:.1f} to "
         f"{scale.load[1]:.1f}; medians of fresh processes. Histories are made up: {scale.runs:,} runs of a suite under "
-        "a reference toolchain and that day's newest, a folder with tables for each; half of the series are timed and "
+        "a reference toolchain and that day's newest, each with tables of its own; half of the series are timed and "
         "noisy by 1 %, half are counted. Runs that are compared have five generations of four rounds a case, and "
         "eight other figures."
     )

@@ -376,10 +376,8 @@ def test_anything_can_be_rendered_kept_and_rendered_again(comparison: Comparison
         ("[]", "is no comparison of schema version 1"),
         ('{"schema_version": 0}', "is no comparison of schema version 1"),
         ('{"schema_version": 1}', "is damaged at its rows"),
-        ('{"schema_version": 1, "id": "\\ud800"}', r"is damaged \(half a surrogate pair\)"),
-        ('{"schema_version": 1, "\\uDFFF": 1}', r"is damaged \(half a surrogate pair\)"),
-        ('{"schema_version": 1, "id": "\ud800"}', r"is damaged \(half a surrogate pair\)"),
-        ("[" * 200_000, r"is damaged \(nested too deep\)"),
+        ('{"schema_version": 1, "id": "\\ud800"}', r"is not JSON"),  # half a surrogate pair
+        ("[" * 200_000, r"is not JSON"),
     ],
 )
 def test_what_is_no_comparison_is_told_in_a_sentence(text: str, says: str) -> None:
