@@ -3,7 +3,7 @@
 `kill -9`, or the system where memory is short, leaves a harness no time to stop what it started: compilers would go on,
 stand still for ever where they are held, and take the cores of the run that goes on afterwards. So a process of its own
 knows every child's group, and waits for the end of its standard input, which only the harness holds open. It is begun
-before the first child, and begun again where it is killed.
+before the first child.
 
 A child that was started in the last moment of a harness that is killed was not told of. So each has a mark in its
 environment, by which the reaper finds it where the system lists processes in /proc.
@@ -17,7 +17,6 @@ import secrets
 import subprocess
 import sys
 import threading
-import time
 
 # Reads +group and -group, a line each, and an empty line from a harness that ends by itself; at the end of its input it
 # kills the groups that are left, stopped or not, and, unless that line came, those with the mark. It looks twice, since
@@ -51,9 +50,6 @@ for _ in range(2):
     time.sleep(0.05)
 """
 _MARK = "HARNESS_STARTED_BY"
-# Where it cannot live, a harness does without it.
-_MOST_STARTS = 100
-_BETWEEN_STARTS_S = 0.02
 
 
 class Reaper:
@@ -63,76 +59,54 @@ class Reaper:
         # As long in every process, since the size of its environment moves a program's memory.
         self._mark = f"{os.getpid():010d}-{secrets.token_hex(8)}"
         self._lock = threading.Lock()
-        self._groups: set[int] = set()
         self._process: subprocess.Popen[bytes] | None = None
-        self._starts = 0
         atexit.register(self._dismiss)
 
     @property
     def pid(self) -> int | None:
         """Of the process that waits; None: no child was started yet."""
-        with self._lock:
-            return None if self._process is None else self._process.pid
+        return None if self._process is None else self._process.pid
 
     def begin(self) -> dict[str, str]:
         """Be there before a child is; the variable that its environment needs."""
         with self._lock:
-            if self._process is None:
+            if self._process is None and hasattr(os, "killpg"):
                 self._start()
         return {_MARK: self._mark}
 
     def watch(self, group: int) -> None:
         """From now on the group ends with this process."""
-        with self._lock:
-            self._groups.add(group)
-            if self._process is None:
-                self._start()
-            else:
-                self._tell(f"+{group}\n")
+        self._tell(f"+{group}\n")
 
     def release(self, group: int) -> None:
         """The group has ended; its number may become another's."""
-        with self._lock:
-            if group in self._groups:
-                self._groups.remove(group)
-                self._tell(f"-{group}\n")
+        self._tell(f"-{group}\n")
 
     def _start(self) -> None:
-        if not hasattr(os, "killpg") or self._starts >= _MOST_STARTS:
-            return
-        self._starts += 1
         try:
-            process = subprocess.Popen(
+            self._process = subprocess.Popen(
                 (sys.executable, "-I", "-S", "-c", _PROGRAM, f"{_MARK}={self._mark}"),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 start_new_session=True,
             )
-        except OSError:
+        except OSError:  # a harness does without it
             return
-        self._process = process
-        self._tell("".join(f"+{group}\n" for group in sorted(self._groups)))
-        threading.Thread(target=self._replace, args=(process,), daemon=True).start()
 
     def _dismiss(self) -> None:
         """What a child left running on purpose, such as a cache's server, stays where this process ends by itself."""
-        with self._lock:
-            self._tell("\n")
+        self._tell("\n")
+        if self._process is not None and self._process.stdin is not None:
+            self._process.stdin.close()
+            self._process.returncode = 0  # it outlives this process, and nobody waits for it
 
-    def _tell(self, lines: str) -> None:
-        if self._process is None or self._process.stdin is None:
-            return
-        try:
-            self._process.stdin.write(lines.encode())
-            self._process.stdin.flush()
-        except OSError:  # it was killed: the next one is told all groups
-            return
-
-    def _replace(self, process: subprocess.Popen[bytes]) -> None:
-        """Begin another one as soon as this one has ended."""
-        process.wait()
-        time.sleep(_BETWEEN_STARTS_S)
+    def _tell(self, line: str) -> None:
         with self._lock:
-            self._process = None
-            self._start()
+            if self._process is None or self._process.stdin is None:
+                return
+            try:
+                self._process.stdin.write(line.encode())
+                self._process.stdin.flush()
+            except OSError:  # somebody killed it
+                return

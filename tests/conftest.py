@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -33,7 +35,32 @@ _SLOW = (
     "workflows/test_pull_request.py",
 )
 
+ROOT = Path(__file__).parents[1]
+# The code that decides what lies in the harness's cache.
+_MAKERS = tuple(
+    f"{room}/**/*.py"
+    for room in (
+        "compile",
+        "ir",
+        "machine",
+        "measure",
+        "models",
+        "peers",
+        "plugins",
+        "rewrites",
+        "suite",
+        "toolchain",
+        "verify",
+    )
+)
+
 MadeOnce: TypeAlias = Callable[[str, Callable[[Path], object]], Path]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Who only lists tests uses no snapshot, which is no failure."""
+    if config.option.collectonly:
+        config.option.warn_unused_snapshots = True
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -67,16 +94,33 @@ def made_once(_shared: Path) -> MadeOnce:
     return once
 
 
+def _cache_of_this_code(config: pytest.Config) -> Path | None:
+    """A folder of pytest's own cache for what this code compiles and computes; what other code made there goes."""
+    if getattr(config, "cache", None) is None:
+        return None
+    digest = hashlib.sha256()
+    for file in sorted(file for part in _MAKERS for file in (ROOT / "harness").glob(part)):
+        digest.update(file.read_bytes())
+    folder = config.cache.mkdir(f"harness-{digest.hexdigest()[:16]}")
+    for other in folder.parent.glob("harness-*"):
+        if other != folder:
+            shutil.rmtree(other, ignore_errors=True)
+    return folder
+
+
 @pytest.fixture(scope="session", autouse=True)
-def _own_cache(_shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def _own_cache(
+    request: pytest.FixtureRequest, _shared: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[None]:
     """Keep the user's cache out of the tests, and the tests out of the user's cache.
 
-    All processes of a session share one, so that none compiles what another did. They share no temporary files:
-    harnesses of one user find there who measures, and wait for each other.
+    All processes of a session share one, and the next session finds it again, so that nothing is compiled twice; tests
+    of a cold cache take one of their own. They share no temporary files: harnesses of one user find there who measures,
+    and wait for each other.
     """
     temporary = str(tmp_path_factory.mktemp("tmp"))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("HARNESS_CACHE", str(_shared / "cache"))
+        patch.setenv("HARNESS_CACHE", str(_cache_of_this_code(request.config) or _shared / "cache"))
         patch.setenv("TMPDIR", temporary)
         patch.setattr(tempfile, "tempdir", temporary)
         yield

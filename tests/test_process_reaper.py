@@ -7,12 +7,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
 import pytest
+
+from harness import process
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "killpg"), reason="no groups of processes here")
 
@@ -26,7 +27,7 @@ child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
 print(os.getpid(), child.pid, flush=True)
 time.sleep(600)
 """
-# A harness with one such child that is held still and one that is not; prints them and the reaper.
+# A harness with one such child that is held still and one that is not; prints them and the reaper, and waits.
 _HARNESS = f"""
 import subprocess, sys, time
 from harness import process
@@ -37,8 +38,7 @@ children = [process._gate.start(begin), begin()]
 words = [child.stdout.readline().decode().strip() for child in children]
 with process.hold_still():
     print(*words, process._reaper.pid, flush=True)
-    for _ in sys.stdin:
-        print(process._reaper.pid, flush=True)
+    sys.stdin.read()
 """
 # A harness that is killed as soon as it has a child, which it could not tell the reaper; the child keeps stdout open.
 _SUDDEN = """
@@ -60,49 +60,11 @@ print(process._reaper.pid)
 """
 
 
-class Harness:
-    """A harness with four processes below it, of which two are held still."""
-
-    def __init__(self, child: subprocess.Popen[str]) -> None:
-        self.child = child
-        assert child.stdout is not None
-        *self.family, self.reaper = (int(word) for word in child.stdout.readline().split())
-
-    def ask_reaper(self) -> int:
-        """The pid of its reaper now."""
-        assert self.child.stdin is not None
-        assert self.child.stdout is not None
-        self.child.stdin.write("\n")
-        self.child.stdin.flush()
-        return int(self.child.stdout.readline())
-
-    def left(self) -> list[int]:
-        """What still runs or stands still of its family."""
-        return [pid for pid in self.family if not _is_gone(pid)]
-
-
-@contextmanager
-def _harness() -> Iterator[Harness]:
-    child = subprocess.Popen([sys.executable, "-c", _HARNESS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    harness = Harness(child)
-    try:
-        yield harness
-    finally:
-        child.kill()
-        child.communicate()
-        for pid in harness.left():
-            os.kill(pid, signal.SIGKILL)
-
-
 def _is_gone(pid: int) -> bool:
     try:
         return bool(psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
         return True
-
-
-def _is_still(pid: int) -> bool:
-    return bool(psutil.Process(pid).status() == psutil.STATUS_STOPPED)
 
 
 def _wait_until(happened: Callable[[], bool]) -> None:
@@ -113,21 +75,14 @@ def _wait_until(happened: Callable[[], bool]) -> None:
 
 
 def test_what_computes_and_what_is_held_still_ends_with_a_harness_that_is_killed() -> None:
-    with _harness() as harness:
-        _wait_until(lambda: [_is_still(pid) for pid in harness.family] == [True, True, False, False])
-        harness.child.kill()
-        _wait_until(lambda: not harness.left())
-        _wait_until(lambda: _is_gone(harness.reaper))
-
-
-def test_a_reaper_that_is_killed_or_asked_to_stop_leaves_no_gap() -> None:
-    with _harness() as harness:
-        os.kill(harness.reaper, signal.SIGTERM)
-        os.kill(harness.reaper, signal.SIGKILL)
-        _wait_until(lambda: harness.ask_reaper() != harness.reaper)
-        assert len(harness.left()) == 4
-        harness.child.kill()
-        _wait_until(lambda: not harness.left())
+    command = [sys.executable, "-c", _HARNESS]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as harness:
+        assert harness.stdout is not None
+        *family, reaper = (int(word) for word in harness.stdout.readline().split())
+        still = [True, True, False, False]
+        _wait_until(lambda: [psutil.Process(pid).status() == psutil.STATUS_STOPPED for pid in family] == still)
+        harness.kill()
+    _wait_until(lambda: all(map(_is_gone, (*family, reaper))))
 
 
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="no list of processes here")
@@ -147,12 +102,9 @@ def test_what_a_child_left_on_purpose_outlives_a_harness_that_ends_by_itself() -
         assert harness.communicate("still there\n", timeout=PATIENCE_S)[0] == "still there\n"
 
 
-def test_what_has_ended_is_released_since_its_number_may_become_anothers() -> None:
-    code = """
-        import sys
-        from harness import process
-        process.run([sys.executable, "-c", "pass"])
-        print(process._reaper._groups)
-    """
-    done = subprocess.run([sys.executable, "-c", "\n".join(map(str.strip, code.splitlines()))], capture_output=True)
-    assert done.stdout.split() == [b"set()"]
+def test_what_has_ended_is_released_since_its_number_may_become_anothers(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(process._reaper, "_tell", told.append)
+    process.run([sys.executable, "-c", "pass"])
+    watched, released = told
+    assert (watched[0], released) == ("+", f"-{watched[1:]}")

@@ -84,19 +84,6 @@ def test_a_file_that_a_killed_process_was_writing_is_swept_and_a_living_ones_is_
     assert len(list((tmp_path / "environments").iterdir())) == 3, "too many files to look at"
 
 
-def test_a_file_is_locked_while_it_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def replace(written: Path, _: Path) -> None:
-        raise OSError("no room")
-
-    locked: list[int] = []
-    monkeypatch.setattr("harness.cache.lock_file", locked.append)
-    monkeypatch.setattr(Path, "replace", replace)
-    with pytest.raises(OSError, match="no room"):
-        write_atomically(tmp_path / "memo", b"1")
-    assert len(locked) == 1
-    assert not list(tmp_path.iterdir())
-
-
 def test_all_temporary_files_of_a_process_lie_in_one_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with own_temporary_folder():
@@ -107,11 +94,3 @@ def test_all_temporary_files_of_a_process_lie_in_one_folder(tmp_path: Path, monk
         assert shared_temporary_folder() == tmp_path
     assert (own.exists(), tempfile.tempdir) == (False, str(tmp_path))
     assert shared_temporary_folder() == tmp_path
-
-
-def test_a_temporary_folder_that_cannot_be_written_stops_no_command(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "gone"))
-    with own_temporary_folder():
-        assert tempfile.tempdir == str(tmp_path / "gone")

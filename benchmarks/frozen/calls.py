@@ -37,9 +37,7 @@ _COMMANDS = (
     "report",
     "results",
     "results merge",
-    "results compact",
     "results verify",
-    "results gc",
     "run",
     "schema",
     "selfcheck",
@@ -183,12 +181,6 @@ def _histories() -> Iterator[Call]:
     for name, options in asked.items():
         for output in _FORMATS if name in often else ("csv",):
             yield Call(f"history-{name}-{output}", ["history", "history", *options, "--format", output])
-    compacted = [["results", "compact", "history"]]
-    for name in ("plain", "changes", "series", "sql", "sql-runs"):
-        yield Call(f"history-{name}-compacted", ["history", "history", *asked[name]], before=compacted)
-    dropped = [*compacted, ["results", "gc", "history", "--older-than", "1d"]]
-    yield Call("history-changes-dropped", ["history", "history", "--changes"], before=dropped)
-    yield Call("report-dropped", ["report", NIGHT], before=dropped)
     for output in _FORMATS:
         yield Call(f"history-tiny-{output}", ["history", "--format", output])
     for table in ("cases", "comparisons", "points", "series", "turns"):
@@ -219,15 +211,6 @@ def _results() -> Iterator[Call]:
         )
         yield Call(f"results-verify-{output}", ["results", "verify", "results", *chosen])
         yield Call(f"results-verify-damaged-{output}", ["results", "verify", "history", *chosen], damaged)
-        compacted = [["results", "compact", "history"]]
-        yield Call(f"results-compact-{output}", ["results", "compact", "history", *chosen])
-        yield Call(f"results-compact-again-{output}", ["results", "compact", "history", *chosen], before=compacted)
-        dropping = ["results", "gc", "history", "--older-than", "1d", *chosen]
-        yield Call(f"results-gc-{output}", dropping, before=compacted)
-        yield Call(f"results-gc-dry-{output}", [*dropping, "--dry-run"], before=compacted)
-        yield Call(f"results-gc-not-compacted-{output}", dropping)
-    yield Call("results-verify-compacted", ["results", "verify", "history"], before=[["results", "compact", "history"]])
-    yield Call("results-gc-bad-age", ["results", "gc", "history", "--older-than", "soon"])
     yield Call("results-verify-no-folder", ["results", "verify", "nothing"])
     yield Call("results-merge-no-folder", ["results", "merge", "nothing", "--into", "all"])
 

@@ -5,14 +5,13 @@ The rules:
 1. The call's folder, its cache and the harness's folder become <work>, <cache> and <bin>.
 2. A date with a time at or after the beginning of the recording becomes <now>, also in the id of a run. Dates of stored
    runs are older and stay.
-3. The random end of the name of a compacted history's part becomes <random>.
-4. Lines of progress that long work prints every few seconds, and that another harness is waited for, are left out of
+3. Lines of progress that long work prints every few seconds, and that another harness is waited for, are left out of
    stderr.
-5. JSON is indented. Data of a dashboard's page is JSON too.
-6. Of calls that run the compiler, values of the keys that `_VARYING` matches become their type, and of the run folders
+4. JSON is indented. Data of a dashboard's page is JSON too.
+5. Of calls that run the compiler, values of the keys that `_VARYING` matches become their type, and of the run folders
    that they write only names of files and the structure of JSON are kept: the paths of its keys, with their types.
    So it is of each finished.json, which holds hashes of files with dates.
-7. Of an HTML page, text and links are kept; of an SVG, its texts; of other pictures, Parquet and a dashboard's static
+6. Of an HTML page, text and links are kept; of an SVG, its texts; of other pictures, Parquet and a dashboard's static
    files, whether they are empty.
 """
 
@@ -34,8 +33,6 @@ _VARYING = re.compile(
     r".*_ns|.*_rss_bytes|cached|compile_s|cpu|environment|harness_(commit|version)|id|jobs|kernel|load|machine|"
     r"module_sha256|started"
 )
-# The name of a part of a compacted history ends at random.
-_PART = re.compile(r"(\d{8}-\d{6}-[a-z]+--\d{8}-\d{6}-[a-z]+)-[0-9a-f]{8}(?![0-9a-f])")
 # Said of long work, every few seconds, and where another harness measures at the same time.
 _PROGRESS = re.compile(r"^( +[a-z][^\n:]* \d+/\d+(:[^\n]*)?|Another harness is measuring[^\n]*)\n", re.MULTILINE)
 _DATA = re.compile(r'dashboard\.put\((".*?"),(.*)\);?\s*', re.DOTALL)
@@ -44,7 +41,7 @@ _SVG_TEXT = re.compile(r"<(?:text|title|dc:title|dc:description)[^>]*>([^<]*)<")
 
 @dataclass(frozen=True)
 class Rules:
-    """Rules 1 to 3.
+    """Rules 1 and 2.
 
     Attributes:
         places: What stands for each path.
@@ -58,7 +55,7 @@ class Rules:
         """The text by these rules."""
         for path, name in self.places.items():
             text = text.replace(path, name)
-        return _TIME.sub(self._time, _PART.sub(r"\1-<random>", text))
+        return _TIME.sub(self._time, text)
 
     def _time(self, found: re.Match[str]) -> str:
         try:
@@ -69,7 +66,7 @@ class Rules:
 
 
 def without_progress(text: str) -> str:
-    """Rule 4."""
+    """Rule 3."""
     return _PROGRESS.sub("", text)
 
 

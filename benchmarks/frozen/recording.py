@@ -17,7 +17,7 @@ from benchmarks.frozen.calls import Call
 from benchmarks.frozen.printed import Rules, content, printed, structure, without_progress
 
 ROOT = Path(__file__).parents[2]
-FIXTURES = ROOT / "tests" / "fixtures" / "0.1.0"
+FIXTURES = Path(__file__).parent / "inputs"
 # Calls that time out hang; the slowest takes some ten seconds.
 _SECONDS = 240
 

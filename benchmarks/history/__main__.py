@@ -49,11 +49,10 @@ def _parser() -> argparse.ArgumentParser:
     dashboard.add_argument("--document", type=Path, default=DOCUMENT, help="where the tables go")
     dashboard.add_argument("--series", type=int, default=1000, help="of the history (default: 1000)")
     dashboard.add_argument("--runs", type=int, default=500, help="in it (default: 500)")
-    made = parts.add_parser("made", help="write a made-up history, compacted")
+    made = parts.add_parser("made", help="write a made-up history")
     made.add_argument("--out", type=Path, required=True, help="the results folder")
     made.add_argument("--series", type=int, default=1000, help="of it (default: 1000)")
     made.add_argument("--runs", type=int, default=500, help="in it (default: 500)")
-    made.add_argument("--turns", type=int, default=0, help="in it (default: none)")
     folders = parts.add_parser("folders", help="write whole run folders of a made-up suite")
     folders.add_argument("--out", type=Path, required=True, help="the results folder")
     folders.add_argument("--cases", type=int, default=100, help="of each run (default: 100)")
@@ -77,7 +76,7 @@ def _do(arguments: argparse.Namespace) -> None:
     elif arguments.what == "made":
         from benchmarks.history.made_tables import write_history
 
-        write_history(arguments.out, Size(series=arguments.series, runs=arguments.runs, turns=arguments.turns))
+        write_history(arguments.out, Size(series=arguments.series, runs=arguments.runs))
     elif arguments.what == "folders":
         from benchmarks.history.made_runs import Folders, write_runs
         from harness.report import render

@@ -65,15 +65,10 @@ KINDS = (
 
 @dataclass(frozen=True, kw_only=True)
 class Size:
-    """How large a history is.
-
-    Attributes:
-        turns: Timed batches altogether, spread over all runs; 0: none are kept.
-    """
+    """How large a history is."""
 
     series: int
     runs: int
-    turns: int = 0
 
     @property
     def cases(self) -> int:

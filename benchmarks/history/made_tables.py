@@ -1,4 +1,4 @@
-"""A made-up history -> the compacted form of a results folder, by DuckDB, since millions of values would be slow.
+"""A made-up history -> a results folder whose runs have their tables alone, by DuckDB, since there are millions.
 
 Noise is a hash of series and run, so that the same size gives the same figures.
 """
@@ -14,29 +14,26 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.history import made
 from benchmarks.history.made import KINDS, Night, Size, digest, made_cases, nights
 from harness.store.database import connect, copy_rows
-from harness.store.files import FINISHED_FILE, describe_file, finished_document
+from harness.store.files import FINISHED_FILE, TABLES_FOLDER, finished_document
+from harness.store.run_directory import HEADER_FILE
 
 if TYPE_CHECKING:
     import duckdb
-
-# Runs that are compacted at once, as somebody does who compacts every few months.
-RUNS_A_SET = 100
 
 _COMMAND = f"harness run suites/{made.SUITE}.toml --toolchain {made.REFERENCE} --toolchain newest"
 _MACHINE_CLASS = f"{made.CPU}, {made.CORES} cores, {made.SYSTEM}"
 
 
 def write_history(results: Path, size: Size) -> None:
-    """Write `<results>/history/`: tables runs, points, cases and turns in sets of 100 runs."""
+    """Write a folder for each run, with the tables that a finished run has."""
     every = nights(size.runs)
     with tempfile.TemporaryDirectory(prefix="harness-") as spill, connect(Path(spill)) as connection:
         _fill(connection, "cases_made", _cases(size))
         _fill(connection, "series_made", _series(size))
         _fill(connection, "runs_made", [_run(night) for night in every])
         connection.execute(_FUNCTIONS)
-        batches = [every[first : first + RUNS_A_SET] for first in range(0, size.runs, RUNS_A_SET)]
-        for batch in batches:
-            _write_set(connection, results, size, batch)
+        for night in every:
+            _write_run(connection, results, night)
 
 
 def _fill(connection: duckdb.DuckDBPyConnection, table: str, rows: Sequence[dict[str, Any]]) -> None:
@@ -84,18 +81,15 @@ def _run(night: Night) -> dict[str, Any]:
     }
 
 
-def _write_set(connection: duckdb.DuckDBPyConnection, results: Path, size: Size, nights: Sequence[Night]) -> None:
-    """One set of tables, by the store's own writer of files."""
-    folder = results / "history" / f"tables-{digest(nights[0].run, 8)}"
-    folder.mkdir(parents=True)
-    chosen = f"WHERE n.number BETWEEN {nights[0].number} AND {nights[-1].number}"
-    selects = {"runs": _RUNS, "points": _POINTS, "cases": _CASES}
-    if size.turns:
-        selects["turns"] = _turns(size.turns // size.runs, size.cases)
-    for table, select in selects.items():
-        copy_rows(connection, table, f"({select} {chosen})", folder / f"{table}.parquet")
-    files = {file.name: describe_file(file) for file in sorted(folder.iterdir())}
-    (folder / FINISHED_FILE).write_bytes(finished_document(files))
+def _write_run(connection: duckdb.DuckDBPyConnection, results: Path, night: Night) -> None:
+    """The folder of a run, with tables by the store's own writer of files."""
+    folder = results / night.run
+    (folder / TABLES_FOLDER).mkdir(parents=True)
+    for table, select in {"runs": _RUNS, "points": _POINTS, "cases": _CASES}.items():
+        file = folder / TABLES_FOLDER / f"{table}.parquet"
+        copy_rows(connection, table, f"({select} WHERE n.number = {night.number})", file)
+    (folder / HEADER_FILE).write_text("{}")
+    (folder / FINISHED_FILE).write_bytes(finished_document({}))
 
 
 _FUNCTIONS = f"""
@@ -152,18 +146,4 @@ SELECT n.run, n.started, '{made.SUITE}' AS suite, c.case_name AS "case", c.case_
     '--iree-hal-target-device=local --iree-hal-local-target-device-backends=llvm-cpu' AS flags,
     '{_COMMAND} --filter ' || c.case_name AS repro
 FROM cases_made c CROSS JOIN runs_made n CROSS JOIN (VALUES ('newest'), ('reference')) AS roles(role)
-"""  # noqa: S608 (constants of our own)
-
-
-def _turns(turns: int, cases: int) -> str:
-    """So many of each run: a round is a turn of each case, and a generation is four rounds."""
-    return f"""
-SELECT n.run, c.case_name AS "case", c.model || '@{made.DEVICE}' AS "group",
-    (t.number // {4 * cases})::INTEGER AS generation,
-    (t.number // {cases} % 4)::INTEGER AS round, (c.number % 5)::INTEGER AS place,
-    n.started_unix_ns + t.number * 10000000 AS started_unix_ns, 1::INTEGER AS calls,
-    (c.latency_ns * exp({made.NOISE} * gauss(c.case_id, n.number * {max(turns, 1)} + t.number)))::BIGINT AS wall_ns,
-    wall_ns AS cpu_ns, wall_ns AS thread_ns, 0 AS delayed_ns, 0 AS voluntary, 0 AS involuntary, 0 AS minor_faults,
-    0 AS major_faults, 0 AS core, 0 AS throttled
-FROM runs_made n CROSS JOIN range({turns}) AS t(number) JOIN cases_made c ON c.number = t.number % {cases}
 """  # noqa: S608 (constants of our own)

@@ -14,11 +14,11 @@ from benchmarks.history.made_runs import Folders, write_runs
 from benchmarks.history.made_tables import write_history
 from benchmarks.history.scale_probe import Cost, cost_of_command, cost_of_question
 
-SERIES, RUNS, TURNS, CASES = 10_000, 1_000, 10_000_000, 10_000
+SERIES, RUNS, CASES = 10_000, 1_000, 10_000
 # Of these sizes: a hundredth, a tenth, and all of it.
 FRACTIONS = (0.01, 0.1, 1.0)
 
-QUESTIONS = ("open", "series", "turns", "changes")
+QUESTIONS = ("open", "series", "changes")
 COMPARISONS = ("identical", "recorded")
 
 
@@ -42,13 +42,11 @@ class Scale:
 
     Attributes:
         runs: Of each history.
-        turns: Of the largest.
         load: Load average as it began and as it ended.
     """
 
     measured: tuple[Measured, ...]
     runs: int
-    turns: int
     load: tuple[float, float]
 
     def of(self, what: str) -> list[Measured]:
@@ -71,15 +69,13 @@ def measure_scale(
     measured: list[Measured] = []
     for fraction in fractions:
         series, cases = (max(round(full * fraction * share), 8) for full in (SERIES, CASES))
-        turns = round(TURNS * fraction * share)
         with tempfile.TemporaryDirectory(prefix="harness-scale-") as scratch:
-            _say(f"{series:,} series x {runs:,} runs, {turns:,} turns")
-            measured += _of_history(Path(scratch), Size(series=series, runs=runs, turns=turns), repeats)
+            _say(f"{series:,} series x {runs:,} runs")
+            measured += _of_history(Path(scratch), Size(series=series, runs=runs), repeats)
         with tempfile.TemporaryDirectory(prefix="harness-scale-") as scratch:
             _say(f"two runs of {cases:,} cases")
             measured += _of_comparison(Path(scratch), cases, repeats)
-    turns = round(TURNS * fractions[-1] * share)
-    return Scale(measured=tuple(measured), runs=runs, turns=turns, load=(began, os.getloadavg()[0]))
+    return Scale(measured=tuple(measured), runs=runs, load=(began, os.getloadavg()[0]))
 
 
 def _of_history(scratch: Path, size: Size, repeats: int) -> list[Measured]:

@@ -48,7 +48,7 @@ def cost_of_question(what: str, history: Path, repeats: int, folder: Path) -> Co
     """What a question takes in a process that has the history's modules loaded, as a notebook has.
 
     Args:
-        what: `open`, `series`, `turns` or `changes`, see `main`.
+        what: `open`, `series` or `changes`, see `main`.
     """
     found = []
     for _ in range(repeats):
@@ -105,8 +105,8 @@ def _resident_bytes(process: psutil.Process) -> int:
 def main(what: str, place: str) -> float:
     """Seconds of one question.
 
-    `open` is open_history; `series` all points of one series, the median of nine; `turns` the median of a case's turns
-    by run; `changes` the change points of all series.
+    `open` is open_history; `series` all points of one series, the median of nine; `changes` the change points of
+    all series.
     """
     import pandas  # noqa: F401 (it is loaded before anything is timed)
 
@@ -127,13 +127,7 @@ def main(what: str, place: str) -> float:
                 times.append(time.perf_counter() - began)
             return statistics.median(times)
         began = time.perf_counter()
-        if what == "turns":
-            history.query(
-                "SELECT run, median(wall_ns / calls) AS ns FROM turns "
-                'WHERE "case" = (SELECT min("case") FROM turns) GROUP BY run ORDER BY run'
-            )
-        else:
-            history_changes(history, jobs=usable_cores())
+        history_changes(history, jobs=usable_cores())
         return time.perf_counter() - began
 
 

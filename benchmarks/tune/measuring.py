@@ -25,7 +25,7 @@ from harness.machine.environment import capture_environment
 from harness.records.comparison import Row
 from harness.records.run import Run
 from harness.records.tuning import Tuning
-from harness.stages.ablating import moved_model, moved_path
+from harness.stages.derived_suites import moved_model, moved_path
 from harness.store.kinds import COMPARISON, TUNING
 from harness.store.run_directory import HEADER_FILE, load_run
 from harness.store.search_directory import VARIANT_FILE

@@ -22,7 +22,7 @@ from benchmarks.documents import replace_between
 from benchmarks.tune.measuring import ROOT
 from benchmarks.tune.noise import courses, drawn, recorded
 from harness.report.markdown import blocks, table
-from harness.stages.tune_underway import RULE
+from harness.stages.tune_session import RULE
 from harness.stats.intervals import rate_bounds
 from harness.stats.pairing import FloatArray
 from harness.tune.race import Race, RaceRule

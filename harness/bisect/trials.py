@@ -12,7 +12,7 @@ import numpy as np
 from harness.bisect.search import Measured, Unusable
 from harness.cache import cache_root
 from harness.compare.engine import Generation, Task, decide
-from harness.compare.judge import WORDS
+from harness.compare.judge import VERDICT_OF
 from harness.compare.pairs import Pair, Side, compare_pair, what_is_known
 from harness.compare.rows import exact_rows, instructions_row, measured_row
 from harness.compare.samplers import (
@@ -200,7 +200,7 @@ def _counted(asked: Trial, pair: Pair, base: Place, head: Place, metric: Metric)
     if isinstance(found, Unusable):
         return replace(asked, verdict="failed", reason=found.reason, exact=True)
     filled = _filled(asked, row)
-    return replace(filled, verdict=WORDS[found.standing].verdict, reason=found.reason, exact=True)
+    return replace(filled, verdict=VERDICT_OF[found.standing], reason=found.reason, exact=True)
 
 
 def _instructions(

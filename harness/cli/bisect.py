@@ -10,7 +10,7 @@ from harness.errors import ExitCode
 from harness.metrics import metric_named
 from harness.options import PageFormat
 from harness.report.bisect_page import bisect_exit_code, bisect_json, bisect_page, times_that_of
-from harness.stages.bisecting import bisected, underway_of
+from harness.stages.bisecting import session_of
 from harness.stages.options import BisectOptions, VerdictOptions
 from harness.stages.verdict import Judged, Word, judge_now
 
@@ -38,11 +38,11 @@ def bisect(
     """
     options = options or BisectOptions()
     with reporter(quiet=options.quiet, verbose=options.verbose) as progress:
-        underway = underway_of(options, ("harness", *sys.argv[1:]), progress)
-        found = bisected(underway)
+        session = session_of(options, ("harness", *sys.argv[1:]), progress)
+        found = session.run()
     emit(format, lambda: bisect_page(found), lambda: bisect_json(found))
     if not options.quiet:
-        tell(f"Kept in {underway.directory.path}")
+        tell(f"Kept in {session.directory.path}")
     return bisect_exit_code(found)
 
 

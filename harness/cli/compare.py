@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,14 +17,12 @@ from harness.compare.sides import Named, require_two, resolve, toolchains_here, 
 from harness.errors import ExitCode, Interrupted, UsageError
 from harness.options import Flag, Format
 from harness.process import stop_all
-from harness.progress import Progress
 from harness.records.comparison import Comparison
 from harness.report.comparison import comparison_exit_code
 from harness.report.selfcheck import render_selfcheck
-from harness.stages.comparing import InterruptedComparison, Underway, compare_sides, going_on
+from harness.stages.comparing import ComparisonSession, InterruptedComparison, compare_sides, going_on
 from harness.stages.options import RunOptions
 from harness.stages.run import run_suite
-from harness.stages.side_runs import SideRuns
 from harness.store.folders import find_folder
 from harness.store.run_directory import load_run
 from harness.store.sides_directory import ComparisonDirectory
@@ -42,7 +38,7 @@ def compare(
     full: Flag = False,
     out: Path | None = None,
 ) -> int:
-    """Say of every case whether head is slower, faster or as fast as base, by measuring both side by side.
+    """Say of every case whether head is slower, faster or as fast as base, by measuring both.
 
     A side is a run, a release of IREE or a commit: `harness compare main HEAD --suite suites/x.toml`.
 
@@ -55,19 +51,18 @@ def compare(
         full: Markdown without cuts.
         out: Write the report to this file instead of stdout.
     """
-    underway, sides = _underway(options or CompareOptions())
-    options = underway.options
+    session, sides = _session(options or CompareOptions())
+    options = session.options
     try:
         with (
-            reporter(quiet=options.quiet, verbose=options.verbose) as progress,
-            bench_at(options) as bench,
-            underway,
+            reporter(quiet=options.quiet, verbose=options.verbose) as session.progress,
+            bench_at(options) as session.executor,
+            session,
         ):
-            underway.bench = bench
             try:
-                comparison, path = _compare(underway, sides, progress)
+                comparison, path = _compare(session, sides)
             except KeyboardInterrupt:
-                raise Interrupted(underway.how_to_go_on) from None
+                raise Interrupted(session.how_to_go_on) from None
     except InterruptedComparison as error:
         stop_all()
         print_report(error.comparison, format, out, full=full)
@@ -79,7 +74,7 @@ def compare(
     return int(comparison_exit_code(comparison, strict=strict))
 
 
-def _underway(options: CompareOptions) -> tuple[Underway, tuple[Named, Named] | None]:
+def _session(options: CompareOptions) -> tuple[ComparisonSession, tuple[Named, Named] | None]:
     """The comparison that the options ask for, new or to go on with, and its sides; None: variants within one run."""
     folder = None
     if options.resume is not None:
@@ -102,8 +97,7 @@ def _underway(options: CompareOptions) -> tuple[Underway, tuple[Named, Named] | 
     options = options.with_cases_apart()
     words = require_two(options.sides, options.toolchains, options.within)
     sides = None if options.within is not None else _named(words, options)
-    kept = [side.sha if isinstance(side, Commit) else str(side) for side in sides or ()]
-    return Underway(options, kept, ("harness", *pinned(sys.argv[1:], sides or ())), folder), sides
+    return ComparisonSession(options, sides or (), sys.argv[1:], folder), sides
 
 
 def _named(words: tuple[str, str], options: CompareOptions) -> tuple[Named, Named]:
@@ -118,30 +112,22 @@ def _named(words: tuple[str, str], options: CompareOptions) -> tuple[Named, Name
     return base, head
 
 
-def _compare(underway: Underway, sides: tuple[Named, Named] | None, progress: Progress) -> tuple[Comparison, Path]:
-    options = underway.options
-    with ExitStack() as trees:
-        if sides is None:
-            assert options.within is not None  # noqa: S101 (the caller's contract)
-            base = head = side_of(load_run(options.within), str(options.within))
-        else:
-            maker = SideRuns(underway=underway, progress=progress, trees=trees)
-            base, head = resolve(sides, options.suite, maker, progress.note)
-        for side in (base, head):
-            require_whole(side)
-        toolchains = toolchains_here((base, head), progress.note) if options.remeasure else {}
-        return compare_sides(base, head, toolchains, underway, progress)
-
-
-def pinned(words: Sequence[str], sides: Sequence[Named]) -> list[str]:
-    """A command line whose commits are the same ones tomorrow."""
-    commits = {side.name: side.sha for side in sides if isinstance(side, Commit)}
-    return [commits.get(word, word) for word in words]
+def _compare(session: ComparisonSession, sides: tuple[Named, Named] | None) -> tuple[Comparison, Path]:
+    options = session.options
+    if sides is None:
+        assert options.within is not None  # noqa: S101 (the caller's contract)
+        base = head = side_of(load_run(options.within), str(options.within))
+    else:
+        base, head = resolve(sides, options.suite, session, session.progress.note)
+    for side in (base, head):
+        require_whole(side)
+    toolchains = toolchains_here((base, head), session.progress.note) if options.remeasure else {}
+    return compare_sides(base, head, toolchains, session)
 
 
 @app.command
 def selfcheck(options: SelfcheckOptions) -> int:
-    """Compare modules with themselves: how often are verdicts wrong on this machine, and how small a change is seen?
+    """Compare modules with themselves: how often is a verdict wrong, how small a change seen?
 
     The exit status is 0 whatever it finds: a false alarm here is a finding about the machine.
     """

@@ -31,7 +31,7 @@ def dashboard(
     title: str = "IREE benchmarks",
     everything: Everything = False,
 ) -> int:
-    """Make a folder of pages that shows a whole history; a browser opens it from disk, or any web server serves it.
+    """Make a folder of pages that shows a whole history, for a browser or any web server.
 
     The exit status is 0 also where there is nothing to show yet; the pages then say what to do.
 

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import sys
-from contextlib import ExitStack
 from pathlib import Path
 
 from harness.cli.app import app
-from harness.cli.compare import pinned
 from harness.cli.output import print_report, reporter, tell_where
 from harness.compare.judge import rules_of
-from harness.compare.samplers import MeasurementPolicy
 from harness.compare.sides import toolchains_here
 from harness.errors import ExitCode, Interrupted
 from harness.metrics import LATENCY
 from harness.options import Flag, Format
 from harness.process import stop_all
-from harness.progress import Progress
-from harness.stages.explained_sides import AskedPair, ExplainUnderway, find_asked, going_on, named_sides
+from harness.stages.explained_sides import AskedPair, ExplanationSession, going_on
 from harness.stages.explaining import Found, explain_pair, keep_in
-from harness.stages.options import ExplainOptions, compile_limits
+from harness.stages.options import ExplainOptions
+from harness.stages.session import policy_of
 from harness.store.folders import find_folder
 from harness.store.journal import require_writable
 from harness.store.sides_directory import ExplanationDirectory
@@ -33,7 +30,7 @@ def explain(
     full: Flag = False,
     out: Path | None = None,
 ) -> int:
-    """Say where the time of a case goes on two sides, dispatch by dispatch, and what the compiler did differently.
+    """Say where the time of a case goes on two sides, and what the compiler did differently.
 
     harness explain iree==3.10.0 iree==3.12.0 rdb/stock@cpu --suite suites/esrgan.toml
 
@@ -48,58 +45,49 @@ def explain(
         full: Markdown with every part and every line that differs.
         out: Write it to this file instead of stdout.
     """
-    underway = _underway(options or ExplainOptions())
-    options = underway.asked
+    session = _session(options or ExplainOptions())
+    options = session.options
     require_writable(options.results)
-    with reporter(quiet=options.quiet, verbose=options.verbose) as progress, ExitStack() as trees, underway:
+    with reporter(quiet=options.quiet, verbose=options.verbose) as progress, session:
+        session.progress = progress
         try:
-            found = _found(find_asked(underway, progress, trees), underway, progress)
+            found = _found(session.asked(), session)
         except KeyboardInterrupt:
-            raise Interrupted(underway.how_to_go_on) from None
-        path = underway.folder("").path
-        explanation = found.explanation if found.is_stopped else keep_in(underway.folder(""), found.explanation)
+            raise Interrupted(session.how_to_go_on) from None
+        path = session.folder("").path
+        explanation = found.explanation if found.is_stopped else keep_in(session.folder(""), found.explanation)
     print_report(explanation, format, out, full=full, results=path.parent)
     if found.is_stopped:
         stop_all()
         sys.stdout.flush()
-        raise Interrupted(underway.how_to_go_on)
+        raise Interrupted(session.how_to_go_on)
     if not options.quiet:
         tell_where(path)
     return ExitCode.OK
 
 
-def _underway(options: ExplainOptions) -> ExplainUnderway:
+def _session(options: ExplainOptions) -> ExplanationSession:
     """The explanation that the options ask for, new or to go on with; what is wrong with them shows at once."""
     folder = None
     if options.resume is not None:
         path = find_folder(options.resume, options.results, kind="explanation", unfinished=True)
         folder = ExplanationDirectory.resume(path)
         options = going_on(folder, options)
-    sides = named_sides(options)
-    return ExplainUnderway(options, sides, ("harness", *pinned(sys.argv[1:], sides)), folder)
+    return ExplanationSession(options, sys.argv[1:], folder)
 
 
-def _found(asked: AskedPair, underway: ExplainUnderway, progress: Progress) -> Found:
-    options, base, head = underway.asked, asked.base, asked.head
-    policy = MeasurementPolicy(
-        rule=rules_of(head.run.header, head.label, options.floor)[LATENCY.name],
-        budget_s=options.budget,
-        cap_s=options.row_cap,
-        seed=options.seed,
-        call_limit_s=options.call_timeout_s,
-        limits=compile_limits(options.compile_timeout_s),
-        noise=underway.noise,
-        wait=options.wait,
-    )
+def _found(asked: AskedPair, session: ExplanationSession) -> Found:
+    options, head = session.options, asked.head
+    rule = rules_of(head.run.header, head.label, options.floor)[LATENCY.name]
     return explain_pair(
         asked.pair,
-        base,
+        asked.base,
         head,
-        toolchains_here((base, head), progress.note),
-        policy,
-        progress,
+        toolchains_here((asked.base, head), session.progress.note),
+        policy_of(options, rule, budget_s=options.budget, cap_s=options.row_cap, noise=session.noise),
+        session.progress,
         within=asked.within,
-        created=underway.created,
-        command=underway.command,
-        directory=underway.folder(head.run.header.suite_name),
+        created=session.created,
+        command=session.command,
+        directory=session.folder(head.run.header.suite_name),
     )

@@ -31,17 +31,17 @@ from harness.options import (
     Positive,
     command_options,
 )
-from harness.stages.here import HERE, Bench
+from harness.stages.executor import LOCAL, Executor
 
 if TYPE_CHECKING:
     from harness.fleet.certificates import Member
 
 
 @contextmanager
-def bench_at(options: OnFleet) -> Iterator[Bench]:
+def bench_at(options: OnFleet) -> Iterator[Executor]:
     """The place for runs; a fleet is imported only where one is asked for."""
     if options.fleet is None:
-        yield HERE
+        yield LOCAL
         return
     require_extra()
     from harness.fleet.access import access_to
@@ -63,7 +63,7 @@ def require_waiting(fleet: str | None, *, wait: bool) -> None:
 
 fleet = App(
     name="fleet",
-    help="Let many hosts compile and measure for one run: certificates, a scheduler, workers, and what they do.",
+    help="Let many hosts compile and measure for one run: certificates, a scheduler, workers, their state.",
 )
 app.command(fleet)
 

@@ -31,8 +31,7 @@ from harness.report.markdown import to_markdown
 from harness.report.registered_page import find_registered, registered_json, registered_page
 from harness.report.run_page import ablation_page
 from harness.report.run_report import build_report, exit_code
-from harness.stages.ablating import write_ablation
-from harness.stages.benching import write_bench
+from harness.stages.derived_suites import write_ablation, write_bench
 from harness.stages.exporting import export_program
 from harness.stages.ir import NamedCase, compare_cases, inspect_case, named_cases
 from harness.stages.options import AblateOptions, BenchOptions, IrOptions, RunOptions
@@ -44,7 +43,7 @@ from harness.toolchain import Toolchain, find_toolchain, installed_environments
 
 @app.command
 def ir(options: IrOptions | None = None) -> int:
-    """Count the operations of a case's IR at phases of the compiler, or say where the IR of two cases differs.
+    """Count the operations of a case's IR at phases of the compiler, or compare two cases' IR.
 
     harness ir suites/esrgan.toml rdb/stock@cpu
 
@@ -93,7 +92,7 @@ def _print_two(named: Sequence[NamedCase], options: IrOptions) -> None:
 
 @app.command
 def ablate(options: AblateOptions) -> int:
-    """Run a model with no option of a plugin, with each alone, all but each, and all, and show what each does."""
+    """Run a model with no option of a plugin, each alone, all but each, and all; show what each does."""
     suite = write_ablation(options)
     say = teller(quiet=options.quiet)
     say(f"{suite}: each option as a variant; `harness run {shlex.quote(str(suite))}` repeats this")
@@ -122,7 +121,7 @@ def _require_no_option_of_ours(flags: Sequence[str]) -> None:
 
 @app.command
 def bench(options: BenchOptions) -> int:
-    """Time a model's file under several sets of flags side by side, and say which is faster; no suite is needed.
+    """Time a model's file under several sets of flags side by side; no suite is needed.
 
     harness bench model.mlir --flags "--iree-opt-level=O2" --flags "--iree-opt-level=O3"
     """
@@ -146,7 +145,7 @@ def bench(options: BenchOptions) -> int:
 def export(
     suite: Path, model: str, *, variant: str | None = None, device: str | None = None, out: Path | None = None
 ) -> int:
-    """Write a model's MLIR and inputs to a folder, for use with plain iree-compile and iree-benchmark-module.
+    """Write a model's MLIR and inputs to a folder, for use with plain IREE tools.
 
     Args:
         suite: The suite's TOML file.
@@ -168,7 +167,7 @@ def export(
 
 @app.command
 def schema(kind: Kind) -> int:
-    """Print the JSON Schema of one kind of TOML file, which lets editors complete and check it.
+    """Print the JSON Schema of one kind of TOML file, for editors.
 
     Args:
         kind: Suites, lists of suites, flag-set files, or files of variants.
@@ -179,7 +178,7 @@ def schema(kind: Kind) -> int:
 
 @app.command
 def completion(shell: Literal["bash", "zsh", "fish"]) -> int:
-    """Print a script that makes a shell complete commands, options, files and the names of runs.
+    """Print a script that makes a shell complete commands, options, files and names of runs.
 
     Cases of the suite on the command line are completed too, after --filter and for harness ir.
 
@@ -194,7 +193,7 @@ def completion(shell: Literal["bash", "zsh", "fish"]) -> int:
 
 @app.command
 def plugins(*names: str, format: DataFormat = "terminal") -> int:  # noqa: A002 (the option's name)
-    """Show the plugins, builders and peers that installed packages register, with their options.
+    """Show the plugins, builders and peers that are installed, with their options.
 
     Args:
         names: Only these.
@@ -207,7 +206,7 @@ def plugins(*names: str, format: DataFormat = "terminal") -> int:  # noqa: A002 
 
 @app.command
 def doctor(*suites: Path, format: DataFormat = "terminal") -> int:  # noqa: A002 (the option's name)
-    """Say what is here: tools, drivers, devices, and what would make timing noisy on this machine.
+    """Say what is here: tools, drivers, devices, and what would make timing noisy.
 
     A device that is not here is a note, and missing where a suite asks for it.
 

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import pandas as pd
 
 from harness.cli.app import app
 from harness.cli.output import print_text, tell
 from harness.errors import ExitCode, RunError, UsageError
-from harness.history.changes import Change, history_changes
+from harness.history.changes import history_changes
 from harness.history.open import History, open_history
 from harness.history.series import choose_series, reference_of, series_rows, usable_runs
 from harness.options import Count, Everything, command_options
-from harness.plots.canvas import THEMES, Format
+from harness.plots.canvas import THEMES, Format, ThemeName
 from harness.plots.pictures import Source, draw, kinds_of, pictures_of
 from harness.plots.timeline import draw_timeline
 from harness.progress import Terminal
@@ -36,6 +35,8 @@ from harness.suite.cases import matching
 from harness.suite.completion import Filtered
 
 _FORMATS: dict[str, Format] = {".svg": "svg", ".png": "png"}
+DrawOne: TypeAlias = Callable[[ThemeName, Format], bytes]
+DrawAll: TypeAlias = Callable[[], dict[str, bytes]]
 
 
 @command_options
@@ -78,66 +79,34 @@ def plot(options: PlotOptions) -> int:
     its change points. releases: each case of a run over its releases of IREE, beside the first one. waterfall: from the
     latency of base to that of head, a bar for each part that changed. race: the candidates of a tuning over its budget.
     """
-    if options.kind == "all":
-        with _folder(options.out):
-            return _plot(options, None)
-    if options.out.suffix.lower() not in _FORMATS:
+    form = _FORMATS.get(options.out.suffix.lower())
+    if options.kind != "all" and form is None:
         raise UsageError(f"--out {options.out}: does not end in {' or '.join(_FORMATS)}; name a file that does")
-    return _plot(options, _FORMATS[options.out.suffix.lower()])
-
-
-def _plot(options: PlotOptions, picture: Format | None) -> int:
-    """Draw into one file of that format; None: into the folder that is there."""
     wanted: KindName | None = "explanation" if options.kind == "waterfall" else None
     path = Path(options.path) if "://" in options.path else find_folder(options.path, kind=wanted)
-    if "://" in options.path or _holds_runs(path):
-        return _plot_series(options, picture)
-    found = load_result(path)
-    if isinstance(found, Bisection):
-        raise UsageError(
-            f"{options.path}: is a bisect, of which there is no picture; draw a run of several releases instead"
-        )
-    source = build_report(found) if isinstance(found, Run) else found
-    _refuse_timeline(options, source)
-    keep = _keep(options, _cases(source))
-    if picture is None or options.kind == "all":
-        return _write_all(options, pictures_of(source, formats=_FORMATS.values(), keep=keep, top=options.top))
-    kind = options.kind or kinds_of(source)[1][0]
-    theme = THEMES[options.theme]
-    _write(options.out, draw(kind, source, theme, picture, where=options.path, keep=keep, top=options.top))
-    tell(str(options.out))
+    is_series = "://" in options.path or _holds_runs(path)
+    draw_one, draw_all = _of_series(options) if is_series else _of_result(options, path)
+    if options.kind != "all" and form is not None:
+        _write(options.out, draw_one(options.theme, form))
+        tell(str(options.out))
+        return ExitCode.OK
+    pictures = draw_all()
+    if not pictures:
+        raise RunError(f"{options.path}: has nothing to draw; see harness report {options.path}")
+    try:
+        options.out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        where = f"{options.out}: is no folder to write to"
+        raise RunError(f"{where} ({error.strerror}); give another with --out") from None
+    for name, content in pictures.items():
+        _write(options.out / name, content)
+        print_text(str(options.out / name))
     return ExitCode.OK
 
 
-def _cases(source: Source) -> list[str]:
-    """What may be chosen of it."""
-    if isinstance(source, Explanation):
-        return [source.case]
-    if isinstance(source, Tuning):
-        return [f"{source.model}/{source.start}@{source.device}"]
-    return [row.case for row in (source.rows if isinstance(source, Comparison) else source.rows())]
-
-
-def _refuse_timeline(options: PlotOptions, source: Source) -> None:
-    """Refuse what is for folders of runs only."""
-    what, kinds = kinds_of(source)
-    if options.kind == "timeline" or options.series is not None:
-        asked = "--series is" if options.series is not None else "a timeline is"
-        raise UsageError(
-            f"{options.path}: is {what}, which can be drawn as {', '.join(kinds)}; {asked} for the folder that "
-            "holds the runs"
-        )
-
-
-def _keep(options: PlotOptions, cases: Iterable[str]) -> Callable[[str], bool]:
-    """Which cases the user wants to see."""
-    if not options.patterns:
-        return lambda _: True
-    expression = matching(options.patterns)
-    if not any(expression.match(case) for case in cases):
-        asked = " ".join(f"--filter {pattern}" for pattern in options.patterns)
-        raise UsageError(f"{options.path}: {asked} matches no case; harness report {options.path} lists them")
-    return lambda case: expression.match(case) is not None
+def _write(out: Path, content: bytes) -> None:
+    with writing(out, "give another path with --out"):
+        out.write_bytes(content)
 
 
 def _holds_runs(path: Path) -> bool:
@@ -152,10 +121,58 @@ def _holds_runs(path: Path) -> bool:
         return False
 
 
-# --- A series of a folder of runs ---
+def _of_result(options: PlotOptions, path: Path) -> tuple[DrawOne, DrawAll]:
+    """How pictures of one result are drawn."""
+    found = load_result(path)
+    if isinstance(found, Bisection):
+        raise UsageError(
+            f"{options.path}: is a bisect, of which there is no picture; draw a run of several releases instead"
+        )
+    source = build_report(found) if isinstance(found, Run) else found
+    what, kinds = kinds_of(source)
+    if options.kind == "timeline" or options.series is not None:
+        asked = "--series is" if options.series is not None else "a timeline is"
+        raise UsageError(
+            f"{options.path}: is {what}, which can be drawn as {', '.join(kinds)}; {asked} for the folder that "
+            "holds the runs"
+        )
+    keep = _keep(options, _cases(source))
+    kind = kinds[0] if options.kind is None or options.kind == "all" else options.kind
+
+    def draw_one(theme: ThemeName, form: Format) -> bytes:
+        return draw(kind, source, THEMES[theme], form, where=options.path, keep=keep, top=options.top)
+
+    def draw_all() -> dict[str, bytes]:
+        return pictures_of(source, formats=_FORMATS.values(), keep=keep, top=options.top)
+
+    return draw_one, draw_all
 
 
-def _plot_series(options: PlotOptions, picture: Format | None) -> int:
+def _cases(source: Source) -> list[str]:
+    """What may be chosen of it."""
+    if isinstance(source, Explanation):
+        return [source.case]
+    if isinstance(source, Tuning):
+        return [f"{source.model}/{source.start}@{source.device}"]
+    return [row.case for row in (source.rows if isinstance(source, Comparison) else source.rows())]
+
+
+def _keep(options: PlotOptions, cases: Iterable[str]) -> Callable[[str], bool]:
+    """Which cases the user wants to see."""
+    if not options.patterns:
+        return lambda _: True
+    expression = matching(options.patterns)
+    if not any(expression.match(case) for case in cases):
+        asked = " ".join(f"--filter {pattern}" for pattern in options.patterns)
+        raise UsageError(f"{options.path}: {asked} matches no case; harness report {options.path} lists them")
+    return lambda case: expression.match(case) is not None
+
+
+def _of_series(options: PlotOptions) -> tuple[DrawOne, DrawAll]:
+    """How pictures of one series of a folder of runs are drawn.
+
+    Left out are runs that are not finished and runs whose clock was wrong, in which no change can be looked for.
+    """
     where = without_password(options.path)
     if options.kind not in ("timeline", "all", None):
         raise UsageError(
@@ -165,58 +182,31 @@ def _plot_series(options: PlotOptions, picture: Format | None) -> int:
     for option, given in (("--filter", options.patterns), ("--top", options.top)):
         if given:
             raise UsageError(f"{option} is for runs and comparisons, and {where} is a folder of runs; use --series")
-    timeline = _read_timeline(options.path, options.series, everything=options.everything)
-
-    def drawn(theme: str, form: Format) -> bytes:
-        return draw_timeline(
-            timeline.points,
-            timeline.changes,
-            THEMES[theme],  # type: ignore[index]
-            form,
-            reference=timeline.reference,
-        )
-
-    if picture is not None:
-        _write(options.out, drawn(options.theme, picture))
-        tell(str(options.out))
-        return ExitCode.OK
-    names = [(theme, form) for theme in THEMES for form in _FORMATS.values()]
-    return _write_all(options, {f"timeline-{theme}.{form}": drawn(theme, form) for theme, form in names})
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Timeline:
-    """One series with its changes, and the same case under the reference."""
-
-    points: pd.DataFrame
-    reference: pd.DataFrame | None
-    changes: list[Change]
-
-
-def _read_timeline(place: str, wanted: str | None, *, everything: bool) -> _Timeline:
-    """Read one series of a folder of runs.
-
-    Left out are runs that are not finished and runs whose clock was wrong, in which no change can be looked for.
-    """
-    choice = None if everything else WITHOUT_EXPERIMENTS
-    with Terminal() as progress, open_history(place, progress=progress, choice=choice) as history:
+    choice = None if options.everything else WITHOUT_EXPERIMENTS
+    with Terminal() as progress, open_history(options.path, progress=progress, choice=choice) as history:
         rows = series_rows(history)
-        chosen = choose_series(rows, wanted, place)
-        reference = reference_of(rows, chosen)
-        found = _Timeline(
-            points=_usable_points(history, chosen.series),
-            reference=_usable_points(history, reference.series) if reference is not None else None,
-            changes=history_changes(history, series=[chosen.series]),
-        )
+        chosen = choose_series(rows, options.series, options.path)
+        other = reference_of(rows, chosen)
+        points = _usable_points(history, chosen.series)
+        reference = None if other is None else _usable_points(history, other.series)
+        changes = history_changes(history, series=[chosen.series])
         notes = history.notes
     for note in notes:
         tell(f"Note: {note}")
-    if found.points.empty:
+    if points.empty:
         raise UsageError(
-            f"{place}: --series {chosen.series}: has no point in a finished run whose clock was right; finish its "
+            f"{where}: --series {chosen.series}: has no point in a finished run whose clock was right; finish its "
             "runs with harness run --resume"
         )
-    return found
+
+    def draw_one(theme: ThemeName, form: Format) -> bytes:
+        return draw_timeline(points, changes, THEMES[theme], form, reference=reference)
+
+    def draw_all() -> dict[str, bytes]:
+        names = [(theme, form) for theme in THEMES for form in _FORMATS.values()]
+        return {f"timeline-{theme}.{form}": draw_one(theme, form) for theme, form in names}
+
+    return draw_one, draw_all
 
 
 def _usable_points(history: History, series: str) -> pd.DataFrame:
@@ -224,38 +214,3 @@ def _usable_points(history: History, series: str) -> pd.DataFrame:
     found = history.points(series)
     kept: pd.DataFrame = found[found["run"].isin(usable_runs(history).ids)]
     return kept
-
-
-# --- Files ---
-
-
-def _write_all(options: PlotOptions, found: dict[str, bytes]) -> int:
-    """Write pictures into a folder, and print where each is."""
-    if not found:
-        raise RunError(f"{options.path}: has nothing to draw; see harness report {options.path}")
-    for name, content in found.items():
-        _write(options.out / name, content)
-        print_text(str(options.out / name))
-    return ExitCode.OK
-
-
-@contextlib.contextmanager
-def _folder(out: Path) -> Iterator[None]:
-    """Make a folder before anything is drawn, so that one that cannot be made costs no time; empty, it goes again."""
-    made: Sequence[Path] = [folder for folder in (out, *out.parents) if not folder.exists()]
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise RunError(f"{out}: is no folder to write to ({error.strerror}); give another with --out") from None
-    try:
-        yield
-    except BaseException:
-        with contextlib.suppress(OSError):  # of a folder that is not empty
-            for folder in made:
-                folder.rmdir()
-        raise
-
-
-def _write(out: Path, content: bytes) -> None:
-    with writing(out, "give another path with --out"):
-        out.write_bytes(content)

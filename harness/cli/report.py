@@ -20,7 +20,7 @@ from harness.report.github import STEP_SUMMARY_BYTES, render_comment, render_ste
 from harness.report.page import Picture
 from harness.report.pages import Links, commit_name
 from harness.report.run_report import Report, build_report
-from harness.stages.reporting import load_against
+from harness.stages.comparing import load_against
 from harness.store.files import writing
 from harness.store.folders import NAMED, find_folder
 from harness.store.kinds import Result, kind_of_value, load_result
@@ -78,7 +78,7 @@ class ReportOptions:
 
 @app.command
 def report(options: ReportOptions) -> int:
-    """Print the report of a run, comparison, explanation, bisect or tuning again, or of a run against another one.
+    """Print the report of a run or another result again, or of a run against another one.
 
     Of a run, the exit status is 3 if a case failed or is missing, or nothing was measured; of a comparison, and of a
     run against a base, it is that of `harness compare`; of a bisect 4 where something stays open.

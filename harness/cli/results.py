@@ -1,4 +1,4 @@
-"""`harness results list`, `tag`, `untag`, `merge`, `compact`, `verify` and `gc`."""
+"""`harness results list`, `tag`, `untag`, `merge` and `verify`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import shlex
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,17 +16,14 @@ from harness.cli.app import app
 from harness.cli.output import emit, print_text, tell
 from harness.errors import ExitCode, RunError, UsageError
 from harness.options import DataFormat
-from harness.progress import Progress, Silent, Terminal
+from harness.progress import Silent, Terminal
 from harness.report import render
 from harness.report.data import to_json
 from harness.report.names import compared
-from harness.report.results_page import compacted_page, dropped_page, listed_page, merged_page, verified_page
+from harness.report.results_page import listed_page, merged_page, verified_page
 from harness.report.rows import rows_of
-from harness.store.archive import compact as compact_folders
-from harness.store.archive import drop_turns
 from harness.store.check import WRONG
 from harness.store.check import verify as verify_folders
-from harness.store.clock import parse_age
 from harness.store.folders import find_folder, folder_names
 from harness.store.kinds import COMPARISON, EXPLANATION
 from harness.store.marks import Tagging, checked_name, is_tag, read_marks, write_marks
@@ -35,15 +31,13 @@ from harness.store.merging import merge as merge_folders
 from harness.store.place import Place, is_url, without_password
 from harness.store.remote import open_place
 from harness.store.run_directory import HEADER_FILE, load_run
-from harness.store.tables import NOTHING_YET, Tables, open_tables
+from harness.store.tables import NOTHING_YET, open_tables
 from harness.text import shown
 
 if TYPE_CHECKING:
     import pandas as pd
 
-results_app = App(
-    name="results", help="Keep many runs: list, tag, merge, check, compact to Parquet, drop old raw turns."
-)
+results_app = App(name="results", help="Keep many runs: list, tag, merge and check them.")
 app.command(results_app)
 
 _LIST = """
@@ -141,7 +135,8 @@ def list_runs(
     with Terminal() as progress, open_tables(results, rows_of, progress) as tables:
         runs = [{**row, "tags": list(row["tags"])} for row in _records(tables.query(_LIST))]
         comparisons = [
-            {**row, "compares": _compares(tables, row["comparison"])} for row in _records(tables.query(_COMPARISONS))
+            {**row, "compares": _compares(tables.results / row["comparison"])}
+            for row in _records(tables.query(_COMPARISONS))
         ]
         explanations = _explanations(tables.results)
         for note in tables.notes:
@@ -156,14 +151,12 @@ def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
 
 
-def _compares(tables: Tables, name: str) -> str:
-    """What a comparison compares, by its own document; where only its rows are left, by the two runs."""
+def _compares(folder: Path) -> str:
+    """What a comparison compares, by its own document; "" where that is damaged or the folder was renamed."""
     with contextlib.suppress(RunError):
-        kept = COMPARISON.load(tables.results / name)
+        kept = COMPARISON.load(folder)
         return compared(kept.base, kept.head)
-    ends = "SELECT any_value(base_run), any_value(head_run), any_value(within) FROM comparisons WHERE comparison = ?"
-    ((base, head, within),) = tables.query(ends, [name]).itertuples(index=False, name=None)
-    return f"the variants of {head}" if within else f"{head} against {base}"
+    return ""
 
 
 def _explanations(results: Path) -> list[dict[str, Any]]:
@@ -220,7 +213,7 @@ def _tag(names: Sequence[str], results: str, who: str | None, *, removed: bool) 
 
 
 def _find_run(name: str, results: str) -> tuple[str, str]:
-    """The results folder that a run lies in, and the run's id; of a run whose folder is gone, the history's."""
+    """The results folder that a run lies in, and the run's id; at a URL, by the history."""
     if not is_url(results):
         folder = find_folder(name, Path(results), kind="run")
         if (folder / HEADER_FILE).is_file():
@@ -236,32 +229,12 @@ def _find_run(name: str, results: str) -> tuple[str, str]:
 
 
 @results_app.command
-def compact(
-    results: str = "results",
-    *,
-    format: DataFormat = "terminal",  # noqa: A002 (the option's name)
-) -> int:
-    """Put the tables of finished runs and comparisons into few files, which `harness history` reads quicker.
-
-    Folders get tables where they have none, and nothing else of them changes. It may be stopped at any time.
-
-    Args:
-        results: The results folder, a path or a URL.
-        format: How to print what was done.
-    """
-    with Terminal() as progress, _changeable(results, progress) as place:
-        done = compact_folders(place, rows_of, progress)
-    emit(format, lambda: compacted_page(done), lambda: to_json({"compacted": asdict(done)}))
-    return ExitCode.OK
-
-
-@results_app.command
 def verify(
     results: str = "results",
     *,
     format: DataFormat = "terminal",  # noqa: A002 (the option's name)
 ) -> int:
-    """Check that every run, every comparison and the compacted history are what they were when they were written.
+    """Check that every run, comparison and explanation is what it was when it was written.
 
     The exit status is 2 if anything is damaged, has changed, or is of a later harness.
 
@@ -269,7 +242,7 @@ def verify(
         results: The results folder, a path or a URL; of a URL everything is fetched anew.
         format: How to print what was found.
     """
-    with Terminal() as progress, _changeable(results, progress) as place:
+    with Terminal() as progress, _fetched_anew(results) as place:
         findings = verify_folders(place, progress)
     emit(
         format,
@@ -279,61 +252,11 @@ def verify(
     return ExitCode.USAGE if any(finding.state in WRONG for finding in findings) else ExitCode.OK
 
 
-@results_app.command
-def gc(
-    results: str = "results",
-    *,
-    older_than: str,
-    dry_run: Annotated[bool, Parameter(negative="")] = False,
-    format: DataFormat = "terminal",  # noqa: A002 (the option's name)
-) -> int:
-    """Delete the raw turns of old runs; their reports stay as they are, and their figures stay in their tables.
-
-    Only of runs and comparisons that are finished and whole. A run whose clock was wrong keeps its turns.
-
-    Args:
-        results: The results folder, a path or a URL.
-        older_than: Age by the run's own start: days, weeks or years, as in 90d, 12w or 2y.
-        dry_run: Delete nothing, and say what would be.
-        format: How to print what was done.
-    """
-    age, now = parse_age(older_than), datetime.now(timezone.utc)
-    with Terminal() as progress, _changeable(results, progress) as place:
-        report = drop_turns(place, age, now, rows_of, progress, dry_run=dry_run)
-    emit(format, lambda: dropped_page(report), lambda: to_json({"dropped": asdict(report)}))
-    return ExitCode.OK
-
-
 @contextlib.contextmanager
-def _changeable(results: str, progress: Progress) -> Iterator[Place]:
-    """A place whose `local` may be changed: of a URL a fresh copy, whose changes are made there when all went well."""
-    if not is_url(results):
-        place = open_place(results)
-        place.names()  # says so where there is no such folder
-        yield place
-        return
+def _fetched_anew(results: str) -> Iterator[Place]:
+    """A place to look at: of a URL a fresh copy."""
     with tempfile.TemporaryDirectory(prefix="harness-results-") as folder:
         place = open_place(results, mirror=Path(folder))
-        if place.local != Path(folder):  # file:// is a path
-            yield place
-            return
-        place.fetch_history()
-        place.fetch_marks()
-        progress.stage("Fetching", len(place.names()))
-        for name in place.names():
-            progress.step(name)
-            place.fetch([name])
-        before = _files(place.local)
+        place.names()  # says so where there is no such folder
+        place.fetch()
         yield place
-        after = _files(place.local)
-        written = [path for path in after if before.get(path) != after[path]]
-        place.apply(written, sorted(before.keys() - after.keys()))
-
-
-def _files(folder: Path) -> dict[str, tuple[int, int]]:
-    """Size and time of every file that is not hidden, by its path."""
-    return {
-        file.relative_to(folder).as_posix(): (file.stat().st_size, file.stat().st_mtime_ns)
-        for file in folder.rglob("*")
-        if file.is_file() and not any(part.startswith(".") for part in file.relative_to(folder).parts)
-    }

@@ -25,7 +25,7 @@ def tune(
     *,
     format: PageFormat = "terminal",  # noqa: A002 (the option's name)
 ) -> int:
-    """Search the flags, plugins and lowering configurations that make a model fast, and confirm what is found.
+    """Search the flags, plugins and lowering configurations that make a model fast.
 
     harness tune suites/models.toml --model efficientnet --device cpu --budget 15m --out tuned/
 

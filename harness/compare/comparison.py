@@ -3,6 +3,8 @@
 plan = plan_comparison(base, head, options)     # pairs, and what is known of each; all that may be wrong
 rows = recorded(plan), or those of harness.compare.remeasure
 comparison = conclude(plan, rows, ...)          # known and counted rows too, gates, order, commands
+
+A run's report is `plan_run(side)`, what was recorded, and `conclude`: its variants against their baseline.
 """
 
 from __future__ import annotations
@@ -11,11 +13,11 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from harness.cache import cache_root
-from harness.compare.judge import Timings, judge_recorded, recorded_row, rules_of
+from harness.compare.judge import Judgement, Timings, judge_recorded, recorded_row, rules_of
 from harness.compare.options import CompareOptions
 from harness.compare.pairs import (
     ANOTHER_MODEL,
@@ -25,6 +27,7 @@ from harness.compare.pairs import (
     Side,
     compare_pair,
     pair_runs,
+    pair_variants,
     pair_within,
     redefinition,
     what_is_known,
@@ -142,13 +145,27 @@ def plan_comparison(base: Side, head: Side, options: CompareOptions) -> Plan:
     by_name = options.by_name or (base.commit is not None and head.commit is not None)
     every = pair_runs(base, head, by_name=by_name) if options.within is None else pair_within(head)
     pairs = _chosen(every, options.patterns, [host.name for host in head.run.hosts])
+    plan = _plan(base, head, options, every, pairs)
+    require_gated_cases(pairs, plan.gates, head.run.header.suite, partial=plan.partial)
+    if not options.remeasure:
+        require_comparable(base, head, plan.open, across_hosts=options.across_hosts)
+    return plan
+
+
+def plan_run(side: Side) -> Plan:
+    """A run's variants against their baselines, as it recorded them; it may have none."""
+    pairs = pair_variants(side)
+    return _plan(side, side, CompareOptions(within=Path(side.run.header.id), remeasure=False), pairs, pairs)
+
+
+def _plan(base: Side, head: Side, options: CompareOptions, every: Sequence[Pair], pairs: Sequence[Pair]) -> Plan:
     header = head.run.header
     fates = {pair.name: what_is_known(pair, base, head) for pair in every}
     outputs: dict[str, OutputsOfPair] = {}
     if options.within is None:  # a run has checked its variants against its own baseline
         cache = cache_root()
         outputs = {pair.name: compare_pair(pair, base, head, cache) for pair in every if fates[pair.name] is None}
-    plan = Plan(
+    return Plan(
         base=base,
         head=head,
         options=options,
@@ -160,10 +177,6 @@ def plan_comparison(base: Side, head: Side, options: CompareOptions) -> Plan:
         gates=header.gates if options.within is None else (),
         partial=bool(options.patterns or any(header.settings.get(part) for part in ("patterns", "tags", "shard"))),
     )
-    require_gated_cases(pairs, plan.gates, header.suite, partial=plan.partial)
-    if not options.remeasure:
-        require_comparable(base, head, plan.open, across_hosts=options.across_hosts)
-    return plan
 
 
 def _chosen(pairs: list[Pair], patterns: Sequence[str], hosts: Sequence[str]) -> list[Pair]:
@@ -181,19 +194,29 @@ def _chosen(pairs: list[Pair], patterns: Sequence[str], hosts: Sequence[str]) ->
 
 
 def recorded(plan: Plan) -> list[Row]:
-    """Latency rows of the open pairs, from what the runs recorded.
-
-    They are judged together with all others that were recorded: leaving rows out after they were measured makes none
-    of the rest more certain. So the report of a run, a comparison within it and one that repeats a single row of it
-    say the same of a row.
-    """
+    """Latency rows of the open pairs, from what the runs recorded."""
     if not plan.open:
         return []
-    sides = [plan.head] if plan.within else [plan.base, plan.head]
-    timings, rule = [Timings(with_rounds(side)) for side in sides], plan.rules[LATENCY.name]
+    head = Timings(with_rounds(plan.head))
+    base = head if plan.within else Timings(with_rounds(plan.base))
+    return recorded_rows(plan, judge_plan(plan, base, head), base, head)
+
+
+def judge_plan(plan: Plan, base: Timings, head: Timings) -> dict[str, Judgement]:
+    """Judge all that was recorded, by name of the pair.
+
+    Rows are judged together with those that the user's patterns leave out: leaving rows out after they were measured
+    makes none of the rest more certain. So the report of a run, a comparison within it and one that repeats a single
+    row of it say the same of a row.
+    """
     pairs = {pair.name: pair for pair in plan.every if plan.fates[pair.name] is None}
-    judgements = judge_recorded(pairs, timings[0], timings[-1], rule, within=plan.within)
-    return [recorded_row(pair, judgements.get(pair.name), timings[0], timings[-1], rule) for pair in plan.open]
+    return judge_recorded(pairs, base, head, plan.rules[LATENCY.name], within=plan.within)
+
+
+def recorded_rows(plan: Plan, judgements: Mapping[str, Judgement], base: Timings, head: Timings) -> list[Row]:
+    """Latency rows of the open pairs, from their judgements."""
+    rule = plan.rules[LATENCY.name]
+    return [recorded_row(pair, judgements.get(pair.name), base, head, rule) for pair in plan.open]
 
 
 def conclude(
@@ -201,7 +224,7 @@ def conclude(
     compared: Sequence[Row],
     environment: Environment,
     *,
-    created: datetime,
+    created: str,
     name: str = "",
     command: tuple[str, ...] = (),
     hosts: Sequence[HostRecord] = (),
@@ -228,7 +251,7 @@ def conclude(
     rows = [with_repro(row, pairs[row.case], base, head, options) for row in rows]
     return Comparison(
         id=name,
-        created=created.isoformat(timespec="seconds"),
+        created=created,
         base=side_facts(base, base.label) if not plan.within else _within("baseline", base, plan),
         head=side_facts(head, head.label) if not plan.within else _within("variants", head, plan),
         within=plan.within,
@@ -246,13 +269,11 @@ def conclude(
 
 
 def _within(label: str, side: Side, plan: Plan) -> SideFacts:
-    """A side of one run: its baseline, or the variants that are compared with it."""
     cases = [pair.base if label == "baseline" else pair.head for pair in plan.pairs]
     return side_facts(side, label, [case.variant for case in cases if case is not None])
 
 
 def _with_program(row: Row, plan: Plan) -> Row:
-    """The latency row of a pair whose program is another one says so."""
     known = plan.outputs.get(row.case)
     if known is None or not known.remark or row.metric != LATENCY.name or row.control:
         return row
@@ -274,7 +295,6 @@ def _has_figures(fate: Known | str | None) -> bool:
 
 
 def _in_order(rows: list[Row], pairs: Sequence[Pair]) -> list[Row]:
-    """By metric, then by case; controls last."""
     names = dict.fromkeys([LATENCY.name, INSTRUCTIONS.name, COMPILE_TIME.name, *(row.metric for row in rows)])
     metrics = {name: rank for rank, name in enumerate(names)}
     places = {pair.name: place for place, pair in enumerate(pairs)}
@@ -286,11 +306,6 @@ def _notes(plan: Plan) -> list[str]:
     for name, run in (("base", plan.base.run), ("head", plan.head.run))[: 1 if plan.within else 2]:
         if not run.finished:
             notes.append(f"The {name}'s run {run.header.id} is not finished; what it lacks counts as missing")
-        if run.turns_dropped:
-            notes.append(
-                f"The raw turns of the {name}'s run {run.header.id} were dropped on {run.turns_dropped[:10]}; its "
-                "latencies are compared only where both sides are measured again"
-            )
     replaced = [pair.both for pair in plan.every if plan.within and pair.base and pair.head and pair.head.baseline]
     notes += [
         f"{base.group} is compared with {base.name}, since {planned.name} {why_refused(planned, plan.head.evidence)}"
@@ -321,7 +336,6 @@ def _notes(plan: Plan) -> list[str]:
 
 
 def _of_other_programs(others: Mapping[str, OutputsOfPair]) -> str:
-    """Whose model changed between the two sides, and what that made of their outputs."""
     fates = {
         "differ": [name for name, known in others.items() if known.difference is not None],
         "are the same": [name for name, known in others.items() if known.difference is None and known.unknown is None],

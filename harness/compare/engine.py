@@ -330,7 +330,6 @@ def _plan(row: _Row, rows: int, on_sample: OnSample, on_beyond: OnBeyond) -> boo
 
 
 def _needed(row: _Row, rows: int, *, looks: int | None = None) -> int:
-    """Generations, in whole batches, with which a row of so many can be called changed."""
     return row.whole(generations_needed(rows, row.rule, looks=looks) + row.width - 1)
 
 
@@ -355,7 +354,6 @@ def _go_beyond_the_budget(row: _Row, on_beyond: OnBeyond) -> bool:
 
 
 def _seconds_needed(row: _Row) -> float:
-    """What a row takes until a plain change is confirmed, with what it has taken."""
     more = row.needed - len(row.generations) + confirmation_size(row.needed, row.rule)
     return row.seconds + more * row.price
 
@@ -412,7 +410,6 @@ def _adjusted(rows: Sequence[_Row]) -> FloatArray:
 
 
 def _settle(rows: Sequence[_Row]) -> None:
-    """Say where each open row stands, its p-value corrected for the number of rows."""
     for row, p in zip(rows, _adjusted(rows), strict=True):
         if row.state == "open" and row.look is not None and row.failure is None:
             alpha = max(row.rule.alpha, row.rule.plain_alpha if row.is_plain else 0.0)
@@ -460,7 +457,6 @@ def _do_hosts_disagree(row: _Row) -> bool:
 
 
 def _stopped(row: _Row, p: float) -> Outcome:
-    """A row of a comparison that was interrupted: only what needs nothing more stands."""
     outcome = _outcome(row, combine_p(p, row.confirmation_p) if row.confirmed else p)
     is_decided = row.failure is not None or row.state == "equal" or row.confirmed
     return outcome if is_decided else replace(outcome, decision="inconclusive", reason=STOPPED, hosts_disagree=False)
@@ -497,12 +493,11 @@ def _why_open(row: _Row, look: Location, floor: str) -> str:
     if look.size < rule.first_look <= len(row.generations):
         return f"only {look.size} of {len(row.generations)} generations have a turn that took any time by the clock"
     if look.size < rule.first_look:
-        had = f"{look.size} generation{'' if look.size == 1 else 's'}"
-        need_s = rule.first_look * row.seconds / len(row.generations)
-        return f"the budget had room for {had}, and {rule.first_look} say something; they take {need_s:.0f} s"
+        need_s = math.ceil(rule.first_look * row.seconds / len(row.generations))
+        return f"only {look.size} of the {rule.first_look} generations needed; use --row-budget {need_s}"
     edge = math.log1p(rule.floor)
     if look.low > edge or look.high < -edge:
         return "it differs, but not so plainly that one of so many rows may be called changed; give it more time"
     if look.low > 0 or look.high < 0:
-        return f"a difference is likely, but not known to be within or beyond {floor}; more generations would tell"
+        return f"they probably differ; whether by more than {floor} is undecided, and more generations would tell"
     return f"the interval is wider than {floor} either way; more generations would narrow it"

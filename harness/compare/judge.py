@@ -11,11 +11,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 
-from harness.compare.pairs import Known, Pair, Side, pair_peers, pair_variants, what_is_known
+from harness.compare.pairs import Pair, Side
 from harness.compare.rows import blank_row, with_estimate
 from harness.errors import UsageError
 from harness.metrics import FLOORS, LATENCY
@@ -27,26 +26,12 @@ from harness.stats.intervals import unpaired_difference
 from harness.stats.pairing import FloatArray
 from harness.stats.rule import Rule, Standing, adjust_p, standing
 
-# What a run calls the ratio of a variant and its baseline.
-Change = Literal["faster", "slower", "same", "unclear"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Words:
-    """One finding in the words of a comparison (head against base) and of a run (variant against baseline)."""
-
-    verdict: Verdict
-    change: Change
-
-
-WORDS: Mapping[Standing, Words] = {
-    "higher": Words(verdict="regressed", change="slower"),
-    "lower": Words(verdict="improved", change="faster"),
-    "equal": Words(verdict="unchanged", change="same"),
-    "open": Words(verdict="inconclusive", change="unclear"),
+VERDICT_OF: Mapping[Standing, Verdict] = {
+    "higher": "regressed",
+    "lower": "improved",
+    "equal": "unchanged",
+    "open": "inconclusive",
 }
-
-
 # Verdicts that a row has when its latency was found to differ; of a module against itself they are false alarms.
 CHANGED: frozenset[Verdict] = frozenset({"regressed", "improved"})
 
@@ -59,11 +44,6 @@ class Judgement:
     estimate: Estimate  # The ratio of head and base with its interval
     p: float  # Two-sided, of no difference, corrected for the number of rows
     reason: str  # Why it is what it is, in plain words
-
-    @property
-    def words(self) -> Words:
-        """What it is called."""
-        return WORDS[self.standing]
 
 
 def judge(estimates: Mapping[str, Estimate], rule: Rule) -> dict[str, Judgement]:
@@ -111,8 +91,7 @@ class Timings:
         """Tabulate the rounds of all groups."""
         self._side = side
         self.groups: Mapping[str, GroupTimes] = {
-            group: tabulate_rounds(side.evidence.rounds.get(group, ()))
-            for group in dict.fromkeys(case.group for case in side.run.header.cases)
+            group: tabulate_rounds(side.evidence.rounds.get(group, ())) for group in side.groups
         }
 
     def timed(self, case: Case) -> Case:
@@ -125,47 +104,21 @@ class Timings:
         """Nanoseconds per call of each generation that measured it, or its stand-in; shape (generations,)."""
         return self.groups[case.group].medians(self.timed(case).name)
 
-    def rounds(self, case: Case) -> int:
-        """The rounds behind these medians, over all generations."""
-        return self.groups[case.group].rounds(self.timed(case).name)
-
     def within(self, pair: Pair, rule: Rule) -> Estimate | None:
         """Both sides of a pair were measured side by side in this run; None where no round has both."""
         base, head = pair.both
         generations = self.groups[head.group].log_ratios(self.timed(head).name, self.timed(base).name)
         return estimate_ratio(generations, confidence=rule.confidence)
 
-
-@dataclass(frozen=True, kw_only=True)
-class RunVerdicts:
-    """What a run says of its variants, by case."""
-
-    floor: float  # Relative change of latency below which nothing is called changed
-    identical: frozenset[str]  # Cases that are their baseline's module under the same runtime
-    judgements: Mapping[str, Judgement]  # Of the others that were measured beside their baseline, and of other engines
-
-
-def judge_run(side: Side, timings: Timings) -> RunVerdicts:
-    """Judge a run's variants against their baselines, as `harness compare --within` does, and its peers apart.
-
-    Variants are corrected for their number together. Peers answer another question (how far another engine is from
-    the baseline), so they are corrected among themselves, and adding one changes no variant's verdict.
-    """
-    rule = rules_of(side.run.header, side.label)[LATENCY.name]
-    pairs = pair_variants(side)
-    fates = {pair.name: what_is_known(pair, side, side) for pair in pairs}
-    variants = {pair.name: pair for pair in pairs if fates[pair.name] is None}
-    peers = {pair.name: pair for pair in pair_peers(side)}
-    return RunVerdicts(
-        floor=rule.floor,
-        identical=frozenset(
-            name for name, fate in fates.items() if isinstance(fate, Known) and fate.verdict == "identical"
-        ),
-        judgements={
-            **judge_recorded(variants, timings, timings, rule, within=True),
-            **judge_recorded(peers, timings, timings, rule, within=True),
-        },
-    )
+    def beside(self, other: Timings, pair: Pair, rule: Rule) -> Estimate | None:
+        """The head is of this run and the base of another, whose generations have nothing to do with each other."""
+        base, head = pair.both
+        medians = other.medians(base), self.medians(head)
+        if not all(side.size for side in medians):
+            return None
+        where = unpaired_difference(np.log(medians[0]), np.log(medians[1]), confidence=rule.confidence)
+        rounds = self.groups[head.group].rounds(self.timed(head).name)
+        return Estimate(where=where, confidence=rule.confidence, rounds=rounds)
 
 
 def judge_recorded(
@@ -173,21 +126,9 @@ def judge_recorded(
 ) -> dict[str, Judgement]:
     """Judge pairs together, by name; those without usable turns of both sides are left out."""
     estimates = {
-        name: estimate
-        for name, pair in pairs.items()
-        if (estimate := head.within(pair, rule) if within else _between(pair, base, head, rule)) is not None
+        name: head.within(pair, rule) if within else head.beside(base, pair, rule) for name, pair in pairs.items()
     }
-    return judge(estimates, rule)
-
-
-def _between(pair: Pair, base: Timings, head: Timings, rule: Rule) -> Estimate | None:
-    """The two sides are of different runs, whose generations have nothing to do with each other."""
-    cases = pair.both
-    medians = [side.medians(case) for side, case in zip((base, head), cases, strict=True)]
-    if not all(side.size for side in medians):
-        return None
-    where = unpaired_difference(np.log(medians[0]), np.log(medians[1]), confidence=rule.confidence)
-    return Estimate(where=where, confidence=rule.confidence, rounds=head.rounds(cases[1]))
+    return judge({name: estimate for name, estimate in estimates.items() if estimate is not None}, rule)
 
 
 def recorded_row(pair: Pair, judgement: Judgement | None, base: Timings, head: Timings, rule: Rule) -> Row:
@@ -195,14 +136,13 @@ def recorded_row(pair: Pair, judgement: Judgement | None, base: Timings, head: T
     row = blank_row(pair, LATENCY, "inconclusive", rule.floor)
     if judgement is None:
         return replace(row, reason="no turns of both sides that took any time by the clock were recorded")
-    sides = zip((base, head), pair.both, strict=True)
     row = replace(
         row,
-        verdict=judgement.words.verdict,
+        verdict=VERDICT_OF[judgement.standing],
         generations=judgement.estimate.generations,
         rounds=judgement.estimate.rounds,
         reason=judgement.reason,
     )
-    return with_estimate(
-        row, judgement.estimate, judgement.p, *(float(np.median(timings.medians(case))) for timings, case in sides)
-    )
+    sides = zip((base, head), pair.both, strict=True)
+    values = [float(np.median(timings.medians(case))) for timings, case in sides]
+    return with_estimate(row, judgement.estimate, judgement.p, *values)

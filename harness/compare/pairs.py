@@ -248,7 +248,6 @@ def what_is_known(pair: Pair, base: Side, head: Side) -> Known | str | None:
 
 
 def _what_was_said(case: Case, failure: Failure, side: Side) -> str:
-    """What a tool printed; of the compiler's words an excerpt, and where all are, by no path of this machine."""
     build = side.evidence.builds.get(case.name)
     if not failure.stderr or failure.stage != "compile" or build is None or build.failure is None:
         return failure.stderr
@@ -274,22 +273,8 @@ def _one_sided(pair: Pair, base: Side, head: Side) -> Known | str:
     where = "head" if pair.head is None else "base"
     if other is None:
         return Known(verdict=verdict, reason=f"the {where} has no such case")
-    return Known(
-        verdict=verdict,
-        reason=f"the {where}'s case of this name is another one: {_difference((other, gone), (case, there))}",
-    )
-
-
-def _difference(there: tuple[Case, Side], gone: tuple[Case, Side]) -> str:
-    """How two cases of one name differ; flags that the second has come first."""
-    flags, others = (case.compile_flags + case.run_flags for case, _ in (there, gone))
-    changed = [flag for flag in others if flag not in flags] + [flag for flag in flags if flag not in others]
-    if changed:
-        return f"its flags differ by {' '.join(changed)}"
-    models = [side.evidence.models.get(case.model) for case, side in (there, gone)]
-    if models[0] is not None and models[1] is not None and models[0].mlir_sha256 != models[1].mlir_sha256:
-        return "its model differs"
-    return "its model's definition, device or plugins differ"
+    sides = ((other, gone), (case, there)) if pair.base is None else ((case, there), (other, gone))
+    return Known(verdict=verdict, reason=f"the {where}'s case of this name is another one: {redefinition(*sides)}")
 
 
 def redefinition(base: tuple[Case, Side], head: tuple[Case, Side]) -> str:
@@ -317,7 +302,6 @@ def redefinition(base: tuple[Case, Side], head: tuple[Case, Side]) -> str:
 
 
 def _failure(case: Case, side: Side) -> Failure | None:
-    """A case's own failure, or that of the case that was measured in its place."""
     own = find_failure(case, side.evidence, timed=True)
     stand_in = side.stand_ins.get(case.name)
     return own if own is not None or stand_in is None else find_failure(stand_in, side.evidence, timed=True)
@@ -397,7 +381,6 @@ def compare_pair(pair: Pair, base: Side, head: Side, cache: Path) -> OutputsOfPa
 
 
 def _gives_any(case: Case, side: Side) -> bool:
-    """Whether a case's function has results."""
     build = side.evidence.builds.get(case.name)
     return build is None or build.outputs != 0
 

@@ -33,7 +33,7 @@ from harness.measure.alone import only_one_measures
 from harness.measure.worker import ON_CALLING_THREAD
 from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY
 from harness.process import Limits
-from harness.progress import Left, Progress, duration
+from harness.progress import Left, Progress, Silent, duration
 from harness.records.comparison import Row
 from harness.records.run import Failure, HostRecord, Round
 from harness.stats.rule import Rule
@@ -153,30 +153,64 @@ def earlier_rows(results: Path) -> dict[str, float]:
 
 
 class RowsLeft:
-    """What is left of rows that are decided together, each of which takes what rows took before, else its budget."""
+    """What is left of rows that are decided together, each of which takes what rows took before, else its budget.
 
-    def __init__(self, tasks: Sequence[Task], row_s: float | None) -> None:
+    Rows may be decided in threads, which call it at the same time.
+    """
+
+    def __init__(
+        self,
+        tasks: Sequence[Task],
+        row_s: float | None,
+        progress: Progress | None = None,
+        *,
+        abreast: int = 1,
+        later_s: float = 0.0,
+    ) -> None:
+        """`later_s` is what other rows take that come after these."""
         self.is_known = row_s is not None or not tasks
         self._expected = {task.name: task.budget_s if row_s is None else row_s for task in tasks}
         self._spent = dict.fromkeys(self._expected, 0.0)
         self._open: Collection[str] = tuple(self._expected)
-
-    def spend(self, name: str, seconds: float) -> None:
-        """A generation of a row took so long."""
-        self._spent[name] += seconds
-
-    def extend(self, name: str, seconds: float) -> None:
-        """A row goes on beyond its budget, and takes so long in all."""
-        self._expected[name] = seconds
-
-    def keep_open(self, names: Collection[str]) -> None:
-        """Only these rows are not decided yet."""
-        self._open = names
+        self._hosts = {task.name: task.hosts for task in tasks}
+        self._progress, self._abreast, self._later_s = progress or Silent(), abreast, later_s
+        self._budget, self._shown, self._lock = int(sum(task.budget_s for task in tasks)), 0, threading.Lock()
 
     @property
     def seconds(self) -> float:
         """That are left."""
         return sum(max(self._expected[name] - self._spent[name], 0.0) for name in self._open)
+
+    def begin(self, title: str) -> None:
+        """Show that they begin."""
+        self._tell()
+        self._progress.stage(f"{title} (s at most)", self._budget)
+
+    def spend(self, name: str, generation: Generation) -> None:
+        """A generation of a row has ended."""
+        with self._lock:
+            self._spent[name] += generation.seconds / self._hosts[name]  # hosts measure at the same time
+            self._tell()
+            now = min(int(sum(self._spent.values())), self._budget)
+            self._progress.step(name, advance=now - self._shown)
+            self._shown = now
+
+    def extend(self, name: str, seconds: float, sentence: str) -> None:
+        """A row goes on beyond its budget, and takes so long in all."""
+        with self._lock:
+            self._expected[name] = seconds
+            self._progress.note(sentence)
+
+    def keep_open(self, names: Collection[str]) -> None:
+        """Only these rows are not decided yet."""
+        self._open = names
+
+    def end(self) -> None:
+        """All of them are decided."""
+        self._progress.step("", advance=self._budget - self._shown)
+
+    def _tell(self) -> None:
+        self._progress.left(Left(seconds=(self.seconds + self._later_s) / self._abreast).words)
 
 
 def foresee(latency: Sequence[Task], compiled: Sequence[Task], rows: Sequence[RowsLeft], abreast: int = 1) -> str:
@@ -242,23 +276,20 @@ def remeasure(plan: Plan, bench: Bench) -> list[Row]:
         rounds.setdefault(kept.group, []).append(kept)
     tasks = [_latency_task(work, plan, bench, rounds[work.name]) for work in works]
     compiles = _compile_tasks(works, plan, bench)
-    earlier = earlier_rows(plan.options.results)
-    left = RowsLeft(tasks, earlier.get(LATENCY.name))
-    left_of_compiles = RowsLeft(compiles, earlier.get(COMPILE_TIME.name))
+    earlier, abreast, progress = earlier_rows(plan.options.results), bench.place.abreast, bench.progress
+    left_of_compiles = RowsLeft(compiles, earlier.get(COMPILE_TIME.name), progress, abreast=abreast)
+    later_s = left_of_compiles.seconds
+    left = RowsLeft(tasks, earlier.get(LATENCY.name), progress, abreast=abreast, later_s=later_s)
     if number := len(bench.directory.generations):
-        bench.progress.note(f"Of before the interruption: {plural(number, 'generation')}, which count")
-    abreast = bench.place.abreast
-    bench.progress.note(foresee(tasks, compiles, (left, left_of_compiles), abreast))
+        progress.note(f"Of before the interruption: {plural(number, 'generation')}, which count")
+    progress.note(foresee(tasks, compiles, (left, left_of_compiles), abreast))
+    compiled: Mapping[str, Outcome] = {}
     with bench.place.alone(wait=plan.options.wait) as together:
-        later_s = left_of_compiles.seconds
-        latency, is_stopped = _decide(tasks, "Compare", bench.progress, left, together, abreast, later_s=later_s)
-        compiled: Mapping[str, Outcome] = {}
+        latency, is_stopped = _decide(tasks, "Compare", left, together)
         if not is_stopped:
-            compiled, is_stopped = _decide(
-                compiles, "Compile times", bench.progress, left_of_compiles, together, abreast
-            )
-            if not is_stopped:
-                _keep_compiles(compiled, bench.directory)
+            compiled, is_stopped = _decide(compiles, "Compile times", left_of_compiles, together)
+        if not is_stopped:
+            _keep_compiles(compiled, bench.directory)
     for work in works:
         rows += _rows_of(work, latency[work.name], compiled.get(work.name), rounds[work.name], plan.rules)
     if is_stopped:
@@ -279,8 +310,6 @@ def _find(pair: Pair, plan: Plan, bench: Bench, *, control: bool) -> Work | Know
 
 
 def _latency_task(work: Work, plan: Plan, bench: Bench, rounds: list[Round]) -> Task:
-    """Each round is kept on disk, and in `rounds`, as it ends."""
-
     def keep(measured: Round) -> None:
         bench.directory.keep_round(measured)
         rounds.append(measured)
@@ -373,50 +402,16 @@ def _keep_compiles(outcomes: Mapping[str, Outcome], directory: ComparisonDirecto
             directory.keep_compile(name, fields)
 
 
-def _decide(
-    tasks: Sequence[Task],
-    title: str,
-    progress: Progress,
-    left: RowsLeft,
-    together: Together = in_turn,
-    abreast: int = 1,
-    *,
-    later_s: float = 0.0,
-) -> tuple[dict[str, Outcome], bool]:
+def _decide(tasks: Sequence[Task], title: str, left: RowsLeft, together: Together) -> tuple[dict[str, Outcome], bool]:
     """Outcomes by name, and whether the user stopped them."""
     if not tasks:
         return {}, False
-    seconds, shown = 0.0, 0
-    budget = int(sum(task.budget_s for task in tasks))
-    hosts = {task.name: task.hosts for task in tasks}
-    one_tells = threading.Lock()  # rows may be walked in threads
-
-    def tell() -> None:
-        progress.left(Left(seconds=(left.seconds + later_s) / abreast).words)
-
-    def show(name: str, generation: Generation) -> None:
-        nonlocal seconds, shown
-        taken_s = generation.seconds / hosts[name]  # hosts measure at the same time
-        with one_tells:
-            seconds += taken_s
-            left.spend(name, taken_s)
-            tell()
-            now = min(int(seconds), budget)
-            progress.step(name, advance=now - shown)
-            shown = now
-
-    def beyond(name: str, seconds: float, sentence: str) -> None:
-        with one_tells:
-            left.extend(name, seconds)
-            progress.note(sentence)
-
-    tell()
-    progress.stage(f"{title} (s at most)", budget)
+    left.begin(title)
     try:
-        outcomes: Sequence[Outcome] = list(decide(tasks, show, left.keep_open, beyond, together))
+        outcomes: Sequence[Outcome] = list(decide(tasks, left.spend, left.keep_open, left.extend, together))
     except StoppedEarly as stopped:
         return {outcome.name: outcome for outcome in stopped.outcomes}, True
-    progress.step("", advance=budget - shown)
+    left.end()
     return {outcome.name: outcome for outcome in outcomes}, False
 
 

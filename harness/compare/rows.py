@@ -100,7 +100,6 @@ def measured_row(pair: Pair, metric: Metric, outcome: Outcome, floor: float, *, 
 
 
 def _hosts(outcome: Outcome) -> tuple[HostRatio, ...]:
-    """What each host says of a row that a fleet measured; of those whose generations are usable."""
     where = None if outcome.estimate is None else outcome.estimate.where
     if isinstance(where, HostsLocation):
         return tuple(
@@ -221,7 +220,6 @@ def exact_verdict(base: float, head: float, floor: float) -> Verdict:
 
 
 def _exact_figures(case: Case, side: Side) -> dict[Metric, float]:
-    """In the order of the metrics; op counts come last."""
     build, reference = side.evidence.builds.get(case.name), side.evidence.references.get(case.name)
     figures = {metric: of(build) for metric, of in BUILD_FACTS.items()} if build is not None else {}
     if reference is not None:
@@ -356,7 +354,7 @@ def apply_gates(
     for gate in gates:
         if any(_decides(gate, row) for row in rows):
             continue
-        if any(_is_of(gate, row) for row in rows):
+        if any(_is_of(gate, row.case, row) for row in rows if not row.control):
             notes.append(f"Gate {gate.name} was not applied: {gate.metric} was not measured")
         elif any(is_of(gate, pair) for pair in left_out):
             notes.append(f"Gate {gate.name} was not applied: its cases were left out")
@@ -365,21 +363,18 @@ def apply_gates(
 
 def is_of(gate: Gate, pair: Pair) -> bool:
     """Whether a gate is of a pair, whatever may be measured of it."""
-    return _is_of(gate, blank_row(pair, LATENCY, "identical"))
+    return _is_of(gate, pair.name, pair.case)
 
 
 def _decides(gate: Gate, row: Row) -> bool:
-    """Whether a gate is held against a row: its metric's, or an identical one, which stands for all exact figures."""
     stands = row.metric == gate.metric or (row.verdict == "identical" and _is_exact(gate.metric))
-    return stands and _is_of(gate, row)
+    return stands and not row.control and _is_of(gate, row.case, row)
 
 
-def _is_of(gate: Gate, row: Row) -> bool:
-    """Whether a gate is of a row's case; in a run of several toolchains its pattern may leave the toolchain out."""
+def _is_of(gate: Gate, name: str, of: Row | Case) -> bool:
+    """Whether a gate is of a case; in a run of several toolchains its pattern may leave the toolchain out."""
     match = matching([gate.cases]).match
-    if row.control:
-        return False
-    return bool(match(row.case) or match(f"{row.model}/{row.variant}@{row.device}"))
+    return bool(match(name) or match(f"{of.model}/{of.variant}@{of.device}"))
 
 
 def _gated(row: Row, gates: Sequence[Gate]) -> Row:
@@ -407,7 +402,6 @@ def _is_violated(gate: Gate, row: Row) -> bool:
 
 
 def _is_found(gate: Gate, row: Row) -> bool:
-    """Whether the statistics found a change in the gate's direction."""
     if row.verdict == "regressed":
         return gate.direction in ("increase", "any")
     return row.verdict == "improved" and gate.direction in ("decrease", "any")

@@ -100,7 +100,6 @@ def check_machine(
 
 
 def _measurable(side: Side) -> list[Case]:
-    """Cases that compiled and are right, each distinct module once for each device."""
     seen = set()
     cases = []
     for case in side.run.header.cases:

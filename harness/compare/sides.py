@@ -154,7 +154,6 @@ def toolchains_here(sides: Sequence[Side], on_install: Callable[[str], None]) ->
 
 
 def _describe_hosts(environments: Mapping[str, Environment]) -> str:
-    """Each host by its name and in these words, as many as a line has room for."""
     hosts = [f"{host}: {describe_machine(environment)}" for host, environment in environments.items()]
     more = f"; and {len(hosts) - _MOST_HOSTS} more hosts" if len(hosts) > _MOST_HOSTS else ""
     return f"{'; '.join(hosts[:_MOST_HOSTS])}{more}"

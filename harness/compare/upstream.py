@@ -10,9 +10,7 @@ A threshold belongs to the first expression that matches a benchmark's *name*, s
 - The models' rules for x86-64 hold for models named as upstream named them: `MobileNetV2_fp32` has 2 ms.
 - The rules for Mali hold for such a model on a device whose name has `GPU-Mali` in it. Those for `MobileNet.*GPU` hold
   where the device's name has `GPU` in capitals in it.
-- The rules for the CPUs of Pixel phones want `LLVM-CPU`, which our names spell `llvm-cpu`, so they match nothing. Nor
-  did they match upstream's own names at the end, which were `llvm_cpu` and `@ pixel-6-pro`. They are here because the
-  table is upstream's.
+- The rules for the CPUs of Pixel phones are left out: they match none of our names, nor upstream's own of the end.
 """
 
 from __future__ import annotations
@@ -54,13 +52,6 @@ def _ms(pattern: str, ms: float) -> _Threshold:
 
 
 _LATENCY = (
-    # CPUs of Pixel phones.
-    _percent(r"^DeepLabV3.*big-core.*LLVM-CPU.* @ Pixel", 20),
-    _percent(r"^MobileBertSquad.*big-core.*LLVM-CPU-Sync @ Pixel-4", 20),
-    _percent(r"^MobileNetV2.*LLVM-CPU.* @ Pixel", 15),
-    _percent(r"^MobileNetV3Small.*LLVM-CPU.* @ Pixel", 25),
-    _percent(r"^MobileSSD.*little-core.*LLVM-CPU.* @ Pixel-6", 20),
-    _percent(r"^PoseNet.*big-core.*LLVM-CPU.* @ Pixel", 15),
     # Models that took 10 ms at most on x86-64.
     _ms(r"^DeepLabV3_fp32.*x86_64", 1),
     _ms(r"^EfficientNet_int8.*x86_64", 1),

@@ -7,7 +7,7 @@ import os
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
@@ -30,62 +30,41 @@ if TYPE_CHECKING:
 _COLUMNS = ("case", "model", "variant", "device", "metric", "verdict", "unit", "gate", "ratio", "ci_low", "ci_high",
             "p", "floor", "base_value", "head_value", "control")  # fmt: skip
 _SHARED = ("id", "created", "title", "base", "head", "machine", "verdict", "alarming", "within")
+Facts = dict[str, Any]  # of one comparison
 _FILTER = "--filter"
 _FLAGGED = ("regressed", "improved")
 # What can be installed again by its name, as `3.13.0` or `3.14.0rc20261120`.
 _RELEASE = re.compile(r"\d+(\.\d+)+((a|b|rc|\.dev|\.post)\d+)?")
 
 
-@dataclass(frozen=True, kw_only=True)
-class ComparisonFacts:
-    """One comparison, in a list of them."""
-
-    id: str
-    key: str
-    rows: pd.DataFrame  # Its rows of the table `comparisons`
-    created: str
-    title: str  # What is compared: `IREE 3.13.0 against IREE 3.12.0`
-    base: str
-    head: str
-    machine: str
-    counts: tuple[int, ...]  # Rows by verdict, all metrics together and controls left out, in the order of VERDICTS
-    controls: int  # Rows of a module against itself
-    flagged: int  # How many of these were called changed
-    verdict: str  # All of it in one sentence
-    alarming: bool  # Whether `harness compare` would have exited with a failure
-    within: bool  # Whether variants of one run were compared with its baseline
-    command: str  # The command line that made it; "" where none was kept
-
-
-def comparison_facts(gathered: Gathered) -> list[ComparisonFacts]:
+def comparison_facts(gathered: Gathered) -> list[Facts]:
     """All comparisons, the newest first."""
     runs = {row["run"]: row for row in gathered.run_rows}
     return [_facts(str(name), rows, runs) for name, rows in gathered.comparisons.groupby("comparison", sort=False)]
 
 
-def _facts(name: str, rows: pd.DataFrame, runs: Mapping[str, Mapping[str, Any]]) -> ComparisonFacts:
+def _facts(name: str, rows: pd.DataFrame, runs: Mapping[str, Mapping[str, Any]]) -> Facts:
     is_control = rows["control"].astype(bool)
-    real, controls = rows[~is_control], rows[is_control]
-    counts = real["verdict"].value_counts()
-    first = rows.iloc[0]
-    comparison = _comparison(real)
-    return ComparisonFacts(
-        id=name,
-        key=key_of(name),
-        rows=rows,
-        created=first["created"],
-        title=compared(*_sides(rows, runs)),
-        base=first["base_run"],
-        head=first["head_run"],
-        machine=first["machine"],
-        counts=tuple(int(counts.get(verdict, 0)) for verdict in VERDICTS),
-        controls=len(controls),
-        flagged=int(controls["verdict"].isin(_FLAGGED).sum()),
-        verdict=headline(comparison),
-        alarming=comparison_exit_code(comparison, strict=False) is not ExitCode.OK,
-        within=bool(first["within"]),
-        command=first["command"],
-    )
+    real, controls, first = rows[~is_control], rows[is_control], rows.iloc[0]
+    counts, comparison = real["verdict"].value_counts(), _comparison(real)
+    return {
+        "id": name,
+        "key": key_of(name),
+        "rows": rows,  # of the table `comparisons`
+        "created": first["created"],
+        "title": compared(*_sides(rows, runs)),  # `IREE 3.13.0 against IREE 3.12.0`
+        "base": first["base_run"],
+        "head": first["head_run"],
+        "machine": first["machine"],
+        # Rows by verdict, all metrics together and controls left out
+        "counts": [int(counts.get(verdict, 0)) for verdict in VERDICTS],
+        "controls": len(controls),
+        "flagged": int(controls["verdict"].isin(_FLAGGED).sum()),  # how many of these were called changed
+        "verdict": headline(comparison),
+        "alarming": comparison_exit_code(comparison, strict=False) is not ExitCode.OK,
+        "within": bool(first["within"]),  # whether variants of one run were compared with its baseline
+        "command": first["command"],  # "" where none was kept
+    }
 
 
 def _sides(rows: pd.DataFrame, runs: Mapping[str, Mapping[str, Any]]) -> tuple[SideFacts, SideFacts]:
@@ -131,26 +110,25 @@ def _comparison(rows: pd.DataFrame) -> Comparison:
     )
 
 
-def comparison_list(comparisons: Sequence[ComparisonFacts]) -> Payload:
+def comparison_list(comparisons: Sequence[Facts]) -> Payload:
     """All comparisons, the newest first."""
-    names = ("key", "controls", "flagged", *_SHARED)
-    columns = {name: [getattr(facts, name) for facts in comparisons] for name in names}
-    counts = {verdict: [facts.counts[place] for facts in comparisons] for place, verdict in enumerate(VERDICTS)}
+    columns = {name: [facts[name] for facts in comparisons] for name in ("key", "controls", "flagged", *_SHARED)}
+    counts = {verdict: [facts["counts"][place] for facts in comparisons] for place, verdict in enumerate(VERDICTS)}
     return table(len(comparisons), **columns, **counts)
 
 
-def comparison_files(gathered: Gathered, comparisons: Sequence[ComparisonFacts]) -> Iterator[tuple[str, Payload]]:
+def comparison_files(gathered: Gathered, comparisons: Sequence[Facts]) -> Iterator[tuple[str, Payload]]:
     """The key and the data of each comparison."""
     runs = dict(zip(gathered.runs["run"], gathered.runs["key"], strict=True))
     for facts in comparisons:
-        rows = facts.rows
-        command = shlex.split(facts.command) or _rebuilt(facts, gathered.place)
+        rows = facts["rows"]
+        command = shlex.split(facts["command"]) or _rebuilt(facts, gathered.place)
         yield (
-            facts.key,
+            facts["key"],
             {
-                **{name: getattr(facts, name) for name in _SHARED},
-                "base_key": runs.get(facts.base),
-                "head_key": runs.get(facts.head),
+                **{name: facts[name] for name in _SHARED},
+                "base_key": runs.get(facts["base"]),
+                "head_key": runs.get(facts["head"]),
                 "command": shlex.join(command),
                 "command_of_all": shlex.join(_unfiltered(command)),
                 "explained": _explanations(rows["explained"]),
@@ -187,10 +165,10 @@ def _explanations(texts: Iterable[str]) -> list[Payload]:
     return found
 
 
-def _rebuilt(facts: ComparisonFacts, place: str) -> list[str]:
+def _rebuilt(facts: Facts, place: str) -> list[str]:
     """Where no command was kept: that of the two runs."""
-    base, head = _paths(place, facts.base, facts.head)
-    return ["harness", "compare", *(["--within", head] if facts.within else [base, head])]
+    base, head = _paths(place, facts["base"], facts["head"])
+    return ["harness", "compare", *(["--within", head] if facts["within"] else [base, head])]
 
 
 def _unfiltered(command: Sequence[str]) -> list[str]:

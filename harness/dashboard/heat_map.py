@@ -65,30 +65,13 @@ class Cell:
 EMPTY = Cell(text="", shade="plain", words="")
 
 
-@dataclass(frozen=True, kw_only=True)
-class HeatMap:
-    """The cases of one suite on one device; the longer of models and variants goes down."""
-
-    suite: str
-    machine: str  # Its class
-    device: str
-    started: str  # Of the newest run in it
-    toolchain: str
-    baseline: str  # The baseline variant, where all models have the same; else ""
-    corner: str  # `Model` or `Variant`, whichever the rows are
-    heads: tuple[str, ...]  # Names of the columns
-    rows: tuple[tuple[str, tuple[Cell, ...]], ...]  # A name and a cell a column
-    failed: int  # How many cells failed or are missing
-    skipped: str  # Why, where all of its cases were skipped for one reason; else ""
-
-
-def heat_maps(gathered: Gathered) -> dict[str, list[HeatMap]]:
-    """By suite, a map a device; on several classes of machines, one for each."""
+def heat_maps(gathered: Gathered) -> dict[str, list[dict[str, Any]]]:
+    """By suite, what a template shows of each device; on several classes of machines, of each of them."""
     by_device: dict[tuple[str, str, str], list[Outcome]] = defaultdict(list)
     for outcome in frame_records(gathered.history.query(_QUERY)):
         if seconds(outcome["newest"]) - seconds(outcome["started"]) <= OUTCOME_DAYS * 86_400:
             by_device[outcome["suite"], outcome["machine_class"], outcome["device"]].append(outcome)
-    maps: dict[str, list[HeatMap]] = defaultdict(list)
+    maps: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for (suite, _, _), outcomes in by_device.items():
         maps[suite].append(_heat_map(outcomes, gathered))
     return maps
@@ -119,49 +102,45 @@ def legend() -> list[tuple[str, str]]:
     ]
 
 
-def _heat_map(outcomes: Sequence[Outcome], gathered: Gathered) -> HeatMap:
+def _heat_map(outcomes: Sequence[Outcome], gathered: Gathered) -> dict[str, Any]:
+    """The cases of one suite on one device; the longer of models and variants goes down."""
     baselines = _baselines(outcomes)
     same = set(baselines.values())
-    baseline = next(iter(same)) if len(same) == 1 else ""
+    baseline = (next(iter(same)), "") if len(same) == 1 else None
     models = list(dict.fromkeys(outcome["model"] for outcome in outcomes))
     # The baseline comes first, and other engines last, as they do in the order of the outcomes.
-    engines = dict.fromkeys(
-        (outcome["variant"], outcome["peer"]) for outcome in sorted(outcomes, key=lambda outcome: outcome["peer"] != "")
-    )
-    variants = sorted(engines, key=lambda variant: variant != (baseline, ""))
+    engines = dict.fromkeys((outcome["variant"], outcome["peer"]) for outcome in sorted(outcomes, key=_is_peer))
+    variants = sorted(engines, key=lambda variant: variant != baseline)
     cells = {
         (outcome["model"], (outcome["variant"], outcome["peer"])): _cell(outcome, baselines, gathered)
         for outcome in outcomes
     }
-    means = {variant: _mean(variant[0], outcomes, variant) for variant in variants}
-    titles = {variant: f"{variant[0]} (baseline)" if variant == (baseline, "") else variant[0] for variant in variants}
-    newest = max(outcomes, key=lambda outcome: (outcome["started"], not outcome["peer"]))
+    # Rows are models, columns variants; and turned round where there are more variants.
+    rows = [[cells.get((model, variant), EMPTY) for variant in variants] for model in models]
+    heads = [f"{variant} (baseline)" if (variant, peer) == baseline else variant for variant, peer in variants]
+    titles = models
+    means = [_mean(variant, outcomes) for variant in variants]
+    if len(models) > 1 and any(mean is not EMPTY for mean in means):
+        rows, titles = [*rows, means], [*titles, _MEAN]
     by_variant = len(variants) > len(models)
-    has_means = len(models) > 1 and any(mean is not EMPTY for mean in means.values())
-    rows = [
-        (
-            titles[variant],
-            (*(cells.get((model, variant), EMPTY) for model in models), *([means[variant]] if has_means else [])),
-        )
-        for variant in variants
-    ]
-    if not by_variant:
-        rows = [(model, tuple(cells.get((model, variant), EMPTY) for variant in variants)) for model in models]
-        if has_means:
-            rows.append((_MEAN, tuple(means.values())))
-    return HeatMap(
-        suite=newest["suite"],
-        machine=newest["machine_class"],
-        device=newest["device"],
-        started=newest["started"],
-        toolchain=newest["toolchain"],
-        baseline=baseline,
-        corner="Variant" if by_variant else "Model",
-        heads=(*models, *([_MEAN] if has_means else [])) if by_variant else tuple(titles.values()),
-        rows=tuple(rows),
-        failed=sum(outcome["status"] in _BAD for outcome in outcomes),
-        skipped=_skipped(outcomes),
-    )
+    if by_variant:
+        rows, heads, titles = [list(column) for column in zip(*rows, strict=True)], titles, heads
+    newest = max(outcomes, key=lambda outcome: (outcome["started"], not _is_peer(outcome)))
+    return {
+        "device": newest["device"],
+        "machine": newest["machine_class"],
+        "started": newest["started"],
+        "toolchain": newest["toolchain"],
+        "corner": "Variant" if by_variant else "Model",
+        "heads": heads,
+        "rows": list(zip(titles, rows, strict=True)),
+        "failed": sum(outcome["status"] in _BAD for outcome in outcomes),
+        "skipped": _skipped(outcomes),
+    }
+
+
+def _is_peer(outcome: Outcome) -> bool:
+    return bool(outcome["peer"])
 
 
 _MEAN = "Geometric mean"
@@ -216,7 +195,7 @@ def _cell(outcome: Outcome, baselines: Mapping[str, str], gathered: Gathered) ->
     )
 
 
-def _mean(title: str, outcomes: Iterable[Outcome], variant: tuple[str, str]) -> Cell:
+def _mean(variant: tuple[str, str], outcomes: Iterable[Outcome]) -> Cell:
     own = [outcome for outcome in outcomes if (outcome["variant"], outcome["peer"]) == variant]
     ratios = [outcome["ratio"] for outcome in own if outcome["ratio"] is not None and outcome["ratio"] > 0]
     if not ratios:
@@ -226,5 +205,5 @@ def _mean(title: str, outcomes: Iterable[Outcome], variant: tuple[str, str]) -> 
     return Cell(
         text=f"{ratio_text(mean)} of {len(ratios)}",
         shade=shade_of(mean) if math.isfinite(mean) else "plain",
-        words=f"Geometric mean of {cut(title, 80)}: {ratio_text(mean)} over {count}",
+        words=f"Geometric mean of {cut(variant[0], 80)}: {ratio_text(mean)} over {count}",
     )

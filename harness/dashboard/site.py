@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 import re
 import shlex
 import shutil
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.cache import held
 from harness.dashboard.comparisons import comparison_facts, comparison_files, comparison_list
 from harness.dashboard.encode import Payload, count, cut, day, figure, key_of, level, metric_title, moved, script
 from harness.dashboard.gather import Gathered, Known, gather
@@ -34,7 +31,7 @@ from harness.dashboard.overview import (
     suites,
 )
 from harness.dashboard.tables import Commands, change_list, mean_panels, run_files, run_list, series_files, series_list
-from harness.dashboard.tunings import TuningFacts, kind_of_part, pieces, tuning_facts
+from harness.dashboard.tunings import kind_of_part, pieces, race_pictures, tuning_facts
 from harness.errors import UsageError
 from harness.history.changes import Change
 from harness.metrics import FLOORS
@@ -43,6 +40,7 @@ from harness.records.comparison import VERDICTS
 from harness.records.tuning import Tuning
 from harness.report.units import share, unit_rules
 from harness.report.verdicts import MARKS
+from harness.scratch import scratch_folder
 from harness.text import printable
 
 if TYPE_CHECKING:
@@ -52,8 +50,6 @@ if TYPE_CHECKING:
 
 
 MARKER = ".harness-dashboard"
-
-_LONGEST_NAME = 60
 
 
 def require_replaceable(out: Path) -> None:
@@ -74,50 +70,19 @@ def replaced(out: Path) -> Iterator[Path]:
     """A new folder to write into, which takes the place of `out` when the block ends without an error."""
     require_replaceable(out)
     place = out.resolve()
-    # Whoever holds the lock is alone, so what lies under these names was left by a process that was killed.
-    lock, making, aside = (
-        place.with_name(f".{_stem(place)}.{kind}") for kind in ("lock", "harness-new", "harness-old")
-    )
-    with contextlib.ExitStack() as stack:
-        try:
-            place.parent.mkdir(parents=True, exist_ok=True)
-            stack.enter_context(held(lock, lambda: _say_that_it_waits(out)))
-            if aside.exists() and not place.exists():
-                aside.rename(place)
-            for left in (making, aside):
-                shutil.rmtree(left, ignore_errors=True)
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with scratch_folder(place.parent, f"{MARKER}-") as scratch:
+            making = scratch / "new"
             making.mkdir()
-            stack.callback(shutil.rmtree, making, ignore_errors=True)
             yield making
             (making / MARKER).write_text(json.dumps({"made_by": "harness dashboard", "schema_version": 1}) + "\n")
             require_replaceable(out)  # again: somebody may have put something there meanwhile
-            _swap(making, place, aside)
-        except OSError as error:
-            raise _unwritable(out, error) from None
-
-
-def _swap(new: Path, place: Path, aside: Path) -> None:
-    """Put the new folder in the place of the old one, which stays where that fails."""
-    if place.exists():
-        place.rename(aside)
-    try:
-        new.rename(place)
-    except OSError:
-        if aside.exists():
-            aside.rename(place)
-        raise
-    shutil.rmtree(aside, ignore_errors=True)
-
-
-def _stem(place: Path) -> str:
-    """The name, where it is so long that nothing fits behind it a part of it that no other has."""
-    if len(place.name) <= _LONGEST_NAME:
-        return place.name
-    return f"{place.name[:40]}-{hashlib.sha256(os.fsencode(place.name)).hexdigest()[:16]}"
-
-
-def _say_that_it_waits(out: Path) -> None:
-    sys.stderr.write(f"Another harness writes {out}; waiting for it\n")
+            if place.exists():
+                place.rename(scratch / "old")
+            making.rename(place)
+    except OSError as error:
+        raise _unwritable(out, error) from None
 
 
 def _unwritable(out: Path, error: OSError) -> UsageError:
@@ -198,11 +163,11 @@ def make_dashboard(
         progress.step(f"{len(gathered.points):,} points")
         total = len(gathered.runs) + len(gathered.series) + gathered.comparisons["comparison"].nunique() + 1
         progress.stage("Writing pages", total)
-        _write_site(gathered, folder, progress, title, made, tuning_facts(tunings))
+        _write_site(gathered, folder, progress, title, made, tunings)
 
 
 def _write_site(
-    gathered: Gathered, folder: Path, progress: Progress, title: str, made: datetime, tunings: Sequence[TuningFacts]
+    gathered: Gathered, folder: Path, progress: Progress, title: str, made: datetime, tunings: Sequence[Tuning]
 ) -> None:
     shutil.copytree(STATIC, folder / "static")
     (folder / "data").mkdir()
@@ -213,6 +178,8 @@ def _write_site(
     _write_many(folder, "series", series_files(gathered, commands, known), progress)
     _write_many(folder, "comparison", comparison_files(gathered, compared), progress)
     _write_many(folder, "commands", commands.files(), None)
+    for name, picture in race_pictures(tunings):
+        (folder / "data" / name).write_bytes(picture)
     lists = {
         "runs": run_list(gathered),
         "series": series_list(gathered),
@@ -243,7 +210,7 @@ def _write_site(
         "spark": (SPARK_WIDTH, SPARK_HEIGHT),
         "comparisons": compared[:_LISTED_COMPARISONS],
         "compared": len(compared),
-        "tunings": tunings,
+        "tunings": list(map(tuning_facts, tunings)),
         "machines": machines(gathered),
         "controls": controls(compared),
         "machine_changes": machine_changes(gathered),
@@ -275,7 +242,7 @@ def _render_pages(facts: Mapping[str, Any]) -> dict[str, str]:
     pages = {page.file: environment.get_template(page.file).render(page=page, **shared) for page in PAGES}
     one_tuning = environment.get_template("tuning.html")
     for tuning in facts["tunings"]:
-        page = Page(file=tuning.file, title="Tuning", nav="tunings.html", scripts=_TUNING)
+        page = Page(file=tuning["file"], title="Tuning", nav="tunings.html", scripts=_TUNING)
         pages[page.file] = one_tuning.render(page=page, tuning=tuning, **shared)
     return pages
 

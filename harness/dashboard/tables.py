@@ -72,11 +72,10 @@ def series_list(gathered: Gathered) -> Payload:
 def change_list(gathered: Gathered, known: Known) -> Payload:
     """Every change, the newest first."""
     changes = sorted(gathered.changes, key=lambda change: change.started, reverse=True)
-    words = [known.word(change) for change in changes]
     return table(
         len(changes),
-        state=[word.state if word else "new" for word in words],
-        said=[word.text if word else "" for word in words],
+        state=[known.state(change) for change in changes],
+        said=[known.text(change) for change in changes],
         series=[key_of(change.series) for change in changes],
         title=[metric_title(change.metric) for change in changes],
         worse=[change.is_worse for change in changes],
@@ -186,7 +185,7 @@ def series_files(gathered: Gathered, commands: Commands, known: Known) -> Iterat
             **{name: facts[name] for name in words},
             "ratio": change.ratio if np.isfinite(change.ratio) else None,  # from nothing to something
             "worse": change.is_worse,
-            "said": word.text if (word := known.word(change)) else "",
+            "said": known.text(change),
             **{name: gathered.run_numbers.get(facts[name]) for name in _CHANGE_RUNS},
             "comparison": compared.get((change.last_good, change.first_bad)),
             "command": compare_command(change, runs, gathered.place),

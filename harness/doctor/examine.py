@@ -43,11 +43,10 @@ TOPICS: dict[Topic, str] = {
 Environment = dict[str, dict[str, Any]]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Finding:
     """One thing that the doctor found."""
 
-    topic: Topic
     level: Level  # `ok`; `note`: good to know; `warning`: makes times noisy or wrong; `missing`: not there at all
     what: str  # A sentence without a full stop
     advice: str | None = None  # What to do about it, where something can be done; a sentence without a full stop
@@ -87,49 +86,24 @@ class Diagnosis:
         return bool(names - self.asked - set(PROCESSORS))
 
     @cached_property
-    def findings(self) -> tuple[Finding, ...]:
-        """Everything that the doctor finds, grouped by topic; silent on what is not known."""
+    def findings(self) -> Mapping[Topic, Sequence[Finding]]:
+        """Everything that the doctor finds, by topic; silent on what is not known."""
         machine, cpu, load = (self.environment[name] for name in ("machine", "cpu", "load"))
         process = self.environment["process"]
-        return (
-            *_toolchain(self.toolchain, process),
-            *_environments(self.environments),
-            *_devices(self.probes, self.asked),
-            *_vulkan_drivers(self.vulkan_drivers, self.asked),
-            *_peers(self.peers),
-            *_machine(machine, load),
-            *_load(load, cpu),
-            *_processor(cpu),
-            *_frequency(cpu),
-            *_memory(self.environment["memory"], process),
-            *_process(process),
-            *_own_time(self.own_time),
-            *_counters(self.counters),
-        )
+        return {
+            "toolchain": [*_toolchain(self.toolchain, process), *_environments(self.environments)],
+            "devices": [*_devices(self.probes, self.asked), *_vulkan_drivers(self.vulkan_drivers, self.asked)],
+            "peers": [*_peers(self.peers)],
+            "machine": [*_machine(machine, load), *_load(load, cpu)],
+            "processor": [*_processor(cpu), *_frequency(cpu)],
+            "memory": [*_memory(self.environment["memory"], process)],
+            "process": [*_process(process), *_own_time(self.own_time)],
+            "counters": [*_counters(self.counters)],
+        }
 
     def count(self, level: Level) -> int:
         """How many findings have a level."""
-        return sum(finding.level == level for finding in self.findings)
-
-    def about(self, topic: Topic) -> Sequence[Finding]:
-        """The findings of one topic, in the order found."""
-        return [finding for finding in self.findings if finding.topic == topic]
-
-
-def _ok(topic: Topic, what: str) -> Finding:
-    return Finding(topic=topic, level="ok", what=what)
-
-
-def _note(topic: Topic, what: str, advice: str | None, command: str | None = None) -> Finding:
-    return Finding(topic=topic, level="note", what=what, advice=advice, command=command)
-
-
-def _warning(topic: Topic, what: str, advice: str | None, command: str | None = None) -> Finding:
-    return Finding(topic=topic, level="warning", what=what, advice=advice, command=command)
-
-
-def _missing(topic: Topic, what: str, advice: str | None = None) -> Finding:
-    return Finding(topic=topic, level="missing", what=what, advice=advice)
+        return sum(finding.level == level for found in self.findings.values() for finding in found)
 
 
 FEW_CORES = 4
@@ -146,19 +120,19 @@ def _gib(size_bytes: int) -> str:
 def _machine(machine: dict[str, Any], load: dict[str, Any]) -> Iterator[Finding]:
     if machine.get("virtual"):
         kind = f" ({machine['hypervisor']})" if "hypervisor" in machine else ""
-        yield _warning(
-            "machine",
+        yield Finding(
+            "warning",
             f"this is a virtual machine{kind}: neighbours slow its cores and caches, unseen from here",
             "compare what one run measured side by side, not figures of two days or two machines",
         )
     elif machine.get("virtual") is False:
-        yield _ok("machine", "this is a real machine, not a virtual one")
+        yield Finding("ok", "this is a real machine, not a virtual one")
     if "class" in machine:
-        yield _ok("machine", f"figures belong to machine {machine.get('id')}, of the class: {machine['class']}")
+        yield Finding("ok", f"figures belong to machine {machine.get('id')}, of the class: {machine['class']}")
     steal_percent = load.get("steal_percent", 0)
     if steal_percent > STEAL_NOTICED_PERCENT:
-        yield _warning(
-            "machine",
+        yield Finding(
+            "warning",
             f"since it started, the host gave {steal_percent:.1f} % of the CPU time wanted here to others (steal)",
             "measure when the host is quiet, or on another one",
         )
@@ -169,14 +143,14 @@ def _load(load: dict[str, Any], cpu: dict[str, Any]) -> Iterator[Finding]:
         return
     load_1min, cores = load["load_1min"], cpu.get("logical_cores", 1)
     if load_1min >= min(1.0, cores / 4):  # a whole core, or a quarter of a small machine
-        yield _warning(
-            "machine",
+        yield Finding(
+            "warning",
             f"something else is running: the load of the last minute is {load_1min:.2f}",
             "find it and let it end before measuring",
             "top",
         )
     else:
-        yield _ok("machine", f"little else is running: the load of the last minute is {load_1min:.2f}")
+        yield Finding("ok", f"little else is running: the load of the last minute is {load_1min:.2f}")
 
 
 def _processor(cpu: dict[str, Any]) -> Iterator[Finding]:
@@ -186,17 +160,17 @@ def _processor(cpu: dict[str, Any]) -> Iterator[Finding]:
         of = f" of {logical}, by its affinity" if logical and logical != cores else ""
         what = f"{cpu.get('model', 'unknown processor')}: this process may use {plural(cores, 'core')}{of}"
         if cores < FEW_CORES:
-            yield _warning(
-                "processor",
+            yield Finding(
+                "warning",
                 f"{what}; what is timed shares {'it' if cores == 1 else 'them'} with all else that runs",
                 "leave the machine alone while it measures; local-task suffers before local-sync",
             )
         else:
-            yield _ok("processor", what)
+            yield Finding("ok", what)
     if "cores_by_kind" in cpu:
         fastest, *slower = cpu["cores_by_kind"]
-        yield _warning(
-            "processor",
+        yield Finding(
+            "warning",
             f"its cores are of {1 + len(slower)} kinds: the same call takes longer on {' and '.join(slower)} than on"
             f" {fastest}",
             "keep `pin` of devices that compute on one thread, which gives them a fast core; for devices with threads"
@@ -204,10 +178,10 @@ def _processor(cpu: dict[str, Any]) -> Iterator[Finding]:
             f"taskset --cpu-list {fastest} harness run ...",
         )
     if "isolated_cores" in cpu:
-        yield _ok("processor", f"cores kept free of other work (isolcpus): {cpu['isolated_cores']}")
+        yield Finding("ok", f"cores kept free of other work (isolcpus): {cpu['isolated_cores']}")
     if cpu.get("smt"):
-        yield _warning(
-            "processor",
+        yield Finding(
+            "warning",
             "simultaneous multithreading is on: two threads share a core, and each slows the other",
             "turn it off while measuring",
             "echo off | sudo tee /sys/devices/system/cpu/smt/control",
@@ -217,11 +191,11 @@ def _processor(cpu: dict[str, Any]) -> Iterator[Finding]:
 def _frequency(cpu: dict[str, Any]) -> Iterator[Finding]:
     governor = cpu.get("governor")
     if governor == "performance":
-        yield _ok("processor", "the frequency governor is performance")
+        yield Finding("ok", "the frequency governor is performance")
     elif governor is not None:
         span = f" between {cpu['min_mhz']:g} and {cpu['max_mhz']:g} MHz" if {"min_mhz", "max_mhz"} <= cpu.keys() else ""
-        yield _warning(
-            "processor",
+        yield Finding(
+            "warning",
             f"the frequency governor is {governor}: cores change speed with their load{span}",
             "hold it while measuring",
             "sudo cpupower frequency-set --governor performance",
@@ -232,14 +206,14 @@ def _frequency(cpu: dict[str, Any]) -> Iterator[Finding]:
         off = "echo 0 | sudo tee /sys/devices/system/cpu/cpufreq/boost"
         if intel:
             off = "echo 1 | sudo tee /sys/devices/system/cpu/intel_pstate/no_turbo"
-        yield _warning(
-            "processor",
+        yield Finding(
+            "warning",
             "turbo is on: a core's speed depends on how warm it is and on what other cores do",
             "turn it off while measuring",
             off,
         )
     elif cpu.get("turbo") is False:
-        yield _ok("processor", "turbo is off")
+        yield Finding("ok", "turbo is off")
 
 
 def _memory(memory: dict[str, Any], process: dict[str, Any]) -> Iterator[Finding]:
@@ -250,24 +224,24 @@ def _memory(memory: dict[str, Any], process: dict[str, Any]) -> Iterator[Finding
         what = f"{_gib(usable)} of memory is free"
         what += f" (a container's limit: {_gib(limit)})" if limit is not None else ""
         if usable < MEMORY_WANTED_BYTES:
-            yield _warning(
-                "memory",
+            yield Finding(
+                "warning",
                 f"{what}; compiling a model of some size takes more",
                 "end other programs, or compile fewer cases at a time",
             )
         else:
-            yield _ok("memory", what)
+            yield Finding("ok", what)
     swap_used = memory.get("swap_used_bytes", 0)
     if swap_used >= SWAP_NOTICED_BYTES:
-        yield _warning(
-            "memory",
+        yield Finding(
+            "warning",
             f"{_gib(swap_used)} of memory is swapped out, and may be read back while something is timed",
             "end what takes the memory, then empty the swap",
             "sudo swapoff -a && sudo swapon -a",
         )
     if memory.get("transparent_huge_pages") == "always":
-        yield _note(
-            "memory",
+        yield Finding(
+            "note",
             "the kernel hands out huge pages as it sees fit, so that equal buffers differ from process to process",
             "let programs ask for them",
             "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled",
@@ -278,29 +252,29 @@ def _process(process: dict[str, Any]) -> Iterator[Finding]:
     if "cpu_limit_cores" in process:
         stopped = process.get("cpu_throttled_periods", 0)
         so_far = f", {stopped} times so far" if stopped else ""
-        yield _warning(
-            "process",
+        yield Finding(
+            "warning",
             f"a container's limit lets this process use {process['cpu_limit_cores']:g} cores' worth of time, and"
             f" stops it until the next period when that is spent{so_far}",
             "give it whole cores in place of a share of all",
             "docker run --cpuset-cpus=2,3 ...",
         )
     if process.get("niceness", 0) > 0:
-        yield _warning(
-            "process",
+        yield Finding(
+            "warning",
             f"this process has niceness {process['niceness']}: all that runs without goes first",
             "start the harness without nice",
         )
     if process.get("aslr") is False:
-        yield _note(
-            "process",
+        yield Finding(
+            "note",
             "address space randomisation is off: every process has one layout, and its luck looks like a result",
             "turn it on, so that generations sample layouts",
             "sudo sysctl kernel.randomize_va_space=2",
         )
     elif process.get("aslr"):
-        yield _note(
-            "process",
+        yield Finding(
+            "note",
             "address space randomisation is on: each process has its own memory layout, which moves the time of"
             " short calls by about 1 %",
             "leave it on: several generations average it out, where turning it off would only hide it",
@@ -309,30 +283,30 @@ def _process(process: dict[str, Any]) -> Iterator[Finding]:
 
 def _toolchain(toolchain: Toolchain | str, process: dict[str, Any]) -> Iterator[Finding]:
     if isinstance(toolchain, str):
-        yield _missing("toolchain", toolchain)
+        yield Finding("missing", toolchain)
     else:
         revision = f", revision {toolchain.revision[:12]}" if toolchain.revision else ""
-        yield _ok("toolchain", f"IREE {toolchain.version}{revision}")
+        yield Finding("ok", f"IREE {toolchain.version}{revision}")
     if "python" in process:
-        yield _ok("toolchain", f"Python {process['python']}")
+        yield Finding("ok", f"Python {process['python']}")
 
 
 def _environments(environments: Sequence[InstalledEnvironment]) -> Iterator[Finding]:
     for extra in environments:
         size = f"{extra.disk_bytes / 1e6:,.0f} MB in the cache"
-        yield _ok("toolchain", f"IREE {extra.version} for --toolchain {extra.version}, {size}")
+        yield Finding("ok", f"IREE {extra.version} for --toolchain {extra.version}, {size}")
 
 
 def _not_here(name: str, what: str, advice: str | None, asked: frozenset[str]) -> Finding:
     """A device that is not here: nothing is wrong with a machine that has no GPU, unless somebody wants to use one."""
     if name in asked or name in PROCESSORS:
-        return _missing("devices", what, advice)
-    return _note("devices", what, advice)
+        return Finding("missing", what, advice)
+    return Finding("note", what, advice)
 
 
 def _devices(probes: Sequence[DeviceProbe], asked: frozenset[str]) -> Iterator[Finding]:
     if not probes:
-        yield _missing("devices", "no device can be looked for without IREE's tools")
+        yield Finding("missing", "no device can be looked for without IREE's tools")
     for probe in probes:
         if probe.reason is not None:
             detail = f" ({probe.detail})" if probe.detail else ""
@@ -349,33 +323,33 @@ def _vulkan_drivers(probes: Mapping[str, DeviceProbe], asked: frozenset[str]) ->
         if probe.reason is not None:
             yield _not_here(name, f"{key}: {probe.reason}", probe.advice, asked)
         for device in probe.devices:
-            yield _ok("devices", f"{key}: {device.facts}")
+            yield Finding("ok", f"{key}: {device.facts}")
 
 
 def _peers(peers: Sequence[PeerHere]) -> Iterator[Finding]:
     """A peer that is not here is no fault of the machine: its cases are skipped."""
     for peer in peers:
         if peer.missing is None:
-            yield _ok("peers", f"{peer.name}: {peer.version}")
+            yield Finding("ok", f"{peer.name}: {peer.version}")
         else:
             reason, _, advice = peer.missing.partition("; ")
-            yield _note("peers", f"{peer.name}: {reason}", advice or None)
+            yield Finding("note", f"{peer.name}: {reason}", advice or None)
 
 
 def _device(device: DeviceInfo, *, title: str) -> Finding:
     if device.is_software:
-        return _note(
-            "devices",
+        return Finding(
+            "note",
             f"{title}: {device.facts}; a software device, played by the CPU",
             "use it to see that things work: its times say nothing about a GPU",
         )
-    return _ok("devices", f"{title}: {device.facts}")
+    return Finding("ok", f"{title}: {device.facts}")
 
 
 def _own_time(reason: str | None) -> Iterator[Finding]:
     if reason is not None:
-        yield _note(
-            "process",
+        yield Finding(
+            "note",
             reason,
             "wall time decides, and what other processes take is in it: leave the machine alone meanwhile",
         )
@@ -383,10 +357,10 @@ def _own_time(reason: str | None) -> Iterator[Finding]:
 
 def _counters(reason: str | None) -> Iterator[Finding]:
     if reason is None:
-        yield _ok("counters", "hardware counters work, and are read beside the time")
+        yield Finding("ok", "hardware counters work, and are read beside the time")
     else:
-        yield _note(
-            "counters",
+        yield Finding(
+            "note",
             reason,
             "times are measured all the same; instruction counts, which repeat exactly, are left out",
         )

@@ -28,7 +28,7 @@ def diagnosis_page(diagnosis: Diagnosis) -> Page:
     """The findings by topic, each with its level as mark and word and with what to do; a summary ends them."""
     parts: list[Part] = []
     for topic, title in TOPICS.items():
-        findings = diagnosis.about(topic)
+        findings = diagnosis.findings[topic]
         if findings:
             parts.append(Heading(title))
         for finding in findings:
@@ -83,6 +83,8 @@ def render_json(diagnosis: Diagnosis) -> str:
             "peers": [asdict(peer) for peer in diagnosis.peers],
             "counters": {"unavailable": diagnosis.counters},
             "environment": diagnosis.environment,
-            "findings": [asdict(finding) for finding in diagnosis.findings],
+            "findings": [
+                {"topic": topic, **asdict(finding)} for topic, found in diagnosis.findings.items() for finding in found
+            ],
         }
     )

@@ -1,16 +1,8 @@
-"""The assembly that a compiler writes -> functions as instructions, in blocks that follow each other.
+"""The assembly that a compiler writes -> functions as instructions in blocks, what each does, and their loops.
 
-It is LLVM's text for x86-64 (AT&T syntax) and AArch64, without comments: loops are labels that are jumped back to.
-
-What one instruction does, as far as it tells how fast a kernel can be.
-
-A multiplication counts as a multiply-add where it is none: on a target without fused ones, the addition is an
-instruction of its own.
-
-A function's jumps -> its loops, and how deep they nest.
-
-Loops are found as parts of the control flow that can be reached from themselves, not by where labels stand: a compiler
-that lays code out moves a loop's blocks apart, and enters it in the middle.
+It is LLVM's text for x86-64 (AT&T syntax) and AArch64. A multiplication counts as a multiply-add: on a target without
+fused ones, the addition is an instruction of its own. Loops are parts of the control flow that can be reached from
+themselves, wherever their labels stand: a compiler moves a loop's blocks apart, and enters it in the middle.
 """
 
 from __future__ import annotations
@@ -20,6 +12,8 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
+
+from harness.explain.decisions import split
 
 Architecture = Literal["x86-64", "AArch64"]
 
@@ -136,30 +130,12 @@ def _instruction(line: str) -> Instruction | None:
         name, _, rest = rest.lstrip().partition(" ")
     if not name or name.startswith("."):
         return None
-    return Instruction(name=name, operands=_operands(rest.strip()))
+    return Instruction(name=name, operands=tuple(split(rest)))
 
 
-def _operands(text: str) -> tuple[str, ...]:
-    """Those between commas that are in no bracket."""
-    if not text:
-        return ()
-    if not any(bracket in text for bracket in "([{"):
-        return tuple(operand.strip() for operand in text.split(","))
-    operands, begin, depth = [], 0, 0
-    for place, character in enumerate(text):
-        if character in "([{":
-            depth += 1
-        elif character in ")]}":
-            depth -= 1
-        elif character == "," and depth == 0:
-            operands.append(text[begin:place].strip())
-            begin = place + 1
-    return (*operands, text[begin:].strip())
-
-
-# Kinds of vector registers, those of fewer bits first; `q` and `z` (of SVE, of a length that the machine knows) are
-# AArch64's, `tmm` are AMX's tiles.
-REGISTERS = ("q", "xmm", "ymm", "z", "zmm", "tmm")
+# Kinds of vector registers, those of fewer bits first, after none; `q` and `z` (of SVE, of a length that the machine
+# knows) are AArch64's, `tmm` are AMX's tiles.
+REGISTERS = ("", "q", "xmm", "ymm", "z", "zmm", "tmm")
 A_POINTER = "a pointer"
 
 
@@ -310,16 +286,14 @@ class Loop:
 
 
 def find_loops(successors: Sequence[Collection[int]]) -> tuple[Loop, ...]:
-    """The loops of a function, each before those inside it.
-
-    Two loops that begin at the same block are one here.
-    """
+    """The loops of a function, each before those inside it; two that begin at the same block are one here."""
     predecessors: list[set[int]] = [set() for _ in successors]
     for block, following in enumerate(successors):
         for successor in following:
             predecessors[successor].add(block)
-    if predecessors:
-        predecessors[0].add(_BEFORE_THE_FIRST)
+    if not successors:
+        return ()
+    predecessors[0].add(_BEFORE_THE_FIRST)
     return tuple(_loops_among(frozenset(range(len(successors))), successors, predecessors, 1))
 
 
@@ -327,7 +301,7 @@ def _loops_among(
     blocks: frozenset[int], successors: Sequence[Collection[int]], predecessors: Sequence[set[int]], depth: int
 ) -> Iterator[Loop]:
     """The loops among some blocks: each is a cycle, and without the block that it begins at, the loops inside it."""
-    for cycle in sorted(_cycles(blocks, successors), key=min):
+    for cycle in sorted(_cycles(blocks, successors), key=min) if blocks else ():
         entered = [block for block in cycle if predecessors[block] - cycle]
         header = min(entered or cycle)
         inside = tuple(_loops_among(cycle - {header}, successors, predecessors, depth + 1))
@@ -336,40 +310,16 @@ def _loops_among(
 
 
 def _cycles(blocks: frozenset[int], successors: Sequence[Collection[int]]) -> list[frozenset[int]]:
-    """The strongly connected parts that have a cycle (Tarjan's algorithm, without recursion)."""
-    found: list[frozenset[int]] = []
-    number: dict[int, int] = {}
-    lowest: dict[int, int] = {}
-    waiting: list[int] = []
-    path: list[tuple[int, Iterator[int]]] = []
+    """The strongly connected parts that have a cycle."""
+    from scipy.sparse import coo_array  # which takes a while to import
+    from scipy.sparse.csgraph import connected_components
 
-    def enter(block: int) -> None:
-        number[block] = lowest[block] = len(number)
-        waiting.append(block)
-        path.append((block, iter([successor for successor in successors[block] if successor in blocks])))
-
-    left: set[int] = set()
-    for first in sorted(blocks):
-        if first in number:
-            continue
-        enter(first)
-        while path:
-            block, following = path[-1]
-            successor = next(following, None)
-            if successor is None:
-                path.pop()
-                if path:
-                    above = path[-1][0]
-                    lowest[above] = min(lowest[above], lowest[block])
-                if lowest[block] == number[block]:
-                    place = waiting.index(block)
-                    part = frozenset(waiting[place:])
-                    del waiting[place:]
-                    left |= part
-                    if len(part) > 1 or block in successors[block]:
-                        found.append(part)
-            elif successor not in number:
-                enter(successor)
-            elif successor not in left:
-                lowest[block] = min(lowest[block], number[successor])
-    return found
+    order = sorted(blocks)
+    numbers = {block: number for number, block in enumerate(order)}
+    jumps = [(numbers[block], numbers[after]) for block in order for after in successors[block] if after in numbers]
+    begins, ends = [begin for begin, _ in jumps], [end for _, end in jumps]
+    graph = coo_array(([1.0] * len(jumps), (begins, ends)), shape=(len(order), len(order)))
+    parts: dict[int, set[int]] = {}
+    for block, part in zip(order, connected_components(graph, connection="strong")[1].tolist(), strict=True):
+        parts.setdefault(part, set()).add(block)
+    return [frozenset(part) for part in parts.values() if len(part) > 1 or min(part) in successors[min(part)]]

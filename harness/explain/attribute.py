@@ -19,7 +19,7 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
-from harness.compare.engine import BASE, HEAD, Generation, OnBeyond, OnPass, Outcome, StoppedEarly, Task, decide
+from harness.compare.engine import BASE, HEAD, Generation, OnBeyond, Outcome, StoppedEarly, Task, decide
 from harness.compare.samplers import MeasurementPolicy, Module, latency_task
 from harness.errors import CaseError
 from harness.explain.isolated_timing import AloneTurns
@@ -100,27 +100,27 @@ class Generations:
         self._method: Method = method
         self._journal = journal
         self._on_generation = on_generation
-        self._taken: dict[int, Sampled] = {}
-        self._failed: dict[int, CaseError] = {}
+        self._found: dict[int, Sampled | CaseError] = {}
 
     def __call__(self, number: int) -> Sampled:
         """Generation 0, 1, ..."""
-        if number in self._failed:
-            raise self._failed[number]
-        if number not in self._taken:
+        found = self._found.get(number)
+        if found is None:
             kept = None if self._journal is None else self._journal.recall(self._method, number)
-            self._taken[number] = kept or self._measured(number)
-            self._on_generation(number, self._taken[number])
-        return self._taken[number]
+            found = self._found[number] = kept or self._measured(number)
+            if isinstance(found, Sampled):
+                self._on_generation(number, found)
+        if isinstance(found, CaseError):
+            raise found
+        return found
 
-    def _measured(self, number: int) -> Sampled:
+    def _measured(self, number: int) -> Sampled | CaseError:
         started = time.monotonic()
         try:
             latency = self._latency(number)
             base, head = self._turns(number)
         except CaseError as error:
-            self._failed[number] = error
-            raise
+            return error
         sampled = Sampled(latency=latency, base=base, head=head, seconds=time.monotonic() - started)
         if self._journal is not None:
             self._journal.keep(self._method, number, sampled)
@@ -129,7 +129,7 @@ class Generations:
     @property
     def taken(self) -> tuple[Sampled, ...]:
         """Those that were measured, in order."""
-        return tuple(self._taken[number] for number in sorted(self._taken))
+        return tuple(found for _, found in sorted(self._found.items()) if isinstance(found, Sampled))
 
 
 def attribute(
@@ -140,7 +140,6 @@ def attribute(
     *,
     journal: Journal | None = None,
     on_generation: Callable[[int, Sampled], None] = lambda _number, _sampled: None,
-    on_pass: OnPass = lambda _: None,
     on_beyond: OnBeyond = lambda _name, _seconds, _sentence: None,
     on_compile: Callable[[str], None] = lambda _: None,
 ) -> Attribution:
@@ -154,7 +153,7 @@ def attribute(
 
     def judged(method: Method, turns: Turns) -> Attribution:
         generations = Generations(task.sample, turns, on_generation, method, journal)
-        return judge_parts(executables, generations, task, method=method, on_pass=on_pass, on_beyond=on_beyond)
+        return judge_parts(executables, generations, task, method=method, on_beyond=on_beyond)
 
     notes: tuple[str, ...] = ()
     if all(can_profile(side.module.loadable.toolchain) for side in (base, head)):
@@ -162,16 +161,7 @@ def attribute(
             return judged("profile", ProfiledTurns(base.module, head.module, folder / "profiles", policy.limits))
         except Unprofiled as error:
             notes = (f"the runtime has no profile of {', '.join(head.module.case.uris)}: {error}",)
-    turns = AloneTurns(
-        base.module,
-        head.module,
-        executables,
-        folder / "alone",
-        policy.limits,
-        seed=policy.seed,
-        call_limit_s=policy.call_limit_s,
-        on_compile=on_compile,
-    )
+    turns = AloneTurns(base.module, head.module, executables, folder / "alone", policy, on_compile)
     found = judged("alone", turns)
     return replace(found, notes=(*notes, *found.notes))
 
@@ -182,29 +172,26 @@ def judge_parts(
     like: Task,
     *,
     method: Method,
-    on_pass: OnPass = lambda _: None,
     on_beyond: OnBeyond = lambda _name, _seconds, _sentence: None,
 ) -> Attribution:
     """Judge the latency and each part over generations that they share."""
     first = generations(0)
-    ran = _ran(BASE, executables[0], first.base), _ran(HEAD, executables[1], first.head)
-    parts = match_parts(*ran)
-    names = _row_names(parts)
-    judged = {
-        name: part
-        for name, part in zip(names, parts, strict=True)
-        if part.base and part.head and _is_timed(part, first)
-    }
+    parts = match_parts(_ran(BASE, executables[0], first.base), _ran(HEAD, executables[1], first.head))
+    rows = dict(zip(_row_names(parts), parts, strict=True))
     tasks = [replace(like, name=LATENCY_ROW, sample=partial(_latency_of, generations))]
-    tasks += [replace(like, name=name, sample=partial(_part_of, generations, part)) for name, part in judged.items()]
+    tasks += [
+        replace(like, name=name, sample=partial(_part_of, generations, part))
+        for name, part in rows.items()
+        if part.base and part.head and _is_timed(part, first)
+    ]
     is_stopped = False
     try:
-        outcomes = list(decide(tasks, lambda _name, _generation: None, on_pass, on_beyond))
+        outcomes = list(decide(tasks, lambda _name, _generation: None, on_beyond=on_beyond))
     except StoppedEarly as stopped:
         outcomes, is_stopped = list(stopped.outcomes), True
     by_name = {outcome.name: outcome for outcome in outcomes}
     taken = generations.taken
-    records = [_record(part, by_name.get(name), taken) for name, part in zip(names, parts, strict=True)]
+    records = [_record(part, by_name.get(name), taken) for name, part in rows.items()]
     latency = by_name[LATENCY_ROW]
     base_elsewhere, head_elsewhere = _elsewhere(latency, records, taken)
     return Attribution(
@@ -237,14 +224,13 @@ def _row_names(parts: Iterable[Counterparts]) -> list[str]:
     names = []
     for part in parts:
         seen[part.operation] += 1
-        often = seen[part.operation]
-        names.append(part.operation if often == 1 else f"{part.operation} #{often}")
+        names.append(part.operation + (f" #{seen[part.operation]}" if seen[part.operation] > 1 else ""))
     return names
 
 
 def _is_timed(part: Counterparts, sampled: Sampled) -> bool:
-    base, head = sampled.base.untimed, sampled.head.untimed
-    return not any(each.name in base for each in part.base) and not any(each.name in head for each in part.head)
+    sides = ((part.base, sampled.base), (part.head, sampled.head))
+    return not any(each.name in profile.untimed for executables, profile in sides for each in executables)
 
 
 # --- rows ---
@@ -283,11 +269,10 @@ def sides_ns(outcome: Outcome) -> tuple[float, float] | None:
     The two sides of a generation ran side by side, and the two medians may be of generations between which the machine
     changed its speed: of two calls of 0.76 ms that differed by 1.2 %, they said 0.8 %.
     """
-    sides = [(each.base, each.head) for each in outcome.generations if each.base is not None and each.head is not None]
-    if not sides:
+    known = [(each.base, each.head) for each in outcome.generations if each.base is not None and each.head is not None]
+    if not known:
         return None
-    base_ns, head_ns = (_median(side) for side in zip(*sides, strict=True))
-    return _as_judged(base_ns, head_ns, outcome)
+    return _as_judged(_median(base for base, _ in known), _median(head for _, head in known), outcome)
 
 
 def _as_judged(base_ns: float, head_ns: float, outcome: Outcome) -> tuple[float, float]:
@@ -319,18 +304,11 @@ def _record(part: Counterparts, outcome: Outcome | None, taken: Sequence[Sampled
     if outcome is None or not is_timed:
         return record
     record = replace(record, verdict=outcome.decision, p=outcome.p, generations=len(outcome.generations))
-    if outcome.estimate is None:
+    if (estimate := outcome.estimate) is None:
         return record
-    estimate = outcome.estimate
     base_ns, head_ns = _as_judged(record.base_ns, record.head_ns, outcome)
-    return replace(
-        record,
-        base_ns=base_ns,
-        head_ns=head_ns,
-        ratio=estimate.ratio,
-        ci_low=estimate.low,
-        ci_high=estimate.high,
-    )
+    record = replace(record, base_ns=base_ns, head_ns=head_ns, ratio=estimate.ratio)
+    return replace(record, ci_low=estimate.low, ci_high=estimate.high)
 
 
 def _elsewhere(latency: Outcome, parts: Sequence[Part], taken: Sequence[Sampled]) -> tuple[Elsewhere, Elsewhere]:
@@ -355,8 +333,6 @@ def _of_side(left_ns: float, profiles: Sequence[Profile]) -> Elsewhere:
 
 
 def _notes(taken: Sequence[Sampled], base: Elsewhere, head: Elsewhere) -> Iterable[str]:
-    if not taken:
-        return
     last = taken[-1]
     for side, profile, elsewhere in ((BASE, last.base, base), (HEAD, last.head, head)):
         if elsewhere.profiled_ratio > 1 + _HEAVY_PROFILE:

@@ -1,10 +1,8 @@
-"""A program -> the final code of its dispatches, as facts that tell why a kernel is fast or slow.
+"""A program -> the final code of its dispatches as facts -> what differs on two sides, in sentences.
 
 Compiling once more with `--iree-hal-dump-executable-intermediates-to` writes the assembly of each executable and its
 object file. The assembly has the instructions, and jumps that tell its loops; how many bytes a function takes, only the
 object file says. Microkernels that stay functions of their own are calls here.
-
-The final code of a dispatch on both sides -> what differs, in sentences, the innermost loop first; pure.
 
 What is said is what an engineer looks for in the assembly of a kernel: whether it computes on vectors, how many
 multiply-adds can be under way at once, how much it loads for each of them, what it moves between registers, its spills.
@@ -22,7 +20,6 @@ from harness.explain.assembly import (
     Architecture,
     Effect,
     Function,
-    Loop,
     architecture_of,
     effect_of,
     find_loops,
@@ -42,11 +39,11 @@ _OUTPUT_FILE = "output.vmfb"
 
 
 @dataclass(frozen=True, kw_only=True)
-class InnerLoop:
-    """A loop that has no other in it; counts are of its instructions, not of how often they run."""
+class Work:
+    """What some code does; counts are of its instructions, not of how often they run."""
 
-    depth: int  # How many loops it is in, itself among them
-    instructions: int
+    depth: int = 0  # How many loops it is in, itself among them where it is one
+    instructions: int = 0
     registers: str = ""  # The widest vector registers that it computes with; "" where it has none
     multiply_adds: int = 0  # Of vectors. A multiplication counts, since some targets add apart from it.
     scalar_multiply_adds: int = 0  # Of single numbers
@@ -69,20 +66,14 @@ class Code:
     """The final code of one dispatch."""
 
     size_bytes: int | None  # None where no object file says it
-    # The widest vector registers that it computes with: `zmm`, `ymm`, `xmm`, `q`, `z`; "" where it has none, and
-    # computes on single numbers only
-    registers: str
     loops: int  # How many it has
     depth: int  # Of its deepest loop; 0 without loops
-    multiply_adds: int  # Of vectors, in all of it. scalar_multiply_adds, spills and calls likewise.
-    scalar_multiply_adds: int
-    spills: int
-    calls: tuple[str, ...]
-    inner: tuple[InnerLoop, ...]  # Its innermost loops, in the order of the code
+    whole: Work  # All of it
+    inner: tuple[Work, ...]  # Its innermost loops, in the order of the code
     fingerprint: str  # Equal where two have the same instructions
 
     @property
-    def main_loop(self) -> InnerLoop | None:
+    def main_loop(self) -> Work | None:
         """The innermost loop with the most multiply-adds, of those the deepest, else the longest; None: no loop."""
         return max(self.inner, key=lambda loop: (loop.arithmetic, loop.depth, loop.instructions), default=None)
 
@@ -120,63 +111,46 @@ def _written(file: Path) -> tuple[int, str]:
     return file.stat().st_mtime_ns, file.name
 
 
-def read_code(text: str, names: Collection[str], sizes: Mapping[str, int] | None = None) -> dict[str, Code]:
+def read_code(text: str, names: Collection[str], sizes: Mapping[str, int]) -> dict[str, Code]:
     """The facts of the functions of those names in an assembly file; {} where it is for another target."""
     architecture = architecture_of(text)
     if architecture is None:
         return {}
-    return {
-        name: code_of(function, architecture, (sizes or {}).get(name))
-        for name, function in read_functions(text, names).items()
-    }
+    functions = read_functions(text, names)
+    return {name: _code_of(function, architecture, sizes.get(name)) for name, function in functions.items()}
 
 
-def code_of(function: Function, architecture: Architecture, size_bytes: int | None = None) -> Code:
-    """The facts of one function."""
+def _code_of(function: Function, architecture: Architecture, size_bytes: int | None) -> Code:
     framed = any(map(keeps_frame, function.instructions))
     effects = [
         [effect_of(instruction, architecture, framed=framed) for instruction in block] for block in function.blocks
     ]
-    everything = [effect for block in effects for effect in block]
     loops = find_loops(function.successors)
     innermost = sorted((loop for loop in loops if loop.innermost), key=lambda loop: min(loop.blocks))
     return Code(
         size_bytes=size_bytes,
-        registers=_widest(everything),
         loops=len(loops),
         depth=max((loop.depth for loop in loops), default=0),
-        multiply_adds=sum(effect.multiply_adds for effect in everything),
-        scalar_multiply_adds=sum(effect.scalar_multiply_adds for effect in everything),
-        spills=sum(effect.spills for effect in everything),
-        calls=_calls(everything),
-        inner=tuple(_inner_loop(loop, effects) for loop in innermost),
+        whole=_work(effects),
+        inner=tuple(_work([effects[block] for block in sorted(loop.blocks)], loop.depth) for loop in innermost),
         fingerprint=function.fingerprint,
     )
 
 
-def _inner_loop(loop: Loop, effects: Sequence[Sequence[Effect]]) -> InnerLoop:
-    inside = [effect for block in sorted(loop.blocks) for effect in effects[block]]
-    return InnerLoop(
-        depth=loop.depth,
-        instructions=len(inside),
-        registers=_widest(inside),
-        multiply_adds=sum(effect.multiply_adds for effect in inside),
-        scalar_multiply_adds=sum(effect.scalar_multiply_adds for effect in inside),
-        accumulators=len({effect.accumulator for effect in inside} - {""}),
-        loads=sum(effect.loads for effect in inside),
-        lane_moves=sum(effect.lane_moves for effect in inside),
-        spills=sum(effect.spills for effect in inside),
-        calls=_calls(inside),
+def _work(blocks: Sequence[Sequence[Effect]], depth: int = 0) -> Work:
+    effects = [effect for block in blocks for effect in block]
+    return Work(
+        depth=depth,
+        instructions=len(effects),
+        registers=max((effect.registers for effect in effects), key=REGISTERS.index, default=""),
+        multiply_adds=sum(effect.multiply_adds for effect in effects),
+        scalar_multiply_adds=sum(effect.scalar_multiply_adds for effect in effects),
+        accumulators=len({effect.accumulator for effect in effects} - {""}),
+        loads=sum(effect.loads for effect in effects),
+        lane_moves=sum(effect.lane_moves for effect in effects),
+        spills=sum(effect.spills for effect in effects),
+        calls=tuple(dict.fromkeys(effect.calls for effect in effects if effect.calls)),
     )
-
-
-def _widest(effects: Sequence[Effect]) -> str:
-    kinds = [effect.registers for effect in effects if effect.registers]
-    return max(kinds, key=REGISTERS.index, default="")
-
-
-def _calls(effects: Sequence[Effect]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(effect.calls for effect in effects if effect.calls))
 
 
 # --- bytes of functions, by an object file's table of symbols ---
@@ -214,58 +188,59 @@ def _functions(data: bytes) -> list[tuple[str, int]]:
     return found
 
 
+# --- What differs ---
+
 # Smaller differences are not worth a sentence.
 _FEW_MOVES, _MANY_MOVES = 4, 16  # in a loop, and in all of a function
 _APART = 1.25
+_ON_STACK = "moves vector registers to or from the stack"
 
 
 def code_changes(base: Code, head: Code, labels: Labels) -> list[str]:
     """What the instructions of two functions that are not the same tell; always at least one sentence."""
+    of_base, of_head = base.whole, head.whole
     loops = (base.main_loop, head.main_loop)
     sentences: list[str] = []
     if loops[0] is not None and loops[1] is not None:
         sentences += _of_main_loops(loops[0], loops[1], labels)
-    elif loops[0] is not None or loops[1] is not None:
+    elif loops != (None, None):
         sentences.append(f"only the code on {labels[0] if loops[0] is not None else labels[1]} has a loop")
-    if base.registers != head.registers and not (base.multiply_adds or head.multiply_adds):
-        registers = [code.registers or "no vector" for code in (base, head)]
-        sentences.append(f"the code computes in {registers[0]} registers on {labels[0]}, {registers[1]} on {labels[1]}")
-    spills = (base.spills, head.spills)
-    if not any("stack" in sentence for sentence in sentences) and max(spills) >= _MANY_MOVES and _far_apart(*spills):
-        moves = on(labels, f"{spills[0]:,} times", f"{spills[1]:,}")
-        sentences.append(f"the code moves vector registers to or from the stack {moves}")
+    if of_base.registers != of_head.registers and not (of_base.multiply_adds or of_head.multiply_adds):
+        kinds = on(labels, f"{of_base.registers or 'no vector'} registers", of_head.registers or "no vector registers")
+        sentences.append(f"the code computes in {kinds}")
+    if not any(_ON_STACK in sentence for sentence in sentences):
+        sentences += _moves(f"the code {_ON_STACK}", of_base.spills, of_head.spills, _MANY_MOVES, labels)
     if (base.loops, base.depth) != (head.loops, head.depth):
         sentences.append(f"the code has {on(labels, _loops(base), _loops(head))}")
     if base.size_bytes and head.size_bytes and _far_apart(base.size_bytes, head.size_bytes):
         sentences.append(f"the code takes {on(labels, bytes_text(base.size_bytes), bytes_text(head.size_bytes))}")
-    if base.calls != head.calls:
-        sentences.append(f"the code calls {on(labels, _called_functions(base), _called_functions(head))}")
+    if of_base.calls != of_head.calls:
+        calls = on(labels, enumerated(of_base.calls) or "nothing", enumerated(of_head.calls) or "nothing")
+        sentences.append(f"the code calls {calls}")
     return sentences or ["the final code has the same loops and multiply-adds, in other instructions"]
 
 
-def _of_main_loops(base: InnerLoop, head: InnerLoop, labels: Labels) -> list[str]:
+def _of_main_loops(base: Work, head: Work, labels: Labels) -> list[str]:
     sentences: list[str] = []
     if (kinds := (_multiply_adds(base), _multiply_adds(head)))[0] != kinds[1]:
         sentences.append(f"the innermost loop has {on(labels, *kinds)}")
-    if base.accumulators != head.accumulators and base.arithmetic and head.arithmetic:
-        accumulators = on(labels, plural(base.accumulators, "accumulator"), f"{head.accumulators:,}")
-        sentences.append(f"its multiply-adds go to {accumulators}")
     if base.arithmetic and head.arithmetic:
+        if base.accumulators != head.accumulators:
+            registers = on(labels, plural(base.accumulators, "accumulator register"), f"{head.accumulators:,}")
+            sentences.append(f"it uses {registers}")
         loads = (base.loads / base.arithmetic, head.loads / head.arithmetic)
         if _far_apart(*loads):
-            sentences.append(
-                f"it loads {loads[0]:.2g} registers a multiply-add on {labels[0]}, {loads[1]:.2g} on {labels[1]}"
-            )
-    for what, numbers in (
-        ("moves single elements of vectors", (base.lane_moves, head.lane_moves)),
-        ("moves vector registers to or from the stack", (base.spills, head.spills)),
-    ):
-        if max(numbers) >= _FEW_MOVES and _far_apart(*numbers):
-            sentences.append(f"it {what} {on(labels, f'{numbers[0]:,} times', f'{numbers[1]:,}')}")
-    return sentences
+            sentences.append(f"it loads {on(labels, f'{loads[0]:.2g} registers a multiply-add', f'{loads[1]:.2g}')}")
+    sentences += _moves("it moves single elements of vectors", base.lane_moves, head.lane_moves, _FEW_MOVES, labels)
+    return sentences + _moves(f"it {_ON_STACK}", base.spills, head.spills, _FEW_MOVES, labels)
 
 
-def _multiply_adds(loop: InnerLoop) -> str:
+def _moves(what: str, base: int, head: int, least: int, labels: Labels) -> list[str]:
+    told = max(base, head) >= least and _far_apart(base, head)
+    return [f"{what} {on(labels, f'{base:,} times', f'{head:,}')}"] if told else []
+
+
+def _multiply_adds(loop: Work) -> str:
     """`64 multiply-adds in zmm registers`, `3 multiply-adds of single numbers`."""
     parts = []
     if loop.multiply_adds:
@@ -277,10 +252,6 @@ def _multiply_adds(loop: InnerLoop) -> str:
 
 def _loops(code: Code) -> str:
     return f"{plural(code.loops, 'loop')}, {code.depth:,} deep" if code.loops else "no loop"
-
-
-def _called_functions(code: Code) -> str:
-    return enumerated(code.calls) or "nothing"
 
 
 def _far_apart(base: float, head: float) -> bool:

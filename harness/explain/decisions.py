@@ -1,14 +1,15 @@
-"""A dispatch's IR -> what the compiler decided for it: what is fused, layouts and types, pipeline, tile sizes.
+"""A dispatch's IR -> what the compiler decided for it -> what differs on two sides, in sentences.
 
-All of it is read from the lines that `harness.ir.canonical` makes, where attributes stand in place and an operation
-begins a line; releases from 3.0 on spell these things in few ways.
+Decisions are what is fused, layouts and types, pipeline and tile sizes. They are read from the lines that
+`harness.ir.canonical` makes, where attributes stand in place and an operation begins a line; releases from 3.0 on spell
+these things in few ways.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.explain.phrases import Labels, enumerated, on
@@ -111,26 +112,35 @@ def _texts(executable: Executable, phase: str) -> list[str]:
 def operations_in(texts: Iterable[str]) -> Counter[str]:
     """How many operations on tensors there are of each kind; a `linalg.generic` is called by what it computes."""
     found: Counter[str] = Counter()
-    header: list[str] | None = None  # of the linalg.generic that is being read
-    body: list[str] | None = None
-    for text in texts:
-        match = _OPERATION.match(text)
-        name = match["name"] if match is not None else ""
-        if header is not None:
-            if name == _END_OF_BODY:
-                found[_generic(" ".join(header), body or [])] += 1
-                header = body = None
-            elif body is not None:
-                body += [name] if name else []
-            elif text.lstrip().startswith("^"):
-                body = []
-            else:
-                header.append(text)
-        elif name == _GENERIC:
-            header = [text]
+    lines = iter(texts)
+    for text in lines:
+        name = _operation(text)
+        if name == _GENERIC:
+            found[_generic(*_read_generic(text, lines))] += 1
         elif name in _OTHERS or (name.partition(".")[0] in _DIALECTS and name not in _PLAIN):
             found[name] += 1
     return found
+
+
+def _operation(text: str) -> str:
+    match = _OPERATION.match(text)
+    return match["name"] if match is not None else ""
+
+
+def _read_generic(header: str, lines: Iterator[str]) -> tuple[str, list[str]]:
+    """The attributes of a linalg.generic, and the operations of its body."""
+    body: list[str] | None = None
+    for text in lines:
+        name = _operation(text)
+        if name == _END_OF_BODY:
+            break
+        if text.lstrip().startswith("^"):
+            body = []
+        elif body is None:
+            header += text
+        elif name:
+            body.append(name)
+    return header, body or []
 
 
 def _generic(header: str, body: Sequence[str]) -> str:
@@ -147,23 +157,16 @@ def _generic(header: str, body: Sequence[str]) -> str:
 
 
 def _tensors(texts: Iterable[str]) -> tuple[Tensor, ...]:
-    return tuple(
-        tensor
-        for text in texts
-        if text.lstrip().startswith("func.func")
-        for found in _TENSOR.finditer(text)
-        if (tensor := _tensor(found["access"], inside(text, found.end() - 1))) is not None
-    )
-
-
-def _tensor(access: str, text: str) -> Tensor | None:
-    begin = text.find("tensor<")
-    parts = split(inside(text, begin + len("tensor"))) if begin >= 0 else []
-    shape = _SHAPE.fullmatch(parts[0]) if parts else None
-    if shape is None:
-        return None
-    sizes = tuple(size for size in shape["sizes"].split("x") if size)
-    return Tensor(access=access, shape=sizes, element=shape["element"], encoding=", ".join(parts[1:]))
+    found = []
+    for text in texts:
+        for dispatched in _TENSOR.finditer(text) if text.lstrip().startswith("func.func") else ():
+            _, _, tensor = inside(text, dispatched.end() - 1).partition("tensor")
+            shape, *encoding = split(inside(tensor, 0)) or [""]
+            if match := _SHAPE.fullmatch(shape):
+                sizes = tuple(size for size in match["sizes"].split("x") if size)
+                element, access = match["element"], dispatched["access"]
+                found.append(Tensor(access=access, shape=sizes, element=element, encoding=", ".join(encoding)))
+    return tuple(found)
 
 
 # --- pipeline and tile sizes ---
@@ -196,18 +199,14 @@ def _tiles_of_root(texts: Iterable[str], *, of_cpu: bool) -> dict[str, str]:
 
 def _tiles(configuration: str, *, of_cpu: bool) -> dict[str, str]:
     body = configuration.strip()
-    fields = dict(_field(item) for item in split(inside(body, 0) if body.startswith("{") else body))
+    items = (item.partition("=") for item in split(inside(body, 0) if body.startswith("{") else body))
+    fields = {name.strip(): value.strip() for name, _, value in items}
     levels = split(inside(fields["tile_sizes"], 0)) if fields.get("tile_sizes", "").startswith("[") else []
     if of_cpu and len(levels) in _LEVELS:
         del fields["tile_sizes"]
         fields = {**dict(zip(_LEVELS[len(levels)], levels, strict=True)), **fields}
     trimmed = {level: _without_untiled(level, sizes) for level, sizes in fields.items()}
     return {level: sizes for level, sizes in trimmed.items() if sizes != "[]"}
-
-
-def _field(item: str) -> tuple[str, str]:
-    name, _, value = item.partition("=")
-    return name.strip(), value.strip()
 
 
 def _without_untiled(level: str, sizes: str) -> str:
@@ -255,8 +254,7 @@ def _depths(text: str, begin: int) -> Iterable[tuple[int, int]]:
         yield place, depth
 
 
-# --- What the compiler decided for a dispatch on both sides -> what differs, in sentences, in its own order; pure ---
-
+# --- What differs, in sentences, in the compiler's own order ---
 
 _MOST_TENSORS = 3
 _TRANSPOSED = " (transposed)"
@@ -269,12 +267,12 @@ _LIGHT = ("linalg.fill", "linalg.copy", "elementwise ", "a copy", "tensor.")
 
 def operation_changes(base: Mapping[str, int], head: Mapping[str, int], labels: Labels) -> list[str]:
     """What is fused into one side's dispatches only, or is another operation there."""
-    of_base, of_head = only_there(base, head)
-    if of_base and of_head:
-        return [f"the operations go from {listed(of_base)} to {listed(of_head)}"]
+    only = only_there(base, head)
+    if all(only):
+        return [f"the operations go from {listed(only[0])} to {listed(only[1])}"]
     return [
         f"only {label} fuses {listed(operations)} into it"
-        for label, operations in zip(labels, (of_base, of_head), strict=True)
+        for label, operations in zip(labels, only, strict=True)
         if operations
     ]
 
@@ -305,41 +303,36 @@ def tensor_changes(base: Sequence[Tensor], head: Sequence[Tensor], labels: Label
     if len(base) != len(head):
         return [f"it reads and writes {on(labels, plural(len(base), 'tensor'), f'{len(head):,}')}"]
     pairs = list(zip(_called(base), base, head, strict=True))
-    sentences: list[str] = []
-    for label, encoded in (
-        (labels[0], [name for name, of_base, of_head in pairs if of_base.encoding and not of_head.encoding]),
-        (labels[1], [name for name, of_base, of_head in pairs if of_head.encoding and not of_base.encoding]),
-    ):
-        sentences += [f"only {label} encodes {enumerated(encoded)} (data tiling)"] if encoded else []
-    others = [
-        name
-        for name, of_base, of_head in pairs
-        if of_base.encoding and of_head.encoding and of_base.encoding != of_head.encoding
-    ]
+    encoded = [{name for name, *both in pairs if both[side].encoding} for side in (0, 1)]
+    sentences = _only(labels, "encodes", *([name for name, *_ in pairs if name in side] for side in encoded))
+    sentences = [f"{sentence} (data tiling)" for sentence in sentences]
+    others = [name for name, old, new in pairs if name in encoded[0] & encoded[1] and old.encoding != new.encoding]
     if others:
         sentences.append(f"{enumerated(others)} {'has' if len(others) == 1 else 'have'} another encoding")
-    if transposed := [name for name, of_base, of_head in pairs if _kind(of_base, of_head) == _TRANSPOSED]:
+    if transposed := [name for name, old, new in pairs if _kind(old, new) == _TRANSPOSED]:
         sentences.append(f"{enumerated(transposed)} {'is' if len(transposed) == 1 else 'are'} transposed")
     changes = [
-        f"{name} goes from {of_base.text} to {of_head.text}{_kind(of_base, of_head)}"
-        for name, of_base, of_head in pairs
-        if (_sizes(of_base), of_base.element) != (_sizes(of_head), of_head.element)
+        f"{name} goes from {old.text} to {new.text}{_kind(old, new)}"
+        for name, old, new in pairs
+        if (_sizes(old), old.element) != (_sizes(new), new.element)
     ]
     if len(changes) > _MOST_TENSORS:
         changes[_MOST_TENSORS:] = [f"{len(changes) - _MOST_TENSORS:,} more change"]
     return [*sentences, enumerated(changes)] if changes else sentences
 
 
+def _only(labels: Labels, what: str, base: Iterable[str], head: Iterable[str]) -> list[str]:
+    """`only 3.12.0 calls the microkernel a and b`: what one side has that the other has not."""
+    sides = [list(base), list(head)]
+    alone = [[name for name in here if name not in there] for here, there in (sides, sides[::-1])]
+    return [f"only {label} {what} {enumerated(names)}" for label, names in zip(labels, alone, strict=True) if names]
+
+
 def _called(tensors: Sequence[Tensor]) -> list[str]:
     """`input 0`, `input 1`, `the output`."""
-    outputs = sum(tensor.access != "readonly" for tensor in tensors)
-    names: list[str] = []
-    counts = {"input": 0, "output": 0}
-    for tensor in tensors:
-        kind = "input" if tensor.access == "readonly" else "output"
-        names.append("the output" if kind == "output" and outputs == 1 else f"{kind} {counts[kind]}")
-        counts[kind] += 1
-    return names
+    kinds = ["input" if tensor.access == "readonly" else "output" for tensor in tensors]
+    numbered = [f"{kind} {kinds[:place].count(kind)}" for place, kind in enumerate(kinds)]
+    return numbered if kinds.count("output") != 1 else [name.replace("output 0", "the output") for name in numbered]
 
 
 def _sizes(tensor: Tensor) -> tuple[str, ...]:
@@ -349,12 +342,12 @@ def _sizes(tensor: Tensor) -> tuple[str, ...]:
 
 def _kind(base: Tensor, head: Tensor) -> str:
     """What is done to a shape, where that is plain."""
-    of_base, of_head = _sizes(base), _sizes(head)
+    sizes = of_base, of_head = _sizes(base), _sizes(head)
     if of_base == of_head:
         return ""
     if Counter(of_base) == Counter(of_head):
         return _TRANSPOSED
-    if len(of_base) != len(of_head) or not all(size.isdecimal() for size in (*of_base, *of_head)):
+    if len(of_base) != len(of_head) or not all(size.isdecimal() for side in sizes for size in side):
         return ""
     grows = [int(after) - int(before) for before, after in zip(of_base, of_head, strict=True)]
     return " (padded)" if min(grows) >= 0 else " (without padding)" if max(grows) <= 0 else ""
@@ -368,27 +361,24 @@ def configuration_changes(
 ) -> list[str]:
     """Pipeline and tile sizes: what one step of the kernel computes with the pipeline, the other levels after it."""
     sentences: list[str] = []
-    differing = [
-        name for name in dict.fromkeys((*base.tiles, *head.tiles)) if base.tiles.get(name) != head.tiles.get(name)
-    ]
     main = next((name for name in _TELLING_TILES if name in base.tiles or name in head.tiles), "")
-    sizes = (base.tiles.get(main, ""), head.tiles.get(main, ""))
+    differing = {
+        name: (base.tiles.get(name, _NONE), head.tiles.get(name, _NONE))
+        for name in dict.fromkeys((*base.tiles, *head.tiles))
+        if base.tiles.get(name) != head.tiles.get(name)
+    }
     if pipelines_differ(*executables):
-        named = [f" with {main} = {size}" if size else "" for size in sizes]
-        if sizes[0] and sizes[1]:
-            named[1] = f" with {sizes[1]}"
-        pipelines = [side.pipeline or "no pipeline" for side in (base, head)]
-        sentences.append(f"the pipeline goes from {pipelines[0]}{named[0]} to {pipelines[1]}{named[1]}")
+        old, new = base.tiles.get(main), head.tiles.get(main)
+        was = f"{base.pipeline or 'no pipeline'}{f' with {main} = {old}' if old else ''}"
+        now = f" with {new}" if old and new else f" with {main} = {new}" if new else ""
+        sentences.append(f"the pipeline goes from {was} to {head.pipeline or 'no pipeline'}{now}")
     elif main in differing:
-        sentences.append(f"{main} goes from {sizes[0] or _NONE} to {sizes[1] or _NONE}")
-    others = [
-        f"{name} from {base.tiles.get(name, _NONE)} to {head.tiles.get(name, _NONE)}"
-        for name in differing
-        if name != main
-    ]
-    if others:
-        others[0] = others[0].replace(" from ", " goes from ", 1)
-        sentences.append(enumerated(others))
+        sentences.append("{} goes from {} to {}".format(main, *differing[main]))
+    differing.pop(main, None)
+    if differing:
+        (first, (old, new)), *others = differing.items()
+        told = [f"{first} goes from {old} to {new}", *(f"{name} from {old} to {new}" for name, (old, new) in others)]
+        sentences.append(enumerated(told))
     return [*sentences, *_option_changes(base.options, head.options, labels)]
 
 
@@ -398,22 +388,22 @@ def _option_changes(base: Sequence[str], head: Sequence[str], labels: Labels) ->
         {name: value for name, _, value in (option.partition(" = ") for option in side)} for side in (base, head)
     )
     both = [name for name in of_base if name in of_head and of_base[name] != of_head[name]]
-    sentences = [f"the pipeline's option {name} goes from {of_base[name]} to {of_head[name]}" for name in both]
-    for label, here, there in ((labels[0], base, of_head), (labels[1], head, of_base)):
-        if alone := [option for option in here if option.partition(" = ")[0] not in there]:
-            sentences.append(f"only {label} has the pipeline's option {enumerated(alone)}")
-    return sentences
+    alone = (
+        [option for option in here if option.partition(" = ")[0] not in there]
+        for here, there in ((base, of_head), (head, of_base))
+    )
+    return [
+        *(f"the pipeline's option {name} goes from {of_base[name]} to {of_head[name]}" for name in both),
+        *_only(labels, "has the pipeline's option", *alone),
+    ]
 
 
 def lowering_changes(base: Decisions, head: Decisions, labels: Labels) -> list[str]:
     """Operations that become others by the time that dispatches are configured, and microkernels."""
     sentences: list[str] = []
     if not any(only_there(base.operations, head.operations)):
-        of_base, of_head = only_there(base.configured, head.configured)
-        if of_base or of_head:
-            kinds = (listed(of_base) or _NONE, listed(of_head) or _NONE)
-            sentences.append(f"once it is configured, the operations go from {kinds[0]} to {kinds[1]}")
-    for label, here, there in ((labels[0], base, head), (labels[1], head, base)):
-        if alone := [name for name in here.microkernels if name not in there.microkernels]:
-            sentences.append(f"only {label} calls the microkernel {enumerated(alone)}")
-    return sentences
+        only = only_there(base.configured, head.configured)
+        if any(only):
+            was, now = (listed(operations) or _NONE for operations in only)
+            sentences.append(f"once it is configured, the operations go from {was} to {now}")
+    return sentences + _only(labels, "calls the microkernel", base.microkernels, head.microkernels)

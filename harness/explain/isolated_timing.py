@@ -1,11 +1,4 @@
-"""Constants that a dispatch holds, given back to a program that iree-compile dumped without them.
-
-What is dumped names a constant, `dense_resource<block0_conv1_bias> : tensor<32xf32>`, and leaves out its bytes, which
-MLIR prints at the end of a whole file only; so iree-compile refuses it (`resource does not exist`). The model's text
-has them, and iree-opt prints the text of a model that is bytecode. Their values are the true ones, since an optimizer
-reads them: of equal numbers it makes one.
-
-What each dispatch of a program takes alone, for releases whose runtime has no profile (before 3.12).
+"""What each dispatch of a program takes alone, for releases whose runtime has no profile (before 3.12).
 
 iree-compile dumps a small program around each dispatch, which runs it again and again on buffers of its own. It is
 dumped where the dispatch is configured already, and compiled on from there, so its code is the code of the program. All
@@ -14,16 +7,15 @@ are compiled as one, in the order of the program, so that the code also lies whe
 its own, with the same instructions. Only where they do not compile as one, each is compiled by itself. Workers time
 them on both sides in turns, as they time whole modules.
 
-How far that is true: the code, its number of workgroups and the sizes of its buffers are those of the program, and so
-is a change of the code. But nothing else runs in between: what the program would read from memory lies in a cache, and
-buffers that nobody wrote hold zeros. So the parts add up to less than the latency where dispatches wait for memory,
-and what is left, with copies and fills, goes to the host's account. A dispatch that the program runs at several places
-counts so many times, and once in a loop; one that only runs while the module is loaded is not told from others. One
-with sizes that are not known before it runs has no such program.
+How far that is true: the code, its number of workgroups and the sizes of its buffers are those of the program. But
+nothing else runs in between: what the program would read from memory lies in a cache, and buffers that nobody wrote
+hold zeros. So the parts add up to less than the latency where dispatches wait for memory, and what is left, with copies
+and fills, goes to the host's account. A dispatch that the program runs at several places counts so many times, and once
+in a loop; one that only runs while the module is loaded is not told from others. One with sizes that are not known
+before it runs has no such program.
 
-Programs that are cut behind their n-th dispatch (--iree-flow-break-dispatch) were the other way. A difference of two
-long latencies says nothing of a short dispatch, a cut drops branches that its last dispatch does not need, and the flag
-refuses functions that others call, which programs from ONNX and PyTorch have.
+What is dumped names a constant, `dense_resource<block0_conv1_bias> : tensor<32xf32>`, and leaves out its bytes, so
+iree-compile refuses it. The model's text has them, and iree-opt prints the text of a model that is bytecode.
 """
 
 from __future__ import annotations
@@ -39,7 +31,7 @@ from pathlib import Path
 import numpy as np
 
 from harness.compare.engine import BASE, HEAD
-from harness.compare.samplers import GENERATION_S, Module, group_of, measured
+from harness.compare.samplers import GENERATION_S, MeasurementPolicy, Module, group_of, measured
 from harness.compile.request import MODEL_FILE, MODULE_FILE
 from harness.errors import CaseError
 from harness.explain.parts import match_parts
@@ -269,36 +261,29 @@ class AloneTurns:
         head: Module,
         executables: tuple[Sequence[Executable], Sequence[Executable]],
         folder: Path,
-        limits: Limits,
-        *,
-        seed: int,
-        call_limit_s: float,
+        policy: MeasurementPolicy,
         on_compile: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._executables = dict(zip((BASE, HEAD), executables, strict=True))
         self._untimed: dict[str, dict[str, str]] = {BASE: {}, HEAD: {}}
         self._timed: dict[str, _Timed] = {}
         self._case = head.case
-        self._seed = seed
-        self._call_limit_s = call_limit_s
+        self._policy = policy
         for side, module in ((BASE, base), (HEAD, head)):
-            self._prepare(side, module, folder / side, limits, on_compile)
-        self._pairs = [
-            (part.base[0].name, part.head[0].name)
-            for part in match_parts(*executables)
-            if len(part.base) == len(part.head) == 1
-        ]
+            self._prepare(side, module, folder / side, policy.limits, on_compile)
+        matched = match_parts(*executables)
+        self._pairs = [(*part.base, *part.head) for part in matched if len(part.base) == len(part.head) == 1]
 
     def __call__(self, number: int) -> tuple[Profile, Profile]:
         """Of base and of head, in generation 0, 1, ..."""
-        names = load_order(tuple(self._timed), f"{self._seed}/alone/{number}")
+        names = load_order(tuple(self._timed), f"{self._policy.seed}/alone/{number}")
         group = group_of("dispatches", self._case, (self._timed[name].loadable for name in names))
         settings = Settings(
             seconds=GENERATION_S,
-            seed=self._seed,
+            seed=self._policy.seed,
             least_rounds=_LEAST_ROUNDS,
             long_round_s=GENERATION_S,
-            call_limit_s=self._call_limit_s,
+            call_limit_s=self._policy.call_limit_s,
         )
         rounds, losses = measured(group, number, settings) if names else ([], [])
         for loss in losses:
@@ -308,8 +293,8 @@ class AloneTurns:
         found = {side: self._dispatches_ns(side, times) for side in (BASE, HEAD)}
         for base, head in self._pairs:
             if (ratio := self._paired_ratio(base, head, times)) is not None:
-                middle = math.sqrt(found[BASE][base] * found[HEAD][head])
-                found[BASE][base], found[HEAD][head] = middle / math.sqrt(ratio), middle * math.sqrt(ratio)
+                middle = math.sqrt(found[BASE][base.name] * found[HEAD][head.name])
+                found[BASE][base.name], found[HEAD][head.name] = middle / math.sqrt(ratio), middle * math.sqrt(ratio)
         base_profile, head_profile = (self._profile(side, found[side], len(rounds)) for side in (BASE, HEAD))
         return base_profile, head_profile
 
@@ -333,9 +318,9 @@ class AloneTurns:
                     self._timed[case] = _Timed(side=side, dispatch=name, batch=batch, loadable=loadable)
 
     def _functions(self, side: str, dispatch: str) -> list[str]:
-        return [
-            case for case, timed in self._timed.items() if (timed.side, timed.dispatch) == (side, dispatch)
-        ]  # those that were lost are no longer there
+        """What of a dispatch is timed; nothing where a function of it was lost, or it has none."""
+        known = {} if dispatch in self._untimed[side] else self._timed
+        return [case for case, timed in known.items() if (timed.side, timed.dispatch) == (side, dispatch)]
 
     def _dispatches_ns(self, side: str, times: GroupTimes) -> dict[str, float]:
         """Of a call of the program, by dispatch; 0 of one that is not timed."""
@@ -346,27 +331,19 @@ class AloneTurns:
                 for case in self._functions(side, executable.name)
                 if (each_ns := times.ns_per_call(case))
             ]
-            if executable.name in self._untimed[side]:
-                each = []
             found[executable.name] = max(1, executable.dispatches) * float(np.mean(each)) if each else 0.0
         return found
 
-    def _paired_ratio(self, base: str, head: str, times: GroupTimes) -> float | None:
+    def _paired_ratio(self, base: Executable, head: Executable, times: GroupTimes) -> float | None:
         """Head over base of a call, by turns of the same rounds; None where one of them has no function, or several."""
-        if base in self._untimed[BASE] or head in self._untimed[HEAD]:
-            return None
-        cases = self._functions(BASE, base), self._functions(HEAD, head)
+        cases = self._functions(BASE, base.name), self._functions(HEAD, head.name)
         if len(cases[0]) != 1 or len(cases[1]) != 1:
             return None
         ratios = times.log_ratios(cases[1][0], cases[0][0])
         if not ratios:
             return None
         batches = self._timed[cases[0][0]].batch / self._timed[cases[1][0]].batch
-        return math.exp(ratios[0].centre) * batches * self._often(HEAD, head) / self._often(BASE, base)
-
-    def _often(self, side: str, dispatch: str) -> int:
-        """How many operations of the program dispatch it."""
-        return next(max(1, each.dispatches) for each in self._executables[side] if each.name == dispatch)
+        return math.exp(ratios[0].centre) * batches * max(1, head.dispatches) / max(1, base.dispatches)
 
     def _profile(self, side: str, dispatch_ns: Mapping[str, float], rounds: int) -> Profile:
         return Profile(

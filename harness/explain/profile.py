@@ -7,23 +7,21 @@ On CPUs the profile has every operation with its begin and end (`host-execution`
 the device's clock (`dispatch-events`). Some drivers have none: those of CUDA and HIP take the request and write
 nothing.
 
-What a device did, moment by moment -> what of a call's time goes to each dispatch and to each other operation.
-
 Every moment is given away once, so that the shares add up to the time in which the device did anything: where several
 operations run at once, each gets an equal share of that time. A command buffer's execution is only what its dispatches
-leave of it. The runtime's profile has no events of the copies, fills and updates in a command buffer, so these are in
-there too.
+leave of it, copies, fills and updates in it included, of which the profile has no events.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -37,8 +35,6 @@ from harness.text import plural
 from harness.toolchain import Toolchain
 from harness.verify.benchmark_module import parse_times
 from harness.verify.outputs import ModuleCall, require_success
-
-_Measured = TypeVar("_Measured")
 
 
 class Unprofiled(CaseError):
@@ -127,31 +123,36 @@ class ProfiledTurns:
     def __call__(self, number: int) -> tuple[Profile, Profile]:
         """Of base and of head, in generation 0, 1, ..."""
         order = (BASE, HEAD) if number % 2 == 0 else (HEAD, BASE)
-        plain = {side: self._of(side, self._time) for side in order}
+        plain = {side: self._time(side) for side in order}
         taken: dict[str, list[Profile]] = {BASE: [], HEAD: []}
         for side in (*order, *reversed(order)):
-            taken[side].append(self._of(side, self._profile))
+            taken[side].append(self._profile(side))
         base, head = (replace(mean_profile(taken[side]), plain_ns=plain[side]) for side in (BASE, HEAD))
         return base, head
-
-    def _of(self, side: str, measure: Callable[[str], _Measured]) -> _Measured:
-        try:
-            return measure(side)
-        except Unprofiled:
-            raise  # neither side has it
-        except CaseError as error:
-            raise CaseError(error.stage, f"the {side}'s module: {error}", error.stderr) from None
 
     def _time(self, side: str) -> float:
         """With as many calls as its profile; the first time the tool tells what one takes."""
         module, folder = self._modules[side], self._folders[side]
-        if side not in self._call_ns:
-            self._call_ns[side] = time_module(module, folder, _PROFILE_S, self._limits)
-        return time_module(module, folder, _PROFILE_S, self._limits, call_ns=self._call_ns[side])
+        with _named(side):
+            if side not in self._call_ns:
+                self._call_ns[side] = time_module(module, folder, _PROFILE_S, self._limits)
+            return time_module(module, folder, _PROFILE_S, self._limits, call_ns=self._call_ns[side])
 
     def _profile(self, side: str) -> Profile:
         module, folder = self._modules[side], self._folders[side]
-        return profile_module(module, folder, _PROFILE_S, self._limits, call_ns=self._call_ns[side])
+        with _named(side):
+            return profile_module(module, folder, _PROFILE_S, self._limits, call_ns=self._call_ns[side])
+
+
+@contextlib.contextmanager
+def _named(side: str) -> Iterator[None]:
+    """Say of which side an error is, but where neither has a profile."""
+    try:
+        yield
+    except Unprofiled:
+        raise
+    except CaseError as error:
+        raise CaseError(error.stage, f"the {side}'s module: {error}", error.stderr) from None
 
 
 def mean_profile(profiles: Sequence[Profile]) -> Profile:
@@ -159,14 +160,17 @@ def mean_profile(profiles: Sequence[Profile]) -> Profile:
 
     A figure that is zero in one of them, as of what a call does only now and then, has the arithmetic mean.
     """
-    dispatches = dict.fromkeys(name for profile in profiles for name in profile.dispatch_ns)
-    operations = dict.fromkeys(name for profile in profiles for name in profile.device_ns)
     return Profile(
         calls=sum(profile.calls for profile in profiles),
         call_ns=_mean([profile.call_ns for profile in profiles]),
-        dispatch_ns={name: _mean([each.dispatch_ns.get(name, 0.0) for each in profiles]) for name in dispatches},
-        device_ns={name: _mean([each.device_ns.get(name, 0.0) for each in profiles]) for name in operations},
+        dispatch_ns=_means([profile.dispatch_ns for profile in profiles]),
+        device_ns=_means([profile.device_ns for profile in profiles]),
     )
+
+
+def _means(figures: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    names = dict.fromkeys(name for each in figures for name in each)
+    return {name: _mean([each.get(name, 0.0) for each in figures]) for name in names}
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -180,14 +184,14 @@ def _mean(values: Sequence[float]) -> float:
 
 def lay_out(module: Module, folder: Path) -> ModuleCall:
     """A module's call through IREE's runtime tools; what it reads is linked into the folder, if it is not there yet."""
-    files = {MODULE_FILE: module.loadable.module, **{file.name: file for file in module.files}}
+    loadable = module.loadable
+    files = {MODULE_FILE: loadable.module, **{file.name: file for file in module.files}}
     inputs, parameters = [], []
-    for place, argument in enumerate(module.loadable.arguments):
-        file = Path(argument["file"])
-        name = f"input{place}{file.suffix}"
-        files[name] = file
+    for place, argument in enumerate(loadable.arguments):
+        name = f"input{place}{Path(argument['file']).suffix}"
+        files[name] = Path(argument["file"])
         inputs.append(_input(argument, name))
-    for place, (scope, file) in enumerate(module.loadable.parameters.items()):
+    for place, (scope, file) in enumerate(loadable.parameters.items()):
         name = f"parameters{place}{file.suffix}"
         files[name] = file
         parameters.append(f"{scope}={name}" if scope else name)
@@ -195,7 +199,7 @@ def lay_out(module: Module, folder: Path) -> ModuleCall:
     for name, file in files.items():
         if not (folder / name).is_symlink():
             (folder / name).symlink_to(file.resolve())
-    return call_in(module, folder, module.loadable.function, inputs=tuple(inputs), parameters=tuple(parameters))
+    return call_in(module, folder, loadable.function, inputs=tuple(inputs), parameters=tuple(parameters))
 
 
 def call_in(
@@ -276,7 +280,8 @@ def read_profile(dispatches: str, queue: str, *, calls: int, call_ns: float) -> 
     return Profile(calls=calls, call_ns=call_ns, dispatch_ns=dispatch_ns, device_ns=device_ns)
 
 
-# What counts records that are missing or no good, in the rows that sum up.
+_SUMMARIES = ("dispatch_summary", "queue_summary")
+# What counts records that are missing or no good in these rows.
 _LOSSES = ("invalid_dispatches", "invalid_host_dispatches", "truncated_chunks", "dropped_records")
 
 
@@ -290,13 +295,11 @@ def _rows(text: str) -> Iterator[Mapping[str, Any]]:
 
 
 def _require_whole(rows: Sequence[Mapping[str, Any]]) -> None:
-    summaries = [row for row in rows if row["type"] in ("dispatch_summary", "queue_summary")]
-    for row in summaries:
-        for loss in _LOSSES:
-            if int(row.get(loss, 0)):
-                raise CaseError(
-                    "measure", f"the profile does not have all that happened ({loss.replace('_', ' ')}: {row[loss]})"
-                )
+    for row in rows:
+        lost = [loss for loss in _LOSSES if int(row.get(loss, 0))] if row["type"] in _SUMMARIES else []
+        for loss in lost:
+            what = f"{loss.replace('_', ' ')}: {row[loss]}"
+            raise CaseError("measure", f"the profile does not have all that happened ({what})")
 
 
 def _function(row: Mapping[str, Any]) -> tuple[int, int, int]:
@@ -305,21 +308,15 @@ def _function(row: Mapping[str, Any]) -> tuple[int, int, int]:
 
 
 def _span(event: Mapping[str, Any], names: Mapping[tuple[int, int, int], str]) -> Span:
-    operation = str(event["op"])
+    what = operation = str(event["op"])
     if not event["valid"]:
         raise CaseError("measure", f"the profile has an operation without a valid time ({operation})")
-    what = operation
     if operation == "dispatch":
-        function = _function(event)
-        if function not in names:
+        if (function := _function(event)) not in names:
             raise CaseError("measure", f"the profile has a dispatch that it does not name (function {function})")
         what = names[function]
-    return Span(
-        what=what,
-        start_ns=int(event["start_host_time_ns"]),
-        end_ns=int(event["end_host_time_ns"]),
-        encloses=operation == "execute",
-    )
+    start_ns, end_ns = int(event["start_host_time_ns"]), int(event["end_host_time_ns"])
+    return Span(what=what, start_ns=start_ns, end_ns=end_ns, encloses=operation == "execute")
 
 
 def _on_device(rows: Sequence[Mapping[str, Any]], calls: int) -> dict[str, float]:

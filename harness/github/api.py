@@ -1,18 +1,16 @@
 """GitHub's REST API with patience: what fails for a while is asked again, what is refused is said in one sentence.
 
 The token travels in a header to the API's own host and nowhere else: redirects to another host lose it, netrc files
-are not asked, and no message holds it. Every answer has a limit of time and of size. How long a client waits follows
-GitHub's own advice: https://docs.github.com/rest/using-the-rest-api/best-practices-for-using-the-rest-api
+are not asked, and no message holds it. How long a client waits follows GitHub's own advice:
+https://docs.github.com/rest/using-the-rest-api/best-practices-for-using-the-rest-api
 """
 
 from __future__ import annotations
 
-import concurrent.futures
 import itertools
 import json
 import math
 import re
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -28,20 +26,40 @@ from harness.text import one_line
 
 # Seconds without a connection, and without a byte.
 _CONNECT_S, _READ_S = 10.0, 30.0
-# Seconds that one answer may take, through all redirects, and its bytes; a page of 100 of the longest comments has some
-# 10 MB.
-_ANSWER_S = 120.0
+# A page of 100 of the longest comments has some 10 MB.
 _ANSWER_BYTES = 64 * 2**20
 _MOST_PAGES = 1_000
 _MOST_REDIRECTS = 5
 _REDIRECTS = (301, 302, 307, 308)
-# The server failed, and the same request may succeed later.
-_FAILURES = (408, 500, 502, 503, 504)
+_FAILURES = (408, 500, 502, 503, 504)  # after which the same request may succeed
 _SECONDARY_LIMIT_S = 60.0
 _LONGEST_PAUSE_S = 60.0
 # A header that asks for a longer wait is taken for none; --patience takes no more either.
 _LONGEST_LIMIT_S = 1_000_000
 _LONGEST_MESSAGE = 300
+_ADVICE = {
+    401: "the token is wrong or has expired; set GITHUB_TOKEN to one that holds",
+    403: "it does not let this token {what}; give the workflow's job `permissions: {needs}`, or take another token",
+    404: "it cannot {what}: there is no such thing, or the token may not see it; check --repo, the number and that the "
+    "job has `permissions: {needs}`",
+    410: "it cannot {what}: that is gone or switched off; switch it on in the repository's settings",
+    422: "it cannot {what} as it was sent; check the arguments against what it says",
+}
+_OTHER_ADVICE = "so it did not {what}; check --api-url and GitHub's status page"
+_NO_LIST = "{host}: gave no list when asked to {what}; check --api-url"
+_ENDLESS = "{host}: gives a list without end when asked to {what}; check --api-url and GitHub's status page"
+_LATER = "{host} {failure} when asked to {what}; post again later, or give a longer --patience"
+_NOT_JSON = "{host}: answers something that is not JSON; check --api-url, it is https://api.github.com for github.com"
+_ELSEWHERE = "{host}: sends the request on to another host, where nothing is posted; give its address with --api-url"
+_CIRCLE = "{host}: sends requests around in a circle; check --api-url and --repo"
+_LARGE = "{host}: answers with more than {most} MiB; check --api-url"
+_UNTRUSTED = (
+    "{host}: its certificate is not trusted here; check the address, or name the authority's file in REQUESTS_CA_BUNDLE"
+)
+_LIMITED = (
+    "{host} limits how often it may be asked{detail} until {end} UTC, for {wait} s, longer than is waited; post again "
+    "then, or give --patience {patience}"
+)
 
 # The API version is GitHub's, see docs.github.com/rest/about-the-rest-api/api-versions.
 _HEADERS = {
@@ -176,17 +194,14 @@ class Client:
             answer = self._ask("GET", url, purpose, params=query)
             items = self._document(answer)
             if not isinstance(items, list):
-                raise self._error(f"{self.host}: gave no list when asked to {purpose.what}; check --api-url")
+                raise self._error(_NO_LIST, what=purpose.what)
             yield from items
             links = requests.utils.parse_header_links(answer.headers.get("link", ""))
             url, query = next((link["url"] for link in links if link.get("rel") == "next"), ""), None
             if not url:
                 return
         # A comment in the missing half of a list would be created a second time.
-        raise self._error(
-            f"{self.host}: gives a list without end when asked to {purpose.what}; check --api-url and GitHub's status "
-            "page"
-        )
+        raise self._error(_ENDLESS, what=purpose.what)
 
     def send(self, method: str, path: str, purpose: Purpose, document: Any, *, repeatable: bool = True) -> Any:
         """Create or change something."""
@@ -210,28 +225,26 @@ class Client:
         for attempt in itertools.count():
             began = time.monotonic()
             answer: Answer | None = None
+            status, failure = 0, ""
             try:
-                answer = self._within_time(method, path, params, document)
-                what = f"answered {answer.status}"
+                answer = self._through_redirects(method, path, params, document)
+                status, failure = answer.status, f"answered {answer.status}"
             except NoAnswer as error:
-                what = str(error)
-            if answer is not None and 200 <= answer.status < 300:
+                failure = str(error)
+            if answer is not None and 200 <= status < 300:
                 return answer
             if answer is not None and answer.is_rate_limit:
                 wait_s = answer.limit_s(time.time(), attempt)
                 self._wait(wait_s, f"{self.host} limits how often it may be asked", self._too_long(answer, wait_s))
-            elif answer is not None and answer.status not in _FAILURES:
-                raise self._refusal(answer, purpose)
+            elif answer is not None and status not in _FAILURES:
+                advice = _ADVICE.get(status, _OTHER_ADVICE).format(what=purpose.what, needs=purpose.needs)
+                raise self._error(f"{{host}} answers {status}{{detail}}: {{advice}}", answer, advice=advice)
             else:
                 self._waited_s += time.monotonic() - began
-                failure = self._error(
-                    f"{self.host} {what} when asked to {purpose.what}; post again later, or give a longer --patience",
-                    status=answer.status if answer is not None else 0,
-                    uncertain=True,
-                )
+                later = self._error(_LATER, answer, uncertain=True, failure=failure, what=purpose.what)
                 if not repeatable:
-                    raise failure
-                self.pause(failure, attempt)
+                    raise later
+                self.pause(later, attempt)
         raise AssertionError("counting does not end")
 
     def _wait(self, seconds: float, why: str, otherwise: GitHubError) -> None:
@@ -243,29 +256,9 @@ class Client:
 
     def _too_long(self, answer: Answer, wait_s: float) -> GitHubError:
         """For a rate limit that lasts longer than patience does."""
-        detail = f" ({answer.message})" if answer.message else ""
         end = datetime.fromtimestamp(time.time() + wait_s, tz=timezone.utc)
-        return self._error(
-            f"{self.host} limits how often it may be asked{detail} until {end:%H:%M} UTC, for {wait_s:.0f} s, longer "
-            f"than is waited; post again then, or give --patience {self._waited_s + wait_s:.0f}",
-            status=answer.status,
-        )
-
-    def _refusal(self, answer: Answer, purpose: Purpose) -> GitHubError:
-        """The sentence for an answer that no waiting changes."""
-        what, job = purpose.what, f"`permissions: {purpose.needs}`"
-        advice = {
-            401: "the token is wrong or has expired; set GITHUB_TOKEN to one that holds",
-            403: f"it does not let this token {what}; give the workflow's job {job}, or take another token",
-            404: f"it cannot {what}: there is no such thing, or the token may not see it; check --repo, the number and "
-            f"that the job has {job}",
-            410: f"it cannot {what}: that is gone or switched off; switch it on in the repository's settings",
-            422: f"it cannot {what} as it was sent; check the arguments against what it says",
-        }
-        otherwise = f"so it did not {what}; check --api-url and GitHub's status page"
-        detail = f" ({answer.message})" if answer.message else ""
-        sentence = f"{self.host} answers {answer.status}{detail}: {advice.get(answer.status, otherwise)}"
-        return self._error(sentence, status=answer.status)
+        patience = f"{self._waited_s + wait_s:.0f}"
+        return self._error(_LIMITED, answer, end=f"{end:%H:%M}", wait=f"{wait_s:.0f}", patience=patience)
 
     def _document(self, answer: Answer) -> Any:
         if not answer.body:
@@ -273,52 +266,28 @@ class Client:
         try:
             return json.loads(answer.body)
         except (ValueError, RecursionError):
-            raise self._error(
-                f"{self.host}: answers something that is not JSON; check --api-url, it is https://api.github.com for "
-                "github.com",
-                status=answer.status,
-                uncertain=True,
-            ) from None
+            raise self._error(_NOT_JSON, answer, uncertain=True) from None
 
-    def _error(self, sentence: str, *, status: int = 0, uncertain: bool = False) -> GitHubError:
+    def _error(
+        self, template: str, answer: Answer | None = None, *, uncertain: bool = False, **words: str
+    ) -> GitHubError:
         """An error that does not show the token, whatever a server says."""
+        detail = f" ({answer.message})" if answer is not None and answer.message else ""
+        sentence = template.format(host=self.host, detail=detail, **words)
         hidden = sentence.replace(self._token, "***") if self._token else sentence
-        return GitHubError(hidden, status=status, uncertain=uncertain)
-
-    def _within_time(self, method: str, path: str, params: Mapping[str, str] | None, document: Any) -> Answer:
-        """Send one request, through redirects, and read all of its answer.
-
-        `_READ_S` bounds the time between two bytes, not how often one more comes; so a thread waits, which can be left
-        alone with its connection until the server or this process ends.
-        """
-        future = concurrent.futures.Future[Answer]()
-
-        def carry_out() -> None:
-            try:
-                future.set_result(self._through_redirects(method, path, params, document))
-            except BaseException as error:
-                future.set_exception(error)
-
-        threading.Thread(target=carry_out, daemon=True).start()
-        try:
-            return future.result(_ANSWER_S)
-        except concurrent.futures.TimeoutError:
-            raise NoAnswer("did not finish its answer in time") from None
+        return GitHubError(hidden, status=answer.status if answer is not None else 0, uncertain=uncertain)
 
     def _through_redirects(self, method: str, path: str, params: Mapping[str, str] | None, document: Any) -> Answer:
         url = path if "://" in path else f"{self._api_url}/{path}"
         for _ in range(_MOST_REDIRECTS + 1):
             if not self._is_ours(url) and (method != "GET" or not _is_secure(url)):
-                raise self._error(
-                    f"{self.host}: sends the request on to another host, where nothing is posted; give its address "
-                    "with --api-url"
-                )
+                raise self._error(_ELSEWHERE)
             answer = self._once(method, url, params, document)
             target = answer.headers.get("location", "")
             if answer.status not in _REDIRECTS or not target:
                 return answer
             url, params = urljoin(url, target), None
-        raise self._error(f"{self.host}: sends requests around in a circle; check --api-url and --repo")
+        raise self._error(_CIRCLE)
 
     def _once(self, method: str, url: str, params: Mapping[str, str] | None, document: Any) -> Answer:
         def sign(request: requests.PreparedRequest) -> requests.PreparedRequest:
@@ -327,6 +296,7 @@ class Client:
                 request.headers["Authorization"] = f"Bearer {self._token}"
             return request
 
+        timeouts = (_CONNECT_S, _READ_S)
         body = bytearray()
         try:
             with self._session.request(
@@ -335,22 +305,17 @@ class Client:
                 params=params,
                 json=document,
                 auth=sign,
-                timeout=(_CONNECT_S, _READ_S),
+                timeout=timeouts,
                 allow_redirects=False,
                 stream=True,
             ) as response:
                 for chunk in response.iter_content(65_536):
                     body += chunk
                     if len(body) > _ANSWER_BYTES:
-                        raise self._error(
-                            f"{self.host}: answers with more than {_ANSWER_BYTES >> 20} MiB; check --api-url"
-                        )
+                        raise self._error(_LARGE, most=f"{_ANSWER_BYTES >> 20}")
                 return Answer(status=response.status_code, headers=response.headers, body=bytes(body))
         except requests.exceptions.SSLError:
-            raise self._error(
-                f"{self.host}: its certificate is not trusted here; check the address, or name the authority's file "
-                "in REQUESTS_CA_BUNDLE"
-            ) from None
+            raise self._error(_UNTRUSTED) from None
         except requests.Timeout:
             raise NoAnswer("did not answer in time") from None
         except requests.exceptions.ChunkedEncodingError:

@@ -45,24 +45,18 @@ class OwnComments:
     """The comments of a pull request, or the issues of a repository, that one login wrote; no others are changed."""
 
     def __init__(self, client: Client, repository: str, login: str, pull_request: int | None) -> None:
-        self._client = client
-        self._login = login
+        self._client, self._login = client, login
         self._listing = self._item = f"repos/{repository}/issues"
-        self._what, self._needs, self._number_key = f"the issues of {repository}", "issues: write", "number"
+        self._what, self._needs, self._key = f"the issues of {repository}", "issues: write", "number"
         if pull_request is not None:  # its comments are those of an issue in GitHub's API
-            self._listing += f"/{pull_request}/comments"
-            self._item += "/comments"
-            self._what, self._needs, self._number_key = (
-                f"#{pull_request} of {repository}",
-                "pull-requests: write",
-                "id",
-            )
+            self._listing, self._item = f"{self._listing}/{pull_request}/comments", f"{self._item}/comments"
+            self._what, self._needs, self._key = f"#{pull_request} of {repository}", "pull-requests: write", "id"
 
     def with_marker(self, marker: str) -> list[Comment]:
         """Those that begin with the marker, oldest first."""
-        query = {"state": "open", "creator": self._login} if self._number_key == "number" else {}
+        query = {"state": "open", "creator": self._login} if self._key == "number" else {}
         items = self._client.pages(self._listing, self._purpose("read the comments of"), query)
-        comments = [comment for item in items if (comment := self._comment(item)) is not None]
+        comments = filter(None, map(self._comment, items))
         own = [item for item in comments if item.login == self._login and marker_of(item.body) == marker]
         return sorted(own, key=lambda comment: comment.number)
 
@@ -116,7 +110,7 @@ class OwnComments:
         """An item of the API as a comment; None where it is none, as a pull request among issues."""
         if not isinstance(item, dict) or "pull_request" in item:
             return None
-        number, body, user, url = (item.get(key) for key in (self._number_key, "body", "user", "html_url"))
+        number, body, user, url = (item.get(key) for key in (self._key, "body", "user", "html_url"))
         login = user.get("login") if isinstance(user, dict) else None
         if not isinstance(number, int) or not isinstance(login, str):
             return None

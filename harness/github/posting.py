@@ -88,9 +88,10 @@ def read_figures(path: Path, checkout: Path | None = None, say: Callable[[str], 
 
 
 def _figures_of_run(folder: Path, checkout: Path | None, say: Callable[[str], None]) -> Figures:
-    files = sorted(file for file in folder.iterdir() if not file.is_dir() or file.is_symlink())
-    if any(file.is_symlink() for file in files):
+    entries = sorted(folder.iterdir())
+    if any(entry.is_symlink() for entry in entries):
         raise RunError(f"{folder}: holds links; give a run's own folder")
+    files = [entry for entry in entries if not entry.is_dir()]
     if sum(file.stat().st_size for file in files) > _RUN_BYTES:
         raise RunError(f"{folder}: is larger than {_RUN_BYTES >> 20} MiB; post a run of fewer cases")
     digest = hashlib.sha256()

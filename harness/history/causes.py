@@ -30,47 +30,45 @@ _SHOWN_DIGITS = 10
 
 def explain(change: ChangeEvidence) -> Explanation:
     """The cause of a change, and why it is that."""
-    if change.peer and (other := _other_engine(change)) is not None:
-        return other
-    if change.exact:
-        return _counted(change)
+    engines = change.before.program.toolchain, change.after.program.toolchain
+    if change.peer and not all(engines):
+        return "unknown", "runs do not record which version of the engine ran on both sides"
+    if change.peer and engines[0] != engines[1]:
+        return "unknown", f"the engine itself changed from {engines[0]} to {engines[1]}"
     if not change.same_toolchain and change.other_input:
         return _other_input(change)
+    if change.exact:
+        why = "a counted figure changed"
+        if not change.same_toolchain:
+            return "compiler", f"{why} {_toolchains(change)}"
+        why = f"{why} under the same toolchain"
+        return _harness_or_unknown(change, f"{why}, and the harness did", f"{why} and the same harness")
     if change.metric == LATENCY_VS_BASELINE:
         return _against_baseline(change)
     if change.metric == INSTRUCTIONS.name and (change.peer or change.same_program):
-        return _other_count(change)
+        # No machine's speed changes that.
+        what = "the same engine ran on both sides" if change.peer else _SAME_MODULE
+        why = f"{what}, and executed another number of instructions"
+        return _harness_or_unknown(change, f"{why}; the harness changed", f"{why}{_machine_changes(change)}")
     if change.peer:
-        return _not_the_compiler(change, f"the same engine ran on both sides ({change.after.program.toolchain})")
+        return _not_the_compiler(change, f"the same engine ran on both sides ({engines[1]})")
     if change.metric == COMPILE_TIME.name and change.same_program:
         return _not_the_compiler(change, "the compiler and what it made are the same on both sides")
     if change.same_program:
         return _not_the_compiler(change, _SAME_MODULE)
     if change.same_toolchain:
-        return _other_module(change)
+        return _other_module(change, "the module")
     if change.metric == COMPILE_TIME.name:
         return _compile_time(change)
     return _other_toolchain(change)
 
 
-def _other_engine(change: ChangeEvidence) -> Explanation | None:
-    """Where a peer is not known to be the engine that it was: no compiler of IREE's made that change."""
-    before, after = change.before.program.toolchain, change.after.program.toolchain
-    if not (before and after):
-        return "unknown", "runs do not record which version of the engine ran on both sides"
-    if before != after:
-        return "unknown", f"the engine itself changed from {before} to {after}"
-    return None
-
-
-def _counted(change: ChangeEvidence) -> Explanation:
-    if not change.same_toolchain:
-        if change.other_input:
-            return _other_input(change)
-        return "compiler", f"a counted figure changed {_toolchains(change)}"
-    if not change.same_harness:
-        return "harness", f"a counted figure changed under the same toolchain, and the harness did {_commits(change)}"
-    return "unknown", "a counted figure changed under the same toolchain and the same harness"
+def _harness_or_unknown(change: ChangeEvidence, by_harness: str, otherwise: str) -> Explanation:
+    """Nobody else's: the harness's where its commit changed."""
+    if change.same_harness:
+        return "unknown", otherwise
+    before, after = change.before.commit, change.after.commit
+    return "harness", f"{by_harness} ({commits_text(before, after)})"
 
 
 def _other_input(change: ChangeEvidence) -> Explanation:
@@ -79,46 +77,34 @@ def _other_input(change: ChangeEvidence) -> Explanation:
         f"under the reference toolchain {change.reference_release}, itself the same on both sides, the program is "
         "another too"
     )
-    if not change.same_harness:
-        return "harness", f"{why}, and the harness changed {_commits(change)}"
-    return "unknown", f"{why}, so that what toolchains were given changed: the model, its flags or a plugin"
+    given = "so that what toolchains were given changed: the model, its flags or a plugin"
+    return _harness_or_unknown(change, f"{why}, and the harness changed", f"{why}, {given}")
 
 
-def _other_count(change: ChangeEvidence) -> Explanation:
-    """The number of executed instructions of an unchanged program, which no machine's speed changes."""
-    what = "the same engine ran on both sides" if change.peer else _SAME_MODULE
-    why = f"{what}, and executed another number of instructions"
-    if not change.same_harness:
-        return "harness", f"{why}; the harness changed {_commits(change)}"
-    return "unknown", f"{why}{_machine_changes(change)}"
-
-
-def _other_module(change: ChangeEvidence) -> Explanation:
+def _other_module(change: ChangeEvidence, whose: str) -> Explanation:
     """Other code from the same toolchain: somebody else gave it another program or other flags."""
-    whose = "the module or the baseline's" if change.metric == LATENCY_VS_BASELINE else "the module"
     why = f"{whose} is another, though the toolchain is the same on both sides"
-    if not change.same_harness:
-        return "harness", f"{why}, and the harness changed {_commits(change)}"
-    return "unknown", f"{why}, and so is the harness{_machine_changes(change)}"
+    otherwise = f"{why}, and so is the harness{_machine_changes(change)}"
+    return _harness_or_unknown(change, f"{why}, and the harness changed", otherwise)
 
 
 def _compile_time(change: ChangeEvidence) -> Explanation:
     """The reference's own compile time decides; its latency shows a slower machine, but not that there was none."""
     log_change = math.log(change.ratio)
     changed = f"the toolchain changed {_toolchains(change)}"
+    reference = f"under the reference toolchain {change.reference_release}"
     own, latency = change.reference_compile, change.reference
     if own is not None:
-        reference = f"the compile time under the reference toolchain {change.reference_release}"
         by = _percent(own.ratio)
         if own.is_most_of(log_change):
-            return "machine", f"{reference} moved likewise ({by}){_machine_changes(change)}"
+            return "machine", f"the compile time {reference} moved likewise ({by}){_machine_changes(change)}"
         if own.is_little_of(log_change):
-            return _compiler(change, f"{reference} did not move likewise ({by}), and {changed}")
-        return "unknown", f"{changed}, and {reference} moved by {by}: not clearly with it, and not clearly less"
+            return _compiler(change, f"the compile time {reference} did not move likewise ({by}), and {changed}")
+        unclear = "not clearly with it, and not clearly less"
+        return "unknown", f"{changed}, and the compile time {reference} moved by {by}: {unclear}"
     if latency is not None and latency.is_most_of(log_change):
         by = _percent(latency.ratio)
-        why = f"the latency under the reference toolchain {change.reference_release} moved likewise ({by})"
-        return "machine", f"{why}{_machine_changes(change)}"
+        return "machine", f"the latency {reference} moved likewise ({by}){_machine_changes(change)}"
     return (
         "unknown",
         f"{changed}, and no compile time of one reference toolchain was taken on both sides, which would tell the "
@@ -128,16 +114,22 @@ def _compile_time(change: ChangeEvidence) -> Explanation:
 
 def _other_toolchain(change: ChangeEvidence) -> Explanation:
     """A latency, the ratio to the reference or the number of instructions, between two toolchains."""
+    between = _toolchains(change)
     if change.metric == LATENCY.name and (change.reference or change.versus):
         return _with_reference(change)
     if change.metric == LATENCY_VS_REFERENCE:
-        why = "the ratio to the reference toolchain, taken in the same rounds, moved"
-        return _compiler(change, f"{why} {_toolchains(change)}")
+        return _compiler(change, f"the ratio to the reference toolchain, taken in the same rounds, moved {between}")
     if change.metric == INSTRUCTIONS.name:
-        return _compiler(change, f"the program executes another number of instructions {_toolchains(change)}")
+        return _compiler(change, f"the program executes another number of instructions {between}")
     if change.counted:
-        return _compiler(change, f"{_listed(change.counted)} changed too {_toolchains(change)}")
-    return "unknown", f"the toolchain changed {_toolchains(change)}, and {_no_reference(change)}"
+        *first, last = change.counted
+        names = f"{', '.join(first)} and {last}" if first else last
+        return _compiler(change, f"{names} changed too {between}")
+    why = "no reference toolchain was measured beside it, which would tell the machine from the compiler"
+    before, after = change.references
+    if before and after and before != after:
+        why = f"the reference toolchain itself changed from {before} to {after} at these runs"
+    return "unknown", f"the toolchain changed {between}, and {why}"
 
 
 def _with_reference(change: ChangeEvidence) -> Explanation:
@@ -164,13 +156,6 @@ def _with_reference(change: ChangeEvidence) -> Explanation:
     )
 
 
-def _no_reference(change: ChangeEvidence) -> str:
-    before, after = change.references
-    if before and after and before != after:
-        return f"the reference toolchain itself changed from {before} to {after} at these runs"
-    return "no reference toolchain was measured beside it, which would tell the machine from the compiler"
-
-
 def _against_baseline(change: ChangeEvidence) -> Explanation:
     """A ratio to the baseline; of a peer, where its engine is the same on both sides.
 
@@ -188,18 +173,12 @@ def _against_baseline(change: ChangeEvidence) -> Explanation:
         return _not_the_compiler(change, f"{what} ran under the same runtime on both sides")
     changed = [pair for pair in programs if not pair[0].has_toolchain_of(pair[1])]
     if not changed:
-        return _other_module(change)
-    what = _between(*changed[0])
-    if change.peer:
-        return _peer_against_baseline(
-            change, f"the engine is the same, and the baseline variant's toolchain changed {what}"
-        )
-    why = f"the ratio to the baseline, taken in the same rounds, moved {what}"
-    return _compiler(change, f"{why}; {_which_moved(change)}")
-
-
-def _peer_against_baseline(change: ChangeEvidence, why: str) -> Explanation:
-    baseline = change.baseline
+        return _other_module(change, "the module or the baseline's")
+    between, baseline = _between(*changed[0]), change.baseline
+    if not change.peer:
+        why = f"the ratio to the baseline, taken in the same rounds, moved {between}; {_which_moved(change)}"
+        return _compiler(change, why)
+    why = f"the engine is the same, and the baseline variant's toolchain changed {between}"
     if baseline is None:
         return _compiler(change, why)
     by = _percent(baseline.ratio)
@@ -215,10 +194,10 @@ def _which_moved(change: ChangeEvidence) -> str:
         return "what changed is this variant's code or the baseline's"
     log_change = math.log(change.ratio)
     by_own, by_baseline = own.explains(log_change), baseline.explains(-log_change)
+    whose = "this variant" if by_own else "the baseline"
+    whose = "this variant's code or the baseline's" if by_own == by_baseline else whose
     times = f"this variant's own time moved by {_percent(own.ratio)}, the baseline's by {_percent(baseline.ratio)}"
-    if by_own == by_baseline:
-        return f"{times}: what changed is this variant's code or the baseline's"
-    return f"{times}: what changed is {'this variant' if by_own else 'the baseline'}"
+    return f"{times}: what changed is {whose}"
 
 
 def _compiler(change: ChangeEvidence, why: str) -> Explanation:
@@ -233,10 +212,11 @@ def _not_the_compiler(change: ChangeEvidence, why: str) -> Explanation:
     """The machine's, unless nothing changed but the harness."""
     changed = _machine_changes(change)
     if change.kind == "step" and not change.same_harness and not changed:
+        commits = commits_text(change.before.commit, change.after.commit)
         return (
             "harness",
-            f"{why}, and nothing else that runs record changed but the harness {_commits(change)}; a machine that "
-            "became slower or faster without a trace would look the same",
+            f"{why}, and nothing else that runs record changed but the harness ({commits}); a machine that became "
+            "slower or faster without a trace would look the same",
         )
     return "machine", f"{why}{changed or '; nothing that runs record of the machine changed'}"
 
@@ -293,14 +273,5 @@ def _commit(commit: str) -> str:
     return f"{digits[:_SHOWN_DIGITS]}{'+dirty' if dirty else ''}" or "no commit"
 
 
-def _commits(change: ChangeEvidence) -> str:
-    """`(35217dcf00 -> 89ece87b89)`."""
-    return f"({commits_text(change.before.commit, change.after.commit)})"
-
-
 def _percent(ratio: float) -> str:
     return percent(ratio, decimals=1)
-
-
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

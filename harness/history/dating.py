@@ -17,7 +17,7 @@ from harness.history.bisects import Question
 from harness.machine.identity import machine_id
 from harness.progress import Progress
 from harness.report.bisect_page import answer
-from harness.stages.bisecting import bisected, underway_of
+from harness.stages.bisecting import session_of
 from harness.stages.options import BisectOptions
 from harness.store.kinds import BISECT
 from harness.store.search_directory import earlier_bisect, has_answer
@@ -67,5 +67,5 @@ def _dated(question: Question, seconds: float, results: Path, progress: Progress
                 results=results,
                 budget=seconds,
             )
-        found = bisected(underway_of(options, shlex.split(question.command), progress))
+        found = session_of(options, shlex.split(question.command), progress).run()
     return Dated(question=question, answer=answer(found), is_final=found.finished)

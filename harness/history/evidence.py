@@ -29,14 +29,11 @@ from harness.metrics import (
 )
 from harness.store.schema import BETWEEN_HOSTS, Role
 
-# By series and id of the run.
-Programs = Mapping[tuple[str, str], Program]
 # Series by metric and role; several of one kind have different references.
 SeriesByKind = Mapping[tuple[str, Role], Sequence[SeriesValues]]
-_CaseKey = tuple[str, str, str, str]
-_GroupKey = tuple[str, str, str, str]
-
-_TIMES = ((LATENCY.name, "newest"), (LATENCY.name, "reference"), (LATENCY_VS_REFERENCE, "newest"))
+# By series and id of the run.
+Programs = Mapping[tuple[str, str], Program]
+_TIMES = (LATENCY.name, LATENCY_VS_REFERENCE)
 _NO_RUNS = np.array([], dtype=np.int64)
 
 
@@ -44,18 +41,23 @@ _NO_RUNS = np.array([], dtype=np.int64)
 class RelatedSeries:
     """The other series that help to explain the changes of one."""
 
-    own: SeriesByKind  # Series of the same case
-    baseline: SeriesByKind  # Times of its baseline variant's case
+    own: SeriesByKind  # Of the same case
+    baseline: SeriesByKind  # Times of its baseline variant's case, of what is a ratio to that
 
 
 class Relations:
     """Finds the series that help to explain the changes of each one."""
 
     def __init__(self, rows: Sequence[SeriesRow]) -> None:
-        self._of_case: dict[_CaseKey, list[SeriesRow]] = defaultdict(list)
+        self._of_case: dict[tuple[str, ...], list[SeriesRow]] = defaultdict(list)
         for row in rows:
             self._of_case[_case_key(row)].append(row)
-        self._baselines = _find_baselines(rows)
+        # The baseline of a group is its only case that is timed and has no ratio to a baseline.
+        self._baselines: dict[tuple[str, ...], set[tuple[str, ...]]] = defaultdict(set)
+        for case, members in self._of_case.items():
+            kinds = {(row.metric, row.role) for row in members if not row.peer}
+            if (LATENCY.name, "newest") in kinds and not any(row.metric == LATENCY_VS_BASELINE for row in members):
+                self._baselines[_group_key(members[0])].add(case)
 
     def rows(self, row: SeriesRow) -> list[SeriesRow]:
         """Series related to this one; none for toolchains that stay the same, which explain others."""
@@ -66,42 +68,31 @@ class Relations:
         return RelatedSeries(own=_by_kind(self._own(row), values), baseline=_by_kind(self._baseline(row), values))
 
     def _own(self, row: SeriesRow) -> list[SeriesRow]:
-        if row.role != "newest":
-            return []
-        members = self._of_case[_case_key(row)]
+        members = self._of_case[_case_key(row)] if row.role == "newest" else []
         if is_exact(row.metric):
-            return [other for other in members if (other.metric, other.role) == (row.metric, "reference")]
-        wanted = {*_TIMES, *([(COMPILE_TIME.name, "reference")] if row.metric == COMPILE_TIME.name else [])}
-        timed = [other for other in members if (other.metric, other.role) in wanted]
-        return timed + [other for other in members if shows_the_program(other.metric) and other.role == "newest"]
+            return [other for other in members if other.metric == row.metric and other.role == "reference"]
+        return [
+            other
+            for other in members
+            if other.metric in (*_TIMES, COMPILE_TIME.name)
+            or (shows_the_program(other.metric) and other.role == "newest")
+        ]
 
     def _baseline(self, row: SeriesRow) -> list[SeriesRow]:
-        if row.metric != LATENCY_VS_BASELINE or row.role != "newest":
+        cases = self._baselines[_group_key(row)]
+        if row.metric != LATENCY_VS_BASELINE or row.role != "newest" or len(cases) != 1:
             return []
-        baseline = self._baselines.get(_group_key(row))
-        members = self._of_case[baseline] if baseline is not None else []
-        return [other for other in members if (other.metric, other.role) in _TIMES]
+        return [other for other in self._of_case[next(iter(cases))] if other.metric in _TIMES]
 
 
-def _find_baselines(rows: Sequence[SeriesRow]) -> dict[_GroupKey, _CaseKey]:
-    """The only case of each group that is timed and has no ratio to a baseline, being the baseline itself."""
-    against = {_case_key(row) for row in rows if row.metric == LATENCY_VS_BASELINE}
-    found: dict[_GroupKey, set[_CaseKey]] = defaultdict(set)
-    for row in rows:
-        timed = (row.metric, row.role, row.peer) == (LATENCY.name, "newest", "")
-        if timed and _case_key(row) not in against:
-            found[_group_key(row)].add(_case_key(row))
-    return {group: next(iter(cases)) for group, cases in found.items() if len(cases) == 1}
-
-
-def _case_key(row: SeriesRow) -> _CaseKey:
+def _case_key(row: SeriesRow) -> tuple[str, ...]:
     """What a series shares with the others of its case on the same machines."""
-    return (row.suite, row.case_id, row.machine_class, row.case)
+    return row.suite, row.case_id, row.machine_class, row.case
 
 
-def _group_key(row: SeriesRow) -> _GroupKey:
+def _group_key(row: SeriesRow) -> tuple[str, ...]:
     """What a case shares with those that are measured in turns with it."""
-    return (row.suite, row.model, row.device, row.machine_class)
+    return row.suite, row.model, row.device, row.machine_class
 
 
 def _by_kind(rows: Sequence[SeriesRow], values: Mapping[str, SeriesValues]) -> SeriesByKind:

@@ -14,7 +14,7 @@ from harness.history.events import ChangeEvent, EventState
 from harness.history.failures import CaseNews, State, failure_groups
 from harness.history.open import NOTHING_YET
 from harness.metrics import metric_title
-from harness.report.page import Bullets, Column, Heading, Name, Page, Part, Sentence, Step, Steps, Table
+from harness.report.page import Bullets, Column, Heading, Name, Page, Part, Step, Steps, Table
 from harness.report.units import percent, ratio_text, unit_that_tells
 from harness.store.marks import Acknowledgement
 from harness.store.schema import BETWEEN_HOSTS
@@ -37,6 +37,14 @@ _CAUSES = (
     "toolchain in the same rounds, or counted figures); machine, where the reference toolchain or an unchanged module "
     "moved; harness, where nothing changed but its commit; else unknown. The runs in which it may have happened are a "
     "95 % range for steps; of drifts they hold the beginning in 75 to 98 % of cases, by length and size."
+)
+_ACKNOWLEDGE = (
+    " says that a change is known, and with --fixed that it is fixed: it is then listed apart and fails nothing."
+)
+_CHANCE = (
+    "{searched:,} series were searched, {noisy:,} of them timed. A change is found in about {usual} % of timed series "
+    "that have none where noise is of a usual kind, and in up to {most} % where it keeps to one of two levels for some "
+    "ten runs (docs/history.md): what counts is seen in several figures or cases, and stays."
 )
 _STATES: dict[EventState, str] = {"acknowledged": "acknowledged", "fixed": "marked as fixed"}
 _CASE_TITLES: dict[State, str] = {
@@ -131,21 +139,22 @@ def changes_page(
     settled = [event for event in events if event.settled]
     recent = [event for event in events if event.recent and not event.settled]
     earlier = [event for event in events if not event.recent and not event.settled]
-    tables = []
-    if recent:
-        tables.append(_events_table(f"Changes in the last {last} runs", recent))
-    if settled:
-        tables.append(_settled_table(settled))
-    if earlier:
-        title = plural(len(earlier), "earlier change")
-        tables.append(replace(_events_table(title, earlier), folded=True))
+    tables = [
+        _events_table(f"Changes in the last {last} runs", recent),
+        _events_table("Acknowledged, or marked as fixed", settled, said=True),
+        replace(_events_table(plural(len(earlier), "earlier change"), earlier), folded=True),
+    ]
     return Page(
         verdict=changes_verdict(events, searched=searched, last=last),
-        parts=[*tables, *_dated(bisects)],
+        parts=[*(table for table in tables if table.rows), *_dated(bisects)],
         notes=(
-            *([_acknowledge(command)] if recent else []),
+            *([(Name(f'{command} ID --note "why"'), _ACKNOWLEDGE)] if recent else []),
             *([_CAUSES] if events else []),
-            *([_chance(searched, noisy)] if noisy else []),
+            *(
+                [_CHANCE.format(searched=searched, noisy=noisy, usual=_USUAL_ALARMS, most=_MOST_ALARMS)]
+                if noisy
+                else []
+            ),
             *notes,
         ),
     )
@@ -161,11 +170,6 @@ def _dated(bisects: Sequence[Dated]) -> list[Part]:
     ]
     parts: list[Part] = [Heading("Since which release"), Bullets(answers)] if answers else []
     return [*parts, *([Steps(steps)] if steps else [])]
-
-
-def _acknowledge(command: str) -> Sentence:
-    told = " says that a change is known, and with --fixed that it is fixed: it is then listed apart and fails nothing."
-    return Name(f'{command} ID --note "why"'), told
 
 
 def changes_verdict(events: Sequence[ChangeEvent], *, searched: int, last: int) -> str:
@@ -190,16 +194,6 @@ def changes_verdict(events: Sequence[ChangeEvent], *, searched: int, last: int) 
     return f"{plural(cases, 'case')} became slower by the compiler {span}: {first}{more}{closing}"
 
 
-def _chance(searched: int, noisy: int) -> str:
-    """How often a change may be none, in two sentences; no count, since nobody knows a machine's noise."""
-    return (
-        f"{searched:,} series were searched, {noisy:,} of them timed. A change is found in about {_USUAL_ALARMS} % of "
-        f"timed series that have none where noise is of a usual kind, and in up to {_MOST_ALARMS} % where it keeps to "
-        "one of two levels for some ten runs (docs/history.md): what counts is seen in several figures or cases, and "
-        "stays."
-    )
-
-
 def change_record(event: ChangeEvent, change: Change) -> dict[str, Any]:
     """For other programs: a change, its event's id and state, and whether it is recent and a reason to stop."""
     return {
@@ -217,9 +211,25 @@ def dated_record(dated: Dated) -> dict[str, Any]:
     return {**asdict(dated.question), "command": dated.question.command, "answer": dated.answer}
 
 
-def _events_table(title: str, events: Sequence[ChangeEvent]) -> Table:
+def _events_table(title: str, events: Sequence[ChangeEvent], *, said: bool = False) -> Table:
+    """Changes with their causes, or with what was said of them last."""
     leads = [event.lead for event in events]
-    several = any(len(event.cases) > 1 for event in events)
+    several = any(len(event.cases) > 1 for event in events) and not said
+    own = [
+        Column("on", [lead.started[:10] for lead in leads], rank=1),
+        Column("cause", [lead.cause for lead in leads]),
+        Column("id", list(map(event_id, events)), kind="name"),
+        Column("why", [_why(event) for event in events], kind="sentence"),
+    ]
+    if said:
+        last = [event.marks[-1] for event in events]
+        own = [
+            Column("state", [_STATES[event.state] for event in events]),
+            Column("by", [mark.who for mark in last]),
+            Column("on", [mark.when[:10] for mark in last]),
+            Column("id", list(map(event_id, events)), kind="name"),
+            Column("note", list(map(_note, events)), kind="sentence"),
+        ]
     return Table(
         title=title,
         columns=(
@@ -227,41 +237,16 @@ def _events_table(title: str, events: Sequence[ChangeEvent]) -> Table:
             *([Column("cases", [str(len(event.cases)) for event in events], kind="number")] if several else []),
             Column("change", [f"{_figure(event.lead)} {_amount(event)}" for event in events]),
             Column("first run with it", [lead.first_bad for lead in leads], kind="name"),
-            Column("on", [lead.started[:10] for lead in leads], rank=1),
-            Column("cause", [lead.cause for lead in leads]),
-            Column("id", list(map(event_id, events)), kind="name"),
-            Column("why", [_why(event) for event in events], kind="sentence"),
+            *own,
         ),
         most=_MOST_ROWS,
         after=("--format csv and json have all of them.",) if len(events) > _MOST_ROWS else (),
     )
 
 
-def _settled_table(events: Sequence[ChangeEvent]) -> Table:
-    """Changes that somebody knows of, with what was said last."""
-    leads, said = [event.lead for event in events], [event.marks[-1] for event in events]
-    earlier = [len(event.marks) - 1 for event in events]
-    return Table(
-        title="Acknowledged, or marked as fixed",
-        columns=(
-            Column("case", [lead.case for lead in leads], kind="name"),
-            Column("change", [f"{_figure(event.lead)} {_amount(event)}" for event in events]),
-            Column("first run with it", [lead.first_bad for lead in leads], kind="name"),
-            Column("state", [_STATES[event.state] for event in events]),
-            Column("by", [mark.who for mark in said]),
-            Column("on", [mark.when[:10] for mark in said]),
-            Column("id", list(map(event_id, events)), kind="name"),
-            Column(
-                "note",
-                [
-                    f"{mark.note}{f' (and {count} said before)' if count else ''}"
-                    for mark, count in zip(said, earlier, strict=True)
-                ],
-                kind="sentence",
-            ),
-        ),
-        most=_MOST_ROWS,
-    )
+def _note(event: ChangeEvent) -> str:
+    earlier = len(event.marks) - 1
+    return f"{event.marks[-1].note}{f' (and {earlier} said before)' if earlier else ''}"
 
 
 def acknowledgement_records(marks: Sequence[Acknowledgement], events: Sequence[ChangeEvent]) -> list[dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 It runs by path under a toolchain's own Python, where the harness may not be installed: it and the modules that it
 imports need the standard library and iree.compiler only. Its argument, in JSON, is
-    {"question": one of _ANSWERS, "files": {phase: file}, "arguments": {keyword: value}}
+    {"answers": "module:function" of this folder, "files": {phase: file}, "arguments": {keyword: value}}
 and it prints the answer for each file, in the form that the answering function gives it:
     {"answers": {phase: answer}}
 or {"unread": phase, "why": "one line"} of the first file that does not parse, or {"unknown": "a phrase"} where the
@@ -20,16 +20,6 @@ from typing import Any
 # Between the parts of a file that are parsed apart. No model has this line.
 SEPARATOR = b"\n// ----- next dispatch -----\n"
 
-# By question, who answers it.
-_ANSWERS = {
-    "entries": "readers:entries",
-    "ops": "readers:ops",
-    "matches": "readers:matches",
-    "parts": "readers:parts",
-    "layouts": "layouts:encoded_tensors",
-    "structured": "structured:functions",
-    "work": "program:work",
-}
 _HERE = Path(__file__).resolve().parent
 
 
@@ -41,7 +31,7 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
 
     from harness.ir.sizes import Unknown
 
-    answer = pkgutil.resolve_name(f"harness.ir.{_ANSWERS[request['question']]}")
+    answer = pkgutil.resolve_name(f"harness.ir.{request['answers']}")
     answers = {}
     for phase, file in request["files"].items():
         with ir.Context() as context, ir.Location.unknown():

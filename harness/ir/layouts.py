@@ -16,7 +16,7 @@ from typing import Any
 
 from iree.compiler import ir
 
-from harness.ir.sizes import Sizes, Unknown, segments
+from harness.ir.sizes import Sizes, Unknown, operations_in, segments
 
 _LAYOUT = "#iree_encoding.layout<"
 _RESOLVER = re.compile(r"#\w+\.\w*(?:resolver|identity)\w*")
@@ -73,9 +73,9 @@ class Program:
                         self.sizes.give(argument, shape)
                 return ir.WalkResult.ADVANCE
             name = op.attributes["sym_name"].value
-            for inner in _operations(op):
+            for inner in operations_in(op):
                 if inner.name == "builtin.module":
-                    for function in _operations(inner):
+                    for function in operations_in(inner):
                         if "sym_name" in function.attributes:
                             self.functions[name, function.attributes["sym_name"].value] = function
             return ir.WalkResult.SKIP
@@ -145,7 +145,7 @@ class Program:
         untied = [result for position, result in enumerate(op.results) if _is_untied(op, position)]
         for result, (type_, dims), argument in zip(untied, self._results(op), arguments[len(operands) :], strict=True):
             bindings.append(self._bind(number, result, type_, dims, argument))
-        for inner in _operations(function):
+        for inner in operations_in(function):
             self._relate(number, inner)
         return bindings
 
@@ -272,10 +272,6 @@ def _tensor(name: str, type_: Any, sizes: Any, layouts: Any) -> dict[str, Any]:
 
 def _numbers(text: str) -> list[int]:
     return [int(number) for number in text.split(",") if number.strip()]
-
-
-def _operations(op: Any) -> list[Any]:
-    return [inner.operation for region in op.regions for block in region.blocks for inner in block.operations]
 
 
 def _dynamic(type_: Any) -> int:

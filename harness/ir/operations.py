@@ -14,7 +14,7 @@ from typing import Any
 from iree.compiler import ir
 from iree.compiler._mlir_libs._mlirDialectsLinalg import get_indexing_maps  # the dialect's own module needs more
 
-from harness.ir.sizes import Sizes, Unknown, inits, segments
+from harness.ir.sizes import Sizes, Unknown, inits, operations_in, segments
 
 _FLOAT = "addf subf mulf divf remf negf maximumf minimumf maxnumf minnumf cmpf"
 _INTEGER = (
@@ -96,11 +96,17 @@ def cost_of_body(op: Any) -> Cost:
 
 def nested(op: Any) -> Iterator[Any]:
     """All operations in an operation's regions, at any depth."""
-    for region in op.regions:
-        for block in region:
-            for inner in block.operations:
-                yield inner.operation
-                yield from nested(inner.operation)
+    for inner in operations_in(op):
+        yield inner
+        yield from nested(inner)
+
+
+def is_inside(value: Any, op: Any) -> bool:
+    """Whether a value is defined in an operation's regions."""
+    owner = value.owner.owner if isinstance(value.owner, ir.Block) else value.owner
+    while owner is not None and owner != op:
+        owner = owner.operation.parent
+    return owner is not None
 
 
 def _is_integer(kind: Any) -> bool:
@@ -141,7 +147,7 @@ def cost_of_tensors(op: Any, sizes: Sizes) -> Cost:
         return Cost(unknown=Counter() if name.startswith(("arith.", "math.", "scf.")) else cost_of(op).unknown)
     if name == "iree_linalg_ext.attention":
         return _attention(op, sizes)
-    if name.startswith("linalg.") and (maps := _maps(op)):
+    if name.startswith("linalg.") and (maps := maps_of(op)):
         return _structured(op, maps, sizes)
     cost = Cost()
     if name == "tensor.insert_slice":
@@ -170,7 +176,7 @@ def gathered(value: Any, sizes: Sizes) -> int | None:
         holder = reader.parent.operation
         if reader.name != "tensor.extract" or not holder.name.startswith("linalg."):
             return None
-        total += math.prod(loop_ranges(_maps(holder), list(map(sizes.shape, holder.operands))).values())
+        total += math.prod(loop_ranges(maps_of(holder), list(map(sizes.shape, holder.operands))).values())
     return min(total, sizes.elements(value))
 
 
@@ -208,7 +214,7 @@ def _structured(op: Any, maps: Sequence[Any], sizes: Sizes) -> Cost:
     return cost
 
 
-def _maps(op: Any) -> list[Any]:
+def maps_of(op: Any) -> list[Any]:
     """Its indexing maps; [] where it has none."""
     return [attribute.value for attribute in get_indexing_maps(op) or ()]
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from iree.compiler import ir
 
-from harness.ir.operations import Cost, bytes_of, cost_of_tensors, gathered, is_uniform, nested
+from harness.ir.operations import Cost, bytes_of, cost_of_tensors, gathered, is_inside, is_uniform, nested
 from harness.ir.sizes import Sizes, Unknown
 
 _PURE = ("linalg.", "tensor.", "arith.", "math.", "affine.", "iree_linalg_ext.", "util.global.load")
@@ -185,18 +185,8 @@ class _Program:
             return False
         captured = [operand for inner in nested(op) for operand in inner.operands]
         return all(self._constant.get(value, False) for value in op.operands) and all(
-            self._constant.get(value, _is_inside(value, op)) for value in captured
+            self._constant.get(value, is_inside(value, op)) for value in captured
         )
-
-
-def _is_inside(value: Any, op: Any) -> bool:
-    """Whether a value is defined in an operation's regions."""
-    owner = value.owner.owner.operation if isinstance(value, ir.BlockArgument) else value.owner.operation
-    while owner is not None and owner.name != "builtin.module":
-        if owner == op:
-            return True
-        owner = owner.parent.operation if owner.parent is not None else None
-    return False
 
 
 def _returned(block: Any) -> list[Any]:

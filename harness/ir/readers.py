@@ -10,10 +10,13 @@ import pkgutil
 import site
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from iree.compiler import ir
+from iree.compiler.passmanager import PassManager
 
+from harness.ir.sizes import operations_in
 from harness.metrics import BUFFERIZED
 
 _EXECUTABLES = ("flow.executable", "stream.executable", "hal.executable", "hal.executable.source")
@@ -42,6 +45,24 @@ def entries(modules: Iterable[Any], _: str) -> dict[str, dict[str, Any]]:
             "public": visibility == "public",
         }
     return functions
+
+
+def reduced(modules: Iterable[Any], phase: str, *, entry: str, target: str, as_bytecode: bool) -> list[str]:
+    """Names of the public functions; where there are others than the entry, `target` gets the program without them."""
+    (module,) = modules
+    public = [name for name, function in entries([module], phase).items() if function["public"]]
+    if entry in public and len(public) > 1:
+        for op in module.body.operations:
+            attributes = op.operation.attributes
+            if "sym_name" in attributes and attributes["sym_name"].value in {*public} - {entry}:
+                attributes["sym_visibility"] = ir.StringAttr.get("private")
+        PassManager.parse("builtin.module(symbol-dce)").run(module.operation)
+        with Path(target).open("wb") as file:
+            if as_bytecode:
+                module.operation.write_bytecode(file)
+            else:
+                file.write(f"{module}\n".encode())
+    return public
 
 
 def ops(modules: Iterable[Any], phase: str) -> dict[str, Counter[str]]:
@@ -111,7 +132,7 @@ def parts(modules: Iterable[Any], phase: str) -> dict[str, Any]:
     for module in modules:
         if phase != BUFFERIZED:
             program += _attributes(module.operation)
-        for op in _operations(module.operation):
+        for op in operations_in(module.operation):
             if op.name in _EXECUTABLES:
                 executables.append(_executable(op))
             elif phase == BUFFERIZED:  # functions of executables, without the executables around them
@@ -148,18 +169,11 @@ def _executable(op: Any) -> dict[str, Any]:
 
 def _inside(op: Any) -> Iterator[Any]:
     """What an executable holds, variants and modules being opened."""
-    for inner in _operations(op):
+    for inner in operations_in(op):
         if inner.name != "builtin.module":
             yield inner
         if inner.name in _VARIANTS or inner.name == "builtin.module":
             yield from _inside(inner)
-
-
-def _operations(op: Any) -> Iterator[Any]:
-    for region in op.regions:
-        for block in region:
-            for inner in block.operations:
-                yield inner.operation
 
 
 def _symbol(op: Any) -> str:

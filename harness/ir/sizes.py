@@ -220,6 +220,11 @@ def segments(op: Any) -> list[list[Any]]:
     return parts
 
 
+def operations_in(op: Any) -> list[Any]:
+    """The operations that stand in an operation's regions."""
+    return [inner.operation for region in op.regions for block in region.blocks for inner in block.operations]
+
+
 def inits(op: Any) -> list[Any]:
     """The operands that an operation in destination style writes to, one for each result."""
     return list(op.operands)[len(op.operands) - len(op.results) :]

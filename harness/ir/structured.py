@@ -9,9 +9,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from iree.compiler import ir
-from iree.compiler._mlir_libs._mlirDialectsLinalg import get_indexing_maps  # the dialect's own module needs more
 
-from harness.ir.operations import element_bits, loop_ranges, nested
+from harness.ir.operations import element_bits, is_inside, loop_ranges, maps_of, nested
 
 _FUNCTION = "func.func"
 _LOWERING, _PIPELINE = "lowering_config", "translation_info"
@@ -42,7 +41,7 @@ def _function(function: Any) -> dict[str, Any]:
 def _operation(op: Any) -> Iterator[dict[str, Any]]:
     configuration = _text(op, _LOWERING)
     known = {"op": op.name, "configuration": configuration}
-    maps = [attribute.value for attribute in get_indexing_maps(op) or ()] if op.name.startswith("linalg.") else []
+    maps = maps_of(op) if op.name.startswith("linalg.") else []
     if not maps or not op.results or not all(isinstance(value.type, ir.ShapedType) for value in op.results):
         if configuration:
             yield known
@@ -88,7 +87,7 @@ def _innermost(written: Any) -> int:
 
 def _said(op: Any, *, without: tuple[str, ...]) -> str:
     """The text of an operation on %arg0, %arg1, ..., without attributes of these names."""
-    if any(_is_outside(value, op) for inner in nested(op) for value in inner.operands):
+    if not all(is_inside(value, op) for inner in nested(op) for value in inner.operands):
         return ""
     holder = ir.Operation.create(_HOLDER, regions=1)
     block = holder.regions[0].blocks.append(*(operand.type for operand in op.operands))
@@ -100,11 +99,3 @@ def _said(op: Any, *, without: tuple[str, ...]) -> str:
         if name in copy.attributes:
             del copy.attributes[name]
     return str(copy.get_asm(assume_verified=True, use_local_scope=True))
-
-
-def _is_outside(value: Any, op: Any) -> bool:
-    """Whether a value comes from outside of the regions of an operation."""
-    owner = value.owner.owner if isinstance(value.owner, ir.Block) else value.owner
-    while owner is not None and owner != op:
-        owner = owner.operation.parent
-    return owner is None

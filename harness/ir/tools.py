@@ -14,15 +14,16 @@ from harness.toolchain.tools import COMPILE_MORE, error_lines, excerpt, run_tool
 
 _CHILD = Path(__file__).with_name("child.py")
 _LONGEST_REASON = 300
-# By question: who answers it, and what to do where it cannot be answered.
+# By question: who answers it, what that is called, and what to do where it cannot be answered.
 _READERS = {
-    "entries": ("the reader of functions", "report it as a defect of the harness"),
-    "layouts": ("the reader of layouts", "leave storage out"),
-    "matches": ("the look for what plugins match", ""),
-    "ops": ("the counter of ops", "leave phases out"),
-    "parts": ("the reader of executables", "leave phases out"),
-    "structured": ("the reader of dispatches", "tune it without its dispatches"),
-    "work": ("the counter of arithmetic", "report it as a defect of the harness"),
+    "entries": ("readers:entries", "the reader of functions", "report it as a defect of the harness"),
+    "layouts": ("layouts:encoded_tensors", "the reader of layouts", "leave storage out"),
+    "matches": ("readers:matches", "the look for what plugins match", ""),
+    "ops": ("readers:ops", "the counter of ops", "leave phases out"),
+    "parts": ("readers:parts", "the reader of executables", "leave phases out"),
+    "reduced": ("readers:reduced", "the reader of functions", "keep the entry function as the only public one"),
+    "structured": ("structured:functions", "the reader of dispatches", "tune it without its dispatches"),
+    "work": ("program:work", "the counter of arithmetic", "report it as a defect of the harness"),
 }
 
 
@@ -44,9 +45,9 @@ def ask(
     question: str, files: Mapping[str, Path], where: str, *, toolchain: Toolchain, limits: Limits, **arguments: object
 ) -> dict[str, Any]:
     """Have a question about files of IR answered under the toolchain's own Python; see harness.ir.child."""
-    name, remedy = _READERS[question]
+    answers_it, name, remedy = _READERS[question]
     paths = {phase: str(file.resolve()) for phase, file in files.items()}
-    request = json.dumps({"question": question, "files": paths, "arguments": arguments})
+    request = json.dumps({"answers": answers_it, "files": paths, "arguments": arguments})
     finished = run_tool("ir", name, [*toolchain.python_command, str(_CHILD), request], limits=limits)
     if not finished.ok:
         raise failure(name, finished, limits, where=where, remedy=remedy)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
@@ -117,9 +118,9 @@ def _git(folder: Path, *arguments: str) -> str:
 
 def _machine(files: SystemFiles) -> dict[str, Any]:
     hypervisor = _hypervisor(files)
-    says_so = has_hypervisor_flag(files)
-    firmware_known = files.exists("sys/class/dmi/id/sys_vendor")
-    virtual = says_so if says_so is not None else (True if hypervisor else (False if firmware_known else None))
+    virtual = has_hypervisor_flag(files)
+    if virtual is None and (hypervisor or files.exists("sys/class/dmi/id/sys_vendor")):
+        virtual = hypervisor is not None
     return known(
         {
             "system": platform.system(),
@@ -141,11 +142,8 @@ def _names(files: SystemFiles) -> tuple[str, str]:
 
 
 def _distribution(files: SystemFiles) -> str | None:
-    for line in (files.text("etc/os-release") or "").splitlines():
-        name, _, value = line.partition("=")
-        if name == "PRETTY_NAME":
-            return value.strip("\"'") or None
-    return None
+    name = re.search(r"""^PRETTY_NAME=["']?([^"'\n]+)""", files.text("etc/os-release") or "", re.MULTILINE)
+    return name[1] if name else None
 
 
 def _hypervisor(files: SystemFiles) -> str | None:
@@ -166,14 +164,15 @@ def _memory(files: SystemFiles) -> dict[str, Any]:
     swap_total, swap_free = sizes.get("SwapTotal"), sizes.get("SwapFree")
     swap_used = swap_total - swap_free if swap_total is not None and swap_free is not None else None
     if files.of_this_machine and total is None:
-        memory, swap = psutil.virtual_memory(), psutil.swap_memory()
-        total, available, swap_used = memory.total, memory.available, swap.used
+        memory = psutil.virtual_memory()
+        total, available, swap_used = memory.total, memory.available, psutil.swap_memory().used
+    pages = re.search(r"\[(\w+)\]", files.text("sys/kernel/mm/transparent_hugepage/enabled") or "")
     return known(
         {
             "total_bytes": total,
             "available_bytes": available,
             "swap_used_bytes": swap_used,
-            "transparent_huge_pages": _chosen(files.text("sys/kernel/mm/transparent_hugepage/enabled")),
+            "transparent_huge_pages": pages[1] if pages else None,  # `madvise` of `always [madvise] never`
         }
     )
 
@@ -181,11 +180,6 @@ def _memory(files: SystemFiles) -> dict[str, Any]:
 def _kib(text: str) -> int | None:
     number = as_integer(text.removesuffix(" kB"))
     return number * 1024 if number is not None else None
-
-
-def _chosen(text: str | None) -> str | None:
-    """`madvise` of `always [madvise] never`."""
-    return next((word.strip("[]") for word in (text or "").split() if word.startswith("[")), None)
 
 
 def _load(files: SystemFiles) -> dict[str, Any]:
@@ -209,24 +203,18 @@ def _steal_percent(files: SystemFiles) -> float | None:
 
 
 def _process(files: SystemFiles) -> dict[str, Any]:
+    setting = files.integer("proc/sys/kernel/randomize_va_space")
+    personality = int(files.text("proc/self/personality") or "0", 16)
     return known(
         {
             "python": platform.python_version(),
             "python_implementation": platform.python_implementation(),
-            "aslr": _aslr(files),
+            # Whether every process gets another memory layout.
+            "aslr": None if setting is None else setting > 0 and not personality & _NO_RANDOMISATION,
             "niceness": _niceness(files),
             **capture_limits(files),
         }
     )
-
-
-def _aslr(files: SystemFiles) -> bool | None:
-    """Whether every process gets another memory layout."""
-    setting = files.integer("proc/sys/kernel/randomize_va_space")
-    if setting is None:
-        return None
-    personality = files.text("proc/self/personality") or "0"
-    return setting > 0 and not int(personality, 16) & _NO_RANDOMISATION
 
 
 def _niceness(files: SystemFiles) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 from pathlib import Path
@@ -12,25 +13,13 @@ import psutil
 from harness.machine.system_files import SystemFiles, as_integer, known
 
 _CPU = "sys/devices/system/cpu"
+_EACH_CORE = f"{_CPU}/cpu[0-9]*"
 
 # What decides which code a compiler emits for `host`; the rest of some 150 flags only makes environments differ.
 _CODE_FLAGS = {
     *("sse4_2", "avx", "avx2", "fma", "f16c", "bmi2", "avx_vnni", "avx_vnni_int8", "avx_ifma", "avx_ne_convert"),
-    *(
-        "asimd",
-        "asimdhp",
-        "asimddp",
-        "asimdfhm",
-        "fphp",
-        "sve",
-        "sve2",
-        "i8mm",
-        "bf16",
-        "svei8mm",
-        "svebf16",
-        "sme",
-        "sme2",
-    ),
+    *("asimd", "asimdhp", "asimddp", "asimdfhm", "fphp", "sve", "sve2", "i8mm", "bf16"),
+    *("svei8mm", "svebf16", "sme", "sme2"),
 }
 _CODE_FLAG_FAMILIES = ("avx512", "avx10", "amx_")
 
@@ -38,12 +27,16 @@ _CODE_FLAG_FAMILIES = ("avx512", "avx10", "amx_")
 def capture_cpu(files: SystemFiles) -> dict[str, Any]:
     """What identifies the processor and explains its speed; what cannot be known is left out."""
     processors = _processors(files)
+    first = next(iter(processors), {})
     return known(
         {
-            "model": _model(processors) or (platform.processor() or None if files.of_this_machine else None),
-            **_numbers(processors),
-            "flags": _code_flags(processors),
-            **_cores(files, processors),
+            "model": _model(first) or (platform.processor() or None if files.of_this_machine else None),
+            # As the processor numbers them itself; of 64-bit Arm, `model` has its part.
+            "vendor": first.get("vendor_id"),
+            "family": as_integer(first.get("cpu family")),
+            "model_number": as_integer(first.get("model")),
+            "flags": _code_flags(first),
+            **_cores(files, len(processors) or None),
             **_frequencies(files, processors),
             "governor": _common(files, "scaling_governor"),
             "energy_preference": _common(files, "energy_performance_preference"),
@@ -71,43 +64,28 @@ def _processors(files: SystemFiles) -> list[dict[str, str]]:
     return processors
 
 
-def _model(processors: list[dict[str, str]]) -> str | None:
-    first = next(iter(processors), {})
-    if "model name" in first:
-        return first["model name"]
-    if "CPU part" in first:  # 64-bit Arm gives numbers only
+def _model(first: dict[str, str]) -> str | None:
+    if "model name" not in first and "CPU part" in first:  # 64-bit Arm gives numbers only
         return f"Arm implementer {first.get('CPU implementer', '?')}, part {first['CPU part']}"
-    return None
+    return first.get("model name")
 
 
-def _numbers(processors: list[dict[str, str]]) -> dict[str, Any]:
-    """Maker, family and model as the processor numbers them itself; of 64-bit Arm, `model` has its part."""
-    first = next(iter(processors), {})
-    return {
-        "vendor": first.get("vendor_id"),
-        "family": as_integer(first.get("cpu family")),
-        "model_number": as_integer(first.get("model")),
-    }
-
-
-def _code_flags(processors: list[dict[str, str]]) -> list[str] | None:
-    first = next(iter(processors), {})
+def _code_flags(first: dict[str, str]) -> list[str] | None:
     flags = first.get("flags", first.get("Features"))
     if flags is None:
         return None
     return sorted(flag for flag in flags.split() if flag in _CODE_FLAGS or flag.startswith(_CODE_FLAG_FAMILIES))
 
 
-def _cores(files: SystemFiles, processors: list[dict[str, str]]) -> dict[str, Any]:
+def _cores(files: SystemFiles, logical: int | None) -> dict[str, Any]:
     """How many cores there are and how many of them this process may use (its affinity)."""
-    logical = len(processors) or None
-    siblings = {files.text(path) for path in files.matching(f"{_CPU}/cpu[0-9]*/topology/thread_siblings_list")} - {None}
+    siblings = {files.text(path) for path in files.matching(f"{_EACH_CORE}/topology/thread_siblings_list")} - {None}
     physical = len(siblings) or None
     usable = len(_cpus(files.fields("proc/self/status").get("Cpus_allowed_list"))) or None
     if files.of_this_machine:
         logical = logical or psutil.cpu_count(logical=True)
         physical = physical or psutil.cpu_count(logical=False)
-        usable = usable or (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else logical)
+        usable = usable or usable_cores()
     smt = files.integer(f"{_CPU}/smt/active")
     return {
         "logical_cores": logical,
@@ -126,7 +104,7 @@ def core_kinds(files: SystemFiles) -> tuple[frozenset[int], ...]:
     Arm tells each core's capacity beside the fastest, which has 1024; Intel which cores are of which family.
     """
     capacities: dict[int, set[int]] = {}
-    for path in files.matching(f"{_CPU}/cpu[0-9]*/cpu_capacity"):
+    for path in files.matching(f"{_EACH_CORE}/cpu_capacity"):
         core, capacity = as_integer(path.split("/")[-2].removeprefix("cpu")), files.integer(path)
         if core is not None and capacity is not None:
             capacities.setdefault(capacity, set()).add(core)
@@ -163,42 +141,30 @@ def _frequencies(files: SystemFiles, processors: list[dict[str, str]]) -> dict[s
     """Over all cores: the highest maximum, the lowest minimum, and the mean of now, in MHz."""
     highest = _frequencies_mhz(files, "cpuinfo_max_freq")
     lowest = _frequencies_mhz(files, "cpuinfo_min_freq")
-    now = _frequencies_mhz(files, "scaling_cur_freq") or _cpuinfo_mhz(processors)
+    now = _frequencies_mhz(files, "scaling_cur_freq")
+    if not now:
+        with contextlib.suppress(KeyError, ValueError):
+            now = [float(fields["cpu MHz"]) for fields in processors]
     if files.of_this_machine and not now:
-        now, lowest, highest = _psutil_frequencies_mhz()
+        # On some Apple and virtual machines it fails; a fact less is no failure.
+        with contextlib.suppress(AttributeError, OSError, RuntimeError):
+            found = psutil.cpu_freq()
+            now, lowest, highest = [found.current], [found.min or 0], [found.max or 0]
     return {
-        "max_mhz": max(highest, default=None),
-        "min_mhz": min(lowest, default=None),
+        "max_mhz": max(highest, default=0) or None,
+        "min_mhz": min(lowest, default=0) or None,
         "current_mhz": round(sum(now) / len(now)) if now else None,
     }
 
 
 def _frequencies_mhz(files: SystemFiles, name: str) -> list[float]:
-    values_khz = [files.integer(path) for path in files.matching(f"{_CPU}/cpu[0-9]*/cpufreq/{name}")]
+    values_khz = [files.integer(path) for path in files.matching(f"{_EACH_CORE}/cpufreq/{name}")]
     return [round(khz / 1000) for khz in values_khz if khz]
-
-
-def _cpuinfo_mhz(processors: list[dict[str, str]]) -> list[float]:
-    try:
-        return [float(fields["cpu MHz"]) for fields in processors]
-    except (KeyError, ValueError):
-        return []
-
-
-def _psutil_frequencies_mhz() -> tuple[list[float], list[float], list[float]]:
-    """Current, lowest and highest frequencies where there is no /proc and no /sys."""
-    try:
-        found = psutil.cpu_freq() if hasattr(psutil, "cpu_freq") else None
-    except (OSError, RuntimeError):  # so psutil says on some Apple and virtual machines; a fact less is no failure
-        found = None
-    if found is None:
-        return [], [], []
-    return ([found.current], [found.min] if found.min else [], [found.max] if found.max else [])
 
 
 def _common(files: SystemFiles, name: str) -> str | None:
     """A setting of every core's frequency policy: one word, or several where cores differ."""
-    values = {files.text(path) for path in files.matching(f"{_CPU}/cpu[0-9]*/cpufreq/{name}")} - {None}
+    values = {files.text(path) for path in files.matching(f"{_EACH_CORE}/cpufreq/{name}")} - {None}
     return ", ".join(sorted(str(value) for value in values)) or None
 
 
@@ -251,12 +217,5 @@ def usable_cores() -> int:
 
 def thread_variables(threads: int) -> dict[str, str]:
     """Environment variables that hold libraries to so many threads; each reads its own when it is loaded."""
-    names = (
-        "HL_NUM_THREADS",
-        "MKL_NUM_THREADS",
-        "OMP_NUM_THREADS",
-        "OPENBLAS_NUM_THREADS",
-        "TVM_NUM_THREADS",
-        "VECLIB_MAXIMUM_THREADS",
-    )
-    return dict.fromkeys(names, str(threads))
+    variables = [f"{library}_NUM_THREADS" for library in ("HL", "MKL", "OMP", "OPENBLAS", "TVM")]
+    return dict.fromkeys([*variables, "VECLIB_MAXIMUM_THREADS"], str(threads))

@@ -23,50 +23,34 @@ Seed = Annotated[int, Field(ge=0)]
 
 @dataclass(frozen=True, kw_only=True)
 class BuiltModel:
-    """What a builder gives: a program and how to call it.
+    """What a builder gives: a program and how to call it."""
 
-    Attributes:
-        text: The MLIR module, as text or as bytecode.
-        function: Name of the entry function.
-        inputs: Its arguments, in order.
-    """
-
-    text: str | bytes
-    function: str
-    inputs: tuple[Input, ...]
+    text: str | bytes  # The MLIR module, as text or as bytecode
+    function: str  # Name of the entry function
+    inputs: tuple[Input, ...]  # Its arguments, in order
 
 
 @dataclass(frozen=True, kw_only=True)
 class BuiltOnnx:
-    """What a builder gives that writes its model in ONNX: iree-import-onnx makes the program of it.
+    """What a builder gives that writes its model in ONNX: iree-import-onnx makes the program of it."""
 
-    Attributes:
-        onnx: The model, serialised, its weights inside.
-        inputs: The graph's inputs, in order, of static shapes.
-    """
-
-    onnx: bytes
-    inputs: tuple[Input, ...]
+    onnx: bytes  # The model, serialised, its weights inside
+    inputs: tuple[Input, ...]  # The graph's inputs, in order, of static shapes
 
 
 @dataclass(frozen=True, kw_only=True)
 class Builder(Generic[P]):
-    """A registered way to write a model.
-
-    Attributes:
-        version: Change it when the model changes for a reason outside the builder's own package; what it writes is
-            kept by name, version, parameters and the source of the modules that define it and of those beside them.
-        parameters: A frozen keyword-only dataclass with a default for every field; see harness.plugins.options.
-        build: Writes the model. Equal parameters must give equal bytes.
-        onnx: Writes the same function in ONNX, serialised, where `build` gives MLIR and peers shall have it too; None
-            for parameters that have no such form.
-    """
+    """A registered way to write a model."""
 
     name: str
+    # Change it when the model changes for a reason outside the builder's own package; what it writes is kept by name,
+    # version, parameters and the source of the modules that define it and of those beside them
     version: str
     description: str
-    parameters: type[P]
-    build: Callable[[P], BuiltModel | BuiltOnnx]
+    parameters: type[P]  # A frozen keyword-only dataclass with a default for every field; see harness.plugins.options
+    build: Callable[[P], BuiltModel | BuiltOnnx]  # Writes the model; equal parameters must give equal bytes
+    # Writes the same function in ONNX, serialised, where `build` gives MLIR and peers shall have it too; None for
+    # parameters that have no such form
     onnx: Callable[[P], bytes | None] | None = None
 
 

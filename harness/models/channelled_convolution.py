@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.models.builder import Builder, BuiltModel, Seed, Size
+from harness.models.mlir_text import constant, resources_text, tensor_type
 from harness.models.model import Input
 from harness.models.onnx_graph import OnnxGraph
 
@@ -48,8 +49,8 @@ _MODULE = """\
 module {{
   func.func @main(%input: {input}) -> {output} {{
     %zero = arith.constant 0.0 : f32
-    %filter = arith.constant dense_resource<filter> : {filter}
-    %bias = arith.constant dense_resource<bias> : {bias}
+    %filter = {filter_constant}
+    %bias = {bias_constant}
     %empty = tensor.empty() : {output}
     %biased = linalg.broadcast ins(%bias : {bias}) outs(%empty : {output}) dimensions = [0, 1, 2]
     %convolved = {convolution}
@@ -63,15 +64,7 @@ module {{
     return %result : {output}
   }}
 }}
-{{-#
-  dialect_resources: {{
-    builtin: {{
-      filter: "0x04000000{filter_blob}",
-      bias: "0x04000000{bias_blob}"
-    }}
-  }}
-#-}}
-"""
+{resources}"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,10 +91,6 @@ def weights(params: Parameters) -> tuple[NDArray[np.float32], NDArray[np.float32
     return rng.standard_normal(shape, dtype=np.float32) * scale, bias
 
 
-def _type(*shape: int) -> str:
-    return f"tensor<{'x'.join(map(str, shape))}xf32>"
-
-
 def _image(params: Parameters) -> Input:
     shape = (params.batch, params.height + KERNEL - 1, params.width + KERNEL - 1, params.channels_in)
     return Input(shape=shape, dtype="f32", seed=params.seed)
@@ -121,17 +110,21 @@ def build(params: Parameters) -> BuiltModel:
     filter_, bias = weights(params)
     if params.form == "generic":
         filter_ = np.ascontiguousarray(filter_.transpose(2, 0, 1, 3))
+    filter_constant, filter_resource = constant("filter", filter_.astype("<f4"), "f32", 0)
+    bias_constant, bias_resource = constant("bias", bias.astype("<f4"), "f32", 0)
+    output = (params.batch, params.height, params.width, params.channels_out)
     types = {
-        "input": _type(*_image(params).shape),
-        "filter": _type(*filter_.shape),
-        "bias": _type(*bias.shape),
-        "output": _type(params.batch, params.height, params.width, params.channels_out),
+        "input": tensor_type(_image(params).shape, "f32"),
+        "filter": tensor_type(filter_.shape, "f32"),
+        "bias": tensor_type(bias.shape, "f32"),
+        "output": tensor_type(output, "f32"),
     }
     text = _MODULE.format(
         **types,
         convolution=_CONVOLUTIONS[params.form].format(**types),
-        filter_blob=filter_.astype("<f4").tobytes().hex(),
-        bias_blob=bias.astype("<f4").tobytes().hex(),
+        filter_constant=filter_constant,
+        bias_constant=bias_constant,
+        resources=resources_text([filter_resource, bias_resource]),
     )
     return BuiltModel(text=text, function="main", inputs=(_image(params),))
 

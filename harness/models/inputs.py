@@ -47,21 +47,15 @@ _TYPE_OF = {held: name for name, held in _HELD_AS.items() if name not in ("bf16"
 
 @dataclass(frozen=True, kw_only=True)
 class Argument:
-    """One argument of an entry function, in a file.
+    """One argument of an entry function, in a file."""
 
-    Attributes:
-        file: A .npy file; for bf16 a .bin file of raw little-endian elements.
-        flag: What follows `--input=` when a tool runs in the file's folder: `@input0.npy`, `4x8xbf16=@input0.bin`, or
-            a scalar's value.
-        dtype: MLIR's name of the element type.
-        scalar: Whether it is passed by value.
-    """
-
-    file: Path
+    file: Path  # A .npy file; for bf16 a .bin file of raw little-endian elements
+    # What follows `--input=` when a tool runs in the file's folder: `@input0.npy`, `4x8xbf16=@input0.bin`, or a
+    # scalar's value
     flag: str
     shape: tuple[int, ...]
-    dtype: str
-    scalar: bool = False
+    dtype: str  # MLIR's name of the element type
+    scalar: bool = False  # Whether it is passed by value
 
     @property
     def npy(self) -> Path | None:
@@ -81,11 +75,7 @@ def describe(value: Input) -> str:
     A number that is passed by value is `i32 3`.
     """
     if value.scalar:
-        return (
-            f"{value.dtype} {value.value:g}"
-            if _HELD_AS[value.dtype].kind == "f"
-            else f"{value.dtype} {int(value.value)}"
-        )
+        return f"{value.dtype} {value.value:{'g' if _HELD_AS[value.dtype].kind == 'f' else '.0f'}}"
     if value.fill == "random":
         source = f"random {'integers ' if value.integers else ''}seed {value.seed}"
     elif value.fill == "constant":
@@ -220,19 +210,13 @@ def _constant(value: Input, where: str) -> float | int:
         if overflows:
             raise SuiteError(f"{where} value: {constant:g} is beyond what {value.dtype} can hold; give a smaller one")
         return constant
-    low, high = _integer_range(value.dtype)
+    limits = np.iinfo(np.int8 if value.dtype == "i1" else held)
+    low, high = (0, 1) if value.dtype == "i1" else (int(limits.min), int(limits.max))
     if not (math.isfinite(constant) and constant == int(constant) and low <= int(constant) <= high):
         raise SuiteError(
             f"{where} value: {value.dtype} cannot hold {constant:g}; give a whole number from {low} to {high}"
         )
     return int(constant)
-
-
-def _integer_range(dtype: str) -> tuple[int, int]:
-    if dtype == "i1":
-        return 0, 1
-    limits = np.iinfo(_HELD_AS[dtype])
-    return int(limits.min), int(limits.max)
 
 
 def _load_npy(value: Input, where: str) -> Array:

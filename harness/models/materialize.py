@@ -19,7 +19,7 @@ from harness.files import file_sha256
 from harness.models.builder import check_params, find_builder
 from harness.models.inputs import Argument, describe, resolve, write_arguments
 from harness.models.model import Input, Model
-from harness.models.sources import MLIR_NAME, Program, ProgramStore, from_builder, from_mlir, from_onnx, onnx_of
+from harness.models.sources import MLIR_NAME, Maker, ProgramStore
 from harness.models.tools import hash_parameters
 from harness.records.run import ArgumentRecord, ModelRecord
 from harness.toolchain.find import Toolchain
@@ -58,13 +58,12 @@ def materialize(
         CaseError: Its file is broken, or a tool failed on it (stage `model`).
         OSError: The store cannot be written, or a file cannot be read.
     """
-    where = f"[models.{model.name}]"
-    programs = ProgramStore(root=store)
-    program = _program(model, programs, toolchain, limits, where)
+    maker = Maker(model=model, store=ProgramStore(root=store), toolchain=toolchain, limits=limits)
+    where, program = maker.where, maker.program()
     if program.unknown_inputs and not model.inputs:
         raise SuiteError(f"{where} inputs are missing, because {program.unknown_inputs}")
     weights = hash_parameters(model.parameters, toolchain=toolchain, limits=limits, where=where)
-    folder = store / program.mlir_sha256
+    folder = store / program.sha256
     inputs = tuple(
         replace(resolve(value, f"{where} inputs[{position}]"), integers=model.integers and value.fill == "random")
         for position, value in enumerate(model.inputs or program.inputs)
@@ -72,13 +71,13 @@ def materialize(
     return ModelArtifact(
         name=model.name,
         mlir=folder / MLIR_NAME,
-        sha256=_combined_sha256(program.mlir_sha256, weights),
-        mlir_bytes=program.mlir_bytes,
+        sha256=_combined_sha256(program.sha256, weights),
+        mlir_bytes=program.size,
         function=program.function,
         inputs=inputs,
         arguments=write_arguments(inputs, folder, f"{where} inputs"),
         parameters=dict(model.parameters),
-        onnx=onnx_of(model, programs, where) if with_onnx or program.from_onnx else None,
+        onnx=maker.onnx() if with_onnx or program.from_onnx else None,
     )
 
 
@@ -153,16 +152,6 @@ def _definition(value: Input) -> dict[str, object]:
 
 def _relative(file: Path, folder: Path) -> str:
     return Path(os.path.relpath(file, folder)).as_posix()
-
-
-def _program(model: Model, store: ProgramStore, toolchain: Toolchain, limits: process.Limits, where: str) -> Program:
-    if model.builder is not None:
-        return from_builder(model.builder, model, store, toolchain=toolchain, limits=limits, where=where)
-    if model.mlir is not None:
-        return from_mlir(model.mlir, model, store, toolchain=toolchain, limits=limits, where=where)
-    if model.onnx is not None:
-        return from_onnx(model.onnx, model, store, toolchain=toolchain, limits=limits, where=where)
-    raise SuiteError(f"{where} needs exactly one of builder, mlir and onnx, and has none")
 
 
 def _combined_sha256(mlir_sha256: str, weights: Mapping[str, str]) -> str:

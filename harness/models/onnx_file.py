@@ -24,7 +24,7 @@ from harness.toolchain.find import Toolchain
 
 # torch-mlir's ONNX lowerings are written for opset 17 and later; older files import but often fail to compile.
 LEAST_OPSET = 17
-_DTYPES = {
+DTYPES = {
     "FLOAT": "f32",
     "FLOAT16": "f16",
     "BFLOAT16": "bf16",
@@ -39,7 +39,7 @@ _DTYPES = {
 _MOST_ELEMENTS = 4096
 _FATAL = 4  # of ONNX Runtime's log
 _UNFOLDABLE = frozenset(
-    {"Bernoulli", "Constant", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
+    {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
 )
 
 
@@ -100,11 +100,11 @@ def _described_inputs(onnx: Any, graph: Any) -> tuple[tuple[Input, ...], str]:
             shape = "x".join("?" if size is None or size < 0 else str(size) for size in sizes)
             return (), f"input {value.name} has the dynamic shape {shape}; give static inputs"
         element = onnx.TensorProto.DataType.Name(tensor.elem_type)
-        if element not in _DTYPES:
-            advice = f"export the model with one of {', '.join(_DTYPES.values())}"
+        if element not in DTYPES:
+            advice = f"export the model with one of {', '.join(DTYPES.values())}"
             return (), f"input {value.name} has the element type {element.lower()}; {advice}"
         static = tuple(size for size in sizes if size is not None)
-        inputs.append(Input(shape=static, dtype=_DTYPES[element], seed=len(inputs)))
+        inputs.append(Input(shape=static, dtype=DTYPES[element], seed=len(inputs)))
     return tuple(inputs), ""
 
 
@@ -198,20 +198,25 @@ def _inferred(model: Any, where: str) -> Any:
 
 def _fold(model: Any, inferred: Any) -> bool:
     """Replace nodes whose results are known by constants; whether there were any."""
-    from onnx import helper, numpy_helper
+    from onnx import TensorProto, helper, numpy_helper
 
     shapes = _static_shapes(inferred.graph)
     opsets = {entry.domain: entry.version for entry in model.opset_import}
-    constants = dict(_constants(model.graph))
+    constants = {
+        weight.name: numpy_helper.to_array(weight)
+        for weight in model.graph.initializer
+        if np.prod(weight.dims) <= _MOST_ELEMENTS and weight.data_location != TensorProto.EXTERNAL
+    }
     nodes, has_folded = [], False
     for node in model.graph.node:
         values = _evaluate(node, constants, shapes, opsets)
-        if values is None:
+        if values is not None:
+            constants.update(zip(node.output, values, strict=True))
+        if values is None or node.op_type == "Constant":
             nodes.append(node)
             continue
         has_folded = True
         for name, value in zip(node.output, values, strict=True):
-            constants[name] = value
             nodes.append(helper.make_node("Constant", [], [name], value=numpy_helper.from_array(value, name)))
     if has_folded:
         del model.graph.node[:]
@@ -254,21 +259,6 @@ def _static_shapes(graph: Any) -> dict[str, tuple[int, ...]]:
         if tensor.HasField("shape") and all(dim.HasField("dim_value") for dim in tensor.shape.dim):
             shapes[value.name] = tuple(dim.dim_value for dim in tensor.shape.dim)
     return shapes
-
-
-def _constants(graph: Any) -> Iterator[tuple[str, NDArray[Any]]]:
-    """The small constants of a graph; weights in files beside it are not read."""
-    from onnx import TensorProto, numpy_helper
-    from onnx.reference import ReferenceEvaluator
-
-    for weight in graph.initializer:
-        if np.prod(weight.dims) <= _MOST_ELEMENTS and weight.data_location != TensorProto.EXTERNAL:
-            yield weight.name, numpy_helper.to_array(weight)
-    for node in graph.node:
-        if node.op_type == "Constant" and node.attribute[0].t.data_location != TensorProto.EXTERNAL:
-            (value,) = ReferenceEvaluator(node, opsets={"": 17}).run(None, {})
-            if np.size(value) <= _MOST_ELEMENTS:
-                yield node.output[0], np.asarray(value)
 
 
 def _drop_unused(graph: Any) -> None:

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from harness.models.builder import BuiltOnnx
 from harness.models.model import Input
-from harness.models.onnx_file import with_static_inputs
+from harness.models.onnx_file import DTYPES, LEAST_OPSET, with_static_inputs
 from harness.models.weights import WeightFile
 
 # What ONNX Runtime 1.17 and iree-import-onnx both read without an upgrade.
-OPSET, IR_VERSION = 17, 8
+OPSET, IR_VERSION = LEAST_OPSET, 8
 ONNX_FLOAT = 1  # f32, as ONNX numbers element types
-_ELEMENT_TYPES = {"f32": "FLOAT", "f16": "FLOAT16", "i64": "INT64", "i32": "INT32", "i8": "INT8", "i1": "BOOL"}
+_ELEMENT_TYPES = {dtype: element for element, dtype in DTYPES.items()}
 
 
 @dataclass(kw_only=True)

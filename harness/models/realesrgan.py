@@ -18,7 +18,7 @@ from pydantic import Field
 
 from harness.models.builder import Builder, BuiltOnnx, Size
 from harness.models.model import Input
-from harness.models.ncnn import Network, read_network, write_onnx
+from harness.models.ncnn import Network, between, read_network, write_onnx
 from harness.models.weights import WeightFile
 
 Name = Literal["x4plus", "x4plus-anime", "animevideov3-x2", "animevideov3-x3", "animevideov3-x4"]
@@ -40,21 +40,14 @@ _FILES: Mapping[str, tuple[str, str, str]] = {
         "2b8fb6e0ae4d2d85704ca08c119a2f5ea40add4f2ecd512eb7f4cd44b6127ed4",
         "fe01c269cfd10cdef8e018ab66ebe750cf79c7af4d1f9c16c737e1295229bacc",
     ),
-    "animevideov3-x2": (
-        "realesr-animevideov3-x2",
-        "b88ff4f00ebf019a7fdac17fdd45a7fd3665d37509efc5baf2e4da2e24420a04",
-        _VIDEO_BIN,
-    ),
-    "animevideov3-x3": (
-        "realesr-animevideov3-x3",
-        "d1a5755008791d09b57e3425fc9dd0bd26b00fdf79c606210bc0e693f8230881",
-        _VIDEO_BIN,
-    ),
-    "animevideov3-x4": (
-        "realesr-animevideov3-x4",
-        "850a248e7c14c27e5bd8cf7265113a9441036a7db63963bb8aa5169d788a435e",
-        _VIDEO_BIN,
-    ),
+    **{
+        f"animevideov3-{factor}": (f"realesr-animevideov3-{factor}", sha256, _VIDEO_BIN)
+        for factor, sha256 in (
+            ("x2", "b88ff4f00ebf019a7fdac17fdd45a7fd3665d37509efc5baf2e4da2e24420a04"),
+            ("x3", "d1a5755008791d09b57e3425fc9dd0bd26b00fdf79c606210bc0e693f8230881"),
+            ("x4", "850a248e7c14c27e5bd8cf7265113a9441036a7db63963bb8aa5169d788a435e"),
+        )
+    },
 }
 
 
@@ -90,28 +83,27 @@ class BlockParameters:
 
 def build(params: Parameters) -> BuiltOnnx:
     """Write a whole network in ONNX."""
-    return _built(_read(params.network), _IMAGE_CHANNELS, params.height, params.width)
+    return _built(_read(params.network), _IMAGE_CHANNELS, params)
 
 
 def build_block(params: BlockParameters) -> BuiltOnnx:
     """Write one block in ONNX, with the weights that it has in its network."""
     network = _read(params.network)
     start, end = _blocks(network, params.part)[params.which]
-    block = network.between(start, end)
-    channels = next(layer.weights["weight"].shape[1] for layer in block.layers if layer.kind == "Convolution")
-    return _built(block, channels, params.height, params.width)
+    block = between(network, start, end)
+    channels = next(layer.weights[0].shape[1] for layer in block if layer.kind == "Convolution")
+    return _built(block, channels, params)
 
 
-def _built(network: Network, channels: int, height: int, width: int) -> BuiltOnnx:
-    return BuiltOnnx(
-        onnx=write_onnx(network, channels, height, width),
-        inputs=(Input(shape=(1, channels, height, width), dtype="f32"),),
-    )
+def _built(network: Network, channels: int, params: Parameters | BlockParameters) -> BuiltOnnx:
+    sizes = (channels, params.height, params.width)
+    return BuiltOnnx(onnx=write_onnx(network, *sizes), inputs=(Input(shape=(1, *sizes)),))
 
 
 def _read(name: str) -> Network:
-    stem, param_sha256, bin_sha256 = _FILES[name]
-    return read_network(_file(f"{stem}.param", param_sha256).locate(), _file(f"{stem}.bin", bin_sha256).locate())
+    stem, *sha256 = _FILES[name]
+    param, binary = (_file(f"{stem}.{ending}", of_it) for ending, of_it in zip(("param", "bin"), sha256, strict=True))
+    return read_network(param.locate(), binary.locate())
 
 
 def _file(name: str, sha256: str) -> WeightFile:
@@ -130,12 +122,10 @@ def _blocks(network: Network, part: str) -> list[tuple[str, str]]:
 
     In a dense block a convolution made that, in a residual-in-residual one the last dense block's own sum.
     """
+    kinds = {layer.output: layer.kind for layer in network}
+    sums = [layer for layer in network if layer.kind == "Eltwise"]
     made_by = "Convolution" if part == "dense" else "Eltwise"
-    return [
-        (layer.inputs[1], layer.output)
-        for layer in network.layers
-        if layer.kind == "Eltwise" and network.maker(layer.inputs[0]).kind == made_by
-    ]
+    return [(layer.inputs[1], layer.output) for layer in sums if kinds[layer.inputs[0]] == made_by]
 
 
 BUILDER = Builder(

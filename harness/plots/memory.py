@@ -3,28 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from harness.errors import RunError
-from harness.plots.canvas import (
-    BODY,
-    MARGIN,
-    POINTS_PER_PIXEL,
-    SMALL,
-    WIDTH,
-    Box,
-    Canvas,
-    Format,
-    Theme,
-    cut,
-    left_out_text,
-    paint,
-    place_labels,
-    width_px,
-)
+from harness.plots.canvas import MARGIN, POINTS_PER_PIXEL, SMALL, WIDTH, Canvas, Format, Theme, blank, left_out_text
 from harness.report.ratio_axis import round_figures
 from harness.report.run_report import Report
 from harness.report.run_row import Section
@@ -32,7 +17,9 @@ from harness.report.run_words import run_line, verdict
 from harness.report.units import byte_unit, time_unit
 
 if TYPE_CHECKING:
-    from matplotlib.axis import Axis
+    import numpy as np
+    from matplotlib.axes import Axes
+    from numpy.typing import NDArray
 
 _USUAL_PANELS = 8
 _HEAD = 30.0
@@ -43,7 +30,16 @@ _FEW = 9  # points that fit a panel of half the width
 _LONGEST_LABEL = 230.0
 _LINEAR = 4.0  # where figures lie further apart than by this factor, the axis is logarithmic
 
+# How far from its point a name may stand, and in which directions it is tried: beside the point first.
+_DISTANCES = (9.0, 16.0, 26.0, 38.0, 52.0, 68.0, 86.0, 106.0)
+_DIRECTIONS = (0, 180, 45, -45, 135, -135, 90, -90, 20, -20, 160, -160, 70, -70, 110, -110)
+_NEAR = 12.0  # without a line from the point to its name
+_RADIUS = 6.0  # of a point
+_AIR = 2.0
+_CROWD = 90.0  # as far as this, points are neighbours
+
 Place = tuple[float, float]
+Box = tuple[float, float, float, float]  # left, bottom, right, top; y grows upwards or downwards
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,25 +73,16 @@ def draw_memory(report: Report, theme: Theme, picture: Format, top: int | None =
     drawn = panels[: top or _USUAL_PANELS]
     columns = 2 if len(drawn) > 1 and max(len(panel.points) for panel in drawn) <= _FEW else 1
     plot = _NARROW if columns == 2 else _WIDE
-    height = _HEAD + plot + _BOTTOM + _BETWEEN
     width = (WIDTH - 2 * MARGIN - (columns - 1) * _BETWEEN) / columns
-
-    def draw(canvas: Canvas, y: float) -> None:
+    title = f"{report.facts.suite_name}: latency against memory"
+    with blank(theme, title, [verdict(report), run_line(report.facts, report.sections)]) as canvas:
         for number, panel in enumerate(drawn):
-            down, across = divmod(number, columns)
-            _draw_panel(canvas, panel, MARGIN + across * (width + _BETWEEN), y + down * height, width, plot)
-
-    return paint(
-        theme,
-        picture,
-        draw,
-        kind="Latency against memory",
-        title=f"{report.facts.suite_name}: latency against memory",
-        lines=[verdict(report), run_line(report.facts, report.sections)],
-        above=18,
-        height=height * math.ceil(len(drawn) / columns),
-        foot=_foot(drawn, len(panels) - len(drawn)),
-    )
+            across = number % columns
+            _draw_panel(canvas, panel, MARGIN + across * (width + _BETWEEN), width, plot)
+            if across + 1 == columns or panel is drawn[-1]:
+                canvas.down(_HEAD + plot + _BOTTOM + _BETWEEN)
+        canvas.foot(_foot(drawn, len(panels) - len(drawn)))
+        return canvas.file(picture, "Latency against memory")
 
 
 def memory_panels(report: Report) -> list[MemoryPanel]:
@@ -153,95 +140,88 @@ def _foot(panels: Sequence[MemoryPanel], left_out: int) -> list[str]:
     return [text, " ".join(part for part in parts if part)]
 
 
-def _draw_panel(canvas: Canvas, panel: MemoryPanel, x: float, y: float, width: float, height: float) -> None:
-    theme = canvas.theme
-    canvas.text(x, y + 15, cut(panel.title, width, BODY + 1, bold=True), size=BODY + 1, bold=True)
-    axes = canvas.axes(x + _LEFT, y + _HEAD, width - _LEFT, height)
+def _draw_panel(canvas: Canvas, panel: MemoryPanel, x: float, width: float, height: float) -> None:
+    theme, top, left, length = canvas.theme, canvas.y + _HEAD, x + _LEFT, width - _LEFT
+    canvas.heading(panel.title, x, width)
+    axes = canvas.axes(left, top, length, height)
     memory_unit = byte_unit([point.memory_bytes for point in panel.points])
     latency_unit = time_unit([point.latency_ns for point in panel.points])
     memory = [point.memory_bytes / memory_unit.size for point in panel.points]
     times = [point.latency_ns / latency_unit.size for point in panel.points]
-    to_x = _scale(axes.xaxis, memory, max(3, int((width - _LEFT) / 90)))
-    to_y = _scale(axes.yaxis, times, max(3, int(height / 55)))
+    logs = _scale(axes, "x", memory, max(3, int(length / 90))), _scale(axes, "y", times, max(3, int(height / 55)))
     axes.grid(color=theme.grid, linewidth=0.8, zorder=0)
     axes.spines[["left", "bottom"]].set(visible=True, color=theme.axis)
-    axes.set(xlim=(0, 1), ylim=(0, 1))
-    places = [(to_x(value), to_y(time)) for value, time in zip(memory, times, strict=True)]
     best = [on_front(point, panel.points) for point in panel.points]
-    steps = _front([place for place, front in zip(places, best, strict=True) if front])
+    front = [place for place, is_best in zip(zip(memory, times, strict=True), best, strict=True) if is_best]
+    steps = _front(front, axes.get_xlim()[1], axes.get_ylim()[1])
     axes.plot(*zip(*steps, strict=True), color=theme.series[0], linewidth=1.4, alpha=0.7, zorder=2)
-    for point, (across, up), front in zip(panel.points, places, best, strict=True):
-        color = theme.series[0] if front else theme.muted
+    for point, across, up, is_best in zip(panel.points, memory, times, best, strict=True):
+        color = theme.series[0] if is_best else theme.muted
         axes.plot(
             [across],
             [up],
             linestyle="none",
             marker="s" if point.baseline else "o",
             markersize=8 * POINTS_PER_PIXEL,
-            markerfacecolor=color if front else theme.ground,
+            markerfacecolor=color if is_best else theme.ground,
             markeredgecolor=color,
             markeredgewidth=1.4,
             zorder=4,
             clip_on=False,
         )
 
-    def pixel(place: Place) -> Place:
-        return x + _LEFT + place[0] * (width - _LEFT), y + _HEAD + (1 - place[1]) * height
+    def pixels(places: Sequence[Place]) -> list[Place]:
+        """Where places of the axes lie in the picture."""
+        shares = axes.transAxes.inverted().transform(axes.transData.transform(places))
+        return [(left + float(across) * length, top + (1 - float(up)) * height) for across, up in shares]
 
-    bounds = Box(left=x + _LEFT + 3, right=x + width, bottom=y + _HEAD, top=y + _HEAD + height - 3)
-    lines = [_around(pixel(start), pixel(end)) for start, end in pairwise(steps)]
-    unnamed = _write_names(canvas, panel.points, [pixel(place) for place in places], best, bounds, lines)
-    below = y + _HEAD + height + 34
-    memory_name = f"{panel.memory}, {memory_unit.name}{' (log)' if _is_logarithmic(memory) else ''}"
-    canvas.text(x + _LEFT, below, memory_name, size=SMALL, color=theme.muted)
+    names_left_out = _write_names(
+        canvas,
+        panel.points,
+        pixels(list(zip(memory, times, strict=True))),
+        best,
+        (left, top, length, height),
+        pixels(steps),
+    )
+    memory_name, time_name = (
+        f"{name}, {unit.name}{' (log)' if is_log else ''}"
+        for name, unit, is_log in zip((panel.memory, "latency"), (memory_unit, latency_unit), logs, strict=True)
+    )
+    canvas.note(left, top + height + 34, memory_name)
     # Beside the axis, not above it, where the title stands.
-    time_name = f"latency, {latency_unit.name}{' (log)' if _is_logarithmic(times) else ''}"
-    canvas.upright(x + 9, y + _HEAD + height / 2, time_name)
-    counts = {"without a point": panel.rest, "without room for a name": unnamed}
+    canvas.note(x + 9, top + height / 2, time_name, align="center", rotation=90, rotation_mode="anchor", va="center")
+    counts = {"without a point": panel.rest, "without room for a name": names_left_out}
     rest = ", ".join(f"{number} {what}" for what, number in counts.items() if number)
-    rest = cut(rest, width - _LEFT - width_px(memory_name, SMALL) - 20, SMALL)
-    canvas.text(x + width, below, rest, size=SMALL, color=theme.muted, align="right")
+    room = length - canvas.width(memory_name, SMALL) - 20
+    canvas.note(x + width, top + height + 34, canvas.cut(rest, room, SMALL), align="right")
 
 
-def _is_logarithmic(values: Sequence[float]) -> bool:
-    return min(values) > 0 and max(values) / min(values) > _LINEAR
-
-
-def _scale(axis: Axis, values: Sequence[float], most_ticks: int) -> Callable[[float], float]:
-    """Ticks on an axis from 0 to 1, and where on it a value lies."""
-    from matplotlib.ticker import MaxNLocator
-
+def _scale(axes: Axes, name: Literal["x", "y"], values: Sequence[float], most_ticks: int) -> bool:
+    """Limits and ticks of an axis; whether it is logarithmic."""
+    axis = axes.xaxis if name == "x" else axes.yaxis
     low, high = min(values), max(values)
-    if _is_logarithmic(values):
+    is_log = low > 0 and high / low > _LINEAR
+    if is_log:
         low, high = low / (high / low) ** 0.08, high * (high / low) ** 0.08
+        axes.set(**{f"{name}scale": "log"})
         ticks = [value for value, _ in round_figures(low, high, most_ticks)]
-
-        def place(value: float) -> float:
-            return math.log(value / low) / math.log(high / low)
+        axis.set_ticks(ticks, labels=[f"{value:,.6g}" for value in ticks])
+        axis.set_ticks([], minor=True)
     else:
         room = 0.1 * (high - low) or 0.05 * high or 1.0
         low, high = (low - room if low - room > 0 or low < 0 else -0.3 * room), high + room
-        ticks = [float(tick) for tick in MaxNLocator(most_ticks).tick_values(low, high) if max(low, 0) <= tick <= high]
-
-        def place(value: float) -> float:
-            return (value - low) / (high - low)
-
-    axis.set_ticks([place(value) for value in ticks], labels=[f"{value:,.6g}" for value in ticks])
-    return place
+        Canvas.round_ticks(axis, most_ticks)
+    axes.set(**{f"{name}lim": (low, high)})
+    return is_log
 
 
-def _front(places: Sequence[Place]) -> list[Place]:
+def _front(places: Sequence[Place], right: float, top: float) -> list[Place]:
     """Steps through the best, on to the edges: what lies above and to the right of them is beaten."""
     best = sorted(places, key=lambda place: (place[0], -place[1]))
-    steps = [(best[0][0], 1.0)]
+    steps = [(best[0][0], top)]
     for across, up in best:
         steps += [(across, steps[-1][1]), (across, up)]
-    return [*steps, (1.0, best[-1][1])]
-
-
-def _around(start: Place, end: Place) -> Box:
-    (left, right), (bottom, top) = sorted((start[0], end[0])), sorted((start[1], end[1]))
-    return Box(left=left - 1, right=right + 1, bottom=bottom - 1, top=top + 1)
+    return [*steps, (right, best[-1][1])]
 
 
 def _write_names(
@@ -249,24 +229,85 @@ def _write_names(
     points: Sequence[MemoryPoint],
     pixels: Sequence[Place],
     best: Sequence[bool],
-    bounds: Box,
-    lines: Sequence[Box],
+    plot: tuple[float, float, float, float],
+    steps: Sequence[Place],
 ) -> int:
     """Names beside the points; how many have no room."""
-    theme = canvas.theme
-    names = [cut(point.label, _LONGEST_LABEL, SMALL, bold=point.baseline) for point in points]
-    sizes = [(width_px(name, SMALL, bold=point.baseline), SMALL + 2) for name, point in zip(names, points, strict=True)]
+    theme, (left, top, length, height) = canvas.theme, plot
+    names = [canvas.cut(point.label, _LONGEST_LABEL, SMALL, bold=point.baseline) for point in points]
+    sizes = [
+        (canvas.width(name, SMALL, bold=point.baseline), SMALL + 2) for name, point in zip(names, points, strict=True)
+    ]
+    bounds = left + 3, top, left + length, top + height - 3
+    lines = [
+        (min(x, end_x) - 1, min(y, end_y) - 1, max(x, end_x) + 1, max(y, end_y) + 1)
+        for (x, y), (end_x, end_y) in pairwise(steps)
+    ]
     places = place_labels(pixels, sizes, bounds, lines)
-    for point, name, place, (x, y), front in zip(points, names, places, pixels, best, strict=True):
+    for point, name, place, (x, y), is_best in zip(points, names, places, pixels, best, strict=True):
         if place is None:
             continue
-        box = place.box
-        size = box.right - box.left, box.top - box.bottom
-        canvas.box(box.left, box.bottom, *size, color=theme.ground, zorder=1)
-        if place.far:
-            near = min(max(x, box.left), box.right)
-            canvas.line([x, near], [y, min(max(y, box.bottom), box.top)], theme.axis, 0.7)
-        color = theme.ink if front or point.baseline else theme.muted
-        middle = (box.left + box.right) / 2, (box.bottom + box.top) / 2
-        canvas.text(*middle, name, size=SMALL, align="center", color=color, bold=point.baseline)
-    return sum(place is None for place in places)
+        (x0, y0, x1, y1), is_far = place
+        canvas.box(x0, y0, x1 - x0, y1 - y0, color=theme.ground, zorder=1)
+        if is_far:
+            canvas.line([x, min(max(x, x0), x1)], [y, min(max(y, y0), y1)], theme.axis, 0.7)
+        color = theme.ink if is_best or point.baseline else theme.muted
+        canvas.text((x0 + x1) / 2, (y0 + y1) / 2, name, size=SMALL, align="center", color=color, bold=point.baseline)
+    return places.count(None)
+
+
+def place_labels(
+    points: Sequence[tuple[float, float]],
+    sizes: Sequence[tuple[float, float]],
+    bounds: Box,
+    avoid: Sequence[Box] = (),
+) -> list[tuple[Box, bool] | None]:
+    """A box for each name and whether a line has to lead to it; None where there is no room left.
+
+    No two overlap, and none covers a point; `avoid` is left free where another place is as near.
+    """
+    import numpy as np
+
+    taken = np.array([(x - _RADIUS, y - _RADIUS, x + _RADIUS, y + _RADIUS) for x, y in points]).reshape(-1, 4)
+    lines = np.array(avoid).reshape(-1, 4)
+    placed: list[tuple[Box, bool] | None] = [None] * len(points)
+
+    def neighbours(index: int) -> int:
+        x, y = points[index]
+        return sum(math.hypot(other - x, 3 * (up - y)) < _CROWD for other, up in points)
+
+    # Where points crowd, places are rare.
+    for index in sorted(range(len(points)), key=neighbours, reverse=True):
+        for distance in _DISTANCES:
+            boxes = [_label_box(points[index], sizes[index], distance, angle) for angle in _DIRECTIONS]
+            free = [box for box in boxes if _holds(bounds, box) and not overlaps(box, taken)]
+            if free:
+                best = min(free, key=lambda box: overlaps(box, lines))
+                taken = np.vstack([taken, best])
+                placed[index] = best, distance > _NEAR
+                break
+    return placed
+
+
+def overlaps(box: Box, others: NDArray[np.float64]) -> bool:
+    """Whether a box has more than an edge in common with one of `(boxes, 4)`."""
+    left, bottom, right, top = box
+    across = (others[:, 0] < right) & (left < others[:, 2])
+    return bool((across & (others[:, 1] < top) & (bottom < others[:, 3])).any())
+
+
+def _holds(outer: Box, inner: Box) -> bool:
+    return outer[0] <= inner[0] and outer[1] <= inner[1] and inner[2] <= outer[2] and inner[3] <= outer[3]
+
+
+def _label_box(point: tuple[float, float], size: tuple[float, float], distance: float, degrees: float) -> Box:
+    """The name's edge or corner that is next to the point lies at that distance from it."""
+    (x, y), (width, height) = point, size
+    across, up = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
+    left = x + distance * across - width * (0.5 - 0.5 * _side(across))
+    bottom = y + distance * up - height * (0.5 - 0.5 * _side(up))
+    return left - _AIR, bottom, left + width + _AIR, bottom + height
+
+
+def _side(value: float) -> float:
+    return 0.0 if abs(value) < 0.3 else math.copysign(1.0, value)

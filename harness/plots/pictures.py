@@ -39,12 +39,7 @@ TITLES: dict[Kind, str] = {
     "race": "The race of a tuning",
 }
 RUN_KINDS: tuple[Kind, ...] = ("roofline", "forest", "variants", "memory", "releases")
-_ONLY_RUNS: Mapping[Kind, Callable[[Report, Theme, Format, int | None], bytes]] = {
-    "variants": draw_variants,
-    "memory": draw_memory,
-    "releases": draw_releases,
-    "roofline": draw_roofline,
-}
+_OF_RUNS = {"variants": draw_variants, "memory": draw_memory, "releases": draw_releases, "roofline": draw_roofline}
 
 Keep = Callable[[str], bool]
 Source = Comparison | Report | Explanation | Tuning
@@ -87,7 +82,7 @@ def draw(
         source = replace(source, sections=tuple(kept))
         if not any(row.status == "measured" for row in source.rows()):
             raise RunError("nothing was measured, so there is nothing to draw")
-        return _ONLY_RUNS[kind](source, theme, picture, top)
+        return _OF_RUNS[kind](source, theme, picture, top)
     except RunError as error:
         more = "" if "--kind" in str(error) else f"; see harness report {where}"
         raise RunError(f"{where}: {error}{more}") from None

@@ -7,23 +7,23 @@ releases is what `harness bisect` looks for. Releases on which a case fails or i
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from harness.plots.canvas import (
-    BODY,
     MARGIN,
     POINTS_PER_PIXEL,
     SMALL,
     WIDTH,
     Canvas,
     Format,
+    Look,
     Theme,
+    blank,
     cut,
     left_out_text,
-    paint,
     width_px,
 )
 from harness.report.ratio_axis import RatioAxis, ratio_axis
@@ -38,15 +38,10 @@ if TYPE_CHECKING:
 
 _USUAL_PANELS = 6
 _MOST_LINES = 8  # as many as there are colours
-_HEAD = 30.0
-_LEGEND_LINE = 18.0
 _PLOT = 170.0
 _STRIP = 16.0
-_AXIS_NAMES = 24.0
-_BETWEEN = 18.0
 _LEFT = 130.0
 _TICKS = 5
-_LONGEST_NAME = 190.0
 _APART = 5.0
 _ASIDE = 15.0 * POINTS_PER_PIXEL
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
@@ -54,6 +49,7 @@ _FAILED, _WRONG, _SKIPPED = "✗", "≠", "∅"
 _WORDS = {_FAILED: "fails", _WRONG: "wrong outputs", _SKIPPED: "skipped"}
 # In words below the picture: so many reasons, and of each so many places.
 _MOST_REASONS, _MOST_PLACES = 4, 3
+_FOOT = "Ratios: time divided by that of the baseline, in the same rounds, with the 95 % interval; above 1 is slower."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,22 +105,12 @@ def draw_releases(report: Report, theme: Theme, picture: Format, top: int | None
     drawn = panels[: top or _USUAL_PANELS]
     without_releases = replace(report.facts, toolchains=())  # they stand below the axis
 
-    def draw(canvas: Canvas, y: float) -> None:
+    title = f"{report.facts.suite_name}: each case over releases of IREE"
+    with blank(theme, title, [verdict(report), run_line(without_releases, report.sections)]) as canvas:
         for panel in drawn:
-            _draw_panel(canvas, panel, y)
-            y += _height(panel) + _BETWEEN
-
-    return paint(
-        theme,
-        picture,
-        draw,
-        kind="Releases",
-        title=f"{report.facts.suite_name}: each case over releases of IREE",
-        lines=[verdict(report), run_line(without_releases, report.sections)],
-        above=20,
-        height=sum(_height(panel) + _BETWEEN for panel in drawn) + 8,
-        foot=_foot(drawn, len(panels) - len(drawn)),
-    )
+            _draw_panel(canvas, panel)
+        canvas.foot(_foot(drawn, len(panels) - len(drawn)))
+        return canvas.file(picture, "Releases")
 
 
 def release_panels(report: Report) -> list[ReleasePanel]:
@@ -173,28 +159,18 @@ def _point(row: Row | None) -> ReleasePoint:
 
 
 def _foot(panels: Sequence[ReleasePanel], left_out: int) -> list[str]:
-    text = (
-        "Ratios: time divided by that of the baseline, in the same rounds, with the 95 % interval; above 1 is slower."
-    )
-    reasons = _reasons(panels)
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for panel in panels:
+        for line in panel.lines:
+            for release, point in zip(panel.releases, line.points, strict=True):
+                if point.mark:
+                    reasons.setdefault((point.mark, point.why), []).append(f"{line.variant} {release}")
     words = [f"{mark}: {word}." for mark, word in _WORDS.items() if any(mark == found for found, _ in reasons)]
     told = [f"{mark} {_places(places)}: {why}" for (mark, why), places in reasons.items() if why]
     left = f"... and {plural(len(told) - _MOST_REASONS, 'more reason')}." if len(told) > _MOST_REASONS else ""
     rest = sum(panel.rest for panel in panels)
     more = f"Not drawn: {plural(rest, 'more variant')}." if rest else ""
-    lines = (" ".join([text, *words]), *told[:_MOST_REASONS], left, more, left_out_text(left_out))
-    return [line for line in lines if line]
-
-
-def _reasons(panels: Sequence[ReleasePanel]) -> dict[tuple[str, str], list[str]]:
-    """Variants and releases by their mark and what it stands for."""
-    found: dict[tuple[str, str], list[str]] = {}
-    for panel in panels:
-        for line in panel.lines:
-            for release, point in zip(panel.releases, line.points, strict=True):
-                if point.mark:
-                    found.setdefault((point.mark, point.why), []).append(f"{line.variant} {release}")
-    return found
+    return [" ".join([_FOOT, *words]), *told[:_MOST_REASONS], left, more, left_out_text(left_out)]
 
 
 def _places(places: Sequence[str]) -> str:
@@ -205,58 +181,28 @@ def _places(places: Sequence[str]) -> str:
 # --- drawing ---
 
 
-def _legend_places(panel: ReleasePanel) -> Iterator[tuple[str, float, int]]:
-    """The name of each line with its place: pixels from the left, and the number of the line of text."""
-    x, number = MARGIN, 0
-    for line in panel.lines:
-        name = cut(line.variant, _LONGEST_NAME, SMALL)
-        width = 18 + width_px(name, SMALL) + 22
-        if x > MARGIN and x + width > WIDTH - MARGIN:
-            x, number = MARGIN, number + 1
-        yield name, x, number
-        x += width
-
-
-def _legend_lines(panel: ReleasePanel) -> int:
-    return max((number for _, _, number in _legend_places(panel)), default=0) + 1
-
-
-def _strips(panel: ReleasePanel) -> list[int]:
-    """Numbers of the lines that were not measured somewhere for a reason of their own."""
-    return [number for number, line in enumerate(panel.lines) if any(point.mark for point in line.points)]
-
-
-def _height(panel: ReleasePanel) -> float:
-    return _HEAD + _LEGEND_LINE * _legend_lines(panel) + _PLOT + _STRIP * len(_strips(panel)) + _AXIS_NAMES
-
-
-def _draw_panel(canvas: Canvas, panel: ReleasePanel, y: float) -> None:
-    theme = canvas.theme
-    beside = f"beside {panel.section.baseline}"
-    title = f"{panel.section.model} @ {panel.section.device}, {panel.section.against or beside}"
-    canvas.text(MARGIN, y + 15, cut(title, WIDTH - 2 * MARGIN, BODY + 1, bold=True), size=BODY + 1, bold=True)
-    if unit := _times(panel)[1]:
-        times = f"at the first point and behind steps: {unit}"
-        canvas.text(WIDTH - MARGIN, y + 15, times, size=SMALL, color=theme.muted, align="right")
-    y += _HEAD
-    for number, (name, x, row) in enumerate(_legend_places(panel)):
-        middle = y + _LEGEND_LINE * (row + 0.5)
-        canvas.points([x + 5], [middle], **_look(theme, number))
-        canvas.text(x + 18, middle, name, size=SMALL, color=theme.muted)
-    y += _LEGEND_LINE * _legend_lines(panel)
-    axes = canvas.axes(_LEFT, y, WIDTH - MARGIN - _LEFT, _PLOT)
-    strips = _strips(panel)
+def _draw_panel(canvas: Canvas, panel: ReleasePanel) -> None:
+    theme, section = canvas.theme, panel.section
+    times, unit = _times(panel)
+    beside = section.against or f"beside {section.baseline}"
+    middle = canvas.heading(f"{section.model} @ {section.device}, {beside}")
+    if unit:
+        canvas.note(WIDTH - MARGIN, middle, f"at the first point and behind steps: {unit}", align="right")
+    canvas.down(30)
+    canvas.legend([(line.variant, [_look(theme, number)]) for number, line in enumerate(panel.lines)])
+    strips = [line for line in panel.lines if any(point.mark for point in line.points)]
+    axes = canvas.axes(_LEFT, canvas.down(_PLOT), WIDTH - MARGIN - _LEFT, _PLOT)
     _scale(axes, panel, theme, strips=len(strips))
     for number, line in enumerate(panel.lines):
         _draw_line(axes, panel, number, line, theme)
-    _draw_times(axes, panel)
-    for place, number in enumerate(strips):
-        middle = y + _PLOT + _STRIP * (place + 0.5)
-        name = cut(panel.lines[number].variant, _LEFT - 8 - MARGIN, SMALL)
-        canvas.text(_LEFT - 8, middle, name, size=SMALL, color=theme.muted, align="right")
-        for release, point in enumerate(panel.lines[number].points):
+    _draw_times(axes, panel, times)
+    for line in strips:
+        middle = canvas.down(_STRIP) + _STRIP / 2
+        canvas.note(_LEFT - 8, middle, cut(line.variant, _LEFT - 8 - MARGIN, SMALL), align="right")
+        for release, point in enumerate(line.points):
             x = _LEFT + _width_of_column(panel) * (release + 0.5)
             canvas.text(x, middle, point.mark, size=SMALL, align="center")
+    canvas.down(24 + 18)
 
 
 def _scale(axes: Axes, panel: ReleasePanel, theme: Theme, *, strips: int) -> None:
@@ -307,9 +253,9 @@ def _times(panel: ReleasePanel) -> tuple[dict[int, str], str]:
     return (texts, unit.name) if has_room and not others else ({}, "")
 
 
-def _draw_times(axes: Axes, panel: ReleasePanel) -> None:
+def _draw_times(axes: Axes, panel: ReleasePanel, texts: Mapping[int, str]) -> None:
     """Above a point, and below it behind a step downwards, where the line is not."""
-    (line, *_), (texts, _unit) = panel.lines, _times(panel)
+    line = panel.lines[0]
     falls = {after for (_, after), change in line.steps.items() if change < 0}
     for place, text in texts.items():
         aside = -_ASIDE if place in falls else _ASIDE
@@ -322,7 +268,7 @@ def _width_of_column(panel: ReleasePanel) -> float:
     return (WIDTH - MARGIN - _LEFT) / len(panel.releases)
 
 
-def _look(theme: Theme, number: int) -> dict[str, Any]:
+def _look(theme: Theme, number: int) -> Look:
     """How the points of a variant look, for matplotlib."""
     return {
         "linestyle": "none",

@@ -14,12 +14,12 @@ from harness.plots.canvas import (
     POINTS_PER_PIXEL,
     SMALL,
     WIDTH,
-    Canvas,
     Format,
+    Look,
     Theme,
+    blank,
     cut,
     drawable,
-    paint,
     width_px,
 )
 from harness.records.run import Peak
@@ -32,9 +32,7 @@ if TYPE_CHECKING:
 _LEFT = 72.0
 _PLOT, _SMALL_PLOT = 360.0, 270.0
 _MOST_ALONE = 2  # more panels stand in two columns
-_BELOW = 54.0
-_LEGEND_ROW, _LEGEND_GAP = 22.0, 34.0
-_LONGEST_NAME, _LONGEST_LABEL = 230.0, 260.0
+_LONGEST_NAME = 230.0
 _SHAPES = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h", "*")
 _MARK, _SMALL_MARK = 7.5, 4.5  # points across
 _RING = 12.0  # points across, around the mark of a peer
@@ -106,72 +104,54 @@ def panels_of(report: Report) -> list[Panel]:
 
 def paint_roofline(panels: Sequence[Panel], title: str, subtitle: str, theme: Theme, picture: Format) -> bytes:
     """The panels as a file of that format."""
-    labels = dict.fromkeys(point.label for panel in panels for point in panel.points)
-    models = dict.fromkeys(point.model for panel in panels for point in panel.points)
+    points = [point for panel in panels for point in panel.points]
+    models, labels = dict.fromkeys(point.model for point in points), dict.fromkeys(point.label for point in points)
     colors = {model: theme.series[number % len(theme.series)] for number, model in enumerate(models)}
-    marks = {label: mark_of_variant(number) for number, label in enumerate(labels)}
+    numbers = {label: number for number, label in enumerate(labels)}
     names = {model: cut(model, _LONGEST_NAME, SMALL, bold=True) for model in models}
     longest = max(width_px(name, SMALL, bold=True) for name in names.values())
     above = longest * math.sin(_LEAN) + 24
-    columns = 2 if len(panels) > _MOST_ALONE else 1
-    plot = _PLOT if columns == 1 else _SMALL_PLOT
+    columns, plot = (2, _SMALL_PLOT) if len(panels) > _MOST_ALONE else (1, _PLOT)
     column = (WIDTH - MARGIN) / columns
     width = column - _LEFT - longest * math.cos(_LEAN) * 0.5
-    each = above + plot + _BELOW
-    below = each * math.ceil(len(panels) / columns)
-    legend = _legend_places(list(labels))
     limits = _limits(panels)
-
-    def draw(canvas: Canvas, y: float) -> None:
+    with blank(theme, title, [subtitle]) as canvas:
         for number, panel in enumerate(panels):
-            left = (number % columns) * column + _LEFT
-            top = y + (number // columns) * each + above
+            left, top = (number % columns) * column + _LEFT, canvas.y + above
             axes = canvas.axes(left, top, width, plot)
             _draw_axes(axes, limits, theme)
             if panel.peak is not None:
                 _draw_roof(axes, panel.peak, theme)
             for point in panel.points:
-                for style in _styles(point, colors[point.model], marks[point.label], theme):
-                    axes.plot(point.intensity, point.operations_per_s / 1e9, zorder=4, **style)
+                for look in _looks(point, colors[point.model], numbers[point.label], theme):
+                    axes.plot(point.intensity, point.operations_per_s / 1e9, zorder=4, **look)
             _draw_names(axes, panel, colors, names, _NAME_ROOM / width)
             caption = cut(_caption(panel), width - 20, BODY, bold=True)
             canvas.text(left + width - 8, top + plot - 14, caption, align="right", bold=True, bbox=_on_ground(theme))
-        examples = {point.label: point for panel in panels for point in panel.points}
-        for (label, mark), (across, down) in zip(marks.items(), legend, strict=True):
-            for style in _styles(examples[label], theme.ink, mark, theme):
-                canvas.points([across], [y + below + 6 + down], **style)
-            canvas.text(across + 12, y + below + 6 + down, cut(label, _LONGEST_LABEL, SMALL), size=SMALL)
-
-    height = below + legend[-1][1] + _LEGEND_ROW
-    return paint(theme, picture, draw, kind="Roofline", title=title, lines=[subtitle], above=0, height=height)
+            if (number + 1) % columns == 0 or number + 1 == len(panels):
+                canvas.down(above + plot + 54)
+        examples = {point.label: point for point in points}
+        canvas.legend([(label, _looks(examples[label], theme.ink, numbers[label], theme)) for label in labels])
+        return canvas.file(picture, "Roofline")
 
 
-def mark_of_variant(number: int) -> dict[str, Any]:
-    """Shape, size and whether it is an outline: a dozen shapes filled, then hollow, then both smaller; 48 in all."""
+def _looks(point: Point, color: str, number: int, theme: Theme) -> list[Look]:
+    """What is drawn for a point, from back to front; a peer's has a ring around it.
+
+    A dozen shapes are filled, then hollow, then both smaller: 48 in all.
+    """
     turn, shape = divmod(number, len(_SHAPES))
-    return {"marker": _SHAPES[shape], "hollow": turn % 2 == 1, "markersize": _SMALL_MARK if turn % 4 > 1 else _MARK}
-
-
-def _styles(point: Point, color: str, mark: Mapping[str, Any], theme: Theme) -> list[dict[str, Any]]:
-    """What is drawn for a point, from back to front; a peer's has a ring around it."""
-    hollow = mark["hollow"]
+    hollow = turn % 2 == 1
     own = {
         "linestyle": "none",
-        "marker": mark["marker"],
-        "markersize": mark["markersize"],
+        "marker": _SHAPES[shape],
+        "markersize": _SMALL_MARK if turn % 4 > 1 else _MARK,
         "markerfacecolor": theme.ground if hollow else color,
         "markeredgecolor": color if hollow else theme.ground,
         "markeredgewidth": 1.6 if hollow else 0.7,
     }
-    ring = {
-        "linestyle": "none",
-        "marker": "o",
-        "markersize": _RING,
-        "markerfacecolor": "none",
-        "markeredgecolor": color,
-        "markeredgewidth": 1.0,
-    }
-    return [ring, own] if point.peer else [own]
+    ring = {"marker": "o", "markersize": _RING, "markerfacecolor": "none", "markeredgecolor": color}
+    return [{**own, **ring, "markeredgewidth": 1.0}, own] if point.peer else [own]
 
 
 def _on_ground(theme: Theme) -> dict[str, Any]:
@@ -271,16 +251,3 @@ def _caption(panel: Panel) -> str:
     if panel.peak is None:
         return f"{panel.device} (peak not measured)"
     return f"{panel.device}: {'one core' if panel.peak.threads == 1 else f'{panel.peak.threads} cores'}"
-
-
-def _legend_places(labels: Sequence[str]) -> list[tuple[float, float]]:
-    """Where each label's mark stands, row by row."""
-    places = []
-    x, y = MARGIN + 6, 0.0
-    for label in labels:
-        width = _LEGEND_GAP + min(width_px(label, SMALL), _LONGEST_LABEL)
-        if x > MARGIN + 6 and x + width > WIDTH - MARGIN:
-            x, y = MARGIN + 6, y + _LEGEND_ROW
-        places.append((x, y))
-        x += width
-    return places

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,21 +12,8 @@ from numpy.typing import NDArray
 
 from harness.history.changes import Change
 from harness.metrics import is_exact
-from harness.plots.canvas import (
-    MARGIN,
-    POINTS_PER_PIXEL,
-    SMALL,
-    WIDTH,
-    Canvas,
-    Format,
-    Theme,
-    cut,
-    cut_end,
-    drawable,
-    paint,
-    width_px,
-)
-from harness.report.units import Unit, percent, unit_of
+from harness.plots.canvas import MARGIN, POINTS_PER_PIXEL, SMALL, WIDTH, Canvas, Format, Theme, blank, drawable
+from harness.report.units import percent, unit_of
 from harness.report.verdicts import figure_title
 from harness.text import plural
 
@@ -35,9 +21,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-_LEFT = 72.0
-_PLOT = 320.0
-_LABELS, _NO_LABELS = 40.0, 16.0  # above the plot, for what changed
+_LEFT, _PLOT = 72.0, 320.0
+_LENGTH = WIDTH - MARGIN - _LEFT
+_LABELS = 24.0  # above the plot, for what changed
 _BELOW = 70.0  # days, then toolchains
 _DAY = 84.0
 _EDGE = 0.7  # in runs, between the axis and the first of them
@@ -50,41 +36,6 @@ _OUTLYING = 8.0
 _MOST_IN_WORDS = 6  # changes
 
 
-@dataclass(frozen=True, kw_only=True)
-class ChangeMark:
-    """A change at its place in the picture; places count the series' runs from 0."""
-
-    change: Change  # As the history has it
-    begin: int  # The first run with it
-    end: int  # The run up to which a drift goes on; of a step, `begin`
-    low: int  # The first of the runs with which it may have begun
-    high: int  # The last of them
-    before: float  # The level before it, in the axis' unit
-    after: float  # The level after it
-    amount: str  # By how much it moved: `▲ +5.1 %`
-
-
-@dataclass(frozen=True, kw_only=True)
-class Timeline:
-    """One series, run by run; figures are arrays with one value for each run, in the axis' unit."""
-
-    title: str
-    verdict: str
-    method: str
-    axis: str  # Name and unit of the figure
-    started: tuple[str, ...]  # When each run was started, to the minute
-    value: NDArray[np.float64]
-    low: NDArray[np.float64]  # The value itself where it has no interval
-    high: NDArray[np.float64]  # Likewise
-    reference: NDArray[np.float64]  # What a fixed toolchain took in the same runs; NaN where it has no figure
-    marks: tuple[ChangeMark, ...]  # The changes in order of time
-    # Where another toolchain, or another build of it, begins: the run and its name
-    toolchains: tuple[tuple[int, str], ...]
-    limits: tuple[float, float]  # Of the axis of values
-    band: str  # What lies between low and high; "" where no run has both
-    story: tuple[str, ...]  # The changes in words, one a line
-
-
 def draw_timeline(
     points: pd.DataFrame,
     changes: Sequence[Change],
@@ -93,215 +44,199 @@ def draw_timeline(
     *,
     reference: pd.DataFrame | None = None,
 ) -> bytes:
-    """Draw a series as a file of that format; the arguments are those of `timeline_of`."""
-    line = timeline_of(points, changes, reference)
-    width = WIDTH - MARGIN - _LEFT
-    per_run = width / (len(line.value) + _EDGE - _END)
-
-    def draw(canvas: Canvas, y: float) -> None:
-        axes = canvas.axes(_LEFT, y, width, _PLOT)
-        axes.set(xlim=(-_EDGE, len(line.value) - _END), ylim=line.limits)
+    """Draw a series as a file of that format: its points, its changes, and the same series under a fixed toolchain."""
+    line = Timeline(points, changes, reference)
+    with blank(theme, line.title, [line.verdict, line.method]) as canvas:
+        canvas.down(_LABELS if changes else 0.0)
+        top = canvas.down(_PLOT + _BELOW)
+        axes = canvas.axes(_LEFT, top, _LENGTH, _PLOT, ylabel=line.axis)
+        axes.set(xlim=(-_EDGE, line.size - _END), ylim=line.limits())
         axes.grid(axis="y", color=theme.grid, linewidth=0.8)
         axes.spines["bottom"].set(visible=True, color=theme.axis)
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.6g}")
-        canvas.upright(16, y + _PLOT / 2, cut(line.axis, _PLOT, SMALL))
         _draw_changes(axes, line, theme)
-        runs = np.flatnonzero(np.isfinite(line.reference))
-        style: Any = {"color": theme.axis, "linewidth": 1.1, "marker": ".", "markersize": 3}
-        axes.plot(runs, line.reference[runs], alpha=0.8, zorder=3, **style)
         _draw_values(axes, line, theme)
-        _write_changes(canvas, line, y, per_run)
-        _write_days(axes, line, int(width // _DAY))
-        _write_toolchains(canvas, line, y + _PLOT, per_run)
-
-    return paint(
-        theme,
-        picture,
-        draw,
-        kind="History",
-        title=line.title,
-        lines=[line.verdict, line.method],
-        above=_LABELS if line.marks else _NO_LABELS,
-        height=_PLOT + _BELOW,
-        foot=[*line.story, _foot(line)],
-    )
+        _write_changes(canvas, line, top)
+        _write_days(axes, line)
+        _write_toolchains(canvas, line, top + _PLOT)
+        canvas.foot([*line.story(), line.foot()])
+        return canvas.file(picture, "History")
 
 
-def timeline_of(points: pd.DataFrame, changes: Sequence[Change], reference: pd.DataFrame | None = None) -> Timeline:
-    """What to draw of a series."""
-    first, last = points.iloc[0], points.iloc[-1]
-    unit = unit_of(first["unit"], points["value"].tolist())
-    value = points["value"].to_numpy(dtype=float) / unit.size
-    low, high = (points[name].to_numpy(dtype=float) / unit.size for name in ("low", "high"))
-    low, high = np.where(np.isfinite(low), low, value), np.where(np.isfinite(high), high, value)
-    fixed_values = {} if reference is None else dict(zip(reference["run"], reference["value"], strict=True))
-    fixed = np.array([fixed_values.get(run, math.nan) for run in points["run"]], dtype=float) / unit.size
-    marks = _marks(points, changes, unit)
-    days = first["started"][:10], last["started"][:10]
-    period = f"on {days[0]}" if days[0] == days[1] else f"from {days[0]} to {days[1]}"
-    number = plural(len(points), "run")
-    name = figure_title(first["metric"]).lower()
-    band = "the 95 % interval" if first["unit"] == "ratio" else "from each run's lowest generation to its highest"
-    return Timeline(
-        title=f"{last['case']}: {name}",
-        verdict=_verdict(changes, number),
-        method=f"{last['suite']}, {number} {period}, {last['machine_class']}",
-        axis=f"{name}, {unit.name}" if unit.name else name,
-        started=tuple(started[:16].replace("T", " ") for started in points["started"]),
-        value=value,
-        low=low,
-        high=high,
-        reference=fixed,
-        marks=marks,
-        toolchains=tuple(_toolchains(zip(points["toolchain"], points["revision"], strict=True))),
-        limits=_limits(value, low, high, fixed, marks),
-        band=band if (low < high).any() else "",
-        story=tuple(_story(marks, [started[:10] for started in points["started"]], unit)),
-    )
+class Timeline:
+    """A series run by run: figures are arrays with one value for each run, in the axis' unit."""
 
-
-def _marks(points: pd.DataFrame, changes: Sequence[Change], unit: Unit) -> tuple[ChangeMark, ...]:
-    places = {run: place for place, run in enumerate(points["run"])}
-    marks = [
-        ChangeMark(
-            change=change,
-            begin=places[change.first_bad],
-            end=places[change.until] if change.kind == "drift" else places[change.first_bad],
-            low=places[change.earliest],
-            high=places[change.latest],
-            before=change.before / unit.size,
-            after=change.after / unit.size,
-            amount=_amount(change, unit),
+    def __init__(self, points: pd.DataFrame, changes: Sequence[Change], reference: pd.DataFrame | None) -> None:
+        self.points = points
+        self.size = len(points)
+        self.places = {run: place for place, run in enumerate(points["run"])}
+        self.changes = sorted(changes, key=lambda change: self.places[change.first_bad])
+        self.unit = unit_of(points["unit"].iloc[0], points["value"].tolist())
+        self.value, low, high = (
+            points[name].to_numpy(dtype=float) / self.unit.size for name in ("value", "low", "high")
         )
-        for change in changes
-    ]
-    return tuple(sorted(marks, key=lambda mark: mark.begin))
+        # Where a run has no interval, that is the value itself.
+        self.low, self.high = np.where(np.isfinite(low), low, self.value), np.where(np.isfinite(high), high, self.value)
+        fixed = {} if reference is None else dict(zip(reference["run"], reference["value"], strict=True))
+        values = [fixed.get(run, math.nan) for run in points["run"]]
+        self.reference: NDArray[np.float64] = np.array(values, dtype=float) / self.unit.size
+        self.started = [started[:16].replace("T", " ") for started in points["started"]]
 
+    @property
+    def name(self) -> str:
+        """What the figure is."""
+        return figure_title(self.points["metric"].iloc[0]).lower()
 
-def _amount(change: Change, unit: Unit) -> str:
-    text = percent(change.ratio, decimals=1) if math.isfinite(change.ratio) else "from nothing"
-    difference = f" ({(change.after - change.before) / unit.size:+,.6g})" if is_exact(change.metric) else ""
-    return f"{'▲' if change.is_worse else '▼'} {text}{difference}"
+    @property
+    def axis(self) -> str:
+        """The figure with its unit."""
+        return f"{self.name}, {self.unit.name}" if self.unit.name else self.name
 
+    @property
+    def title(self) -> str:
+        """Whose figure it is."""
+        return f"{self.points['case'].iloc[-1]}: {self.name}"
 
-def _toolchains(versions: Iterable[tuple[str, str]]) -> Iterator[tuple[int, str]]:
-    """Every run whose toolchain is not the one before's; the revision is named where the release stays the same."""
-    before = ("", "")
-    for number, (release, revision) in enumerate(versions):
-        if (release, revision) != before and release:
-            yield number, release if release != before[0] else revision[:8] or release
-        before = release, revision
+    @property
+    def verdict(self) -> str:
+        """How many changes there are."""
+        kinds = Counter(change.kind for change in self.changes)
+        found = " and ".join(plural(kinds[kind], kind) for kind in ("step", "drift") if kinds[kind])
+        return f"{found or 'No step or drift'} in {plural(self.size, 'run')}."
 
+    @property
+    def method(self) -> str:
+        """Which runs there are."""
+        first, last = self.started[0][:10], self.started[-1][:10]
+        period = f"on {first}" if first == last else f"from {first} to {last}"
+        of = self.points.iloc[-1]
+        return f"{of['suite']}, {plural(self.size, 'run')} {period}, {of['machine_class']}"
 
-def _limits(
-    value: NDArray[np.float64],
-    low: NDArray[np.float64],
-    high: NDArray[np.float64],
-    reference: NDArray[np.float64],
-    marks: Sequence[ChangeMark],
-) -> tuple[float, float]:
-    """Room for all values but lone ones far from the others, and for every level."""
-    values = np.concatenate([value, reference[np.isfinite(reference)]])
-    first, middle, third = np.percentile(values, [25, 50, 75]).tolist()
-    reach = _OUTLYING * max(third - first, 0.01 * abs(middle), 1e-9)
-    levels = [level for mark in marks for level in (mark.before, mark.after)]
-    bottom = min([max(float(min(values.min(), low.min())), first - reach), *levels])
-    top = max([min(float(max(values.max(), high.max())), third + reach), *levels])
-    room = 0.08 * max(top - bottom, 0.02 * abs(top), 1e-9)
-    return bottom - room, top + room
+    def level(self, value: float) -> float:
+        """A level of a change, in the axis' unit."""
+        return value / self.unit.size
 
+    def amount(self, change: Change) -> str:
+        """By how much it moved: `▲ +5.1 %`."""
+        text = percent(change.ratio, decimals=1) if math.isfinite(change.ratio) else "from nothing"
+        difference = f" ({self.level(change.after - change.before):+,.6g})" if is_exact(change.metric) else ""
+        return f"{'▲' if change.is_worse else '▼'} {text}{difference}"
 
-def _verdict(changes: Sequence[Change], number: str) -> str:
-    if not changes:
-        return f"No step or drift in {number}."
-    kinds = Counter(change.kind for change in changes)
-    return f"{' and '.join(plural(kinds[kind], kind) for kind in ('step', 'drift') if kinds[kind])} in {number}."
+    def toolchains(self) -> Iterator[tuple[int, str]]:
+        """Where another one, or another build of it, begins; the revision is named where the release stays the same."""
+        before = ("", "")
+        for number, (release, revision) in enumerate(
+            zip(self.points["toolchain"], self.points["revision"], strict=True)
+        ):
+            if (release, revision) != before and release:
+                yield number, release if release != before[0] else revision[:8] or release
+            before = release, revision
 
+    def limits(self) -> tuple[float, float]:
+        """Room for all values but lone ones far from the others, and for every level."""
+        values = np.concatenate([self.value, self.reference[np.isfinite(self.reference)]])
+        first, middle, third = np.percentile(values, [25, 50, 75]).tolist()
+        reach = _OUTLYING * max(third - first, 0.01 * abs(middle), 1e-9)
+        levels = [self.level(level) for change in self.changes for level in (change.before, change.after)]
+        bottom = min([max(float(min(values.min(), self.low.min())), first - reach), *levels])
+        top = max([min(float(max(values.max(), self.high.max())), third + reach), *levels])
+        room = 0.08 * max(top - bottom, 0.02 * abs(top), 1e-9)
+        return bottom - room, top + room
 
-def _story(marks: Sequence[ChangeMark], days: Sequence[str], unit: Unit) -> Iterator[str]:
-    """The latest changes first."""
-    for mark in marks[::-1][:_MOST_IN_WORDS]:
-        change = mark.change
-        levels = f"{unit.text(change.before)} to {unit.text(change.after)} {unit.name}".rstrip()
-        drift = change.kind == "drift"
-        when = f"drifting from {days[mark.begin]} to {days[mark.end]}" if drift else f"from {days[mark.begin]} on"
-        place = f"first in run {change.first_bad}; 95 % range {days[mark.low]} to {days[mark.high]}"
-        yield f"{mark.amount}, {levels}, {when} ({place}); cause: {change.cause}."
-    if len(marks) > _MOST_IN_WORDS:
-        yield f"And {len(marks) - _MOST_IN_WORDS} more before."
+    def story(self) -> Iterator[str]:
+        """The changes in words, the latest first."""
+        days = {run: started[:10] for run, started in zip(self.points["run"], self.started, strict=True)}
+        for change in self.changes[::-1][:_MOST_IN_WORDS]:
+            levels = f"{self.unit.text(change.before)} to {self.unit.text(change.after)} {self.unit.name}".rstrip()
+            begin, end = days[change.first_bad], days[change.until or change.first_bad]
+            when = f"drifting from {begin} to {end}" if change.kind == "drift" else f"from {begin} on"
+            span = f"95 % range {days[change.earliest]} to {days[change.latest]}"
+            place = f"first in run {change.first_bad}; {span}"
+            yield f"{self.amount(change)}, {levels}, {when} ({place}); cause: {change.cause}."
+        if len(self.changes) > _MOST_IN_WORDS:
+            yield f"And {len(self.changes) - _MOST_IN_WORDS} more before."
 
-
-def _foot(line: Timeline) -> str:
-    parts = ["One dot a run, evenly spaced."]
-    if line.band:
-        parts.append(f"Pale band: {line.band}.")
-    if line.marks:
-        parts.append("Shaded: where the change began, 95 % range; thick lines: levels before and after.")
-    if np.isfinite(line.reference).any():
-        parts.append("Grey: the reference toolchain in the same runs, which shows what the machine did.")
-    if line.toolchains:
-        parts.append("Ticks below: another toolchain.")
-    return " ".join(parts)
+    def foot(self) -> str:
+        """What the picture's parts are."""
+        is_ratio = self.points["unit"].iloc[0] == "ratio"
+        band = "the 95 % interval" if is_ratio else "from each run's lowest generation to its highest"
+        texts = {
+            "One dot a run, evenly spaced.": True,
+            f"Pale band: {band}.": bool((self.low < self.high).any()),
+            "Shaded: where the change began, 95 % range; thick lines: levels before and after.": bool(self.changes),
+            "Grey: the reference toolchain in the same runs, which shows what the machine did.": bool(
+                np.isfinite(self.reference).any()
+            ),
+            "Ticks below: another toolchain.": any(self.toolchains()),
+        }
+        return " ".join(text for text, is_there in texts.items() if is_there)
 
 
 def _draw_changes(axes: Axes, line: Timeline, theme: Theme) -> None:
     """The range of each change, and the levels between changes."""
     level: Any = {"color": theme.ink, "linewidth": 1.8, "zorder": 6}
     begin = -0.5
-    for mark in line.marks:
-        color, edge = _color(mark, theme), mark.begin - 0.5
-        axes.axvspan(mark.low - 0.5, mark.high + 0.5, color=color, alpha=0.16, linewidth=0, zorder=1)
+    for change in line.changes:
+        first, last = (line.places[run] for run in (change.earliest, change.latest))
+        color, edge = _color(change, theme), line.places[change.first_bad] - 0.5
+        axes.axvspan(first - 0.5, last + 0.5, color=color, alpha=0.16, linewidth=0, zorder=1)
         axes.axvline(edge, color=color, linewidth=1.2, linestyle=(0, (4, 3)), zorder=2)
-        axes.plot([begin, edge], [mark.before, mark.before], **level)
+        before, after = line.level(change.before), line.level(change.after)
+        axes.plot([begin, edge], [before, before], **level)
         begin = edge
-        if mark.change.kind == "drift":
-            axes.plot([edge, mark.end], [mark.before, mark.after], **level)
-            begin = mark.end
-    if line.marks:
-        axes.plot([begin, len(line.value) - 0.5], [line.marks[-1].after] * 2, **level)
+        if change.kind == "drift":
+            begin = line.places[change.until]
+            axes.plot([edge, begin], [before, after], **level)
+    if line.changes:
+        axes.plot([begin, line.size - 0.5], [line.level(line.changes[-1].after)] * 2, **level)
 
 
-def _color(mark: ChangeMark, theme: Theme) -> str:
-    return theme.tones["worse" if mark.change.is_worse else "better"]
+def _color(change: Change, theme: Theme) -> str:
+    return theme.tones["worse" if change.is_worse else "better"]
 
 
 def _draw_values(axes: Axes, line: Timeline, theme: Theme) -> None:
-    number = len(line.value)
-    runs = np.arange(number)
-    color = theme.series[0]
-    if number > 1:
+    runs = np.arange(line.size)
+    color, pixel = theme.series[0], POINTS_PER_PIXEL
+    known = np.flatnonzero(np.isfinite(line.reference))
+    axes.plot(
+        known, line.reference[known], color=theme.axis, linewidth=1.1, marker=".", markersize=3, alpha=0.8, zorder=3
+    )
+    if line.size > 1:
         axes.fill_between(runs, line.low, line.high, color=color, alpha=0.16, linewidth=0, zorder=2.5)
-    elif line.low[0] != line.high[0]:
+    else:
         axes.plot([0, 0], [line.low[0], line.high[0]], color=color, linewidth=1.4)
-    size = 5.0 if number <= _MOST_DOTS else 3.0 if number <= _MOST_SMALL_DOTS else 0.0
+    size = 5.0 if line.size <= _MOST_DOTS else 3.0 if line.size <= _MOST_SMALL_DOTS else 0.0
     axes.plot(runs, line.value, color=color, linewidth=0.9, alpha=0.75, zorder=4)
-    axes.plot(runs, line.value, color=color, marker="o", markersize=size * POINTS_PER_PIXEL, linestyle="none", zorder=5)
-    bottom, top = line.limits
+    axes.plot(runs, line.value, color=color, marker="o", markersize=size * pixel, linestyle="none", zorder=5)
+    bottom, top = axes.get_ylim()
     for beyond, edge, marker in ((line.value > top, top, 10), (line.value < bottom, bottom, 11)):
-        outside = runs[beyond]
-        style: Any = {"color": color, "marker": marker, "markersize": 6, "linestyle": "none", "clip_on": False}
-        axes.plot(outside, [edge] * len(outside), **style)
+        edges = np.full(int(beyond.sum()), edge)
+        axes.plot(runs[beyond], edges, color=color, marker=marker, markersize=6, linestyle="none", clip_on=False)
 
 
-def _write_changes(canvas: Canvas, line: Timeline, top: float, per_run: float) -> None:
+def _x(line: Timeline, run: float) -> float:
+    return _LEFT + (run + _EDGE) * _LENGTH / (line.size + _EDGE - _END)
+
+
+def _write_changes(canvas: Canvas, line: Timeline, top: float) -> None:
     """By how much, above each change; in two rows, and not where there is no room in either."""
     ends = [-1e9, -1e9]
-    for mark in line.marks:
-        text = f"{mark.amount}{' (drift)' if mark.change.kind == 'drift' else ''}"
-        half = width_px(text, SMALL, bold=True) / 2
-        x = min(max(_LEFT + (mark.begin + _EDGE - 0.5) * per_run, _LEFT + half), WIDTH - MARGIN - half)
+    for change in line.changes:
+        text = f"{line.amount(change)}{' (drift)' if change.kind == 'drift' else ''}"
+        half = canvas.width(text, SMALL, bold=True) / 2
+        x = min(max(_x(line, line.places[change.first_bad] - 0.5), _LEFT + half), WIDTH - MARGIN - half)
         row = next((row for row in (0, 1) if ends[row] < x - half - 6), None)
         if row is not None:
             ends[row] = x + half
-            color = _color(mark, canvas.theme)
-            canvas.text(x, top - 9 - row * 16, text, size=SMALL, bold=True, align="center", color=color)
+            canvas.note(x, top - 9 - row * 16, text, bold=True, align="center", color=_color(change, canvas.theme))
 
 
-def _write_days(axes: Axes, line: Timeline, most: int) -> None:
+def _write_days(axes: Axes, line: Timeline) -> None:
     """Days where they change, as many as there is room for; times of day where all runs are of one day."""
     one_day = len({started[:10] for started in line.started}) == 1
     texts = [started[11:16] if one_day else started[:10] for started in line.started]
-    apart = max(len(texts) / max(most, 1), 1.0)
+    apart = max(line.size / (_LENGTH // _DAY), 1.0)
     ticks: list[int] = []
     for number, text in enumerate(texts):
         begins = number == 0 or text != texts[number - 1]
@@ -310,15 +245,14 @@ def _write_days(axes: Axes, line: Timeline, most: int) -> None:
     axes.set_xticks(ticks, [drawable(texts[number]) for number in ticks])
 
 
-def _write_toolchains(canvas: Canvas, line: Timeline, bottom: float, per_run: float) -> None:
-    end = -1e9
-    y = bottom + 32
-    for number, name in line.toolchains:
-        x = _LEFT + (number + _EDGE) * per_run
+def _write_toolchains(canvas: Canvas, line: Timeline, bottom: float) -> None:
+    end, y = -1e9, bottom + 32
+    for number, name in line.toolchains():
+        x = _x(line, number)
         canvas.line([x, x], [y - 4, y + 3], canvas.theme.axis, 1.0)
-        text = cut_end(name, _LONGEST_TOOLCHAIN, SMALL)
-        width = width_px(text, SMALL)
+        text = canvas.cut_end(name, _LONGEST_TOOLCHAIN, SMALL)
+        width = canvas.width(text, SMALL)
         left = max(x - width / 2, _LEFT)
         if left > end and left + width < WIDTH - 4:
-            canvas.text(left, y + 14, text, size=SMALL, color=canvas.theme.muted)
+            canvas.note(left, y + 14, text)
             end = left + width + 12

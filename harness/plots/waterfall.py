@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from itertools import pairwise
 
 from harness.errors import RunError
-from harness.plots.canvas import BODY, MARGIN, SMALL, WIDTH, Canvas, Format, Theme, cut, cut_end, paint, width_px
+from harness.plots.canvas import BODY, MARGIN, SMALL, WIDTH, Canvas, Format, Theme, blank
 from harness.records.comparison import Verdict
 from harness.records.explanation import Explanation
 from harness.report.explanation_words import (
@@ -24,14 +24,10 @@ from harness.report.names import compared
 from harness.report.units import Unit, interval_text, percent
 from harness.text import plural
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 _USUAL_PARTS = 12
 _ROW = 24.0
 _WHY = 15.0
 _BAR = 13.0
-_AXIS = 40.0
 _GAP = 14.0
 _LONGEST_LABEL = 330.0
 _LEAST_PLOT = 240.0
@@ -102,33 +98,22 @@ def waterfall_steps(explanation: Explanation, top: int | None = None) -> list[St
 def draw_waterfall(explanation: Explanation, theme: Theme, picture: Format, top: int | None = None) -> bytes:
     """Draw the bars below each other, each beginning where the last one ended; see harness.plots.pictures.draw."""
     steps = waterfall_steps(explanation, top)
-    unit = unit_of_call(explanation)
-    begin_ns = axis_begin_ns(steps)
+    unit, row = unit_of_call(explanation), explanation.latency
     figures = [_figure(step, steps[0].end_ns, unit) for step in steps]
-    height = sum(map(_height, steps)) + _AXIS
-
-    def draw(canvas: Canvas, y: float) -> None:
-        tones = {step.tone for step in steps}
-        canvas.legend([(tone, word) for tone, word in _WORDS.items() if tone in tones], MARGIN, y - 10)
-        _draw_steps(canvas, steps, figures, unit, begin_ns, y)
-
-    row = explanation.latency
-    ratio = interval_text(row.ratio, row.ci_low, row.ci_high)
+    begin_ns = axis_begin_ns(steps)
     broken = f" The axis begins at {unit.text(begin_ns)} {unit.name}." if begin_ns else ""
-    return paint(
-        theme,
-        picture,
-        draw,
-        kind="Waterfall",
-        title=f"{explanation.case}: {compared(explanation.base, explanation.head)}",
-        lines=[
-            explanation.sentence or "What differs is not known.",
-            f"One call: {figures[0]} on base, {figures[-1]} on head; ratio {ratio}.",
-        ],
-        above=34,
-        height=height + 8,
-        foot=[f"Bars begin where the one above ends.{broken}", method_line(explanation)],
-    )
+    lines = [
+        explanation.sentence or "What differs is not known.",
+        f"One call: {figures[0]} on base, {figures[-1]} on head; ratio "
+        f"{interval_text(row.ratio, row.ci_low, row.ci_high)}.",
+    ]
+    title = f"{explanation.case}: {compared(explanation.base, explanation.head)}"
+    with blank(theme, title, lines) as canvas:
+        tones = {step.tone for step in steps}
+        canvas.tones((tone, word) for tone, word in _WORDS.items() if tone in tones)
+        _draw_steps(canvas, steps, figures, unit, begin_ns)
+        canvas.foot([f"Bars begin where the one above ends.{broken}", method_line(explanation)])
+        return canvas.file(picture, "Waterfall")
 
 
 def axis_begin_ns(steps: Sequence[Step]) -> float:
@@ -146,76 +131,42 @@ def _figure(step: Step, base_ns: float, unit: Unit) -> str:
     return f"{signed(unit, step.change_ns)} {unit.name} ({percent(1 + step.change_ns / base_ns, decimals=1)})"
 
 
-def _height(step: Step) -> float:
-    return _ROW + (_WHY if step.why else 0.0)
-
-
-def _draw_steps(
-    canvas: Canvas, steps: Sequence[Step], figures: Sequence[str], unit: Unit, begin_ns: float, top: float
-) -> None:
+def _draw_steps(canvas: Canvas, steps: Sequence[Step], figures: Sequence[str], unit: Unit, begin_ns: float) -> None:
     theme = canvas.theme
-    figure = max(width_px(text, SMALL) for text in figures)
-    room = WIDTH - 2 * MARGIN - figure - 2 * _GAP
-    labels = max(width_px(step.name, BODY, bold=step.tone is None) for step in steps)
+    room = WIDTH - 2 * MARGIN - max(canvas.width(text, SMALL) for text in figures) - 2 * _GAP
+    labels = max(canvas.width(step.name, BODY, bold=step.tone is None) for step in steps)
     label = min(labels, _LONGEST_LABEL, room - _LEAST_PLOT)
-    left, length = MARGIN + label + _GAP, room - label
-    height = sum(map(_height, steps))
-    axes = canvas.axes(left, top, length, height)
-    _scale(axes, theme, steps, unit, begin_ns, height)
-    y = top
+    left, top, middles = MARGIN + label + _GAP, canvas.y, list[float]()
     for place, (step, text) in enumerate(zip(steps, figures, strict=True)):
-        middle = y + _ROW / 2
         if place % 2 == 0:
-            canvas.box(MARGIN - 8, y, WIDTH - 2 * MARGIN + 16, _height(step), color=theme.stripe)
-        bold = step.tone is None
-        canvas.text(left - _GAP, middle, cut(step.name, label, BODY, bold=bold), align="right", bold=bold)
+            canvas.stripe(canvas.y, _ROW + (_WHY if step.why else 0.0))
+        bold, middle = step.tone is None, canvas.down(_ROW) + _ROW / 2
+        middles.append(middle - top)
+        canvas.text(left - _GAP, middle, canvas.cut(step.name, label, BODY, bold=bold), align="right", bold=bold)
         color = theme.tones[step.tone] if step.tone in ("worse", "better") else theme.ink
         canvas.text(WIDTH - MARGIN, middle, text, size=SMALL, color=color, align="right")
         if step.why:
             # All the width: what it changes to is at the end of a sentence.
-            why = cut_end(step.why, WIDTH - 2 * MARGIN, SMALL)
-            canvas.text(MARGIN, y + _ROW + _WHY / 2 - 4, why, size=SMALL, color=theme.muted)
-        _draw_bar(axes, theme, step, unit, begin_ns, middle - top)
-        if step.tone is None and begin_ns:
-            _break(canvas, left + 14, middle)
-        if place + 1 < len(steps):
-            level = step.end_ns / unit.size
-            axes.plot([level] * 2, [middle - top, y + _height(step) + _ROW / 2 - top], color=theme.axis, linewidth=0.8,
-                      linestyle=_DOTS, zorder=1)  # fmt: skip
-        y += _height(step)
-    canvas.text(
-        left + length / 2, y + 28, f"time of one call ({unit.name})", size=SMALL, color=theme.muted, align="center"
-    )
-
-
-def _scale(axes: Axes, theme: Theme, steps: Sequence[Step], unit: Unit, begin_ns: float, height: float) -> None:
-    from matplotlib.ticker import MaxNLocator, StrMethodFormatter
-
+            why = canvas.cut_end(step.why, WIDTH - 2 * MARGIN, SMALL)
+            canvas.note(MARGIN, canvas.down(_WHY) + _WHY / 2 - 4, why)
+        if bold and begin_ns:  # two slanted lines across a bar that begins far below the axis
+            for x in (left + 14, left + 19):
+                ends = [middle + _BAR / 2 + 2, middle - _BAR / 2 - 2]
+                canvas.line([x - 3, x + 3], ends, theme.ground, 2.0)
+    height = canvas.y - top
+    xlabel = f"time of one call ({unit.name})"
+    axes = canvas.axes(left, top, room - label, height, xlabel=xlabel)
+    canvas.down(44)
     end_ns = max(step.end_ns for step in steps)
-    axes.set(
-        xlim=(begin_ns / unit.size, (end_ns + _RIGHT * (end_ns - begin_ns)) / unit.size),
-        ylim=(height, 0),
-    )
-    axes.xaxis.set_major_locator(MaxNLocator(6))
-    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,g}"))
+    limits = begin_ns / unit.size, (end_ns + _RIGHT * (end_ns - begin_ns)) / unit.size
+    axes.set(xlim=limits, ylim=(height, 0))
+    canvas.round_ticks(axes.xaxis, 6)
     axes.set_yticks([])
     axes.grid(axis="x", color=theme.grid, linewidth=0.8)
-
-
-def _draw_bar(axes: Axes, theme: Theme, step: Step, unit: Unit, begin_ns: float, middle: float) -> None:
-    low_ns, high_ns = sorted((step.start_ns, step.end_ns))
-    low_ns, high_ns = max(low_ns, begin_ns), max(high_ns, begin_ns)
-    axes.barh(
-        [middle],
-        [(high_ns - low_ns) / unit.size],
-        left=low_ns / unit.size,
-        height=_BAR,
-        color=theme.axis if step.tone is None else theme.tones[step.tone],
-        zorder=3,
-    )
-
-
-def _break(canvas: Canvas, x: float, middle: float) -> None:
-    """Two slanted lines across a bar that begins far below the axis."""
-    for at in (x, x + 5):
-        canvas.line([at - 3, at + 3], [middle + _BAR / 2 + 2, middle - _BAR / 2 - 2], canvas.theme.ground, 2.0)
+    starts = [max(step.start_ns, begin_ns) / unit.size for step in steps]
+    ends = [max(step.end_ns, begin_ns) / unit.size for step in steps]
+    lengths = [end - start for start, end in zip(starts, ends, strict=True)]
+    colors = [theme.axis if step.tone is None else theme.tones[step.tone] for step in steps]
+    axes.barh(middles, lengths, left=starts, height=_BAR, color=colors, zorder=3)
+    for (middle, following), end in zip(pairwise(middles), ends, strict=False):
+        axes.plot([end, end], [middle, following], color=theme.axis, linewidth=0.8, linestyle=_DOTS, zorder=1)

@@ -9,11 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
+from typing_extensions import NotRequired, TypedDict
 
 from harness.plugins.halide_schedule import HalideScheduleOptions, transform_library
 from harness.plugins.options import NoOptions
 from harness.plugins.plugin import Plugin, Rewrite, TransformLibrary, TuningSpec, written_file
+from harness.rewrites.tuned_configuration import LEVELS
 
 _SINCE = ">=3.12"
 # What goes before and after any rewrite that isolates convolutions.
@@ -98,7 +100,7 @@ CHANNELS_LAST = Plugin(
 
 @dataclass(frozen=True, kw_only=True)
 class IsolateOptions:
-    """See harness.rewrites.isolated."""
+    """See harness.rewrites.regions."""
 
     depthwise: bool = False
     pooling: bool = True
@@ -111,7 +113,7 @@ ISOLATE = Plugin(
     options=IsolateOptions,
     steps=lambda _: (
         _NAMES,
-        Rewrite(function="harness.rewrites.isolated:isolate_convolutions"),
+        Rewrite(function="harness.rewrites.regions:isolate_convolutions"),
         _IN_PLACE,
     ),
     backends=("llvm-cpu",),
@@ -119,29 +121,43 @@ ISOLATE = Plugin(
 )
 
 
+_Sizes = list[Annotated[int, Field(ge=0, lt=2**31)]]
+
+
+class TunedConfiguration(TypedDict):
+    """An entry of harness.rewrites.tuned.tune."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
+
+    op: str
+    pipeline: Literal["ConvTileAndDecomposeExpert", "DoubleTilingExpert", "Mmt4dTilingExpert"]
+    loops: NotRequired[list[Annotated[int, Field(ge=-1)] | None]]
+    attribute: NotRequired[str]
+    isolate: NotRequired[bool]
+    distribution: NotRequired[_Sizes]
+    cache_parallel: NotRequired[_Sizes]
+    cache_reduction: NotRequired[_Sizes]
+    vector_common_parallel: NotRequired[_Sizes]
+    vector_reduction: NotRequired[_Sizes]
+    vector_inner_parallel: NotRequired[_Sizes]
+
+
 @dataclass(frozen=True, kw_only=True)
 class TunedOptions:
-    """See harness.rewrites.tuned and harness.rewrites.tuned_convolutions.
+    """See harness.rewrites.tuned and harness.rewrites.tuned_convolutions."""
 
-    Attributes:
-        vector_bytes: Of the target's vector registers; 0: as the processor has them that the variant compiles for.
-        registers: How many the target has; 0: as many as that processor.
-        derive: Derive configurations for convolutions whose shapes are known.
-        configurations: Entries of harness.rewrites.tuned.tune, which come first.
-    """
-
-    vector_bytes: Literal[0, 16, 32, 64, 128] = 0
-    registers: Annotated[int, Field(ge=0, le=128)] = 0
-    derive: bool = True
-    configurations: list[dict[str, Any]] = field(default_factory=list)
+    vector_bytes: Literal[0, 16, 32, 64, 128] = 0  # Of the target's vector registers; 0: as its processor has them
+    registers: Annotated[int, Field(ge=0, le=128)] = 0  # How many the target has; 0: as many as its processor
+    derive: bool = True  # Derive configurations for convolutions whose shapes are known
+    configurations: list[TunedConfiguration] = field(default_factory=list)  # Which come first
 
     def __post_init__(self) -> None:
-        from harness.rewrites.tuned_configuration import read_configuration
-
         if 0 < self.registers < 4:
             raise ValueError(f"registers is {self.registers}, and no vector unit has fewer than 4")
         for number, entry in enumerate(self.configurations):
-            read_configuration(entry, f"configurations[{number}]")
+            given: dict[str, Any] = {**entry}
+            if not any(any(given.get(level, [])) for level in LEVELS):
+                raise ValueError(f"configurations[{number}] tiles nothing; give it at least one of {', '.join(LEVELS)}")
 
 
 def _tuned(options: TunedOptions) -> tuple[Rewrite, ...]:
@@ -184,13 +200,9 @@ HALIDE_SCHEDULE = Plugin(
 
 @dataclass(frozen=True, kw_only=True)
 class TuningSpecOptions:
-    """A tuning spec.
+    """A tuning spec."""
 
-    Attributes:
-        spec: Its text: a module of the transform dialect with a sequence @__kernel_config.
-    """
-
-    spec: str
+    spec: str  # Its text: a module of the transform dialect with a sequence @__kernel_config
 
     def __post_init__(self) -> None:
         if not self.spec.strip():

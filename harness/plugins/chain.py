@@ -32,6 +32,12 @@ TRANSFORM_LIBRARY_FLAG = "iree-codegen-transform-dialect-library"
 
 _ANCHOR = "builtin.module("
 _LISTS = ("iree-load-plugin", "iree-plugin")
+_FILE_FLAGS: Mapping[type[Step], str] = {
+    TransformSpec: TRANSFORM_SPEC_FLAG,
+    PdlSpec: PDL_SPEC_FLAG,
+    TuningSpec: TUNING_SPEC_FLAG,
+    TransformLibrary: TRANSFORM_LIBRARY_FLAG,
+}
 # iree-compile takes one of each of these.
 _SINGLE: Mapping[type[Step], str] = {
     TransformSpec: "transform spec",
@@ -68,9 +74,9 @@ class Arranged:
 
 def arrange(chain: Sequence[Applied], compile_flags: Sequence[str], where: str) -> Arranged:
     """Put a chain of plugins together."""
-    _check_order(chain, where)
-    _check_single(chain, where)
     steps = [(applied, step) for applied in chain for step in applied.steps]
+    _check_order(steps, where)
+    _check_single(steps, where)
     flags: tuple[str, ...] = ()
     for _, step in steps:
         added = [flag for flag in _compile_flags(step) if flag_name(flag) != PIPELINE_FLAG]
@@ -121,14 +127,9 @@ def _compile_flags(step: Step) -> Iterator[str]:
     match step:
         case Flags():
             yield from step.compile
-        case TransformSpec():
-            yield f"--{TRANSFORM_SPEC_FLAG}={step.file.unique_name}"
-        case PdlSpec():
-            yield f"--{PDL_SPEC_FLAG}={step.file.unique_name}"
-        case TuningSpec():
-            yield f"--{TUNING_SPEC_FLAG}={step.file.unique_name}"
-        case TransformLibrary():
-            yield f"--{TRANSFORM_LIBRARY_FLAG}={step.file.unique_name}{'@' + step.entry if step.entry else ''}"
+        case TransformSpec() | PdlSpec() | TuningSpec() | TransformLibrary():
+            entry = f"@{step.entry}" if isinstance(step, TransformLibrary) and step.entry else ""
+            yield f"--{_FILE_FLAGS[type(step)]}={step.file.unique_name}{entry}"
         case CompilerPlugin():
             yield f"--iree-load-plugin=./{step.file.unique_name}"
             yield from (f"--iree-plugin={name}" for name in step.activate)
@@ -184,36 +185,35 @@ def place_of(step: Step) -> tuple[float, str] | None:
     return None
 
 
-def _check_order(chain: Sequence[Applied], where: str) -> None:
+def _check_order(steps: Sequence[tuple[Applied, Step]], where: str) -> None:
     before: tuple[float, str, str] | None = None
-    for applied in chain:
-        for step in applied.steps:
-            place = place_of(step)
-            if place is None:
-                continue
-            if before is not None and place[0] < before[0] and before[2] == applied.name:
-                raise SuiteError(
-                    f"{where}: {applied.name} {before[1]}, and after that {place[1]}, where the compiler has been "
-                    "already; ask its author to order its steps"
-                )
+    for applied, step in steps:
+        place = place_of(step)
+        if place is not None:
             if before is not None and place[0] < before[0]:
-                raise SuiteError(
-                    f"{where}: {applied.name} {place[1]}, and {before[2]}, named before it, {before[1]}; "
-                    f"name {applied.name} first"
-                )
+                if before[2] == applied.name:
+                    problem = (
+                        f"{applied.name} {before[1]}, and after that {place[1]}, where the compiler has been already; "
+                        "ask its author to order its steps"
+                    )
+                else:
+                    problem = (
+                        f"{applied.name} {place[1]}, and {before[2]}, named before it, {before[1]}; "
+                        f"name {applied.name} first"
+                    )
+                raise SuiteError(f"{where}: {problem}")
             before = (*place, applied.name)
 
 
-def _check_single(chain: Sequence[Applied], where: str) -> None:
-    owners: dict[type[Step], str] = {}
-    for applied in chain:
-        for step in applied.steps:
-            noun = _SINGLE.get(type(step))
-            if noun is None:
-                continue
-            if type(step) in owners:
-                both = f"{owners[type(step)]} and {applied.name} both bring a {noun}"
-                if owners[type(step)] == applied.name:
-                    both = f"{applied.name} brings a second {noun}"
-                raise SuiteError(f"{where}: {both}, and iree-compile takes one; keep one of them")
-            owners[type(step)] = applied.name
+def _check_single(steps: Sequence[tuple[Applied, Step]], where: str) -> None:
+    owners: dict[str, str] = {}
+    for applied, step in steps:
+        noun = _SINGLE.get(type(step))
+        if noun is None:
+            continue
+        if noun in owners:
+            both = f"{owners[noun]} and {applied.name} both bring a {noun}"
+            if owners[noun] == applied.name:
+                both = f"{applied.name} brings a second {noun}"
+            raise SuiteError(f"{where}: {both}, and iree-compile takes one; keep one of them")
+        owners[noun] = applied.name

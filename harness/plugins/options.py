@@ -60,18 +60,12 @@ def check_options(kind: type[_T], values: Mapping[str, Any], *, where: str, owne
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Option:
-    """One option of a plugin or a peer, or one parameter of a builder.
-
-    Attributes:
-        schema: What it takes, as JSON Schema.
-        required: Whether it has no default.
-        default: As a value of JSON.
-    """
+    """One option of a plugin or a peer, or one parameter of a builder."""
 
     name: str
-    schema: Mapping[str, Any]
-    required: bool
-    default: Any = None
+    schema: Mapping[str, Any]  # What it takes, as JSON Schema
+    required: bool  # Whether it has no default
+    default: Any = None  # As a value of JSON
 
     @property
     def takes(self) -> str:
@@ -162,17 +156,22 @@ def _adapters(kind: Any) -> dict[str, TypeAdapter[Any]]:
 
 
 def _check_value(adapter: TypeAdapter[Any], value: object, where: str) -> Any:
-    try:
-        return _validated(adapter, value)
-    except ValidationError as invalid:
-        message = invalid.errors(include_url=False)[0]["msg"]
-        raise SuiteError(f"{where}: {message[:1].lower()}{message[1:]}, not {str(value)[:60]!r}") from None
-
-
-def _validated(adapter: TypeAdapter[Any], value: object) -> Any:
     """The value, checked as JSON, whose lists may be tuples and whose strings may be members of an Enum."""
     try:
-        text = json.dumps(value)
-    except TypeError:  # a date, which TOML has
+        if _is_json(value):
+            return adapter.validate_json(json.dumps(value), strict=True)
         return adapter.validate_python(value, strict=True)
-    return adapter.validate_json(text, strict=True)
+    except ValidationError as invalid:
+        error = invalid.errors(include_url=False)[0]
+        place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error["loc"])
+        message = f"{error['msg'][:1].lower()}{error['msg'][1:]}, not {str(error['input'])[:60]!r}"
+        raise SuiteError(f"{where}{place}: {message}") from None
+
+
+def _is_json(value: object) -> bool:
+    """Whether JSON has it: a date, which TOML has, is none."""
+    try:
+        json.dumps(value)
+    except TypeError:
+        return False
+    return True

@@ -21,25 +21,15 @@ _HASH_DIGITS = 16
 
 @dataclass(frozen=True, kw_only=True)
 class PluginFile:
-    """One file, either of the plugin's package or written by the plugin; it is known by its content.
+    """One file, either of the plugin's package or written by the plugin; it is known by its content."""
 
-    Attributes:
-        name: What it is called, such as `spec.mlir`.
-        path: Where it lies; None where it is written.
-        text: What is written; None where it lies in the package.
-    """
-
-    name: str
-    path: Path | None = None
-    text: str | None = None
+    name: str  # What it is called, such as `spec.mlir`
+    path: Path | None = None  # Where it lies; None where it is written
+    text: str | None = None  # What is written; None where it lies in the package
 
     @cached_property
     def data(self) -> bytes:
-        """Its bytes.
-
-        Raises:
-            OSError: It cannot be read.
-        """
+        """Its bytes; OSError where it cannot be read."""
         return self.text.encode() if self.path is None and self.text is not None else Path(self.path or "").read_bytes()
 
     @cached_property
@@ -49,11 +39,7 @@ class PluginFile:
         return f"{name.stem}-{hashlib.sha256(self.data).hexdigest()[:_HASH_DIGITS]}{name.suffix}"
 
     def put_into(self, folder: Path) -> None:
-        """Write it under its unique name.
-
-        Raises:
-            OSError: The folder cannot be written.
-        """
+        """Write it under its unique name; OSError where the folder cannot be written."""
         (folder / self.unique_name).write_bytes(self.data)
 
 
@@ -76,20 +62,15 @@ def written_file(name: str, text: str) -> PluginFile:
 
 @dataclass(frozen=True, kw_only=True)
 class Rewrite:
-    """A Python function over the module, run in a process of its own under the toolchain's own Python.
+    """A Python function over the module, run in a process of its own under the toolchain's own Python."""
 
-    Attributes:
-        function: `package.module:name`. It is called with an iree.compiler.ir.Module and the plugin's options as
-            keyword arguments, changes the module in place, and returns how many places it matched.
-        phase: Which of iree-compile's phases the module has gone through when the function sees it.
-        arguments: Keyword arguments in place of the plugin's options, for a plugin of several rewrites.
-        for_target: Give the function a keyword argument `target` too, the processor that the program is compiled for in
-            the compiler's words: {"name": "znver4", "features": "+avx512f,-amx-tile", "triple": "x86_64-..."}.
-    """
-
+    # `package.module:name`. It is called with an iree.compiler.ir.Module and the plugin's options as keyword arguments,
+    # changes the module in place, and returns how many places it matched
     function: str
-    phase: str = "input"
-    arguments: Mapping[str, Any] | None = None
+    phase: str = "input"  # Which of iree-compile's phases the module has gone through when the function sees it
+    arguments: Mapping[str, Any] | None = None  # In place of the plugin's options, for a plugin of several rewrites
+    # Give the function a keyword argument `target` too, the processor that the program is compiled for in the
+    # compiler's words: {"name": "znver4", "features": "+avx512f,-amx-tile", "triple": "x86_64-..."}
     for_target: bool = False
 
 
@@ -123,28 +104,19 @@ class TuningSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class TransformLibrary:
-    """A transform-dialect module that codegen strategies are looked up in.
-
-    Attributes:
-        entry: The sequence to run on every executable; "": the one called __kernel_config, which it has to have.
-    """
+    """A transform-dialect module that codegen strategies are looked up in."""
 
     file: PluginFile
-    entry: str = ""
+    entry: str = ""  # The sequence to run on every executable; "": the one called __kernel_config, which it has to have
 
 
 @dataclass(frozen=True, kw_only=True)
 class CompilerPlugin:
-    """A shared object that iree-compile loads; it has to be built for exactly the compiler's own revision.
-
-    Attributes:
-        activate: The identifiers under which it registers what is to be switched on.
-        flags: The plugin's own flags.
-    """
+    """A shared object that iree-compile loads; it has to be built for exactly the compiler's own revision."""
 
     file: PluginFile
-    activate: tuple[str, ...] = ()
-    flags: tuple[str, ...] = ()
+    activate: tuple[str, ...] = ()  # The identifiers under which it registers what is to be switched on
+    flags: tuple[str, ...] = ()  # The plugin's own flags
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,42 +148,28 @@ Step = (
 
 @dataclass(frozen=True, kw_only=True)
 class Plugin(Generic[O]):
-    """A preprocessing step on a model's MLIR, before or inside iree-compile.
-
-    Attributes:
-        version: Changes whenever the plugin's effect does; part of a case's identity.
-        options: A frozen keyword-only dataclass of JSON-like types; see harness.plugins.options.
-        steps: What it does with these options, in order.
-        backends: Compiler backends that it is for; (): all.
-        toolchains: A PEP 440 specifier of the releases that it is for; "": all.
-        finds: A rewrite that only counts the places at which its steps can do something, for steps that do not tell by
-            themselves: `harness tune` leaves a plugin out without a compile where it finds none.
-    """
+    """A preprocessing step on a model's MLIR, before or inside iree-compile."""
 
     name: str
-    version: str
+    version: str  # Changes whenever the plugin's effect does; part of a case's identity
     description: str
-    steps: Callable[[O], tuple[Step, ...]]
-    options: type[O]
-    backends: tuple[str, ...] = ()
-    toolchains: str = ""
+    steps: Callable[[O], tuple[Step, ...]]  # What it does with these options, in order
+    options: type[O]  # A frozen keyword-only dataclass of JSON-like types; see harness.plugins.options
+    backends: tuple[str, ...] = ()  # Compiler backends that it is for; (): all
+    toolchains: str = ""  # A PEP 440 specifier of the releases that it is for; "": all
+    # A rewrite that only counts the places at which its steps can do something, for steps that do not tell by
+    # themselves: `harness tune` leaves a plugin out without a compile where it finds none
     finds: Rewrite | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Applied:
-    """A plugin with the options that a variant gives it.
-
-    Attributes:
-        options: All of them, defaults included.
-        steps: What it does with them.
-        sources_sha256: Hash of the Python sources of its rewrites; "" where it has none.
-    """
+    """A plugin with the options that a variant gives it."""
 
     plugin: Plugin[Any]
-    options: dict[str, Any]
-    steps: tuple[Step, ...]
-    sources_sha256: str
+    options: dict[str, Any]  # All of them, defaults included
+    steps: tuple[Step, ...]  # What it does with them
+    sources_sha256: str  # Hash of the Python sources of its rewrites; "" where it has none
 
     @property
     def name(self) -> str:

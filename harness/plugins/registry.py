@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import EntryPoint, EntryPoints, entry_points
+from importlib.metadata import EntryPoints, entry_points
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -30,19 +30,12 @@ def installed(group: str, _search_path: tuple[str, ...]) -> EntryPoints:
 
 @dataclass(frozen=True, kw_only=True)
 class Registry(Generic[_T]):
-    """What installed packages register under the names of one group of entry points.
+    """What installed packages register under the names of one group of entry points."""
 
-    Attributes:
-        group: `harness.plugins`.
-        noun: What each of them is called: `plugin`.
-        kind: What each of them has to be an instance of.
-        kind_name: The public name of that class, for error messages.
-    """
-
-    group: str
-    noun: str
-    kind: type[_T]
-    kind_name: str
+    group: str  # `harness.plugins`
+    noun: str  # What each of them is called: `plugin`
+    kind: type[_T]  # What each of them has to be an instance of
+    kind_name: str  # The public name of that class, for error messages
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -142,12 +135,7 @@ def apply_plugin(name: str, options: Mapping[str, Any], where: str = "plugins") 
 
 
 def _sources_sha256(steps: tuple[Step, ...]) -> str:
-    """Hash of the Python files of the packages that the rewrites lie in, so that editing one rewrites anew.
-
-    Raises:
-        SuiteError: A rewrite names no function of an installed package, or a phase that rewrites cannot stand at.
-        TypeError: Its arguments are no JSON.
-    """
+    """Hash of the Python files of the packages that the rewrites lie in, so that editing one rewrites anew."""
     sources: set[Path] = set()
     for step in steps:
         if isinstance(step, Rewrite):
@@ -165,28 +153,21 @@ def _sources_sha256(steps: tuple[Step, ...]) -> str:
 def _sources_of(function: str) -> Iterator[Path]:
     """The Python files that a rewrite may be made of: its module, or all of the package that it lies in.
 
-    The module itself is not imported. Of the harness's own only the package of rewrites counts.
+    The module itself is not imported, but the packages around it are. Of the harness's own only the package of rewrites
+    counts.
     """
-    point = EntryPoint(name="rewrite", value=function, group=PLUGINS.group)
+    module, colon, name = function.partition(":")
+    parts = module.split(".")
+    reason = ""
     try:
-        module = point.module if point.attr else ""
-        spec = importlib.util.find_spec(module) if module else None
-        parts = module.split(".")
-        package = ".".join(parts[: 2 if parts[0] == "harness" else 1])
-        root = importlib.util.find_spec(package) if spec else None
-    except (AttributeError, ValueError):  # no name of a module
+        spec = importlib.util.find_spec(module) if colon and name else None
+        root = importlib.util.find_spec(".".join(parts[: 2 if parts[0] == "harness" else 1])) if spec else None
+    except Exception as error:  # of a name that is none, or of a package around the module
         spec = root = None
-    except Exception as error:  # the packages around the module are imported
-        missing = error.name if isinstance(error, ModuleNotFoundError) else None
-        if missing is None or not f"{point.module}.".startswith(f"{missing}."):
-            raise SuiteError(
-                f"its rewrite {function!r} lies in a package that cannot be imported "
-                f"({type(error).__name__}: {_one_line(error)}); repair or remove it"
-            ) from error
-        spec = root = None
+        reason = f" ({type(error).__name__}: {_one_line(error)})"
     if spec is None or spec.origin is None or not spec.has_location or root is None:
         raise SuiteError(
-            f"its rewrite {function!r} names no function of an installed package, as in 'package.module:name'"
+            f"its rewrite {function!r} names no function of an installed package, as in 'package.module:name'{reason}"
         )
     yield Path(spec.origin)
     for folder in root.submodule_search_locations or ():

@@ -7,8 +7,6 @@ A run of several hosts has hosts.jsonl and placed.jsonl too: which host measured
 
 from __future__ import annotations
 
-import re
-import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,10 +16,6 @@ from harness.errors import CaseError
 from harness.records.case import Case, Gate, VariantGroup
 
 SCHEMA_VERSION = 1
-# Commands that make runs for a purpose of their own: of their runs, no history is wanted.
-PURPOSES = ("compare", "selfcheck", "ablate", "bench", "tune")
-# The same of a command line, for runs that are older than the setting.
-PURPOSE_IN_COMMAND = rf"^harness (?:-\S+ )*({'|'.join(PURPOSES)})(?: |$)"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -378,8 +372,7 @@ class Header:
     models: tuple[ModelRecord, ...]
     cases: tuple[Case, ...]
     groups: tuple[VariantGroup, ...]
-    # Options of the run that change what is measured (budget_s, generations, seed, jobs, ...), and the `purpose`, see
-    # there
+    # Options of the run that change what is measured (budget_s, generations, seed, jobs, ...), and the `purpose`
     settings: dict[str, Any]
     environment: dict[str, dict[str, Any]]  # Sections of plain values, see harness.machine.environment
     # The suite's, by metric; {} in runs that are older than floors
@@ -388,12 +381,8 @@ class Header:
 
     @property
     def purpose(self) -> str:
-        """The one of PURPOSES that made the run; "" of a run that was made for its own sake."""
-        if "purpose" in self.settings:
-            purpose = self.settings["purpose"]
-            return purpose if purpose in PURPOSES else ""
-        found = re.match(PURPOSE_IN_COMMAND, shlex.join(self.command))
-        return found[1] if found is not None else ""
+        """The command that made the run for a purpose of its own, so that no history is wanted; "" of `harness run`."""
+        return str(self.settings.get("purpose", ""))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -410,7 +399,6 @@ class Run:
     work: tuple[Work, ...] = ()
     peaks: tuple[Peak, ...] = ()
     finished: bool = False
-    turns_dropped: str = ""  # When `harness results gc` deleted its rounds (ISO 8601, UTC); "" where it did not
     hosts: tuple[HostRecord, ...] = ()  # () where one machine measured the whole run, the header's
     placed: tuple[Placed, ...] = ()  # All of them, in order
 

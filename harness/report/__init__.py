@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from harness.errors import ExitCode
@@ -17,27 +17,27 @@ if TYPE_CHECKING:
     from harness.records.run import Run
     from harness.records.tuning import Tuning
     from harness.report.page import Page
-    from harness.report.pages import ReportContext
     from harness.report.run_report import Report
 
 Format = Literal["terminal", "markdown", "json", "csv"]
 
-__all__ = ["Form", "Format", "form_of", "markdown_page", "render"]
+__all__ = ["Form", "Format", "form_of", "render"]
+
+
+def _found(_: Any) -> ExitCode:
+    return ExitCode.OK
 
 
 @dataclass(frozen=True, kw_only=True)
 class Form:
-    """How a kind of result is shown, and what exit status it has.
+    """How a kind of result is shown, and what exit status it has."""
 
-    A page is made of the result and of the name of the folder that holds it; "": not known.
-    """
-
-    json: Callable[[Any], str]
+    json: Callable[[Any], str | bytes]
     csv: Callable[[Any], str]
-    terminal: Callable[[Any, str], Page]
-    markdown: Callable[[Any, str], Page]  # With everything
-    short: Callable[[Any], Page] | None = None  # Markdown that is cut until it fits a comment; None: it is never cut
-    exit_status: Callable[[Any], ExitCode] = lambda _: ExitCode.OK  # What was found is no failure
+    terminal: Callable[[Any, str], Page]  # Of the result and the name of the folder that holds it; "": not known
+    markdown: Callable[[Any], Page]  # With everything
+    comment: Callable[[Any], str] | None = None  # Markdown that is short enough for a comment; None: it is never cut
+    exit_status: Callable[[Any], ExitCode] = _found
 
 
 def form_of(source: Report | Comparison | Explanation | Bisection | Tuning) -> Form:
@@ -46,62 +46,46 @@ def form_of(source: Report | Comparison | Explanation | Bisection | Tuning) -> F
     from harness.records.comparison import Comparison
     from harness.records.explanation import Explanation
     from harness.records.tuning import Tuning
-    from harness.report import (
-        bisect_page,
-        comparison,
-        comparison_page,
-        explanation_page,
-        run_fields,
-        run_page,
-        tune_page,
-    )
-    from harness.report.pages import ReportContext
-    from harness.report.run_report import Report, exit_code
-
-    def titled(subject: str, *, full: bool) -> Callable[..., Page]:
-        around = ReportContext(title=f"{'Full' if full else 'Abbreviated'} Benchmark {subject}")
-        return lambda source, *_: markdown_page(source, around, full=full)
-
-    def run_terminal(report: Report, results: str) -> Page:
-        facts = replace(report.facts, results=results) if results else report.facts
-        return run_page.terminal_page(replace(report, facts=facts))
+    from harness.report import bisect_page, comparison, comparison_page, explanation_page, github, run_fields, run_page
+    from harness.report import tune_page as tuning
+    from harness.report.run_report import Report, exit_of
 
     forms: dict[type, Form] = {
         Report: Form(
             json=run_fields.run_json,
             csv=run_fields.run_csv,
-            terminal=run_terminal,
-            markdown=titled("Summary", full=True),
-            short=titled("Summary", full=False),
-            exit_status=lambda report: exit_code(report.summary),
+            terminal=run_page.terminal_page,
+            markdown=github.full_page,
+            comment=github.short_text,
+            exit_status=exit_of,
         ),
         Comparison: Form(
-            json=lambda source: comparison.json_document(source).decode(),
+            json=comparison.json_document,
             csv=comparison.comparison_csv,
-            terminal=lambda source, results: comparison_page.terminal_page(source, results or "results"),
-            markdown=titled("Comparison", full=True),
-            short=titled("Comparison", full=False),
-            exit_status=lambda source: comparison.comparison_exit_code(source, strict=False),
+            terminal=comparison_page.terminal_page,
+            markdown=github.full_page,
+            comment=github.short_text,
+            exit_status=comparison.comparison_exit_code,
         ),
         Explanation: Form(
-            json=lambda source: explanation_page.explanation_document(source).decode(),
+            json=explanation_page.explanation_document,
             csv=explanation_page.explanation_csv,
-            terminal=lambda source, results: explanation_page.terminal_page(source, results or "results"),
-            markdown=lambda source, _: explanation_page.markdown_page(source, full=True),
-            short=lambda source: explanation_page.markdown_page(source, full=False),
+            terminal=explanation_page.terminal_page,
+            markdown=explanation_page.markdown_page,
+            comment=explanation_page.short_text,
         ),
         Bisection: Form(
             json=bisect_page.bisect_json,
             csv=bisect_page.bisect_csv,
-            terminal=lambda source, _: bisect_page.bisect_page(source),
-            markdown=lambda source, _: bisect_page.bisect_page(source),
+            terminal=bisect_page.bisect_page,
+            markdown=bisect_page.bisect_page,
             exit_status=bisect_page.bisect_exit_code,
         ),
         Tuning: Form(
-            json=tune_page.tune_json,
-            csv=tune_page.tune_csv,
-            terminal=tune_page.terminal_page,
-            markdown=tune_page.markdown_page,
+            json=tuning.tune_json,
+            csv=tuning.tune_csv,
+            terminal=tuning.terminal_page,
+            markdown=tuning.markdown_page,
         ),
     }
     return forms[type(source)]
@@ -125,34 +109,18 @@ def render(
         results: The folder that holds it, which paths on a terminal begin with; pages for others say `results`.
     """
     from harness.records.run import Run
+    from harness.report.markdown import to_markdown
     from harness.report.run_report import build_report
+    from harness.report.terminal import to_terminal
 
     shown = build_report(source) if isinstance(source, Run) else source
-    form, folder = form_of(shown), results.as_posix() if results is not None else ""
-    if format in ("json", "csv"):
-        return form.json(shown) if format == "json" else form.csv(shown)
+    form = form_of(shown)
+    if format == "json":
+        document = form.json(shown)
+        return document if isinstance(document, str) else document.decode()
+    if format == "csv":
+        return form.csv(shown)
     if format == "terminal":
-        from harness.report.terminal import to_terminal
-
-        return to_terminal(form.terminal(shown, folder), width=width, color=color)
-    from harness.report.markdown import COMMENT, to_markdown
-
-    if form.short is None or full:
-        return to_markdown(form.markdown(shown, folder))
-    return to_markdown(form.short(shown), COMMENT)
-
-
-def markdown_page(source: Report | Comparison, around: ReportContext, *, full: bool) -> Page:
-    """A comment as a page, or everything there is.
-
-    Args:
-        around: Its title, and what stands beside the figures.
-        full: Every row of every list, all settings, the environment and all commands.
-    """
-    from harness.report import comparison_page, run_page
-    from harness.report.pages import page_of
-    from harness.report.run_report import Report
-
-    if isinstance(source, Report):
-        return page_of(run_page.content_of(source, around, full=full), around)
-    return page_of(comparison_page.content_of(source, around, full=full), around)
+        page = form.terminal(shown, results.as_posix() if results is not None else "")
+        return to_terminal(page, width=width, color=color)
+    return to_markdown(form.markdown(shown)) if full or form.comment is None else form.comment(shown)

@@ -7,14 +7,15 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from harness.errors import ExitCode
 from harness.metrics import metric_title
 from harness.records.bisection import Bisection, FoundCause, FoundStep, Trial
-from harness.report.data import Field, json_bytes, tabulate, to_csv
+from harness.report.data import Field, json_bytes, table_of, to_csv
 from harness.report.page import Bullets, Column, Page, Paragraph, Part, Step, Steps, Table, Warnings
 from harness.report.units import interval_text, share, unit_of
-from harness.report.verdicts import MARKS, TONES
+from harness.report.verdicts import CHANGED, TONES, marked
 from harness.store.kinds import BISECT
 
 _COMMITS = "https://github.com/iree-org/iree/compare"
@@ -37,30 +38,37 @@ def bisect_exit_code(found: Bisection) -> ExitCode:
     return ExitCode.OK if found.is_known else ExitCode.INCONCLUSIVE
 
 
-def bisect_page(found: Bisection) -> Page:
+def bisect_page(found: Bisection, _results: str = "") -> Page:
     """A bisection for a terminal, or as Markdown."""
-    parts: list[Part] = [Paragraph(answer(found), "strong")]
-    if notes := [*found.notes, *_contradicted(found)]:
-        parts.append(Warnings(notes))
-    parts += _steps_table(found) if found.over == "releases" else _causes_tables(found)
-    if found.open:
-        parts.append(
-            Bullets(
-                [f"Not known between {stretch.first} and {stretch.last}: {stretch.reason}" for stretch in found.open]
-            )
-        )
-    parts += [*_trials_table(found), *_unusable_table(found), *_commits(found)]
-    if steps := _next_steps(found):
-        parts.append(Steps(steps))
-    return Page(title=_title(found), parts=parts, notes=_trust(found))
-
-
-def _title(found: Bisection) -> str:
-    what = f"{found.suite}: {metric_title(found.metric).lower()} of {found.case}"
+    notes = [*found.notes, *_contradicted(found)]
+    unknown = [f"Not known between {gap.first} and {gap.last}: {gap.reason}" for gap in found.open]
+    lost = [position for position in found.positions if position.unusable]
+    columns = [
+        Column("position", [position.name for position in lost], kind="name"),
+        Column("why", [position.unusable for position in lost], kind="sentence"),
+    ]
+    what = f"{found.suite}: {_figure(found)} of {found.case}"
+    title = f"{what} beside variant {found.ends[0]}"
     if found.over == "releases":
-        ends = ", ".join(found.ends[1:])
-        return f"{what} from IREE {found.ends[0]} to {ends}"
-    return f"{what} beside variant {found.ends[0]}"
+        title = f"{what} from IREE {found.ends[0]} to {', '.join(found.ends[1:])}"
+    tones = [TONES[trial.verdict] for trial in found.trials]
+    return Page(
+        title=title,
+        parts=[
+            Paragraph(answer(found), "strong"),
+            *([Warnings(notes)] if notes else []),
+            *(_steps_table(found) if found.over == "releases" else _causes_tables(found)),
+            Bullets(unknown),
+            *table_of(_trial_fields(found), found.trials, "All that was measured", tones=tones),
+            *([Table(title="What cannot be measured", columns=columns)] if lost else []),
+            Bullets(_commits(found)),
+            Steps(_next_steps(found)),
+        ],
+        notes=_trust(found),
+    )
+
+
+# --- The answer ---
 
 
 def answer(found: Bisection) -> str:
@@ -68,8 +76,7 @@ def answer(found: Bisection) -> str:
     if found.over == "flags":
         return _answer_of_parts(found)
     if found.steps:
-        sentences = (" ".join(filter(None, (_began(step, found), step.explanation))) for step in found.steps)
-        return " ".join(sentences)
+        return " ".join(" ".join(filter(None, (_began(step, found), step.explanation))) for step in found.steps)
     if found.open or not found.finished:
         return f"It is not known when the {_figure(found)} of {found.case} changed: {_why_open(found)}."
     more = f" by more than {share(found.floor)}" if found.floor else ""
@@ -109,31 +116,27 @@ def _made(cause: FoundCause, found: Bisection) -> str:
 def times_that_of(base: str, trial: Trial, unit: str) -> str:
     """`1.420 [1.401, 1.440] times that of 3.6.0`; of counts `14, and 10 with 3.6.0`."""
     if trial.ratio is not None and not trial.exact:
-        return f"{interval_text(trial.ratio, trial.ci_low, trial.ci_high)} times that of {base}"
+        return f"{_ratio(trial)} times that of {base}"
     head, before = _figures(trial, unit)
     return f"{head}, and {before} with {base}"
 
 
 def _figures(trial: Trial, unit: str) -> tuple[str, str]:
-    """Those of head and of base."""
     column = unit_of(unit, [trial.base_value, trial.head_value])
     head, base = (f"{column.text(value)} {column.name}".strip() for value in (trial.head_value, trial.base_value))
     return head, base
 
 
 def _ends(found: Bisection) -> list[str]:
-    """What the ends are beside each other."""
     whole = [trial for trial in found.trials if {trial.base, trial.head} <= set(found.ends)]
-    if found.over == "flags":
-        whole = list(found.trials[:1])
-    return [_beside(trial, found.unit) for trial in whole]
+    return [_beside(trial, found.unit) for trial in (found.trials[:1] if found.over == "flags" else whole)]
 
 
 def _beside(trial: Trial, unit: str) -> str:
     """`3.7.0 has 1.001 [0.998, 1.004] times that of 3.6.0`; of what was not measured, why it need not be."""
     if trial.exact:
-        values = zip((trial.head, trial.base), _figures(trial, unit), strict=True)
-        return ", ".join(f"{name} has {value}" for name, value in values)
+        head, base = _figures(trial, unit)
+        return f"{trial.head} has {head}, {trial.base} has {base}"
     if trial.generations:
         return f"{trial.head} has {times_that_of(trial.base, trial, unit)}"
     return f"{trial.head} beside {trial.base}: {trial.reason}"
@@ -152,7 +155,6 @@ def _numbers(numbers: Sequence[int]) -> str:
 
 
 def _contradicted(found: Bisection) -> list[str]:
-    """What the user said of the ends that they do not show beside each other."""
     if found.over == "flags":
         return []
     good, bad, *fixed = found.ends
@@ -167,50 +169,46 @@ def _contradicted(found: Bisection) -> list[str]:
     return lines
 
 
-# --- tables ---
+# --- Tables ---
+
+
+def _size_fields(found: Bisection) -> tuple[Field[FoundStep | FoundCause], ...]:
+    return (
+        Field(title="change", kind="text", value=lambda row: _marked(row.size)),
+        Field(title="ratio", kind="text", value=lambda row: _ratio(row.size)),
+        Field(title="before", value=lambda row: row.size.base_value, unit=found.unit),
+        Field(title="after", value=lambda row: row.size.head_value, unit=found.unit),
+    )
 
 
 def _steps_table(found: Bisection) -> list[Part]:
-    if not found.steps:
-        return []
-    rows = found.steps
-    sizes: tuple[Field[FoundStep], ...] = (
+    fields: tuple[Field[Any], ...] = (
         Field(title="since", kind="name", value=lambda step: step.after),
         Field(title="last before it", kind="name", value=lambda step: step.before),
-        Field(title="change", kind="text", value=lambda step: _marked(step.size)),
-        Field(title="ratio", kind="text", value=lambda step: _ratio(step.size)),
-        Field(title="before", value=lambda step: step.size.base_value, unit=found.unit),
-        Field(title="after", value=lambda step: step.size.head_value, unit=found.unit),
+        *_size_fields(found),
         Field(title="passed over", kind="text", value=lambda step: ", ".join(step.passed_over), rank=1),
         Field(title="what differs", kind="sentence", value=lambda step: step.explanation, rank=1),
     )
-    tones = [TONES[step.size.verdict] for step in rows]
-    return [Table(title="Steps", columns=tabulate(sizes, rows), tones=tones)]
+    return table_of(fields, found.steps, "Steps", tones=[TONES[step.size.verdict] for step in found.steps])
 
 
 def _causes_tables(found: Bisection) -> list[Part]:
     numbers = [f"{number}" for number in range(1, len(found.parts) + 1)]
-    tables: list[Part] = [
-        Table(
-            title=f"Parts of {found.ends[1]}",
-            columns=[Column("number", numbers, kind="text"), Column("part", list(found.parts), kind="name")],
-        )
+    parts = [Column("number", numbers), Column("part", list(found.parts), kind="name")]
+    fields: tuple[Field[Any], ...] = (
+        Field(title="parts", kind="name", value=lambda cause: _numbers(cause.parts)),
+        Field(title="beside", kind="text", value=lambda cause: _numbers(cause.beside)),
+        *_size_fields(found),
+        Field(title="each alone", kind="sentence", value=_alone),
+        Field(title="what differs", kind="sentence", value=lambda cause: cause.explanation, rank=1),
+        Field(title="remark", kind="sentence", value=_remark),
+    )
+    tones = [TONES[cause.size.verdict] for cause in found.causes]
+    title = f"Parts of {found.ends[1]}"
+    return [
+        Table(title=title, columns=parts),
+        *table_of(fields, found.causes, "What makes the difference", tones=tones),
     ]
-    if found.causes:
-        fields: tuple[Field[FoundCause], ...] = (
-            Field(title="parts", kind="name", value=lambda cause: _numbers(cause.parts)),
-            Field(title="beside", kind="text", value=lambda cause: _numbers(cause.beside)),
-            Field(title="change", kind="text", value=lambda cause: _marked(cause.size)),
-            Field(title="ratio", kind="text", value=lambda cause: _ratio(cause.size)),
-            Field(title="before", value=lambda cause: cause.size.base_value, unit=found.unit),
-            Field(title="after", value=lambda cause: cause.size.head_value, unit=found.unit),
-            Field(title="each alone", kind="sentence", value=_alone),
-            Field(title="what differs", kind="sentence", value=lambda cause: cause.explanation, rank=1),
-            Field(title="remark", kind="sentence", value=_remark),
-        )
-        tones = [TONES[cause.size.verdict] for cause in found.causes]
-        tables.append(Table(title="What makes the difference", columns=tabulate(fields, found.causes), tones=tones))
-    return tables
 
 
 def _alone(cause: FoundCause) -> tuple[str, ...]:
@@ -223,10 +221,8 @@ def _remark(cause: FoundCause) -> tuple[str, ...]:
     return (*untold, *inside)
 
 
-def _trials_table(found: Bisection) -> list[Part]:
-    if not found.trials:
-        return []
-    fields: tuple[Field[Trial], ...] = (
+def _trial_fields(found: Bisection) -> tuple[Field[Trial], ...]:
+    return (
         Field(title="measured", kind="name", value=lambda trial: trial.head),
         Field(title="beside", kind="text", value=lambda trial: trial.base),
         Field(title="edge", kind="text", value=lambda trial: share(float(f"{trial.floor:.3g}")), rank=2),
@@ -239,46 +235,30 @@ def _trials_table(found: Bisection) -> list[Part]:
         Field(title="s", kind="text", value=lambda trial: f"{trial.seconds:.0f}" if trial.seconds else "", rank=2),
         Field(title="why", kind="sentence", value=_why, rank=1),
     )
-    tones = [TONES[trial.verdict] for trial in found.trials]
-    return [Table(title="All that was measured", columns=tabulate(fields, found.trials), tones=tones)]
 
 
 def _why(trial: Trial) -> str:
-    """Why it has no ratio, or is not decided."""
-    return "" if trial.placed or trial.verdict in ("regressed", "improved", "unchanged") else trial.reason
+    return "" if trial.placed or trial.verdict in (*CHANGED, "unchanged") else trial.reason
 
 
 def _marked(trial: Trial) -> str:
-    return "placed" if trial.placed else f"{MARKS[trial.verdict]} {trial.verdict}"
+    return "placed" if trial.placed else marked(trial.verdict)
 
 
 def _ratio(trial: Trial) -> str:
     return interval_text(trial.ratio, trial.ci_low, trial.ci_high)
 
 
-def _unusable_table(found: Bisection) -> list[Part]:
-    lost = [position for position in found.positions if position.unusable]
-    if not lost:
-        return []
-    columns = [
-        Column("position", [position.name for position in lost], kind="name"),
-        Column("why", [position.unusable for position in lost], kind="sentence"),
+# --- What follows from it ---
+
+
+def _commits(found: Bisection) -> list[str]:
+    revisions = {position.name: position.revision[:_REVISION_DIGITS] for position in found.positions}
+    return [
+        f"The commits of IREE from {step.before} to {step.after}: {_COMMITS}/{first}...{last}"
+        for step in found.steps
+        if (first := revisions.get(step.before)) and (last := revisions.get(step.after))
     ]
-    return [Table(title="What cannot be measured", columns=columns)]
-
-
-# --- what follows from it ---
-
-
-def _commits(found: Bisection) -> list[Part]:
-    """Where the commits of IREE are that lie in each step."""
-    revisions = {position.name: position.revision for position in found.positions}
-    lines = []
-    for step in found.steps:
-        ends = [revisions.get(name, "")[:_REVISION_DIGITS] for name in (step.before, step.after)]
-        if all(ends):
-            lines.append(f"The commits of IREE from {step.before} to {step.after}: {_COMMITS}/{ends[0]}...{ends[1]}")
-    return [Bullets(lines)] if lines else []
 
 
 def _next_steps(found: Bisection) -> list[Step]:
@@ -296,15 +276,11 @@ def _next_steps(found: Bisection) -> list[Step]:
         if name:
             command = shlex.join(["harness", "report", (folder / name).as_posix()])
             steps.append(Step(f"see which dispatches differ {where}, and how", command))
-    of_case = ["--suite", found.suite, "--case", found.case]
-    steps += [
-        Step(
-            f"see what the compiler does differently from {step.before} to {step.after}",
-            shlex.join(["harness", "ir", f"iree=={step.before}", f"iree=={step.after}", *of_case]),
-        )
-        for step in found.steps
-        if not step.explanation_id
-    ]
+    for step in found.steps:
+        if not step.explanation_id:
+            sides = (f"iree=={step.before}", f"iree=={step.after}")
+            command = shlex.join(["harness", "ir", *sides, "--suite", found.suite, "--case", found.case])
+            steps.append(Step(f"see what the compiler does differently from {step.before} to {step.after}", command))
     return steps
 
 

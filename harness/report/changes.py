@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, replace
 from harness.compare.pairs import WHERE_ALL_IS
 from harness.compare.rows import geometric_mean
 from harness.metrics import INSTRUCTIONS, LATENCY, TIMED, metric_named
-from harness.records.comparison import Row, Verdict
+from harness.records.comparison import Comparison, Row, Verdict
 from harness.report.markdown import name as code
 from harness.report.markdown import size_bytes
-from harness.report.page import Code, Column, Fold, Heading, Inline, Name, Paragraph, Part, Table, Tone
+from harness.report.page import Code, Column, Fold, Heading, Inline, Name, Paragraph, Part, Table, Tone, filled
 from harness.report.units import (
     NOTHING,
     PLAIN,
@@ -33,6 +33,7 @@ from harness.report.verdicts import (
     cases,
     change_title,
     figure_title,
+    interval_title,
     largest_first,
     list_title,
     marked,
@@ -42,6 +43,8 @@ from harness.text import plural
 
 # Names that a cell has room for; more of them are listed below the table.
 _MOST_IN_A_CELL = 3
+DIFFERENT_TITLE = "Benchmarks with Different Outputs 🚨"
+LOST_TITLE = "Failed and Missing Benchmarks 🚨"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,11 +58,11 @@ class Fate:
     figure: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Cause:
     """Fates that are alike but for the case."""
 
-    fates: tuple[Fate, ...]
+    fates: Sequence[Fate]
 
     @property
     def cases(self) -> tuple[str, ...]:
@@ -74,224 +77,53 @@ class Cause:
         models = {fate.model for fate in self.fates}
         return f"{plural(len(self.cases), 'case')}{f' of {models.pop()}' if len(models) == 1 else ''}"
 
-    @property
-    def sentence(self) -> str:
-        """What happened; to how many where that is several."""
-        text = self.fates[0].sentence
-        return f"{self.who}: {text}" if len(self.cases) > 1 else text
-
 
 def causes_of(fates: Iterable[Fate]) -> list[Cause]:
     """Fates grouped by what they say, in the order in which causes first appear."""
     groups: dict[tuple[str, str, str], list[Fate]] = {}
     for fate in fates:
         groups.setdefault((fate.sentence, fate.verdict, fate.figure), []).append(fate)
-    return [Cause(fates=tuple(group)) for group in groups.values()]
+    return [Cause(group) for group in groups.values()]
 
 
 def cause_parts(
     causes: Sequence[Cause], *, title: str = "", why: str = "What happened", tones: Sequence[Tone] = ()
 ) -> list[Part]:
     """A table with a row a cause, and the names of cases that it has no room for; columns of nothing are left out."""
-    many = [cause for cause in causes if len(cause.cases) > _MOST_IN_A_CELL]
-    names = [
-        cause.cases if len(cause.cases) <= _MOST_IN_A_CELL else (cause.cases[0], f"and {len(cause.cases) - 1:,} more")
-        for cause in causes
-    ]
+    names: list[tuple[str, ...]] = []
+    sentences: list[str] = []
+    listed: list[Part] = []
+    for cause in causes:
+        sentence, number = cause.fates[0].sentence, len(cause.cases)
+        sentences.append(f"{cause.who}: {sentence}" if number > 1 else sentence)
+        names.append(cause.cases)
+        if number > _MOST_IN_A_CELL:
+            names[-1] = (cause.cases[0], f"and {number - 1:,} more")
+            listed.append(Paragraph((f"The {cause.who}: ", *_with_commas(cause.cases))))
     columns = [
         Column("Benchmark Name", names, kind="name"),
         Column("Figure", [cause.fates[0].figure for cause in causes]),
         Column("Verdict", [cause.fates[0].verdict for cause in causes]),
-        Column(why, [cause.sentence for cause in causes], kind="sentence"),
+        Column(why, sentences, kind="sentence"),
     ]
-    table = Table(title=title, columns=[column for column in columns if any(column.cells)], tones=tones)
-    all_names = [[piece for case in cause.cases for piece in (", ", Name(case))][1:] for cause in many]
-    listed = [Paragraph((f"The {cause.who}: ", *pieces)) for cause, pieces in zip(many, all_names, strict=True)]
-    return [table, *listed]
+    return [Table(title=title, columns=filled(columns), tones=tones), *listed]
 
 
-# --- Tables ---
-
-# How many rows of a list of changes a comment shows; IREE's comments had the same cut.
-MOST_SHOWN = 3
-# Of a comment, what a list of nothing but names may take.
-_ROOM_FOR_NAMES_BYTES = 20_000
-# Lines of the table of figures; a suite may count any number of ops.
-_MOST_LINES = 30
-# What the table of figures shows unfolded: what is timed, and the figures that IREE's own comments had.
-_FIRST = (*TIMED, INSTRUCTIONS.name, *UPSTREAM_TITLES)
-# Beyond this a ratio is no percentage that anybody reads.
-_LARGEST_RATIO = 1e6
-DIFFERENT_TITLE = "Benchmarks with Different Outputs 🚨"
-LOST_TITLE = "Failed and Missing Benchmarks 🚨"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Layout:
-    """How the tables of a page are laid out."""
-
-    intervals: Callable[[str], str]  # What the brackets beside a ratio hold, by metric
-    # How many rows of a list stand folded away below those that are always seen; None: all rows are seen
-    folded: int | None = None
-    titles: Callable[[str, Verdict], str] = change_title  # The heading of changed rows of a metric
-    # Latencies of the fastest and the slowest generation of a case in ns, where the page shows them
-    spans: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-
-
-def figure_unit(rows: Sequence[Row]) -> Unit:
-    """One unit for both sides of rows of one metric; bytes stay bytes, as in IREE's comments."""
-    values = [value for row in rows for value in (row.base_value, row.head_value)]
-    kind = rows[0].unit if rows else ""
-    if kind == "ns":
-        return time_unit(values)
-    if kind == "instructions":
-        return count_unit(values)
-    return Unit(name="bytes", size=1.0, decimals=0) if kind == "bytes" else PLAIN
-
-
-def change_columns(rows: Sequence[Row], layout: Layout, *, why: bool, verdicts: bool = False) -> list[Column]:
-    """The columns of rows of one metric, of those in which some row has something to say."""
-    metric, unit = rows[0].metric, figure_unit(rows)
-    brackets = any(row.ci_low is not None for row in rows)
-    ratios = brackets or any(row.metric in TIMED and row.ratio is not None for row in rows)
-    hosts = [", ".join(host.host for host in row.hosts) for row in rows]
-    columns = [
-        Column("Verdict", [marked(row.verdict) for row in rows] if verdicts else []),
-        Column("Benchmark Name", [row.case for row in rows], kind="name"),
-        Column(
-            figure_title(metric),
-            [_value(row, unit) for row in rows],
-            kind="number",
-            unit=unit.name,
-            rank=3,
-        ),
-        Column(
-            f"Ratio [{layout.intervals(metric)}]" if brackets else "Ratio",
-            [interval_text(row.ratio, row.ci_low, row.ci_high) for row in rows] if ratios else [],
-            kind="number",
-        ),
-        Column(
-            "Fastest to Slowest Generation",
-            [_span(layout.spans.get(row.case), unit) for row in rows],
-            kind="number",
-            unit=unit.name,
-        ),
-        Column("p", [p_text(row.p) for row in rows], kind="number", rank=4),
-        Column("Generations", [str(row.generations or NOTHING) for row in rows], kind="number", rank=5),
-        Column("Host", hosts if len({*hosts} - {""}) > 1 else [], rank=5),
-        Column("Hosts", [str(len(row.hosts)) if len(row.hosts) > 1 else "" for row in rows], kind="number", rank=5),
-        Column(
-            "Took",
-            [f"{row.seconds:.1f}" if why and row.seconds else NOTHING for row in rows],
-            kind="number",
-            unit="s",
-            rank=6,
-        ),
-        Column("Kind of Change", [row.change or "" for row in rows], rank=2),
-        Column("Gate", [row.gate or "" for row in rows]),
-        Column("Why", [row.reason if why else row.program for row in rows], kind="sentence"),
-    ]
-    return [column for column in columns if any(cell not in ("", NOTHING) for cell in column.cells)]
-
-
-def _span(span: tuple[float, float] | None, unit: Unit) -> str:
-    return f"{unit.text(span[0])} to {unit.text(span[1])}" if span is not None else ""
-
-
-def _value(row: Row, unit: Unit) -> str:
-    """Both figures and by how much they differ: by the row's ratio, which stands beside them and decides.
-
-    A row that is open has not decided anything: its ratio may lie on the other side of 1 than its two figures do.
-    """
-    if row.base_value is None or row.head_value is None:
-        return unit.text(row.head_value if row.base_value is None else row.base_value)
-    ratio = row.ratio
-    if ratio is None and row.metric not in TIMED and row.base_value > 0:
-        ratio = row.head_value / row.base_value
-    is_told = ratio is not None and math.isfinite(ratio) and row.verdict != "inconclusive"
-    finite = ratio if is_told else None
-    return change_text(unit.text(row.head_value), unit.text(row.base_value), finite)
-
-
-def row_table(rows: Sequence[Row], layout: Layout, *, title: str) -> Table:
-    """Rows of one metric and of any verdict."""
-    columns = change_columns(rows, layout, why=True, verdicts=True)
-    return Table(title=title, columns=columns, tones=[TONES[row.verdict] for row in rows])
-
-
-def change_parts(rows: Sequence[Row], layout: Layout) -> list[Part]:
-    """What regressed and what improved of each metric among the rows, the largest changes first."""
-    parts: list[Part] = []
-    for metric, group in by_metric(of_verdict(rows, *CHANGED)).items():
-        for verdict in CHANGED:
-            changed = largest_first(of_verdict(group, verdict))
-            parts += list_parts(layout.titles(metric, verdict), changed, layout)
-    return parts
-
-
-def gate_parts(rows: Sequence[Row], layout: Layout) -> list[Part]:
-    """Rows that violate a gate, whatever their verdict."""
-    return [
-        part
-        for metric, group in by_metric(rows).items()
-        for part in list_parts(f"Violated Gates: {list_title(metric)} 🚨", largest_first(group), layout, why=True)
-    ]
-
-
-def list_parts(title: str, rows: Sequence[Row], layout: Layout, *, why: bool = False) -> list[Part]:
-    """Rows of one metric under a title; where lists are cut, the first of them, and others folded away below."""
-    if not rows:
-        return []
-    columns = change_columns(rows, layout, why=why)
-    if layout.folded is None:
-        return [Table(title=title, columns=columns)]
-    below = len(rows) - MOST_SHOWN
-    if below <= 0 or not layout.folded:
-        return [Table(title=title, columns=columns, most=MOST_SHOWN)]
-    rest = Table(columns=[replace(column, cells=column.cells[MOST_SHOWN:]) for column in columns], most=layout.folded)
-    top = Table(title=title, columns=[replace(column, cells=column.cells[:MOST_SHOWN]) for column in columns])
-    return [top, Fold(f"{below:,} more", (rest,))]
-
-
-def folded_part(summary: str, rows: Sequence[Row], layout: Layout, *, why: bool) -> list[Part]:
-    """Rows folded away behind a summary, a table for each metric."""
-    if not rows:
-        return []
-    groups = by_metric(rows)
-    most = None if layout.folded is None else max(layout.folded, MOST_SHOWN)
-    tables = [
-        Table(
-            title=list_title(metric) if len(groups) > 1 else "",
-            level=4,
-            columns=change_columns(group, layout, why=why),
-            most=most,
-        )
-        for metric, group in groups.items()
-    ]
-    return [Fold(f"{summary} ({len(rows)})", tables)]
-
-
-def new_parts(rows: Sequence[Row], layout: Layout) -> list[Part]:
-    """Rows that the base does not have."""
-    return [
-        part
-        for metric, group in by_metric(rows).items()
-        for part in list_parts(
-            "New Benchmarks" if metric == LATENCY.name else f"New {list_title(metric)}", group, layout, why=True
-        )
-    ]
+def _with_commas(names: Iterable[str]) -> list[Inline]:
+    pieces: list[Inline] = []
+    for name in names:
+        pieces += [", ", Name(name)]
+    return pieces[1:]
 
 
 def lost_table(rows: Sequence[Row]) -> list[Part]:
     """Rows whose outputs differ, then those that failed or are missing, a line a cause: never folded, never cut."""
     different = of_verdict(rows, "outputs differ")
-    lost = [row for row in rows if row not in different]
-    titled = ((DIFFERENT_TITLE, different), (LOST_TITLE, lost))
     tones = {marked(verdict): tone for verdict, tone in TONES.items()}
     parts: list[Part] = []
-    for title, titled_rows in titled:
-        if titled_rows:
-            causes = causes_of(fates_of(titled_rows))
+    for title, titled in ((DIFFERENT_TITLE, different), (LOST_TITLE, [row for row in rows if row not in different])):
+        if titled:
+            causes = causes_of(fates_of(titled))
             parts += cause_parts(causes, title=title, tones=[tones[cause.fates[0].verdict] for cause in causes])
     return parts
 
@@ -326,6 +158,12 @@ def tool_output(causes: Sequence[Cause], outputs: Mapping[str, str]) -> list[Par
     return parts
 
 
+# --- Names alone ---
+
+# Of a comment, what a list of nothing but names may take.
+_ROOM_FOR_NAMES_BYTES = 20_000
+
+
 def lost_names(rows: Sequence[Row]) -> list[Part]:
     """Rows that failed or are missing, by name alone."""
     fates: dict[str, list[str]] = {fate: cases(of_verdict(rows, fate)) for fate in LOST}
@@ -338,7 +176,7 @@ def names_by_fate(fates: Mapping[str, Sequence[str]]) -> list[Part]:
     room_bytes = _ROOM_FOR_NAMES_BYTES
     for fate, names in fates.items():
         if names:
-            listed, room_bytes = _listed(names, room_bytes)
+            listed, room_bytes = _fitting(names, room_bytes)
             parts.append(Paragraph((f"{fate.capitalize()} ({len(names):,}): ", *listed)))
     return parts
 
@@ -348,26 +186,168 @@ def identical_part(rows: Sequence[Row], *, whole: bool) -> list[Part]:
     names = [row.case for row in of_verdict(rows, "identical")]
     if not names:
         return []
-    listed, _ = _listed(names, 10**9 if whole else _ROOM_FOR_NAMES_BYTES)
-    return [Fold(f"Identical modules ({len(names)})", (Paragraph(listed),))]
+    listed, _ = _fitting(names, 10**9 if whole else _ROOM_FOR_NAMES_BYTES)
+    return [Fold(f"Identical modules ({len(names)})", (Paragraph(tuple(listed)),))]
 
 
-def _listed(names: Sequence[str], room_bytes: int) -> tuple[tuple[Inline, ...], int]:
-    """Names with commas between them, as far as there is room, and the room that is left."""
-    pieces: list[Inline] = []
+def _fitting(names: Sequence[str], room_bytes: int) -> tuple[list[Inline], int]:
     for place, name in enumerate(names):
         room_bytes -= size_bytes(code(name[:300])) + 2
         if room_bytes < 0:
-            pieces.append(f"{', ' if pieces else ''}and {len(names) - place:,} more")
-            break
-        pieces += [", ", Name(name)] if pieces else [Name(name)]
-    return tuple(pieces), room_bytes
+            comma = ", " if place else ""
+            return [*_with_commas(names[:place]), f"{comma}and {len(names) - place:,} more"], room_bytes
+    return _with_commas(names), room_bytes
+
+
+# --- Lists of rows ---
+
+# How many rows of a list of changes a comment shows; IREE's comments had the same cut.
+MOST_SHOWN = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """How the tables of a page are laid out."""
+
+    comparison: Comparison
+    # How many rows of a list stand folded away below those that are always seen; None: all rows are seen
+    folded: int | None = None
+    titles: Callable[[str, Verdict], str] = change_title  # The heading of changed rows of a metric
+    # Latencies of the fastest and the slowest generation of a case in ns, where the page shows them
+    spans: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+
+
+def figure_unit(rows: Sequence[Row]) -> Unit:
+    """One unit for both sides of rows of one metric; bytes stay bytes, as in IREE's comments."""
+    values = [value for row in rows for value in (row.base_value, row.head_value)]
+    kind = rows[0].unit if rows else ""
+    if kind == "ns":
+        return time_unit(values)
+    if kind == "instructions":
+        return count_unit(values)
+    return Unit(name="bytes", size=1.0, decimals=0) if kind == "bytes" else PLAIN
+
+
+def change_columns(rows: Sequence[Row], layout: Layout, *, why: bool, verdicts: bool = False) -> list[Column]:
+    """The columns of rows of one metric, of those in which some row has something to say."""
+    metric, unit = rows[0].metric, figure_unit(rows)
+    brackets = any(row.ci_low is not None for row in rows)
+    ratios = brackets or any(row.metric in TIMED and row.ratio is not None for row in rows)
+    hosts = [", ".join(host.host for host in row.hosts) for row in rows]
+    spans = [layout.spans.get(row.case) if metric == LATENCY.name else None for row in rows]
+
+    def number(title: str, cells: Sequence[str], unit_name: str = "", rank: int = 0) -> Column:
+        return Column(title, cells, kind="number", unit=unit_name, rank=rank)
+
+    return filled(
+        [
+            Column("Verdict", [marked(row.verdict) for row in rows] if verdicts else []),
+            Column("Benchmark Name", [row.case for row in rows], kind="name"),
+            number(figure_title(metric), [_value(row, unit) for row in rows], unit.name, 3),
+            number(
+                f"Ratio [{interval_title(layout.comparison, metric)}]" if brackets else "Ratio",
+                [interval_text(row.ratio, row.ci_low, row.ci_high) for row in rows] if ratios else [],
+            ),
+            number(
+                "Fastest to Slowest Generation",
+                ["" if span is None else f"{unit.text(span[0])} to {unit.text(span[1])}" for span in spans],
+                unit.name,
+            ),
+            number("p", [p_text(row.p) for row in rows], rank=4),
+            number("Generations", [str(row.generations or NOTHING) for row in rows], rank=5),
+            Column("Host", hosts if len({*hosts} - {""}) > 1 else [], rank=5),
+            number("Hosts", [str(len(row.hosts)) if len(row.hosts) > 1 else "" for row in rows], rank=5),
+            number("Took", [f"{row.seconds:.1f}" if why and row.seconds else NOTHING for row in rows], "s", 6),
+            Column("Kind of Change", [row.change or "" for row in rows], rank=2),
+            Column("Gate", [row.gate or "" for row in rows]),
+            Column("Why", [row.reason if why else row.program for row in rows], kind="sentence"),
+        ]
+    )
+
+
+def _value(row: Row, unit: Unit) -> str:
+    """Both figures and by how much they differ: by the row's ratio, which stands beside them and decides.
+
+    A row that is open has not decided anything: its ratio may lie on the other side of 1 than its two figures do.
+    """
+    if row.base_value is None or row.head_value is None:
+        return unit.text(row.head_value if row.base_value is None else row.base_value)
+    ratio = row.ratio
+    if ratio is None and row.metric not in TIMED and row.base_value > 0:
+        ratio = row.head_value / row.base_value
+    is_told = ratio is not None and math.isfinite(ratio) and row.verdict != "inconclusive"
+    return change_text(unit.text(row.head_value), unit.text(row.base_value), ratio if is_told else None)
+
+
+def row_table(rows: Sequence[Row], layout: Layout, *, title: str) -> Table:
+    """Rows of one metric and of any verdict."""
+    columns = change_columns(rows, layout, why=True, verdicts=True)
+    return Table(title=title, columns=columns, tones=[TONES[row.verdict] for row in rows])
+
+
+def change_parts(rows: Sequence[Row], layout: Layout) -> list[Part]:
+    """What regressed and what improved of each metric among the rows, the largest changes first."""
+    parts: list[Part] = []
+    for metric, group in by_metric(of_verdict(rows, *CHANGED)).items():
+        for verdict in CHANGED:
+            changed = largest_first(of_verdict(group, verdict))
+            parts += list_parts(layout.titles(metric, verdict), changed, layout)
+    return parts
+
+
+def parts_by_metric(title: str, rows: Sequence[Row], layout: Layout) -> list[Part]:
+    """A list for each metric, with why; `{}` in the title stands for the metric's own."""
+    parts: list[Part] = []
+    for metric, group in by_metric(rows).items():
+        parts += list_parts(title.format(list_title(metric)), group, layout, why=True)
+    return parts
+
+
+def list_parts(title: str, rows: Sequence[Row], layout: Layout, *, why: bool = False) -> list[Part]:
+    """Rows of one metric under a title; where lists are cut, the first of them, and others folded away below."""
+    if not rows:
+        return []
+    columns = change_columns(rows, layout, why=why)
+    below = len(rows) - MOST_SHOWN
+    if layout.folded is None or below <= 0 or not layout.folded:
+        return [Table(title=title, columns=columns, most=None if layout.folded is None else MOST_SHOWN)]
+    rest = Table(columns=[replace(column, cells=column.cells[MOST_SHOWN:]) for column in columns], most=layout.folded)
+    top = Table(title=title, columns=[replace(column, cells=column.cells[:MOST_SHOWN]) for column in columns])
+    return [top, Fold(f"{below:,} more", (rest,))]
+
+
+def folded_part(summary: str, rows: Sequence[Row], layout: Layout, *, why: bool) -> list[Part]:
+    """Rows folded away behind a summary, a table for each metric."""
+    if not rows:
+        return []
+    groups = by_metric(rows)
+    most = None if layout.folded is None else max(layout.folded, MOST_SHOWN)
+    tables = [
+        Table(
+            title=list_title(metric) if len(groups) > 1 else "",
+            level=4,
+            columns=change_columns(group, layout, why=why),
+            most=most,
+        )
+        for metric, group in groups.items()
+    ]
+    return [Fold(f"{summary} ({len(rows)})", tables)]
 
 
 def verdict_counts(rows: Sequence[Row], verdicts: Sequence[Verdict]) -> str:
     """`12 unchanged, 6 identical`; "" without rows."""
     counts = [(len(of_verdict(rows, verdict)), verdict) for verdict in verdicts]
     return ", ".join(f"{count:,} {verdict}" for count, verdict in counts if count)
+
+
+# --- Figures at a glance ---
+
+# Lines of the table of figures; a suite may count any number of ops.
+_MOST_LINES = 30
+# What it shows unfolded: what is timed, and the figures that IREE's own comments had.
+_FIRST = (*TIMED, INSTRUCTIONS.name, *UPSTREAM_TITLES)
+# Beyond this a ratio is no percentage that anybody reads.
+_LARGEST_RATIO = 1e6
 
 
 def figure_table(rows: Sequence[Row], *, first: bool) -> list[Part]:
@@ -381,24 +361,22 @@ def figure_table(rows: Sequence[Row], *, first: bool) -> list[Part]:
     }
     if not groups:
         return []
-    titles = [LATENCY.title if metric == LATENCY.name else figure_title(metric) for metric in groups]
-    listed = list(groups.values())
-
-    def numbers(title: str, cell: Callable[[Sequence[Row]], str]) -> Column:
-        return Column(title, [cell(group) for group in listed], kind="number")
-
-    table = Table(
-        columns=(
-            Column("", titles),
-            numbers("Regressed 🚩", lambda group: _changed(of_verdict(group, "regressed"), "worst")),
-            numbers("Improved 🎉", lambda group: _changed(of_verdict(group, "improved"), "best")),
-            numbers("Unchanged", _unchanged),
-            numbers("Inconclusive", lambda group: _number(len(of_verdict(group, "inconclusive")))),
-            numbers("Geometric Mean", _mean),
-        ),
-        most=_MOST_LINES,
-    )
-    return [table]
+    lines = [
+        (
+            _changed(of_verdict(group, "regressed"), "worst"),
+            _changed(of_verdict(group, "improved"), "best"),
+            _unchanged(group),
+            _number(len(of_verdict(group, "inconclusive"))),
+            _mean(group),
+        )
+        for group in groups.values()
+    ]
+    titles = ("Regressed 🚩", "Improved 🎉", "Unchanged", "Inconclusive", "Geometric Mean")
+    names = [LATENCY.title if metric == LATENCY.name else figure_title(metric) for metric in groups]
+    numbers = [
+        Column(title, cells, kind="number") for title, cells in zip(titles, zip(*lines, strict=True), strict=True)
+    ]
+    return [Table(columns=(Column("", names), *numbers), most=_MOST_LINES)]
 
 
 def _has_ratios(rows: Sequence[Row]) -> bool:
@@ -406,7 +384,6 @@ def _has_ratios(rows: Sequence[Row]) -> bool:
 
 
 def _standing_for(metric: str, group: Sequence[Row], rows: Sequence[Row]) -> list[Row]:
-    """The rows of a metric; of one that is counted also the identical ones, since equal modules have no others."""
     definition = metric_named(metric)
     if definition is None or not definition.exact:
         return list(group)
@@ -454,7 +431,6 @@ def _mean(rows: Sequence[Row]) -> str:
 
 
 def _percent(ratio: float) -> str:
-    """A signed change that no browser breaks before its sign."""
     return percent(ratio, decimals=1).replace(" ", "\u00a0")
 
 

@@ -20,7 +20,7 @@ from harness.store.kinds import COMPARISON
 _FIGURES = ("ratio", "ci_low", "ci_high", "p", "base_value", "head_value")
 
 
-def comparison_exit_code(comparison: Comparison, *, strict: bool) -> ExitCode:
+def comparison_exit_code(comparison: Comparison, *, strict: bool = False) -> ExitCode:
     """1 for a regression or a violated gate; else 3 for a failed or missing row, or if nothing was compared; else 0.
 
     A latency or a compile time that regressed is a regression unless a gate of the suite allows it; other figures are

@@ -3,14 +3,14 @@
 From top to bottom: the verdict, what to do, figures at a glance, what failed, violated gates, a picture, the largest
 changes; then, folded away, what is not decided and what did not change; how far to trust it, how it was measured, the
 commands that repeat it. The lists are those of IREE's old comments; verdict, advice and the table below them come as
-rustc-perf's do.
+rustc-perf's do. A run is a comparison of its variants with their baseline, and has the same lists, `changed_lists`.
 """
 
 from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import get_args
 
@@ -26,11 +26,10 @@ from harness.report.changes import (
     fates_of,
     figure_table,
     folded_part,
-    gate_parts,
     identical_part,
     lost_names,
     lost_table,
-    new_parts,
+    parts_by_metric,
     row_table,
     says_something,
     tool_output,
@@ -69,8 +68,6 @@ from harness.report.page import (
 from harness.report.pages import (
     Content,
     ReportContext,
-    capital,
-    choice,
     commit_name,
     pictures_of,
     sides_table,
@@ -83,9 +80,12 @@ from harness.report.verdicts import (
     MEASURED,
     NO_METRIC_CHANGED,
     NOTHING_CHANGED,
+    Busy,
     busy_line,
     by_metric,
+    capital,
     change_size,
+    change_title,
     controls,
     controls_line,
     counted_rows,
@@ -113,15 +113,14 @@ _MOST_IN_FOREST, _FOREST_WIDTH = 12, 96
 _MOST_COMMANDS = _MOST_HOSTS = 20
 # Figures that a comment names without a table; a suite may count any number of ops.
 _MOST_FIGURES = 60
-_UNKNOWN_RATES = ("The hosts' A/A rates are not known; to measure one, there: ", Name("harness selfcheck SUITE"))
-_UNKNOWN_RATE = ("This machine's A/A rate is not known; to measure it: ", Name("harness selfcheck SUITE"))
+# What should be looked at first on a terminal, beside violated gates.
+_CONCERN = ("regressed", "improved", "inconclusive", "new", "unchanged", "identical")
 
 
-def terminal_page(comparison: Comparison, results: str) -> Page:
+def terminal_page(comparison: Comparison, results: str = "") -> Page:
     """What somebody may have to act on, then the rest if it is short."""
     comparison = finite(comparison)
     rows = real_rows(comparison)
-    layout = _layout(comparison, None)
     lost = of_verdict(comparison.rows, *LOST)
     timed = [row for row in timed_rows(rows) if row.verdict not in LOST]
     short = len([row for row in timed if not is_relevant(row)]) <= _MANY
@@ -130,7 +129,8 @@ def terminal_page(comparison: Comparison, results: str) -> Page:
     hidden = [row for row in rows if row.verdict not in LOST and row not in listed]
     for metric, group in by_metric(listed).items():
         ordered = sorted(group, key=_concern)
-        tables.append(row_table(list(map(_with_reason, ordered[:_MOST_LISTED])), layout, title=list_title(metric)))
+        shown = list(map(_with_reason, ordered[:_MOST_LISTED]))
+        tables.append(row_table(shown, Layout(comparison=comparison), title=list_title(metric)))
         hidden += ordered[_MOST_LISTED:]
     counted = verdict_counts(hidden, VERDICTS)
     steps = next_steps(comparison)
@@ -143,17 +143,16 @@ def terminal_page(comparison: Comparison, results: str) -> Page:
             *lost_table(lost[:_MOST_LISTED]),
             *_lost_details(lost[:_MOST_LISTED]),
             *tables,
-            *plain_explanations(comparison, results),
+            *plain_explanations(comparison, results or "results"),
             Paragraph(within_floors_line(rows), "dim"),
             Paragraph(f"Not listed: {counted} rows. --format markdown --full has every row." if counted else "", "dim"),
-            *map(Paragraph, _trust(comparison)),
+            *map(Paragraph, trust(comparison)),
             Steps(steps) if steps else Paragraph("No action needed."),
         ),
     )
 
 
 def _sides(comparison: Comparison) -> str:
-    """The sides in a line, as the user gave them too, since the title names them by what tells them apart."""
     given = f"{given_as(comparison.head)} against {given_as(comparison.base)}"
     is_named = comparison.within or given == compared(comparison.base, comparison.head)
     return sides_line(comparison) + ("" if is_named else f"; {given}")
@@ -169,13 +168,10 @@ def _with_reason(row: Row) -> Row:
 
 
 def _concern(row: Row) -> tuple[int, float]:
-    """What should be looked at first comes first, and what changed most."""
-    order = ["regressed", "improved", "inconclusive", "new", "unchanged", "identical"]
-    return (-1 if row.gate == "violated" else order.index(row.verdict), -change_size(row))
+    return (-1 if row.gate == "violated" else _CONCERN.index(row.verdict), -change_size(row))
 
 
 def _lost_details(rows: Sequence[Row]) -> list[Part]:
-    """What the tools said, and the commands that repeat it, of the first case of each cause."""
     first: dict[str, Row] = {row.case: row for row in reversed(rows)}
     parts: list[Part] = []
     for cause in causes_of(fates_of(rows)):
@@ -217,89 +213,68 @@ def _notes(comparison: Comparison, *, full: bool) -> list[Part]:
     return [Warnings(warnings), Fold(f"Notes ({len(notes):,})", (Warnings(listed),))]
 
 
-def _layout(comparison: Comparison, folded: int | None) -> Layout:
-    return Layout(
-        intervals=lambda metric: interval_title(comparison, metric),
-        folded=folded,
-    )
-
-
 def _lists(comparison: Comparison, around: ReportContext, *, full: bool) -> list[Part]:
-    """The parts in order; where room is short, those of the highest rank are shortened first."""
     rows = real_rows(comparison)
-    levels: Sequence[int | None] = (None,) if full else around.levels
-    layouts = [_layout(comparison, level) for level in levels]
+    layout = Layout(comparison=comparison, folded=None if full else around.folded)
     lost = of_verdict(comparison.rows, *LOST)
     outputs = tool_output(causes_of(fates_of(lost)), {row.case: row.stderr for row in lost if row.stderr})
-    compiles = of_metric(rows, COMPILE_TIME.name)
-    others = of_verdict(counted_rows(rows), *CHANGED)
-    new = new_rows(rows)
-    no_metric = _no_metric_changed(rows, compiles)
-
-    def listed(what: str, rank: int, make: Callable[[Layout], Sequence[Part]]) -> Choice:
-        """A list in as many forms as there are levels; all lists lose their rest before any is left out."""
-        forms = [make(layout) for layout in layouts]
-        ranks = [100 - place for place in range(len(forms) - 1)]
-        rest = ["the rest of long lists"] * (len(forms) - 1)
-        return Choice(forms=[*forms, ()], what=[*rest, what], ranks=[*ranks, rank])
-
-    def counted(layout: Layout) -> list[Part]:
-        parts = change_parts(others, layout)
-        if not parts:
-            return no_metric
-        title = f"Counted figures that changed ({plural(len(others), 'row')})"
-        return [Fold(title, [*figure_table(rows, first=False), *parts], open=full)]
-
-    def quiet(layout: Layout) -> list[Part]:
-        unchanged, small = of_verdict(rows, "unchanged"), within_floor(rows)
-        equal = [row for row in counted_rows(unchanged) if row not in small]
-        return [
-            *folded_part("Unchanged", timed_rows(unchanged), layout, why=False),
-            *folded_part("Counted figures that changed by less than their floor", small, layout, why=False),
-            *(
-                folded_part("Counted figures without a change", equal, layout, why=False)
-                if full
-                else _unchanged_figures(equal)
-            ),
-            *identical_part(rows, whole=full),
-            *folded_part("A/A controls", controls(comparison), layout, why=True),
-        ]
-
+    gates = largest_first(violated(rows))
     return [
-        choice("the table of figures", 1, figure_table(rows, first=True)),
-        Choice(
-            forms=([*lost_table(lost), *outputs], lost_table(lost), lost_names(lost)),
-            what=("what the tools said of failed rows", "what happened to each failed row"),
-            ranks=(10, 6),
-        ),
-        listed("violated gates", 2, lambda layout: gate_parts(violated(rows), layout)),
-        choice("the picture", 4, _picture(comparison, rows, around)),
-        listed("changed latencies", 3, lambda layout: _latencies(comparison, rows, layout)),
-        choice("what regressions are made of", 6, folded_explanations(comparison)),
-        listed("changed compilation times", 4, lambda layout: change_parts(compiles, layout)),
-        listed("other changed figures", 5, counted),
-        listed(
-            "inconclusive rows",
-            8,
-            lambda layout: folded_part(
-                "Inconclusive", largest_first(of_verdict(rows, "inconclusive")), layout, why=True
-            ),
-        ),
-        listed(
-            "new rows",
-            7,
-            lambda layout: new_parts(new, layout) if full else folded_part("New", new, layout, why=True),
-        ),
-        listed("unchanged rows", 12, quiet),
-        Bullets(_trust(comparison)),
-        choice("the geometric means", 9, _means(comparison)),
-        choice("how it was measured", 4, _method(comparison, full=full)),
-        choice("the commands", 11, _commands(comparison, full=full)),
+        Choice("the table of figures", 1, figure_table(rows, first=True)),
+        Choice("what happened to each failed row", 6, lost_table(lost), lost_names(lost)),
+        Choice("what the tools said of failed rows", 10, outputs),
+        Choice("violated gates", 2, parts_by_metric("Violated Gates: {} 🚨", gates, layout)),
+        Choice("the picture", 4, _picture(comparison, rows, around)),
+        *changed_lists(layout),
+        Bullets(trust(comparison)),
+        Choice("the geometric means", 9, _means(comparison)),
+        Choice("how it was measured", 4, _method(comparison, full=full)),
+        Choice("the commands", 11, _commands(comparison, full=full)),
+    ]
+
+
+def changed_lists(layout: Layout) -> list[Part]:
+    """What changed, what is not decided, what is new and what did not change, a list each."""
+    comparison, full = layout.comparison, layout.folded is None
+    rows = real_rows(comparison)
+    compiles = of_metric(rows, COMPILE_TIME.name)
+    open_rows, new = largest_first(of_verdict(rows, "inconclusive")), new_rows(rows)
+    listed = parts_by_metric("New {}", new, layout) if full else folded_part("New", new, layout, why=True)
+    return [
+        Choice("changed latencies", 3, _latencies(comparison, rows, layout)),
+        Choice("what regressions are made of", 6, folded_explanations(comparison)),
+        Choice("changed compilation times", 4, change_parts(compiles, layout)),
+        Choice("other changed figures", 5, _counted(rows, compiles, layout)),
+        Choice("inconclusive rows", 8, folded_part("Inconclusive", open_rows, layout, why=True)),
+        Choice("new rows", 7, listed),
+        Choice("unchanged rows", 12, _unchanged(rows, layout)),
+    ]
+
+
+def _counted(rows: Sequence[Row], compiles: Sequence[Row], layout: Layout) -> list[Part]:
+    others = of_verdict(counted_rows(rows), *CHANGED)
+    parts = change_parts(others, layout)
+    if not parts:
+        return _no_metric_changed(rows, compiles)
+    title = f"Counted figures that changed ({plural(len(others), 'row')})"
+    numbers = figure_table(rows, first=False) if layout.titles is change_title else []
+    return [Fold(title, [*numbers, *parts], open=layout.folded is None)]
+
+
+def _unchanged(rows: Sequence[Row], layout: Layout) -> list[Part]:
+    unchanged, small, full = of_verdict(rows, "unchanged"), within_floor(rows), layout.folded is None
+    equal = [row for row in counted_rows(unchanged) if row not in small]
+    no_change = "Counted figures without a change"
+    return [
+        *folded_part("Unchanged", timed_rows(unchanged), layout, why=False),
+        *folded_part("Counted figures that changed by less than their floor", small, layout, why=False),
+        *(folded_part(no_change, equal, layout, why=False) if full else _unchanged_figures(equal)),
+        *identical_part(rows, whole=full),
+        *folded_part("A/A controls", controls(layout.comparison), layout, why=True),
     ]
 
 
 def _latencies(comparison: Comparison, rows: Sequence[Row], layout: Layout) -> list[Part]:
-    """Regressed and improved latencies, or that there are none among those that were compared."""
     timed = of_metric(rows, LATENCY.name)
     if changes := change_parts(timed, layout):
         intervals = any(row.ci_low is not None for row in timed)
@@ -311,7 +286,6 @@ def _latencies(comparison: Comparison, rows: Sequence[Row], layout: Layout) -> l
 
 
 def _no_metric_changed(rows: Sequence[Row], compiles: Sequence[Row]) -> list[Part]:
-    """That no figure of the compiler changed, where that is so."""
     judged = [row for row in rows if row.metric != LATENCY.name and row.verdict in ("unchanged", "inconclusive")]
     judged += of_verdict(rows, "identical")  # equal modules have equal figures, and no rows of them
     unsure = len(of_verdict(judged, "inconclusive"))
@@ -326,17 +300,6 @@ def _are_inconclusive(rows: int) -> str:
     return f"{plural(rows, 'row')} {'is' if rows == 1 else 'are'} inconclusive"
 
 
-def _picture(comparison: Comparison, rows: Sequence[Row], around: ReportContext) -> list[Part]:
-    """What changed, to be seen at a glance, else what is not decided; where nothing is either, pictures folded away."""
-    timed = timed_rows(rows)
-    changed = [row for verdict in CHANGED for row in largest_first(of_verdict(timed, verdict))]
-    drawn = changed[:_MOST_IN_FOREST] or of_verdict(timed, "inconclusive")
-    if published := pictures_of(around, folded=not drawn):
-        return published
-    text = forest_text(forest_of(comparison, drawn, top=_MOST_IN_FOREST), _FOREST_WIDTH) if drawn else ""
-    return [Code(text)] if text else []
-
-
 def _unchanged_figures(rows: Sequence[Row]) -> list[Part]:
     """`Dispatch Count (14), Copies (14)`, folded away: of counted figures it is enough to know which did not change."""
     if not rows:
@@ -349,8 +312,17 @@ def _unchanged_figures(rows: Sequence[Row]) -> list[Part]:
     return [Fold(summary, (Paragraph(f"In so many rows: {', '.join(listed)}."),))]
 
 
+def _picture(comparison: Comparison, rows: Sequence[Row], around: ReportContext) -> list[Part]:
+    timed = timed_rows(rows)
+    changed = [row for verdict in CHANGED for row in largest_first(of_verdict(timed, verdict))]
+    drawn = changed[:_MOST_IN_FOREST] or of_verdict(timed, "inconclusive")
+    if published := pictures_of(around, folded=not drawn):
+        return published
+    text = forest_text(forest_of(comparison, drawn, top=_MOST_IN_FOREST), _FOREST_WIDTH) if drawn else ""
+    return [Code(text)] if text else []
+
+
 def _means(comparison: Comparison) -> list[Part]:
-    """Geometric means of the latency ratios, folded away; not where none was measured or most are not decided."""
     latencies = of_metric(real_rows(comparison), LATENCY.name)
     if not of_verdict(latencies, *MEASURED):
         return []
@@ -362,15 +334,12 @@ def _means(comparison: Comparison) -> list[Part]:
         return []
     left_out = len(every) - len(means)
     rest = f" {plural(left_out, 'mean')} left out, since most rows are inconclusive." if left_out else ""
+    ratios = [interval_text(mean.ratio, mean.low, mean.high) for mean in means]
     table = Table(
         columns=(
             Column("Of decided rows of", [mean.kind for mean in means]),
             Column("Name", [mean.name for mean in means], kind="name"),
-            Column(
-                f"Latency ratio [{interval_title(comparison, LATENCY.name)}]",
-                [interval_text(mean.ratio, mean.low, mean.high) for mean in means],
-                kind="number",
-            ),
+            Column(f"Latency ratio [{interval_title(comparison, LATENCY.name)}]", ratios, kind="number"),
             Column("Change", [percent(mean.ratio, decimals=1) for mean in means], kind="number"),
             Column("Rows", [str(mean.rows) for mean in means], kind="number"),
         ),
@@ -382,27 +351,24 @@ def _means(comparison: Comparison) -> list[Part]:
     return [Fold("Geometric means by model, device and variant", (table,))]
 
 
-def _hosts(comparison: Comparison) -> list[Part]:
-    """What each host is, where several measured rows, and of how many rows."""
-    if len(comparison.hosts) < 2:
-        return []
-    rows = Counter(host.host for row in of_metric(comparison.rows, LATENCY.name) for host in row.hosts)
+def hosts_table(comparison: Comparison, title: str, counted: str, rows: Mapping[str, int]) -> list[Part]:
+    """What each host is, and how much of something it measured."""
     columns = (
         Column("host", [host.name for host in comparison.hosts]),
         Column("machine", [describe_machine(host.environment) for host in comparison.hosts]),
-        Column("latencies", [str(rows[host.name]) for host in comparison.hosts], kind="number"),
+        Column(counted, [str(rows[host.name]) for host in comparison.hosts], kind="number"),
     )
-    return [Table(title="Hosts", columns=columns, most=_MOST_HOSTS)]
+    return [Table(title=title, columns=columns, most=_MOST_HOSTS)]
 
 
 def _method(comparison: Comparison, *, full: bool) -> list[Part]:
-    """How it was measured, folded away: both sides, the machine, the rule."""
     made = "measured" if comparison.mode == "remeasured" else "made"
     name: tuple[str | Name, ...] = (" ", Name(comparison.id)) if comparison.id else ()
+    by_host = Counter(host.host for row in of_metric(comparison.rows, LATENCY.name) for host in row.hosts)
     parts: list[Part] = [
         sides_table(comparison.base, comparison.head),
         Paragraph(("Comparison", *name, f" of {comparison.created}, {made} on {comparison.machine.description}.")),
-        *_hosts(comparison),
+        *(hosts_table(comparison, "Hosts", "latencies", by_host) if len(comparison.hosts) > 1 else ()),
         Paragraph(rule_line(comparison)),
     ]
     if full and comparison.settings:
@@ -425,20 +391,28 @@ def _commands(comparison: Comparison, *, full: bool) -> list[Part]:
     return [Fold("Commands that repeat it", parts)] if parts else []
 
 
-def _trust(comparison: Comparison) -> list[Sentence]:
-    """How busy this machine was, how often its verdicts are wrong, and what the A/A controls showed."""
-    busy = busy_line(of_metric(comparison.rows, LATENCY.name))
-    shown = controls_line(controls(comparison))
+def trust(comparison: Comparison, busy: Sequence[Busy] = ()) -> list[Sentence]:
+    """How busy the machines were, how often their verdicts are wrong, and what the A/A controls showed.
+
+    Args:
+        comparison: Of two sides, or a run's with itself.
+        busy: What was timed, where the rows do not say how busy the machine was.
+    """
+    latencies = of_metric(comparison.rows, LATENCY.name)
+    timed = busy or [Busy(row.case, row.taken, row.own_time >= 0.5) for row in latencies if row.taken is not None]
+    several = len({host.host for row in latencies for host in row.hosts}) > 1
     known = [machine_line(comparison.machine.selfcheck)]
     if comparison.hosts:
         known = [machine_line(selfcheck_of(host.environment), host.name) for host in comparison.hosts]
-    rates: list[Sentence] = [capital(said) for said in known if said]
-    unknown = _UNKNOWN_RATES if comparison.hosts else _UNKNOWN_RATE
-    timed = [row for row in real_rows(comparison) if row.metric in TIMED]
-    medians = medians_sentence((row.case, row.base_value, row.head_value, row.ratio) for row in timed)
+    rates: list[Sentence] = [capital(line) for line in known if line]
+    if not rates and not (comparison.within and comparison.mode == "recorded"):
+        whose, where = ("The hosts'", ", there") if comparison.hosts else ("This machine's", "")
+        rates = [(f"{whose} A/A rate is not known; to measure it{where}: ", Name("harness selfcheck SUITE"))]
+    busy_now, medians = busy_line(timed, several_hosts=several), medians_sentence(timed_rows(real_rows(comparison)))
+    shown = controls_line(controls(comparison))
     return [
-        *([capital(busy)] if busy else []),
+        *([capital(busy_now)] if busy_now else []),
         *([medians] if medians else []),
-        *(rates or [unknown]),
+        *rates,
         *([capital(shown)] if shown else []),
     ]

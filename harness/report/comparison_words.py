@@ -32,83 +32,76 @@ from harness.report.verdicts import (
 )
 from harness.text import plural
 
-_BUDGET, _CAP = "--row-budget", "--row-cap"
 # As rows say it that had no room for enough generations: in their budget, or below the cap of plain ones.
-_TAKES = re.compile(r"they take (\d{1,9}) s\b")
+_NEEDS = re.compile(r"use --row-budget (\d{1,9})")
 _TAKES_IN_ALL = re.compile(r"(\d{1,9}) s, where --row-cap allows")
+
+
+# --- The outcome ---
 
 
 def headline(comparison: Comparison) -> str:
     """The whole comparison in one sentence: other outputs, violated gates, latencies, then everything else."""
     rows = real_rows(comparison)
-    wrong = len(cases(of_verdict(rows, "outputs differ")))
-    others = _with_other_outputs(rows)
-    gates = len(violated(rows))
+    wrong, others = len(cases(of_verdict(rows, "outputs differ"))), len(_with_other_outputs(rows))
+    gates, figures = len(violated(rows)), len(of_verdict(counted_rows(rows), *CHANGED))
+    compiles = ", ".join(_changes(of_metric(rows, COMPILE_TIME.name)))
     parts = [
         f"outputs differ in {plural(wrong, 'case')}" if wrong else "",
-        f"{plural(len(others), 'case')} of another program with other outputs" if others else "",
+        f"{plural(others, 'case')} of another program with other outputs" if others else "",
         # Rows are counted, and many may violate one gate.
         f"gates violated in {gates:,} rows" if gates > 1 else "1 gate violated" if gates else "",
         _latencies(rows),
+        f"compilation times: {compiles}" if compiles else "",
+        f"{plural(figures, 'other figure')} changed" if figures else "",
     ]
-    compiles = _changes(of_metric(rows, COMPILE_TIME.name))
-    if compiles:
-        parts.append(f"compilation times: {', '.join(compiles)}")
-    figures = len(of_verdict(counted_rows(rows), *CHANGED))
-    if figures:
-        parts.append(f"{plural(figures, 'other figure')} changed")
     text = "; ".join(part for part in parts if part)
     return f"{text[0].upper()}{text[1:]}."
 
 
 def _with_other_outputs(rows: Sequence[Row]) -> list[str]:
-    """Cases whose program is another one on purpose or not, and computes something else."""
     return cases([row for row in rows if row.has_other_outputs])
 
 
 def _latencies(rows: Sequence[Row]) -> str:
     timed = of_metric(rows, LATENCY.name)
-    lost = [_counted(len(cases(of_verdict(rows, verdict))), verdict) for verdict in ("failed", "missing")]
-    rest = [_counted(len(of_verdict(timed, verdict)), verdict) for verdict in ("unchanged", "identical", "new")]
     unsure = [row for row in of_verdict(timed, "inconclusive") if not row.lacked_time and not row.hosts_disagree]
-    apart = sum(row.hosts_disagree for row in timed)
-    plain = [*_plain(timed), *([f"the hosts disagree on {plural(apart, 'row')}"] if apart else [])]
-    if not of_verdict(timed, *MEASURED, "identical"):
-        changes = ["no latency was compared"]
-    else:
-        changes = [*_changes(timed), *plain] or ["no regression or improvement"]
-    return ", ".join(part for part in (*changes, *lost, _counted(len(unsure), "inconclusive"), *rest) if part)
-
-
-def _plain(rows: Sequence[Row]) -> list[str]:
-    """`1 row differs 7.9-fold and could not be decided`, where only time was lacking."""
-    lacking = [row for row in rows if row.lacked_time]
-    if not lacking:
-        return []
-    fold = f"{math.exp(max(map(change_size, lacking))):.1f}-fold"
-    if len(lacking) == 1:
-        return [f"1 row differs {fold} and could not be decided for want of time"]
-    return [f"{len(lacking)} rows differ up to {fold} and could not be decided for want of time"]
+    numbers = {
+        "failed": len(cases(of_verdict(rows, "failed"))),
+        "missing": len(cases(of_verdict(rows, "missing"))),
+        "inconclusive": len(unsure),
+        "unchanged": len(of_verdict(timed, "unchanged")),
+        "identical": len(of_verdict(timed, "identical")),
+        "new": len(of_verdict(timed, "new")),
+    }
+    changes = ["no latency was compared"]
+    if of_verdict(timed, *MEASURED, "identical"):
+        lacking = [row for row in timed if row.lacked_time]
+        apart = sum(row.hosts_disagree for row in timed)
+        changes = _changes(timed)
+        if lacking:
+            fold = f"{math.exp(max(map(change_size, lacking))):.1f}-fold"
+            who = "1 row differs" if len(lacking) == 1 else f"{len(lacking)} rows differ up to"
+            changes.append(f"{who} {fold} and could not be decided for want of time")
+        if apart:
+            changes.append(f"the hosts disagree on {plural(apart, 'row')}")
+        changes = changes or ["no regression or improvement"]
+    return ", ".join([*changes, *(f"{number:,} {what}" for what, number in numbers.items() if number)])
 
 
 def _changes(rows: Sequence[Row]) -> list[str]:
     """`2 regressions (1 within its gate), 1 improvement`, as far as there are any."""
-    regressed = of_verdict(rows, "regressed")
+    regressed, improved = of_verdict(rows, "regressed"), of_verdict(rows, "improved")
     allowed = sum(row.gate == "passed" for row in regressed)
     excuse = f" ({allowed} within {'its gate' if allowed == 1 else 'their gates'})" if allowed else ""
     parts = [f"{plural(len(regressed), 'regression')}{excuse}"] if regressed else []
-    improved = of_verdict(rows, "improved")
     return [*parts, *([plural(len(improved), "improvement")] if improved else [])]
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}" if number else ""
 
 
 def verdict_line(comparison: Comparison) -> str:
     """The outcome with a mark in front, which only repeats what the words say."""
     text = headline(comparison)
-    status = comparison_exit_code(comparison, strict=False)
+    status = comparison_exit_code(comparison)
     if status is not ExitCode.OK:
         mark = "🚩" if status is ExitCode.REGRESSION else "🚨"
         return f"{mark} Needs attention: {text[0].lower()}{text[1:]}"
@@ -124,6 +117,9 @@ def verdict_line(comparison: Comparison) -> str:
     return f"{mark} {text}"
 
 
+# --- How it came about ---
+
+
 def warning(comparison: Comparison) -> str:
     """What keeps recorded numbers from being trusted as far as measured ones; "" where nothing does."""
     if comparison.mode != "recorded" or comparison.within:
@@ -137,10 +133,8 @@ def warning(comparison: Comparison) -> str:
 
 def sides_line(comparison: Comparison, *, releases: bool = True) -> str:
     """What is compared with what, and how, in one line."""
-    toolchains = [_toolchains(side) for side in (comparison.base, comparison.head)]
-    versions = toolchains[1]
-    if toolchains[0] != toolchains[1]:
-        versions = f"{toolchains[1]} vs. {toolchains[0]}" if releases else ""
+    base, head = (_toolchains(side) for side in (comparison.base, comparison.head))
+    versions = head if base == head else f"{head} vs. {base}" if releases else ""
     how = {
         "remeasured": f"both measured side by side on {_hosts(comparison)}{comparison.machine.description}",
         "recorded": "as the run recorded it" if comparison.within else "as their runs recorded them",
@@ -164,10 +158,11 @@ def _toolchains(side: SideFacts) -> str:
 
 def reading(comparison: Comparison) -> str:
     """How the figures of a row go together."""
-    text = "The ratio decides, and percentages are taken from it"
-    if comparison.mode == "remeasured" or comparison.within:
-        return f"{text}. It is that of turns that ran side by side, so the two medians may differ by more or less."
-    return f"{text}. It is that of the generations of two runs, so the two medians may differ by more or less."
+    of = "turns that ran side by side" if comparison.mode == "remeasured" or comparison.within else ""
+    return (
+        f"The ratio decides, and percentages are taken from it. It is that of {of or 'the generations of two runs'}, "
+        "so the two medians may differ by more or less."
+    )
 
 
 def rule_line(comparison: Comparison) -> str:
@@ -177,19 +172,18 @@ def rule_line(comparison: Comparison) -> str:
             "Rule: upstream. The thresholds of IREE's own old comments, held against one figure a side; no interval "
             "and no p-value decides."
         )
-    alpha = setting(comparison, "alpha", 0.0)
+    alpha, again = setting(comparison, "alpha", 0.0), setting(comparison, "confirm_alpha", 0.0)
     level = f", p is at most {alpha:g} after correction for looks and for the number of rows" if alpha else ""
-    again = setting(comparison, "confirm_alpha", 0.0)
-    confirmed = f", and fresh processes show it again{f' (one-sided p at most {again:g})' if again else ''}"
+    confirmed = ""
+    if comparison.mode == "remeasured":
+        confirmed = f", and fresh processes show it again{f' (one-sided p at most {again:g})' if again else ''}"
     floors = _named_floors(timed_rows(real_rows(comparison)))
     beyond = f"the change is larger than the floor{f' ({floors})' if floors else ''}"
-    last = confirmed if comparison.mode == "remeasured" else ""
     counted = f"Counted figures need no statistics{_counted_floors(comparison)}."
-    return f"Rule: generations. A timed row is changed where {beyond}{level}{last}. {counted}"
+    return f"Rule: generations. A timed row is changed where {beyond}{level}{confirmed}. {counted}"
 
 
 def _counted_floors(comparison: Comparison) -> str:
-    """What changes of counted figures are left out of the findings; "" where none is."""
     exact = [row for row in real_rows(comparison) if is_exact(row.metric)]
     floors = sorted({row.floor for row in exact if row.floor > 0})
     if not floors:
@@ -208,56 +202,64 @@ def within_floors_line(rows: Sequence[Row]) -> str:
     return f"Changed by less than their floors: {', '.join(parts)}." if parts else ""
 
 
-def _named_floors(all_rows: Sequence[Row]) -> str:
-    """By the rows, since a suite may have floors of its own."""
-    rows = [row for row in all_rows if row.floor > 0]
+def _named_floors(rows: Sequence[Row]) -> str:
     parts = []
-    for metric, group in by_metric(rows).items():
+    for metric, group in by_metric([row for row in rows if row.floor > 0]).items():
         floors = sorted({row.floor for row in group})
         parts.append(f"{metric_title(metric).lower()} {' or '.join(map(share, floors))}")
     return ", ".join(parts)
 
 
+# --- What to do next ---
+
+
 def next_steps(comparison: Comparison) -> list[Step]:
     """What to do: decisions that only people can take, then commands; [] where nothing has to be done."""
-    rows = real_rows(comparison)
+    rows, suite = real_rows(comparison), comparison.head.suite
     latencies = of_metric(rows, LATENCY.name)
     steps = []
     if any(is_regression(row) for row in rows):
         steps.append(Step("correct what regressed, or say here why it is worth it"))
     if gates := violated(rows):
-        suite = comparison.head.suite
         steps.append(Step(f"bring {plural(len(gates), 'row')} back within the gates, or move these in {suite}"))
-    # What a gate allows is nobody's first concern.
-    regressed = sorted(largest_first(of_verdict(latencies, "regressed")), key=lambda row: row.gate == "passed")
-    compiles = largest_first(of_verdict(of_metric(rows, COMPILE_TIME.name), "regressed"))
-    if regressed and regressed[0].repro:  # the first line repeats the row; those after it say what was compiled
-        steps.append(Step(f"repeat the largest regression, {regressed[0].case}", regressed[0].repro[0]))
-    elif not regressed and compiles and compiles[0].repro:
-        text = f"repeat the largest regression of a compilation time, {compiles[0].case}"
-        steps.append(Step(text, compiles[0].repro[0]))
+    steps += _repeat_the_largest(rows)
     if of_verdict(rows, "outputs differ"):
         text = "find out which side's outputs are wrong before anything is said of its speed; expected files decide it"
         steps.append(Step(text))
     if others := _with_other_outputs(rows):
-        rest = f" and {len(others) - 1} more" if len(others) > 1 else ""
-        steps.append(Step(f"see whether {others[0]}{rest} should give other outputs: what it computes has changed"))
+        steps.append(Step(f"see whether {_first(others)} should give other outputs: what it computes has changed"))
     if of_verdict(rows, "failed"):
         steps.append(Step("see what the tools said of the failed rows"))
     if of_verdict(rows, "missing"):
         steps.append(Step("find out why rows are missing: what the base has, the head should have too"))
-    if apart := [row for row in latencies if row.hosts_disagree]:
-        rest = f" and {len(apart) - 1} more" if len(apart) > 1 else ""
-        steps.append(Step(f'measure the hosts of {apart[0].case}{rest} one by one: hosts = "each" of its device'))
-    if any(not row.hosts_disagree for row in of_verdict(latencies, "inconclusive")):
-        steps.append(_more_time(comparison))
+    if apart := [row.case for row in latencies if row.hosts_disagree]:
+        steps.append(Step(f'measure the hosts of {_first(apart)} one by one: hosts = "each" of its device'))
+    if open_rows := [row for row in of_verdict(latencies, "inconclusive") if not row.hosts_disagree]:
+        steps.append(_more_time(comparison, open_rows))
     if of_verdict(controls(comparison), *CHANGED):
-        suite = shlex.quote(comparison.head.suite)
         what = "there, how often each host is wrong" if comparison.hosts else "how often this machine is wrong"
-        steps.append(Step(f"find out {what}", f"harness selfcheck {suite}"))
-    if not steps and comparison_exit_code(comparison, strict=False) is not ExitCode.OK:
+        steps.append(Step(f"find out {what}", f"harness selfcheck {shlex.quote(suite)}"))
+    if not steps and comparison_exit_code(comparison) is not ExitCode.OK:
         steps = [Step("find out why nothing was compared; the notes and lists here have the reasons")]
     return steps
+
+
+def _first(names: Sequence[str]) -> str:
+    return f"{names[0]} and {len(names) - 1} more" if len(names) > 1 else names[0]
+
+
+def _repeat_the_largest(rows: Sequence[Row]) -> list[Step]:
+    """The command that repeats the largest regression of a latency, or where none regressed, of a compile time.
+
+    What a gate allows is nobody's first concern.
+    """
+    for metric, what in ((LATENCY, "regression"), (COMPILE_TIME, "regression of a compilation time")):
+        regressed = largest_first(of_verdict(of_metric(rows, metric.name), "regressed"))
+        if regressed:
+            row = min(regressed, key=lambda row: row.gate == "passed")
+            # The first line repeats the row; those after it say what was compiled.
+            return [Step(f"repeat the largest {what}, {row.case}", row.repro[0])] if row.repro else []
+    return []
 
 
 def full_report_command(comparison: Comparison) -> str:
@@ -268,9 +270,7 @@ def full_report_command(comparison: Comparison) -> str:
     return f"{command} --format markdown --full" if command else ""
 
 
-def _more_time(comparison: Comparison) -> Step:
-    open_rows = of_verdict(of_metric(real_rows(comparison), LATENCY.name), "inconclusive")
-    rows = [row for row in open_rows if not row.hosts_disagree]
+def _more_time(comparison: Comparison, rows: Sequence[Row]) -> Step:
     what = f"decide {plural(len(rows), 'inconclusive row')}"
     if comparison.mode == "recorded":
         command = [word for word in comparison.command if word != "--no-remeasure"]
@@ -278,27 +278,20 @@ def _more_time(comparison: Comparison) -> Step:
     if plain := [row for row in rows if row.lacked_time]:
         cap_s = 1.5 * max(_seconds_said(row, _TAKES_IN_ALL) for row in plain)
         what = f"decide {plural(len(plain), 'row')} that differ{'s' if len(plain) == 1 else ''} plainly"
-        return Step(f"{what} with a higher cap", _with_option(comparison.command, _CAP, cap_s))
-    doubled_s = 2 * budget_s(comparison)
-    needed_s = max((_seconds_said(row, _TAKES) for row in rows), default=0.0)
+        return Step(f"{what} with a higher cap", _with_option(comparison.command, "--row-cap", cap_s))
+    longest_s = max(math.ceil(row.seconds) for row in rows)  # which tells the budget, where that is not kept
+    doubled_s = 2 * setting(comparison, "row_budget_s", max(longest_s, 1))
+    needed_s = max(_seconds_said(row, _NEEDS) for row in rows)
     time = "twice the time" if needed_s <= doubled_s else "the time that they need"
-    return Step(f"{what} with {time}", _with_option(comparison.command, _BUDGET, max(doubled_s, needed_s)))
-
-
-def budget_s(comparison: Comparison) -> float:
-    """Seconds that a row could take; where that is not kept, what the longest open one took."""
-    longest = max((row.seconds for row in of_verdict(real_rows(comparison), "inconclusive")), default=0.0)
-    return setting(comparison, "row_budget_s", max(math.ceil(longest), 1))
+    return Step(f"{what} with {time}", _with_option(comparison.command, "--row-budget", max(doubled_s, needed_s)))
 
 
 def _seconds_said(row: Row, takes: re.Pattern[str]) -> float:
-    """The time that a row says it takes; 0 where it says nothing."""
     match = takes.search(row.reason)
     return float(match[1]) if match else 0.0
 
 
 def _with_option(command: Sequence[str], option: str, seconds: float) -> str:
-    """The command line with another value of an option; "" where it is not known."""
     words = [word for word in command if not word.startswith(f"{option}=")]
     while option in words:
         at = words.index(option)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from io import StringIO
 from typing import Any, Generic, TypeAlias, TypeVar
 
-from harness.report.page import Cell, Column, Kind
+from harness.report.page import Cell, Column, Kind, Part, Table, Tone
 from harness.report.units import NOTHING, unit_of
 from harness.text import one_line
 
@@ -49,6 +49,21 @@ def tabulate(fields: Sequence[Field[T]], rows: Sequence[T]) -> list[Column]:
             texts: list[Cell] = [NOTHING if value is None else value for value in values]
             columns.append(Column(field.title, texts, kind=field.kind, rank=field.rank))
     return columns
+
+
+def table_of(
+    fields: Sequence[Field[T]],
+    rows: Sequence[T],
+    title: str,
+    *,
+    tones: Sequence[Tone] = (),
+    most: int | None = None,
+    folded: bool = False,
+    after: Sequence[str] = (),
+) -> list[Part]:
+    """A table with a title; [] without rows."""
+    table = Table(title=title, columns=tabulate(fields, rows), tones=tones, most=most, folded=folded, after=after)
+    return [table] if rows else []
 
 
 def records(fields: Sequence[Field[T]], rows: Sequence[T]) -> list[dict[str, Any]]:

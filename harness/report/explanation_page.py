@@ -25,8 +25,8 @@ from harness.report.explanation_words import (
     time_columns,
     time_lines,
     unit_of_call,
-    without_empty,
 )
+from harness.report.markdown import COMMENT, to_markdown
 from harness.report.names import compared
 from harness.report.page import (
     Bullets,
@@ -43,6 +43,7 @@ from harness.report.page import (
     Steps,
     Table,
     Warnings,
+    filled,
 )
 from harness.report.page import Part as PagePart
 from harness.report.pages import first_lines, sides_table, values_table
@@ -70,22 +71,23 @@ _TERMINAL = _Room(parts=20, alike=8, lines=16)
 _SHORT = _Room(parts=24, alike=12, lines=60)
 
 
-def terminal_page(explanation: Explanation, results: str) -> Page:
+def terminal_page(explanation: Explanation, results: str = "") -> Page:
     """What changed and why, with the first of the lines that differ."""
-    return _page(explanation, _TERMINAL, results)
+    return _page(explanation, _TERMINAL, results or "results")
 
 
-def markdown_page(explanation: Explanation, *, full: bool) -> Page:
-    """A page for an issue or a comment.
-
-    Args:
-        full: With every part, every line that differs, and all settings.
-    """
-    return _page(explanation, _Room() if full else _SHORT, "results")
+def markdown_page(explanation: Explanation) -> Page:
+    """Every part, every line that differs, and all settings."""
+    settings = [values_table("Setting", explanation.settings)] if explanation.settings else []
+    return _page(explanation, _Room(), method=_method(explanation, settings))
 
 
-def _page(explanation: Explanation, room: _Room, results: str) -> Page:
-    whole = room == _Room()
+def short_text(explanation: Explanation) -> str:
+    """As much as a comment has room for."""
+    return to_markdown(_page(explanation, _SHORT, method=_method(explanation)), COMMENT)
+
+
+def _page(explanation: Explanation, room: _Room, results: str = "results", method: Sequence[PagePart] = ()) -> Page:
     name: tuple[Inline, ...] = (" ", Name(explanation.id)) if explanation.id else ()
     return Page(
         title=(Name(explanation.case), f": {compared(explanation.base, explanation.head)}"),
@@ -98,7 +100,7 @@ def _page(explanation: Explanation, room: _Room, results: str) -> Page:
             *_what(explanation, room),
             *_schedule(explanation),
             Steps(_steps(explanation, results)),
-            *(() if room == _TERMINAL else _method(explanation, whole=whole)),
+            *method,
         ),
         foot=_left_out,
     )
@@ -112,25 +114,21 @@ def _left_out(names: Sequence[str]) -> Sequence[PagePart]:
 
 
 def _where(explanation: Explanation, room: _Room) -> Table:
-    """A line a part, what is spent elsewhere, and the call that all of them add up to."""
     lines = time_lines(explanation, most=room.parts)
-    call = lines[-1]
+    call, parts = lines[-1], [line.part for line in lines]
+    generations = [part.generations if part is not None else 0 for part in parts]
+    generations[-1] = explanation.latency.generations
+    shares = [_share(line, call) if explanation.adds_up else "" for line in lines]
     columns = [
         *time_columns(lines, unit_of_call(explanation)),
-        Column(
-            "Of the Change",
-            [_share(line, call) if explanation.adds_up else "" for line in lines],
-            kind="number",
-            unit="%",
-            rank=2,
-        ),
-        Column("Differs First At", [line.part.differs_at if line.part is not None else "" for line in lines], rank=1),
-        Column("Dispatches", [_dispatches(line.part) for line in lines], kind="number", rank=3),
-        Column("p", [p_text(line.part.p) if line.part is not None else "" for line in lines], kind="number", rank=4),
-        Column("Matched By", [line.part.matched_by if line.part is not None else "" for line in lines], rank=5),
-        Column("Generations", [_generations(explanation, line) for line in lines], kind="number", rank=6),
+        Column("Of the Change", shares, kind="number", unit="%", rank=2),
+        Column("Differs First At", ["" if part is None else part.differs_at for part in parts], rank=1),
+        Column("Dispatches", [_dispatches(part) for part in parts], kind="number", rank=3),
+        Column("p", ["" if part is None else p_text(part.p) for part in parts], kind="number", rank=4),
+        Column("Matched By", ["" if part is None else part.matched_by for part in parts], rank=5),
+        Column("Generations", [str(number or "") for number in generations], kind="number", rank=6),
     ]
-    return Table(title="Where the time goes", columns=without_empty(columns), tones=[line.tone for line in lines])
+    return Table(title="Where the time goes", columns=filled(columns), tones=[line.tone for line in lines])
 
 
 def _share(line: TimeLine, call: TimeLine) -> str:
@@ -146,13 +144,6 @@ def _dispatches(part: Part | None) -> str:
     if part is None or (len(part.base), len(part.head)) == (1, 1):
         return ""
     return f"{len(part.base)} {_ARROW} {len(part.head)}"
-
-
-def _generations(explanation: Explanation, line: TimeLine) -> str:
-    number = line.part.generations if line.part is not None else 0
-    if line.kind == "call":
-        number = explanation.latency.generations
-    return str(number) if number else ""
 
 
 # --- What ---
@@ -179,12 +170,8 @@ def _what(explanation: Explanation, room: _Room) -> list[PagePart]:
             nothing = f"No single part is known to have changed, though the {LATENCY.title.lower()} has."
         parts.append(Paragraph(nothing))
     if quiet := [name for name, part in named if part.differs_at and not tells_most(part)]:
-        differ = (
-            "differs in code, and no change of its time is known"
-            if len(quiet) == 1
-            else ("differ in code, and no change of their time is known")
-        )
-        parts.append(Paragraph((*_listed(quiet), f" {differ}."), "dim"))
+        differ, their = ("differs", "its") if len(quiet) == 1 else ("differ", "their")
+        parts.append(Paragraph((*_listed(quiet), f" {differ} in code, and no change of {their} time is known."), "dim"))
     return parts
 
 
@@ -204,7 +191,7 @@ def _group(group: Sequence[tuple[str, Part]], room: _Room, *, rank: int) -> list
         return said
     of = f" of {names[0]}" if len(names) > 1 else ""
     code = Code("\n".join(lines), "diff", f"Lines{of} that differ at {part.differs_at}")
-    return [*said, Choice(forms=((code,), ()), what=("lines that differ",), ranks=(rank,))]
+    return [*said, Choice("lines that differ", rank, (code,))]
 
 
 def _listed(names: Sequence[str]) -> list[str | Name]:
@@ -215,7 +202,6 @@ def _listed(names: Sequence[str]) -> list[str | Name]:
 
 
 def _schedule(explanation: Explanation) -> list[PagePart]:
-    """What differs outside of dispatches."""
     if not explanation.schedule:
         return [Paragraph(SAME_SCHEDULE, "dim")]
     return [Heading("Schedule"), Bullets(explanation.schedule)]
@@ -230,31 +216,18 @@ def _steps(explanation: Explanation, results: str) -> list[Step]:
         steps.append(Step("decide more parts by giving it more time, with --budget"))
     base, head = explanation.base, explanation.head
     if head.variants and explanation.latency.verdict in CHANGED:
-        words = (
-            "harness",
-            "bisect",
-            head.suite,
-            "--case",
-            explanation.case,
-            "--over",
-            "flags",
-            "--base",
-            *base.variants,
-        )
-        steps.append(Step("find out what each of its flags and plugins does", shlex.join(words)))
+        of_case = ("--case", explanation.case, "--over", "flags", "--base", *base.variants)
+        command = shlex.join(("harness", "bisect", head.suite, *of_case))
+        steps.append(Step("find out what each of its flags and plugins does", command))
     if explanation.id and explanation.adds_up and any(part.is_timed for part in explanation.parts):
         folder = shlex.quote(f"{results}/{explanation.id}")
         steps.append(Step("see it as a picture", f"harness plot {folder} --kind waterfall --out waterfall.svg"))
     return steps
 
 
-def _method(explanation: Explanation, *, whole: bool) -> list[PagePart]:
-    """Both sides, the settings and the command, folded away."""
-    parts: list[PagePart] = [sides_table(explanation.base, explanation.head)]
-    if whole and explanation.settings:
-        parts.append(values_table("Setting", explanation.settings))
-    if explanation.command:
-        parts.append(Code(shlex.join(explanation.command), "sh"))
+def _method(explanation: Explanation, settings: Sequence[PagePart] = ()) -> list[PagePart]:
+    command = [Code(shlex.join(explanation.command), "sh")] if explanation.command else []
+    parts = [sides_table(explanation.base, explanation.head), *settings, *command]
     return [Fold("How it was measured, and what repeats it", parts)]
 
 
@@ -291,7 +264,7 @@ def _parts(explained: Explained) -> list[PagePart]:
         Column("What Differs", [part.what for part in explained.parts], kind="sentence"),
     ]
     left = f"{plural(explained.left_out, 'other part')} changed the latency less." if explained.left_out else ""
-    table = Table(columns=without_empty(columns), tones=[line.tone for line in lines], after=[left] if left else [])
+    table = Table(columns=filled(columns), tones=[line.tone for line in lines], after=[left] if left else [])
     return [said, table]
 
 
@@ -310,23 +283,25 @@ def explanation_csv(explanation: Explanation) -> str:
 
 def _record(case: str, line: TimeLine) -> dict[str, Any]:
     part = line.part
+    texts = ("operation", "base", "head", "matched_by", "differs_at", "what")
+    of_part: dict[str, Any] = {name: getattr(part, name, "") for name in texts}
+    of_part |= {name: getattr(part, name, None) for name in ("p", "generations")}
+    times = {name: getattr(line, name) if line.is_timed else None for name in ("base_ns", "head_ns", "change_ns")}
     return {
         "case": case,
         "kind": line.kind,
         "name": line.name,
-        "operation": part.operation if part is not None else "",
-        "base": " ".join(part.base) if part is not None else "",
-        "head": " ".join(part.head) if part is not None else "",
-        "matched_by": part.matched_by if part is not None else "",
-        "base_ns": line.base_ns if line.is_timed else None,
-        "head_ns": line.head_ns if line.is_timed else None,
-        "change_ns": line.change_ns if line.is_timed else None,
+        "operation": of_part["operation"],
+        "base": " ".join(of_part["base"]),
+        "head": " ".join(of_part["head"]),
+        "matched_by": of_part["matched_by"],
+        **times,
         "ratio": line.ratio,
         "ci_low": line.ci_low,
         "ci_high": line.ci_high,
-        "p": part.p if part is not None else None,
+        "p": of_part["p"],
         "verdict": line.verdict,
-        "generations": part.generations if part is not None else None,
-        "differs_at": part.differs_at if part is not None else "",
-        "what": "; ".join(part.what) if part is not None else "",
+        "generations": of_part["generations"],
+        "differs_at": of_part["differs_at"],
+        "what": "; ".join(of_part["what"]),
     }

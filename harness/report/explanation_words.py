@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from harness.records.comparison import Explained, ExplainedPart, Verdict
-from harness.records.explanation import Elsewhere, Explanation, Part
+from harness.records.explanation import Explanation, Part
 from harness.report.page import Column, Tone
 from harness.report.units import NOTHING, Unit, interval_text, percent, share, time_unit
 from harness.report.verdicts import CHANGED, MARKS, TONES
@@ -93,8 +93,9 @@ def tells_most(part: Part) -> bool:
 
 def call_ns(explanation: Explanation) -> tuple[float, float]:
     """What one call of base and of head takes; 0 where no generation could be measured."""
-    row = explanation.latency
-    return _number(row.base_value), _number(row.head_value)
+    values = (explanation.latency.base_value, explanation.latency.head_value)
+    base, head = (value if value is not None and math.isfinite(value) else 0.0 for value in values)
+    return base, head
 
 
 def time_lines(explanation: Explanation, *, most: int | None = None) -> list[TimeLine]:
@@ -117,17 +118,10 @@ def time_lines(explanation: Explanation, *, most: int | None = None) -> list[Tim
                 head_ns=math.fsum(part.head_ns for part in rest),
             )
         )
-    row, (base_ns, head_ns) = explanation.latency, call_ns(explanation)
-    call = TimeLine(
-        kind="call",
-        name=ONE_CALL if explanation.adds_up else f"{ONE_CALL}, as a whole",
-        base_ns=base_ns,
-        head_ns=head_ns,
-        ratio=row.ratio,
-        ci_low=row.ci_low,
-        ci_high=row.ci_high,
-        verdict=row.verdict,
-    )
+    row, name = explanation.latency, ONE_CALL if explanation.adds_up else f"{ONE_CALL}, as a whole"
+    judged: dict[str, Any] = {name: getattr(row, name) for name in ("ratio", "ci_low", "ci_high", "verdict")}
+    base_ns, head_ns = call_ns(explanation)
+    call = TimeLine(kind="call", name=name, base_ns=base_ns, head_ns=head_ns, **judged)
     return [*lines, *(elsewhere_lines(explanation) if explanation.adds_up else ()), call]
 
 
@@ -200,11 +194,6 @@ def time_columns(lines: Sequence[TimeLine], unit: Unit) -> list[Column]:
     ]
 
 
-def without_empty(columns: Iterable[Column]) -> list[Column]:
-    """Those columns in which some row says something."""
-    return [column for column in columns if any(cell not in ("", NOTHING, ()) for cell in column.cells)]
-
-
 def method_line(explanation: Explanation) -> str:
     """How the times of dispatches came about, what that costs, and how far they add up."""
     base, head = explanation.base_elsewhere, explanation.head_elsewhere
@@ -218,25 +207,15 @@ def method_line(explanation: Explanation) -> str:
         how = "Each dispatch is timed by itself, since the runtime has no profile here of both sides"
     else:
         return "No dispatch can be timed here; the calls are, and the IR of both sides is compared."
-    covered = [_covered(side, ns) for side, ns in zip((base, head), call_ns(explanation), strict=True)]
-    if not all(covered):
+    sides = list(zip((base, head), call_ns(explanation), strict=True))
+    if not all(latency_ns > 0 and math.isfinite(side.host_ns) for side, latency_ns in sides):
         return f"{how}."
+    covered = [f"{(1 - side.host_ns / latency_ns) * 100:.1f} %" for side, latency_ns in sides]
     sums = f"{covered[0]} of a call of base and {covered[1]} of one of head"
     if not explanation.adds_up:
         return f"{how}. In all they take {sums}, so they are no shares of it: each time is the dispatch's own."
     rest = "" if explanation.method == "alone" else f"; the rest stands as {host_name(explanation)}"
     return f"{how}. Dispatches and the device's other work add up to {sums}{rest}."
-
-
-def _covered(side: Elsewhere, latency_ns: float) -> str:
-    """The share of a call that is not the host's, in words; "" where it is not known."""
-    if latency_ns <= 0 or not math.isfinite(side.host_ns):
-        return ""
-    return f"{(1 - side.host_ns / latency_ns) * 100:.1f} %"
-
-
-def _number(value: float | None) -> float:
-    return value if value is not None and math.isfinite(value) else 0.0
 
 
 # --- For a row of a comparison ---

@@ -18,15 +18,27 @@ from typing import Literal
 
 from rich.cells import cell_len, set_cell_size
 
-from harness.metrics import TIMED
+from harness.metrics import LATENCY, TIMED
 from harness.records.comparison import VERDICTS, Comparison, Row, Verdict
 from harness.report.changes import figure_unit
 from harness.report.comparison import finite
 from harness.report.comparison_words import headline, sides_line
 from harness.report.names import ELLIPSIS, compared, middle_cut, tidy
 from harness.report.ratio_axis import RatioAxis, ratio_axis
+from harness.report.run_report import Report
+from harness.report.run_words import run_line
+from harness.report.run_words import verdict as outcome
 from harness.report.units import Unit, interval_text, share
-from harness.report.verdicts import CHANGED, LOST, by_metric, change_size, figure_title, interval_title, real_rows
+from harness.report.verdicts import (
+    CHANGED,
+    LOST,
+    RUN_WORDS,
+    by_metric,
+    change_size,
+    figure_title,
+    interval_title,
+    real_rows,
+)
 
 # What a row says, whatever it is called there: how it is marked and coloured.
 Tone = Literal["worse", "better", "same", "open", "lost"]
@@ -124,39 +136,58 @@ class Forest:
 
 @dataclass(frozen=True, kw_only=True)
 class Wording:
-    """How a forest names what it shows: of a comparison, or of a run against its baseline."""
+    """What a forest of a run's variants calls otherwise than that of a comparison."""
 
-    intervals: Callable[[str], str]  # What the brackets beside a ratio hold, by metric
-    words: Mapping[Verdict, str]  # Of the verdicts that are not called by their own names
+    words: Mapping[Verdict, str] = field(default_factory=dict)  # Of verdicts that are not called by their own names
     sides: str = "base → head"  # The two values of a row
-    labels: Mapping[str, str]  # Of cases that are not called by their variant inside a group
     peers: Collection[str] = ()  # Cases of other engines
     # Titles of groups that are not called by their model and device alone, by these
     places: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
 
-def forest_of(comparison: Comparison, rows: Sequence[Row] | None = None, *, top: int | None = USUAL_ROWS) -> Forest:
+def forest_of(
+    comparison: Comparison,
+    rows: Sequence[Row] | None = None,
+    *,
+    top: int | None = USUAL_ROWS,
+    wording: Wording | None = None,
+) -> Forest:
     """What to draw of a comparison."""
+    wording = wording or Wording()
     usable = finite(comparison if rows is None else replace(comparison, rows=tuple(rows)))
     candidates = real_rows(usable)
     drawn = chosen(candidates, top)
     left = Counter(row.verdict for row in candidates)
     left.subtract(row.verdict for row in drawn)
-    wording = Wording(intervals=lambda metric: interval_title(usable, metric), words={}, labels={})
+    rest = [f"{left[verdict]:,} {wording.words.get(verdict, verdict)}" for verdict in VERDICTS if left[verdict]]
+    sides, suite = tidy(compared(comparison.base, comparison.head)), tidy(PurePath(comparison.head.suite).stem)
     return Forest(
-        title=_title(usable),
+        title=f"{suite}: {sides}" if suite else sides,
         verdict=headline(finite(comparison)),
         method=tidy(sides_line(usable)),
-        blocks=blocks_of(drawn, wording),
-        rest=rest_text({verdict: left[verdict] for verdict in VERDICTS}),
+        blocks=tuple(_block_of(group, usable, wording) for group in by_metric(drawn).values()),
+        rest=f"Not drawn: {', '.join(rest)}." if rest else "",
     )
 
 
-def _title(comparison: Comparison) -> str:
-    """`esrgan: IREE 3.13.0 against IREE 3.12.0`."""
-    sides = tidy(compared(comparison.base, comparison.head))
-    suite = tidy(PurePath(comparison.head.suite).stem)
-    return f"{suite}: {sides}" if suite else sides
+def forest_of_run(
+    report: Report, *, keep: Callable[[str], bool] = lambda _: True, top: int | None = USUAL_ROWS
+) -> Forest:
+    """What to draw of a run: latencies of variants and peers against the baseline of their model and device."""
+    facts = report.facts
+    wording = Wording(
+        words={**RUN_WORDS, "unchanged": f"same within {share(report.floor)}"},
+        sides="baseline → variant",
+        peers={row.case for row in report.peers},
+        places={(section.model, section.device): section.place for section in report.sections},
+    )
+    rows = [row for row in (*report.peers, *report.comparison.rows) if row.metric == LATENCY.name and keep(row.case)]
+    return replace(
+        forest_of(report.comparison, rows, top=top, wording=wording),
+        title=f"{tidy(facts.suite_name)}: variants against {tidy(facts.baseline)}",
+        verdict=outcome(report),
+        method=tidy(run_line(facts, report.sections)),
+    )
 
 
 def chosen(rows: Sequence[Row], top: int | None) -> list[Row]:
@@ -168,18 +199,15 @@ def chosen(rows: Sequence[Row], top: int | None) -> list[Row]:
 
 
 def _rank(row: Row) -> int | None:
-    """None: there is nothing to see, as where two values are equal or the modules are."""
     if row.verdict in LOST:
         return 0 if row.verdict == "outputs differ" else 1
     if _ratio(row) is None and _beyond(row) is None:
         return None
-    if row.gate == "violated":
-        return 0
     timed = row.metric in TIMED
-    if row.verdict in CHANGED:
-        return 0 if timed else 2
+    if row.gate == "violated" or (timed and row.verdict in CHANGED):
+        return 0
     if not timed:
-        return None
+        return 2 if row.verdict in CHANGED else None
     return {"inconclusive": 1, "unchanged": 3}.get(row.verdict)
 
 
@@ -197,66 +225,58 @@ def _beyond(row: Row) -> Literal["left", "right"] | None:
     return "left" if head == 0 and base > 0 else None
 
 
-def blocks_of(rows: Sequence[Row], wording: Wording) -> tuple[ForestBlock, ...]:
-    """A block for each metric of the rows."""
-    return tuple(_block_of(group, wording) for group in by_metric(rows).values())
-
-
-def _block_of(rows: Sequence[Row], wording: Wording) -> ForestBlock:
+def _block_of(rows: Sequence[Row], comparison: Comparison, wording: Wording) -> ForestBlock:
     metric, unit = rows[0].metric, figure_unit(rows)
     valued = any(row.base_value is not None or row.head_value is not None for row in rows)
-    return ForestBlock(
-        title=tidy(figure_title(metric)),
-        interval=wording.intervals(metric) if any(row.ci_low is not None for row in rows) else "",
-        values=f"{wording.sides}{f', {unit.name}' if unit.name else ''}" if valued else "",
-        ends=("faster", "slower") if metric in TIMED else ("less", "more"),
-        groups=tuple(
-            ForestGroup(
-                title=title,
-                rows=tuple(
-                    _row_of(row, unit, _label_of(row, group, wording) if title else tidy(row.case), wording)
-                    for row in group
-                ),
-            )
-            for title, group in _grouped(rows, wording)
-        ),
-    )
-
-
-def _grouped(rows: Sequence[Row], wording: Wording) -> list[tuple[str, list[Row]]]:
-    """Rows by model and device, each under its title; all under none where most would stand alone."""
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         groups.setdefault((row.model, row.device), []).append(row)
-    if len(rows) < 2 * len(groups):
-        return [("", list(rows))]
-    return [(tidy(wording.places.get(place) or " @ ".join(place)), group) for place, group in groups.items()]
+    if len(rows) < 2 * len(groups):  # most would stand alone
+        drawn = [ForestGroup(title="", rows=tuple(_row_of(row, unit, tidy(row.case), wording) for row in rows))]
+    else:
+        drawn = [
+            ForestGroup(
+                title=tidy(wording.places.get(place) or " @ ".join(place)),
+                rows=tuple(_row_of(row, unit, _label_of(row, group), wording) for row in group),
+            )
+            for place, group in groups.items()
+        ]
+    return ForestBlock(
+        title=tidy(figure_title(metric)),
+        interval=interval_title(comparison, metric) if any(row.ci_low is not None for row in rows) else "",
+        values=f"{wording.sides}{f', {unit.name}' if unit.name else ''}" if valued else "",
+        ends=("faster", "slower") if metric in TIMED else ("less", "more"),
+        groups=tuple(drawn),
+    )
 
 
-def _label_of(row: Row, group: Sequence[Row], wording: Wording) -> str:
-    """Its variant, where that tells it from the others of its group."""
-    if row.case in wording.labels:
-        return tidy(wording.labels[row.case])
+def _label_of(row: Row, group: Sequence[Row]) -> str:
+    """Its variant, with its toolchain where that alone tells it from others of its group."""
+    release = row.case.removeprefix(f"{row.model}/{row.variant}@{row.device}")
     alike = sum(other.variant == row.variant for other in group)
-    return tidy(row.variant if alike == 1 and row.variant else row.case)
+    if alike == 1 and row.variant:
+        return tidy(row.variant)
+    return tidy(row.case if release == row.case else f"{row.variant}{release}")
 
 
 def _row_of(row: Row, unit: Unit, label: str, wording: Wording) -> ForestRow:
-    ratio = _ratio(row)
-    lost = row.verdict in LOST
+    ratio, lost = _ratio(row), row.verdict in LOST
     beyond = _beyond(row) if ratio is None and not lost else None
     figure = {"left": "0", "right": "from nothing", None: interval_text(row.ratio, row.ci_low, row.ci_high)}[beyond]
-    low, high = _interval_of(row) if ratio is not None and not lost else (None, None)
+    low, high = row.ci_low, row.ci_high
+    if lost or ratio is None or low is None or high is None:
+        low = high = None
+    else:  # an end at 0 or below lies beyond the left end of any logarithmic axis
+        low, high = max(low, _NEXT_TO_NOTHING), max(high, _NEXT_TO_NOTHING)
     valued = not lost and (row.base_value is not None or row.head_value is not None)
-    word = wording.words.get(row.verdict, row.verdict)
     return ForestRow(
         label=label,
-        word=word,
+        word=wording.words.get(row.verdict, row.verdict),
         tone=_ROW_TONES.get(row.verdict, "open"),
         ratio=None if lost else ratio,
         low=low,
         high=high,
-        floor=row.floor if row.floor > 0 else 0.0,
+        floor=max(row.floor, 0.0),
         figure=row.verdict if lost else figure,
         values=f"{unit.text(row.base_value)} → {unit.text(row.head_value)}" if valued else "",
         remark="gate violated" if row.gate == "violated" else "",
@@ -264,19 +284,6 @@ def _row_of(row: Row, unit: Unit, label: str, wording: Wording) -> ForestRow:
         beyond=beyond,
         peer=row.case in wording.peers,
     )
-
-
-def _interval_of(row: Row) -> tuple[float | None, float | None]:
-    """Both ends; an end at 0 or below lies beyond the left end of any logarithmic axis."""
-    if row.ci_low is None or row.ci_high is None:
-        return None, None
-    return max(row.ci_low, _NEXT_TO_NOTHING), max(row.ci_high, _NEXT_TO_NOTHING)
-
-
-def rest_text(counts: Mapping[str, int]) -> str:
-    """`Not drawn: 12 unchanged, 6 identical.`; "" where every row is."""
-    parts = [f"{number:,} {word}" for word, number in counts.items() if number]
-    return f"Not drawn: {', '.join(parts)}." if parts else ""
 
 
 def floors_text(floors: Sequence[float]) -> str:
@@ -309,7 +316,7 @@ def forest_text(forest: Forest, width: int = WIDEST) -> str:
         return ""
     width = min(max(width, _NARROWEST), WIDEST)
     figure = max(cell_len(_figure(row)) for row in forest.rows())
-    label = min(max(cell_len(_label(row)) for row in forest.rows()), _LONGEST_LABEL, width - figure - _LEAST_PLOT - 2)
+    label = min(max(map(_label_width, forest.rows())), _LONGEST_LABEL, width - figure - _LEAST_PLOT - 2)
     plot = min(width - figure - label - 2, _MOST_PLOT)
     blocks = [_block(block, label, plot, width) for block in forest.blocks]
     parts = ["\n\n".join(blocks), textwrap.fill(forest.rest, width)]
@@ -331,12 +338,11 @@ def _block(block: ForestBlock, label: int, plot: int, width: int) -> str:
     return "\n".join([*lines, f"{' ' * (label + 1)}{_ticks(axis, plot)}".rstrip()])
 
 
-def _label(row: ForestRow) -> str:
-    return f"  {row.label}{f' ({row.remark})' if row.remark else ''}"
+def _label_width(row: ForestRow) -> int:
+    return cell_len(f"  {row.label}{f' ({row.remark})' if row.remark else ''}")
 
 
 def _named(row: ForestRow, cells: int) -> str:
-    """The label in so many columns, and what is remarked of the row where that leaves room for a name."""
     remark = f" ({row.remark})" if row.remark and cells >= 2 * _LEAST_NAME else ""
     room = cells - cell_len(remark)
     cut = row.label if cell_len(row.label) + 2 <= room else _fitted(row.label, room - 2).rstrip()
@@ -348,7 +354,6 @@ def _figure(row: ForestRow) -> str:
 
 
 def _line(row: ForestRow, axis: RatioAxis, plot: int) -> str:
-    """The band and 1 behind, the interval and the dot before them; arrows for what lies beyond the ends."""
     cells = [" "] * plot
     one, half = _cell(axis, 1.0, plot), _half_band(axis, row.floor, plot)
     for at in range(max(one - half, 0), min(one + half, plot - 1) + 1):
@@ -379,7 +384,6 @@ def _line(row: ForestRow, axis: RatioAxis, plot: int) -> str:
 
 
 def _half_band(axis: RatioAxis, floor: float, plot: int) -> int:
-    """Columns of the band on either side of 1; 0 where it is narrower than one."""
     return round((axis.share(1 + floor) - axis.share(1.0)) * (plot - 1))
 
 
@@ -390,7 +394,6 @@ def _cell(axis: RatioAxis, ratio: float, plot: int) -> int:
 
 
 def _ticks(axis: RatioAxis, plot: int) -> str:
-    """The scale: each figure centred below its place, left out where it would touch the one before."""
     line = ""
     for tick in axis.ticks:
         start = min(max(_cell(axis, tick.ratio, plot) - len(tick.text) // 2, 0), plot - len(tick.text))

@@ -1,4 +1,7 @@
-"""Comparison or run -> what GitHub shows, for readers who have none of the folders: no path names a machine."""
+"""Comparison or run -> Markdown: whole, short, and as GitHub shows it to readers who have none of the folders.
+
+No path in a comment or a summary names a machine.
+"""
 
 from __future__ import annotations
 
@@ -10,20 +13,22 @@ from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
 from harness.records.comparison import Comparison, Row, SideFacts
-from harness.report import markdown_page, render
-from harness.report.markdown import COMMENT, Limits, size_bytes, to_markdown
+from harness.report import comparison_page, run_page
+from harness.report.markdown import COMMENT, Limits, first_that_fits, size_bytes, to_markdown
 from harness.report.page import Name, Page, Picture
-from harness.report.pages import Links, ReportContext
+from harness.report.pages import Links, ReportContext, page_of
 from harness.report.run_report import Report
 
 # "$GITHUB_STEP_SUMMARY upload aborted, supports content up to a size of 1024k": of one step; nothing is shown then.
 STEP_SUMMARY_BYTES = 1_048_576
-_SUMMARY_LEVELS = (100_000, 3_000, 1_000, 300, 100, 30, 0)
+# Rows of each list that are folded away, from the most that there may be to the fewest.
+_LEVELS = (300, 100, 30, 0)
+_SUMMARY_LEVELS = (100_000, 3_000, 1_000, *_LEVELS)
 
 
 def render_comment(source: Comparison | Report, *, pictures: Sequence[Picture] = (), links: Links | None = None) -> str:
     """A comment that GitHub takes, however many rows there are and whatever texts are in them."""
-    return to_markdown(_page(source, _around(source, pictures, links)), COMMENT)
+    return short_text(_portable(source), pictures=pictures, links=links)
 
 
 def render_step_summary(
@@ -34,22 +39,38 @@ def render_step_summary(
     limit_bytes: int = STEP_SUMMARY_BYTES,
 ) -> str:
     """What `$GITHUB_STEP_SUMMARY` takes: the full report where there is room for it, else as much as there is."""
-    whole = render(source, "markdown", full=True)
+    whole = to_markdown(full_page(source))
     if size_bytes(whole) < limit_bytes and not pictures:
         return whole
-    around = replace(_around(source, pictures, links), marked=False, levels=_SUMMARY_LEVELS)
-    return to_markdown(_page(source, around), Limits(page_bytes=limit_bytes - 1))
+    around = replace(_around(source, "Abbreviated"), pictures=pictures, links=links or Links(), marked=False)
+    return _fitting(_portable(source), around, _SUMMARY_LEVELS, Limits(page_bytes=limit_bytes - 1))
 
 
-def _around(source: Comparison | Report, pictures: Sequence[Picture], links: Links | None) -> ReportContext:
+def short_text(source: Comparison | Report, *, pictures: Sequence[Picture] = (), links: Links | None = None) -> str:
+    """As much as a comment has room for."""
+    around = replace(_around(source, "Abbreviated"), pictures=pictures, links=links or Links())
+    return _fitting(source, around, _LEVELS, COMMENT)
+
+
+def full_page(source: Comparison | Report) -> Page:
+    """Every row of every list, all settings, the environment and all commands."""
+    return _page(source, _around(source, "Full"), full=True)
+
+
+def _fitting(source: Comparison | Report, around: ReportContext, levels: Sequence[int], limits: Limits) -> str:
+    pages = (_page(source, replace(around, folded=level), full=False) for level in levels)
+    return first_that_fits(pages, limits)
+
+
+def _around(source: Comparison | Report, word: str) -> ReportContext:
     suite = source.head.suite if isinstance(source, Comparison) else source.facts.suite
-    title = ("Abbreviated Benchmark Summary of ", Name(suite))
-    return ReportContext(title=title, pictures=pictures, links=links or Links())
+    return ReportContext(title=(f"{word} Benchmark Summary of ", Name(suite)))
 
 
-def _page(source: Comparison | Report, around: ReportContext) -> Page:
-    portable = portable_comparison(source) if isinstance(source, Comparison) else portable_report(source)
-    return markdown_page(portable, around, full=False)
+def _page(source: Comparison | Report, around: ReportContext, *, full: bool) -> Page:
+    if isinstance(source, Report):
+        return page_of(run_page.content_of(source, around, full=full), around)
+    return page_of(comparison_page.content_of(source, around, full=full), around)
 
 
 # --- Without paths of this machine ---
@@ -57,15 +78,21 @@ def _page(source: Comparison | Report, around: ReportContext) -> Page:
 # Of `harness compare`: where it keeps what it found, and how it prints that; neither is part of what is measured.
 _LEFT_OUT = ("--results", "--format")
 # Options whose value is a folder of results; so are the two sides, which have no option.
-_FOLDER = "--within"
+_FOLDERS = ("", "--within")
 _MAY_BE_ABSOLUTE = re.compile(r"(?:^|[\s='\"])(?:/|\\|[A-Za-z]:[/\\])")
+
+
+def _portable(source: Comparison | Report) -> Comparison | Report:
+    if isinstance(source, Comparison):
+        return portable_comparison(source)
+    return replace(source, comparison=portable_comparison(source.comparison))
 
 
 def portable_comparison(comparison: Comparison) -> Comparison:
     """The comparison with folders of the machine that made it by their names alone, in commands and labels."""
     selfcheck = comparison.machine.selfcheck
-    if selfcheck is not None and _is_absolute(selfcheck.suite):
-        selfcheck = replace(selfcheck, suite=_last_part(selfcheck.suite))
+    if selfcheck is not None:
+        selfcheck = replace(selfcheck, suite=_named(selfcheck.suite, "--suite"))
     return replace(
         comparison,
         base=_portable_side(comparison.base),
@@ -77,18 +104,11 @@ def portable_comparison(comparison: Comparison) -> Comparison:
     )
 
 
-def portable_report(report: Report) -> Report:
-    """The report with the suite that its machines were checked with by its file's name alone."""
-    facts = report.facts
-    hosts = {host: _environment(environment) for host, environment in facts.hosts.items()}
-    return replace(report, facts=replace(facts, environment=_environment(facts.environment), hosts=hosts))
-
-
 def _environment(environment: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    selfcheck = environment.get("selfcheck") or {}
-    if not _is_absolute(str(selfcheck.get("suite", ""))):
+    selfcheck = environment.get("selfcheck")
+    if not selfcheck:
         return environment
-    return {**environment, "selfcheck": {**selfcheck, "suite": _last_part(str(selfcheck["suite"]))}}
+    return {**environment, "selfcheck": {**selfcheck, "suite": _named(str(selfcheck.get("suite", "")), "--suite")}}
 
 
 def portable(words: Sequence[str]) -> list[str]:
@@ -100,22 +120,14 @@ def portable(words: Sequence[str]) -> list[str]:
     kept: list[str] = []
     option = ""  # that the word belongs to
     for word in words:
-        name, equals, value = word.partition("=")
-        if option in _LEFT_OUT:
-            option = ""
-        elif name in _LEFT_OUT:
-            option = "" if equals else name
-        elif name.startswith("--") and equals and _is_absolute(value):
-            kept.append(f"{name}={_named(value, name)}")
-            option = ""
-        else:
-            kept.append(_named(word, option) if _is_absolute(word) else word)
-            option = word if word.startswith("--") else ""
+        name, equals, value = word.partition("=") if word.startswith("--") else (option, "", word)
+        if name not in _LEFT_OUT:
+            kept.append(f"{name}={_named(value, name)}" if equals else _named(word, option))
+        option = word if word.startswith("--") and not equals else ""
     return kept
 
 
 def _portable_row(row: Row) -> Row:
-    """The row with its command; the lines after it say what was compiled."""
     first, *rest = row.repro
     if not _MAY_BE_ABSOLUTE.search(first):
         return row
@@ -123,29 +135,20 @@ def _portable_row(row: Row) -> Row:
         words = shlex.split(first)
     except ValueError:  # nobody's command line
         return row
-    if not any(map(_is_absolute, words)):
-        return row
-    return replace(row, repro=(shlex.join(portable(words)), *rest))
+    return replace(row, repro=(shlex.join(portable(words)), *rest)) if any(map(_is_absolute, words)) else row
 
 
 def _portable_side(side: SideFacts) -> SideFacts:
-    label, suite = side.label, side.suite
-    return replace(
-        side,
-        label=_named(label, "") if _is_absolute(label) else label,
-        suite=_last_part(suite) if _is_absolute(suite) else suite,
-    )
+    return replace(side, label=_named(side.label, ""), suite=_named(side.suite, "--suite"))
 
 
 def _named(path: str, option: str) -> str:
-    if option not in ("", _FOLDER):
-        return _last_part(path)
-    return f"results/{_last_part(path)}"
+    """The name of an absolute path, below results/ where an option's value is a folder there; else the word itself."""
+    if not _is_absolute(path):
+        return path
+    pure = PureWindowsPath(path) if PureWindowsPath(path).is_absolute() else PurePosixPath(path)
+    return f"{'results/' if option in _FOLDERS else ''}{pure.name or path}"
 
 
 def _is_absolute(text: str) -> bool:
     return PurePosixPath(text).is_absolute() or PureWindowsPath(text).is_absolute()
-
-
-def _last_part(path: str) -> str:
-    return (PureWindowsPath(path) if PureWindowsPath(path).is_absolute() else PurePosixPath(path)).name or path

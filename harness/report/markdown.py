@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from urllib.parse import quote, urlsplit
 
 from harness.report.page import (
@@ -164,7 +164,7 @@ class Limits:
     command_bytes: int = 2_000  # Of a command line; a longer one is left out, since half a command is worse than none
 
 
-_LOG_LINES = 60
+_LOG_LINES, _NO_LIMIT = 60, 10**12
 _RATIO = re.compile(r"(?<!\S)[▼▲=?] (?=\d)|\[\d\S*, \d\S*\]")
 _EXPONENT = re.compile(r"(?<=\de)-(?=\d)")
 
@@ -174,22 +174,56 @@ _EXPONENT = re.compile(r"(?<=\de)-(?=\d)")
 COMMENT = Limits(page_bytes=65_000)
 
 
-def to_markdown(page: Page, limits: Limits | None = None) -> str:
-    """Lay a page out for GitHub."""
+def to_markdown(page: Page, limits: Limits | None = None, left_out: Sequence[str] = ()) -> str:
+    """Lay a page out for GitHub; with limits, its least important choices are shortened until it keeps them.
+
+    Args:
+        page: What to lay out.
+        limits: None: it may be as long as it is.
+        left_out: What the page does without already.
+    """
     writer = _Writer(limits)
-    closing = "\n".join(f"- {writer.paragraph(note)}" for note in page.notes)
-    head = [
-        marker(writer.cut(page.marker[1]), page.marker[0]) if page.marker else "",
-        f"## {writer.sentence(page.title)}" if page.title else "",
-        f"**{verdict}**" if (verdict := writer.inline(page.verdict).strip()) else "",
-    ]
-    if limits is None:
-        return blocks(*head, writer.parts(page.parts), closing) + "\n"
+    texts = [writer.parts([part]) for part in page.parts]
+    text = _laid_out(page, writer, texts, left_out)
+    choices = [(part.rank, place, part) for place, part in enumerate(page.parts) if isinstance(part, Choice)]
+    for _, place, choice in sorted(choices, key=lambda ranked: ranked[:2], reverse=True):
+        if limits is None or size_bytes(text) <= limits.page_bytes:
+            break
+        shorter = writer.parts(choice.shorter)
+        if shorter != texts[place]:
+            texts[place] = shorter
+            left_out = [*left_out, choice.what]
+            text = _laid_out(page, writer, texts, left_out)
+    return text
 
-    def laid_out(texts: Sequence[str], left_out: Sequence[str]) -> str:
-        return blocks(*head, *texts, closing, writer.parts(page.foot(left_out))) + "\n"
 
-    return _fitted(page.parts, writer, laid_out, limits.page_bytes)
+def first_that_fits(pages: Iterable[Page], limits: Limits) -> str:
+    """The first page that keeps the limits as it is; where none does, the last one with its choices shortened.
+
+    The lists of each page are shorter than those of the one before.
+    """
+    longest, left_out = 0, list[str]()
+    for page in pages:
+        size = size_bytes(to_markdown(page, replace(limits, page_bytes=_NO_LIMIT)))
+        left_out = ["the rest of long lists"] if size < longest else []
+        longest = max(longest, size)
+        if size <= limits.page_bytes:
+            break
+    return to_markdown(page, limits, left_out)
+
+
+def _laid_out(page: Page, writer: _Writer, texts: Sequence[str], left_out: Sequence[str]) -> str:
+    return (
+        blocks(
+            marker(writer.cut(page.marker[1]), page.marker[0]) if page.marker else "",
+            f"## {writer.sentence(page.title)}" if page.title else "",
+            f"**{verdict}**" if (verdict := writer.inline(page.verdict).strip()) else "",
+            *texts,
+            "\n".join(f"- {writer.paragraph(note)}" for note in page.notes),
+            writer.parts(page.foot(left_out)) if writer.has_limits else "",
+        )
+        + "\n"
+    )
 
 
 def size_bytes(text: str) -> int:
@@ -197,36 +231,15 @@ def size_bytes(text: str) -> int:
     return len(text.encode(errors="replace"))
 
 
-def _fitted(
-    parts: Sequence[Part], writer: _Writer, laid_out: Callable[[Sequence[str], Sequence[str]], str], limit_bytes: int
-) -> str:
-    """The page with its least important choices shortened; it stays too large where nothing is left to shorten."""
-    choices = [part if isinstance(part, Choice) else Choice(forms=((part,),), what=(), ranks=()) for part in parts]
-    chosen = [0] * len(choices)
-    texts = [writer.parts(choice.forms[0]) for choice in choices]
-    left_out: list[str] = []
-    while True:
-        text = laid_out(texts, tuple(dict.fromkeys(left_out)))
-        left = [
-            (choice.ranks[at], place)
-            for place, (choice, at) in enumerate(zip(choices, chosen, strict=True))
-            if at < len(choice.forms) - 1
-        ]
-        if size_bytes(text) <= limit_bytes or not left:
-            return text
-        place = max(left)[1]
-        chosen[place] += 1
-        shorter = writer.parts(choices[place].forms[chosen[place]])
-        if shorter != texts[place]:
-            texts[place] = shorter
-            left_out.append(choices[place].what[chosen[place] - 1])
-
-
 class _Writer:
     """Writes each kind of part, with the limits of a page; None: without any."""
 
     def __init__(self, limits: Limits | None) -> None:
         self._limits = limits
+
+    @property
+    def has_limits(self) -> bool:
+        return self._limits is not None
 
     def parts(self, parts: Sequence[Part]) -> str:
         return blocks(*map(self._part, parts))
@@ -254,7 +267,7 @@ class _Writer:
             return details(self.cut(part.title), body, folded=not part.open) if body else ""
         if isinstance(part, Picture):
             return picture(part.alt, part.light_url, part.dark_url)
-        return self.parts(part.forms[0])
+        return self.parts(part.parts)
 
     def paragraph(self, sentence: Sentence) -> str:
         """A sentence where a block begins."""

@@ -61,7 +61,6 @@ def _variants(names: tuple[str, ...]) -> str:
 
 
 def _given_name(side: SideFacts) -> str:
-    """A release or a folder by its last part, which is the run's id unless somebody named the folder."""
     if side.commit:
         return _commit_name(side)
     if side.label.startswith(_RELEASE_PREFIX):

@@ -32,9 +32,11 @@ Figures are texts too, see harness.report.units; harness.report.data makes colum
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Literal, TypeAlias
+
+from harness.report.units import NOTHING
 
 # What a column holds. A name is shown as code in Markdown; a number is right-aligned; a sentence is long: it stands
 # below the table where there is no room beside it, in Markdown below all tables of numbers.
@@ -197,13 +199,14 @@ class Picture:
     title: str = ""  # What it is folded away behind, where it is
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Choice:
-    """Parts in several forms, of which a page with a limit takes the first that leaves room for the others."""
+    """Parts that a page without room for them has in a shorter form, or leaves out."""
 
-    forms: Sequence[Sequence[Part]]  # From the longest to the shortest; `()` where all of it can be left out
-    what: Sequence[str]  # Of each form but the first, what it leaves out, for the list of what the page leaves out
-    ranks: Sequence[int]  # Of each form but the last: the choice of the highest rank is shortened first
+    what: str  # The parts are, for the list of what the page leaves out
+    rank: int  # The choice of the highest rank is shortened first
+    parts: Sequence[Part]
+    shorter: Sequence[Part] = ()
 
 
 Part: TypeAlias = Table | Heading | Paragraph | Warnings | Bullets | Code | Steps | Fold | Picture | Choice
@@ -232,6 +235,11 @@ def plain(sentence: Sentence) -> str:
     if isinstance(sentence, tuple):
         return "".join(map(plain, sentence))
     return sentence if isinstance(sentence, str) else sentence.text
+
+
+def filled(columns: Iterable[Column]) -> list[Column]:
+    """Those columns in which some row says something."""
+    return [column for column in columns if any(cell not in ("", NOTHING, ()) for cell in column.cells)]
 
 
 def lines_of(cell: Cell) -> tuple[str, ...]:

@@ -59,8 +59,7 @@ class ReportContext:
     title: Sentence
     pictures: Sequence[Picture] = ()  # Published elsewhere, the most important one first
     links: Links = field(default_factory=Links)
-    # Rows of each list that are folded away, from the most that there may be to the fewest
-    levels: tuple[int, ...] = (300, 100, 30, 0)
+    folded: int = 0  # How many rows of each list a comment has, folded away
     marked: bool = True  # Whether the page begins with the marker by which a posted one is found again
 
 
@@ -87,8 +86,8 @@ def page_of(content: Content, around: ReportContext) -> Page:
         verdict=content.verdict,
         parts=(
             Paragraph(("@ ", *content.subject)),
-            choice("what to do", 0, [advice]),
-            choice("notes", 0, content.notes),
+            Choice("what to do", 0, [advice]),
+            Choice("notes", 0, content.notes),
             *content.lists,
         ),
         foot=lambda left_out: _foot(content, around.links, left_out),
@@ -96,7 +95,6 @@ def page_of(content: Content, around: ReportContext) -> Page:
 
 
 def _foot(content: Content, links: Links, left_out: Sequence[str]) -> list[Part]:
-    """What is left out, and where everything is."""
     parts: list[Part] = []
     if left_out:
         report = Link("the full report", links.artifact_url)
@@ -113,11 +111,6 @@ def _foot(content: Content, links: Links, left_out: Sequence[str]) -> list[Part]
         if web_address(url):
             pieces += [" · " if pieces else "For more information: ", Link(title, url)]
     return [*parts, *([Paragraph(tuple(pieces))] if pieces else [])]
-
-
-def choice(what: str, rank: int, parts: Sequence[Part], shorter: Sequence[Part] = ()) -> Choice:
-    """Parts that a page without room for them has in a shorter form, or leaves out."""
-    return Choice(forms=(parts, shorter), what=(what,), ranks=(rank,))
 
 
 def commit_name(url: str) -> Inline | None:
@@ -152,11 +145,6 @@ def values_table(title: str, values: Mapping[str, Any]) -> Table:
         for value in values.values()
     ]
     return Table(columns=(Column(title, list(values), kind="name"), Column("Value", texts)))
-
-
-def capital(line: str) -> str:
-    """A sentence of a line that begins in the middle of one."""
-    return f"{line[0].upper()}{line[1:]}."
 
 
 def sides_table(base: SideFacts, head: SideFacts) -> Table:

@@ -74,7 +74,6 @@ def ratio_axis(extents: Iterable[Extent], floor: float, *, most_ticks: int = _MO
 
 
 def _logs(extent: Extent) -> tuple[float, float, float]:
-    """Centre, bottom and top in the logarithm."""
     logs = [math.log(value) for value in extent if value is not None and value > 0]
     return logs[0], min(logs), max(logs)
 
@@ -85,7 +84,6 @@ def _ticks(low: float, high: float, most: int) -> tuple[Tick, ...]:
 
 
 def _even_steps(low: float, high: float, most: int) -> list[tuple[float, str]]:
-    """1 and what lies whole steps from it."""
     for exponent in range(-9, 1):
         for digit in (1, 2, 5):
             step = digit * 10.0**exponent

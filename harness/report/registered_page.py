@@ -123,13 +123,8 @@ def _options(rows: Sequence[Registered], noun: str, option: str) -> tuple[Table,
 
 def registered_json(found: Sequence[Registered]) -> str:
     """The same as one JSON document with `schema_version`; each option has its JSON Schema."""
-    return to_json(
-        {
-            kind: [
-                {**record, "options": [{**asdict(taken), "type": taken.takes} for taken in row.options]}
-                for row in found
-                if row.kind == kind and (record := {k: v for k, v in asdict(row).items() if k != "kind"})
-            ]
-            for kind in _KINDS
-        }
-    )
+    document: dict[str, list[dict[str, Any]]] = {kind: [] for kind in _KINDS}
+    for row in found:
+        record = asdict(row) | {"options": [{**asdict(taken), "type": taken.takes} for taken in row.options]}
+        document[record.pop("kind")].append(record)
+    return to_json(document)

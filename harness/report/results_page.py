@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from harness.report.page import Column, Page, Paragraph, Table
-from harness.report.units import byte_unit, interval_text
-from harness.store.archive import Compacted, GarbageReport
+from harness.report.units import interval_text
 from harness.store.check import WRONG, Finding
 from harness.store.merging import Outcome
 from harness.store.tables import NOTHING_YET
@@ -86,60 +85,22 @@ def _explained(explanations: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def verified_page(findings: Sequence[Finding]) -> Page:
-    """A row for each folder and each part of the history."""
+    """A row for each folder."""
     rows = [row for row in findings if len(findings) <= _MANY or row.state in WRONG]
     table = Table(
         columns=(
             Column("folder", [row.name for row in rows]),
             Column("what", [row.kind or "-" for row in rows]),
-            Column("state", [f"{row.state}{', no hashes' * (row.state == 'ok' and not row.hashed)}" for row in rows]),
+            Column("state", [row.state for row in rows]),
         ),
         tones=["bad" if row.state in WRONG else "" for row in rows],
     )
     return _page(table, [(row.name, row.why) for row in rows], _counts(row.state for row in findings) or "nothing here")
 
 
-def compacted_page(done: Compacted) -> Page:
-    """What was added, and sizes before and after."""
-    added = " and ".join(
-        part for part in (_number(len(done.runs), "run"), _number(len(done.comparisons), "comparison")) if part
-    )
-    sentences = [
-        f"{added} compacted, from {_size(done.folder_bytes)} of files" if added else "nothing to compact",
-        f"{done.merged_parts} parts became one" if done.merged_parts else "",
-        f"history/ has {_number(done.parts, 'part') or 'no part'}, {_size(done.before_bytes)} before and "
-        f"{_size(done.after_bytes)} now",
-    ]
-    return _page(None, list(done.left_out.items()), ". ".join(sentence for sentence in sentences if sentence))
-
-
-def dropped_page(report: GarbageReport) -> Page:
-    """A row for each run whose turns went, or are old and stay."""
-    rows = report.rows
-    unit = byte_unit([row.bytes for row in rows])
-    word = "would go" if report.dry_run else "dropped"
-    table = Table(
-        columns=(
-            Column("run or comparison", [row.name for row in rows]),
-            Column("began", [row.started[:10] for row in rows]),
-            Column("turns", [unit.text(row.bytes) for row in rows], kind="number", unit=unit.name),
-            Column("outcome", [word if row.dropped else "kept" for row in rows]),
-        )
-    )
-    gone = [row for row in rows if row.dropped]
-    closing = (
-        f"turns of {len(gone)} {word}: {_size(sum(row.bytes for row in gone))} in folders; "
-        f"{len(rows) - len(gone)} kept{f', {report.young} younger' if report.young else ''}"
-    )
-    if not rows:
-        younger = f": those of {report.young} younger run{'' if report.young == 1 else 's'} stay"
-        closing = f"no turns are as old as that{younger if report.young else ''}"
-    return _page(table, [(row.name, row.why) for row in rows], closing)
-
-
-def _page(table: Table | None, whys: Iterable[tuple[str, str]], closing: str) -> Page:
+def _page(table: Table, whys: Iterable[tuple[str, str]], closing: str) -> Page:
     reasons = tuple(f"{name}: {why}" for name, why in whys if why)
-    parts = (table,) if table is not None and table.rows else ()
+    parts = (table,) if table.rows else ()
     ending = Paragraph(f"{closing[:1].upper()}{closing[1:]}.")
     return Page(parts=(*parts, *(Paragraph(reason) for reason in reasons), ending))
 
@@ -147,12 +108,3 @@ def _page(table: Table | None, whys: Iterable[tuple[str, str]], closing: str) ->
 def _counts(words: Iterable[str]) -> str:
     """`12 copied, 1 refused`."""
     return ", ".join(f"{count} {word}" for word, count in Counter(words).items())
-
-
-def _number(count: int, word: str) -> str:
-    return f"{count} {word}{'' if count == 1 else 's'}" if count else ""
-
-
-def _size(size: int) -> str:
-    unit = byte_unit([abs(size)])
-    return f"{unit.text(size)} {unit.name}"

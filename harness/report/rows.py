@@ -10,7 +10,7 @@ import statistics
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
-from typing import Any
+from typing import Any, NamedTuple
 
 from harness.compare.judge import Timings
 from harness.compare.pairs import side_of
@@ -30,11 +30,13 @@ from harness.records.case import Case
 from harness.records.run import Header, Run
 from harness.report.run_report import Report, build_report
 from harness.report.run_row import Row
-from harness.stats import Estimate, estimate_ratio
+from harness.stats import estimate_ratio
 from harness.store.clock import clock_fault, utc_text
 from harness.store.schema import BETWEEN_HOSTS, Role
 
 _ID_DIGITS = 16
+# Columns of a run, by what they are called among its machine's facts.
+_SELFCHECK = {"flagged": "flagged", "rows": "rows", "bound": "upper_bound", "detects": "detects", "when": "when"}
 
 Record = dict[str, Any]
 
@@ -91,7 +93,6 @@ class _CaseFacts:
 
 
 def _facts_of_cases(run: Run) -> dict[str, _CaseFacts]:
-    """By name of the case, in the header's order."""
     header = run.header
     places = {toolchain.version: place for place, toolchain in enumerate(header.toolchains)}
     seen: set[tuple[str, str]] = set()
@@ -99,7 +100,6 @@ def _facts_of_cases(run: Run) -> dict[str, _CaseFacts]:
     for case in header.cases:
         place = places.get(case.toolchain)
         peers = run.environment_of(case).get("peers", {})
-        role: Role = "newest" if place is None else toolchain_role(place, len(header.toolchains))
         columns = {
             "case": f"{case.model}/{case.variant}@{case.device}",
             "case_id": case.id,
@@ -107,7 +107,7 @@ def _facts_of_cases(run: Run) -> dict[str, _CaseFacts]:
             "variant": case.variant,
             "device": case.device,
             "peer": case.peer or "",
-            "role": role,
+            "role": "newest" if place is None else toolchain_role(place, len(header.toolchains)),
             "toolchain": case.toolchain if case.peer is None else str(peers.get(case.variant, "")),
         }
         facts[case.name] = _CaseFacts(
@@ -154,11 +154,7 @@ def _run_row(run: Run, started: str, report: Report, clock: str) -> Record:
         "missing": report.summary.missing,
         "noise": statistics.median(spreads) if spreads else None,
         "load_1min": float(load) if isinstance(load, int | float) else None,
-        "selfcheck_flagged": selfcheck.flagged if selfcheck is not None else None,
-        "selfcheck_rows": selfcheck.rows if selfcheck is not None else None,
-        "selfcheck_bound": selfcheck.upper_bound if selfcheck is not None else None,
-        "selfcheck_detects": selfcheck.detects if selfcheck is not None else None,
-        "selfcheck_when": selfcheck.when if selfcheck is not None else None,
+        **{f"selfcheck_{column}": getattr(selfcheck, fact, None) for column, fact in _SELFCHECK.items()},
         "command": shlex.join(header.command),
         "clock": clock,
         "devices": _devices(run),
@@ -167,7 +163,6 @@ def _run_row(run: Run, started: str, report: Report, clock: str) -> Record:
 
 
 def _devices(run: Run) -> str:
-    """What each device is; where it is another on other hosts, what it is on each."""
     told: dict[str, set[str]] = {}
     for environment in run.machines:
         for name, text in environment.get("devices", {}).items():
@@ -190,8 +185,7 @@ def _case_row(header: Header, started: str, row: Row, facts: _CaseFacts) -> Reco
     }
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Figure:
+class _Figure(NamedTuple):
     """One value of a case."""
 
     metric: str
@@ -202,7 +196,6 @@ class _Figure:
 
 
 def _points(run: Run, started: str, report: Report, facts: Mapping[str, _CaseFacts]) -> list[Record]:
-    """The points of a run, case by case."""
     header = run.header
     against = _Others(run) if len(header.toolchains) > 1 else None
     points = []
@@ -214,18 +207,19 @@ def _points(run: Run, started: str, report: Report, facts: Mapping[str, _CaseFac
         base = facts.get(row.compared_with or "")
         if base is not None and not base.case.baseline:  # a ratio to another case than the suite's is of no series
             row = replace(row, estimate=None, kind=None)
-        for figure in _figures(case, row, against):
+        for figure in (*_timings(case, row, against), *_counted(row)):
+            lowest = 0.0 if figure.metric not in NOISY_METRICS else math.ulp(0.0)
+            if not math.isfinite(figure.value) or figure.value < lowest:  # it cannot be plotted or compared
+                continue
             fixed = [figure.reference or (columns["toolchain"] if role in ("reference", "other") else "")]
             if of_case.ambiguous:
                 fixed.append(columns["case"])
-            metric = metric_named(figure.metric)
+            name, metric = " ".join(filter(None, fixed)), metric_named(figure.metric)
             points.append(
                 {
                     "run": header.id,
                     "started": started,
-                    "series": series_id(
-                        header.suite_name, case.id, figure.metric, classed, role, " ".join(filter(None, fixed))
-                    ),
+                    "series": series_id(header.suite_name, case.id, figure.metric, classed, role, name),
                     "suite": header.suite_name,
                     **columns,
                     "revision": of_case.revision,
@@ -242,27 +236,27 @@ def _points(run: Run, started: str, report: Report, facts: Mapping[str, _CaseFac
     return points
 
 
-def _figures(case: Case, row: Row, against: _Others | None) -> Iterator[_Figure]:
-    """All of one case that are numbers which can be plotted and compared."""
-    for figure in (*_timings(case, row, against), *_counted(row)):
-        lowest = 0.0 if figure.metric not in NOISY_METRICS else math.ulp(0.0)
-        if math.isfinite(figure.value) and figure.value >= lowest:
-            yield figure
-
-
 def _timings(case: Case, row: Row, against: _Others | None) -> Iterator[_Figure]:
     if row.latency is None:
         return
-    low, high = row.latency.low_ns, row.latency.high_ns
-    yield _Figure(metric=LATENCY.name, value=row.latency.median_ns, low=low, high=high)
+    yield _Figure(LATENCY.name, row.latency.median_ns, row.latency.low_ns, row.latency.high_ns)
     if row.instructions_per_call is not None:
-        yield _Figure(metric=INSTRUCTIONS.name, value=row.instructions_per_call)
+        yield _Figure(INSTRUCTIONS.name, row.instructions_per_call)
     if against is not None:
         yield from against.ratios(case)
     elif row.estimate is not None:
-        yield _ratio(LATENCY_VS_BASELINE, row.estimate)
+        yield _Figure(LATENCY_VS_BASELINE, row.estimate.ratio, row.estimate.low, row.estimate.high)
     elif row.kind == "same":  # its module is the baseline's
-        yield _Figure(metric=LATENCY_VS_BASELINE, value=1.0)
+        yield _Figure(LATENCY_VS_BASELINE, 1.0)
+
+
+def _counted(row: Row) -> Iterator[_Figure]:
+    """Its compilation time where one was taken, and what is counted."""
+    compiled = row.build is not None and row.build.failure is None and not row.build.cached
+    names = [*([COMPILE_TIME.name] if compiled else []), *(metric.name for metric in EXACT)]
+    for name, count in {**{name: row.figure(name) for name in names}, **row.ir}.items():
+        if count is not None:
+            yield _Figure(name, float(count))
 
 
 class _Others:
@@ -289,24 +283,11 @@ class _Others:
         timed, below = self._recorded.timed(case), self._recorded.timed(other)
         ratios = self._recorded.groups[case.group].log_ratios(timed.name, below.name)
         if timed is below:
-            yield _Figure(metric=metric, value=1.0, reference=release)
+            yield _Figure(metric, 1.0, reference=release)
         elif (estimate := estimate_ratio(ratios)) is not None:
-            yield _ratio(metric, estimate, release)
+            yield _Figure(metric, estimate.ratio, estimate.low, estimate.high, release)
 
 
 def _across(case: Case) -> tuple[str, str, str]:
     """What a case has in common with itself under another toolchain; a group may have two variants of one id."""
     return case.group, case.id, case.variant
-
-
-def _counted(row: Row) -> Iterator[_Figure]:
-    """Its compilation time where one was taken, and what is counted."""
-    compiled = row.build is not None and row.build.failure is None and not row.build.cached
-    names = [*([COMPILE_TIME.name] if compiled else []), *(metric.name for metric in EXACT)]
-    for name, count in {**{name: row.figure(name) for name in names}, **row.ir}.items():
-        if count is not None:
-            yield _Figure(metric=name, value=float(count))
-
-
-def _ratio(metric: str, estimate: Estimate, release: str = "") -> _Figure:
-    return _Figure(metric=metric, value=estimate.ratio, low=estimate.low, high=estimate.high, reference=release)

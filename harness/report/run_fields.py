@@ -8,38 +8,37 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from harness.records.run import DeviceMemory, Peak, Work
+from harness.records.run import DeviceMemory
 from harness.report.data import Field, records, tabulate, to_csv, to_json
 from harness.report.page import Column
-from harness.report.run_report import TAKEN, Report
+from harness.report.run_report import Report
 from harness.report.run_row import Row, Section
-from harness.report.run_words import outcome_text, peer_text
-from harness.report.units import NOTHING, PLAIN, three_digits
+from harness.report.run_words import outcome_text
+from harness.report.units import PLAIN, interval_text, three_digits
 
 # Logarithms differ in their last bits between CPUs; nine digits are the same everywhere, and far below any noise.
 _DIGITS = 9
+# Of a quiet core other processes take some per mille.
+_TAKEN = 0.05
 
 
 def _field(name: str, path: str = "", **table: Any) -> Field[Row]:
-    """A field of a row by its name, or by a path to what may be None on the way; what is no number is none."""
+    """A field of a row by its name, or by a path to what may be None on the way; what is no number is none.
+
+    What logarithms went into is rounded.
+    """
     steps = (path or name).split(".")
+    derived = steps[0] in ("estimate", "peer_estimate", "attained", "counted")
 
     def value(row: Row) -> Any:
         found: Any = row
         for step in steps:
             found = getattr(found, step) if found is not None else None
-        return None if isinstance(found, float) and not math.isfinite(found) else found
-
-    return Field(name=name, value=value, **table)
-
-
-def _derived(name: str, path: str, **table: Any) -> Field[Row]:
-    """The same of a figure that logarithms went into, rounded."""
-    exact = _field(name, path).value
-
-    def value(row: Row) -> Any:
-        figure = exact(row)
-        return float(f"{figure:.{_DIGITS}g}") if isinstance(figure, float) else figure
+        if not isinstance(found, float):
+            return found
+        if not math.isfinite(found):
+            return None
+        return float(f"{found:.{_DIGITS}g}") if derived else found
 
     return Field(name=name, value=value, **table)
 
@@ -67,21 +66,21 @@ FIELDS: tuple[Field[Row], ...] = (
     _field("own_ns"),
     _field("generations", "latency.generations"),
     _field("rounds", "latency.rounds"),
-    _derived("ratio", "estimate.ratio"),
-    _derived("ratio_low", "estimate.low"),
-    _derived("ratio_high", "estimate.high"),
-    _derived("ratio_confidence", "estimate.confidence"),
+    _field("ratio", "estimate.ratio"),
+    _field("ratio_low", "estimate.low"),
+    _field("ratio_high", "estimate.high"),
+    _field("ratio_confidence", "estimate.confidence"),
     _field("ratio_generations", "estimate.generations"),
     _field("ratio_rounds", "estimate.rounds"),
     _field("peer"),
-    _derived("ratio_to_best_peer", "peer_estimate.ratio"),
-    _derived("ratio_to_best_peer_low", "peer_estimate.low"),
-    _derived("ratio_to_best_peer_high", "peer_estimate.high"),
-    _derived("operations_per_s", "attained.operations_per_s", title="GFLOP/s", unit="giga", rank=4),
-    _derived("compulsory_bytes_per_s", "attained.bytes_per_s"),
-    _derived("operations_per_byte", "attained.intensity"),
-    _derived("share_of_peak", "attained.peak_share"),
-    _derived("share_of_roof", "attained.roof_share", title="of the roof", unit="share", rank=4),
+    _field("ratio_to_best_peer", "peer_estimate.ratio"),
+    _field("ratio_to_best_peer_low", "peer_estimate.low"),
+    _field("ratio_to_best_peer_high", "peer_estimate.high"),
+    _field("operations_per_s", "attained.operations_per_s", title="GFLOP/s", unit="giga", rank=4),
+    _field("compulsory_bytes_per_s", "attained.bytes_per_s"),
+    _field("operations_per_byte", "attained.intensity"),
+    _field("share_of_peak", "attained.peak_share"),
+    _field("share_of_roof", "attained.roof_share", title="of the roof", unit="share", rank=4),
     _field("instructions_per_call", title="instr/call", unit="instructions", rank=2),
     _field("reference_ns"),
     _metric("dispatches", "dispatches", title="dispatches", rank=1),
@@ -90,7 +89,7 @@ FIELDS: tuple[Field[Row], ...] = (
     _metric("transient_bytes", "transient-memory", title="transient", unit="bytes", rank=1),
     _field("encoded_bytes", "counted.storage.encoded_bytes"),
     _field("encoded_unpadded_bytes", "counted.storage.unpadded_bytes"),
-    _derived("encoded_worst_ratio", "counted.storage.worst_ratio"),
+    _field("encoded_worst_ratio", "counted.storage.worst_ratio"),
     _metric("dispatch_bytes", "dispatch-size"),
     _metric("module_bytes", "module-size", title="module", unit="bytes", rank=5),
     _field("module_sha256"),
@@ -118,6 +117,16 @@ _STORAGE: tuple[Field[Row], ...] = (
 )
 
 
+# How much of the machine each row uses.
+ROOFLINE: tuple[Field[Row], ...] = (
+    _field("", "attained.operations_per_s", title="arithmetic in GFLOP/s", unit="giga"),
+    _field("", "attained.peak_share", title="of the peak", unit="share"),
+    _field("", "attained.bytes_per_s", title="memory in GB/s", unit="giga"),
+    _field("", "attained.intensity", title="FLOP a byte", unit="tenths"),
+    _field("", "attained.roof_share", title="of the roof", unit="share"),
+)
+
+
 def main_columns(section: Section) -> list[Column]:
     """Variant, toolchain where there are several, latency, ratio and what is columns of the module.
 
@@ -125,31 +134,28 @@ def main_columns(section: Section) -> list[Column]:
     """
     columns = {column.title: column for column in tabulate(FIELDS, section.rows)}
     names = [columns.pop("variant"), columns.pop("toolchain")]
-    latency = columns.pop("latency", None)
+    latency = [columns.pop("latency")] if "latency" in columns else []
+    # Own time too, where latencies have so much of other processes in them that ratios, without it, seem to contradict
+    taken = [1 - row.own_ns / row.latency_ns for row in section.rows if row.own_ns is not None and row.latency_ns]
+    if max(taken, default=0.0) > _TAKEN:
+        latency += tabulate(_OWN_TIME, section.rows)
     ratios = [Column(f"vs {section.baseline}", list(map(outcome_text, section.rows)))]
     if section.best_peer:
-        cells = [peer_text(row, section.best_peer) for row in section.rows]
+        cells = [_peer_text(row, section.best_peer) for row in section.rows]
         ratios.append(Column(f"vs {section.best_peer}", cells, rank=1))
     last = [columns.pop(title) for title in ("module", "compile") if title in columns]
-    return [
-        *names[: len(names) if len(section.toolchains) != 1 else 1],
-        *([latency] if latency else []),
-        *(tabulate(_OWN_TIME, section.rows) if _is_busy(section) else []),
-        *ratios,
-        *columns.values(),
-        *_memory(section),
-        *last,
-    ]
+    several = len(section.toolchains) != 1
+    return [*names[: 2 if several else 1], *latency, *ratios, *columns.values(), *_memory(section), *last]
 
 
-def _is_busy(section: Section) -> bool:
-    """Whether latencies have so much of other processes in them that ratios, without it, seem to contradict them."""
-    taken = [1 - row.own_ns / row.latency_ns for row in section.rows if row.own_ns is not None and row.latency_ns]
-    return bool(taken) and max(taken) > TAKEN
+def _peer_text(row: Row, best_peer: str) -> str:
+    if row.variant == best_peer and row.peer:
+        return "best peer"
+    estimate = row.peer_estimate
+    return "" if estimate is None else interval_text(estimate.ratio, estimate.low, estimate.high)
 
 
 def _memory(section: Section) -> list[Column]:
-    """Peak memory of each device, where there are several."""
     devices = max((tuple(memory.device for memory in _devices(row)) for row in section.rows), key=len, default=())
     if len(devices) < 2:
         return []
@@ -182,89 +188,48 @@ def ir_columns(section: Section) -> list[Column]:
     return [*names, *counts, *tabulate(_STORAGE, section.rows)]
 
 
-def roofline_columns(section: Section) -> list[Column]:
-    """Variant and how much of the machine each row uses; [] where nobody has a figure."""
-    if not any(row.attained for row in section.rows):
-        return []
-    figures = [
-        _reached(section, "arithmetic", "GFLOP/s", "operations_per_s", 1e9),
-        _reached(section, "of the peak", "%", "peak_share", 0.01),
-        _reached(section, "memory", "GB/s", "bytes_per_s", 1e9),
-        _reached(section, "intensity", "FLOP/byte", "intensity", 1.0),
-        _reached(section, "of the roof", "%", "roof_share", 0.01),
-    ]
-    columns = [Column("variant", [section.label(row) for row in section.rows]), *figures]
-    return [column for column in columns if any(cell != NOTHING for cell in column.cells)]
-
-
-def _reached(section: Section, title: str, unit: str, attribute: str, size: float) -> Column:
-    def text(row: Row) -> str:
-        value = getattr(row.attained, attribute, None)
-        if value is None:
-            return NOTHING
-        return f"{value / size:,.0f}" if value / size >= 100 else f"{value / size:.3g}"
-
-    return Column(title, list(map(text, section.rows)), kind="number", unit=unit)
-
-
 def roofline_line(section: Section) -> str:
     """A call's work and the machine's peaks, in words; "" where neither is known."""
-    return "; ".join(part for part in (_work_text(section.work), _peak_text(section.peak)) if part)
-
-
-def _work_text(work: Work | None) -> str:
-    if work is None:
-        return ""
-    if work.failure is not None:
-        return f"its arithmetic is not counted: {work.failure.message}"
-    text = f"{three_digits(work.operations)}FLOP a call on at least {three_digits(work.compulsory_bytes)}B"
-    if work.uncounted:
-        names = (f"{name} ({count})" for name, count in work.uncounted.items())
-        text += f", without {', '.join(names)}"
-    return text
-
-
-def _peak_text(peak: Peak | None) -> str:
-    if peak is None:
-        return ""
-    where = "one core" if peak.threads == 1 else f"{peak.threads} cores"
-    if peak.failure is not None:
-        return f"the peaks of {where} are not known: {peak.failure.message}"
-    if peak.operations_per_s is None or peak.bytes_per_s is None:
-        return ""
-    whose = peak.host or "this machine"
-    return (
-        f"{where} of {whose}: {three_digits(peak.operations_per_s)}FLOP/s in f32 "
-        f"({peak.operations_by}), {three_digits(peak.bytes_per_s)}B/s ({peak.bytes_by})"
-    )
+    parts, work, peak = [], section.work, section.peak
+    if work is not None and work.failure is not None:
+        parts.append(f"its arithmetic is not counted: {work.failure.message}")
+    elif work is not None:
+        text = f"{three_digits(work.operations)}FLOP a call on at least {three_digits(work.compulsory_bytes)}B"
+        without = ", ".join(f"{name} ({count})" for name, count in work.uncounted.items())
+        parts.append(f"{text}, without {without}" if without else text)
+    if peak is not None:
+        where = "one core" if peak.threads == 1 else f"{peak.threads} cores"
+        if peak.failure is not None:
+            parts.append(f"the peaks of {where} are not known: {peak.failure.message}")
+        elif peak.operations_per_s is not None and peak.bytes_per_s is not None:
+            parts.append(
+                f"{where} of {peak.host or 'this machine'}: {three_digits(peak.operations_per_s)}FLOP/s in f32 "
+                f"({peak.operations_by}), {three_digits(peak.bytes_per_s)}B/s ({peak.bytes_by})"
+            )
+    return "; ".join(parts)
 
 
 def run_json(report: Report) -> str:
     """The run's facts, its rows and its counts."""
+    rows = tuple(report.rows())
+    names = ("group", "model", "device", "host", "call", "baseline")
+    groups = [
+        {
+            **{name: getattr(section, name) for name in names},
+            "baseline_refused": section.refused,
+            "rounds_by_generation": section.rounds,
+            "work": asdict(section.work) if section.work else None,
+            "peak": asdict(section.peak) if section.peak else None,
+        }
+        for section in report.sections
+    ]
     return to_json(
         {
             "run": {name: value for name, value in asdict(report.facts).items() if name != "results"},
             "summary": asdict(report.summary),
             "notes": report.notes,
-            "groups": [
-                {
-                    "group": section.group,
-                    "model": section.model,
-                    "device": section.device,
-                    "host": section.host,
-                    "call": section.call,
-                    "baseline": section.baseline,
-                    "baseline_refused": section.refused,
-                    "rounds_by_generation": section.rounds,
-                    "work": asdict(section.work) if section.work else None,
-                    "peak": asdict(section.peak) if section.peak else None,
-                }
-                for section in report.sections
-            ],
-            "rows": [
-                {**record, **_nested(row)}
-                for record, row in zip(records(FIELDS, tuple(report.rows())), report.rows(), strict=True)
-            ],
+            "groups": groups,
+            "rows": [{**record, **_nested(row)} for record, row in zip(records(FIELDS, rows), rows, strict=True)],
         }
     )
 
@@ -308,9 +273,9 @@ def run_csv(report: Report) -> str:
 
 
 def _device_memory(memory: Sequence[DeviceMemory], devices: int) -> dict[str, int | None]:
-    columns = {}
+    columns: dict[str, int | None] = {}
     for number in range(devices):
         device = memory[number] if number < len(memory) else None
-        columns[f"device {number} host_peak_bytes"] = device.host_peak_bytes if device else None
-        columns[f"device {number} device_peak_bytes"] = device.device_peak_bytes if device else None
+        for name in ("host_peak_bytes", "device_peak_bytes"):
+            columns[f"device {number} {name}"] = getattr(device, name, None)
     return columns

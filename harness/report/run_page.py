@@ -1,21 +1,40 @@
 """Run -> page: for a terminal, as a comment of bounded length, or with everything there is; and that of an ablation.
 
-The lists of changes are those of a comparison, with the baseline variant as the base.
+What a run's variants changed is shown as a comparison within the run, in the lists of a comparison's page.
 """
 
 from __future__ import annotations
 
 import shlex
+import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from harness.compare.pairs import WHERE_ALL_IS
 from harness.errors import ExitCode
-from harness.machine.identity import describe_machine
-from harness.report.changes import MOST_SHOWN, Cause, Fate, cause_parts, causes_of, names_by_fate, tool_output
+from harness.metrics import LATENCY
+from harness.records.case import VariantGroup
+from harness.records.comparison import Verdict
+from harness.report.changes import (
+    MOST_SHOWN,
+    Cause,
+    Fate,
+    Layout,
+    cause_parts,
+    causes_of,
+    names_by_fate,
+    says_something,
+    tool_output,
+)
+from harness.report.comparison import finite
+from harness.report.comparison_page import changed_lists, hosts_table, trust
+from harness.report.data import tabulate
 from harness.report.page import (
     Bullets,
+    Choice,
     Code,
     Column,
     Fold,
@@ -31,35 +50,34 @@ from harness.report.page import (
     Tone,
     Warnings,
 )
-from harness.report.pages import Content, ReportContext, choice, commit_name, pictures_of, values_table
-from harness.report.run_changes import latency_changes, metric_changes, side_by_side
-from harness.report.run_fields import ir_columns, main_columns, roofline_columns, roofline_line
-from harness.report.run_report import Report, exit_code
-from harness.report.run_row import Row, Section, Status
-from harness.report.run_rows import reference_sentence
+from harness.report.pages import Content, ReportContext, commit_name, pictures_of, values_table
+from harness.report.run_fields import ROOFLINE, ir_columns, main_columns, roofline_line
+from harness.report.run_report import Report, busy_sections, exit_code
+from harness.report.run_row import Row, Section, Status, side_label
 from harness.report.run_words import (
     common_fate,
     correctness,
     first_look,
     legend,
     next_steps,
+    reference_sentence,
     run_line,
     sampling,
-    trust,
     verdict_of,
 )
 from harness.report.run_words import verdict as outcome
-from harness.report.verdicts import LOST, TONES, medians_sentence
+from harness.report.units import Unit, time_unit
+from harness.report.verdicts import LOST, TONES, list_title
 from harness.store.files import log_path
 
 _MOST_NOTES = 8
-_MOST_HOSTS = 20
 # Columns of the main table that an ablation leaves out: it is about what each step does to code and latency.
 _NOT_ABLATED = ("instr/call", "module", "compile")
 
 
-def terminal_page(report: Report) -> Page:
+def terminal_page(report: Report, results: str = "") -> Page:
     """A table for each model on each device, what the tools said of failures, and the verdict."""
+    report = replace(report, facts=replace(report.facts, results=results or report.facts.results))
     facts = report.facts
     return Page(
         parts=(
@@ -79,64 +97,42 @@ def terminal_page(report: Report) -> Page:
 
 
 def _closing(report: Report) -> list[Sentence]:
-    """How far to trust the figures."""
-    medians = medians_sentence(
-        (f"{row.variant} ({_title(section)})", base.latency_ns, row.latency_ns, row.estimate.ratio)
-        for section in report.sections
-        for base in section.rows
-        for row in section.rows
-        if base.baseline and row.status == "measured" and row.estimate is not None
-    )
-    lines = (
-        first_look(report),
-        correctness(report),
-        medians,
-        reference_sentence(report.rows()),
-        trust(report),
-    )
-    return [line for line in lines if line]
-
-
-def _title(section: Section) -> str:
-    """`net on cpu`, and where there are several hosts, which of them measured it."""
-    return f"{section.model} on {section.device}{f' of {section.host}' if section.host else ''}"
+    own = (first_look(report), correctness(report), reference_sentence(report))
+    return [*(line for line in own if line), *trust(report.comparison, busy_sections(report.sections))]
 
 
 def _hosts(report: Report) -> list[Part]:
-    """What each host is, where several measured the run; their figures do not compare."""
-    hosts = report.facts.hosts
-    if not hosts:
+    if not report.facts.hosts:
         return []
     groups = Counter(section.host for section in report.sections)
-    columns = (
-        Column("host", list(hosts)),
-        Column("machine", [describe_machine(environment) for environment in hosts.values()]),
-        Column("groups", [str(groups[host]) for host in hosts], kind="number"),
-    )
-    return [Table(title="Hosts; figures of one do not compare with another's", columns=columns, most=_MOST_HOSTS)]
+    title = "Hosts; figures of one do not compare with another's"
+    return hosts_table(report.comparison, title, "groups", groups)
 
 
 def _terminal_section(section: Section) -> list[Part]:
-    title = _title(section)
     if fate := common_fate(section):
-        return [Heading(title), Paragraph(fate, "dim")]
+        return [Heading(section.title), Paragraph(fate, "dim")]
     facts = (section.device_facts, section.call, sampling((section,)))
-    ops = ir_columns(section)
-    tones = [_tone(row) for row in section.rows]
     return [
-        Heading(title, aside="; ".join(fact for fact in facts if fact)),
+        Heading(section.title, aside="; ".join(fact for fact in facts if fact)),
         Paragraph(roofline_line(section), "dim"),
         Paragraph(section.against),
         _main_table(section),
-        *([Table(title="Operations, by phase of the compiler", columns=ops, tones=tones)] if ops else []),
+        *_operations(section, folded=False),
     ]
 
 
 def _main_table(section: Section) -> Table:
-    columns = [*main_columns(section), Column("remarks", [row.remarks for row in section.rows], kind="sentence")]
-    if not any(row.remarks for row in section.rows):
-        columns.pop()
+    columns = main_columns(section)
+    if any(row.remarks for row in section.rows):
+        columns.append(Column("remarks", [row.remarks for row in section.rows], kind="sentence"))
     return Table(columns=columns, tones=[_tone(row) for row in section.rows])
+
+
+def _operations(section: Section, *, folded: bool) -> list[Part]:
+    columns, tones = ir_columns(section), [_tone(row) for row in section.rows]
+    title = "Operations, by phase of the compiler"
+    return [Table(title=title, columns=columns, tones=tones, folded=folded)] if columns else []
 
 
 def _tone(row: Row) -> Tone:
@@ -148,8 +144,10 @@ def _tone(row: Row) -> Tone:
     return TONES[verdict]
 
 
+# --- Cases without figures ---
+
+
 def _failures(report: Report) -> list[Part]:
-    """A cause once: its cases, what the tools said of the first, and the commands that repeat that one."""
     rows = {row.case: row for row in report.rows() if row.status == "failed"}
     parts: list[Part] = []
     for cause in _causes(rows.values()):
@@ -173,11 +171,31 @@ def _causes(rows: Iterable[Row]) -> list[Cause]:
 
 def _log_line(row: Row, report: Report) -> str:
     """Where all is that iree-compile said of a case; "" where it said nothing, or was not asked."""
-    if row.build is None or row.build.failure is None or not row.failure or row.failure.stage != "compile":
-        return ""
-    if not row.build.command:
+    build, failure = row.build, row.failure
+    if build is None or build.failure is None or not build.command or failure is None or failure.stage != "compile":
         return ""
     return f"{WHERE_ALL_IS}{report.facts.folder}/{log_path(row.case)}"
+
+
+def _failed_cases(report: Report) -> list[Part]:
+    rows = [row for row in report.rows() if row.status in LOST]
+    if not rows:
+        return []
+    outputs = {
+        row.case: "\n\n".join(text for text in (row.failure.stderr, _log_line(row, report)) if text)
+        for row in rows
+        if row.failure is not None
+    }
+    causes = _causes(rows)
+    return [Heading("Failed Cases 🚨"), *cause_parts(causes), *tool_output(causes, outputs)]
+
+
+def _folded_cases(title: str, report: Report, status: Status) -> list[Part]:
+    rows = [row for row in report.rows() if row.status == status]
+    return [Fold(f"{title} ({len(rows)})", cause_parts(_causes(rows), why="Why"))] if rows else []
+
+
+# --- Markdown ---
 
 
 def content_of(report: Report, around: ReportContext, *, full: bool) -> Content:
@@ -200,21 +218,24 @@ def content_of(report: Report, around: ReportContext, *, full: bool) -> Content:
 
 
 def _lists(report: Report, around: ReportContext, *, full: bool) -> list[Part]:
-    """The parts in order; where room is short, those of the highest rank are shortened first."""
-    metrics = metric_changes(report, full=full)
-    folded = metrics if full or not metrics else [Fold("Compilation metrics against the baseline variant", metrics)]
     fates: dict[str, list[str]] = {fate: [row.case for row in report.rows() if row.status == fate] for fate in LOST}
     lost = _failed_cases(report)
-    groups = [part for group in report.comparisons for part in side_by_side(group, report, full=full)]
+    groups = [part for group in report.groups for part in side_by_side(group, report, full=full)]
+    spans = {row.case: (row.latency.low_ns, row.latency.high_ns) for row in report.rows() if row.latency is not None}
+    layout = Layout(
+        comparison=finite(report.comparison),
+        folded=None if full else around.folded,
+        titles=partial(_title, report.facts.baseline),
+        spans=spans,
+    )
     return [
-        choice("what happened to each failed case", 5, lost, [*lost[:1], *names_by_fate(fates)] if lost else ()),
-        choice("the pictures", 1, pictures_of(around, folded=False)),
-        choice("the hosts", 3, _hosts(report)),
-        choice("variants side by side", 6, groups),
-        choice("changed latencies", 2, latency_changes(report, full=full)),
-        choice("compilation metrics", 4, folded),
-        choice("the table of each model and device", 7, _results(report, full=full)),
-        choice(
+        Choice("what happened to each failed case", 5, lost, [*lost[:1], *names_by_fate(fates)] if lost else ()),
+        Choice("the pictures", 1, pictures_of(around, folded=False)),
+        Choice("the hosts", 3, _hosts(report)),
+        Choice("variants side by side", 6, groups),
+        *changed_lists(layout),
+        Choice("the table of each model and device", 7, _results(report, full=full)),
+        Choice(
             "expected failures and skipped cases",
             8,
             [
@@ -224,79 +245,58 @@ def _lists(report: Report, around: ReportContext, *, full: bool) -> list[Part]:
         ),
         Bullets(_closing(report)),
         *(_outputs(report) if full else []),
-        choice("the commands", 9, _commands(report)),
+        Choice("the commands", 9, _commands(report)),
         *(_environment(report) if full else []),
     ]
 
 
-def _failed_cases(report: Report) -> list[Part]:
-    """Cases that have no figures though they should: first, and never folded."""
-    rows = [row for row in report.rows() if row.status in LOST]
-    if not rows:
-        return []
-    outputs = {
-        row.case: "\n\n".join(text for text in (row.failure.stderr, _log_line(row, report)) if text)
-        for row in rows
-        if row.failure is not None
-    }
-    causes = _causes(rows)
-    return [Heading("Failed Cases 🚨"), *cause_parts(causes), *tool_output(causes, outputs)]
-
-
-def _folded_cases(title: str, report: Report, status: Status) -> list[Part]:
-    rows = [row for row in report.rows() if row.status == status]
-    return [Fold(f"{title} ({len(rows)})", cause_parts(_causes(rows), why="Why"))] if rows else []
+def _title(baseline: str, metric: str, verdict: Verdict) -> str:
+    """A run has no base, so nothing in it regressed: a variant is slower than the baseline, or has more of a thing."""
+    if metric == LATENCY.name:
+        return f"{'Slower' if verdict == 'regressed' else 'Faster'} than {baseline}"
+    return f"{list_title(metric)}: {'more' if verdict == 'regressed' else 'less'} than {baseline}"
 
 
 def _results(report: Report, *, full: bool) -> list[Part]:
-    """The main table of each section; folded in a comment that would otherwise be tables from end to end."""
     folded = not full and len(report.sections) > MOST_SHOWN
     parts: list[Part] = [Heading("Results"), Paragraph(legend(report), "dim")]
     for section in report.sections:
-        title = _title(section)
         if fate := common_fate(section):
-            parts += [Heading(title, level=4), Paragraph(f"{fate}.")]
+            parts += [Heading(section.title, level=4), Paragraph(f"{fate}.")]
             continue
-        body = _section(section, roofline=full)
-        parts += [Fold(title, body)] if folded else [Heading(title, level=4), *body]
+        body: list[Part] = [Paragraph(_how(section)), Paragraph(section.against), _main_table(section)]
+        if full:
+            names = Column("variant", [section.label(row) for row in section.rows])
+            figures = tabulate(ROOFLINE, section.rows)
+            body += [Paragraph(roofline_line(section)), Table(columns=[names, *figures] if figures else [])]
+        body += _operations(section, folded=True)
+        parts += [Fold(section.title, body)] if folded else [Heading(section.title, level=4), *body]
     return parts
 
 
-def _section(section: Section, *, roofline: bool) -> list[Part]:
-    parts: list[Part] = [Paragraph(_how(section)), Paragraph(section.against), _main_table(section)]
-    if roofline:
-        parts += [Paragraph(roofline_line(section)), Table(columns=roofline_columns(section))]
-    ops = ir_columns(section)
-    return [*parts, *([Table(title="Operations, by phase of the compiler", columns=ops, folded=True)] if ops else [])]
-
-
 def _how(section: Section) -> Sentence:
-    """On what device, with what call, and how often a section was measured."""
     facts = f"{section.device_facts}; " if section.device_facts else ""
-    return (
-        (facts, Name(section.call), f"; {sampling((section,))}") if section.call else f"{facts}{sampling((section,))}"
-    )
+    how = sampling((section,))
+    return (facts, Name(section.call), f"; {how}") if section.call else f"{facts}{how}"
 
 
 def _outputs(report: Report) -> list[Part]:
-    """What the outputs of each case were held against, folded away."""
-    rows = [row for row in report.rows() if row.check is not None and row.checked_against]
+    rows = [(row, row.check) for row in report.rows() if row.check is not None and row.checked_against]
     if not rows:
         return []
-    differences = [row.check.max_relative if row.check is not None else None for row in rows]
+    errors = ["" if check.max_relative is None else f"{check.max_relative:.1e}" for _, check in rows]
     table = Table(
         columns=(
-            Column("Benchmark Name", [row.case for row in rows], kind="name"),
-            Column("Held against", [row.held_against for row in rows]),
-            Column("Largest Relative Difference", ["" if one is None else f"{one:.1e}" for one in differences]),
-            Column("Other Inputs Too", ["yes" if row.check and row.check.other_inputs else "" for row in rows]),
+            Column("Benchmark Name", [row.case for row, _ in rows], kind="name"),
+            Column("Held against", [row.held_against for row, _ in rows]),
+            Column("Largest Relative Difference", errors),
+            Column("Other Inputs Too", ["yes" if check.other_inputs else "" for _, check in rows]),
         )
     )
     return [Heading("Outputs"), Fold("What each case was held against", (table,))]
 
 
 def _commands(report: Report) -> list[Part]:
-    """The commands that repeat each case with plain tools, folded away."""
     commands = [Code("\n".join(row.repro), "sh", row.case) for row in report.rows() if row.repro]
     return [Heading("Reproduce"), Fold("Commands of each case", commands)] if commands else []
 
@@ -311,6 +311,83 @@ def _environment(report: Report) -> list[Part]:
 def _known(environment: Mapping[str, Mapping[str, Any]]) -> Table:
     values = {f"{section}.{key}": value for section, known in environment.items() for key, value in known.items()}
     return values_table("Fact", values)
+
+
+# --- Variants side by side ---
+
+
+def side_by_side(group: VariantGroup, report: Report, *, full: bool) -> list[Part]:
+    """The group's variants, the first being the one that the others are compared with; [] where none was measured."""
+    first, *others = group.variants
+    places: dict[str, dict[str, Row]] = {}
+    for section in report.sections:
+        for row in section.rows:
+            if row.variant in group.variants and row.latency_ns is not None and row.peer is None:
+                place = side_label(section.group, row.toolchain, several=len(section.toolchains) > 1)
+                places.setdefault(place, {})[row.variant] = row
+    if not places:
+        return []
+    unit = time_unit([row.latency_ns for rows in places.values() for row in rows.values()])
+    means = {variant: _mean_speedup(places, variant, first) for variant in others}
+    has_means = any(means.values())
+    names = [*places, *(["geometric mean"] if has_means else [])]
+    columns = [Column(f"Name (latency in {unit.name})", names, kind="name")]
+    for variant in group.variants:
+        cells = [_speedup_text(rows, variant, first, unit) for rows in places.values()]
+        cells += [means.get(variant, "")] if has_means else []
+        title = f"{first} (baseline)" if variant == first else variant
+        columns.append(Column(title, cells, kind="number"))
+    explained = f"X: how many times as fast as {first}, from turns that ran side by side."
+    if has_means:
+        explained += " Means are of what is decided; the ends of their intervals are the means of the rows' own."
+    table = Table(columns=columns, after=(explained,))
+    return [Heading(f"{group.title} Comparison Table"), Fold("Click to show", (table,), open=full)]
+
+
+def _speedup_text(rows: Mapping[str, Row], variant: str, first: str, unit: Unit) -> str:
+    """As IREE's tables had it: `30.000 (2.80X)`."""
+    if variant not in rows:
+        return "N/A"
+    text = unit.text(rows[variant].latency_ns)
+    return f"{text} ({_speedup(rows[first], rows[variant]):.2f}X)" if first in rows else text
+
+
+def _mean_speedup(places: Mapping[str, Mapping[str, Row]], variant: str, first: str) -> str:
+    """Over all models and devices where both are decided: `1.12X [1.08, 1.15] of 2`; "" where that is one or none."""
+    both = [(rows[first], rows[variant]) for rows in places.values() if first in rows and variant in rows]
+    decided = [(above, below) for above, below in both if "unclear" not in (above.kind, below.kind)]
+    if len(decided) < 2 or not says_something(len(decided), len(both) - len(decided)):
+        return ""
+    text = f"{statistics.geometric_mean(_speedup(above, below) for above, below in decided):.2f}X"
+    ends = [(_ends(above), _ends(below)) for above, below in decided]
+    known = [(above, below) for above, below in ends if above is not None and below is not None]
+    if len(known) == len(decided):
+        low = statistics.geometric_mean(above[0] / below[1] for above, below in known)
+        high = statistics.geometric_mean(above[1] / below[0] for above, below in known)
+        text += f" [{low:.2f}, {high:.2f}]"
+    return f"{text} of {len(decided)}"
+
+
+def _speedup(first: Row, row: Row) -> float:
+    """How many times faster a row is: by the ratios of both to the run's baseline, which were taken round by round."""
+    both = [each for each in (first, row) if each.estimate is not None or _is_baseline(each)]
+    if len(both) < 2:
+        return (first.latency_ns or 1.0) / (row.latency_ns or 1.0)
+    above, below = (each.estimate.ratio if each.estimate is not None else 1.0 for each in both)
+    return above / below
+
+
+def _ends(row: Row) -> tuple[float, float] | None:
+    if row.estimate is not None and row.estimate.low is not None and row.estimate.high is not None:
+        return row.estimate.low, row.estimate.high
+    return (1.0, 1.0) if row.estimate is None and _is_baseline(row) else None
+
+
+def _is_baseline(row: Row) -> bool:
+    return row.baseline or row.kind == "same"
+
+
+# --- An ablation ---
 
 
 def ablation_page(report: Report) -> Page:
@@ -331,7 +408,7 @@ def ablation_page(report: Report) -> Page:
         module = [Column("same code as", same)] if any(same) else []
         failures = [f"{row.variant}: {row.remarks[0]}" for row in section.rows if row.failure is not None]
         parts += [
-            Heading(_title(section), level=4),
+            Heading(section.title, level=4),
             Paragraph(_how(section)),
             Paragraph(section.against),
             Table(columns=(*main, *counted, *module)),

@@ -8,20 +8,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from harness.compare.judge import Change
 from harness.ir.roofline import Attained
 from harness.metrics import BUILD_FACTS, COMPILE_TIME, METRICS, REFERENCE_FACTS
 from harness.records.run import Build, Check, Failure, IrCounts, Peak, Reference, Work
-from harness.stats import (
-    Estimate,
-    Latency,
-)
+from harness.stats import Estimate, Latency
 
+# What a run calls the ratio of a variant and its baseline.
+Change = Literal["faster", "slower", "same", "unclear"]
 Status = Literal[
     "measured",
     "same",
     "not timed",
-    "turns dropped",
     "failed",
     "expected failure",
     "skipped",
@@ -53,8 +50,8 @@ class Row:
     compile_flags: tuple[str, ...] = ()
     run_flags: tuple[str, ...] = ()
     # `same`: not measured on its own, since its module and run flags are those of `same_as`, whose timings it shows.
-    # `not timed`: compiled and right, in a run that was to time nothing. `turns dropped`: its raw turns were deleted by
-    # `harness results gc`. `missing`: planned, and neither measured nor failed nor skipped in a finished run.
+    # `not timed`: compiled and right, in a run that was to time nothing. `missing`: planned, and neither measured nor
+    # failed nor skipped in a finished run.
     status: Status
     same_as: str | None = None  # Variant with the same module and run flags, under the same toolchain
     build: Build | None = None
@@ -63,9 +60,7 @@ class Row:
     check: Check | None = None
     reference: Reference | None = None  # Of this case, or of the one whose timings it shows
     latency: Latency | None = None
-    # Median over generations of each one's median own time of one call (see harness.stats.own_time); None where it is
-    # not known
-    own_ns: float | None = None
+    own_ns: float | None = None  # The same of own time, see harness.stats.own_time; None where it is not known
     instructions_per_call: float | None = None  # Retired in user mode; the median over turns
     # Time of this case divided by the baseline's; None for the baseline and where one of them has none
     estimate: Estimate | None = None
@@ -135,6 +130,7 @@ class Section:
     rounds: tuple[int, ...]  # Of each generation that measured the group
     rows: tuple[Row, ...]
     refused: str = ""  # The suite's baseline and why another case stands in its place; "" where it is the baseline
+    taken: float | None = None  # The share of its turns' time that other processes took; None where it is not known
     best_peer: str = ""  # Label of the fastest peer; "" where none was measured
     work: Work | None = None  # What one call has to do; None in runs that did not count it
     # What the machine reaches with as many threads; None where it was not measured, as of a GPU
@@ -150,6 +146,11 @@ class Section:
     def place(self) -> str:
         """What a picture has above the section's rows."""
         return f"{self.model} @ {self.device}{f', {self.against}' if self.refused else ''}"
+
+    @property
+    def title(self) -> str:
+        """`net on cpu`, and where there are several hosts, which of them measured it."""
+        return f"{self.model} on {self.device}{f' of {self.host}' if self.host else ''}"
 
     @property
     def toolchains(self) -> tuple[str, ...]:

@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import itertools
-import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from harness.compare.judge import RunVerdicts, Timings
-from harness.compare.pairs import Side
+from harness.compare.comparison import Plan
+from harness.compare.judge import VERDICT_OF, Judgement, Timings
+from harness.compare.pairs import Known, Side
 from harness.ir.roofline import NARROW_TYPES, attained
 from harness.plugins.chain import PIPELINE_FLAG
 from harness.records.case import Case
-from harness.records.run import Build, Check, Failure, IrCounts, ModelRecord, PluginEffect
+from harness.records.run import Build, Check, Failure, IrCounts, PluginEffect
 from harness.report.repro import repro_lines
 from harness.report.run_row import Row, Section, Status, side_label
-from harness.report.units import percent
-from harness.stats import (
-    GroupTimes,
-    counter_per_call,
-    estimate_ratio,
-    summarise_latency,
-)
+from harness.report.verdicts import RUN_WORDS
+from harness.stats import GroupTimes, counter_per_call, estimate_ratio, summarise_latency
 from harness.store.evidence import find_failure, is_expected, why_refused
 from harness.text import plural
 from harness.toolchain.tools import flag_name
@@ -33,49 +29,52 @@ class _Group:
     """What the rows of one section share."""
 
     side: Side
+    plan: Plan
+    judgements: Mapping[str, Judgement]
     timings: Timings
     times: GroupTimes
-    verdicts: RunVerdicts
     best_peer: Case | None  # The case of the fastest peer; None where none was measured
     instructions: Mapping[str, float]  # Per call, by case
 
 
-def section_of(name: str, cases: Sequence[Case], side: Side, timings: Timings, verdicts: RunVerdicts) -> Section:
+def section_of(name: str, plan: Plan, timings: Timings, judgements: Mapping[str, Judgement]) -> Section:
     """The rows of the cases that were measured against each other."""
-    header, evidence, times = side.run.header, side.evidence, timings.groups[name]
-    best_peer = _best_peer(cases, times)
+    side = plan.head
+    cases, evidence, times = side.groups[name], side.evidence, timings.groups[name]
     several = len({case.toolchain for case in cases if case.peer is None}) > 1
     base = side.baselines.get(name)
     planned = next((case for case in cases if case.baseline), base)
     labels = [side_label(case.variant, case.toolchain, several=several) for case in (base, planned) if case is not None]
-    host, environment = side.run.host_of(cases[0]), side.run.environment_of(cases[0])
+    first, host = cases[0], side.run.host_of(cases[0])
+    model = evidence.models.get(first.model)
     group = _Group(
         side=side,
+        plan=plan,
+        judgements=judgements,
         timings=timings,
         times=times,
-        verdicts=verdicts,
-        best_peer=best_peer,
+        best_peer=_best_peer(cases, times),
         instructions=counter_per_call(evidence.rounds.get(name, ()), "instructions"),
     )
     return Section(
         group=name,
-        model=cases[0].model,
-        device=cases[0].device,
-        device_facts=str(environment.get("devices", {}).get(cases[0].device, "")),
-        call=_call(evidence.models.get(cases[0].model)),
-        baseline=labels[0] if labels else header.baseline,
+        model=first.model,
+        device=first.device,
+        device_facts=str(side.run.environment_of(first).get("devices", {}).get(first.device, "")),
+        call="" if model is None or model.failure is not None else f"{model.function}({', '.join(model.inputs)})",
+        baseline=labels[0] if labels else side.run.header.baseline,
         refused=f"{labels[1]} {why_refused(planned, evidence)}" if planned is not None and planned is not base else "",
         rounds=tuple(len(rounds) for rounds in times.generations.values()),
         rows=tuple(_row(case, group) for case in cases),
-        best_peer=best_peer.variant if best_peer is not None else "",
-        work=evidence.work.get(cases[0].model),
-        peak=evidence.peaks.get((host, cases[0].device)),
+        taken=statistics.mean(times.taken.values()) if times.taken else None,
+        best_peer=group.best_peer.variant if group.best_peer is not None else "",
+        work=evidence.work.get(first.model),
+        peak=evidence.peaks.get((host, first.device)),
         host=host,
     )
 
 
 def _best_peer(cases: Sequence[Case], times: GroupTimes) -> Case | None:
-    """The peer with the shortest latency, of those that were measured."""
     found = [
         (latency.median_ns, case)
         for case in cases
@@ -84,24 +83,18 @@ def _best_peer(cases: Sequence[Case], times: GroupTimes) -> Case | None:
     return min(found, key=lambda pair: pair[0])[1] if found else None
 
 
-def _call(model: ModelRecord | None) -> str:
-    if model is None or model.failure is not None:
-        return ""
-    return f"{model.function}({', '.join(model.inputs)})"
-
-
 def _row(case: Case, group: _Group) -> Row:
     header, evidence, times = group.side.run.header, group.side.evidence, group.times
     stand_in = group.side.stand_ins.get(case.name)
     timed = group.timings.timed(case)
     has_time = bool(times.ns_per_call(timed.name))
-    reached = has_time or evidence.turns_dropped != ""
-    own_failure = find_failure(case, evidence, timed=reached)
-    failure = own_failure or find_failure(timed, evidence, timed=reached)
+    own_failure = find_failure(case, evidence, timed=has_time)
+    failure = own_failure or find_failure(timed, evidence, timed=has_time)
     status = _status(case, failure, group, timed=has_time)
     build, check = evidence.builds.get(case.name), evidence.checks.get(case.name)
     reference = evidence.references.get(case.name) or evidence.references.get(timed.name)
     base = group.side.baselines.get(case.group)
+    same_as = stand_in if status == "same" else None
     row = Row(
         case=case.name,
         group=case.group,
@@ -116,7 +109,7 @@ def _row(case: Case, group: _Group) -> Row:
         compile_flags=case.compile_flags,
         run_flags=case.run_flags,
         status=status,
-        same_as=stand_in.variant if stand_in is not None and status == "same" else None,
+        same_as=same_as.variant if same_as is not None else None,
         build=build,
         counted=evidence.ir.get(case.name),
         check=check,
@@ -127,21 +120,19 @@ def _row(case: Case, group: _Group) -> Row:
     if status in ("measured", "same"):
         row = _with_times(row, timed, group)
     failed_check = check if own_failure else evidence.checks.get(timed.name)
-    remarks = [*fate_remarks(case, status, failure, failed_check, None if own_failure or timed is case else timed)]
-    if stand_in is not None and status == "same":
-        remarks += sharing_remarks(case, stand_in, header.baseline)
-    unusable = times.unusable.get(case.name, 0)
-    remarks += measuring_remarks(row, generations=len(times.generations), unusable=unusable)
-    remarks += reference_remarks(row)
-    remarks += check_remarks(row.check)
-    remarks += effect_remarks(case, build)
-    remarks += counting_remarks(row.counted)
-    remarks += warning_remarks(build)
-    return replace(row, remarks=tuple(remarks))
+    remarks = (
+        *fate_remarks(case, status, failure, failed_check, None if own_failure or timed is case else timed),
+        *(sharing_remarks(case, same_as, header.baseline) if same_as is not None else ()),
+        *measuring_remarks(row, len(times.generations), times.unusable.get(case.name, 0)),
+        *check_remarks(check),
+        *effect_remarks(case, build),
+        *counting_remarks(row.counted),
+        *(f"compiler warning: {warning}" for warning in (build.warnings if build is not None else ())),
+    )
+    return replace(row, remarks=remarks)
 
 
 def _status(case: Case, failure: Failure | None, group: _Group, *, timed: bool) -> Status:
-    """What became of a case."""
     evidence = group.side.evidence
     if case.skip is not None:
         return "skipped"
@@ -151,9 +142,7 @@ def _status(case: Case, failure: Failure | None, group: _Group, *, timed: bool) 
         return "same" if case.name in group.side.stand_ins else "measured"
     if not evidence.finished:
         return "not measured yet"
-    if not group.side.run.header.settings.get("measure", True):
-        return "not timed"
-    return "turns dropped" if evidence.turns_dropped else "missing"
+    return "missing" if group.side.run.header.settings.get("measure", True) else "not timed"
 
 
 def _with_times(row: Row, timed: Case, group: _Group) -> Row:
@@ -161,12 +150,9 @@ def _with_times(row: Row, timed: Case, group: _Group) -> Row:
     if latency is None:
         return row
     own = summarise_latency(group.times.own_ns_per_call(timed.name))
-    row = replace(
-        row,
-        latency=latency,
-        own_ns=own.median_ns if own is not None else None,
-        instructions_per_call=group.instructions.get(timed.name),
-    )
+    instructions = group.instructions.get(timed.name)
+    own_ns = own.median_ns if own is not None else None
+    row = replace(row, latency=latency, own_ns=own_ns, instructions_per_call=instructions)
     if (work := group.side.evidence.work.get(row.model)) is not None:
         model = group.side.evidence.models.get(row.model)
         narrow = model is not None and any(argument.dtype in NARROW_TYPES for argument in model.arguments)
@@ -176,23 +162,23 @@ def _with_times(row: Row, timed: Case, group: _Group) -> Row:
         row = replace(row, peer_estimate=estimate_ratio(group.times.log_ratios(timed.name, group.best_peer.name)))
     if row.baseline:
         return row
-    if row.case in group.verdicts.identical:
+    fate = group.plan.fates.get(row.case)
+    if isinstance(fate, Known) and fate.verdict == "identical":
         return replace(row, kind="same")
-    judgement = group.verdicts.judgements.get(row.case)
-    return row if judgement is None else replace(row, estimate=judgement.estimate, kind=judgement.words.change)
+    judgement = group.judgements.get(row.case)
+    if judgement is None:
+        return row
+    return replace(row, estimate=judgement.estimate, kind=RUN_WORDS[VERDICT_OF[judgement.standing]])
 
 
 # --- Remarks ---
-
-# Our median and iree-benchmark-module's come from different processes; on the machines this was written on, fresh
-# processes running one module differ by 6 to 14 %, so a smaller difference says nothing.
-REFERENCE_FLOOR = 0.05
 
 
 def fate_remarks(
     case: Case, status: Status, failure: Failure | None, check: Check | None, stand_in: Case | None
 ) -> Iterator[str]:
     """Why a row has no figures, or that it was not expected to have any."""
+    expectation = "give wrong outputs" if case.expected_mismatch else f'fail with "{case.expected_failure}"'
     if status == "skipped":
         yield f"skipped: {case.skip}"
     elif status == "missing":
@@ -203,34 +189,22 @@ def fate_remarks(
             cause = f"same module as {stand_in.variant}: {cause}"
         yield f"expected to fail: {cause}" if status == "expected failure" else cause
         if case.known_to_fail and not is_expected(case, failure):
-            yield f"expected to {_expectation(case)} instead"
+            yield f"expected to {expectation} instead"
     elif case.expected_mismatch and status in ("measured", "same") and not was_compared(check):
         yield "expected to give wrong outputs, which cannot be told: there is nothing to compare them with"
     elif case.known_to_fail and status in ("measured", "same"):
-        yield f"expected to {_expectation(case)}, but works now"
+        yield f"expected to {expectation}, but works now"
 
 
-def was_compared(check: Check | None) -> bool:
-    """Whether a case's outputs were held against right ones, and not only looked at for being finite."""
-    return check is not None and check.max_relative is not None
-
-
-def check_remarks(check: Check | None) -> Iterator[str]:
-    """That a check says little, since zeros would pass."""
-    if check is not None and check.failure is None and check.below_tolerance:
-        numbers = ", ".join(map(str, check.below_tolerance))
-        which = f"output {numbers}" if len(check.below_tolerance) == 1 else f"outputs {numbers}"
-        yield f"all values of {which} are within the tolerance of zero, so the check says little: zeros would pass"
-    if check is not None and check.failure is None and check.against and not was_compared(check):
-        yield f"not checked: {check.no_second_opinion or 'its values are finite, and that is all that is known'}"
-    if check is not None and check.note:
-        yield check.note
-    if check is not None and check.failure is not None and check.reproducer:
-        yield f"what shows it is kept in the cache folder, in {check.reproducer}"
-
-
-def _expectation(case: Case) -> str:
-    return "give wrong outputs" if case.expected_mismatch else f'fail with "{case.expected_failure}"'
+def _cause(failure: Failure, check: Check | None) -> str:
+    if failure.stage != "verify" or check is None or not check.against:
+        return f"failed at {failure.stage}: {failure.message}"
+    text = f"wrong output: {failure.message}"
+    if check.max_absolute and not check.reference and check.relative_tolerance:
+        relative = f"{check.relative_tolerance:.2g}"
+        absolute = f"{check.absolute_tolerance:.2g}" if check.absolute_tolerance else f"{relative} of their mean square"
+        text += f" (allowed: {absolute}, and {relative} of each value)"
+    return text
 
 
 def sharing_remarks(case: Case, stand_in: Case, baseline: str) -> Iterator[str]:
@@ -243,49 +217,44 @@ def sharing_remarks(case: Case, stand_in: Case, baseline: str) -> Iterator[str]:
     yield f"inert: {what} changes nothing in {case.toolchain} (same module as {stand_in.variant})"
 
 
-def measuring_remarks(row: Row, *, generations: int, unusable: int) -> Iterator[str]:
-    """What a reader should know about the samples behind a row."""
+def measuring_remarks(row: Row, generations: int, unusable: int) -> Iterator[str]:
+    """What a reader should know about the samples behind a row, and that iree-benchmark-module failed."""
     if row.latency is not None and row.latency.generations < generations:
         yield f"measured in {row.latency.generations} of {generations} generations"
     elif row.estimate is not None and row.estimate.generations < generations:
         yield f"measured beside the baseline in {row.estimate.generations} of {generations} generations"
     if unusable:
-        yield f"{unusable} {'turn' if unusable == 1 else 'turns'} without time on the clock left out"
-
-
-def reference_remarks(row: Row) -> Iterator[str]:
-    """That iree-benchmark-module failed."""
+        yield f"{plural(unusable, 'turn')} without time on the clock left out"
     if row.status == "measured" and row.latency is not None and row.reference and row.reference.failure is not None:
         yield f"iree-benchmark-module failed: {row.reference.failure.message}"
 
 
-def reference_sentence(rows: Iterable[Row]) -> str:
-    """That iree-benchmark-module says other times than we do, in how many rows and by how much; "" where it does not.
+def was_compared(check: Check | None) -> bool:
+    """Whether a case's outputs were held against right ones, and not only looked at for being finite."""
+    return check is not None and check.max_relative is not None
 
-    Only differences count that are larger than the noise between processes.
-    """
-    asked, off = 0, []
-    for row in rows:
-        if row.status == "measured" and row.latency is not None and row.reference_ns is not None:
-            asked += 1
-            ratio = row.reference_ns / row.latency.median_ns
-            if abs(math.log(ratio)) > max(REFERENCE_FLOOR, 2 * row.latency.spread):
-                off.append(ratio)
-    if not off:
-        return ""
-    ends = list(dict.fromkeys(map(percent, (min(off), max(off)))))
-    return (
-        f"iree-benchmark-module, in one process of its own for each case, says another time than the table in "
-        f"{len(off)} of {plural(asked, 'row')} ({' to '.join(ends)}). The ratios are of turns side by "
-        "side and do not depend on it."
-    )
+
+def check_remarks(check: Check | None) -> Iterator[str]:
+    """That a check says little, since zeros would pass; or nothing."""
+    if check is None:
+        return
+    if check.failure is None and check.below_tolerance:
+        numbers = ", ".join(map(str, check.below_tolerance))
+        which = f"output{'s' if len(check.below_tolerance) > 1 else ''} {numbers}"
+        yield f"all values of {which} are within the tolerance of zero, so the check says little: zeros would pass"
+    if check.failure is None and check.against and not was_compared(check):
+        yield f"not checked: {check.no_second_opinion or 'its values are finite, and that is all that is known'}"
+    if check.note:
+        yield check.note
+    if check.failure is not None and check.reproducer:
+        yield f"what shows it is kept in the cache folder, in {check.reproducer}"
 
 
 def effect_remarks(case: Case, build: Build | None) -> Iterator[str]:
     """What plugins and preprocessing flags did to the program, above all where that was nothing."""
     effects = build.effects if build is not None else ()
-    single = sum(effect.matched is None for effect in effects) == 1
-    reason = _wrong_anchor(case) if any(not effect.changed for effect in effects if effect.matched is None) else ""
+    pipelines = [effect for effect in effects if effect.matched is None]
+    reason = _wrong_anchor(case) if any(not effect.changed for effect in pipelines) else ""
     for (name, rewrites), group in itertools.groupby(
         effects, key=lambda effect: (effect.name, effect.matched is not None)
     ):
@@ -294,15 +263,15 @@ def effect_remarks(case: Case, build: Build | None) -> Iterator[str]:
         if rewrites:
             yield f"{name} {_matched(steps)}"
         elif idle == len(steps):
-            yield f"{name} changed nothing{f' ({reason})' if reason and single else ''}"
+            yield f"{name} changed nothing{f' ({reason})' if reason and len(pipelines) == 1 else ''}"
         elif idle:
             yield f"{idle} of the {len(steps)} steps of {name} changed nothing"
-    if reason and not single:
+    if reason and len(pipelines) > 1:
         yield reason
 
 
 def _matched(effects: Sequence[PluginEffect]) -> str:
-    """How many places the rewrites of one plugin matched, one after the other."""
+    """How many places the rewrites of one plugin matched, one after the other, and what they left alone."""
     counts = [str(effect.matched) for effect in effects]
     text = f"{', '.join(counts[:-1])} and {counts[-1]}" if len(counts) > 1 else counts[0]
     nothing = any(effect.matched for effect in effects) and not any(effect.changed for effect in effects)
@@ -314,7 +283,7 @@ def _matched(effects: Sequence[PluginEffect]) -> str:
 def _places(number: int, what: str) -> str:
     """`53 convolutions with dynamic sizes`, `1 convolution with dynamic sizes`."""
     noun, *rest = what.split(" ")
-    return " ".join([f"{number:,}", noun.removesuffix("s") if number == 1 else noun, *rest])
+    return " ".join([plural(number, noun.removesuffix("s"), noun), *rest])
 
 
 def _wrong_anchor(case: Case) -> str:
@@ -327,27 +296,12 @@ def _wrong_anchor(case: Case) -> str:
 
 def counting_remarks(counted: IrCounts | None) -> Iterator[str]:
     """That the ops of a case could not be counted, or at some phases, or its encoded tensors not be sized."""
-    if counted is not None and counted.lacking:
+    if counted is None:
+        return
+    if counted.lacking:
         phases = ", ".join(counted.lacking)
         yield f"its release of IREE does not have the {'phases' if len(counted.lacking) > 1 else 'phase'} {phases}"
-    if counted is not None and counted.failure is not None:
+    if counted.failure is not None:
         yield f"its ops were not counted: {counted.failure.message}"
-    if counted is not None and counted.storage_failure is not None:
+    if counted.storage_failure is not None:
         yield counted.storage_failure.message
-
-
-def warning_remarks(build: Build | None) -> Iterator[str]:
-    """What the compiler printed although it succeeded."""
-    if build is not None:
-        yield from (f"compiler warning: {warning}" for warning in build.warnings)
-
-
-def _cause(failure: Failure, check: Check | None) -> str:
-    if failure.stage != "verify" or check is None or not check.against:
-        return f"failed at {failure.stage}: {failure.message}"
-    text = f"wrong output: {failure.message}"
-    if check.max_absolute and not check.reference and check.relative_tolerance:
-        relative = f"{check.relative_tolerance:.2g}"
-        absolute = f"{check.absolute_tolerance:.2g}" if check.absolute_tolerance else f"{relative} of their mean square"
-        text += f" (allowed: {absolute}, and {relative} of each value)"
-    return text

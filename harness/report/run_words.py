@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from harness.compare.judge import WORDS, Change
-from harness.compare.sides import selfcheck_of
 from harness.records.comparison import Verdict
 from harness.report.page import Name, Sentence, Step
-from harness.report.run_report import Facts, Report, Summary
+from harness.report.run_report import Facts, Report
 from harness.report.run_row import Row, Section
-from harness.report.units import interval_text, ratio_text, share
-from harness.report.verdicts import MARKS, machine_line
+from harness.report.units import interval_text, percent, ratio_text, share
+from harness.report.verdicts import MARKS, RUN_WORDS
 from harness.stats import CONFIDENCE
 from harness.stats.rule import Rule
 from harness.text import plural
@@ -22,10 +21,19 @@ from harness.verify.rounding import FACTOR
 
 # Things that outputs are held against, which a sentence has room for.
 _MOST_SOURCES = 5
-# Hosts whose selfchecks it has room for.
-_MOST_HOSTS = 3
-
-_VERDICTS: Mapping[Change, Verdict] = {words.change: words.verdict for words in WORDS.values()}
+# Our median and iree-benchmark-module's come from different processes; on the machines this was written on, fresh
+# processes running one module differ by 6 to 14 %, so a smaller difference says nothing.
+_REFERENCE_FLOOR = 0.05
+_VERDICTS: dict[str, Verdict] = {word: verdict for verdict, word in RUN_WORDS.items()}
+# What a sentence says of so many rows of a summary's field: before what was compared, and after it.
+_LOST = {"failed": "failed", "missing": "missing", "works_again": "expected to fail and works now"}
+_QUIET = {
+    "expected_failures": "failed as expected",
+    "skipped": "skipped",
+    "not_timed": "compiled and right, not timed",
+    "not_checked": "compiled, neither checked nor timed",
+    "not_measured_yet": "not measured yet",
+}
 
 
 def verdict_of(row: Row) -> Verdict | None:
@@ -57,33 +65,28 @@ def outcome_text(row: Row) -> str:
     return f"{MARKS[verdict]} {interval_text(estimate.ratio, estimate.low, estimate.high)}"
 
 
-def peer_text(row: Row, best_peer: str) -> str:
-    """A row's ratio to the fastest peer, which is named; "" where there is none."""
-    if row.variant == best_peer and row.peer:
-        return "best peer"
-    estimate = row.peer_estimate
-    return "" if estimate is None else interval_text(estimate.ratio, estimate.low, estimate.high)
-
-
 def verdict(report: Report) -> str:
     """The whole run in one sentence."""
     summary = report.summary
-    if not summary.measured:
-        nothing = "" if summary.turns_dropped else "nothing was measured"
-        return _sentence(summary, [nothing, *_lost_counts(summary), *_quiet_counts(summary)])
     against = f" than {report.facts.baseline}"
-    compared = [
-        _count(summary.faster, f"faster{against}"),
-        _count(summary.slower, f"slower{'' if summary.faster else against}"),
-        _count(summary.unchanged, f"the same within {share(report.floor)}"),
-        _count(summary.unclear, "unclear"),
-        _count(summary.same, "identical to another variant"),
-        _count(summary.peers, "of other engines"),
-    ]
-    if not any(compared):
-        compared = [f"{summary.measured} measured, with nothing to compare"]
-    text = _sentence(summary, [*_lost_counts(summary), *compared, *_quiet_counts(summary)])
-    return f"{text.removesuffix('.')} (a first look)." if is_first_look(report) else text
+    compared = {
+        "faster": f"faster{against}",
+        "slower": f"slower{'' if summary.faster else against}",
+        "unchanged": f"the same within {share(report.floor)}",
+        "unclear": "unclear",
+        "same": "identical to another variant",
+        "peers": "of other engines",
+    }
+    lost, found, quiet = (
+        [f"{number} {words}" for name, words in table.items() if (number := getattr(summary, name))]
+        for table in (_LOST, compared, _QUIET)
+    )
+    if not summary.measured:
+        parts = ["nothing was measured", *lost, *quiet]
+    else:
+        parts = [*lost, *(found or [f"{summary.measured} measured, with nothing to compare"]), *quiet]
+    first = " (a first look)" if summary.measured and is_first_look(report) else ""
+    return f"{plural(summary.planned, 'case')}: {', '.join(parts)}{first}."
 
 
 def is_first_look(report: Report) -> bool:
@@ -92,7 +95,6 @@ def is_first_look(report: Report) -> bool:
 
 
 def _generations_of_ratios(report: Report) -> list[int]:
-    """How many generations each section has whose rows have ratios."""
     with_ratios = [section for section in report.sections if any(row.estimate is not None for row in section.rows)]
     return [len(section.rounds) for section in with_ratios if section.rounds]
 
@@ -109,85 +111,63 @@ def first_look(report: Report) -> Sentence:
     )
 
 
-def _lost_counts(summary: Summary) -> list[str]:
-    return [
-        _count(summary.failed, "failed"),
-        _count(summary.missing, "missing"),
-        _count(summary.works_again, "expected to fail and works now"),
-    ]
-
-
-def _quiet_counts(summary: Summary) -> list[str]:
-    return [
-        _count(summary.expected_failures, "failed as expected"),
-        _count(summary.skipped, "skipped"),
-        _count(summary.not_timed, "compiled and right, not timed"),
-        _count(summary.not_checked, "compiled, neither checked nor timed"),
-        _count(summary.turns_dropped, "measured, with their turns dropped since"),
-        _count(summary.not_measured_yet, "not measured yet"),
-    ]
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number else ""
-
-
-def _sentence(summary: Summary, parts: Sequence[str]) -> str:
-    return f"{plural(summary.planned, 'case')}: {', '.join(part for part in parts if part)}."
-
-
 def correctness(report: Report) -> str:
     """How many outputs were checked, against what, and how far off the worst was; "" where none was."""
-    checked = [row for row in report.rows() if row.checked_against and row.failure is None]
-    errors = {row.case: row.check.max_relative for row in checked if row.check and row.check.max_relative is not None}
+    checked = {row.case: row.check for row in report.rows() if row.check and row.checked_against and not row.failure}
     if not checked:
         return ""
-    text = f"Outputs of {plural(len(checked), 'case')} were checked before timing"
-    if not errors and all(row.checked_against == UNCHECKED for row in checked):
-        return f"Outputs of {plural(len(checked), 'case')} were not checked, as the suite says."
+    outputs = f"Outputs of {plural(len(checked), 'case')} were"
+    errors = {case: check.max_relative for case, check in checked.items() if check.max_relative is not None}
+    if not errors and all(check.against == UNCHECKED for check in checked.values()):
+        return f"{outputs} not checked, as the suite says."
     if not errors:
-        return f"{text}, but only for being finite: that is not known to be right."
-    twice = sum(row.check is not None and row.check.other_inputs for row in checked)
-    again = f" ({twice} of them with other random inputs too)" if twice else ""
-    return f"{text}: {', '.join(_by_source(report, checked))}{again}; {_largest_error(checked, errors)}."
-
-
-def _largest_error(checked: Sequence[Row], errors: Mapping[str, float]) -> str:
-    """How far off the worst output was: in spreads of its own rounding where the evaluator judged, else relative."""
-    spreads = {row.case: row.check.spreads for row in checked if row.check and row.check.spreads is not None}
-    if spreads:
-        case = max(spreads, key=lambda name: spreads[name] or 0.0)
-        far = f"{spreads[case]:.2g} spreads of its rounding, of which {FACTOR:g} are allowed"
-        return f"the largest error is {far}, of {case}"
-    worst = max(checked, key=lambda row: errors.get(row.case, -1.0))
-    error = f"the largest relative difference is {errors[worst.case]:.1e}"
-    return f"{error}, of {worst.case} against {worst.checked_against}"
-
-
-def _by_source(report: Report, checked: Sequence[Row]) -> list[str]:
-    """How many cases were held against what, as in `3 against ONNX Runtime 1.31.1`."""
+        return f"{outputs} checked before timing, but only for being finite: that is not known to be right."
     cases = {row.case for row in report.rows()}
-    counts: Counter[str] = Counter()
-    for row in checked:
-        if row.check is None or row.check.max_relative is None:
-            by_suite = row.checked_against == UNCHECKED
-            counts["not checked, as the suite says" if by_suite else "not checked but for being finite"] += 1
+    sources: Counter[str] = Counter()
+    for case, check in checked.items():
+        if case not in errors:
+            by_suite = check.against == UNCHECKED
+            source = "not checked, as the suite says" if by_suite else "not checked but for being finite"
         else:
-            is_case = row.checked_against in cases
-            counts["against a baseline that nothing judged" if is_case else f"against {row.checked_against}"] += 1
-    first, rest = counts.most_common()[:_MOST_SOURCES], counts.most_common()[_MOST_SOURCES:]
-    texts = [f"{number} {source}" for source, number in first]
-    return [*texts, *([f"{sum(number for _, number in rest)} against others"] if rest else [])]
+            source = f"against {'a baseline that nothing judged' if check.against in cases else check.against}"
+        sources[source] += 1
+    texts = [f"{number} {source}" for source, number in sources.most_common(_MOST_SOURCES)]
+    if others := len(checked) - sum(number for _, number in sources.most_common(_MOST_SOURCES)):
+        texts.append(f"{others} against others")
+    twice = sum(check.other_inputs for check in checked.values())
+    again = f" ({twice} of them with other random inputs too)" if twice else ""
+    spreads = {case: check.spreads for case, check in checked.items() if check.spreads is not None}
+    if spreads:
+        worst = max(spreads, key=lambda case: spreads[case] or 0.0)
+        far = f"{spreads[worst]:.2g} spreads of its rounding, of which {FACTOR:g} are allowed"
+        error = f"the largest error is {far}, of {worst}"
+    else:
+        worst = max(errors, key=lambda case: errors[case] or 0.0)
+        far = f"{errors[worst]:.1e}, of {worst} against {checked[worst].against}"
+        error = f"the largest relative difference is {far}"
+    return f"{outputs} checked before timing: {', '.join(texts)}{again}; {error}."
 
 
-def trust(report: Report) -> str:
-    """How often verdicts on the run's machines were wrong when they were last checked; "" where they never were."""
-    facts = report.facts
-    lines = [machine_line(selfcheck_of(environment), host) for host, environment in facts.hosts.items()]
-    known = [line for line in lines if line]
-    if len(known) > _MOST_HOSTS:
-        return f"{'; '.join(known[:_MOST_HOSTS])}; and so on for {len(known) - _MOST_HOSTS} more hosts"
-    return "; ".join(known) if facts.hosts else machine_line(selfcheck_of(facts.environment))
+def reference_sentence(report: Report) -> str:
+    """That iree-benchmark-module says other times than we do, in how many rows and by how much; "" where it does not.
+
+    Only differences count that are larger than the noise between processes.
+    """
+    asked, off = 0, []
+    for row in report.rows():
+        if row.status == "measured" and row.latency is not None and row.reference_ns is not None:
+            asked += 1
+            ratio = row.reference_ns / row.latency.median_ns
+            if abs(math.log(ratio)) > max(_REFERENCE_FLOOR, 2 * row.latency.spread):
+                off.append(ratio)
+    if not off:
+        return ""
+    ends = list(dict.fromkeys(map(percent, (min(off), max(off)))))
+    return (
+        f"iree-benchmark-module, in one process of its own for each case, says another time than the table in "
+        f"{len(off)} of {plural(asked, 'row')} ({' to '.join(ends)}). The ratios are of turns side by "
+        "side and do not depend on it."
+    )
 
 
 def next_steps(report: Report) -> list[Step]:
@@ -215,13 +195,11 @@ def next_steps(report: Report) -> list[Step]:
 
 
 def _on_its_fleet(facts: Facts) -> str:
-    """The option that gives another command the fleet that measured a run; "" where none did."""
     fleet = facts.settings.get("fleet")
     return f" --fleet {shlex.quote(str(fleet))}" if fleet else ""
 
 
 def _toolchain_options(report: Report) -> str:
-    """The options that give another run the same toolchains; "" where this one had none of them."""
     if not any(word.startswith("--toolchain") for word in report.facts.command):
         return ""
     versions = dict.fromkeys(version for section in report.sections for version in section.toolchains)
@@ -244,16 +222,14 @@ def run_line(facts: Facts, sections: Sequence[Section]) -> str:
 
 def sampling(sections: Sequence[Section]) -> str:
     """`5 generations of 38 to 42 rounds`: how often each group was measured."""
-    generations = _span([len(section.rounds) for section in sections if section.rounds], "generation")
-    rounds = _span([number for section in sections for number in section.rounds], "round")
-    if not rounds and any(row.status == "turns dropped" for section in sections for row in section.rows):
-        return "turns dropped"
-    return f"{generations} of {rounds}" if rounds else "not measured"
+    generations = [len(section.rounds) for section in sections if section.rounds]
+    if generations:
+        rounds = [number for section in sections for number in section.rounds]
+        return f"{_span(generations, 'generation')} of {_span(rounds, 'round')}"
+    return "not measured"
 
 
 def _span(values: Sequence[int], noun: str) -> str:
-    if not values:
-        return ""
     low, high = min(values), max(values)
     return f"{low} to {high} {noun}s" if low != high else plural(low, noun)
 

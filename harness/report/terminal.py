@@ -90,7 +90,7 @@ class _Writer:
         if _is_empty(part):
             return
         if isinstance(part, Choice):
-            for inner in part.forms[0]:
+            for inner in part.parts:
                 self._part(inner)
             return
         if self._last is not None and not _belongs(part, self._last):
@@ -190,7 +190,6 @@ class _Writer:
 
 
 def _repeats(column: Column) -> bool:
-    """Whether several rows say the same, which is told once below them."""
     sentences = [sentence for cell in column.cells for sentence in lines_of(cell)]
     return len(set(sentences)) < len(sentences)
 
@@ -206,7 +205,6 @@ def _is_empty(part: Part) -> bool:
 
 
 def _belongs(part: Part, last: Part) -> bool:
-    """Whether a part follows the last one without an empty line."""
     if not isinstance(last, Heading | Paragraph | Warnings | Fold):
         return False
     if isinstance(part, Table):
@@ -215,7 +213,6 @@ def _belongs(part: Part, last: Part) -> bool:
 
 
 def _fitting(columns: Sequence[Column], width: int) -> list[Column]:
-    """As many columns as fit side by side, those of the highest rank left out first."""
     fit = list(columns)
     while _room(fit, width) < -_GAP and any(column.rank for column in fit):
         fit.remove(max(fit, key=lambda column: column.rank))
@@ -223,7 +220,6 @@ def _fitting(columns: Sequence[Column], width: int) -> list[Column]:
 
 
 def _room(columns: Sequence[Column], width: int) -> int:
-    """How wide another column may be."""
     return width - sum(_width(column) + _GAP for column in columns)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from harness.progress import duration
 from harness.records.bisection import Trial
 from harness.records.tuning import Standing, Tried, TunedDispatch, Tuning
-from harness.report.data import Field, json_bytes, tabulate, to_csv
+from harness.report.data import Field, json_bytes, table_of, to_csv
 from harness.report.page import (
     Bullets,
     Code,
@@ -26,7 +26,6 @@ from harness.report.page import (
     Sentence,
     Step,
     Steps,
-    Table,
     Tone,
 )
 from harness.report.units import interval_text, p_text, share
@@ -79,13 +78,27 @@ def markdown_page(found: Tuning, out: str = "") -> Page:
 
 
 def _page(found: Tuning, out: str, *, whole: bool) -> Page:
-    folder = Path(out or found.settings.get("out", "")) / found.id
     parts: list[Part] = [Paragraph(found.sentence, "strong")]
     if found.variant:
-        parts += _variant(found, folder)
-    parts += [*_confirmations(found), *_leaderboard(found, whole=whole)]
-    parts += _changes_table(found) if whole else _changes_counted(found)
-    parts += [*_dispatches(found), *_candidates(found, whole=whole), *_budget(found)]
+        parts += _variant(found, Path(out or found.settings.get("out", "")) / found.id)
+    last = tuple({(row.head, row.base): row for row in found.confirmations}.values())
+    measured = "Measured in fresh processes, by the rule of harness compare"
+    parts += table_of(_CONFIRMED, last, measured, tones=[TONES[row.verdict] for row in last])
+    ranked = _ranked(found)
+    columns, most = (_RANKED, _MOST_RANKED) if not whole else ((*_RANKED, _PARTS), None)
+    parts += table_of(columns, ranked, f"Flags and plugins, beside {found.start}", tones=_tones(ranked), most=most)
+    if whole:
+        each = [*found.singles, *(tried for tried in found.combinations if tried.ratio is None)]
+        title = "Each change alone, and combinations that were not timed"
+        parts += table_of(_EACH, each, title, tones=_tones(each), folded=True)
+    else:
+        parts += _changes_counted(found)
+    parts += _dispatches(found)
+    for dispatch in found.dispatches if whole else ():
+        tried = sorted(dispatch.tried, key=_by_ratio)
+        title = f"Configurations of {_number(dispatch)}"
+        parts += table_of(_CONFIGURATIONS, tried, title, tones=_tones(tried), folded=True)
+    parts += _budget(found)
     if found.notes:
         parts += [Heading("Notes"), Bullets(found.notes)]
     if found.command:
@@ -94,22 +107,34 @@ def _page(found: Tuning, out: str, *, whole: bool) -> Page:
     return Page(title=title, parts=parts, notes=_trust(found))
 
 
+def _by_ratio(tried: Tried) -> float:
+    return tried.ratio or math.inf
+
+
+def _ranked(found: Tuning) -> list[Tried]:
+    timed = [tried for tried in (*found.combinations, *found.singles) if tried.ratio is not None]
+    return sorted(timed, key=_by_ratio)
+
+
+def _tones(rows: Sequence[Tried]) -> list[Tone]:
+    return [_TONES.get(tried.standing, "") for tried in rows]
+
+
 def beside_start(found: Tuning) -> Trial | None:
     """The last confirmation beside the start, which is the variant's where there is one; None: there is none."""
     return next((row for row in reversed(found.confirmations) if row.base == found.start_name), None)
 
 
-# --- the variant, and how to use it ---
+# --- The variant, and how to use it ---
 
 
 def _variant(found: Tuning, folder: Path) -> list[Part]:
-    kept = [dispatch for dispatch in found.dispatches if dispatch.kept]
-    plugins = [(name, options) for name, options in found.plugins if name != _SPEC_PLUGIN]
     lines: list[Sentence] = []
     lines += [("flag ", Name(flag)) for flag in found.flags]
     lines += [("flag of the runtime ", Name(flag)) for flag in found.run_flags]
-    lines += [("plugin ", Name(name), _options(options)) for name, options in plugins]
+    lines += [("plugin ", Name(name), _options(options)) for name, options in found.plugins if name != _SPEC_PLUGIN]
     if found.spec:
+        kept = [dispatch for dispatch in found.dispatches if dispatch.kept]
         places = sum(dispatch.places for dispatch in kept)
         what = f"{plural(len(kept), 'dispatch', 'dispatches')} at {plural(places, 'place')} of the program"
         lines.append(("tuning spec ", Name((folder / SPEC_FILE).as_posix()), f": configurations of {what}"))
@@ -132,60 +157,25 @@ def _options(options: Mapping[str, Any]) -> str:
     return f" with {words}" if words else ""
 
 
-# --- why to believe it ---
+# --- Columns ---
 
 
-def _confirmations(found: Tuning) -> list[Part]:
-    last = tuple({(row.head, row.base): row for row in found.confirmations}.values())
-    if not last:
-        return []
-    fields: tuple[Field[Trial], ...] = (
-        Field(title="measured", kind="name", value=lambda row: row.head),
-        Field(title="beside", kind="text", value=lambda row: row.base),
-        Field(title="finding", kind="text", value=lambda row: marked(row.verdict)),
-        Field(title="ratio", kind="text", value=lambda row: interval_text(row.ratio, row.ci_low, row.ci_high)),
-        Field(title="p", kind="text", value=lambda row: p_text(row.p)),
-        Field(title="generations", value=lambda row: row.generations or None),
-        Field(title="before", value=lambda row: row.base_value, unit="ns", rank=1),
-        Field(title="after", value=lambda row: row.head_value, unit="ns", rank=1),
-        Field(title="why", kind="sentence", value=lambda row: "" if row.verdict in _DECIDED else row.reason),
-    )
-    tones = [TONES[row.verdict] for row in last]
-    return [
-        Table(
-            title="Measured in fresh processes, by the rule of harness compare",
-            columns=tabulate(fields, last),
-            tones=tones,
-        )
-    ]
+def _interval(row: Tried | Trial) -> str | None:
+    ends = (row.low, row.high) if isinstance(row, Tried) else (row.ci_low, row.ci_high)
+    return None if row.ratio is None else interval_text(row.ratio, *ends)
 
 
-# --- flags and plugins ---
-
-
-def _ranked(found: Tuning) -> list[Tried]:
-    """What was timed of the whole program, the fastest first."""
-    timed = [tried for tried in (*found.combinations, *found.singles) if tried.ratio is not None]
-    return sorted(timed, key=lambda tried: tried.ratio or math.inf)
-
-
-def _leaderboard(found: Tuning, *, whole: bool) -> list[Part]:
-    ranked = _ranked(found)
-    if not ranked:
-        return []
-    table = Table(
-        title=f"Flags and plugins, beside {found.start}",
-        columns=tabulate((*_RANKED, _PARTS) if whole else _RANKED, ranked),
-        tones=[_TONES.get(tried.standing, "") for tried in ranked],
-        most=None if whole else _MOST_RANKED,
-    )
-    return [table]
-
-
-def _interval(tried: Tried) -> str | None:
-    return None if tried.ratio is None else interval_text(tried.ratio, tried.low, tried.high)
-
-
+_CONFIRMED: tuple[Field[Trial], ...] = (
+    Field(title="measured", kind="name", value=lambda row: row.head),
+    Field(title="beside", kind="text", value=lambda row: row.base),
+    Field(title="finding", kind="text", value=lambda row: marked(row.verdict)),
+    Field(title="ratio", kind="text", value=_interval),
+    Field(title="p", kind="text", value=lambda row: p_text(row.p)),
+    Field(title="generations", value=lambda row: row.generations or None),
+    Field(title="before", value=lambda row: row.base_value, unit="ns", rank=1),
+    Field(title="after", value=lambda row: row.head_value, unit="ns", rank=1),
+    Field(title="why", kind="sentence", value=lambda row: "" if row.verdict in _DECIDED else row.reason),
+)
 _RANKED: tuple[Field[Tried], ...] = (
     Field(title="changes", kind="name", value=lambda tried: tried.name),
     Field(title="ratio", kind="text", value=_interval),
@@ -206,45 +196,38 @@ _EACH: tuple[Field[Tried], ...] = (
     Field(title="what it is for", kind="sentence", value=lambda tried: tried.purpose),
     Field(title="why", kind="sentence", value=lambda tried: tried.reason),
 )
+_CONFIGURATIONS: tuple[Field[Tried], ...] = (
+    Field(title="configuration", kind="name", value=lambda tried: tried.name),
+    Field(title="came to", kind="text", value=lambda tried: tried.standing),
+    Field(title="ratio", kind="text", value=_interval),
+    Field(title="generations", value=lambda tried: tried.generations or None),
+    Field(title="why", kind="sentence", value=lambda tried: tried.reason),
+)
+
+
+# --- What was not timed, dispatches, and what it took ---
 
 
 def _changes_counted(found: Tuning) -> list[Part]:
-    """A line for each thing that changes came to which were not timed."""
-    tried = [*found.singles, *found.combinations]
-    groups = {standing: [candidate for candidate in tried if candidate.standing == standing] for standing in _UNTIMED}
-    lines = [
-        f"{_UNTIMED[standing]} ({len(group)}): {_names_by_reason(group)}" for standing, group in groups.items() if group
-    ]
+    lines = []
+    for standing, words in _UNTIMED.items():
+        group = [tried for tried in (*found.singles, *found.combinations) if tried.standing == standing]
+        if group:
+            lines.append(f"{words} ({len(group)}): {_names_by_reason(group)}")
     return [Heading("Not in that table"), Bullets(lines)] if lines else []
 
 
 def _names_by_reason(group: Sequence[Tried]) -> str:
     """The first of their names, each reason once: `a, b (its module has the bytes of stock's)`."""
-    first = group[:_MOST_NAMES]
-    reasons = dict.fromkeys(candidate.reason for candidate in first)
-    named = [
-        (reason, ", ".join(candidate.name for candidate in first if candidate.reason == reason)) for reason in reasons
-    ]
-    words = "; ".join(f"{names} ({shown(reason)})" if reason else names for reason, names in named)
-    left = len(group) - len(first)
-    return f"{words}; and {left} more" if left else words
-
-
-def _changes_table(found: Tuning) -> list[Part]:
-    rows = [*found.singles, *(tried for tried in found.combinations if tried.ratio is None)]
-    if not rows:
-        return []
-    tones = [_TONES.get(tried.standing, "") for tried in rows]
-    title = "Each change alone, and combinations that were not timed"
-    return [Table(title=title, columns=tabulate(_EACH, rows), tones=tones, folded=True)]
-
-
-# --- dispatches ---
+    named: dict[str, list[str]] = {}
+    for candidate in group[:_MOST_NAMES]:
+        named.setdefault(candidate.reason, []).append(candidate.name)
+    words = "; ".join(f"{', '.join(names)}{f' ({shown(reason)})' if reason else ''}" for reason, names in named.items())
+    left = len(group) - _MOST_NAMES
+    return f"{words}; and {left} more" if left > 0 else words
 
 
 def _dispatches(found: Tuning) -> list[Part]:
-    if not found.dispatches:
-        return []
     fields: tuple[Field[TunedDispatch], ...] = (
         Field(title="dispatch", kind="name", value=_number),
         Field(title="what it does", kind="text", value=lambda one: one.operation),
@@ -258,19 +241,13 @@ def _dispatches(found: Tuning) -> list[Part]:
         Field(title="the winner's configuration", kind="sentence", value=lambda one: one.chosen),
         Field(title="remark", kind="sentence", value=_remark),
     )
-    return [
-        Table(
-            title=f"Dispatches: {found.covered * 100:.0f} % of a call's time before",
-            columns=tabulate(fields, found.dispatches),
-            tones=["good" if dispatch.kept else "" for dispatch in found.dispatches],
-            after=[_RATIOS] if any(dispatch.alone is not None for dispatch in found.dispatches) else [],
-        )
-    ]
-
-
-_RATIOS = (
-    "Ratios: the winner's time divided by that of the compiler's own configuration, alone and in the whole program."
-)
+    ratios = (
+        "Ratios: the winner's time divided by that of the compiler's own configuration, alone and in the whole program."
+    )
+    title = f"Dispatches: {found.covered * 100:.0f} % of a call's time before"
+    tones: list[Tone] = ["good" if dispatch.kept else "" for dispatch in found.dispatches]
+    after = [ratios] if any(dispatch.alone is not None for dispatch in found.dispatches) else []
+    return table_of(fields, found.dispatches, title, tones=tones, after=after)
 
 
 def _number(dispatch: TunedDispatch) -> str:
@@ -279,36 +256,8 @@ def _number(dispatch: TunedDispatch) -> str:
 
 
 def _remark(dispatch: TunedDispatch) -> tuple[str, ...]:
-    known = (f"tuned by the search for {dispatch.known_from}",) if dispatch.known_from else ()
-    return (*known, *((dispatch.reason,) if dispatch.reason else ()))
-
-
-def _candidates(found: Tuning, *, whole: bool) -> list[Part]:
-    """Every configuration of each dispatch, where there is room for them."""
-    if not whole:
-        return []
-    return [
-        Table(
-            title=f"Configurations of {_number(dispatch)}",
-            columns=tabulate(_CONFIGURATIONS, ranked),
-            tones=[_TONES.get(tried.standing, "") for tried in ranked],
-            folded=True,
-        )
-        for dispatch in found.dispatches
-        if (ranked := sorted(dispatch.tried, key=lambda tried: tried.ratio or math.inf))
-    ]
-
-
-_CONFIGURATIONS: tuple[Field[Tried], ...] = (
-    Field(title="configuration", kind="name", value=lambda tried: tried.name),
-    Field(title="came to", kind="text", value=lambda tried: tried.standing),
-    Field(title="ratio", kind="text", value=_interval),
-    Field(title="generations", value=lambda tried: tried.generations or None),
-    Field(title="why", kind="sentence", value=lambda tried: tried.reason),
-)
-
-
-# --- what it took ---
+    known = f"tuned by the search for {dispatch.known_from}" if dispatch.known_from else ""
+    return tuple(filter(None, (known, dispatch.reason)))
 
 
 def _budget(found: Tuning) -> list[Part]:
@@ -329,14 +278,15 @@ def _took(seconds: float) -> str:
 
 
 def _trust(found: Tuning) -> list[str]:
-    lines = [f"Tuning {found.id} of {found.created[:10]}, on {found.machine}." if found.machine else ""]
-    if _ranked(found) or any(dispatch.tried for dispatch in found.dispatches):
-        if found.race_error:
-            lines.append(
-                f"The chance that a race dropped its best candidate is at most {share(found.race_error)} in each race."
-            )
+    lines = [f"Tuning {found.id} of {found.created[:10]}, on {found.machine}."] if found.machine else []
+    if not _ranked(found) and not any(dispatch.tried for dispatch in found.dispatches):
+        return lines
+    if found.race_error:
         lines.append(
-            "Ratios of candidates are those of their races, where the winner's is probably optimistic; what counts is "
-            "measured again in fresh processes by the rule of harness compare."
+            f"The chance that a race dropped its best candidate is at most {share(found.race_error)} in each race."
         )
-    return [line for line in lines if line]
+    lines.append(
+        "Ratios of candidates are those of their races, where the winner's is probably optimistic; what counts is "
+        "measured again in fresh processes by the rule of harness compare."
+    )
+    return lines

@@ -38,6 +38,7 @@ _FIXED = {
     "times": Unit(name="times", size=1.0, decimals=2),
     "%": Unit(name="%", size=1.0, decimals=1),
     "share": Unit(name="%", size=0.01, decimals=1),
+    "tenths": Unit(name="", size=1.0, decimals=1),
     "giga": Unit(name="", size=1e9, decimals=1),
 }
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
-from harness.compare.judge import WORDS
 from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY, TIMED, is_exact, metric_title
 from harness.records.comparison import Comparison, Row, SelfcheckFacts, Verdict
 from harness.report.page import Tone
+from harness.report.run_row import Change
 from harness.report.units import share
 from harness.stats import CONFIDENCE
 from harness.text import plural
@@ -41,7 +42,12 @@ TONES: Mapping[Verdict, Tone] = {
     "new": "new",
 }
 # The same verdicts on the page of a run.
-RUN_WORDS: Mapping[Verdict, str] = {words.verdict: words.change for words in WORDS.values()}
+RUN_WORDS: Mapping[Verdict, Change] = {
+    "regressed": "slower",
+    "improved": "faster",
+    "unchanged": "same",
+    "inconclusive": "unclear",
+}
 
 CHANGED: tuple[Verdict, ...] = ("regressed", "improved")
 LOST: tuple[Verdict, ...] = ("outputs differ", "failed", "missing")
@@ -171,18 +177,25 @@ def change_size(row: Row) -> float:
     return abs(math.log(row.ratio)) if row.ratio is not None and 0 < row.ratio < math.inf else math.inf
 
 
+# --- How far to trust the figures ---
+
 # Medians that are rounded may lie the other way round than a ratio near 1; this far apart it is no rounding.
 _APART = 1.01
+# Shares of the time that other processes took. Threads of one device also wait for each other, for 3 to 7 % of the time
+# on a quiet machine (docs/statistics.md, "What was recorded").
+_SOMEWHAT_BUSY, BUSY, BUSY_THREADS = 0.01, 0.1, 0.2
+# What is named, of what was timed while the machine was busy.
+_MOST_BUSY = 3
 
 
-def medians_sentence(rows: Iterable[tuple[str, float | None, float | None, float | None]]) -> str:
+def medians_sentence(rows: Iterable[Row]) -> str:
     """Which medians lie the other way round than the ratio beside them, and why; "" where none do."""
     names = [
-        name
-        for name, base, head, ratio in rows
-        if base
-        and head
-        and ratio
+        row.case
+        for row in rows
+        if (base := row.base_value)
+        and (head := row.head_value)
+        and (ratio := row.ratio)
         and (head > base) != (ratio > 1)
         and max(head, base * ratio) > _APART * min(head, base * ratio)
     ]
@@ -210,68 +223,58 @@ def machine_line(selfcheck: SelfcheckFacts | None, host: str = "this machine") -
     )
 
 
-def busy_line(rows: Sequence[Row]) -> str:
+class Busy(NamedTuple):
+    """How busy the machine was while something was timed."""
+
+    name: str
+    taken: float  # The share of its time that other processes took
+    own: bool  # Whether it is compared by own time, which leaves that out; else its threads took from each other too
+
+
+def busy_line(known: Sequence[Busy], *, several_hosts: bool = False) -> str:
     """How busy the machine was while rows were timed, and which time decides them; "" where that is not known."""
-    known = [(row, row.taken) for row in rows if row.taken is not None]
     if not known:
         return ""
-    text = _busy_words(known)
-    worst = sorted((pair for pair in known if pair[1] >= _busy_from(pair[0])), key=lambda pair: -pair[1])
-    if worst and len(known) > 1:
-        named = [f"{_rough_share(taken)} of {row.case}" for row, taken in worst[:_MOST_BUSY]]
-        rest = [f"{_rough_share(_BUSY)} or more of {len(worst) - len(named)} others"] if worst[_MOST_BUSY:] else []
-        text += f" ({', '.join([*named, *rest])})"
-    by_own = sum(_has_own_time(row) for row, _ in known)
-    if not by_own:
-        return text
-    which = "the ratios" if by_own == len(known) else f"the ratios of {by_own} of {len(known)} rows"
-    return f"{text}; {which} leave that out, the times of a call have it in them"
-
-
-def _busy_words(known: Sequence[tuple[Row, float]]) -> str:
-    """By rows with own time, where there are any: threads of one device wait for each other too."""
-    sure = [taken for row, taken in known if _has_own_time(row)]
-    mean = statistics.mean(sure or [taken for _, taken in known])
-    several = len({host.host for row, _ in known for host in row.hosts}) > 1
-    who = "the hosts were" if several else "the machine was"
-    if not sure:
-        return (
-            f"{who} {'busy' if mean >= _BUSY_THREADS else 'quiet'}: threads of what was timed waited for a "
-            f"core {_rough_share(mean)} of the time, for other processes or for each other"
+    own = [each.taken for each in known if each.own]
+    mean = statistics.mean(own or [each.taken for each in known])
+    text = "the hosts were" if several_hosts else "the machine was"
+    if own:
+        word = "busy" if mean >= BUSY else "somewhat busy" if mean >= _SOMEWHAT_BUSY else "quiet"
+        what = "" if len(own) == len(known) else " on one thread"
+        text += f" {word}: other processes took {_rough_share(mean)} of the time of what was timed{what}"
+    else:
+        text += (
+            f" {'busy' if mean >= BUSY_THREADS else 'quiet'}: threads of what was timed waited for a core "
+            f"{_rough_share(mean)} of the time, for other processes or for each other"
         )
-    word = "busy" if mean >= _BUSY else "somewhat busy" if mean >= _SOMEWHAT_BUSY else "quiet"
-    what = "what was timed" if len(sure) == len(known) else "what was timed on one thread"
-    return f"{who} {word}: other processes took {_rough_share(mean)} of the time of {what}"
-
-
-def _has_own_time(row: Row) -> bool:
-    return row.own_time >= 0.5
-
-
-def _busy_from(row: Row) -> float:
-    return _BUSY if _has_own_time(row) else _BUSY_THREADS
+    worst = [each for each in known if each.taken >= (BUSY if each.own else BUSY_THREADS)]
+    if worst and len(known) > 1:
+        worst.sort(key=lambda each: -each.taken)
+        named = [f"{_rough_share(each.taken)} of {each.name}" for each in worst[:_MOST_BUSY]]
+        rest = [f"{_rough_share(BUSY)} or more of {len(worst) - len(named)} others"] if worst[_MOST_BUSY:] else []
+        text += f" ({', '.join([*named, *rest])})"
+    if not own:
+        return text
+    which = "the ratios" if len(own) == len(known) else f"the ratios of {len(own)} of {len(known)} rows"
+    return f"{text}; {which} leave that out, the times of a call have it in them"
 
 
 def controls_line(controls: Sequence[Row]) -> str:
     """What the A/A controls of a comparison showed; "" without any."""
     if not controls:
         return ""
-    flagged = len(of_verdict(controls, *CHANGED))
-    what = (
-        f"{plural(len(controls), 'identical row')} {'was' if len(controls) == 1 else 'were'} measured as "
-        f"{'an A/A control' if len(controls) == 1 else 'A/A controls'}"
-    )
-    if not flagged:
-        failed = len(of_verdict(controls, "failed"))
-        return f"{what}: none flagged{f', {failed} failed' if failed else ''}"
-    return f"{what}: {flagged} flagged, so some verdicts here are likely to be false too"
+    flagged, failed = len(of_verdict(controls, *CHANGED)), len(of_verdict(controls, "failed"))
+    one = len(controls) == 1
+    what = f"{plural(len(controls), 'identical row')} {'was' if one else 'were'} measured as "
+    what += "an A/A control" if one else "A/A controls"
+    if flagged:
+        return f"{what}: {flagged} flagged, so some verdicts here are likely to be false too"
+    return f"{what}: none flagged{f', {failed} failed' if failed else ''}"
 
 
-# Shares of the time that other processes took. Threads of one device also wait for each other, for 3 to 7 % of the time
-# on a quiet machine (docs/statistics.md, "What was recorded").
-_SOMEWHAT_BUSY, _BUSY, _BUSY_THREADS = 0.01, 0.1, 0.2
-# Rows that are named, of those that were.
-_MOST_BUSY = 3
+def capital(line: str) -> str:
+    """A sentence of a line that begins in the middle of one."""
+    return f"{line[0].upper()}{line[1:]}."
 
 
 def _rough_share(value: float) -> str:

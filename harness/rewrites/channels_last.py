@@ -44,6 +44,13 @@ _TURNED = {
     "linalg.conv_2d_nchw_fchw": ("linalg.conv_2d_nhwc_hwcf", (2, 3, 1, 0)),
     "linalg.depthwise_conv_2d_nchw_chw": ("linalg.depthwise_conv_2d_nhwc_hwc", (1, 2, 0)),
 }
+# What has a number for each dimension.
+_SLICE = ("static_offsets", "static_sizes", "static_strides")
+_BY_DIMENSION = {
+    "tensor.pad": ("static_low", "static_high"),
+    "tensor.extract_slice": _SLICE,
+    "tensor.insert_slice": _SLICE,
+}
 # They speak of loops, and the loops have another order now.
 _LOOPS = frozenset({"compilation_info", "linalg.memoized_indexing_maps", "lowering_config"})
 
@@ -58,8 +65,9 @@ def channels_last(module: ir.Module, *, depthwise: bool = True) -> Matched:
     names = CONVOLUTIONS if depthwise else CONVOLUTIONS - DEPTHWISE
     obstacles = {op: _obstacle(op) for op in find(module, *names)}
     convolutions = [op for op, obstacle in obstacles.items() if not obstacle]
-    for group in _by_block(convolutions):
-        _turn(find_reach(group))
+    blocks = {op.parent: op.block for op in convolutions}  # each is the only one of its function
+    for block in blocks.values():
+        _turn(find_reach([op for op in convolutions if op.block == block]))
     return Matched(len(convolutions), [f"convolutions {obstacle}" for obstacle in obstacles.values() if obstacle])
 
 
@@ -83,17 +91,6 @@ def _is_straight(op: ir.Operation) -> bool:
         and len(function.regions[0].blocks) == 1
         and not any(inner.name.startswith("scf.") for inner in operations_of(function))
     )
-
-
-def _by_block(ops: Sequence[ir.Operation]) -> list[list[ir.Operation]]:
-    groups: list[list[ir.Operation]] = []
-    for op in ops:
-        group = next((group for group in groups if group[0].block == op.block), None)
-        if group is None:
-            groups.append([op])
-        else:
-            group.append(op)
-    return groups
 
 
 def _turn(reach: list[ir.Operation]) -> None:
@@ -174,7 +171,7 @@ def image_operands(op: ir.Operation) -> tuple[int, ...]:
         case name if name in CONVOLUTIONS or name in POOLINGS:
             return (0, 2) if op.operands[1].type.has_static_shape else ()
         case "tensor.pad":
-            return (0,) if len(op.operands) == 1 and pad_value(op) is not None else ()
+            return (0,) if len(op.operands) == 1 and _pads_evenly(op) else ()
         case "tensor.extract_slice":
             return (0,) if len(op.operands) == 1 else ()
         case "tensor.insert_slice":
@@ -189,15 +186,12 @@ def image_operands(op: ir.Operation) -> tuple[int, ...]:
             return ()
 
 
-def pad_value(op: ir.Operation) -> ir.Value | None:
-    """What a tensor.pad puts around its operand, the same everywhere; None if it is computed for each element."""
+def _pads_evenly(op: ir.Operation) -> bool:
+    """Whether a tensor.pad puts one value around its operand, and none that is computed for each element."""
     *before, end = body_of(op).operations
-    value = end.operands[0]
-    if not before and value not in list(body_of(op).arguments):
-        return value
-    if len(before) == 1 and before[0].operation.name == "arith.constant":
-        return value
-    return None
+    if before:
+        return len(before) == 1 and before[0].operation.name == "arith.constant"
+    return end.operands[0] not in list(body_of(op).arguments)
 
 
 def _images_of_generic(op: ir.Operation) -> tuple[int, ...]:
@@ -240,31 +234,24 @@ def convert(op: ir.Operation, twins: Twins) -> ir.Value:
 
     The old operation loses its body to the new one, and is only fit to be erased.
     """
-    match op.name:
-        case name if name in CONVOLUTIONS:
-            image, weights, init = op.operands
-            new_name, permutation = _TURNED[name]
-            operands = [twins.of(image), twins.filter_of(weights, permutation), twins.of(init)]
-            return _rewrite(op, operands, name=new_name)
-        case name if name in POOLINGS:
-            image, window, init = op.operands
-            return _rewrite(op, [twins.of(image), window, twins.of(init)], name=name.replace("nchw", "nhwc"))
-        case "tensor.pad":
-            attributes = _permuted(op, ("static_low", "static_high"))
-            return _rewrite(op, [twins.of(op.operands[0])], attributes=attributes)
-        case "tensor.extract_slice" | "tensor.insert_slice":
-            names = ("static_offsets", "static_sizes", "static_strides")
-            return _rewrite(op, [twins.of(operand) for operand in op.operands], attributes=_permuted(op, names))
-        case "tensor.concat":
-            old = op.attributes["dim"]
-            dimension = ir.IntegerAttr.get(old.type, FROM_LAST[old.value])
-            return _rewrite(op, [twins.of(operand) for operand in op.operands], attributes={"dim": dimension})
-        case "linalg.broadcast":
-            added = sorted(FROM_LAST[dimension] for dimension in op.attributes["dimensions"])
-            operands = [op.operands[0], twins.of(op.operands[1])]
-            return _rewrite(op, operands, attributes={"dimensions": ir.DenseI64ArrayAttr.get(added)})
-        case _:
-            return _generic(op, twins)
+    if op.name == "linalg.generic":
+        return _generic(op, twins)
+    images = image_operands(op)
+    name, permutation = _TURNED.get(op.name, (op.name.replace("nchw", "nhwc"), ()))  # poolings have no filter
+    operands = []
+    for number, operand in enumerate(op.operands):
+        if number in images:
+            operands.append(twins.of(operand))
+        else:
+            operands.append(twins.filter_of(operand, permutation) if permutation else operand)
+    attributes = _permuted(op, _BY_DIMENSION.get(name, ()))
+    if name == "tensor.concat":
+        old = op.attributes["dim"]
+        attributes = {"dim": ir.IntegerAttr.get(old.type, FROM_LAST[old.value])}
+    elif name == "linalg.broadcast":
+        added = sorted(FROM_LAST[dimension] for dimension in op.attributes["dimensions"])
+        attributes = {"dimensions": ir.DenseI64ArrayAttr.get(added)}
+    return _rewrite(op, name, operands, attributes)
 
 
 def _generic(op: ir.Operation, twins: Twins) -> ir.Value:
@@ -281,7 +268,7 @@ def _generic(op: ir.Operation, twins: Twins) -> ir.Value:
         operands.append(operand if twin is None else twin)
         maps.append(ir.AffineMap.get(len(TO_LAST), 0, results if twin is None else to_last(results)))
     attributes = {"indexing_maps": ir.ArrayAttr.get([ir.AffineMapAttr.get(indexing) for indexing in maps])}
-    return _rewrite(op, operands, attributes=attributes)
+    return _rewrite(op, op.name, operands, attributes)
 
 
 def _permuted(op: ir.Operation, names: Sequence[str]) -> dict[str, ir.Attribute]:
@@ -290,19 +277,15 @@ def _permuted(op: ir.Operation, names: Sequence[str]) -> dict[str, ir.Attribute]
 
 
 def _rewrite(
-    op: ir.Operation,
-    operands: Sequence[ir.Value],
-    *,
-    name: str | None = None,
-    attributes: Mapping[str, ir.Attribute] | None = None,
+    op: ir.Operation, name: str, operands: Sequence[ir.Value], attributes: Mapping[str, ir.Attribute]
 ) -> ir.Value:
     """The operation with its body, but on other operands and under another name, and with the channels last."""
     kept = {key: op.attributes[key] for key in op.attributes if key not in _LOOPS}
     new = ir.Operation.create(
-        name or op.name,
+        name,
         results=[permuted_type(op.result.type, TO_LAST)],
         operands=operands,
-        attributes={**kept, **(attributes or {})},
+        attributes={**kept, **attributes},
         regions=len(op.regions),
     )
     for old_region, new_region in zip(op.regions, new.regions, strict=True):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import count
+from typing import NamedTuple
 
 from iree.compiler import ir
 from iree.compiler.dialects import linalg
@@ -21,8 +21,17 @@ def has_own_result(dispatch: ir.Operation) -> bool:
     )
 
 
-def with_results(dispatch: ir.Operation, wholes: int, target: ir.Value | None = None) -> list[ir.Value]:
-    """A dispatch with other results, put before one that has one."""
+def write_again(
+    module: ir.Module, dispatch: ir.Operation, wholes: int, part: Part | None = None, target: ir.Value | None = None
+) -> list[ir.Value]:
+    """A dispatch with other results, put before one that has one and code that can be repeated.
+
+    The results are: the target with the part written, if there is one; then one for each whole.
+    """
+    _own_executable(module, dispatch)
+    code = find_code(module, dispatch)
+    if code is not None:  # always: its executable is at most a copy of what it was
+        _add_stores(code, wholes, part)
     workload, operands, *_ = dispatch.attributes["operandSegmentSizes"]
     targets = [] if target is None else [target]
     tied = [*range(operands, operands + len(targets)), *[-1] * wholes]
@@ -46,7 +55,7 @@ def executable_of(dispatch: ir.Operation) -> str:
     return str(dispatch.attributes["entry_points"][0].value[0])
 
 
-def own_executable(module: ir.Module, dispatch: ir.Operation) -> None:
+def _own_executable(module: ir.Module, dispatch: ir.Operation) -> None:
     """Give a dispatch with one entry point an executable of its own: a copy, if others dispatch it too."""
     executable, entry = dispatch.attributes["entry_points"][0].value
     if _count_dispatches(module, executable) == 1:
@@ -90,16 +99,14 @@ TENSOR = "!iree_tensor_ext.dispatch.tensor"
 PLACE = ("static_offsets", "static_sizes", "static_strides")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Part:
+class Part(NamedTuple):
     """A part of a larger tensor."""
 
     whole: ir.Type  # The larger tensor's type
     place: dict[str, ir.Attribute]  # Attributes of loads and stores of the part: its offsets, sizes and strides
 
 
-@dataclass(frozen=True, kw_only=True)
-class Code:
+class Code(NamedTuple):
     """A function whose last argument is its one result: made by elementwise arithmetic, and stored as a whole."""
 
     function: ir.Operation  # func.func in the executable
@@ -118,10 +125,10 @@ def find_code(module: ir.Module, dispatch: ir.Operation) -> Code | None:
         return None
     if len(list(target.uses)) != 1 or not _can_be_repeated(value, function):
         return None
-    return Code(function=function, store=stores[0])
+    return Code(function, stores[0])
 
 
-def add_stores(code: Code, wholes: int, part: Part | None = None) -> None:
+def _add_stores(code: Code, wholes: int, part: Part | None = None) -> None:
     """Let the function write its result to several tensors.
 
     In place of its last argument come: a tensor that is read and written, if there is a part; one for each whole.

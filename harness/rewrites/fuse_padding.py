@@ -22,15 +22,13 @@ from harness.rewrites.dispatches import (
     STORE,
     TENSOR,
     Part,
-    add_stores,
     covers,
     erase_if_unused,
     executable_of,
     find_code,
     find_function,
     has_own_result,
-    own_executable,
-    with_results,
+    write_again,
 )
 from harness.rewrites.operations import Matched, body_of, find, operations_of, producer
 
@@ -68,7 +66,6 @@ def _fuse(module: ir.Module, dispatch: ir.Operation) -> bool:
     for copy in copies:
         part = _part_copied_by(module, copy)
         if part is not None:
-            own_executable(module, dispatch)
             _replace(module, dispatch, copy, part)
             return True
     return False
@@ -102,21 +99,18 @@ def _part_copied_by(module: ir.Module, dispatch: ir.Operation) -> Part | None:
         return None  # where to is known only when it runs
     if not covers(load, load.result.type) or str(target.type) != f"{TENSOR}<readwrite:{whole}>":
         return None
-    return Part(whole=whole, place={name: store.attributes[name] for name in PLACE})
+    return Part(whole, {name: store.attributes[name] for name in PLACE})
 
 
 def _replace(module: ir.Module, dispatch: ir.Operation, copy: ir.Operation, part: Part) -> None:
     """Put a dispatch that writes a part of the copy's target in the place of both."""
     uses = len(list(dispatch.result.uses))
     wholes = int(uses > 1)  # something else needs the result as it is
-    code = find_code(module, dispatch)
-    if code is not None:  # always: its executable is at most a copy of what it was
-        add_stores(code, wholes, part)
     fill = copy.operands[1].owner.operation
     here = ir.InsertionPoint(dispatch)
     own_fill = fill.clone(ip=here)
     own_fill.operands[0] = fill.operands[0].owner.operation.clone(ip=ir.InsertionPoint(own_fill)).result
-    results = with_results(dispatch, wholes, own_fill.result)
+    results = write_again(module, dispatch, wholes, part, own_fill.result)
     copy.result.replace_all_uses_with(results[0])
     executable = executable_of(copy)
     copy.erase()

@@ -2,7 +2,9 @@
 
 IREE forms dispatches itself, and on the way there may rebuild an operation: a convolution of one image loses its unit
 dimension, and its compilation_info with it. What stands in a flow.dispatch.region is left as it is, and becomes one
-dispatch; so `isolate` puts an operation into one, with the cheap operations around it that belong into its loops.
+dispatch; so `isolate` puts an operation into one, with the cheap operations around it that belong into its loops. A
+convolution keeps its name and its seven loops there, gets the compiler's configuration for convolutions, and a tuning
+spec can match it.
 
 `regions_in_place` moves slices into regions. Around one, a slice that does not lie in one piece costs a dispatch that
 copies it out, and an insertion one that copies it in: with the channels last this is so for every part of a
@@ -24,12 +26,32 @@ from collections.abc import Sequence
 
 from iree.compiler import ir
 
-from harness.rewrites.operations import find, is_parallel, loops_of, only_yields, operations_of, producer
+from harness.rewrites.operations import (
+    Loops,
+    Matched,
+    find,
+    is_parallel,
+    loops_of,
+    only_yields,
+    operations_of,
+    producer,
+    structured_ops,
+)
 
 _REGION = "flow.dispatch.region"
 # What a loop begins with, and what costs nothing in it.
 _INITS = ("linalg.fill", "linalg.broadcast")
 _STARTS = frozenset({*_INITS, "tensor.empty"})
+CONVOLUTION = "linalg.conv_2d_nhwc_hwcf"
+DEPTHWISE = "linalg.depthwise_conv_2d_nhwc_hwc"
+POOLINGS = ("linalg.pooling_nhwc_max", "linalg.pooling_nhwc_sum")
+# IREE 3.13 does not compile isolated depthwise ones with the channels first, and other such convolutions get slower.
+_CHANNELS_FIRST = (
+    "linalg.conv_2d_nchw_fchw",
+    "linalg.depthwise_conv_2d_nchw_chw",
+    "linalg.pooling_nchw_max",
+    "linalg.pooling_nchw_sum",
+)
 
 
 def in_region(op: ir.Operation) -> bool:
@@ -40,6 +62,36 @@ def in_region(op: ir.Operation) -> bool:
             return True
         parent = parent.parent
     return False
+
+
+def isolate_convolutions(module: ir.Module, *, depthwise: bool = False, pooling: bool = True) -> Matched:
+    """Put channels-last convolutions of one image into dispatch regions, with inits and what follows pointwise."""
+    names = {CONVOLUTION, *([DEPTHWISE] if depthwise else []), *(POOLINGS if pooling else []), *_CHANNELS_FIRST}
+    matched, left_alone = 0, []
+    for op, loops in structured_ops(module):
+        if op.name not in names or in_region(op):
+            continue
+        obstacle = _obstacle(op, loops)
+        if obstacle:
+            left_alone.append(obstacle)
+        else:
+            isolate(op)
+            matched += 1
+    return Matched(matched, left_alone)
+
+
+def _obstacle(op: ir.Operation, loops: Loops) -> str:
+    """Why an operation has no use for a region; "" where it has."""
+    noun = "poolings" if "pooling" in op.name else "convolutions"
+    if op.name in _CHANNELS_FIRST:
+        return f"{noun} with the channels first"
+    if min(loops.ranges) < 1:
+        return f"{noun} with dynamic sizes"
+    if loops.ranges[0] > 1:
+        return f"{noun} of several images, which IREE keeps as they are"
+    if op.name == CONVOLUTION and loops.ranges[4:6] == (1, 1):
+        return "convolutions of one point, which IREE makes matmuls of"
+    return ""
 
 
 def isolate(op: ir.Operation) -> ir.Operation:
@@ -96,13 +148,12 @@ def _is_pointwise_in(reader: ir.Operation, value: ir.Value) -> bool:
     return all(maps[i] == maps[-1] for i, operand in enumerate(reader.operands) if operand == value)
 
 
-def regions_in_place(module: ir.Module, *, reads: bool = True, writes: bool = True) -> int:
+def regions_in_place(module: ir.Module) -> int:
     """Move slices into the dispatch regions that read or make them."""
     moved = 0
     for region in find(module, _REGION):
         if len(region.regions[0].blocks) == 1 and not list(region.operands):  # which would be dynamic sizes
-            moved += _take_reads(region) if reads else 0
-            moved += _take_write(region) if writes else 0
+            moved += _take_reads(region) + _take_write(region)
     return moved
 
 

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 
 from iree.compiler import ir
 
-from harness.rewrites.dispatches import add_stores, find_code, has_own_result, own_executable, with_results
+from harness.rewrites.dispatches import find_code, has_own_result, write_again
 from harness.rewrites.operations import Matched, depends, find
 
 
@@ -55,12 +55,7 @@ def _replicate(module: ir.Module, dispatch: ir.Operation) -> bool:
     results = len(updates) + is_needed_otherwise
     if not updates or results == 1:
         return False
-    own_executable(module, dispatch)
-    code = find_code(module, dispatch)
-    if code is not None:  # always: a copy of what it was
-        add_stores(code, results)
-    values = with_results(dispatch, results)
-    _replace_uses(dispatch, updates, values)
+    _replace_uses(dispatch, updates, write_again(module, dispatch, results))
     return True
 
 

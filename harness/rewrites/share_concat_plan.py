@@ -1,4 +1,4 @@
-"""Which concatenations can share a buffer, when each part is inserted into it, and which operands become slices of it.
+"""Which concatenations can share a buffer, and what padding it has around it.
 
 A concatenation is a `tensor.concat`, or a chain of `tensor.insert_slice` along one dimension that overwrites all of
 what it started from. One that is a part of another along the same dimension is replaced by its own parts there.
@@ -6,9 +6,6 @@ what it started from. One that is a part of another along the same dimension is 
 A family is a larger concatenation, the host, with every other one that is a run of its parts. Where several choices
 exist the choice is greedy: the host is the concatenation of most parts (of two, the earlier in the program), and it
 takes all that it can; what remains is looked at in the same way.
-
-A slice is taken where it is read, of the newest state of the buffer at that place. So no older state is read after an
-insertion, which is what lets the compiler insert in place; and an insertion never waits for a part that comes later.
 
 The buffer may have a frame: constant padding that the readers of the concatenations would add one by one. A convolution
 with zero padding reads `tensor.pad` of its input, which costs a fill and a copy of the whole input. Where most readers
@@ -19,9 +16,8 @@ that padding around it: filled once, and then a padded concatenation is a slice 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import accumulate
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
 
 from iree.compiler import ir
 
@@ -31,8 +27,7 @@ from harness.rewrites.operations import FUNCTIONS, body_of, find, producer
 _MOST_PARTS = 64
 
 
-@dataclass(frozen=True, kw_only=True)
-class Concat:
+class Concat(NamedTuple):
     """One concatenation of a block."""
 
     result: ir.Value  # The joined tensor
@@ -50,37 +45,29 @@ class Concat:
         return self.axis, tuple(shape), self.result.type.element_type
 
 
-@dataclass(frozen=True, kw_only=True)
-class Member:
-    """A concatenation of a family, and the number of the host's part that it starts with."""
-
-    concat: Concat
-    first: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class Family:
-    """Concatenations that can share one buffer; `members` holds the host as well, as its first."""
+class Family(NamedTuple):
+    """Concatenations that can share one buffer, each with the number of the host's part that it starts with."""
 
     host: Concat
-    members: tuple[Member, ...]
+    members: tuple[tuple[Concat, int], ...]  # The host is the first
 
 
 def find_family(block: ir.Block) -> Family | None:
     """The first family of a block, by the module's rule; None where no concatenation is a run of another."""
-    alike: dict[tuple[object, ...], list[Concat]] = {}
     concats = find_concats(block)
+    alike: dict[tuple[object, ...], list[Concat]] = {}
     for concat in concats:
         alike.setdefault(concat.kind, []).append(concat)
-    for host in sorted(concats, key=lambda concat: -len(concat.parts)):  # sorted() keeps the program's order otherwise
-        members = [Member(concat=host, first=0)]
-        for concat in alike[host.kind]:
-            first = None if concat is host else _find_run(concat.parts, host.parts)
-            if first is not None:
-                members.append(Member(concat=concat, first=first))
-        if len(members) > 1:
-            return Family(host=host, members=tuple(members))
+    for host in sorted(concats, key=_fewer_parts):  # of equals, in the program's order
+        starts = [(concat, _find_run(concat.parts, host.parts)) for concat in alike[host.kind] if concat is not host]
+        members = [(concat, first) for concat, first in starts if first is not None]
+        if members:
+            return Family(host, ((host, 0), *members))
     return None
+
+
+def _fewer_parts(concat: Concat) -> int:
+    return -len(concat.parts)
 
 
 def find_concats(block: ir.Block) -> list[Concat]:
@@ -93,7 +80,7 @@ def find_concats(block: ir.Block) -> list[Concat]:
             for part in concat.parts:
                 inner = found.get(part)
                 parts += inner.parts if inner is not None and inner.axis == concat.axis else [part]
-            found[concat.result] = replace(concat, parts=tuple(parts)) if len(parts) <= _MOST_PARTS else concat
+            found[concat.result] = concat._replace(parts=tuple(parts)) if len(parts) <= _MOST_PARTS else concat
     return list(found.values())
 
 
@@ -133,7 +120,7 @@ def _read_tensor_concat(operation: ir.Operation) -> Concat | None:
     if len(parts) < 2 or not all(_is_plain(value) for value in (operation.result, *parts)):
         return None
     axis = operation.attributes["dim"].value
-    return Concat(result=operation.result, axis=axis, parts=parts, operations=(operation,))
+    return Concat(operation.result, axis, parts, (operation,))
 
 
 def _read_chain(last: ir.Operation) -> Concat | None:
@@ -161,12 +148,7 @@ def _read_chain(last: ir.Operation) -> Concat | None:
         return None  # parts overlap
     if operation is not None and operation.name == "tensor.empty" and operation.block == last.block:
         operations.append(operation)
-    return Concat(
-        result=last.result,
-        axis=axis,
-        parts=tuple(parts[offset] for offset in offsets),
-        operations=tuple(operations),
-    )
+    return Concat(last.result, axis, tuple(parts[offset] for offset in offsets), tuple(operations))
 
 
 def _inserted_axis(operation: ir.Operation) -> int | None:
@@ -192,139 +174,10 @@ def _is_plain(value: ir.Value) -> bool:
     return 0 not in kind.shape and bits % 8 == 0
 
 
-# A buffer without a frame opens at most so many operations before it is first read, a convolution with all that comes
-# with it. Parts that exist by then are copied in earlier, and the compiler then packs the memory of ESRGAN's block
-# into 14.0 MB instead of 16.3. One with a frame opens when it is read: it may be in use by another family until then.
-_LEAD = 32
-
-
-@dataclass(frozen=True, kw_only=True)
-class Piece:
-    """A value that the buffer holds once it is filled, and its place along the axis."""
-
-    value: ir.Value
-    offset: int
-    size: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class Insertion:
-    """A part, and the position of the operation before which it is inserted."""
-
-    part: Piece
-    position: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class Read:
-    """An operand that becomes a slice of the buffer, with the frame or without."""
-
-    piece: Piece  # What is read
-    framed: bool  # Whether the padding around it is read as well
-    user: ir.Operation  # The operation that reads
-    operand: int  # The number of its operand
-    position: int  # The position before which the slice is taken
-
-
-@dataclass(frozen=True, kw_only=True)
-class Plan:
-    """All that it takes to write a family's buffer."""
-
-    family: Family  # The concatenations
-    order: Order  # Of the block, before anything is written
-    frame: Frame  # The padding that the buffer has around it
-    insertions: tuple[Insertion, ...]  # In the order of the program
-    reads: tuple[Read, ...]  # In the order of the program
-    gone: tuple[ir.Operation, ...]  # Operations that nothing needs any more, each before the ones that it uses
-
-
-def plan(block: ir.Block, family: Family, *, padding: bool) -> Plan:
-    """Plan the buffer of a family of a block; `padding` says whether it may have a frame."""
-    order = Order(block)
-    joining = _find_joining(family, order)
-    frame = choose_frame(family, joining) if padding else no_frame(family)
-    parts = _lay_out(family)
-    concats = _find_runs(family, parts)
-    pads = _find_pads([*concats, *parts], frame, order)
-    gone = {**pads, **dict.fromkeys(joining)}
-    reads = [read for concat in concats for read in _find_reads(concat, order) if read.user not in gone]
-    for pad, piece in pads.items():
-        reads += _find_reads(Piece(value=pad.result, offset=piece.offset, size=piece.size), order, framed=True)
-    insertions = _find_insertions(parts, reads, frame, order)
-    return Plan(
-        family=family,
-        order=order,
-        frame=frame,
-        insertions=tuple(sorted(insertions, key=lambda insertion: insertion.position)),
-        reads=tuple(sorted(reads, key=lambda read: read.position)),
-        gone=tuple(gone),
-    )
-
-
-def _find_joining(family: Family, order: Order) -> list[ir.Operation]:
-    """What computes nothing but the family's concatenations, each before what it uses."""
-    ends = {member.concat.operations[0] for member in family.members}
-    chains = {operation for member in family.members for operation in member.concat.operations}
-    joining: dict[ir.Operation, None] = {}
-    for operation in sorted(chains, key=order.of_user, reverse=True):
-        if operation in ends or all(use.owner.operation in joining for use in operation.result.uses):
-            joining[operation] = None
-    return list(joining)
-
-
-def _lay_out(family: Family) -> list[Piece]:
-    """The host's parts, one after the other."""
-    sizes = [part.type.shape[family.host.axis] for part in family.host.parts]
-    return [
-        Piece(value=part, offset=end - size, size=size)
-        for part, size, end in zip(family.host.parts, sizes, accumulate(sizes), strict=True)
-    ]
-
-
-def _find_runs(family: Family, parts: Sequence[Piece]) -> list[Piece]:
-    """The concatenations, each of them a run of the host's parts."""
-    pieces = []
-    for member in family.members:
-        run = parts[member.first : member.first + len(member.concat.parts)]
-        size = sum(part.size for part in run)
-        pieces.append(Piece(value=member.concat.result, offset=run[0].offset, size=size))
-    return pieces
-
-
-def _find_pads(pieces: Sequence[Piece], frame: Frame, order: Order) -> dict[ir.Operation, Piece]:
-    """The operations that add the frame to a piece; not those of other blocks, which may come before the buffer."""
-    pads: dict[ir.Operation, Piece] = {}
-    for piece in pieces:
-        for use in piece.value.uses:
-            user = use.owner.operation
-            if read_frame(user) == frame and order.holds(user):
-                pads.setdefault(user, piece)
-    return pads
-
-
-def _find_reads(piece: Piece, order: Order, *, framed: bool = False) -> Iterator[Read]:
-    for use in piece.value.uses:
-        user = use.owner.operation
-        yield Read(piece=piece, framed=framed, user=user, operand=use.operand_number, position=order.of_user(user))
-
-
-def _find_insertions(parts: Sequence[Piece], reads: Sequence[Read], frame: Frame, order: Order) -> Iterator[Insertion]:
-    """Each part goes in right after the operation that computes it, or when the buffer opens if that is later.
-
-    A part may exist long before (a constant, or what conditions every block of a network), and a buffer that opened
-    then would be kept for nothing.
-    """
-    opening = min((read.position for read in reads), default=0) - (_LEAD if frame.value is None else 0)
-    for part in parts:
-        computed = order.of_definition(part.value)
-        yield Insertion(part=part, position=max(opening, 0 if computed is None else computed + 1))
-
-
 # ---------------------------------------------------------------------------------------------------------------- frame
 
 
-@dataclass(frozen=True, kw_only=True)
-class Frame:
+class Frame(NamedTuple):
     """Constant padding."""
 
     low: tuple[int, ...]  # Elements before the first, for each dimension
@@ -339,12 +192,12 @@ class Frame:
 def no_frame(family: Family) -> Frame:
     """The frame of a buffer without padding."""
     nothing = (0,) * len(family.host.result.type.shape)
-    return Frame(low=nothing, high=nothing, value=None)
+    return Frame(nothing, nothing, None)
 
 
 def choose_frame(family: Family, dying: Collection[ir.Operation]) -> Frame:
     """The padding that more than half of the readers of a family's concatenations add, if there is such a majority."""
-    users = (use.owner.operation for member in family.members for use in member.concat.result.uses)
+    users = (use.owner.operation for concat, _ in family.members for use in concat.result.uses)
     readers = [read_frame(user) for user in users if user not in dying]
     axis = family.host.axis
     for frame, votes in Counter(readers).most_common(1):
@@ -364,20 +217,17 @@ def read_frame(operation: ir.Operation) -> Frame | None:
     low, high = (tuple(operation.attributes[name]) for name in ("static_low", "static_high"))
     if min(low + high) < 0 or not any(low + high):
         return None
-    return Frame(low=low, high=high, value=constant.attributes["value"])
+    return Frame(low, high, constant.attributes["value"])
 
 
 # ---------------------------------------------------------------------------------------------------------------- order
 
 
 class Order:
-    """The order of a block's operations at one moment; operations that are made later are not in it.
-
-    Attributes:
-        operations: All of them, the terminator last.
-    """
+    """The order of a block's operations at one moment; operations that are made later are not in it."""
 
     def __init__(self, block: ir.Block) -> None:
+        # All of them, the terminator last.
         self.operations = [view.operation for view in block.operations]
         self._positions = {operation: position for position, operation in enumerate(self.operations)}
 

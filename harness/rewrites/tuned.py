@@ -13,12 +13,13 @@ from iree.compiler import ir
 
 from harness.rewrites.operations import Loops, structured_ops
 from harness.rewrites.regions import in_region, isolate
-from harness.rewrites.tuned_configuration import Configuration, read_configuration
+from harness.rewrites.tuned_configuration import compilation_info, matches, tiles_of
 
 ATTRIBUTE = "compilation_info"
+Entry = Mapping[str, Any]
 
 
-def tune(module: ir.Module, *, configurations: Sequence[Mapping[str, Any]]) -> int:
+def tune(module: ir.Module, *, configurations: Sequence[Entry]) -> int:
     """Put lowering configurations on structured linalg operations.
 
     An entry says which operations are meant, and how they are lowered:
@@ -38,25 +39,28 @@ def tune(module: ir.Module, *, configurations: Sequence[Mapping[str, Any]]) -> i
     With `isolate`, operations of dynamic shapes are left alone.
     A convolution of one image needs `isolate`, else IREE drops its configuration together with the unit dimension.
     """
-    entries = [read_configuration(entry, f"configurations[{i}]") for i, entry in enumerate(configurations)]
-    chosen = [(op, loops, found) for op, loops in structured_ops(module) if (found := _choose(op, loops, entries))]
+    chosen = [
+        (op, loops, *found)
+        for op, loops in structured_ops(module)
+        if (found := _choose(op, loops, configurations)) is not None
+    ]
     # All are checked before the first is changed.
-    attributes = [entry.attribute_for(loops.kinds, where) for _, loops, (entry, where) in chosen]
-    for (op, _, (entry, _)), attribute in zip(chosen, attributes, strict=True):
-        op.attributes[ATTRIBUTE] = attribute
-        if entry.isolate and not in_region(op):
+    tiles = [tiles_of(entry, loops.kinds, where) for _, loops, entry, where in chosen]
+    for (op, _, entry, _), sizes in zip(chosen, tiles, strict=True):
+        op.attributes[ATTRIBUTE] = ir.Attribute.parse(compilation_info(entry["pipeline"], sizes))
+        if entry.get("isolate") and not in_region(op):
             isolate(op)
     return len(chosen)
 
 
-def _choose(op: ir.Operation, loops: Loops, entries: Sequence[Configuration]) -> tuple[Configuration, str] | None:
+def _choose(op: ir.Operation, loops: Loops, entries: Sequence[Entry]) -> tuple[Entry, str] | None:
+    """The first entry that means an operation, and how errors call it."""
     names = list(op.attributes)
     if ATTRIBUTE in names:
         return None
+    # A region's results need their sizes, and nobody has those of dynamic ones at hand.
+    is_static = all(result.type.has_static_shape for result in op.results)
     for number, entry in enumerate(entries):
-        # A region's results need their sizes, and nobody has those of dynamic ones at hand.
-        if entry.isolate and not all(result.type.has_static_shape for result in op.results):
-            continue
-        if entry.matches(op.name, loops.ranges, names):
+        if matches(entry, op.name, loops.ranges, names) and (is_static or not entry.get("isolate")):
             return entry, f"configurations[{number}]"
     return None

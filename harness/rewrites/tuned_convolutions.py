@@ -5,7 +5,7 @@ in registers through the whole reduction. For each input channel it loads every 
 one value of every column or row, so tiles with few loads a multiplication are best, as long as the registers hold out
 and there are enough accumulators to hide the latency of a multiplication.
 
-What else is chosen was measured, for each instruction set by itself (`CHOICES`).
+Whether tiles may have rows was measured, for each instruction set by itself (`OF_ROWS`).
 
 IREE's CPU backend recognises a convolution by its named operation's operand order and layout. Any other form (a
 linalg.generic with the filter first, say, or its input channels outermost) runs as scalar loops, thirty times as long.
@@ -16,13 +16,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from iree.compiler import ir
 from iree.compiler.dialects import linalg
 
 from harness.rewrites.host import host_vector_unit, target_vector_unit
-from harness.rewrites.operations import Matched, body_of, find, loops_of, operations_of, structured_ops, transpose
+from harness.rewrites.operations import Matched, body_of, find, operations_of, structured_ops, transpose
 from harness.rewrites.tuned import tune
 
 CONVOLUTION = "linalg.conv_2d_nhwc_hwcf"
@@ -47,20 +47,9 @@ def count_channelled(module: ir.Module) -> int:
     return sum(sorted(loops.kinds) == ["parallel"] * 4 + ["reduction"] * 3 for _, loops in structured_ops(module))
 
 
-@dataclass(frozen=True, kw_only=True)
-class Choices:
-    """What was found to be fast with an instruction set."""
-
-    of_rows: bool = False  # Whether a tile may have rows of the image where these divide better than columns
-    measured_on: str = ""  # The processor; "": on none
-
-
-# By bytes of a vector register and number of registers. On AVX-512 no tile of rows was tried.
-CHOICES = {
-    (64, 32): Choices(measured_on="a Zen 4"),
-    (32, 16): Choices(of_rows=True, measured_on="a Zen 4 that runs AVX2 code"),
-}
-_NOT_MEASURED = Choices()
+# What was measured (a Zen 4, and one that runs AVX2 code), by bytes of a vector register and number of registers:
+# whether a tile may have rows of the image where these divide better than columns. On AVX-512 none was tried.
+OF_ROWS = {(64, 32): False, (32, 16): True}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,17 +111,14 @@ def _distributed(channels: int, tile: int) -> int:
     return min(tile * n for n in _divisors(channels // tile) if tile * n >= min(_CHANNELS, channels))
 
 
-def configure(
-    ranges: Sequence[int], *, lanes: int, registers: int, choices: Choices = _NOT_MEASURED
-) -> dict[str, Any] | None:
+def configure(ranges: Sequence[int], *, lanes: int, registers: int, of_rows: bool = False) -> dict[str, Any] | None:
     """An entry of tune's `configurations` for linalg.conv_2d_nhwc_hwcf of these loop ranges."""
     if len(ranges) != 7 or min(ranges) < 1:
         return None
     images, height, width, channels, kernel_height, kernel_width, channels_in = ranges
     if kernel_height == kernel_width == 1:
         return None
-    rows = height if choices.of_rows else 1
-    tile = register_tile(width, channels, lanes=lanes, registers=registers, height=rows)
+    tile = register_tile(width, channels, lanes=lanes, registers=registers, height=height if of_rows else 1)
     if tile is None:
         return None
     return {
@@ -161,8 +147,8 @@ def tune_convolutions(
     vector_bytes, registers = vector_bytes or unit.vector_bytes, registers or unit.registers
     if registers < 4 or vector_bytes not in (16, 32, 64, 128):
         raise ValueError(f"{registers} registers of {vector_bytes} bytes are none of a vector unit")
-    choices = CHOICES.get((vector_bytes, registers), _NOT_MEASURED)
-    if not choices.measured_on:
+    of_rows = OF_ROWS.get((vector_bytes, registers))
+    if of_rows is None:
         print(f"Tiles for {registers} registers of {vector_bytes} bytes come from a rule that was not measured on any.")
     entries: list[dict[str, Any]] = []
     left_alone: list[str] = []
@@ -173,7 +159,7 @@ def tune_convolutions(
         if not bits:
             continue
         lanes = vector_bytes * 8 // bits
-        entry = configure(loops.ranges, lanes=lanes, registers=registers, choices=choices)
+        entry = configure(loops.ranges, lanes=lanes, registers=registers, of_rows=bool(of_rows))
         if entry is None:
             left_alone.append(f"convolutions {_obstacle(loops.ranges)}")
         elif entry not in entries:
@@ -192,18 +178,7 @@ _NAMED = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Window:
-    """An axis that a kernel slides over: output loop * stride + kernel loop * dilation."""
-
-    output: int
-    stride: int
-    kernel: int
-    dilation: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Convolution:
+class _Convolution(NamedTuple):
     """What a generic turned out to be."""
 
     named: str
@@ -243,85 +218,56 @@ def name_convolutions(module: ir.Module) -> int:
 
 def _recognise(op: ir.Operation) -> _Convolution | None:
     """The convolution that a generic is; None where it is none, or none that has a name."""
-    loops = loops_of(op)
-    if loops is None or sorted(loops.kinds) != ["parallel"] * 4 + ["reduction"] * 3 or len(op.operands) != 3:
-        return None
-    if not _are_alike([operand.type for operand in op.operands]) or not _multiplies_and_adds(op):
+    operands = list(op.operands)
+    if not _are_alike([operand.type for operand in operands]) or not _multiplies_and_adds(op):
         return None
     maps = [attribute.value for attribute in op.attributes["indexing_maps"]]
-    slid = [any(not isinstance(axis, ir.AffineDimExpr) for axis in map_.results) for map_ in maps]
-    if slid not in ([True, False, False], [False, True, False]):
+    image, filter_ = (1, 0) if all(isinstance(axis, ir.AffineDimExpr) for axis in maps[0].results) else (0, 1)
+    found = linalg.infer_convolution_dimensions_from_maps([maps[image], maps[filter_], maps[2]])
+    if found is None:
         return None
-    image, filter_ = (0, 1) if slid[0] else (1, 0)
-    axes = [_axis(expression, loops.kinds) for expression in maps[image].results]
-    out = [e.position for e in maps[2].results]
-    letters = _letters(axes, out, loops.kinds)
-    if letters is None:
+    batch, outputs, inputs = list(found.batch), list(found.output_channel), list(found.input_channel)
+    out = [axis.position for axis in maps[2].results]
+    slid = {
+        pixel: (tap, stride, dilation)
+        for pixel, tap, stride, dilation in zip(
+            found.output_image, found.filter_loop, found.strides, found.dilations, strict=True
+        )
+    }
+    windows = [(loop, *slid[loop]) for loop in out if loop in slid]
+    if [len(batch), len(windows), len(outputs), len(inputs)] != [1, 2, 1, 1] or list(found.depth):
         return None
-    layouts = (
-        "".join(letters[axis.output if isinstance(axis, _Window) else axis] for axis in axes if axis is not None),
-        "".join(letters[loop] for loop in out),
-    )
+    letters = {batch[0]: "n", outputs[0]: "o", inputs[0]: "i"}
+    for (pixel, tap, *_), (of_pixel, of_tap) in zip(windows, (("y", "v"), ("x", "u")), strict=True):
+        letters |= {pixel: of_pixel, tap: of_tap}
+    layouts = (_layout(maps[image], letters), _layout(maps[2], letters))
     named, wanted = _NAMED.get(layouts, ("", ""))
-    layout = "".join(letters[e.position] for e in maps[filter_].results)
-    if not named or sorted(layout) != sorted(wanted):
+    layout = _layout(maps[filter_], letters)
+    strides, dilations = ([window[number] for window in windows] for number in (2, 3))
+    if not named or min(strides + dilations) < 1:
         return None
-    windows = [axis for axis in axes if isinstance(axis, _Window)]
-    return _Convolution(
-        named=named,
-        image=op.operands[image],
-        filter=op.operands[filter_],
-        permutation=[layout.index(letter) for letter in wanted],
-        strides=[window.stride for window in windows],
-        dilations=[window.dilation for window in windows],
-    )
+    permutation = [layout.index(letter) for letter in wanted]
+    return _Convolution(named, operands[image], operands[filter_], permutation, strides, dilations)
 
 
 def _are_alike(types: Sequence[ir.Type]) -> bool:
-    """Whether all are tensors of four known sizes, of one float type."""
+    """Whether they are three tensors of four known sizes, of one float type."""
     tensors = all(isinstance(t, ir.RankedTensorType) and t.rank == 4 and t.has_static_shape for t in types)
-    return tensors and len({str(t.element_type) for t in types}) == 1
+    return tensors and len(types) == 3 and len({str(t.element_type) for t in types}) == 1
 
 
-def _letters(axes: Sequence[int | _Window | None], out: Sequence[int], kinds: Sequence[str]) -> dict[int, str] | None:
-    """What each loop is for, by loop; None where the image's axes do not say so."""
-    windows = [axis for axis in axes if isinstance(axis, _Window)]
-    plain = [axis for axis in axes if isinstance(axis, int)]
-    if len(windows) != 2 or len(plain) != 2 or {kinds[loop] for loop in plain} != {"parallel", "reduction"}:
-        return None
-    if any(kinds[window.output] != "parallel" or kinds[window.kernel] != "reduction" for window in windows):
-        return None
-    letters = {loop: "n" if kinds[loop] == "parallel" else "i" for loop in plain}
-    for window, (output, kernel) in zip(windows, (("y", "v"), ("x", "u")), strict=True):
-        letters |= {window.output: output, window.kernel: kernel}
-    left = [loop for loop in out if loop not in letters]
-    if len(letters) != 6 or len(left) != 1:
-        return None
-    return letters | {left[0]: "o"}
+def _layout(indexing: ir.AffineMap, letters: Mapping[int, str]) -> str:
+    """A letter an axis; of a window over the image, that of the result's loop."""
+    return "".join(min((letters[loop] for loop in _loops(axis)), key="nyxoivu".index) for axis in indexing.results)
 
 
-def _axis(expression: ir.AffineExpr, kinds: Sequence[str]) -> int | _Window | None:
-    """One axis of the image: a loop, a window over it, or something else."""
+def _loops(expression: ir.AffineExpr) -> list[int]:
+    """The loops that an index is computed from."""
     if isinstance(expression, ir.AffineDimExpr):
-        return int(expression.position)
-    if not isinstance(expression, ir.AffineAddExpr):
-        return None
-    terms = [_term(expression.lhs), _term(expression.rhs)]
-    if terms[0] is None or terms[1] is None:
-        return None
-    (output, stride), (kernel, dilation) = sorted((terms[0], terms[1]), key=lambda term: kinds[term[0]])
-    return _Window(output=output, stride=stride, kernel=kernel, dilation=dilation)
-
-
-def _term(expression: ir.AffineExpr) -> tuple[int, int] | None:
-    """A loop and its positive factor."""
-    if isinstance(expression, ir.AffineDimExpr):
-        return int(expression.position), 1
-    if isinstance(expression, ir.AffineMulExpr):
-        loop, factor = expression.lhs, expression.rhs
-        if isinstance(loop, ir.AffineDimExpr) and isinstance(factor, ir.AffineConstantExpr) and factor.value > 0:
-            return int(loop.position), int(factor.value)
-    return None
+        return [int(expression.position)]
+    if isinstance(expression, ir.AffineBinaryExpr):
+        return [*_loops(expression.lhs), *_loops(expression.rhs)]
+    return []
 
 
 def _multiplies_and_adds(op: ir.Operation) -> bool:

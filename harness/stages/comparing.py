@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from functools import partial
@@ -12,13 +13,12 @@ from harness.cache import cache_root
 from harness.compare.comparison import Plan, conclude, plan_comparison, recorded
 from harness.compare.engine import STOPPED
 from harness.compare.options import CompareOptions
-from harness.compare.pairs import Side
+from harness.compare.pairs import Side, require_whole, side_of
 from harness.compare.remeasure import Bench as RowBench
 from harness.compare.remeasure import StoppedWithRows, remeasure
-from harness.compare.samplers import MeasurementPolicy
-from harness.errors import HarnessError, Interrupted, RunError
+from harness.compare.sides import Named
+from harness.errors import HarnessError, Interrupted, RunError, UsageError
 from harness.metrics import LATENCY
-from harness.process import Limits
 from harness.progress import Progress
 from harness.records.comparison import Comparison, Explained, Row
 from harness.report import render
@@ -27,31 +27,17 @@ from harness.report.explanation_words import short_form
 from harness.report.verdicts import largest_first, of_metric, of_verdict, real_rows
 from harness.stages.explaining import explain_pair, keep
 from harness.stages.options import compile_limits
-from harness.stages.side_runs import SidesUnderway, begun_options
-from harness.store.files import adapter
+from harness.stages.session import options_going_on, policy_of
+from harness.stages.sides_session import SidesSession, words_of
+from harness.store.files import read_document
+from harness.store.kinds import COMPARISON
+from harness.store.run_directory import load_run
 from harness.store.sides_directory import ComparisonDirectory
 from harness.text import plural
 from harness.toolchain import Toolchain
+from harness.toolchain.host_cpu import environment_here
 
-# Options of a comparison that goes on; all others are those that it was begun with.
-_ANEW = ("resume", "results", "wait", "fleet", "certificates", "trust_network", "quiet", "verbose")
-
-
-def going_on(folder: ComparisonDirectory, options: CompareOptions) -> CompareOptions:
-    """The options of a comparison that goes on."""
-    begun = begun_options(folder, options, _ANEW)
-    if options.fleet is not None and begun.fleet is None:
-        raise RunError(f"{folder.path}: one machine measured it; go on there, without --fleet")
-    return replace(
-        begun,
-        wait=options.wait,
-        fleet=options.fleet or begun.fleet,  # its scheduler may be elsewhere now
-        certificates=options.certificates or begun.certificates,
-        trust_network=options.trust_network or begun.trust_network,
-        quiet=options.quiet,
-        verbose=options.verbose,
-        results=folder.path.parent,
-    )
+_ON_FLEET = ("fleet", "certificates", "trust_network")  # The fleet's scheduler may be elsewhere now
 
 
 class InterruptedComparison(Interrupted):
@@ -62,35 +48,51 @@ class InterruptedComparison(Interrupted):
         self.comparison = comparison
 
 
-class Underway(SidesUnderway[ComparisonDirectory]):
-    """A comparison from its first side to its last row; its folder is made as soon as there is something to keep."""
+class ComparisonSession(SidesSession[CompareOptions, ComparisonDirectory]):
+    """A comparison from its first side to its last row."""
 
-    def _new_folder(self, suite: str) -> ComparisonDirectory:
-        options = replace(self.options, sides=self._sides, toolchains=()) if self._sides else self.options
-        begun = self._begun(adapter(CompareOptions).dump_python(options, mode="json"))
-        kept = begun if self.options.remeasure else None
-        return ComparisonDirectory.create(self.options.results, suite, self.created, kept)
+    directory = ComparisonDirectory
+
+    def __init__(
+        self,
+        options: CompareOptions,
+        sides: Sequence[Named] = (),
+        words: Sequence[str] = (),
+        folder: ComparisonDirectory | None = None,
+    ) -> None:
+        if sides:  # said so that they mean the same tomorrow
+            options = replace(options, sides=words_of(sides), toolchains=())
+        super().__init__(options, sides, words, folder)
+
+
+def going_on(folder: ComparisonDirectory, options: CompareOptions) -> CompareOptions:
+    """The options of a comparison that goes on."""
+    assert folder.begun is not None  # noqa: S101 (else it could not be resumed)
+    going = options_going_on(options, folder.begun, folder.path, folder.kind, if_given=_ON_FLEET)
+    if options.fleet is not None and folder.begun.options.get("fleet") is None:
+        raise RunError(f"{folder.path}: one machine measured it; go on there, without --fleet")
+    return going
 
 
 def compare_sides(
-    base: Side,
-    head: Side,
-    toolchains: Mapping[str, Toolchain],
-    underway: Underway,
-    progress: Progress,
+    base: Side, head: Side, toolchains: Mapping[str, Toolchain], session: ComparisonSession
 ) -> tuple[Comparison, Path]:
     """Compare two sides, and keep the comparison; within a run, both sides are that run."""
-    options = underway.options
+    options, progress = session.options, session.progress
     limits = compile_limits(options.compile_timeout_s)
-    if underway.bench.address:  # each host has a limit of its own, of its own memory
+    if session.executor.address:  # each host has a limit of its own, of its own memory
         limits = replace(limits, memory_bytes=None)
     plan = plan_comparison(base, head, options)
     concluded = partial(
-        conclude, plan, environment=underway.environment, created=underway.created, command=underway.command
+        conclude,
+        plan,
+        environment=session.environment,
+        created=session.created.isoformat(timespec="seconds"),
+        command=session.command,
     )
-    directory = underway.folder(head.run.header.suite_name)
+    directory = session.folder(head.run.header.suite_name)
     if options.remeasure:
-        place = underway.bench.rows(plan, directory, progress, underway.noise)
+        place = session.executor.rows(plan, directory, progress, session.noise)
         bench = RowBench(
             place=place,
             toolchains=toolchains,
@@ -102,49 +104,26 @@ def compare_sides(
         try:
             rows = remeasure(plan, bench)
         except StoppedWithRows as stopped:
-            raise _interrupted(concluded(stopped.rows, hosts=place.hosts), underway.how_to_go_on) from None
+            number = sum(row.reason.startswith(STOPPED) for row in stopped.rows)
+            note = f"Interrupted: {plural(number, 'row is', 'rows are')} not decided yet"
+            raise _interrupted(session, concluded(stopped.rows, hosts=place.hosts), note) from None
         concluded = partial(concluded, hosts=place.hosts)
     else:
         rows = recorded(plan)
     comparison = concluded(rows, name=directory.path.name)
     if options.explain:
-        comparison = _with_explanations(comparison, plan, toolchains, underway, progress, limits)
+        try:
+            explained, notes = explain_regressions(comparison, plan, toolchains, session)
+        except KeyboardInterrupt:
+            note = "Interrupted before every regression was explained"
+            raise _interrupted(session, replace(comparison, id=""), note) from None
+        comparison = replace(comparison, explained=explained, notes=(*comparison.notes, *notes))
     directory.finish(json_document(comparison), render(comparison, "markdown", full=True), comparison)
     return comparison, directory.path
 
 
-def _with_explanations(
-    comparison: Comparison,
-    plan: Plan,
-    toolchains: Mapping[str, Toolchain],
-    underway: Underway,
-    progress: Progress,
-    limits: Limits,
-) -> Comparison:
-    options = underway.options
-    policy = MeasurementPolicy(
-        rule=plan.rules[LATENCY.name],
-        budget_s=options.explain_budget,
-        cap_s=options.row_cap,
-        seed=options.seed,
-        call_limit_s=options.call_timeout_s,
-        limits=limits,
-        noise=underway.noise,
-        wait=options.wait,
-    )
-    try:
-        explained, notes = explain_regressions(comparison, plan, toolchains, policy, options.results, progress)
-    except KeyboardInterrupt:
-        note = "Interrupted before every regression was explained"
-        unexplained = replace(comparison, id="", notes=(note, *comparison.notes))
-        raise InterruptedComparison(underway.how_to_go_on, unexplained) from None
-    return replace(comparison, explained=explained, notes=(*comparison.notes, *notes))
-
-
-def _interrupted(comparison: Comparison, message: str) -> InterruptedComparison:
-    number = sum(row.reason.startswith(STOPPED) for row in comparison.rows)
-    note = f"Interrupted: {plural(number, 'row is', 'rows are')} not decided yet"
-    return InterruptedComparison(message, replace(comparison, notes=(note, *comparison.notes)))
+def _interrupted(session: ComparisonSession, comparison: Comparison, note: str) -> InterruptedComparison:
+    return InterruptedComparison(session.how_to_go_on, replace(comparison, notes=(note, *comparison.notes)))
 
 
 # --- Regressed rows of a comparison -> what each is made of, as far as a comment has room for it ---
@@ -155,51 +134,106 @@ MOST_ROWS = 5
 
 
 def explain_regressions(
-    comparison: Comparison,
-    plan: Plan,
-    toolchains: Mapping[str, Toolchain],
-    policy: MeasurementPolicy,
-    results: Path,
-    progress: Progress,
+    comparison: Comparison, plan: Plan, toolchains: Mapping[str, Toolchain], session: ComparisonSession
 ) -> tuple[tuple[Explained, ...], tuple[str, ...]]:
-    """Explain the largest regressions of latencies, and keep each explanation beside the comparison."""
+    """Explain the largest regressions of latencies, and keep each explanation beside the comparison; and notes."""
     regressed = largest_first(of_verdict(of_metric(real_rows(comparison), LATENCY.name), "regressed"))
-    rows = regressed[:MOST_ROWS]
-    explained = tuple(_explained(row, plan, toolchains, policy, results, progress) for row in rows)
-    left = len(regressed) - len(rows)
+    explained = tuple(_explained(row, plan, toolchains, session) for row in regressed[:MOST_ROWS])
+    left = len(regressed) - len(explained)
     if not left:
         return explained, ()
-    more = plural(left, "regression less large", "regressions less large")
-    return explained, (f"{more} {'is' if left == 1 else 'are'} not explained; `harness explain` does that",)
+    more = plural(left, "regression less large is", "regressions less large are")
+    return explained, (f"{more} not explained; `harness explain` does that",)
 
 
-def _explained(
-    row: Row,
-    plan: Plan,
-    toolchains: Mapping[str, Toolchain],
-    policy: MeasurementPolicy,
-    results: Path,
-    progress: Progress,
-) -> Explained:
+def _explained(row: Row, plan: Plan, toolchains: Mapping[str, Toolchain], session: ComparisonSession) -> Explained:
     pair = next(pair for pair in plan.pairs if pair.name == row.case)
-    progress.note(f"Explaining the regression of {row.case}")
+    options, rule = session.options, plan.rules[LATENCY.name]
+    session.progress.note(f"Explaining the regression of {row.case}")
     try:
         found = explain_pair(
             pair,
             plan.base,
             plan.head,
             toolchains,
-            policy,
-            progress,
+            policy_of(options, rule, budget_s=options.explain_budget, cap_s=options.row_cap, noise=session.noise),
+            session.progress,
             within=plan.within,
             created=datetime.now(timezone.utc),
         )
         if found.is_stopped:
             raise KeyboardInterrupt
-        explanation, _ = keep(found.explanation, results, plan.head.run.header.suite_name)
+        explanation, _ = keep(found.explanation, options.results, plan.head.run.header.suite_name)
     except Interrupted:
         raise
     except HarnessError as error:
-        progress.note(f"{row.case} cannot be explained: {error}")
+        session.progress.note(f"{row.case} cannot be explained: {error}")
         return Explained(case=row.case, explanation="", sentence=f"It cannot be explained: {error}.")
     return short_form(explanation)
+
+
+# --- Two runs that are compared when somebody wants a report of them ---
+
+
+def load_against(path: Path, base: Path, progress: Progress, *, across_hosts: bool) -> Comparison:
+    """A run against another one: as both were measured side by side where they were, else as each recorded it.
+
+    What they recorded is compared as `harness compare --no-remeasure` does it; that is not kept, and has no id.
+    """
+    for option, folder in (("", path), ("--base ", base)):
+        if COMPARISON.is_at(folder):
+            raise UsageError(
+                f"{option}{folder}: is a comparison, which has its base already; --base is for two runs, so give a run"
+            )
+    if path.resolve() == base.resolve():
+        raise UsageError(f"{path} is given twice; `harness compare --within {path}` compares its variants")
+    runs = load_run(base), load_run(path)
+    kept = newest_comparison(runs[0].header.id, runs[1].header.id, (path.parent, base.parent), progress)
+    if kept is not None:
+        return kept
+    progress.note(
+        f"{base} and {path} were not compared side by side here, so what they recorded is compared; "
+        f"`harness compare {base} {path}` measures both"
+    )
+    sides = side_of(runs[0], str(base)), side_of(runs[1], str(path))
+    for side in sides:
+        require_whole(side)
+    options = CompareOptions(remeasure=False, across_hosts=across_hosts, row_budget=0.0)
+    plan = plan_comparison(*sides, options)
+    command = ("harness", "compare", str(base), str(path), "--no-remeasure")
+    return conclude(
+        plan,
+        recorded(plan),
+        environment_here(),
+        created=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        command=(*command, *(("--across-hosts",) if across_hosts else ())),
+    )
+
+
+def newest_comparison(base_run: str, head_run: str, places: tuple[Path, ...], progress: Progress) -> Comparison | None:
+    """The newest comparison of all cases of these two runs that was measured side by side; None: there is none."""
+    found: dict[Path, Comparison] = {}
+    for place in dict.fromkeys(place.resolve() for place in places):
+        for folder in filter(COMPARISON.is_at, sorted(place.iterdir())):
+            try:
+                if (comparison := _if_about(base_run, head_run, folder)) is not None:
+                    found[folder] = comparison
+            except RunError as error:
+                progress.note(f"{error}; it is left aside")
+    if not found:
+        return None
+    newest = max(found, key=lambda folder: found[folder].created)
+    progress.note(f"{newest} compares these two runs, and was measured side by side: this is its report")
+    return found[newest]
+
+
+def _if_about(base_run: str, head_run: str, folder: Path) -> Comparison | None:
+    """A folder's comparison, if it measured all cases of these runs; one that names neither need not be whole."""
+    document = read_document(folder / COMPARISON.file)
+    if any(
+        json.dumps(run, ensure_ascii=False).encode(errors="replace") not in document for run in (base_run, head_run)
+    ):
+        return None
+    comparison = COMPARISON.load(folder)
+    whole = comparison.mode == "remeasured" and not comparison.within and not comparison.settings.get("patterns")
+    return comparison if whole and (comparison.base.run, comparison.head.run) == (base_run, head_run) else None

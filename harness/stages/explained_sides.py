@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import glob
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness.compare.commits import Commit
-from harness.compare.options import CompareOptions
 from harness.compare.pairs import Pair, Side, pair_runs, require_whole, side_of
 from harness.compare.sides import Named, resolve, what_is_named
 from harness.errors import UsageError
-from harness.progress import Progress
 from harness.records.case import Case
 from harness.stages.options import ExplainOptions
-from harness.stages.side_runs import SideRuns, SidesUnderway, begun_options
-from harness.store.files import adapter
+from harness.stages.session import options_going_on
+from harness.stages.sides_session import SidesSession, words_of
 from harness.store.folders import find_folder
 from harness.store.run_directory import load_run
 from harness.store.sides_directory import ExplanationDirectory
@@ -28,6 +23,7 @@ _FORM = (
     "give two sides and a case, as in `harness explain iree==3.10.0 iree==3.12.0 CASE --suite SUITE`; each side is a "
     "run, a toolchain or a commit; or one run with --within and --variant"
 )
+_WHICH_CASE = "which case is not said; give --case"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,8 +36,50 @@ class AskedPair:
     within: bool  # Whether both are variants of one run
 
 
-def asked_words(options: ExplainOptions) -> tuple[tuple[str, ...], str | None]:
-    """Both sides of a command line, or the run that has both, and the case; None: no case is said."""
+class ExplanationSession(SidesSession[ExplainOptions, ExplanationDirectory]):
+    """An explanation from its first side to its last difference."""
+
+    directory = ExplanationDirectory
+
+    def __init__(
+        self, options: ExplainOptions, words: Sequence[str] = (), folder: ExplanationDirectory | None = None
+    ) -> None:
+        """What is wrong with the options shows at once."""
+        sides, case = _apart(options)
+        if options.within:
+            self.named: tuple[Named, ...] = (find_folder(sides[0], options.results, kind="run"),)
+        else:
+            self.named = tuple(what_is_named(word, options.results) for word in sides)
+        kept = replace(options, words=words_of(self.named), case=case)  # said so that they mean the same tomorrow
+        super().__init__(kept, self.named, words, folder)
+
+    def asked(self) -> AskedPair:
+        """Both sides with their runs; those of releases and commits are made now, of the one case."""
+        options, named, case = self.options, self.named, self.options.case
+        if options.within:
+            side = side_of(load_run(Path(options.words[0]), rounds=False), options.words[0])
+            require_whole(side)
+            pair = pair_of_variants(side, options.variants, case)
+            return AskedPair(base=side, head=side, pair=pair, within=True)
+        first, second = named
+        if not (isinstance(first, Path) and isinstance(second, Path)):
+            case = self.case = case or _only_case(named, options.suite)
+        if options.suite is not None and isinstance(first, str) and isinstance(second, str):
+            case_meant(options.suite, case)
+        base, head = resolve((first, second), options.suite, self, self.progress.note)
+        for side in (base, head):
+            require_whole(side)
+        return AskedPair(base=base, head=head, pair=pair_of_runs(base, head, case), within=False)
+
+
+def going_on(folder: ExplanationDirectory, options: ExplainOptions) -> ExplainOptions:
+    """The options of an explanation that goes on."""
+    assert folder.begun is not None  # noqa: S101 (else it could not be resumed)
+    return options_going_on(options, folder.begun, folder.path, folder.kind)
+
+
+def _apart(options: ExplainOptions) -> tuple[tuple[str, ...], str | None]:
+    """The words of both sides, or of the run that has both, and the case; None: no case is said."""
     words, number = options.words, 1 if options.within else 2
     if len(words) > number + 1:
         form = "a run and the case with --within" if options.within else "base, head and the case"
@@ -57,83 +95,12 @@ def asked_words(options: ExplainOptions) -> tuple[tuple[str, ...], str | None]:
     return words[:number], words[number] if len(words) > number else options.case
 
 
-def named_sides(options: ExplainOptions) -> tuple[Named, ...]:
-    """What the words of both sides mean, or of the run that has both."""
-    words, _ = asked_words(options)
-    if options.within:
-        return (find_folder(words[0], options.results, kind="run"),)
-    return tuple(what_is_named(word, options.results) for word in words)
-
-
-# Options of an explanation that goes on; all others are those that it was begun with.
-_ANEW = ("resume", "results", "wait", "quiet", "verbose")
-
-
-def going_on(folder: ExplanationDirectory, options: ExplainOptions) -> ExplainOptions:
-    """The options of an explanation that goes on; see `begun_options`."""
-    begun = begun_options(folder, options, _ANEW)
-    anew = {name: getattr(options, name) for name in ("wait", "quiet", "verbose")}
-    return replace(begun, results=folder.path.parent, **anew)
-
-
-class ExplainUnderway(SidesUnderway[ExplanationDirectory]):
-    """An explanation from its first side to its last difference."""
-
-    def __init__(
-        self,
-        options: ExplainOptions,
-        sides: Sequence[Named],
-        command: Sequence[str] = (),
-        folder: ExplanationDirectory | None = None,
-    ) -> None:
-        self.named = tuple(sides)
-        kept = [side.sha if isinstance(side, Commit) else str(side) for side in sides]
-        case = asked_words(options)[1]
-        self.asked = replace(options, words=tuple(kept), case=case)
-        as_compared = CompareOptions(
-            suite=options.suite,
-            results=options.results,
-            compile_timeout_s=options.compile_timeout_s,
-            call_timeout_s=options.call_timeout_s,
-            wait=options.wait,
-            quiet=options.quiet,
-            verbose=options.verbose,
-        )
-        super().__init__(as_compared, kept, command, folder)
-
-    def _new_folder(self, suite: str) -> ExplanationDirectory:
-        begun = self._begun(adapter(ExplainOptions).dump_python(self.asked, mode="json"))
-        return ExplanationDirectory.create(self.asked.results, suite, self.created, begun)
-
-
-def find_asked(underway: ExplainUnderway, progress: Progress, trees: ExitStack) -> AskedPair:
-    """Both sides with their runs; those of releases and commits are made now, of the one case."""
-    options, named, case = underway.asked, underway.named, underway.asked.case
-    if options.within:
-        side = side_of(load_run(Path(options.words[0]), rounds=False), options.words[0])
-        require_whole(side)
-        pair = pair_of_variants(side, options.variants, case)
-        return AskedPair(base=side, head=side, pair=pair, within=True)
-    first, second = named
-    if not (isinstance(first, Path) and isinstance(second, Path)):
-        case = case or _only_case((first, second), options.suite)
-        underway.options = replace(underway.options, patterns=(glob.escape(case),))
-    if options.suite is not None and isinstance(first, str) and isinstance(second, str):
-        case_meant(options.suite, case)
-    maker = SideRuns(underway=underway, progress=progress, trees=trees)
-    sides = resolve((first, second), options.suite, maker, progress.note)
-    for side in sides:
-        require_whole(side)
-    base, head = sides
-    return AskedPair(base=base, head=head, pair=pair_of_runs(base, head, case), within=False)
-
-
-def _only_case(sides: tuple[Named, Named], suite: Path | None) -> str:
+def _only_case(sides: Sequence[Named], suite: Path | None) -> str:
     """The case of a suite that has one, which is that of a side's run where none is given."""
-    names: list[str] = []
+    runs = [side for side in sides if isinstance(side, Path)]
     if suite is not None:
         names = case_names(suite, peers=False)
-    elif runs := [side for side in sides if isinstance(side, Path)]:
+    elif runs:
         names = [case.name for case in load_run(runs[0], rounds=False).header.cases if case.peer is None]
     else:
         raise UsageError(
@@ -169,13 +136,29 @@ def pair_of_runs(base: Side, head: Side, case: str | None) -> Pair:
 def pair_of_variants(side: Side, variants: Sequence[str], case: str | None) -> Pair:
     """A variant of a run and its baseline, or two variants of it."""
     cases = [found for found in side.run.header.cases if found.peer is None]
-    head = _head_within(side, cases, variants, case)
-    base: Case | None
+    known = list(dict.fromkeys(found.variant for found in cases))
+    for variant in variants:
+        if variant not in known:
+            raise UsageError(f"{side.label}: has no variant {variant!r}{did_you_mean(variant, known)}")
+    heads = [found for found in cases if not variants or found.variant == variants[-1]]
+    if case is not None:
+        # With two variants a user may name the case of either.
+        groups = {found.group for found in cases if found.name == case}
+        named = [found for found in heads if found.name == case] or [each for each in heads if each.group in groups]
+        if not named:
+            raise UsageError(f"{side.label}: there is no case {case!r}{_hint(case, [each.name for each in heads])}")
+        heads = named
+    elif not variants:
+        heads = [found for found in heads if found is not side.baselines.get(found.group)]
+    head = _one(side, heads, _WHICH_CASE if variants or case else "which variant is not said; give --variant or a case")
+    base = side.baselines.get(head.group)
     if len(variants) == 2:
         alike = [found for found in cases if (found.group, found.toolchain) == (head.group, head.toolchain)]
-        base = _one(side, [found for found in alike if found.variant == variants[0]], f"variant {variants[0]!r}", alike)
-    else:
-        base = side.baselines.get(head.group)
+        bases = [found for found in alike if found.variant == variants[0]]
+        if not bases:
+            such = such_as([found.name for found in alike])
+            raise UsageError(f"{side.label}: there is no variant {variants[0]!r} beside it{such}")
+        base = _one(side, bases, _WHICH_CASE)
     if base is None:
         raise UsageError(f"{side.label}: {head.group} has no baseline; name two variants with --variant")
     if base == head:
@@ -183,40 +166,10 @@ def pair_of_variants(side: Side, variants: Sequence[str], case: str | None) -> P
     return Pair(name=head.name, base=base, head=head)
 
 
-def _head_within(side: Side, cases: Sequence[Case], variants: Sequence[str], case: str | None) -> Case:
-    if not variants and case is None:
-        others = [found for found in cases if found is not side.baselines.get(found.group)]
-        if len(others) == 1:
-            return others[0]
-        such = such_as([found.name for found in others])
-        raise UsageError(f"{side.label}: which variant is not said; give --variant or a case{such}")
-    known = dict.fromkeys(found.variant for found in cases)
-    for variant in variants:
-        if variant not in known:
-            raise UsageError(f"{side.label}: has no variant {variant!r}{did_you_mean(variant, list(known))}")
-    found = [candidate for candidate in cases if not variants or candidate.variant == variants[-1]]
-    if case is not None:
-        named = [candidate for candidate in found if candidate.name == case]
-        # With two variants a user may name the case of either.
-        named = named or [
-            candidate
-            for candidate in found
-            if any(other.name == case and other.group == candidate.group for other in cases)
-        ]
-        if not named:
-            raise UsageError(
-                f"{side.label}: there is no case {case!r}{_hint(case, [candidate.name for candidate in found])}"
-            )
-        found = named
-    return _one(side, found, "case", found)
-
-
-def _one(side: Side, found: Sequence[Case], what: str, others: Sequence[Case]) -> Case:
-    if len(found) == 1:
-        return found[0]
-    if not found:
-        raise UsageError(f"{side.label}: there is no {what} beside it{such_as([case.name for case in others])}")
-    raise UsageError(f"{side.label}: which case is not said; give --case{such_as([case.name for case in found])}")
+def _one(side: Side, found: Sequence[Case], lacking: str) -> Case:
+    if len(found) != 1:
+        raise UsageError(f"{side.label}: {lacking}{such_as([case.name for case in found])}")
+    return found[0]
 
 
 def _hint(case: str, names: Sequence[str]) -> str:

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import shlex
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 from harness.cache import cache_root
-from harness.compare.engine import BASE, HEAD, Generation, Outcome
+from harness.compare.engine import BASE, HEAD, Generation
 from harness.compare.pairs import Pair, Side, redefinition, words_of_sides
 from harness.compare.rows import measured_row
 from harness.compare.samplers import CacheMiss, MeasurementPolicy, Module, find_module, words_of_modules
@@ -32,7 +32,6 @@ from harness.metrics import LATENCY
 from harness.process import Limits
 from harness.progress import Progress
 from harness.records.case import Case
-from harness.records.comparison import Row, SideFacts
 from harness.records.explanation import Explanation, Method, Part
 from harness.report import render
 from harness.report.explanation_page import explanation_document
@@ -78,7 +77,9 @@ def explain_pair(
     directory: ExplanationDirectory | None = None,
 ) -> Found:
     """Say of a case where its time goes on two sides, and what the compiler did differently there."""
-    facts = _facts(pair, base, head, within=within)
+    # Within a run, each side is called by its variant.
+    called = [[each.variant] for each in pair.both] if within else [[], []]
+    facts = [side_facts(side, (*names, side.label)[0], names) for side, names in zip((base, head), called, strict=True)]
     programs = _programs(pair, base, head, toolchains, policy.limits, progress)
     found = _measure(programs, policy, progress, directory)
     is_stopped = found.is_stopped
@@ -87,12 +88,15 @@ def explain_pair(
         codes, code_notes = _final_codes(programs, changed, progress)
     except KeyboardInterrupt:  # what was measured is not lost
         codes, code_notes, is_stopped = [{}, {}], ["Interrupted before the final code was compared"], True
-    short = _by_short_names(*facts)
+    # As titles call them: `IREE 3.10.0`, `commit 9b05f1760b`; words of a user may be paths and hashes.
+    short = [replace(each, label=name) for each, name in zip(facts, side_names(*facts), strict=True)]
     labels = labels_of(*short)
     sides = [
         Program.of(label, parts.executables, code)
         for label, parts, code in zip(labels, programs.parts, codes, strict=True)
     ]
+    row = measured_row(pair, LATENCY, found.latency, policy.rule.floor)
+    base_ns, head_ns = sides_ns(found.latency) or (None, None)
     explanation = Explanation(
         id="",
         created=created.isoformat(timespec="seconds"),
@@ -100,7 +104,8 @@ def explain_pair(
         base=facts[0],
         head=facts[1],
         method=found.method,
-        latency=_latency(pair, found.latency, policy.rule.floor),
+        # The row of the case, with what the lines of the parts add up to.
+        latency=replace(row, base_value=base_ns, head_value=head_ns),
         parts=tuple(with_differences(part, sides[0], sides[1]) for part in found.parts),
         base_elsewhere=found.base_elsewhere,
         head_elsewhere=found.head_elsewhere,
@@ -140,20 +145,6 @@ def explain_command(pair: Pair, base: Side, head: Side, *, within: bool) -> tupl
     return ("harness", "explain", "--within", head.label, *variants, "--case", of_head.name)
 
 
-def _facts(pair: Pair, base: Side, head: Side, *, within: bool) -> tuple[SideFacts, SideFacts]:
-    """What a report says of both sides; within a run, each is called by its variant."""
-    of_base, of_head = pair.both
-    if not within:
-        return side_facts(base, base.label), side_facts(head, head.label)
-    return side_facts(base, of_base.variant, [of_base.variant]), side_facts(head, of_head.variant, [of_head.variant])
-
-
-def _by_short_names(base: SideFacts, head: SideFacts) -> tuple[SideFacts, SideFacts]:
-    """Both sides as titles call them: `IREE 3.10.0`, `commit 9b05f1760b`; words of a user may be paths and hashes."""
-    base_name, head_name = side_names(base, head)
-    return replace(base, label=base_name), replace(head, label=head_name)
-
-
 # --- both programs ---
 
 
@@ -168,7 +159,7 @@ def _programs(
     """Both modules, and their executables at every phase that both have and that can be read back."""
     of_base, of_head = pair.both
     modules = _module(base, of_base, toolchains), _module(head, of_head, toolchains)
-    compiled = _compiled(base, modules[0], limits), _compiled(head, modules[1], limits)
+    compiled = Compiled.of_module(base, modules[0], limits), Compiled.of_module(head, modules[1], limits)
     reached = [side.reached(EXECUTABLE_PHASES) for side in compiled]
     phases = [phase for phase in EXECUTABLE_PHASES if all(phase in of_side for of_side in reached)]
     progress.stage("IR", 2)
@@ -192,17 +183,6 @@ def _module(side: Side, case: Case, toolchains: Mapping[str, Toolchain]) -> Modu
         raise RunError(f"{error}; make the run again with `harness run {suite}`") from None
 
 
-def _compiled(side: Side, module: Module, limits: Limits) -> Compiled:
-    model = side.evidence.models[module.case.model]
-    return Compiled(
-        build=module.build,
-        mlir=module.mlir,
-        shapes=[list(argument.shape) for argument in model.arguments],
-        toolchain=module.loadable.toolchain,
-        limits=limits,
-    )
-
-
 def _parts(compiled: Compiled, phases: Sequence[str]) -> ProgramParts:
     with compiled.ir(phases) as files:
         return read_parts(files, toolchain=compiled.toolchain, limits=compiled.limits)
@@ -215,23 +195,19 @@ def _measure(
     programs: _Programs, policy: MeasurementPolicy, progress: Progress, directory: ExplanationDirectory | None
 ) -> Attribution:
     """Where the time goes, while no other harness of this user measures."""
-    budget, shown = max(int(policy.budget_s), 1), 0
-    seconds = 0.0
-    is_beyond = False
+    budget, seconds, notes = max(int(policy.budget_s), 1), 0.0, list[str]()
 
     def count(number: int, sampled: Sampled) -> None:
-        nonlocal seconds, shown
+        nonlocal seconds
+        before = min(int(seconds), budget)
         seconds += sampled.seconds
-        now = min(int(seconds), budget)
-        progress.step(f"generation {number + 1}", advance=now - shown)
-        shown = now
+        progress.step(f"generation {number + 1}", advance=min(int(seconds), budget) - before)
 
     def note_once(_name: str, _seconds: float, sentence: str) -> None:
         """All rows share their generations, so the first that goes on beyond the budget speaks for all."""
-        nonlocal is_beyond
-        if not is_beyond:
+        if not notes:
             progress.note(sentence)
-        is_beyond = True
+        notes.append(sentence)
 
     base, head = (
         ProgramSide(module=module, executables=parts.executables)
@@ -252,7 +228,7 @@ def _measure(
             on_beyond=note_once,
             on_compile=lambda name: progress.step(f"compiling {name} by itself", advance=0),
         )
-    progress.step("", advance=budget - shown)
+    progress.step("", advance=budget - min(int(seconds), budget))
     return found
 
 
@@ -291,12 +267,6 @@ class _Journal:
         )
 
 
-def _latency(pair: Pair, outcome: Outcome, floor: float) -> Row:
-    """The row of the case, with what the lines of the parts add up to."""
-    base_ns, head_ns = sides_ns(outcome) or (None, None)
-    return replace(measured_row(pair, LATENCY, outcome, floor), base_value=base_ns, head_value=head_ns)
-
-
 # --- what differs ---
 
 
@@ -304,26 +274,21 @@ def _final_codes(
     programs: _Programs, changed: Sequence[Part], progress: Progress
 ) -> tuple[list[Mapping[str, Code]], list[str]]:
     """The final code of the parts that changed, by dispatch, of base and of head; and why there is none."""
-    codes: list[Mapping[str, Code]] = [{}, {}]
+    none: list[Mapping[str, Code]] = [{}, {}]
     if not changed:
-        return codes, []
+        return none, []
     progress.stage("Final code", 2)
-    for place, (compiled, names) in enumerate(
-        zip(programs.compiled, (_names(changed, "base"), _names(changed, "head")), strict=True)
-    ):
+    codes = []
+    for side, compiled in zip(("base", "head"), programs.compiled, strict=True):
+        names = [name for part in changed for name in getattr(part, side)]
         try:
-            if names:
-                codes[place] = _final_code(compiled, names)
+            codes.append(_final_code(compiled, names) if names else {})
         except CaseError as error:
-            return [{}, {}], [f"The final code of dispatches is not compared: {error}"]
-        progress.step(("base", "head")[place])
+            return none, [f"The final code of dispatches is not compared: {error}"]
+        progress.step(side)
     if not any(codes):
         return codes, ["The final code of dispatches is not compared: only that for x86-64 and AArch64 is read"]
     return codes, []
-
-
-def _names(parts: Iterable[Part], side: str) -> list[str]:
-    return [name for part in parts for name in getattr(part, side)]
 
 
 def _final_code(compiled: Compiled, names: Sequence[str]) -> Mapping[str, Code]:
@@ -357,12 +322,9 @@ def _notes(pair: Pair, base: Side, head: Side, programs: _Programs) -> list[str]
 
 
 def _settings(policy: MeasurementPolicy, found: Attribution) -> dict[str, Any]:
+    names = ("floor", "alpha", "confirm_alpha", "confidence", "first_look")
     return {
-        "floor": policy.rule.floor,
-        "alpha": policy.rule.alpha,
-        "confirm_alpha": policy.rule.confirm_alpha,
-        "confidence": policy.rule.confidence,
-        "first_look": policy.rule.first_look,
+        **{name: getattr(policy.rule, name) for name in names},
         "budget_s": policy.budget_s,
         "cap_s": policy.cap_s,
         "seed": policy.seed,

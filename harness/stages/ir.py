@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
-from harness.cache import cache_root, environments_root
-from harness.compare.pairs import is_toolchain
+from harness.cache import cache_root
+from harness.compare.pairs import Side, is_toolchain, side_of
+from harness.compare.samplers import CacheMiss, Module, find_module
 from harness.compile import BuildCache
 from harness.errors import CaseError, NothingSelected, RunError, ToolchainError, UsageError
 from harness.ir.counts import Inspected, count_files
@@ -32,13 +33,13 @@ from harness.stages.build import request_for
 from harness.stages.models import materialize_models, writing_the_cache
 from harness.stages.options import IrOptions, compile_limits
 from harness.stages.prepare import Prepared, prepare
-from harness.store.evidence import gather
+from harness.stages.session import toolchain_named
 from harness.store.folders import find_folder
 from harness.store.run_directory import HEADER_FILE, load_run
 from harness.suite.cases import Selection
 from harness.suite.completion import case_names
 from harness.text import did_you_mean, plural
-from harness.toolchain import Toolchain, find_toolchain, get_toolchains
+from harness.toolchain import Toolchain
 from harness.toolchain.host_cpu import environment_here
 
 T = TypeVar("T")
@@ -59,6 +60,13 @@ class Compiled:
         """A build of a model that was made now."""
         shapes = [list(argument.shape) for argument in artifact.arguments]
         return cls(build=build, mlir=artifact.mlir, shapes=shapes, toolchain=toolchain, limits=limits)
+
+    @classmethod
+    def of_module(cls, side: Side, module: Module, limits: Limits) -> Compiled:
+        """A module that a run left in the cache."""
+        model, toolchain = side.evidence.models[module.case.model], module.loadable.toolchain
+        shapes = [list(argument.shape) for argument in model.arguments]
+        return cls(build=module.build, mlir=module.mlir, shapes=shapes, toolchain=toolchain, limits=limits)
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -237,12 +245,7 @@ def _labels(named: Sequence[NamedCase], sides: Sequence[tuple[Case, Compiled]]) 
 def _cases_of_suite(
     suite: Path, named: Sequence[NamedCase], limits: Limits, progress: Progress
 ) -> dict[NamedCase, tuple[Case, Compiled]]:
-    toolchains = {
-        release: get_toolchains([release], root=environments_root(), on_install=progress.note)[0]
-        if release
-        else find_toolchain()
-        for release in dict.fromkeys(name.release for name in named)
-    }
+    toolchains = {name.release: toolchain_named(name.release or None, progress.note) for name in named}
     versions = {toolchain.version: toolchain for toolchain in toolchains.values()}
     names = tuple(dict.fromkeys(name.case for name in named))
     selection = Selection(patterns=tuple(glob.escape(name) for name in names))
@@ -293,39 +296,27 @@ def _no_case(suite: Path, name: str) -> UsageError:
 def _case_of_run(named: NamedCase, limits: Limits, progress: Progress) -> tuple[Case, Compiled]:
     """A case of a run, as the cache of this machine has what the run compiled."""
     folder, name = named.place, named.case
-    run = load_run(folder, rounds=False)
-    evidence, names = gather(run), [case.name for case in run.header.cases]
-    case = next((case for case in run.header.cases if case.name == name), None)
+    side = side_of(load_run(folder, rounds=False), str(folder))
+    case = next((case for case in side.run.header.cases if case.name == name), None)
     if case is None:
+        names = [case.name for case in side.run.header.cases]
         hint = did_you_mean(name, names, f"; `harness report {folder}` shows them all")
         raise UsageError(f"{folder}: there is no case {name!r}{hint}")
     if case.peer is not None:
         raise UsageError(f"{folder}: {name} is run by the peer {case.peer!r}, which has no IR; name another case")
-    build = evidence.builds.get(name)
+    build = side.evidence.builds.get(name)
     if build is None or build.failure is not None:
-        why = (
-            build.failure.message if build is not None and build.failure is not None else case.skip or "it was left out"
-        )
+        why = build.failure.message if build is not None and build.failure is not None else case.skip
+        why = why or "it was left out"
         raise CaseError("compile", f"{name} was not compiled in {folder} ({why}); name another case")
-    toolchain = _toolchain_of(
-        run.header.id, case, {record.version: record.compiler_sha256 for record in run.header.toolchains}, progress
-    )
-    model, kept = evidence.models.get(case.model), BuildCache(cache_root()).find(build.cache_key, name)
-    mlir = cache_root() / model.mlir if model is not None and model.mlir else None
-    if kept is None or kept.module_sha256 != build.module_sha256 or model is None or mlir is None or not mlir.is_file():
-        raise RunError(
-            f"{folder}: what it compiled of {name} is no longer in the cache; `harness ir {run.header.suite} {name}` "
-            "compiles it again"
-        )
-    shapes = [list(argument.shape) for argument in model.arguments]
-    return case, Compiled(build=kept, mlir=mlir, shapes=shapes, toolchain=toolchain, limits=limits)
-
-
-def _toolchain_of(run: str, case: Case, compilers: dict[str, str], progress: Progress) -> Toolchain:
-    (toolchain,) = get_toolchains([case.toolchain], root=environments_root(), on_install=progress.note)
-    if toolchain.compiler_sha256 != compilers.get(case.toolchain):
-        raise ToolchainError(f"{run}: IREE {case.toolchain} here has another compiler than the run's; make it again")
-    return toolchain
+    toolchain = toolchain_named(case.toolchain, progress.note)
+    if toolchain.compiler_sha256 != side.toolchains[case.toolchain].compiler_sha256:
+        raise ToolchainError(f"{folder}: IREE {case.toolchain} here has another compiler than the run's; make it again")
+    try:
+        return case, Compiled.of_module(side, find_module(side, case, toolchain, cache_root()), limits)
+    except CacheMiss as error:
+        again = f"`harness ir {side.run.header.suite} {name}` compiles it again"
+        raise RunError(f"{error}; {again}") from None
 
 
 # --- `harness ir`: what one case's IR is at the phases of the compiler, and where that of two differs ---

@@ -73,7 +73,7 @@ class Prepared:
         return chain_of(self.suite, variant, device, self.plugins_of(case))
 
 
-class Place(Protocol):
+class DevicePlace(Protocol):
     """Where a suite's devices and peers are."""
 
     def suite(self, suite: Suite) -> Suite:
@@ -100,7 +100,7 @@ class OwnDevices:
         """The suite as it is."""
         return suite
 
-    def patterns(self, suite: Suite, patterns: tuple[str, ...]) -> tuple[str, ...]:  # noqa: ARG002 (Place's signature)
+    def patterns(self, suite: Suite, patterns: tuple[str, ...]) -> tuple[str, ...]:  # noqa: ARG002 (DevicePlace's signature)
         """As they are."""
         return patterns
 
@@ -122,7 +122,7 @@ def prepare(
     toolchains: Sequence[Toolchain] = (),
     others: Sequence[Toolchain] = (),
     shard: Shard | None = None,
-    place: Place = _OWN_DEVICES,
+    place: DevicePlace = _OWN_DEVICES,
 ) -> Prepared:
     """Load a suite and plan its cases; nothing is compiled, and models are not built."""
     loaded = load_suite(path)

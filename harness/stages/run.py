@@ -27,7 +27,7 @@ from harness.report.rows import rows_of
 from harness.stages.build import require_cache
 from harness.stages.checking import contradictions, no_longer_needed
 from harness.stages.context import Context, Done, FailureNotes, GivenUp, done_in, give_up
-from harness.stages.here import HERE, Bench
+from harness.stages.executor import LOCAL, Executor
 from harness.stages.models import materialize_models, skip_unfit_peers
 from harness.stages.options import RunOptions
 from harness.stages.prepare import Prepared, prepare
@@ -44,7 +44,7 @@ def run_suite(
     options: RunOptions,
     progress: Progress,
     toolchains: Sequence[Toolchain] = (),
-    bench: Bench = HERE,
+    executor: Executor = LOCAL,
     *,
     others: Sequence[Toolchain] = (),
     purpose: str = "",
@@ -57,20 +57,20 @@ def run_suite(
     require_writable(options.results)
     selection = Selection(patterns=options.patterns, tags=options.tags)
     if options.resume is not None:
-        bench = bench.following([options.resume])
-    prepared = prepare(options.suite, selection, toolchains, others, shard, bench)
+        executor = executor.following([options.resume])
+    prepared = prepare(options.suite, selection, toolchains, others, shard, executor)
     if prepared.part is not None and not prepared.cases:
-        groups = plural(prepared.part.groups, "group")
+        groups = plural(len(prepared.part.groups), "group")
         progress.note(f"{options.suite}: shard {shard} has none of its {groups}; there is nothing to run")
     for finding in (*contradictions(prepared), *no_longer_needed(prepared)):
         progress.note(f"{options.suite}: {finding}")
     artifacts = materialize_models(prepared, options.compile_limits, progress)
     prepared = skip_unfit_peers(prepared, artifacts)
-    directory, done = _open(prepared, artifacts, options, purpose, bench)
+    directory, done = _open(prepared, artifacts, options, purpose, executor)
     with (
         directory,
         tempfile.TemporaryDirectory(prefix="harness-run-") as scratch,
-        _interruptible(directory, options, bench.address),
+        _interruptible(directory, options, executor.address),
     ):
         on_begin(directory)
         context = Context(
@@ -88,7 +88,7 @@ def run_suite(
             for record in (done.builds.get(case.name), done.checks.get(case.name)):
                 context.given_up.note(case, record.failure if record is not None else None)
         if prepared.cases:
-            bench.run(context, artifacts, Path(scratch))
+            executor.run(context, artifacts, Path(scratch))
         directory.finish(lambda run: render(run, "markdown", full=True), rows_of)
     return directory.path
 
@@ -107,13 +107,13 @@ def _open(
     artifacts: Mapping[str, ModelArtifact | Failure],
     options: RunOptions,
     purpose: str,
-    bench: Bench,
+    executor: Executor,
 ) -> tuple[RunDirectory, Done]:
     if options.resume is None:
-        header = _header(prepared, artifacts, options, purpose, bench)
+        header = _header(prepared, artifacts, options, purpose, executor)
         return RunDirectory.create(options.results, header), Done()
     directory, run = RunDirectory.resume(options.resume)
-    _require_same_kind_of_place(run.header.settings, bench.address, options.resume)
+    _require_same_kind_of_place(run.header.settings, executor.address, options.resume)
     _require_same_toolchains(run.header.toolchains, prepared, options.resume)
     planned = {(case.id, case.name, case.toolchain) for case in run.header.cases}
     if planned != {(case.id, case.name, case.toolchain) for case in prepared.cases}:
@@ -125,7 +125,7 @@ def _open(
     done = done_in(run)
     if options.skip:
         done = give_up(directory, run, done, options.skip)
-    if bench.address:
+    if executor.address:
         _require_devices(run.header, prepared, done, options.resume)
     settings = run.header.settings
     directory.set(
@@ -170,7 +170,7 @@ def _header(
     artifacts: Mapping[str, ModelArtifact | Failure],
     options: RunOptions,
     purpose: str,
-    bench: Bench,
+    executor: Executor,
 ) -> Header:
     now = datetime.now(timezone.utc)
     suite = prepared.suite
@@ -197,7 +197,7 @@ def _header(
         groups=suite.groups,
         floors=dict(suite.floors),
         gates=suite.gates,
-        settings={**_settings(prepared, options), "purpose": purpose, **_fleet_settings(bench)},
+        settings={**_settings(prepared, options), "purpose": purpose, **_fleet_settings(executor)},
         environment={
             **environment_here(),
             "devices": dict(prepared.devices),
@@ -219,8 +219,8 @@ def _model_record(name: str, artifact: ModelArtifact | Failure, suite: Path) -> 
     return ModelRecord(name=name, mlir_sha256="", mlir_bytes=0, function="", inputs=(), failure=artifact)
 
 
-def _fleet_settings(bench: Bench) -> dict[str, Any]:
-    return {"fleet": bench.address, "hosts": dict(bench.hosts)} if bench.address else {}
+def _fleet_settings(executor: Executor) -> dict[str, Any]:
+    return {"fleet": executor.address, "hosts": dict(executor.hosts)} if executor.address else {}
 
 
 def _settings(prepared: Prepared, options: RunOptions) -> dict[str, Any]:

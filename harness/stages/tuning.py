@@ -13,41 +13,37 @@ import shlex
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timezone
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import tomli_w
 
 from harness.bisect.variants import CompileConfig, Use, uses_of
-from harness.cache import environments_root
 from harness.errors import CaseError, Interrupted, RunError
 from harness.explain.profile import ProfiledTurns
 from harness.files import file_sha256
-from harness.machine.identity import describe_machine, machine_id
+from harness.machine.identity import describe_machine
 from harness.metrics import LATENCY
 from harness.progress import Progress
 from harness.records.bisection import Trial
-from harness.records.tuning import Answer, Moment, TunedDispatch, Tuning
+from harness.records.tuning import Answer, TunedDispatch, Tuning
 from harness.report.markdown import to_markdown
 from harness.report.repro import repro_lines
 from harness.report.tune_page import markdown_page, tune_json
-from harness.stages.bisecting_parts import config_of
+from harness.stages.derived_suites import config_of
 from harness.stages.options import TuneOptions
 from harness.stages.prepare import require_name
-from harness.stages.tune_underway import RULE, START, Compiled, TuneTarget, TuneUnderway, Untimed, digest
-from harness.stages.tuning_changes import ChangeSearch, Form, FoundForms
+from harness.stages.session import begun_now, toolchain_named
+from harness.stages.tune_session import RULE, START, Form, TuneSession, TuneTarget, Untimed, digest
+from harness.stages.tuning_changes import ChangeSearch, FoundForms
 from harness.stages.tuning_lowering import WINNER, Lowered, LoweringSearch, Winner
 from harness.stats.rule import Rule
-from harness.store.files import adapter
 from harness.store.journal import Begun
 from harness.store.search_directory import SPEC_FILE, VARIANT_FILE, TuneDirectory, remembered_in
 from harness.suite.load import load_suite
 from harness.suite.schema import SuiteFile
 from harness.suite.toml_file import read_toml
 from harness.text import plural
-from harness.toolchain import Toolchain, find_toolchain, get_toolchains
 from harness.toolchain.host_cpu import environment_here
 from harness.tune.changes import Change, combine, is_unwanted
 from harness.tune.tiles import spec_of
@@ -60,183 +56,6 @@ _PROFILES = 3
 _HELPS = 0.99
 # Of what is left of the budget, what one confirmation may look for, and the least.
 _SHARE_OF_CONFIRMATION, _LEAST_CONFIRMATION_S = 0.4, 20.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Answered:
-    """What the search came to."""
-
-    answer: Answer
-    form: Form | None  # What was confirmed; None: nothing was
-    spec: str  # Of the form; "": it has none
-    dispatches: tuple[TunedDispatch, ...]
-    confirmations: tuple[Trial, ...]
-
-
-class AnswerSearch:
-    """From the best form and its dispatches' winners to a confirmed variant, or to none."""
-
-    def __init__(self, underway: TuneUnderway, start: Form, found: FoundForms, rule: Rule) -> None:
-        self._underway, self._start, self._found, self._rule = underway, start, found, rule
-        self._confirmations: list[Trial] = []
-        self._specs: dict[str, str] = {}
-
-    def answer(self, form: Form, lowered: Lowered) -> Answered:
-        """Try the form with its winners, then without, then the best single change."""
-        dispatches = {each.name: each for each in lowered.dispatches}
-        tuned = self._with_winners(form, lowered.winners, dispatches) if lowered.winners else None
-        candidates = [each for each in (tuned, self._found.best) if each is not None and each.name != START]
-        final = self._fastest(candidates)
-        others = (self._found.best, self._found.best_single)
-        for each in {form.name: form for form in (final, *others) if form is not None and form.name != START}.values():
-            if self._is_confirmed(each):
-                kept = tuned is not None and each.name == tuned.name
-                return self._answered("faster", each, dispatches, kept=kept)
-        return self._answered("nothing beats the start", None, dispatches, kept=False)
-
-    def _answered(
-        self, answer: Answer, form: Form | None, dispatches: Mapping[str, TunedDispatch], *, kept: bool
-    ) -> Answered:
-        listed = list(dispatches.values())
-        if not kept:
-            reason = "the whole program with it was not confirmed faster"
-            listed = [replace(each, kept=False, reason=each.reason or reason) for each in listed]
-        return Answered(
-            answer=answer,
-            form=form,
-            spec=self._specs.get(form.name, "") if form is not None else "",
-            dispatches=tuple(listed),
-            confirmations=tuple(self._confirmations),
-        )
-
-    # --- the whole with its winners ---
-
-    def _with_winners(
-        self, form: Form, winners: Mapping[str, Winner], dispatches: dict[str, TunedDispatch]
-    ) -> Form | None:
-        """The form with a spec of the winners that help; `dispatches` learn what each is worth in the whole."""
-        self._underway.progress.stage(f"{self._underway.target.model} with tuned dispatches", 1)
-        first: dict[tuple[str, ...], Winner] = {}
-        for name, winner in winners.items():  # a spec has one configuration for equal operations
-            shared = first.setdefault((winner.root.matcher, *winner.root.operands), winner)
-            dispatches[name] = replace(dispatches[name], chosen=shared.configuration.text)
-        tuned = self._compiled(WITH_SPEC, form, winners)
-        if isinstance(tuned, Untimed):
-            winners = self._without_culprits(form, winners, dispatches)
-            tuned = self._compiled(f"{WITH_SPEC}-rest", form, winners) if winners else tuned
-        if isinstance(tuned, Untimed):
-            for name in winners:
-                dispatches[name] = replace(dispatches[name], reason=f"together with others: {tuned.reason}")
-            return None
-        ratios = self._ratios_in_whole(form, tuned)
-        helping = {}
-        for name, winner in winners.items():
-            places = winner.dispatch.places
-            before = math.fsum(ratios[place][0] for place in places if place in ratios)
-            after = math.fsum(ratios[place][1] for place in places if place in ratios)
-            whole = after / before if before > 0 and after > 0 else None
-            kept = whole is None or whole < _HELPS
-            reason = "" if kept else "it does not help the whole"
-            dispatches[name] = replace(dispatches[name], whole=whole, kept=kept, reason=reason)
-            if kept:
-                helping[name] = winner
-        if not helping:
-            return None
-        if len(helping) < len(winners):
-            again = self._compiled(f"{WITH_SPEC}-kept", form, helping)
-            return tuned if isinstance(again, Untimed) else again
-        return tuned
-
-    def _compiled(self, name: str, form: Form, winners: Mapping[str, Winner]) -> Form | Untimed:
-        spec = spec_of([(winner.root, winner.configuration) for winner in winners.values()])
-        config = form.compiled.config
-        config = replace(config, plugins=(*config.plugins, Use(name=SPEC_PLUGIN, options={"spec": spec})))
-        found = self._underway.compile(name, {name: config})[name]
-        if isinstance(found, Untimed):
-            return found
-        if found.code == form.compiled.code:
-            return Untimed(reason="its tuning spec changes nothing in the whole program", wrong=False)
-        self._specs[name] = spec
-        return Form(changes=form.changes, compiled=found, log_ratio=form.log_ratio)
-
-    def _without_culprits(
-        self, form: Form, winners: Mapping[str, Winner], dispatches: dict[str, TunedDispatch]
-    ) -> dict[str, Winner]:
-        """The winners that compile and are right in the whole program, each alone."""
-        left = {}
-        for number, (name, winner) in enumerate(winners.items()):
-            found = self._compiled(f"{WITH_SPEC}-of-{number}", form, {name: winner})
-            if isinstance(found, Untimed):
-                dispatches[name] = replace(dispatches[name], reason=f"in the whole program: {found.reason}")
-            else:
-                left[name] = winner
-        return left
-
-    def _ratios_in_whole(self, form: Form, tuned: Form) -> dict[str, tuple[float, float]]:
-        """By dispatch, nanoseconds of a call without the spec and with it; {} where the device has no profile."""
-        underway = self._underway
-        folder = underway.directory.path / "dispatches" / "whole"
-
-        def profiled() -> dict[str, list[float]]:
-            shutil.rmtree(folder / tuned.name, ignore_errors=True)  # what a search that was killed has left
-            turns = ProfiledTurns(form.compiled.module, tuned.compiled.module, folder / tuned.name, underway.limits)
-            try:
-                with underway.alone():
-                    pairs = [turns(number) for number in range(_PROFILES)]
-            except CaseError:
-                return {}
-            names = [name for name in pairs[0][0].dispatch_ns if all(name in each[1].dispatch_ns for each in pairs)]
-            return {
-                name: [float(np.median([each[side].dispatch_ns[name] for each in pairs])) for side in (0, 1)]
-                for name in names
-            }
-
-        found = underway.remember("confirm", f"parts/{tuned.name}/{digest([form.code, tuned.code])}", profiled)
-        return {name: (before, after) for name, (before, after) in found.items()}
-
-    # --- confirmations ---
-
-    def _fastest(self, forms: Sequence[Form]) -> Form | None:
-        """By a race beside the start."""
-        if len(forms) < 2:
-            return forms[0] if forms else None
-        underway = self._underway
-        seconds = max(_LEAST_CONFIRMATION_S / 2, underway.left_s * (1 - 2 * _SHARE_OF_CONFIRMATION))
-        contenders = {form.name: form for form in forms}
-        raced = underway.race("whole", contenders, forms[-1].name, stage="confirm", seconds=seconds)
-        for form in forms[:-1]:
-            standing = raced.standings.get(form.name)
-            if standing is not None and standing.ratio is not None:
-                ratio = standing.ratio * math.exp(forms[-1].log_ratio)
-                moment = Moment(
-                    seconds=round(underway.spent_s, 1), name=form.name, ratio=ratio, best=raced.leader == form.name
-                )
-                underway.moments.append(moment)
-        return contenders[raced.leader]
-
-    def _is_confirmed(self, form: Form) -> bool:
-        """Whether a form is faster than the start and, while there is time, than another best single change."""
-        if not self._confirm(form, self._start, "the start"):
-            return False
-        single = self._found.best_single
-        if single is None or single.name == form.name or self._underway.left_s <= 0:
-            return True
-        return self._confirm(form, single, "the best single change")
-
-    def _confirm(self, head: Form, base: Form, role: str) -> bool:
-        underway = self._underway
-        budget_s = max(_LEAST_CONFIRMATION_S, _SHARE_OF_CONFIRMATION * underway.left_s)
-        underway.progress.stage(f"{underway.target.model}: is {head.name} faster than {base.name}?", 1)
-        found = underway.confirm(head.compiled, base.compiled, self._rule, budget_s)
-        named = base.name if base.name != START else underway.target.start
-        self._confirmations.append(replace(found, base=f"{role} ({named})"))
-        if base.name == START and found.ratio is not None:
-            is_best = all(found.ratio < moment.ratio for moment in underway.moments)
-            moment = Moment(seconds=round(underway.spent_s, 1), name=head.name, ratio=found.ratio, best=is_best)
-            underway.moments.append(moment)
-        return found.verdict == "improved"
-
-
 # By the end of this share of the budget all dispatches are tuned; the rest is for confirmations.
 _LOWERED = 0.85
 _BESIDE = "It did not wait for other harnesses on this machine (--no-wait), which may have disturbed it"
@@ -244,8 +63,6 @@ _BESIDE = "It did not wait for other harnesses on this machine (--no-wait), whic
 _OF_READERS = ("description", "tags", "expect")
 # Options that may change from one stretch of a search to the next.
 _OF_STRETCH = ("budget", "wait", "quiet", "verbose", "report", "models", "out")
-
-
 _ISOLATE = Change(
     name="isolate",
     parts=("plugin isolate", "isolate: depthwise = true"),
@@ -267,49 +84,36 @@ def tune(options: TuneOptions, command: Sequence[str], progress: Progress, draw:
     device = options.device or suite.devices[0].name
     start = options.start or suite.baseline
     models = options.models or tuple(model.name for model in suite.models)
+    variants = {variant.name: variant for variant in suite.variants}
     require_name(options.suite, "device", device, [each.name for each in suite.devices])
-    require_name(options.suite, "variant", start, [each.name for each in suite.variants])
+    require_name(options.suite, "variant", start, [*variants])
     for model in models:
         require_name(options.suite, "model", model, [each.name for each in suite.models])
-    toolchain = _toolchain(options, progress)
-    variant = next(each for each in suite.variants if each.name == start)
+    toolchain, config = toolchain_named(options.toolchain, progress.note), config_of(variants[start])
     for model in models:
-        target = TuneTarget(
-            suite=suite, model=model, device=device, start=start, config=config_of(variant), toolchain=toolchain
-        )
+        target = TuneTarget(suite=suite, model=model, device=device, start=start, config=config, toolchain=toolchain)
         try:
             yield _tuned(options, target, command, progress, draw)
         except NoStart as error:
             yield error
 
 
-def _toolchain(options: TuneOptions, progress: Progress) -> Toolchain:
-    if options.toolchain is None:
-        return find_toolchain()
-    (found,) = get_toolchains([options.toolchain], root=environments_root(), on_install=progress.note)
-    return found
-
-
 def _tuned(options: TuneOptions, target: TuneTarget, command: Sequence[str], progress: Progress, draw: Draw) -> Tuning:
     """The search for one model, begun, gone on with, or known already."""
     path = options.out / f"{target.model}@{target.device}"
-    environment = environment_here()
-    begun = Begun(
-        created=datetime.now(timezone.utc).isoformat(timespec="seconds"),
-        machine=machine_id(environment),
-        options={
-            name: value
-            for name, value in adapter(TuneOptions).dump_python(options, mode="json").items()
-            if name not in _OF_STRETCH
-        }
-        | {"toolchain": target.toolchain.version, "device": target.device, "start": target.start}
-        | {"model file": _sha256_of(target), **_tables(target)},  # what is played back is of these
-        command=tuple(command),
-    )
-    directory = TuneDirectory.create(path, begun)
-    with TuneUnderway(options, target, directory, progress) as underway:
+    begun = begun_now(options, command)
+    asked = {name: value for name, value in begun["options"].items() if name not in _OF_STRETCH}
+    begun["options"] = {
+        **asked,
+        "toolchain": target.toolchain.version,
+        "device": target.device,
+        "start": target.start,
+        **_what_is_played_back(target),
+    }
+    directory = TuneDirectory.create(path, Begun(**begun))
+    with directory:
         try:
-            found = tune_model(underway)
+            found = tune_model(TuneSession(options, target, directory, progress))
         except KeyboardInterrupt:
             raise Interrupted(f"interrupted; {shlex.join(command)} goes on with {path}") from None
         directory.write_or_remove(VARIANT_FILE, _variant_file(found))
@@ -318,120 +122,269 @@ def _tuned(options: TuneOptions, target: TuneTarget, command: Sequence[str], pro
     return found
 
 
-def _sha256_of(target: TuneTarget) -> str:
-    """Of the model's file; "" of a builder's, whose parameters are in the suite."""
+def _what_is_played_back(target: TuneTarget) -> dict[str, str]:
+    """What decides how fast a module runs: the model's file and its table in the suite, and the device's."""
     model = next(model for model in target.suite.models if model.name == target.model)
-    file = model.mlir or model.onnx
-    return file_sha256(file) if file is not None and file.is_file() else ""
-
-
-def _tables(target: TuneTarget) -> dict[str, str]:
-    """What decides how fast a module runs, by the names of its tables in the suite: the model's inputs, the device."""
+    file = model.mlir or model.onnx  # of a builder's, the parameters are in the suite
+    found = {"model file": file_sha256(file) if file is not None and file.is_file() else ""}
     content = read_toml(target.suite.path, SuiteFile)[0].model_dump(mode="json", exclude_defaults=True)
-    found = {}
     for kind, name in (("models", target.model), ("devices", target.device)):
         table = {key: value for key, value in content[kind][name].items() if key not in _OF_READERS}
         found[f"[{kind}.{name}]"] = digest([json.dumps(table, sort_keys=True)])
     return found
 
 
-def tune_model(underway: TuneUnderway) -> Tuning:
+def tune_model(session: TuneSession) -> Tuning:
     """The line itself, for one model."""
-    options, target = underway.options, underway.target
-    start = underway.compile("start", {})[START]
+    options, target = session.options, session.target
+    start = session.compile("start", {})[START]
     if isinstance(start, Untimed):
         case = f"{target.model}/{target.start}@{target.device}"
         remedy = "where that cannot be mended, choose another --variant or --device"
         raise NoStart("tune", f"{case} cannot be measured ({start.reason}); {remedy}")
-    underway.begin_with(start)
-    search = ChangeSearch(underway, start)
-    found = search.search()
-    has_time = underway.spent_s < _LOWERED * options.budget
-    isolates = options.lowering and has_time and not is_unwanted(_ISOLATE, options.without)
-    isolates = isolates and not _is_idle(_ISOLATE, found)
-    form = _isolated(underway, found) if isolates else found.best
-    lowered, candidates = Lowered(note="lowering configurations were left out (--no-lowering)"), 0
+    session.case = start.place.case
+    found = ChangeSearch(session, start).search()
+    lowered, candidates, form = Lowered(note="lowering configurations were left out (--no-lowering)"), 0, found.best
     if options.lowering:
-        known = known_winners(options.out, underway)
-        lowering = LoweringSearch(underway, form, known, _LOWERED * options.budget)
+        if session.spent_s < _LOWERED * options.budget:
+            form = _isolated(session, found)
+        lowering = LoweringSearch(session, form, known_winners(session), _LOWERED * options.budget)
         lowered, candidates = lowering.search(), lowering.candidates
     floor = options.floor or target.suite.floors.get(LATENCY.name, LATENCY.floor)
-    answered = AnswerSearch(underway, search.start, found, Rule(floor=floor)).answer(form, lowered)
-    return _concluded(underway, found, lowered, answered, candidates)
+    answered = AnswerSearch(session, start, found, Rule(floor=floor)).answer(form, lowered)
+    return _concluded(session, found, lowered, answered, candidates)
 
 
-def _is_idle(change: Change, found: FoundForms) -> bool:
-    """Whether a change of plugins found nothing in the start, and the best form has no plugin that makes it a place."""
-    return f"{change.name}.depthwise" in found.idle and not any(each.config.plugins for each in found.best.changes)
-
-
-def _isolated(underway: TuneUnderway, found: FoundForms) -> Form:
+def _isolated(session: TuneSession, found: FoundForms) -> Form:
     """The form whose dispatches are tuned: the best one, changed so that tuning specs reach its convolutions.
 
     Where its layout comes from flags, specs do not reach them. Then it is a form that is nearly as fast and whose
     convolutions they do reach; where there is none, the best form as it is.
     """
+    # The change found nothing in the start, and the best form has no plugin that makes it a place.
+    is_idle = f"{_ISOLATE.name}.depthwise" in found.idle and not any(each.config.plugins for each in found.best.changes)
+    if is_idle or is_unwanted(_ISOLATE, session.options.without):
+        return found.best
     for number, form in enumerate((found.best, *found.near), start=1):
-        name, config = f"isolated-{number}", combine(form.compiled.config, [_ISOLATE])
-        isolated = underway.compile(name, {name: config})[name] if config is not None else None
-        if not isinstance(isolated, Compiled):
+        config = combine(form.config, [_ISOLATE])
+        isolated = session.compile_one(f"isolated-{number}", config) if config is not None else None
+        if not isinstance(isolated, Form):
             continue
-        if isolated.code != form.compiled.code:
-            return Form(changes=(*form.changes, _ISOLATE), compiled=isolated, log_ratio=form.log_ratio)
+        if isolated.code != form.code:
+            return replace(isolated, changes=(*form.changes, _ISOLATE), log_ratio=form.log_ratio)
         if not any(effect.matched or effect.left_alone for effect in isolated.module.build.effects):
             break  # no form of a program without convolutions has any
     return found.best
 
 
-def known_winners(out: Path, underway: TuneUnderway) -> dict[str, dict[str, Any]]:
+def known_winners(session: TuneSession) -> dict[str, dict[str, Any]]:
     """What searches of other models on this device have found for dispatches, by their keys.
 
     The key of a dispatch has its code, its target and its flags, so that equal keys run equally fast here, on a device
     that is the same in the suites of both.
     """
-    own, begun = underway.directory.path, underway.directory.begun
-    device = {name: value for name, value in begun.options.items() if name == f"[devices.{underway.target.device}]"}
-    folders = sorted(each for each in out.glob(f"*@{underway.target.device}") if each != own)
+    own, begun, device = session.directory.path, session.directory.begun, session.target.device
+    same = {name: value for name, value in begun.options.items() if name == f"[devices.{device}]"}
     found: dict[str, dict[str, Any]] = {}
-    for folder in folders:
+    for folder in sorted(each for each in session.options.out.glob(f"*@{device}") if each != own):
         try:
-            remembered = remembered_in(folder, begun.machine, device)
+            remembered = remembered_in(folder, begun.machine, same)
         except RunError as error:
-            underway.progress.note(f"{error}; nothing is taken over from it")
+            session.progress.note(f"{error}; nothing is taken over from it")
             continue
         for key, value in remembered.items():
-            if key.startswith(WINNER) and value["compiler"] == underway.target.toolchain.compiler_sha256:
+            if key.startswith(WINNER) and value["compiler"] == session.target.toolchain.compiler_sha256:
                 found.setdefault(key.removeprefix(WINNER), value)
     return found
+
+
+# --- what is confirmed ---
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answered:
+    """What the search came to."""
+
+    form: Form | None  # What was confirmed faster; None: nothing was
+    spec: str  # Of the form; "": it has none
+    dispatches: tuple[TunedDispatch, ...]
+    confirmations: tuple[Trial, ...]
+
+
+class AnswerSearch:
+    """From the best form and its dispatches' winners to a confirmed variant, or to none."""
+
+    def __init__(self, session: TuneSession, start: Form, found: FoundForms, rule: Rule) -> None:
+        self._session, self._start, self._found, self._rule = session, start, found, rule
+        self._dispatches: dict[str, TunedDispatch] = {}
+        self._confirmations: list[Trial] = []
+        self._specs: dict[str, str] = {}
+
+    def answer(self, form: Form, lowered: Lowered) -> Answered:
+        """Try the form with its winners, then without, then the best single change."""
+        self._dispatches = {each.name: each for each in lowered.dispatches}
+        tuned = self._with_winners(form, lowered.winners) if lowered.winners else None
+        final = self._fastest([each for each in (tuned, self._found.best) if each is not None and each.name != START])
+        others = (final, self._found.best, self._found.best_single)
+        candidates = {each.name: each for each in others if each is not None and each.name != START}
+        confirmed = next((each for each in candidates.values() if self._is_confirmed(each)), None)
+        if confirmed is None or tuned is None or confirmed.name != tuned.name:
+            reason = "the whole program with it was not confirmed faster"
+            for each in lowered.dispatches:
+                self._note(each.name, kept=False, reason=self._dispatches[each.name].reason or reason)
+        return Answered(
+            form=confirmed,
+            spec=self._specs.get(confirmed.name, "") if confirmed is not None else "",
+            dispatches=tuple(self._dispatches.values()),
+            confirmations=tuple(self._confirmations),
+        )
+
+    def _note(self, dispatch: str, **fields: Any) -> None:
+        """Put down what became of a dispatch."""
+        self._dispatches[dispatch] = replace(self._dispatches[dispatch], **fields)
+
+    # --- the whole with its winners ---
+
+    def _with_winners(self, form: Form, winners: Mapping[str, Winner]) -> Form | None:
+        """The form with a spec of the winners that help; of each is put down what it is worth in the whole."""
+        self._session.progress.stage(f"{self._session.target.model} with tuned dispatches", 1)
+        first: dict[tuple[str, ...], Winner] = {}
+        for name, winner in winners.items():  # a spec has one configuration for equal operations
+            shared = first.setdefault((winner.root.matcher, *winner.root.operands), winner)
+            self._note(name, chosen=shared.configuration.text)
+        tuned = self._compiled(WITH_SPEC, form, winners)
+        if isinstance(tuned, Untimed):
+            winners = self._without_culprits(form, winners)
+            tuned = self._compiled(f"{WITH_SPEC}-rest", form, winners) if winners else tuned
+        if isinstance(tuned, Untimed):
+            for name in winners:
+                self._note(name, reason=f"together with others: {tuned.reason}")
+            return None
+        ratios = self._ratios_in_whole(form, tuned)
+        helping = {}
+        for name, winner in winners.items():
+            times = [ratios[place] for place in winner.dispatch.places if place in ratios]
+            before, after = (math.fsum(each[side] for each in times) for side in (0, 1))
+            whole = after / before if before > 0 and after > 0 else None
+            kept = whole is None or whole < _HELPS
+            self._note(name, whole=whole, kept=kept, reason="" if kept else "it does not help the whole")
+            if kept:
+                helping[name] = winner
+        if not helping or len(helping) == len(winners):
+            return tuned if helping else None
+        again = self._compiled(f"{WITH_SPEC}-kept", form, helping)
+        return tuned if isinstance(again, Untimed) else again
+
+    def _compiled(self, name: str, form: Form, winners: Mapping[str, Winner]) -> Form | Untimed:
+        spec = spec_of([(winner.root, winner.configuration) for winner in winners.values()])
+        plugins = (*form.config.plugins, Use(name=SPEC_PLUGIN, options={"spec": spec}))
+        found = self._session.compile_one(name, replace(form.config, plugins=plugins))
+        if isinstance(found, Untimed):
+            return found
+        if found.code == form.code:
+            return Untimed(reason="its tuning spec changes nothing in the whole program")
+        self._specs[name] = spec
+        return replace(found, changes=form.changes, log_ratio=form.log_ratio)
+
+    def _without_culprits(self, form: Form, winners: Mapping[str, Winner]) -> dict[str, Winner]:
+        """The winners that compile and are right in the whole program, each alone."""
+        left = {}
+        for number, (name, winner) in enumerate(winners.items()):
+            found = self._compiled(f"{WITH_SPEC}-of-{number}", form, {name: winner})
+            if isinstance(found, Untimed):
+                self._note(name, reason=f"in the whole program: {found.reason}")
+            else:
+                left[name] = winner
+        return left
+
+    def _ratios_in_whole(self, form: Form, tuned: Form) -> dict[str, list[float]]:
+        """By dispatch, nanoseconds of a call without the spec and with it; {} where the device has no profile."""
+        session = self._session
+        folder = session.directory.path / "dispatches" / "whole" / tuned.name
+
+        def profiled() -> dict[str, list[float]]:
+            shutil.rmtree(folder, ignore_errors=True)  # what a search that was killed has left
+            turns = ProfiledTurns(form.module, tuned.module, folder, session.limits)
+            try:
+                with session.alone():
+                    pairs = [turns(number) for number in range(_PROFILES)]
+            except CaseError:
+                return {}
+            names = [name for name in pairs[0][0].dispatch_ns if all(name in each[1].dispatch_ns for each in pairs)]
+            return {
+                name: [float(np.median([each[side].dispatch_ns[name] for each in pairs])) for side in (0, 1)]
+                for name in names
+            }
+
+        key = f"parts/{tuned.name}/{digest([form.code, tuned.code])}"
+        found: dict[str, list[float]] = session.once("confirm", key, profiled)
+        return found
+
+    # --- confirmations ---
+
+    def _fastest(self, forms: Sequence[Form]) -> Form | None:
+        """By a race beside the last of them."""
+        if len(forms) < 2:
+            return forms[0] if forms else None
+        session, last = self._session, forms[-1]
+        seconds = max(_LEAST_CONFIRMATION_S / 2, session.left_s * (1 - 2 * _SHARE_OF_CONFIRMATION))
+        racers = {form.name: form.racer for form in forms}
+        raced = session.race("whole", racers, last.name, stage="confirm", seconds=seconds)
+        for form in forms[:-1]:
+            standing = raced.standings.get(form.name)
+            if standing is not None and standing.ratio is not None:
+                ratio = standing.ratio * math.exp(last.log_ratio)
+                session.timed_now(form.name, ratio, best=raced.leader == form.name)
+        return next(form for form in forms if form.name == raced.leader)
+
+    def _is_confirmed(self, form: Form) -> bool:
+        """Whether a form is faster than the start and, while there is time, than another best single change."""
+        if not self._confirm(form, self._start, "the start"):
+            return False
+        single = self._found.best_single
+        if single is None or single.name == form.name or self._session.left_s <= 0:
+            return True
+        return self._confirm(form, single, "the best single change")
+
+    def _confirm(self, head: Form, base: Form, role: str) -> bool:
+        session = self._session
+        budget_s = max(_LEAST_CONFIRMATION_S, _SHARE_OF_CONFIRMATION * session.left_s)
+        session.progress.stage(f"{session.target.model}: is {head.name} faster than {base.name}?", 1)
+        found = session.confirm(head, base, self._rule, budget_s)
+        named = base.name if base.name != START else session.target.start
+        self._confirmations.append(replace(found, base=f"{role} ({named})"))
+        if base.name == START and found.ratio is not None:
+            is_best = all(found.ratio < moment.ratio for moment in session.moments)
+            session.timed_now(head.name, found.ratio, best=is_best)
+        return found.verdict == "improved"
 
 
 # --- what there is at the end ---
 
 
 def _concluded(
-    underway: TuneUnderway, found: FoundForms, lowered: Lowered, answered: Answered, candidates: int
+    session: TuneSession, found: FoundForms, lowered: Lowered, answered: Answered, candidates: int
 ) -> Tuning:
-    target, form = underway.target, answered.form
-    config = CompileConfig() if form is None else form.compiled.config
-    seconds = underway.stages.get("dispatches", 0.0)
-    raced = bool(underway.moments or candidates)
-    is_open = answered.form is None and (found.untried_levels or (underway.left_s <= 0 and not raced))
-    answer: Answer = "budget too small" if is_open else answered.answer
-    begun = underway.directory.begun
+    target, form, begun = session.target, answered.form, session.directory.begun
+    config = CompileConfig() if form is None else form.config
+    seconds = session.stages.get("dispatches", 0.0)
+    raced = bool(session.moments or candidates)
+    is_open = form is None and (found.untried_levels or (session.left_s <= 0 and not raced))
+    answer: Answer = "budget too small" if is_open else "nothing beats the start" if form is None else "faster"
     return Tuning(
-        id=underway.directory.path.name,
+        id=session.directory.path.name,
         created=begun.created,
         suite=target.suite.path.as_posix(),
         model=target.model,
         device=target.device,
         start=target.start,
         toolchain=target.toolchain.version,
-        budget_s=underway.options.budget,
-        spent_s=round(underway.spent_s, 1),
+        budget_s=session.options.budget,
+        spent_s=round(session.spent_s, 1),
         answer=answer,
-        sentence=_sentence(underway, answer, found, answered),
-        start_ns=underway.start_ns or None,
-        stages={name: round(spent, 1) for name, spent in underway.stages.items()},
+        sentence=_sentence(session, answer, found, answered),
+        start_ns=session.start_ns or None,
+        stages={name: round(spent, 1) for name, spent in session.stages.items()},
         singles=found.singles,
         combinations=found.combinations,
         dispatches=answered.dispatches,
@@ -446,22 +399,21 @@ def _concluded(
         by_hand=() if form is None else _by_hand(form),
         race_error=RULE.error,
         candidates_a_minute=60.0 * candidates / seconds if candidates and seconds else None,
-        moments=tuple(underway.moments),
+        moments=tuple(session.moments),
         machine=describe_machine(environment_here()),
-        notes=tuple(filter(None, (lowered.note, "" if underway.options.wait else _BESIDE))),
-        settings={**begun.options, "out": underway.options.out.as_posix()},
+        notes=tuple(filter(None, (lowered.note, "" if session.options.wait else _BESIDE))),
+        settings={**begun.options, "out": session.options.out.as_posix()},
         command=begun.command,
     )
 
 
 def _by_hand(form: Form) -> tuple[str, ...]:
     """The command lines that compile a form with plain tools."""
-    place = form.compiled.place
-    return repro_lines(place.case, place.side.run.header.suite, form.compiled.module.build, None, None)
+    return repro_lines(form.place.case, form.place.side.run.header.suite, form.module.build, None, None)
 
 
-def _sentence(underway: TuneUnderway, answer: Answer, found: FoundForms, answered: Answered) -> str:
-    target, options = underway.target, underway.options
+def _sentence(session: TuneSession, answer: Answer, found: FoundForms, answered: Answered) -> str:
+    target, options = session.target, session.options
     case, total = f"{target.model}@{target.device}", len(found.singles)
     tried = sum(each.standing != "untried" for each in found.singles)
     times = total / max(tried, 1) if tried < total else 2  # single changes have a share of the budget
@@ -490,11 +442,6 @@ def _variant_file(found: Tuning) -> str:
     """A file of variants that any suite takes in with `variant_files`; "" where nothing is faster."""
     if not found.variant:
         return ""
-    table: dict[str, Any] = {"description": found.sentence}
-    if found.flags:
-        table["flags"] = list(found.flags)
-    if found.run_flags:
-        table["run_flags"] = list(found.run_flags)
-    if found.plugins:
-        table["plugins"] = [{"name": name, "options": options} for name, options in found.plugins]
+    config = CompileConfig(flags=found.flags, run_flags=found.run_flags, plugins=uses_of(found.plugins))
+    table = {"description": found.sentence, **config.table()}
     return tomli_w.dumps({"variants": {found.variant: table}}, multiline_strings=True)

@@ -13,11 +13,10 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from harness.measure import LoadableModule
-from harness.records.tuning import Moment, Standing, Tried, same_bytes
-from harness.stages.tune_underway import START, Compiled, Raced, TuneUnderway, Untimed, digest
+from harness.records.tuning import Standing, Tried, same_bytes
+from harness.stages.tune_session import START, Form, Raced, TuneSession, Untimed, digest
 from harness.tune.changes import Change, changes_for, combine, find_idle, groups, looks_of
-from harness.tune.sampler import PRICE, Sampler
+from harness.tune.sampler import Sampler
 
 # Shares of the budget by whose end a step has to be over; the rest is for dispatches and confirmations.
 _COMPILED_ALONE, _RACED_ALONE, _COMBINED = 0.25, 0.31, 0.4
@@ -44,40 +43,6 @@ _LONGEST_NAME = 60
 
 
 @dataclass(frozen=True, kw_only=True)
-class Form:
-    """The whole program with some changes."""
-
-    changes: tuple[Change, ...]
-    compiled: Compiled
-    log_ratio: float = 0.0  # log(its time / the start's), as far as races tell
-
-    @property
-    def price(self) -> float:
-        """By which forms are ranked: of two that are as fast, the simpler one is better."""
-        return self.log_ratio + PRICE * len(self.changes)
-
-    @property
-    def name(self) -> str:
-        """As the suite of its batch has it."""
-        return self.compiled.name
-
-    @property
-    def loadable(self) -> LoadableModule:
-        """As a worker calls it."""
-        return self.compiled.loadable
-
-    @property
-    def code(self) -> str:
-        """Equal where equal code runs."""
-        return self.compiled.code
-
-    @property
-    def parts(self) -> tuple[str, ...]:
-        """What it is made of, for people."""
-        return tuple(part for change in self.changes for part in change.parts)
-
-
-@dataclass(frozen=True, kw_only=True)
 class FoundForms:
     """What the search for changes came to."""
 
@@ -91,28 +56,26 @@ class FoundForms:
 
 
 class ChangeSearch:
-    """The search for the best form.
+    """The search for the best form."""
 
-    Attributes:
-        start: What it begins with.
-    """
-
-    def __init__(self, underway: TuneUnderway, start: Compiled) -> None:
-        self._underway = underway
-        self.start = Form(changes=(), compiled=start)
-        self.best = self.start
-        self._by_code: dict[str, Form] = {start.code: self.start}
+    def __init__(self, session: TuneSession, start: Form) -> None:
+        self._session, self._start, self._budget_s = session, start, session.options.budget
+        self._best = start
+        self._by_code: dict[str, Form] = {start.code: start}
         # Of single changes: what is worth racing, and what became of each.
         self._forms: dict[str, Form] = {}
         self._tried: dict[str, Tried] = {}
         self._idle: list[str] = []
         self._batches = 0
+        # What a candidate may take before the others; where the start takes as long, twice what that takes.
+        start_s = 2e-9 * (start.module.build.compile_ns or 0)
+        self._cheap_s = max(TAKEN_BY_ONE * _COMPILED_ALONE * self._budget_s, start_s)
 
     def search(self) -> FoundForms:
         """Find the best form within the shares of the budget."""
-        underway, target = self._underway, self._underway.target
+        session, target = self._session, self._session.target
         changes = changes_for(
-            target.suite, target.config, target.on, target.toolchain.version, without=underway.options.without
+            target.suite, target.config, target.on, target.toolchain.version, without=session.options.without
         )
         levels = [change for change in changes if change.is_level]
         late_levels = self._compile_alone(levels, _LEVELS_BEGUN, self._cheap_s)
@@ -124,15 +87,14 @@ class ChangeSearch:
         self._compile_alone(late_levels, _LEVELS_BEGUN)
         self._compile_alone(late, _COMPILED_ALONE)
         self._race_alone("changes alone")
-        forms, tried = self._forms, self._tried
+        tried = self._tried
         self._tell(tried.values())
-        alone = {name: math.log(ratio) for name in forms if (ratio := tried[name].ratio)}
-        singles = [replace(forms[name], log_ratio=log) for name, log in alone.items() if log < 0]
-        best_single = min(singles, key=lambda form: form.log_ratio, default=None)
-        combinations = self._combined([forms[name].changes[0] for name in forms if name in alone], alone)
+        alone = {name: math.log(ratio) for name in self._forms if (ratio := tried[name].ratio)}
+        singles = [replace(self._forms[name], log_ratio=log) for name, log in alone.items() if log < 0]
+        combinations = self._combined([self._forms[name].changes[0] for name in alone], alone)
         return FoundForms(
-            best=self.best,
-            best_single=best_single,
+            best=self._best,
+            best_single=min(singles, key=lambda form: form.log_ratio, default=None),
             singles=tuple(tried.values()),
             combinations=tuple(combinations),
             near=self._near(),
@@ -141,77 +103,69 @@ class ChangeSearch:
         )
 
     def _near(self) -> tuple[Form, ...]:
-        known = [form for form in self._by_code.values() if form is not self.best and form is not self.start]
-        close = [form for form in known if form.log_ratio and form.log_ratio - self.best.log_ratio < _NEAR]
+        known = [form for form in self._by_code.values() if form is not self._best and form is not self._start]
+        close = [form for form in known if form.log_ratio and form.log_ratio - self._best.log_ratio < _NEAR]
         return tuple(sorted(close, key=lambda form: form.price)[:_MOST_NEAR])
 
-    def _until(self, share: float) -> bool:
-        return self._underway.spent_s < share * self._underway.options.budget
-
     # --- alone ---
-
-    @property
-    def _cheap_s(self) -> float:
-        """What a candidate may take before the others; where the start takes as long, twice what that takes."""
-        of_stage = TAKEN_BY_ONE * _COMPILED_ALONE * self._underway.options.budget
-        return max(of_stage, 2e-9 * (self.start.compiled.module.build.compile_ns or 0))
 
     def _compile_alone(self, changes: Sequence[Change], until: float, seconds: float | None = None) -> list[Change]:
         """Compile changes, and tell those apart that are worth racing; those that there was no time for."""
         untried = []
         for first in range(0, len(changes), _BATCH):
-            batch, found = changes[first : first + _BATCH], dict[str, Compiled | Untimed]()
-            left_s = until * self._underway.options.budget - self._underway.spent_s
+            batch, found = changes[first : first + _BATCH], dict[str, Form | Untimed]()
+            left_s = until * self._budget_s - self._session.spent_s
             limit_s = seconds or left_s
             if left_s > (0 if seconds else self._cheap_s):
                 self._batches += 1
                 name = f"alone-{self._batches}" if seconds else f"late-{self._batches}-{limit_s:.0f}s"
-                configs = {change.name: combine(self.start.compiled.config, [change]) for change in batch}
-                found = self._underway.compile(
-                    name, {name: config for name, config in configs.items() if config}, limit_s
-                )
+                configs = {change.name: combine(self._start.config, [change]) for change in batch}
+                wanted = {name: config for name, config in configs.items() if config}
+                found = self._session.compile(name, wanted, limit_s)
             for change in batch:
                 compiled = found.get(change.name)
-                if compiled is not None and not (isinstance(compiled, Untimed) and compiled.late):
-                    form, self._tried[change.name] = self._sorted((change,), compiled)
-                    self._forms |= {} if form is None else {change.name: form}
+                if compiled is None or (isinstance(compiled, Untimed) and compiled.late):
+                    untried.append(change)
+                    if compiled is not None or seconds:
+                        reason = _OVER if compiled is None else f"it took more than {limit_s:.2g} s, and {_OVER}"
+                        self._tried[change.name] = _tried(change.name, (change,), "untried", reason)
                     continue
-                untried.append(change)
-                if compiled is not None or seconds:
-                    reason = _OVER if compiled is None else f"it took more than {limit_s:.2g} s, and {_OVER}"
-                    self._tried[change.name] = _tried(change.name, (change,), "untried", reason)
+                form, self._tried[change.name] = self._sorted((change,), compiled)
+                if form is not None:
+                    self._forms[change.name] = form
         return untried
 
     def _leave_out_idle(self, changes: Sequence[Change]) -> None:
         """Plugins that match nothing in the start's program."""
-        underway, start = self._underway, self.start.compiled
+        session, start = self._session, self._start
         looks = {change.name: rewrites for change in changes if (rewrites := looks_of(start.config, change))}
-        limits = replace(underway.limits, seconds=self._cheap_s)
+        limits = replace(session.limits, seconds=self._cheap_s)
         key = f"idle/{digest([start.code, *looks])}"
-        self._idle = underway.remember("compile", key, lambda: find_idle(start.module, looks, limits))
+        self._idle = session.once("compile", key, lambda: find_idle(start.module, looks, limits))
         reason = "it finds nothing to change in the program"
         for change in (change for change in changes if change.name in self._idle):
             self._tried[change.name] = _tried(change.name, (change,), "inert", reason)
 
     def _race_alone(self, name: str) -> None:
         forms = {each: form for each, form in self._forms.items() if self._tried[each].ratio is None}
-        if forms or not self._underway.start_ns:
-            raced = self._raced(name, forms.values(), self.start, until=_RACED_ALONE)
-            self._tried |= {each: of_race(self._tried[each], raced, each, 0.0) for each in forms}
+        if forms or not self._session.start_ns:
+            raced = self._raced(name, forms.values(), self._start, until=_RACED_ALONE)
+            self._tried |= {each: of_race(self._tried[each], raced, 0.0) for each in forms}
 
-    def _sorted(self, changes: tuple[Change, ...], compiled: Compiled | Untimed) -> tuple[Form | None, Tried]:
+    def _sorted(self, changes: tuple[Change, ...], compiled: Form | Untimed) -> tuple[Form | None, Tried]:
         """A form to race, or None; and what is known of it before that."""
         name = _name_of(changes)
         if isinstance(compiled, Untimed):
             return None, _tried(name, changes, "wrong" if compiled.wrong else "failed", compiled.reason)
-        twin = self._by_code.setdefault(compiled.code, Form(changes=changes, compiled=compiled))
-        if twin.compiled is not compiled:
+        twin = self._by_code.get(compiled.code)
+        if twin is not None:
             return None, _tried(name, changes, "inert", same_bytes(twin.name))
-        return twin, _tried(name, changes, "lost", "")
+        form = self._by_code[compiled.code] = replace(compiled, changes=changes)
+        return form, _tried(name, changes, "lost", "")
 
     # --- together ---
 
-    def _combined(self, changes: Sequence[Change], alone: dict[str, float]) -> list[Tried]:
+    def _combined(self, changes: Sequence[Change], alone: Mapping[str, float]) -> list[Tried]:
         worth = [change for change in changes if alone[change.name] < math.log(_WORTH_COMBINING)]
         by_name = {change.name: change for change in worth}
         sampler = Sampler([[change.name for change in group] for group in groups(worth)])
@@ -219,94 +173,79 @@ class ChangeSearch:
             sampler.tell([change.name], alone[change.name])
             for other in change.excludes & by_name.keys():
                 sampler.tell([change.name, other], None)
-        until = _COMBINED if self._underway.options.lowering else _COMBINED_WITHOUT_LOWERING
+        until = _COMBINED if self._session.options.lowering else _COMBINED_WITHOUT_LOWERING
+        asked = _pairs_with_best(worth, alone)
         tried: list[Tried] = []
         in_vain = number = 0
-        while self._until(until) and in_vain < _MOST_IN_VAIN:
-            asked = [] if number else _pairs_with_best(worth, alone)
+        while self._session.spent_s < until * self._budget_s and in_vain < _MOST_IN_VAIN:
             asked = asked or [names for _ in range(_ASKED_TOGETHER) if (names := sampler.ask()) is not None]
             if not asked:
                 break
             number += 1
-            before = self.best
-            for names, log, each in self._combined_together(
-                number, [tuple(by_name[n] for n in s) for s in map(sorted, asked)]
-            ):
+            before = self._best
+            sets = {frozenset(names): tuple(by_name[name] for name in sorted(names)) for names in asked}
+            for names, (each, log) in zip(sets, self._together(number, sets.values()), strict=True):
                 sampler.tell(names, log)
                 tried.append(each)
                 self._tell([each])
-            in_vain = 0 if self.best is not before else in_vain + 1
+            in_vain = 0 if self._best is not before else in_vain + 1
+            asked = []
         return tried
 
-    def _combined_together(
-        self, number: int, sets: Sequence[tuple[Change, ...]]
-    ) -> Iterable[tuple[frozenset[str], float | None, Tried]]:
-        """A batch of combinations: of each the names of its changes, log(time / the start's), and what became of it."""
-        configs = {_name_of(changes): combine(self.start.compiled.config, changes) for changes in sets}
-        found = self._underway.compile(
-            f"together-{number}",
-            {name: config for name, config in configs.items() if config is not None},
-            self._cheap_s,
-        )
+    def _together(self, number: int, sets: Iterable[tuple[Change, ...]]) -> list[tuple[Tried, float | None]]:
+        """What became of each of a batch of combinations, and log(its time / the start's)."""
+        by_name = {_name_of(changes): changes for changes in sets}
+        configs = {name: combine(self._start.config, changes) for name, changes in by_name.items()}
+        wanted = {name: config for name, config in configs.items() if config is not None}
+        found = self._session.compile(f"together-{number}", wanted, self._cheap_s)
+        contradiction = Untimed(reason="its changes contradict each other")
         forms: dict[str, Form] = {}
         tried: dict[str, Tried] = {}
-        logs = dict[str, float | None].fromkeys(configs)
-        for changes in sets:
-            name = _name_of(changes)
-            compiled = found.get(name, Untimed(reason="its changes contradict each other", wrong=False))
-            form, tried[name] = self._sorted(changes, compiled)
+        for name, changes in by_name.items():
+            form, tried[name] = self._sorted(changes, found.get(name, contradiction))
             if form is not None:
                 forms[name] = form
-        reference = self.best
+        reference = self._best
         if forms:
             raced = self._raced(f"combinations {number}", forms.values(), reference, until=1.0)
-            tried |= {name: of_race(tried[name], raced, name, reference.log_ratio) for name in forms}
-        for changes in sets:
-            name = _name_of(changes)
-            ratio, same = tried[name].ratio, found.get(name)
-            if ratio is not None:
-                logs[name] = math.log(ratio)
-            elif name not in forms and isinstance(same, Compiled):
-                logs[name] = self._by_code[same.code].log_ratio
-        return [
-            (frozenset(change.name for change in changes), logs[_name_of(changes)], tried[_name_of(changes)])
-            for changes in sets
-        ]
+            tried |= {name: of_race(tried[name], raced, reference.log_ratio) for name in forms}
+        return [(tried[name], self._log_of(tried[name], found.get(name), name in forms)) for name in by_name]
+
+    def _log_of(self, tried: Tried, compiled: Form | Untimed | None, raced: bool) -> float | None:
+        """Of one that did not race, that of the form whose code it has."""
+        if tried.ratio is not None:
+            return math.log(tried.ratio)
+        return self._by_code[compiled.code].log_ratio if isinstance(compiled, Form) and not raced else None
 
     def _tell(self, tried: Iterable[Tried]) -> None:
-        if self._underway.options.verbose:
+        if self._session.options.verbose:
             for each in tried:
                 known = each.reason if each.ratio is None else f"{each.ratio:.3f} of the time of {START}"
-                self._underway.progress.note(f"  {each.name}: {each.standing}, {known}")
+                self._session.progress.note(f"  {each.name}: {each.standing}, {known}")
 
     # --- races ---
 
     def _raced(self, name: str, forms: Iterable[Form], reference: Form, *, until: float) -> Raced:
         """Race forms beside one that is known; the best of all is kept."""
-        underway = self._underway
-        contenders = {reference.name: reference, **{form.name: form for form in forms}}
-        seconds = max(until * underway.options.budget - underway.spent_s, _LEAST_RACED * underway.options.budget)
-        underway.progress.stage(f"{underway.target.model}: {name}", len(contenders))
-        raced = underway.race(name, contenders, reference.name, stage="race", seconds=seconds, least=_LEAST_GENERATIONS)
-        if not underway.start_ns:
-            underway.start_ns = raced.ns.get(START, 0.0)
-        for each, form in contenders.items():
-            standing = raced.standings.get(each)
-            if standing is None or standing.ratio is None:
+        session, model = self._session, self._session.target.model
+        contenders = {form.name: form for form in (reference, *forms)}
+        seconds = max(until * self._budget_s - session.spent_s, _LEAST_RACED * self._budget_s)
+        session.progress.stage(f"{model}: {name}", len(contenders))
+        racers = {each: form.racer for each, form in contenders.items()}
+        raced = session.race(name, racers, reference.name, stage="race", seconds=seconds, least=_LEAST_GENERATIONS)
+        session.start_ns = session.start_ns or raced.ns.get(START, 0.0)
+        for form in contenders.values():
+            standing = raced.standings.get(form.name)
+            if form is reference or standing is None or standing.ratio is None:
                 continue
-            log = reference.log_ratio + math.log(standing.ratio)
-            known = replace(form, log_ratio=log) if form is not reference else reference
-            self._by_code[form.compiled.code] = known
-            is_best = known.price < self.best.price
+            known = replace(form, log_ratio=reference.log_ratio + math.log(standing.ratio))
+            self._by_code[form.code] = known
+            is_best = known.price < self._best.price
             if is_best:
-                self.best = known
-                underway.progress.note(
-                    f"{underway.target.model}: {math.exp(log):.3f} of {START} with {', '.join(known.parts)}"
-                )
-            if form is not reference:
-                underway.moments.append(
-                    Moment(seconds=round(underway.spent_s, 1), name=each, ratio=math.exp(log), best=is_best)
-                )
+                self._best = known
+                ratio = f"{math.exp(known.log_ratio):.3f}"
+                session.progress.note(f"{model}: {ratio} of {START} with {', '.join(known.parts)}")
+            session.timed_now(form.name, math.exp(known.log_ratio), best=is_best)
         return raced
 
 
@@ -330,8 +269,9 @@ def _tried(name: str, changes: Sequence[Change], standing: Standing, reason: str
     return Tried(name=name, parts=parts, purpose=purpose, standing=standing, reason=reason)
 
 
-def of_race(tried: Tried, raced: Raced, name: str, reference_log: float) -> Tried:
+def of_race(tried: Tried, raced: Raced, reference_log: float) -> Tried:
     """What became of one that raced; its ratio is to the start."""
+    name = tried.name
     if name in raced.lost:
         return replace(tried, standing="failed", reason=raced.lost[name])
     found = raced.standings.get(name)

@@ -12,7 +12,6 @@ from typing import Literal
 
 from harness.bisect.search import Unusable
 from harness.bisect.trials import Place, try_pair
-from harness.cache import environments_root
 from harness.compare.sides import noise_of
 from harness.errors import NothingSelected, RunError, ToolchainError, UsageError
 from harness.metrics import FLOORS
@@ -20,13 +19,14 @@ from harness.progress import Progress
 from harness.records.bisection import Trial
 from harness.records.case import Case
 from harness.records.comparison import Verdict
-from harness.stages.bisect_underway import make_place, place_in, policy_of, require_metric
+from harness.stages.bisect_session import make_place, place_in, require_metric
 from harness.stages.options import VerdictOptions
+from harness.stages.session import policy_of, toolchain_named
 from harness.stats.rule import Rule
 from harness.store.folders import find_folder
 from harness.store.run_directory import load_run
 from harness.text import did_you_mean, such_as
-from harness.toolchain import Toolchain, get_toolchains
+from harness.toolchain import Toolchain
 from harness.toolchain.find import with_own_build
 from harness.toolchain.host_cpu import environment_here
 
@@ -57,7 +57,7 @@ def judge_now(options: VerdictOptions, progress: Progress) -> Judged:
     if not release:
         raise UsageError(f"--against {path}: {case} is run by another engine; name a case of a variant")
     recorded = next(record for record in run.header.toolchains if record.version == release)
-    (toolchain,) = get_toolchains([release], root=environments_root(), on_install=progress.note)
+    toolchain = toolchain_named(release, progress.note)
     if toolchain.compiler_sha256 != recorded.compiler_sha256 and not metric.exact:
         raise ToolchainError(f"{path}: IREE {release} here has another compiler than the run's; make the run again")
     good = place_in(path, "the run", case, toolchain)
@@ -71,7 +71,9 @@ def judge_now(options: VerdictOptions, progress: Progress) -> Judged:
         return Judged(case=case, word="cannot tell", reason=now.reason)
     floors = FLOORS | now.side.run.header.floors
     rule = Rule(floor=floors.get(metric.name, metric.floor) if options.floor is None else options.floor)
-    trial = try_pair(good, now, metric, policy_of(options, rule, noise_of(environment_here())), progress)
+    noise = noise_of(environment_here())
+    policy = policy_of(options, rule, budget_s=options.row_budget, cap_s=options.row_cap, noise=noise)
+    trial = try_pair(good, now, metric, policy, progress)
     return Judged(case=case, word=word_of(trial.verdict), reason=trial.reason, trial=trial)
 
 

@@ -24,17 +24,11 @@ _LARGEST_LOG = 700.0
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """How one case's time relates to another's.
+    """How one case's time relates to another's."""
 
-    Attributes:
-        where: Where log(time of the case / time of the other) lies, with one sample for each generation.
-        confidence: Of the interval, two-sided.
-        rounds: Pairs of turns behind it, over all generations.
-    """
-
-    where: Location
-    confidence: float
-    rounds: int
+    where: Location  # Where log(time of the case / time of the other) lies, with one sample for each generation
+    confidence: float  # Of the interval, two-sided
+    rounds: int  # Pairs of turns behind it, over all generations
 
     @property
     def ratio(self) -> float:
@@ -63,33 +57,20 @@ _NORMAL = 1.4826
 
 @dataclass(frozen=True, kw_only=True)
 class Latency:
-    """What one call takes: the median over generations of each one's median over rounds, and where those lie.
-
-    Attributes:
-        low_ns: Median of the fastest generation.
-        high_ns: Median of the slowest generation.
-        spread: Of the generations' medians, in the logarithm: 1.4826 times their median distance from their middle,
-            which is a standard deviation where they are normal and which one odd generation does not move.
-    """
+    """What one call takes: the median over generations of each one's median over rounds, and where those lie."""
 
     median_ns: float
-    low_ns: float
-    high_ns: float
+    low_ns: float  # Median of the fastest generation
+    high_ns: float  # Median of the slowest generation
+    # Of the generations' medians, in the logarithm: 1.4826 times their median distance from their middle, which is a
+    # standard deviation where they are normal and which one odd generation does not move
     spread: float
     generations: int
     rounds: int
 
 
 def estimate_ratio(generations: Sequence[Ratios], *, confidence: float = CONFIDENCE) -> Estimate | None:
-    """Mean over generations of each one's centre, with Student's t interval (n - 1 degrees of freedom).
-
-    Args:
-        generations: One for each that has a round with both cases.
-        confidence: Two-sided, between 0 and 1.
-
-    Returns:
-        None where no round has both cases.
-    """
+    """Mean over generations of each one's centre, with Student's t interval; None of none."""
     centres = np.array([generation.centre for generation in generations], dtype=np.float64)
     if not centres.size:
         return None

@@ -27,33 +27,23 @@ SHOWN = 0.05
 
 @dataclass(frozen=True, kw_only=True)
 class HostCentre:
-    """What one host says of a row.
+    """What one host says of a row."""
 
-    Attributes:
-        host: Its name.
-        centre: Hodges and Lehmann's estimate from its own log ratios.
-        drawn: The same, drawn towards that of all hosts as far as noise explains how they differ.
-        size: Its samples.
-    """
-
-    host: str
-    centre: float
-    drawn: float
-    size: int
+    host: str  # Its name
+    centre: float  # Hodges and Lehmann's estimate from its own log ratios
+    drawn: float  # The same, drawn towards that of all hosts as far as noise explains how they differ
+    size: int  # Its samples
 
 
 @dataclass(frozen=True, kw_only=True)
 class HostsLocation(Location):
     """Where samples of several hosts lie: the interval is of the mean of these hosts, and as wide as they differ.
 
-    Attributes:
-        p: Two-sided, of no difference on any host.
-        hosts: In the order of their names.
-        p_alike: Of the hosts having one ratio; small where they differ. 1 where that cannot be told.
+    Its p-value is of no difference on any host.
     """
 
-    hosts: tuple[HostCentre, ...]
-    p_alike: float
+    hosts: tuple[HostCentre, ...]  # In the order of their names
+    p_alike: float  # Of the hosts having one ratio; small where they differ. 1 where that cannot be told.
 
     @property
     def differ(self) -> bool:
@@ -75,15 +65,10 @@ def locate_on_hosts(samples: FloatArray, hosts: Sequence[str], *, confidence: fl
     """Where samples of several hosts lie, a HostsLocation; of one host, what `locate` says.
 
     Args:
-        samples: One-dimensional, finite, at least one.
+        samples: As of `locate`.
         hosts: Of each sample, in the same order.
         confidence: Of the two-sided interval, between 0 and 1.
-
-    Raises:
-        ValueError: There is no sample, or one that is not finite; or hosts are not as many as samples.
     """
-    if len(hosts) != samples.size:
-        raise ValueError(f"needs one host for each of {samples.size} samples, and has {len(hosts)}")
     where = locate(samples, confidence=confidence)
     names = list(dict.fromkeys(hosts))
     if len(names) < 2:
@@ -103,10 +88,8 @@ def locate_on_hosts(samples: FloatArray, hosts: Sequence[str], *, confidence: fl
         p=where.p,
         size=where.size,
         hosts=tuple(
-            HostCentre(host=name, centre=float(centre), drawn=float(towards), size=part.size)
-            for name, centre, towards, part in sorted(
-                zip(names, centres, drawn, parts, strict=True), key=lambda host: host[0]
-            )
+            HostCentre(host=names[at], centre=float(centres[at]), drawn=float(drawn[at]), size=parts[at].size)
+            for at in sorted(range(len(names)), key=names.__getitem__)
         ),
         p_alike=p_alike,
     )

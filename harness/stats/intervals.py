@@ -19,21 +19,13 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True, kw_only=True)
 class Location:
-    """Where the logarithms of ratios lie.
+    """Where the logarithms of ratios lie."""
 
-    Attributes:
-        centre: Their mean, a difference of means, or Hodges-Lehmann's estimate.
-        low: Lower end of the interval; minus infinity where so few samples, or such without spread, have none.
-        high: Upper end; infinity likewise.
-        p: Two-sided, of the hypothesis that they lie around zero; 1 where a mean has no interval.
-        size: Samples behind it, on the side that has fewer.
-    """
-
-    centre: float
-    low: float
-    high: float
-    p: float
-    size: int
+    centre: float  # Their mean, a difference of means, or Hodges-Lehmann's estimate
+    low: float  # Lower end of the interval; minus infinity where so few samples, or such without spread, have none
+    high: float  # Upper end; infinity likewise
+    p: float  # Two-sided, of the hypothesis that they lie around zero; 1 where a mean has no interval
+    size: int  # Samples behind it, on the side that has fewer
 
     @property
     def lowest(self) -> float:
@@ -52,12 +44,7 @@ class Location:
 
 
 def paired_mean(samples: FloatArray, *, confidence: float) -> Location:
-    """Mean of independent samples with Student's t interval (n - 1 degrees of freedom).
-
-    Args:
-        samples: Log ratios of shape (generations,), at least one.
-        confidence: Two-sided, between 0 and 1.
-    """
+    """Mean of independent samples, at least one, with Student's t interval (n - 1 degrees of freedom)."""
     if samples.size < 2:
         return _unknown(float(samples.mean()), samples.size)
     error = float(samples.std(ddof=1)) / math.sqrt(samples.size)
@@ -65,12 +52,7 @@ def paired_mean(samples: FloatArray, *, confidence: float) -> Location:
 
 
 def unpaired_difference(base: FloatArray, head: FloatArray, *, confidence: float) -> Location:
-    """mean(head) - mean(base) of samples that have nothing to do with each other (Welch 1947).
-
-    Args:
-        base: Logarithms of shape (generations,), at least one; head likewise, of another number.
-        confidence: Two-sided, between 0 and 1.
-    """
+    """mean(head) - mean(base) of logarithms that have nothing to do with each other, at least one each (Welch 1947)."""
     centre, fewer = float(head.mean() - base.mean()), min(base.size, head.size)
     if fewer < 2:
         return _unknown(centre, fewer)

@@ -26,17 +26,12 @@ _TOO_LARGE = 1 << 63
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Ratios:
-    """How two cases compare in the rounds of one generation.
+    """How two cases compare in the rounds of one generation."""
 
-    Attributes:
-        logs: log(case / baseline) of each round, by the clock that compares its two turns (harness.stats.own_time).
-        by_own_time: How many of the rounds are compared by own time.
-        case_first: Whether the case had its turn before the baseline in that round.
-    """
-
+    # log(case / baseline) of each round, by the clock that compares its two turns (harness.stats.own_time)
     logs: FloatArray
-    case_first: NDArray[np.bool_]
-    by_own_time: int = 0
+    case_first: NDArray[np.bool_]  # Whether the case had its turn before the baseline in that round
+    by_own_time: int = 0  # How many of the rounds are compared by own time
 
     @property
     def centre(self) -> float:
@@ -55,24 +50,17 @@ class Ratios:
 class GroupTimes:
     """Every turn of one group of cases.
 
-    Attributes:
-        columns: Each case's column in the arrays.
-        generations: By number of the generation, in ascending order: nanoseconds per call, of shape (rounds, cases);
-            NaN where a case had no turn in a round, or one that cannot be divided.
-        on_core: Likewise: CPU time per call of turns that never gave their core away; NaN of others.
-        undelayed: Likewise: wall time per call less waits for a core; NaN where it is not known.
-        taken: By case: the share of its turns' time that other processes took; only cases of which it is known.
-        places: Likewise: the place of each case's first turn in its round, from 0.
-        unusable: By case: turns left out because their time or their number of calls was not above zero.
+    Arrays are by number of the generation, in ascending order, of shape (rounds, cases).
     """
 
-    columns: Mapping[str, int]
+    columns: Mapping[str, int]  # Each case's column in the arrays
+    # Nanoseconds per call; NaN where a case had no turn in a round, or one that cannot be divided
     generations: Mapping[int, FloatArray]
-    on_core: Mapping[int, FloatArray]
-    undelayed: Mapping[int, FloatArray]
-    taken: Mapping[str, float]
-    places: Mapping[int, NDArray[np.int64]]
-    unusable: Mapping[str, int]
+    on_core: Mapping[int, FloatArray]  # CPU time per call of turns that never gave their core away; NaN of others
+    undelayed: Mapping[int, FloatArray]  # Wall time per call less waits for a core; NaN where it is not known
+    places: Mapping[int, NDArray[np.int64]]  # The place of each case's first turn in its round, from 0
+    taken: Mapping[str, float]  # By case, where it is known: the share of its turns' time that other processes took
+    unusable: Mapping[str, int]  # By case: turns whose time or number of calls was not above zero
 
     def ns_per_call(self, case: str) -> tuple[FloatArray, ...]:
         """What one call took in each round, for each generation that measured the case."""
@@ -116,11 +104,7 @@ class GroupTimes:
         return tuple(found)
 
     def sides(self, case: str, baseline: str) -> dict[int, tuple[FloatArray, FloatArray, NDArray[np.bool_]]]:
-        """By generation: nanoseconds per call of both in each round, by the clock that compares them.
-
-        Returns:
-            Of the case, of the baseline, and whether that clock is own time.
-        """
+        """By generation: nanoseconds per call of both in each round by one clock, and whether that is own time."""
         columns = [self.columns[case], self.columns[baseline]]
         found = {}
         for generation in self.generations:

@@ -33,25 +33,19 @@ _LOOKING = 0.8
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """What has to be so for a row to be called changed or unchanged.
+    """What has to be so for a row to be called changed or unchanged."""
 
-    Attributes:
-        floor: Relative change below which nothing is called changed, such as 0.01; symmetric in the logarithm.
-        alpha: Of the first finding, over all rows and looks together: the false discovery rate, and the chance that a
-            comparison of nothing but equal rows has one.
-        plain_alpha: The same, where it is more, of a row whose generations lie far from zero and near each other.
-        confirm_alpha: One-sided, of the confirmation in fresh processes, over both looks at it. A false alarm needs
-            both, so at most alpha * confirm_alpha = 0.05 % of comparisons of equal rows have one by these figures.
-        confidence: Of the reported interval, over all looks together.
-        first_look: Generations at the first look. All eight on one side have p = 0.8 %, so that a plain change can be
-            seen at once; each further look has twice as many.
-    """
-
-    floor: float = 0.01
+    floor: float = 0.01  # Relative change below which nothing is called changed; symmetric in the logarithm
+    # Of the first finding, over all rows and looks together: the false discovery rate, and the chance that a comparison
+    # of nothing but equal rows has one
     alpha: float = 0.05
-    plain_alpha: float = 0.0
+    plain_alpha: float = 0.0  # The same, where it is more, of a row whose generations lie together, far from zero
+    # One-sided, of the confirmation in fresh processes, over both looks at it. A false alarm needs both, so at most
+    # alpha * confirm_alpha = 0.05 % of comparisons of equal rows have one by these figures.
     confirm_alpha: float = 0.01
-    confidence: float = 0.95
+    confidence: float = 0.95  # Of the reported interval, over all looks together
+    # Generations at the first look. All eight on one side have p = 0.8 %, so that a plain change can be seen at once;
+    # each further look has twice as many.
     first_look: int = 8
 
 
@@ -71,8 +65,7 @@ def plan_looks(most: int, rule: Rule) -> tuple[int, ...]:
 def generations_needed(rows: int, rule: Rule, *, looks: int | None = None) -> int:
     """Generations with which one of so many rows can be called changed: all on one side have p = 2^(1 - n).
 
-    Args:
-        looks: That are planned already; None: as many as so many generations have.
+    `looks` are those that are planned already; None: as many as so many generations have.
     """
     sizes = count(rule.first_look)
     return next(
@@ -171,7 +164,7 @@ def combine_p(finding: float, confirmation: float) -> float:
 
 
 def detectable_change(noise: FloatArray, *, generations: int, rule: Rule, power: float = 0.9) -> float | None:
-    """The smallest relative change that so many generations find with the given power, on noise that was measured.
+    """The smallest relative change that so many generations find with this power; None: not even twice the time.
 
     A change of x moves every log ratio by log(1 + x), so noise of a module against itself, resampled and moved, is what
     would be seen. It has to pass the first finding (at the last planned look) and the confirmation.
@@ -179,9 +172,6 @@ def detectable_change(noise: FloatArray, *, generations: int, rule: Rule, power:
     Args:
         noise: Log ratios of a module against itself, one a generation; at least four.
         generations: At most 64 count: more find what is smaller, and take minutes to simulate.
-
-    Returns:
-        None where not even twice the time would be found.
     """
     if noise.size < 4 or generations < 1:
         return None

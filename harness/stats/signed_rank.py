@@ -24,15 +24,10 @@ _EXACT_UP_TO = 400
 
 @dataclass(frozen=True, kw_only=True)
 class RankLocation(Location):
-    """Where samples lie by their signed ranks.
+    """Where samples lie by their signed ranks."""
 
-    Attributes:
-        p_above: One-sided, small where they lie above zero.
-        p_below: One-sided, small where they lie below zero.
-    """
-
-    p_above: float
-    p_below: float
+    p_above: float  # One-sided, small where they lie above zero
+    p_below: float  # One-sided, small where they lie below zero
 
 
 def locate(samples: FloatArray, *, confidence: float) -> RankLocation:
@@ -41,11 +36,8 @@ def locate(samples: FloatArray, *, confidence: float) -> RankLocation:
     A mean of two samples that is exactly zero counts against every claim that they differ from zero.
 
     Args:
-        samples: One-dimensional, finite, at least one.
+        samples: One-dimensional, finite, at least one; ValueError otherwise.
         confidence: Of the two-sided interval, between 0 and 1.
-
-    Raises:
-        ValueError: There is no sample, or one that is not finite.
     """
     if not samples.size or not np.isfinite(samples).all():
         raise ValueError("needs at least one sample, and finite ones")

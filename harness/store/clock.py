@@ -1,13 +1,11 @@
-"""When a run was made, whether its clock can have been right, and how old it is."""
+"""When a run was made, and whether its clock can have been right."""
 
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 
-from harness.errors import UsageError
 from harness.records.run import Round
 from harness.text import one_line
 
@@ -17,8 +15,6 @@ AHEAD = timedelta(days=1)
 _FIRST_YEAR = 2020
 # Clocks that are kept right by NTP are moved by less than this at once, or slowed.
 _BACK_NS = 1_000_000_000
-_DAYS = {"d": 1, "w": 7, "y": 365}
-_AGE = re.compile(r"([0-9]{1,5})([dwy])")
 
 
 def parse_time(text: str) -> datetime | None:
@@ -55,17 +51,3 @@ def clock_fault(started: str, rounds: Sequence[Round], now: datetime) -> str:
     if back_ns > _BACK_NS:
         return f"its clock went back by {back_ns / 1e9:,.0f} s while it was measured"
     return ""
-
-
-def parse_age(text: str) -> timedelta:
-    """`90d`, `12w` or `2y`: days, weeks, or years of 365 days."""
-    match = _AGE.fullmatch(text.strip())
-    if match is None:
-        raise UsageError(f"--older-than {text[:40]}: is no age; write days, weeks or years, as in 90d, 12w or 2y")
-    return timedelta(days=int(match[1]) * _DAYS[match[2]])
-
-
-def is_younger(started: str, age: timedelta, now: datetime) -> bool:
-    """Whether a run of a clock that can be right began less than `age` ago."""
-    time = parse_time(started)
-    return time is not None and now - time < age

@@ -26,7 +26,6 @@ class Evidence:
     peaks: Mapping[tuple[str, str], Peak]
     rounds: Mapping[str, Sequence[Round]]
     finished: bool
-    turns_dropped: str = ""
 
 
 def gather(run: Run) -> Evidence:
@@ -45,7 +44,6 @@ def gather(run: Run) -> Evidence:
         peaks={(peak.host, peak.device): peak for peak in run.peaks},
         rounds=rounds,
         finished=run.finished,
-        turns_dropped=run.turns_dropped,
     )
 
 

@@ -1,14 +1,9 @@
-"""The files of a results folder: read up to a limit, hashed, written whole, and marked where raw turns are gone.
+"""The files of a results folder: read up to a limit, hashed, and written whole.
 
 Nothing trusts how long a line is: no more than a limit ever comes into memory. finished.json has the hash of every
-file, so that a change is seen years later:
+file but those in tables/, which are made of the others, so that a change is seen years later:
 
     {"finished": "2026-11-21T04:59:10+00:00", "files": {"run.json": {"sha256": "...", "bytes": 29829}, ...}}
-
-Folders of the first harnesses have no `files`. turns-dropped.json stands in a folder whose raw turns
-`harness results gc` deleted: what they were, and when they went:
-
-    {"dropped": "2027-03-01T02:00:00+00:00", "files": {"rounds.jsonl": {"sha256": "...", "bytes": 231228}}}
 """
 
 from __future__ import annotations
@@ -28,7 +23,6 @@ from typing import Annotated, Any, BinaryIO, Literal
 from filelock import Timeout
 from pydantic import Field, TypeAdapter
 
-from harness.cache import write_atomically
 from harness.errors import RunError
 from harness.scratch import scratch_folder
 
@@ -37,7 +31,6 @@ LINE_LIMIT_BYTES = 64 * 2**20
 DOCUMENT_LIMIT_BYTES = 256 * 2**20
 FINISHED_FILE = "finished.json"
 TURNS_FILE = "rounds.jsonl"
-DROPPED_FILE = "turns-dropped.json"
 LOGS_FOLDER = "logs"
 TABLES_FOLDER = "tables"
 STAGING_PREFIX = ".copying-"
@@ -173,22 +166,12 @@ class FileRecord:
     bytes: Annotated[int, Field(ge=0)]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Dropped:
-    """That a folder's raw turns are gone."""
-
-    when: str  # ISO 8601, UTC
-    turns: FileRecord  # Hash and size of what was there
-
-
 @dataclass(frozen=True)
 class _Finished:
-    files: dict[Annotated[str, Field(pattern=_PATH)], FileRecord] | None = None
+    files: dict[Annotated[str, Field(pattern=_PATH)], FileRecord]
 
 
 LogKind = Literal["stderr", "plugins"]
-
-
 _LONGEST_LOG_NAME = 200
 
 
@@ -216,10 +199,9 @@ def describe_bytes(content: bytes) -> FileRecord:
 
 
 def describe_folder(folder: Path, names: Iterable[str]) -> dict[str, FileRecord]:
-    """Those of a folder's plain files that have these names, its logs and its tables, by their paths in it."""
+    """Those of a folder's plain files that have these names, and its logs, by their paths in it."""
     logs = sorted((folder / LOGS_FOLDER).glob("*.txt"))
-    tables = sorted((folder / TABLES_FOLDER).glob("*.parquet"))
-    files = [*(folder / name for name in names if name != FINISHED_FILE), *logs, *tables]
+    files = [*(folder / name for name in names if name != FINISHED_FILE), *logs]
     return {
         file.relative_to(folder).as_posix(): describe_file(file)
         for file in files
@@ -229,36 +211,15 @@ def describe_folder(folder: Path, names: Iterable[str]) -> dict[str, FileRecord]
 
 def finished_document(files: Mapping[str, FileRecord]) -> bytes:
     """What finished.json says."""
-    return _document("finished", files)
-
-
-def mark_dropped(folder: Path, turns: FileRecord) -> None:
-    """Write the marker; the turns themselves go after it."""
-    write_atomically(folder / DROPPED_FILE, _document("dropped", {TURNS_FILE: turns}))
-
-
-def _document(event: str, files: Mapping[str, FileRecord]) -> bytes:
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
-    return json.dumps({event: now, "files": {name: asdict(record) for name, record in files.items()}}).encode()
+    return json.dumps({"finished": now, "files": {name: asdict(record) for name, record in files.items()}}).encode()
 
 
 def read_manifest(folder: Path) -> dict[str, FileRecord] | None:
-    """The files of a finished folder; None where it has no finished.json, or one of before there were hashes."""
+    """The files of a finished folder; None where it has no finished.json."""
     file = folder / FINISHED_FILE
     if not file.is_file():
         return None
     with parsing(file):
         finished: _Finished = adapter(_Finished).validate_json(read_document(file))
     return finished.files
-
-
-def read_dropped(folder: Path) -> Dropped | None:
-    """The marker of a folder whose turns are gone; None where they are there, or never were."""
-    file = folder / DROPPED_FILE
-    if not file.is_file() or (folder / TURNS_FILE).exists():  # the latter: it was stopped before it dropped them
-        return None
-    with parsing(file):
-        marker = json.loads(read_document(file))
-        datetime.fromisoformat(marker["dropped"])
-        turns = adapter(FileRecord).validate_python(marker["files"][TURNS_FILE])
-        return Dropped(when=marker["dropped"], turns=turns)

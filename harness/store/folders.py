@@ -23,11 +23,10 @@ from harness.store.journal import what_is_there
 from harness.store.kinds import KINDS, RUN, TUNING, Kind, KindName
 from harness.text import shown
 
-HISTORY_FOLDER = "history"
 PUBLISHED_FOLDER = "published"
 MARKS_FOLDER = "marks"
 # Of a results folder, beside its runs and comparisons.
-BESIDE = (HISTORY_FOLDER, PUBLISHED_FOLDER, MARKS_FOLDER)
+BESIDE = (PUBLISHED_FOLDER, MARKS_FOLDER)
 # About 20 million turns: a folder is read as a whole before it is let in.
 FOLDER_LIMIT_BYTES = 2 * 2**30
 # A log for each case of the largest plan that the harness is measured with.
@@ -38,9 +37,7 @@ _ID = re.compile(r"[0-9]{8}-[0-9]{6}-[A-Za-z0-9][A-Za-z0-9._+-]{0,199}")
 # As users rename folders; nothing that means something to a file system or a shell.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+@,-]{0,219}")
 _LOG = re.compile(r"logs/[A-Za-z0-9_+@,-][A-Za-z0-9._+@,-]{0,250}\.txt")
-_TABLE = r"(runs|points|cases|turns|comparisons)"
-_TABLES = re.compile(rf"tables/{_TABLE}\.parquet")
-_PART = re.compile(rf"history/tables-[0-9a-f]{{8}}/({_TABLE}\.parquet|finished\.json)")
+_TABLE = re.compile(r"tables/(runs|points|cases|comparisons)\.parquet")
 _MARK = re.compile(rf"{MARKS_FOLDER}/[0-9]{{8}}-[0-9]{{6}}-[0-9a-f]{{16}}\.json")
 
 
@@ -85,13 +82,8 @@ def is_known(path: str) -> bool:
 
 
 def is_table(path: str) -> bool:
-    """Whether `path`, relative to its folder, is a file of its tables, which a run of an old harness gets later."""
-    return _TABLES.fullmatch(path) is not None
-
-
-def is_history_file(path: str) -> bool:
-    """Whether `path`, relative to a results folder, is one of the compacted history's."""
-    return _PART.fullmatch(path) is not None
+    """Whether `path`, relative to its folder, is a file of its tables, which can be made again of the others."""
+    return _TABLE.fullmatch(path) is not None
 
 
 def is_mark_file(path: str) -> bool:

@@ -32,6 +32,7 @@ _LOCK_FILE = ".lock"
 _NAME_LENGTH = 150
 # What is said where there is no room in a results folder, or no right to write there.
 _ELSEWHERE = "choose another folder with --results"
+ROOM = f"make room or {_ELSEWHERE}"
 
 _T = TypeVar("_T")
 _Journal = TypeVar("_Journal", bound="Journal")
@@ -59,9 +60,11 @@ class Journal:
 
     Attributes:
         what: What it will hold, as in `another harness is writing this comparison`.
+        remedy: What helps where it cannot be written.
     """
 
     what: ClassVar[str]
+    remedy = ROOM
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -70,7 +73,7 @@ class Journal:
 
     def writing(self) -> AbstractContextManager[None]:
         """Say in one sentence that the folder cannot be written, and what helps."""
-        return writing_results(self.path)
+        return writing_into(self.path, self.remedy)
 
     def __enter__(self: _Journal) -> _Journal:
         with self.writing():
@@ -124,8 +127,8 @@ def read_value(file: Path, kind: type[_T], remedy: str) -> _T:
     """A value that was written as a document; where that is damaged, what helps is said."""
     try:
         value: _T = adapter(kind).validate_json(read_document(file))
-    except ValidationError:
-        raise RunError(f"{file}: is damaged; {remedy}") from None
+    except ValidationError as error:
+        raise RunError(f"{file}: is damaged ({first_fault(error)}); {remedy}") from None
     return value
 
 
@@ -181,7 +184,7 @@ def make_folder(results: Path, name: str) -> Path:
     require_writable(results)
     for attempt in range(1, 1000):
         path = results / (name if attempt == 1 else f"{name}-{attempt}")
-        with writing_results(results), contextlib.suppress(FileExistsError):
+        with writing_into(results, ROOM), contextlib.suppress(FileExistsError):
             path.mkdir()
             return path
     raise RunError(f"{results}: has a thousand folders named {name}; choose another with --results")
@@ -194,11 +197,6 @@ def require_writable(results: Path, remedy: str = _ELSEWHERE) -> None:
         probe = results / f".probe-{os.getpid()}"
         probe.write_bytes(b"")
         probe.unlink()
-
-
-def writing_results(path: Path) -> AbstractContextManager[None]:
-    """As `writing`, of what may as well be put elsewhere."""
-    return writing_into(path, f"make room or {_ELSEWHERE}")
 
 
 @contextlib.contextmanager

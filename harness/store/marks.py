@@ -26,9 +26,10 @@ from pydantic import AfterValidator, Field, ValidationError
 from harness.cache import WRITING_PREFIX, write_atomically
 from harness.errors import RunError, UsageError
 from harness.scratch import sweep
-from harness.store.clock import AHEAD, utc_text
-from harness.store.files import adapter, parsing, read_document, writing
+from harness.store.clock import AHEAD, parse_time
+from harness.store.files import adapter, read_document, writing
 from harness.store.folders import MARKS_FOLDER, is_mark_file
+from harness.store.journal import first_fault
 from harness.store.place import Place
 from harness.text import one_line, plural, shown
 
@@ -38,7 +39,6 @@ _WHO_LIMIT = 100
 _NAME_LIMIT = 300
 CHANGES_LIMIT = 500
 _FILE_LIMIT_BYTES = 2**18
-_COUNT_LIMIT = 10_000
 _DIGITS = 16
 _TAG = r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$"
 
@@ -50,34 +50,26 @@ def _one_line(text: str) -> str:
 
 
 def _time(text: str) -> str:
-    if datetime.fromisoformat(text).isoformat(timespec="microseconds") != text or not text.endswith("+00:00"):
-        raise ValueError("is no time of a statement")
-    return text
-
-
-def _run_time(text: str) -> str:
-    if utc_text(text) != text:
-        raise ValueError("is no time of a run")
+    if parse_time(text) is None:
+        raise ValueError("is no time")
     return text
 
 
 Line: TypeAlias = Annotated[str, AfterValidator(_one_line)]
-Note: TypeAlias = Annotated[Line, Field(max_length=NOTE_LIMIT)]
-Who: TypeAlias = Annotated[Line, Field(max_length=_WHO_LIMIT)]
-When: TypeAlias = Annotated[str, Field(max_length=32), AfterValidator(_time)]
+Name: TypeAlias = Annotated[Line, Field(max_length=_NAME_LIMIT)]
+Time: TypeAlias = Annotated[str, AfterValidator(_time)]  # ISO 8601 in UTC, so that times sort as texts
 Tag: TypeAlias = Annotated[str, Field(pattern=_TAG)]
-RunName: TypeAlias = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+@,-]{0,219}$")]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tagging:
     """That a run has a tag, or has it no longer."""
 
-    run: RunName  # The run's id
+    run: Name  # The run's id
     tag: Tag
     removed: bool = False
-    who: Who = ""  # As they call themselves
-    when: When = ""  # ISO 8601 in UTC, with microseconds, so that times sort as texts
+    who: Name = ""  # As they call themselves
+    when: Time = ""
     kind: Literal["tag"] = "tag"
 
 
@@ -87,9 +79,8 @@ class MarkedChange:
 
     series: Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]  # Its id
     direction: Literal["slower", "faster", "more", "less"]
-    # Start of the first run in which it may have happened, ISO 8601 in UTC
-    begin: Annotated[str, AfterValidator(_run_time)]
-    end: Annotated[str, AfterValidator(_run_time)]  # Start of the last of them
+    begin: Time  # Start of the first run in which it may have happened
+    end: Time  # Start of the last of them
     # The level after it, divided by that before; None where that was 0
     ratio: Annotated[float | None, Field(gt=0, allow_inf_nan=False)]
 
@@ -101,19 +92,19 @@ class Acknowledgement:
     # Of the change when this was said, see harness.history.acknowledged
     id: Annotated[str, Field(pattern=r"^[0-9a-f]{8}$")]
     state: Literal["acknowledged", "fixed", "withdrawn"]  # `withdrawn`: what was said before holds no longer
-    note: Note
-    suite: Annotated[Line, Field(max_length=_NAME_LIMIT)]  # Name of the suite, for people; so are `case` and `metric`
-    case: Annotated[Line, Field(max_length=_NAME_LIMIT)]
-    metric: Annotated[Line, Field(max_length=_NAME_LIMIT)]
+    note: Annotated[Line, Field(max_length=NOTE_LIMIT)]
+    suite: Name  # Its name, for people; so are `case` and `metric`
+    case: Name
+    metric: Name
     # Of all series in which it was seen, that which stands for it first
     changes: Annotated[tuple[MarkedChange, ...], Field(min_length=1, max_length=CHANGES_LIMIT)]
-    who: Who = ""
-    when: When = ""
+    who: Name = ""
+    when: Time = ""
     kind: Literal["change"] = "change"
 
 
 Statement: TypeAlias = Tagging | Acknowledgement
-_KINDS: dict[str, type[Any]] = {"tag": Tagging, "change": Acknowledgement}
+_STATEMENT: Any = Statement  # for pydantic
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,8 +151,6 @@ def mark_files(results: Path) -> list[Path]:
         return []
     except OSError as error:
         raise RunError(f"{folder}: cannot be listed ({error.strerror}); mend its permissions") from None
-    if len(names) > _COUNT_LIMIT:
-        raise RunError(f"{folder}: has {len(names):,} files, and more than {_COUNT_LIMIT:,} are not read; look at them")
     return [folder / name for name in names]
 
 
@@ -170,35 +159,31 @@ def parse_mark(file: Path) -> tuple[Statement, bytes]:
     if file.is_symlink():
         raise RunError(f"{file}: is a symbolic link, which is not followed; take it away")
     content = read_document(file, _FILE_LIMIT_BYTES)
-    with parsing(file):
-        kind = json.loads(content)["kind"]
     if file.name.rpartition("-")[2] != f"{_digest(content)}.json":
         raise RunError(f"{file}: is not as it was when it was written; take it from a backup, or delete it")
-    if kind not in _KINDS:
-        raise RunError(f"{file}: says something that this harness does not know; upgrade it")
     try:
-        statement: Statement = adapter(_KINDS[kind]).validate_json(content)
+        statement: Statement = adapter(_STATEMENT).validate_json(content)
     except ValidationError as error:
-        where = ".".join(map(str, error.errors()[0]["loc"]))
-        raise RunError(f"{file}: is damaged at {shown(where)}; take it from a backup, or delete it") from None
-    if datetime.fromisoformat(statement.when) > datetime.now(timezone.utc) + AHEAD:
+        why = shown(first_fault(error))
+        raise RunError(f"{file}: is damaged ({why}); take it from a backup, or delete it") from None
+    now = datetime.now(timezone.utc)
+    if (parse_time(statement.when) or now) > now + AHEAD:
         raise RunError(f"{file}: is from {statement.when[:10]}, which is in the future; delete it, and say it again")
     return statement, content
 
 
 def write_marks(place: Place, statements: Iterable[Statement], known: Marks) -> None:
     """Add statements to a results folder, made now: later than all that are known there, whatever its clocks say."""
-    latest = max((statement.when for statement in known.statements), default="")
     now = datetime.now(timezone.utc)
-    if latest:
-        now = max(now, datetime.fromisoformat(latest) + timedelta(microseconds=1))
+    for statement in known.statements:
+        now = max(now, (parse_time(statement.when) or now) + timedelta(microseconds=1))
     when = now.isoformat(timespec="microseconds")
     names = []
     for statement in statements:
         content = json.dumps(asdict(replace(statement, when=when)), ensure_ascii=False, indent=1).encode() + b"\n"
         names.append(f"{MARKS_FOLDER}/{now:%Y%m%d-%H%M%S}-{_digest(content)}.json")
         put_mark(place, names[-1], content)
-    place.apply(names, [])
+    place.publish(names)
 
 
 def put_mark(place: Place, name: str, content: bytes) -> None:

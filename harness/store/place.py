@@ -13,28 +13,16 @@ from pathlib import Path
 from harness.cache import held
 from harness.errors import RunError, UsageError
 from harness.store.files import (
-    CHUNK_BYTES,
-    DROPPED_FILE,
     FINISHED_FILE,
     STAGING_PREFIX,
-    TURNS_FILE,
     FileRecord,
     describe_file,
     open_plain,
-    read_dropped,
     reading,
     staging,
     writing,
 )
-from harness.store.folders import (
-    BESIDE,
-    FOLDER_LIMIT_BYTES,
-    Contents,
-    is_name,
-    is_table,
-    kind_of,
-    look_into,
-)
+from harness.store.folders import BESIDE, FOLDER_LIMIT_BYTES, is_name, is_table, kind_of, look_into
 from harness.store.kinds import COMPARISON, EXPLANATION
 from harness.text import shown
 
@@ -68,28 +56,13 @@ def archive_lock(results: Path) -> Iterator[None]:
         yield
 
 
-def require_size(folder: Path, contents: Contents) -> None:
-    """Refuse a folder that is larger than a run can be."""
-    if contents.bytes > FOLDER_LIMIT_BYTES:
-        largest = max(contents.known, key=lambda name: contents.known[name])
-        raise RunError(
-            f"{folder / largest}: makes this folder {contents.bytes / 2**30:,.1f} GiB, and more than "
-            f"{FOLDER_LIMIT_BYTES / 2**30:g} GiB is not copied; look at what is in it"
-        )
-
-
 def same_content(folder: Path, other: Path) -> bool:
-    """Whether two folders are the same run or comparison, byte by byte; raw turns may have been dropped from either."""
+    """Whether two folders are the same byte by byte; tables follow from the rest, and one of them may have none yet."""
     return _described(folder) == _described(other)
 
 
 def _described(folder: Path) -> dict[str, FileRecord]:
-    # Tables follow from the records, and only one of two copies may have been read since.
-    names = [name for name in look_into(folder).known if name != DROPPED_FILE and not is_table(name)]
-    found = {name: describe_file(folder / name) for name in names}
-    if (dropped := read_dropped(folder)) is not None:
-        found[TURNS_FILE] = dropped.turns
-    return found
+    return {name: describe_file(folder / name) for name in look_into(folder).known if not is_table(name)}
 
 
 def _copy_file(source: Path, target: Path) -> None:
@@ -98,24 +71,14 @@ def _copy_file(source: Path, target: Path) -> None:
         stream = open_plain(source, follow=False)
     with stream, writing(target):
         target.parent.mkdir(exist_ok=True)
-        size = 0
         with target.open("xb") as copy:
-            while chunk := stream.read(CHUNK_BYTES):
-                size += len(chunk)
-                if size > FOLDER_LIMIT_BYTES:
-                    raise RunError(f"{source}: has grown while it was copied; try again")
-                copy.write(chunk)
+            shutil.copyfileobj(stream, copy)
 
 
 def in_order(paths: Iterable[str]) -> list[str]:
-    """Files in the order in which they may appear: what makes a folder or a set of tables a whole one comes last."""
-    last = ("runs.parquet", "comparisons.parquet", FINISHED_FILE, COMPARISON.file, EXPLANATION.file)
-
-    def position(path: str) -> int:
-        name = path.rpartition("/")[2]
-        return last.index(name) if name in last else -1
-
-    return sorted(paths, key=lambda path: (position(path), path))
+    """Files in the order in which they may appear: what makes a folder a whole one comes last."""
+    last = (FINISHED_FILE, COMPARISON.file, EXPLANATION.file)
+    return sorted(paths, key=lambda path: (last.index(path) if path in last else -1, path))
 
 
 class Place:
@@ -161,16 +124,21 @@ class Place:
         A folder that has not changed is not fetched again; for one that is refused, `refused` says why.
         """
 
-    def fetch_history(self) -> None:
-        """Bring the compacted history into `local`, if there is one."""
-
     def fetch_marks(self) -> None:
         """Bring what was said of runs and changes into `local`, if there is anything."""
 
-    def put(self, folder: Path, check: Callable[[Path], None] | None = None) -> bool:
-        """Copy a run's or a comparison's folder to this place under its name; False: the same one is there already."""
+    def put(self, folder: Path, settle: Callable[[Path], None]) -> bool:
+        """Copy a run's or a comparison's folder to this place under its name; False: the same one is there already.
+
+        Its tables stay behind. `settle` looks at the copy, which nobody else can change, and gives it tables.
+        """
         contents = look_into(folder)
-        require_size(folder, contents)
+        if contents.bytes > FOLDER_LIMIT_BYTES:
+            largest = max(contents.known, key=lambda name: contents.known[name])
+            raise RunError(
+                f"{folder / largest}: makes this folder {contents.bytes / 2**30:,.1f} GiB, and more than "
+                f"{FOLDER_LIMIT_BYTES / 2**30:g} GiB is not copied; look at what is in it"
+            )
         target = self.local / folder.name
         with archive_lock(self.local):
             if target.exists() or target.is_symlink():
@@ -181,19 +149,19 @@ class Place:
                     )
                 return False
             with writing(target), staging(self.local) as copy:
-                for name in contents.known:
+                names = [name for name in contents.known if not is_table(name)]
+                for name in names:
                     _copy_file(folder / name, copy / name)
-                if check is not None:
-                    check(copy)
-                self._upload(copy, folder.name, contents)
+                settle(copy)
+                self._upload(copy, folder.name, names)
                 copy.rename(target)
         return True
 
-    def _upload(self, copy: Path, name: str, contents: Contents) -> None:
-        """Bring a new folder to where others see it, beyond `local`."""
+    def _upload(self, copy: Path, name: str, files: Iterable[str]) -> None:
+        """Bring files of a new folder to where others see it, beyond `local`."""
 
-    def apply(self, written: Iterable[str], removed: Iterable[str]) -> None:
-        """Do at the place what was done in `local`: upload files, what makes others whole last, then delete others."""
+    def publish(self, paths: Iterable[str]) -> None:
+        """Let others see files that were written in `local`."""
 
 
 def _is_candidate(entry: os.DirEntry[str]) -> bool:

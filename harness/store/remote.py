@@ -16,48 +16,17 @@ from urllib.parse import unquote
 
 from harness.cache import cache_root, read_memo, write_memo
 from harness.errors import HarnessError, RunError, UsageError
-from harness.store.files import CHUNK_BYTES, FINISHED_FILE, staging, writing
-from harness.store.folders import (
-    FOLDER_LIMIT_BYTES,
-    HISTORY_FOLDER,
-    MARKS_FOLDER,
-    Contents,
-    is_history_file,
-    is_known,
-    is_mark_file,
-    is_name,
-    kind_of,
-)
+from harness.store.files import FINISHED_FILE, staging, writing
+from harness.store.folders import FOLDER_LIMIT_BYTES, MARKS_FOLDER, is_known, is_mark_file, is_name, kind_of
 from harness.store.kinds import RUN
 from harness.store.place import Place, archive_lock, in_order, is_url, without_password
 from harness.text import one_line, shown
 
-# A hundred thousand links of a hundred bytes, several times over.
-PAGE_LIMIT_BYTES = 64 * 2**20
 # These list everything below a prefix at once; others are walked, folder by folder.
 _FLAT = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "az", "adl"})
-_DEPTH = 3  # <run>/logs/<file> and history/<table>/<part>
+_DEPTH = 3  # <run>/logs/<file>
 _SIZES_FILE = ".fetched.json"
 _LOCAL_SCHEMES = ("file://", "local://")
-
-
-def web_options(place: str) -> dict[str, Any]:
-    """What fsspec's file system of http is opened with; nothing for another one."""
-    if not place.startswith(("http://", "https://")):
-        return {}
-    from aiohttp import ClientResponse
-
-    class Bounded(ClientResponse):
-        async def text(self, encoding: str | None = None, errors: str = "strict") -> str:
-            """All of a page, as fsspec asks for those that list folders."""
-            page = bytearray()
-            async for chunk in self.content.iter_chunked(CHUNK_BYTES):
-                page += chunk
-                if len(page) > PAGE_LIMIT_BYTES:
-                    raise RunError(f"{self.url}: lists more than {PAGE_LIMIT_BYTES / 2**20:g} MiB; look at what it is")
-            return page.decode(encoding or self.charset or "utf-8", errors)
-
-    return {"client_kwargs": {"response_class": Bounded}}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,9 +37,7 @@ class RemoteFile:
     bytes: int | None  # None where the listing does not say
 
 
-# What is fetched besides runs and comparisons; its files never change.
-_BESIDE = (HISTORY_FOLDER, MARKS_FOLDER)
-# Of runs, of comparisons, of the compacted history and of the marks, by name: their files by path in the folder.
+# Of runs, of comparisons and of the marks, by name: their files by path in the folder.
 Folders = dict[str, dict[str, RemoteFile]]
 
 
@@ -88,32 +55,18 @@ def list_remote(system: Any, root: str, address: str, *, may_be_new: bool = Fals
     for path, info in found.items():
         inner = path[len(root) :].lstrip("/") if path.startswith(root) else path
         name, _, below = (unquote(inner) if web else inner).partition("/")
-        if name == ".." or (not name and below):
-            refused[shown(inner)] = "leads out of the place"
-        elif not below or name.startswith("."):
-            continue  # beside the folders, or hidden
-        elif is_history_file(f"{name}/{below}") or is_mark_file(f"{name}/{below}"):
-            folders.setdefault(name, {})[below] = _remote_file(path, info)
-        elif not is_name(name):
-            if kind_of({below}) is not None:
-                refused[name] = f"{shown(name)!r} is no name of a run"
-        elif info.get("islink"):
-            refused[name] = f"{shown(below)} is a symbolic link, which is not followed"
-        elif ".." in below.split("/") or "\\" in below:
-            refused[name] = f"{shown(below)} leads out of its folder"
-        elif is_known(below):
-            folders.setdefault(name, {})[below] = _remote_file(path, info)
+        if is_mark_file(f"{name}/{below}") or (is_name(name) and is_known(below)):
+            folders.setdefault(name, {})[below] = RemoteFile(path=path, bytes=info.get("size"))
+            if info.get("islink"):
+                refused[name] = f"{shown(below)} is a symbolic link, which is not followed"
+        elif kind_of({below}) is not None and not name.startswith("."):
+            refused[shown(name)] = f"{shown(name)!r} is no name of a run"
     read = {
         name: files
         for name, files in folders.items()
-        if name not in refused and (name in _BESIDE or kind_of(set(files)) is not None)
+        if name not in refused and (name == MARKS_FOLDER or kind_of(files) is not None)
     }
     return read, refused
-
-
-def _remote_file(path: str, info: Mapping[str, Any]) -> RemoteFile:
-    size = info.get("size")
-    return RemoteFile(path=path, bytes=size if isinstance(size, int) and size >= 0 else None)
 
 
 def _require_answer(system: Any, root: str, address: str) -> None:
@@ -149,52 +102,34 @@ class RemotePlace(Place):
 
     def names(self) -> list[str]:
         """Folders of runs and comparisons there, as they were when this was first asked."""
-        return sorted(self._listing().keys() - set(_BESIDE))
+        return sorted(self._listing().keys() - {MARKS_FOLDER})
 
     def fetch(self, names: Iterable[str] | None = None) -> None:
         """Bring folders into the mirror, each as a whole."""
-        if names is None:
-            self.fetch_history()
-            self.fetch_marks()
-            names = self.names()
         folders = self._listing()
         with archive_lock(self.local):
-            for name in names:
+            for name in folders if names is None else names:
                 if folders.get(name):
                     try:
                         self._fetch_folder(name, folders[name])
                     except RunError as error:  # the others may be sound
                         self.refused[name] = str(error)
 
-    def fetch_history(self) -> None:
-        """Bring the compacted history into the mirror."""
-        self._fetch_beside(HISTORY_FOLDER)
-
     def fetch_marks(self) -> None:
         """Bring the marks into the mirror."""
-        self._fetch_beside(MARKS_FOLDER)
+        self.fetch([MARKS_FOLDER])
 
-    def _fetch_beside(self, name: str) -> None:
-        folders = self._listing()
-        if name in folders:
-            with archive_lock(self.local):
-                self._fetch_folder(name, folders[name])
-
-    def put(self, folder: Path, check: Callable[[Path], None] | None = None) -> bool:
+    def put(self, folder: Path, settle: Callable[[Path], None]) -> bool:
         """Upload a folder."""
         self._listing(may_be_new=True)
         self.fetch([folder.name])
         if folder.name in self.refused:
             raise RunError(f"{self.address}: {folder.name} is there, but {self.refused[folder.name]}")
-        return super().put(folder, check)
+        return super().put(folder, settle)
 
-    def apply(self, written: Iterable[str], removed: Iterable[str]) -> None:
-        """Upload files of the mirror, then delete others at the place."""
-        with _explained(self.address, "written"):
-            for path in in_order(written):
-                self._upload_file(self.local / path, path)
-            for path in removed:
-                self._system.rm_file(self._path(path))
+    def publish(self, paths: Iterable[str]) -> None:
+        """Upload files of the mirror."""
+        self._upload_files(self.local, "", paths)
         self._folders = None
 
     def _listing(self, *, may_be_new: bool = False) -> Folders:
@@ -212,7 +147,7 @@ class RemotePlace(Place):
         """Fetch a folder under a name that nobody reads, then move it; a finished one only where it differs."""
         target = self.local / name
         sizes = {path: file.bytes for path, file in files.items()}
-        finished = name in _BESIDE or kind_of(files) not in (RUN, None) or FINISHED_FILE in files
+        finished = name == MARKS_FOLDER or kind_of(files) not in (RUN, None) or FINISHED_FILE in files
         if finished and read_memo(target / _SIZES_FILE) == sizes:
             return
         size = sum(file.bytes or 0 for file in files.values())
@@ -222,40 +157,24 @@ class RemotePlace(Place):
         with writing(target), staging(self.local) as copy:
             for path, file in files.items():
                 (copy / path).parent.mkdir(parents=True, exist_ok=True)
-                with (copy / path).open("wb") as stream:
-                    stream.writelines(self._chunks(file))
+                with _explained(self.address, "read"):
+                    self._system.get_file(file.path, str(copy / path))
             write_memo(copy / _SIZES_FILE, sizes)
             if target.exists():
                 shutil.rmtree(target)
             copy.rename(target)
 
-    def _chunks(self, file: RemoteFile) -> Iterator[bytes]:
-        """A file's content, and no more bytes than a folder may have, whatever the listing said."""
-        size = 0
-        with _explained(self.address, "read"), self._system.open(file.path, "rb") as stream:
-            while chunk := stream.read(CHUNK_BYTES):
-                size += len(chunk)
-                if size > FOLDER_LIMIT_BYTES:
-                    raise RunError(f"{self.address}: {shown(file.path)} is larger than a run can be; look at it")
-                yield chunk
-        if file.bytes is not None and size != file.bytes:
-            raise RunError(
-                f"{self.address}: {shown(file.path)} has {size} bytes, and {file.bytes} were announced; try again"
-            )
-
-    def _upload(self, copy: Path, name: str, contents: Contents) -> None:
-        with _explained(self.address, "written"):
-            for path in in_order(contents.known):
-                self._upload_file(copy / path, f"{name}/{path}")
+    def _upload(self, copy: Path, name: str, files: Iterable[str]) -> None:
+        self._upload_files(copy, f"{name}/", files)
         self._listing()[name] = {}  # nothing is left to fetch: the copy becomes the mirror's
 
-    def _upload_file(self, file: Path, path: str) -> None:
-        remote = self._path(path)
-        self._system.makedirs(remote.rsplit("/", 1)[0], exist_ok=True)
-        self._system.put_file(str(file), remote)
-
-    def _path(self, path: str) -> str:
-        return f"{self._root}/{path}" if self._root else path
+    def _upload_files(self, folder: Path, below: str, files: Iterable[str]) -> None:
+        """Upload files of a folder, what makes others whole last."""
+        with _explained(self.address, "written"):
+            for path in in_order(files):
+                remote = f"{self._root}/{below}{path}" if self._root else f"{below}{path}"
+                self._system.makedirs(remote.rsplit("/", 1)[0], exist_ok=True)
+                self._system.put_file(str(folder / path), remote)
 
 
 def open_place(place: str, *, mirror: Path | None = None) -> Place:
@@ -276,7 +195,7 @@ def _open_remote(place: str, mirror: Path | None = None) -> RemotePlace:
 
     address = without_password(place)
     try:
-        system, root = url_to_fs(place, **web_options(place))
+        system, root = url_to_fs(place)
     except ImportError as error:
         raise UsageError(f"{address}: {_install(place, str(error))}") from None
     except ValueError as error:

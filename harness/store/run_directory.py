@@ -9,7 +9,6 @@
         report.md          the full report
         tables/            its rows of a results folder's tables, see harness.store.tables
         finished.json      there once the run has finished, with the hash of every file; nothing is written after it
-        turns-dropped.json where `harness results gc` has deleted rounds.jsonl: when, and its hash
 
 How a line is written, and dropped where it was cut short: harness.store.journal.
 """
@@ -21,12 +20,9 @@ import json
 import os
 import shlex
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
-
-from pydantic import ValidationError
 
 from harness.cache import WRITING_PREFIX, write_atomically
 from harness.errors import RunError
@@ -48,7 +44,6 @@ from harness.records.run import (
 from harness.scratch import sweep
 from harness.store.database import RowsOf, try_to_write_tables
 from harness.store.files import (
-    DROPPED_FILE,
     FINISHED_FILE,
     LOGS_FOLDER,
     TURNS_FILE,
@@ -59,44 +54,44 @@ from harness.store.files import (
     log_path,
     parsing,
     read_document,
-    read_dropped,
     read_manifest,
     reading,
     require_schema,
 )
 from harness.store.journal import (
     REPORT_FILE,
+    ROOM,
     Journal,
-    first_fault,
     make_folder,
     read_records,
+    read_value,
     what_is_there,
     writing_into,
-    writing_results,
 )
-from harness.text import shown
 
 Record = Build | IrCounts | Check | Reference | Round | Lost | Work | Peak | HostRecord | Placed
 _T = TypeVar("_T")
 
 HEADER_FILE = "run.json"
-_FILES: dict[type[Any], str] = {
-    Build: "builds.jsonl",
-    IrCounts: "ir.jsonl",
-    Check: "checks.jsonl",
-    Reference: "references.jsonl",
-    Round: "rounds.jsonl",
-    Lost: "lost.jsonl",
-    Work: "work.jsonl",
-    Peak: "peaks.jsonl",
-    HostRecord: "hosts.jsonl",
-    Placed: "placed.jsonl",
+# The fields of a run that are records of their own, a file each.
+_RECORDS: dict[str, type[Any]] = {
+    "builds": Build,
+    "ir": IrCounts,
+    "checks": Check,
+    "references": Reference,
+    "rounds": Round,
+    "lost": Lost,
+    "work": Work,
+    "peaks": Peak,
+    "hosts": HostRecord,
+    "placed": Placed,
 }
+_FILES = {kind: f"{field}.jsonl" for field, kind in _RECORDS.items()}
 
 
 def file_names() -> tuple[str, ...]:
     """Every file that a run directory may hold, but for those in logs/."""
-    return (HEADER_FILE, *_FILES.values(), REPORT_FILE, FINISHED_FILE, DROPPED_FILE)
+    return (HEADER_FILE, *_FILES.values(), REPORT_FILE, FINISHED_FILE)
 
 
 class RunDirectory(Journal):
@@ -112,6 +107,8 @@ class RunDirectory(Journal):
         super().__init__(path)
         self.header = header
         self.before_failure: Callable[[], None] = lambda: None
+        go_on = f"harness run --resume {shlex.quote(str(path))}"
+        self.remedy = f"make room or mend its permissions, then go on with `{go_on}`"
 
     @classmethod
     def create(cls, results: Path, header: Header) -> RunDirectory:
@@ -122,7 +119,7 @@ class RunDirectory(Journal):
         path = make_folder(results, header.id)
         named = replace(header, id=path.name)
         try:
-            with writing_results(results):
+            with writing_into(results, ROOM):
                 write_atomically(path / HEADER_FILE, adapter(Header).dump_json(named, indent=1))
         except RunError:
             with contextlib.suppress(OSError):
@@ -135,11 +132,6 @@ class RunDirectory(Journal):
         """Open an unfinished run to go on with it, and what it holds so far."""
         with cls(path, load_run(path).header) as directory:
             return directory, load_run(path)
-
-    def writing(self) -> AbstractContextManager[None]:
-        """As of every journal, of a run that can go on afterwards."""
-        go_on = f"harness run --resume {shlex.quote(str(self.path))}"
-        return writing_into(self.path, f"make room or mend its permissions, then go on with `{go_on}`")
 
     def __enter__(self) -> RunDirectory:
         self._refuse_finished()
@@ -197,33 +189,14 @@ def load_run(path: Path, *, rounds: bool = True) -> Run:
         what = f"is not a run directory (it has no {HEADER_FILE})" if path.exists() else "there is no such folder"
         results = path.parent if path.parent != Path() else Path("results")
         raise RunError(f"{path}: {what}; {what_is_there(results)}")
-    dropped = read_dropped(path)
-    if dropped is None:
-        _require_turns(path)
-    header = _header(path / HEADER_FILE)
-    run = Run(
-        header=header,
-        builds=_records(path, Build),
-        ir=_records(path, IrCounts),
-        checks=_records(path, Check),
-        references=_records(path, Reference),
-        rounds=_records(path, Round) if rounds else (),
-        lost=_records(path, Lost),
-        work=_records(path, Work),
-        peaks=_records(path, Peak),
-        finished=(path / FINISHED_FILE).is_file(),
-        turns_dropped=dropped.when if dropped is not None else "",
-        hosts=_records(path, HostRecord),
-        placed=_records(path, Placed),
-    )
-    _require_names(path / HEADER_FILE, header.environment)
-    for host in run.hosts:
-        _require_names(path / _FILES[HostRecord], host.environment)
-    if run.finished:
-        _require_hosts(path, run)
+    _require_turns(path)
+    records: dict[str, Any] = {
+        field: _records(path, kind) for field, kind in _RECORDS.items() if rounds or kind is not Round
+    }
+    run = Run(header=_header(path / HEADER_FILE), finished=(path / FINISHED_FILE).is_file(), **records)
     if not run.placed:
         return run
-    groups = {case.name: case.group for case in header.cases}
+    groups = {case.name: case.group for case in run.header.cases}
     where = _places(run.placed)
 
     def counts(record: Lost | Reference) -> bool:
@@ -264,46 +237,11 @@ def _require_turns(path: Path) -> None:
         raise RunError(f"{file}: is gone; take it from a backup")
 
 
-def _require_names(file: Path, environment: Mapping[str, Mapping[str, Any]]) -> None:
-    """That an environment says of devices and peers what readers print: names and versions."""
-    for section in ("devices", "device_names", "peers"):
-        for name, said in environment.get(section, {}).items():
-            if not isinstance(said, str):
-                raise RunError(
-                    f"{file}: is damaged (environment.{section} of {shown(name)} is no text); take it from a backup"
-                )
-
-
-def _require_hosts(path: Path, run: Run) -> None:
-    """That a finished run tells where each group was measured, and what each host was like.
-
-    Else its figures would count as those of the machine that asked for them.
-    """
-    known = {host.name for host in run.hosts}
-    for host in run.host_of_group.values():
-        if host not in known:
-            raise RunError(
-                f"{path / _FILES[HostRecord]}: has no line of {shown(host)}, which {_FILES[Placed]} names; take it from"
-                " a backup"
-            )
-    for measured in run.rounds:
-        if measured.host and measured.group not in run.host_of_group:
-            raise RunError(
-                f"{path / _FILES[Placed]}: has no line of {shown(measured.group)}, which {shown(measured.host)}"
-                " measured; take it from a backup"
-            )
-
-
 def _header(file: Path) -> Header:
     raw = read_document(file)
     with parsing(file, "take the run from a backup"):
-        version = json.loads(raw)["schema_version"]
-    require_schema(version, file, SCHEMA_VERSION)
-    try:
-        header: Header = adapter(Header).validate_json(raw)
-    except ValidationError as error:
-        raise RunError(f"{file}: is damaged ({first_fault(error)}); take the run from a backup") from None
-    return header
+        require_schema(json.loads(raw)["schema_version"], file, SCHEMA_VERSION)
+    return read_value(file, Header, "take the run from a backup")
 
 
 def _records(path: Path, kind: type[_T]) -> tuple[_T, ...]:

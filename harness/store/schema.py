@@ -11,8 +11,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from harness.records.run import PURPOSE_IN_COMMAND
-
 if TYPE_CHECKING:
     import duckdb
 
@@ -176,16 +174,6 @@ CREATE TABLE tags ( -- a tag of a run
 );
 """
 
-# Columns that a table's Parquet files of older harnesses lack, and what stands for them: whatever came after 0.1.0.
-LATER: Mapping[str, Mapping[str, str]] = {
-    "runs": {"purpose": f"regexp_extract(command, '{PURPOSE_IN_COMMAND}', 1)"},
-    "turns": dict.fromkeys(
-        ("thread_ns", "delayed_ns", "voluntary", "involuntary", "minor_faults", "major_faults", "core", "throttled"),
-        "NULL::BIGINT",
-    ),
-    "comparisons": {"base_commit": "''", "head_commit": "''", "explained": "''"},
-}
-
 # Of each series the names that its last run gave, and how far it goes; what is said of its other columns stands above.
 SERIES_VIEW = """
 CREATE VIEW series AS
@@ -303,9 +291,7 @@ def create_tables(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute(SERIES_VIEW)
 
 
-def insert_rows(
-    connection: duckdb.DuckDBPyConnection, table: str, rows: Iterable[Mapping[str, Any]], schema: str = "main"
-) -> None:
+def insert_rows(connection: duckdb.DuckDBPyConnection, table: str, rows: Iterable[Mapping[str, Any]]) -> None:
     """Add rows to a table."""
     listed = list(rows)
     if listed:
@@ -313,6 +299,6 @@ def insert_rows(
         names = ", ".join(column.quoted for column in columns)
         values = ", ".join(f"unnest(?::{column.sql}[])" for column in columns)
         connection.execute(
-            f"INSERT INTO {schema}.{table} ({names}) SELECT {values}",
+            f"INSERT INTO {table} ({names}) SELECT {values}",
             [[row[column.name] for row in listed] for column in columns],
         )

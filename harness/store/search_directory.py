@@ -25,7 +25,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -42,7 +41,6 @@ from harness.store.journal import (
     new_run_id,
     read_records,
     read_value,
-    writing_into,
 )
 from harness.store.kinds import BISECT, TUNING
 
@@ -192,6 +190,7 @@ class TuneDirectory(SearchDirectory):
     """
 
     what = "search"
+    remedy = _ELSEWHERE
 
     def __init__(self, path: Path, begun: Begun) -> None:
         super().__init__(path)
@@ -212,10 +211,6 @@ class TuneDirectory(SearchDirectory):
         directory = cls(path, begun)
         directory.write_value(TUNING.begun_file, begun)
         return directory
-
-    def writing(self) -> AbstractContextManager[None]:
-        """As of every journal."""
-        return writing_into(self.path, _ELSEWHERE)
 
     def begin(self) -> None:
         """Read what was done."""

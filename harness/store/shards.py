@@ -5,44 +5,33 @@
 
 from __future__ import annotations
 
+import contextlib
 import heapq
 import itertools
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
-
-from pydantic import Field, ValidationError
+from typing import Any
 
 from harness.errors import RunError, UsageError
 from harness.machine.identity import machine_class, machine_id
 from harness.records.case import Case
 from harness.records.run import Header, HostRecord, ModelRecord, Placed, Run
 from harness.store.clock import parse_time
-from harness.store.database import RowsOf
-from harness.store.files import LOGS_FOLDER, adapter, read_document
+from harness.store.files import LOGS_FOLDER, read_document
 from harness.store.journal import new_run_id
 from harness.store.run_directory import HEADER_FILE, Record, RunDirectory
-from harness.suite.shards import SHARD_PATTERN, Shard, parse_shard
+from harness.suite.shards import Shard, parse_shard
 from harness.text import plural, shown
 
 _ENDING = "-joined"
 _ADVICE = "give all shards of one run, each once, in one command"
 # Of a run's settings, those that change nothing of what is measured, and those that tell shards apart.
-_OWN_SETTINGS = ("jobs", "keep_going", "skip", "shard", "shard_places")
+_OWN_SETTINGS = ("jobs", "keep_going", "skip", "shard")
 # Shards that a sentence names.
 _MOST_NAMES = 8
-
-
-@dataclass(frozen=True)
-class _Settings:
-    """What a shard's settings say of it."""
-
-    shard: Annotated[str, Field(pattern=SHARD_PATTERN)]
-    shard_places: list[Annotated[int, Field(ge=0)]]
-    plan_groups: Annotated[int, Field(ge=0)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,11 +39,10 @@ class ShardRun:
     """A finished run of one shard, which was checked."""
 
     name: str  # What messages call it: where it was found
-    folder: Path  # A copy of it that nobody else changes
+    folder: Path
     run: Run
     shard: Shard
-    groups: Mapping[int, str]  # Its groups by their place in the plan of the whole suite
-    plan_groups: int
+    plan_groups: tuple[str, ...]  # All groups of its suite's plan, in order
 
 
 def is_shard(folder: Path) -> bool:
@@ -67,29 +55,19 @@ def is_shard(folder: Path) -> bool:
 
 def shard_run(name: str, folder: Path, run: Run) -> ShardRun:
     """A shard's run with what its settings say of it."""
-    groups = list(dict.fromkeys(case.group for case in run.header.cases))
-    try:
-        said: _Settings = adapter(_Settings).validate_python(
-            {key: run.header.settings.get(key) for key in ("shard", "shard_places", "plan_groups")}
-        )
-        shard = parse_shard(said.shard)
-    except (ValidationError, UsageError):
-        raise RunError(f"{name}: {HEADER_FILE} is damaged (what it says of its shard); run the shard again") from None
-    places = said.shard_places
-    if len(places) != len(groups) or places != sorted(set(places)):
-        raise RunError(f"{name}: {HEADER_FILE} is damaged (places of its groups); run the shard again")
-    if run.turns_dropped:
-        raise RunError(f"{name}: its raw turns were dropped, so that no run can be made of it; run the shard again")
+    groups = run.header.settings.get("plan_groups")
+    shard = None
+    with contextlib.suppress(UsageError):
+        shard = parse_shard(str(run.header.settings["shard"]))
+    if (
+        shard is None
+        or not isinstance(groups, list)
+        or not {case.group for case in run.header.cases} <= set(map(str, groups))
+    ):
+        raise RunError(f"{name}: {HEADER_FILE} is damaged (what it says of its shard); run the shard again")
     if run.hosts:
         raise RunError(f"{name}: was measured by several hosts, and shards of such runs are not joined")
-    return ShardRun(
-        name=name,
-        folder=folder,
-        run=run,
-        shard=shard,
-        groups=dict(zip(places, groups, strict=True)),
-        plan_groups=said.plan_groups,
-    )
+    return ShardRun(name=name, folder=folder, run=run, shard=shard, plan_groups=tuple(map(str, groups)))
 
 
 def join_shards(shards: Sequence[ShardRun]) -> Run:
@@ -102,15 +80,12 @@ def join_shards(shards: Sequence[ShardRun]) -> Run:
     _require_each_once(shards)
     shards = sorted(shards, key=lambda known: (_started(known), known.shard.number))
     hosts = _hosts(shards)
-    by_place = {place: (shard, group) for shard in shards for place, group in shard.groups.items()}
-    if sorted(place for shard in shards for place in shard.groups) != list(range(shards[0].plan_groups)):
+    plan = shards[0].plan_groups
+    number_of = {group: shard.shard.number for shard in shards for group in _groups_of(shard)}
+    if sorted(group for shard in shards for group in _groups_of(shard)) != sorted(plan):
         raise RunError(f"{shards[0].name}: its shards do not have each group of their suite once; run them again")
-    cases = tuple(
-        case
-        for place in sorted(by_place)
-        for case in by_place[place][0].run.header.cases
-        if case.group == by_place[place][1]
-    )
+    every_case = (case for shard in shards for case in shard.run.header.cases)
+    cases = tuple(sorted(every_case, key=lambda case: plan.index(case.group)))
     parts = [_of_host(shard, hosts.get(shard.shard.number, "")) for shard in shards]
 
     def every(field: str) -> tuple[Any, ...]:
@@ -133,17 +108,15 @@ def join_shards(shards: Sequence[ShardRun]) -> Run:
         peaks=every("peaks"),
         finished=True,
         hosts=tuple(HostRecord(name=host, environment=known) for host, known in environments.items() if hosts),
-        placed=tuple(
-            Placed(group=group, host=hosts[shard.shard.number])
-            for _, (shard, group) in sorted(by_place.items(), key=lambda item: item[0])
-            if hosts
-        ),
+        placed=tuple(Placed(group=group, host=hosts[number_of[group]]) for group in plan if hosts),
     )
 
 
-def write_joined(
-    run: Run, shards: Sequence[ShardRun], results: Path, report_of: Callable[[Run], str], rows_of: RowsOf
-) -> Path:
+def _groups_of(shard: ShardRun) -> set[str]:
+    return {case.group for case in shard.run.header.cases}
+
+
+def write_joined(run: Run, shards: Sequence[ShardRun], results: Path, report_of: Callable[[Run], str]) -> Path:
     """The folder of a joined run, with the logs of its shards."""
     with RunDirectory.create(results, run.header) as directory:
         for record in _records(run):
@@ -151,7 +124,7 @@ def write_joined(
         for shard in shards:
             for log in sorted((shard.folder / LOGS_FOLDER).glob("*.txt")):
                 directory.keep_log(log)
-        directory.finish(report_of, rows_of)
+        directory.finish(report_of)
     return directory.path
 
 
@@ -211,7 +184,7 @@ def _require_each_once(shards: Sequence[ShardRun]) -> None:
 
 def _measuring(shards: Sequence[ShardRun]) -> Sequence[ShardRun]:
     """Those that have groups, whose machines are the run's; all, where none has."""
-    return [shard for shard in shards if shard.groups] or shards
+    return [shard for shard in shards if shard.run.header.cases] or shards
 
 
 def _hosts(shards: Sequence[ShardRun]) -> dict[int, str]:
@@ -245,19 +218,12 @@ def _together(
 
 
 def _of_host(shard: ShardRun, host: str) -> Run:
-    """A shard's records with their host; those of groups that are not its own are left out."""
+    """A shard's records with their host."""
     run = shard.run
-    cases = {case.name for case in run.header.cases}
-    groups, models = set(shard.groups.values()), {case.model for case in run.header.cases}
     return replace(
         run,
-        builds=tuple(build for build in run.builds if build.case in cases),
-        ir=tuple(counted for counted in run.ir if counted.case in cases),
-        checks=tuple(check for check in run.checks if check.case in cases),
-        references=tuple(reference for reference in run.references if reference.case in cases),
-        work=tuple(work for work in run.work if work.model in models),
-        rounds=tuple(replace(measured, host=host) for measured in run.rounds if measured.group in groups),
-        lost=tuple(replace(lost, host=host) for lost in run.lost if lost.case in cases),
+        rounds=tuple(replace(measured, host=host) for measured in run.rounds),
+        lost=tuple(replace(lost, host=host) for lost in run.lost),
         peaks=tuple(replace(peak, host=host) for peak in run.peaks),
     )
 

@@ -7,7 +7,6 @@
     report.md          the full report
     tables/            a comparison's rows of a results folder's tables, see harness.store.tables
     finished.json      the hash of every file
-    turns-dropped.json where `harness results gc` has deleted rounds.jsonl: when, and its hash
 
 The document makes it a comparison or an explanation, so it comes last. Until then `--resume` goes on with
 

@@ -1,12 +1,12 @@
 """A results folder as tables to ask: each finished run and comparison keeps its own rows, and DuckDB reads them all.
 
-    <results>/<run>/tables/{runs,points,cases}.parquet        written before finished.json, which has their hashes
+    <results>/<run>/tables/{runs,points,cases}.parquet
     <results>/<comparison>/tables/comparisons.parquet
-    <results>/history/tables-<8 hex>/<table>.parquet          all of them once more, by `harness results compact`
 
-A finished run never changes, and neither do its tables. A run of a harness that wrote none gets them when it is read
-first; where its folder cannot be written, its rows stay in memory. Turns are in rounds.jsonl, and are read when a
-query names them.
+A finished run never changes, and neither do its rows. Its tables are made of its records: where there are none, or
+those that are there cannot be read or have other columns than this harness writes, they are made when the run is read
+first; where its folder cannot be written, its rows stay in memory. Turns are in rounds.jsonl, and are read when a query
+names them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import contextlib
 import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from datetime import datetime, timezone
 from pathlib import Path
 from types import TracebackType
@@ -23,42 +23,15 @@ from typing import TYPE_CHECKING, Any
 
 from harness.errors import HarnessError, RunError, UsageError
 from harness.progress import Progress
-from harness.records.run import Round
+from harness.records.run import Account, Round
 from harness.store.clock import AHEAD
-from harness.store.database import (
-    ONLY_READS,
-    Rows,
-    RowsOf,
-    connect,
-    id_column,
-    lock,
-    only_reads,
-    parquet,
-    pattern,
-    text,
-    texts,
-    try_to_write_tables,
-)
-from harness.store.files import (
-    TURNS_FILE,
-    describe_file,
-    read_manifest,
-)
-from harness.store.folders import is_name
+from harness.store.database import ONLY_READS, Rows, RowsOf, connect, lock, only_reads, parquet, try_to_write_tables
+from harness.store.files import FINISHED_FILE, TABLES_FOLDER
 from harness.store.kinds import COMPARISON, EXPLANATION
 from harness.store.marks import Marks, RunChoice, choose_runs, read_marks, tags_of
-from harness.store.parquet_files import (
-    STORED,
-    Source,
-    compacted_sources,
-    fault_of,
-    is_finished,
-    require_own_history,
-    tables_of,
-)
 from harness.store.remote import open_place
 from harness.store.run_directory import HEADER_FILE, load_rounds, load_run
-from harness.store.schema import COMPARISON_TABLES, LATER, RUN_TABLES, SERIES_VIEW, TABLES, create_tables, insert_rows
+from harness.store.schema import COMPARISON_TABLES, RUN_TABLES, TABLES, create_tables, insert_rows
 from harness.store.sides_directory import comparison_rows
 from harness.text import one_line, shown
 
@@ -69,24 +42,39 @@ NOTHING_YET = "There is no run here yet; `harness run SUITE` adds one, and from 
 _NAMED = 3
 _QUOTES = 'the columns "case" and "group" need their quotes, since they are words of SQL'
 _TURNS = re.compile(r"\bturns\b", re.IGNORECASE)
+# A run cannot know that its own clock is ahead.
+_FUTURE = """
+UPDATE runs SET clock = 'it started on ' || started[:10] || ', which is in the future' WHERE clock = '' AND started > ?
+"""
 
 
-def rows_in(folder: Path, rows_of: RowsOf) -> tuple[str, Rows, str]:
-    """A folder's own id, its rows made of its records, and when its raw turns were deleted ("": they were not)."""
+def rows_in(folder: Path, rows_of: RowsOf) -> tuple[str, Rows]:
+    """A folder's own id, and its rows made of its records."""
     if (folder / COMPARISON.file).exists():
         comparison = COMPARISON.load(folder)
-        return comparison.id, {"comparisons": comparison_rows(comparison)}, ""
+        return comparison.id, {"comparisons": comparison_rows(comparison)}
     run = load_run(folder)
-    return run.header.id, rows_of(run), run.turns_dropped
+    return run.header.id, rows_of(run)
+
+
+def tables_of(folder: Path) -> dict[str, Path]:
+    """The Parquet files of a finished run's or comparison's folder, by table; {} where one is missing."""
+    is_comparison = (folder / COMPARISON.file).exists()
+    wanted = COMPARISON_TABLES if is_comparison else RUN_TABLES
+    files = {table: folder / TABLES_FOLDER / f"{table}.parquet" for table in wanted}
+    return files if _is_finished(folder) and all(file.is_file() for file in files.values()) else {}
+
+
+def _is_finished(folder: Path) -> bool:
+    return (folder / COMPARISON.file).is_file() or (folder / FINISHED_FILE).is_file()
 
 
 class Tables:
-    """Every run and comparison of one results folder, as views to query; a context manager.
+    """Every run and comparison of one results folder, in tables to query; a context manager.
 
     Attributes:
         results: The folder; of a URL, its mirror.
-        connection: The database; of `open_tables`, it reads no file outside the folder.
-        sources: Where rows in Parquet are from.
+        connection: The database.
         ids: Of all runs and comparisons that have rows.
         marks: What people said of runs and changes.
     """
@@ -105,23 +93,24 @@ class Tables:
         import pandas  # noqa: F401 (an interruption while DuckDB imports it would read as if it were missing)
 
         self.results = results
-        self.sources: list[Source] = []
+        self.ids: set[str] = set()
         self._rows_of = rows_of
         self._progress = progress
         self._notes = list(notes)
-        self.ids: set[str] = set()
         self._folders: dict[str, Path] = {}  # of runs, by id
         self._turns_loaded = False
         self._spill = tempfile.TemporaryDirectory(prefix="harness-history-")
         self.connection = connect(Path(self._spill.name))
         try:
-            self._read_compacted()
+            create_tables(self.connection)
             self._read_folders(names)
-            self._make_views()
+            latest = (datetime.now(timezone.utc) + AHEAD).isoformat(timespec="seconds")
+            self.connection.execute(_FUTURE, [latest])
             left_out = self._read_tags(choice)
             self._notes += self._notes_on_runs()
             if not left_out and self.query("SELECT run FROM runs LIMIT 1").empty:
                 self._notes.append(NOTHING_YET)
+            lock(self.connection)
         except BaseException:
             self.close()
             raise
@@ -177,70 +166,83 @@ class Tables:
         if self._turns_loaded:
             return
         self._turns_loaded = True
-        compacted = {str(run) for (run,) in self.connection.execute("SELECT DISTINCT run FROM turns").fetchall()}
-        folders = {run: folder for run, folder in self._folders.items() if run not in compacted}
-        if folders:
-            self._progress.stage("Reading turns", len(folders))
-        for run, folder in folders.items():
+        self._progress.stage("Reading turns", len(self._folders))
+        for run, folder in self._folders.items():
             with self._guarded(f"The turns of {run} are left out"):
-                insert_rows(self.connection, "turns", turn_rows(run, load_rounds(folder)), schema="fresh")
+                insert_rows(self.connection, "turns", turn_rows(run, load_rounds(folder)))
             self._progress.step(run)
 
-    def _read_compacted(self) -> None:
-        try:
-            require_own_history(self.results)
-            sources = compacted_sources(self.results)
-        except RunError as error:
-            self._notes.append(f"The compacted tables are left out: {error}")
-            return
-        for source in sources:
-            faults = {table: fault_of(self.connection, table, [file]) for table, file in source.files.items()}
-            if any(faults.values()):
-                fault = next(f"its {table}: {why}" for table, why in faults.items() if why)
-                self._notes.append(
-                    f"{shown(source.name)} is left out: it cannot be read ({fault}); take it from a backup"
-                )
-                continue
-            for table in ("runs", "comparisons"):
-                if table in source.files:
-                    rows = f"SELECT DISTINCT {id_column(table)} FROM {parquet([source.files[table]])}"  # noqa: S608
-                    source.ids.update(str(name) for (name,) in self.connection.execute(rows).fetchall())
-            source.hidden.update(source.ids & self.ids)
-            source.ids.difference_update(source.hidden)
-            self.ids |= source.ids
-            self.sources.append(source)
-
     def _read_folders(self, names: Sequence[str]) -> None:
-        """Take in the folders: of what is compacted the turns alone, of the others their tables or their records."""
-        self.connection.execute("CREATE SCHEMA fresh; USE fresh")
-        create_tables(self.connection)
-        self.connection.execute("USE main")
-        self._folders = {name: self.results / name for name in names if name in self.ids and self._has_turns(name)}
-        others = (self.results / name for name in names if name not in self.ids)
-        new = [folder for folder in others if not EXPLANATION.is_at(folder)]  # of which no table has rows
-        if new:  # of a compacted history there may be none
-            self._progress.stage("Reading runs", len(new))
-        stored: dict[Path, dict[str, Path]] = {}
-        for folder in new:
-            with self._guarded(f"{folder.name} is left out"):
-                if files := self._tables_or_rows(folder):
-                    stored[folder] = files
+        """Take in the rows of all folders: their own tables, or else what their records give."""
+        folders = [self.results / name for name in names]
+        folders = [folder for folder in folders if not EXPLANATION.is_at(folder)]  # of which no table has rows
+        self._progress.stage("Reading runs", len(folders))
+        read = self._take_tables({folder: files for folder in folders if (files := tables_of(folder))})
+        for folder in folders:
+            if folder not in read:
+                with self._guarded(f"{folder.name} is left out"):
+                    self._take_records(folder)
             self._progress.step(folder.name)
-        owners = self._owners(stored)
-        for folder, files in stored.items():
-            with self._guarded(f"{folder.name} is left out"):
-                if folder in owners:
-                    self._claim(folder, owners[folder])
-                    self.sources.append(Source(name=folder.name, files=files, ids={owners[folder]}))
-                else:
-                    self._notes.append(
-                        f"The tables of {folder.name} are not its own or cannot be read, so its rows are made of its "
-                        "records; `harness results verify` says more"
-                    )
-                    self._insert(folder, *rows_in(folder, self._rows_of)[:2])
 
-    def _has_turns(self, name: str) -> bool:
-        return (self.results / name / HEADER_FILE).is_file() and (self.results / name / TURNS_FILE).is_file()
+    def _take_tables(self, stored: Mapping[Path, Mapping[str, Path]]) -> set[Path]:
+        """Take in the rows of folders' own tables; those folders of which they could be read."""
+        import duckdb
+
+        if not stored:
+            return set()
+        self.connection.begin()
+        try:
+            owners = self._owners(stored)
+            first = {name: folder for folder, name in reversed(owners.items()) if name not in self.ids}
+            for table in (*RUN_TABLES, *COMPARISON_TABLES):
+                if files := [stored[folder][table] for folder in first.values() if table in stored[folder]]:
+                    rows = f"SELECT {TABLES[table].select} FROM {parquet(files)}"  # noqa: S608 (our names)
+                    self.connection.execute(f"INSERT INTO {table} {rows}")
+            self.connection.commit()
+        except duckdb.Error:  # of one of them: which it is, is found by halves
+            self.connection.rollback()
+            folders, read = list(stored), set[Path]()
+            halves = (folders[: len(folders) // 2], folders[len(folders) // 2 :]) if len(folders) > 1 else ()
+            for half in halves:
+                read |= self._take_tables({folder: stored[folder] for folder in half})
+            return read
+        for folder, name in owners.items():
+            with self._guarded(f"{folder.name} is left out"):
+                self._claim(folder, name)
+        return set(stored)
+
+    def _owners(self, stored: Mapping[Path, Mapping[str, Path]]) -> dict[Path, str]:
+        """The id of the run or the comparison that each folder's tables are of, in the order of the folders."""
+        ids: dict[Path, str] = {}
+        for table, own in (("runs", "run"), ("comparisons", "comparison")):
+            folders = {files[table]: folder for folder, files in stored.items() if table in files}
+            if folders:
+                rows = f"SELECT DISTINCT filename, {own} FROM {parquet(folders, ', filename = true')}"  # noqa: S608
+                ids |= {folders[Path(file)]: str(name) for file, name in self.connection.execute(rows).fetchall()}
+        return {folder: ids[folder] for folder in stored if folder in ids}
+
+    def _take_records(self, folder: Path) -> None:
+        """Take in what a folder's records give: all rows, or none; a finished one gets its tables."""
+        name, rows = rows_in(folder, self._rows_of)
+        self.connection.begin()
+        try:
+            for table, of_table in rows.items():
+                insert_rows(self.connection, table, of_table)
+            self._claim(folder, name)
+        except BaseException:
+            self.connection.rollback()
+            raise
+        self.connection.commit()
+        if _is_finished(folder):
+            try_to_write_tables(folder, rows)
+
+    def _claim(self, folder: Path, name: str) -> None:
+        """Let a folder be the run or the comparison that it says it is."""
+        if name in self.ids:
+            raise RunError(f"it says that it is {shown(name)}, which is there already")
+        self.ids.add(name)
+        if (folder / HEADER_FILE).is_file():
+            self._folders[name] = folder
 
     @contextlib.contextmanager
     def _guarded(self, what: str) -> Iterator[None]:
@@ -253,116 +255,13 @@ class Tables:
             detail = one_line(f"{type(error).__name__}: {error}")[:200]
             self._notes.append(f"{what}: it cannot be put into tables ({detail})")
 
-    def _tables_or_rows(self, folder: Path) -> dict[str, Path]:
-        """A finished folder's tables, made where it has none; {}: its rows are in memory now."""
-        finished = is_finished(folder)
-        if finished and (files := tables_of(folder)):
-            return files
-        name, rows, dropped = rows_in(folder, self._rows_of)
-        if dropped:  # these rows are not those that the run had when it was finished
-            self._notes.append(
-                f"{folder.name} has no latencies here: `harness results gc` deleted its turns ({dropped[:10]}), "
-                "and its tables, which had them, are gone"
-            )
-        elif finished and (changed := _changed_record(folder)):
-            self._notes.append(
-                f"{folder.name}: its {changed} is not as it was when it was finished, so its figures may be anything; "
-                "`harness results verify` says more"
-            )
-        elif finished:
-            try_to_write_tables(folder, rows)
-            if files := tables_of(folder):  # they may be another process's of this moment
-                return files
-        self._insert(folder, name, rows)
-        return {}
-
-    def _owners(self, stored: Mapping[Path, Mapping[str, Path]]) -> dict[Path, str]:
-        """Whose rows each folder's tables have; without folders whose tables cannot be read or have several owners."""
-        ids: dict[Path, set[str]] = {folder: set() for folder in stored}
-        for table in (*RUN_TABLES, *COMPARISON_TABLES):
-            folders = {files[table]: folder for folder, files in stored.items() if table in files}
-            if folders and fault_of(self.connection, table, list(folders)):  # of one of them
-                for file, folder in list(folders.items()):
-                    if fault_of(self.connection, table, [file]):
-                        ids.pop(folder, None)
-                        del folders[file]
-            if folders:
-                own, source = id_column(table), parquet(list(folders), ", filename = true")
-                rows = f"SELECT filename, min({own}), max({own}) FROM {source} GROUP BY filename"  # noqa: S608
-                for file, *ends in self.connection.execute(rows).fetchall():
-                    ids.get(folders[Path(file)], set()).update(map(str, ends))
-        return {folder: next(iter(found)) for folder, found in ids.items() if len(found) == 1}
-
-    def _insert(self, folder: Path, name: str, rows: Rows) -> None:
-        """Hold a folder's rows in memory: all of them, or none."""
-        self.connection.begin()
-        try:
-            for table, of_table in rows.items():
-                insert_rows(self.connection, table, of_table, schema="fresh")
-            self._claim(folder, name)
-        except BaseException:
-            self.connection.rollback()
-            raise
-        self.connection.commit()
-
-    def _claim(self, folder: Path, name: str) -> None:
-        """Let a folder be the run or the comparison that it says it is."""
-        if not is_name(name):
-            raise RunError(f"it says that it is {shown(name)!r}, which is no name of a run")
-        if name in self.ids:
-            raise RunError(f"it says that it is {shown(name)}, which is there already")
-        self.ids.add(name)
-        if (folder / HEADER_FILE).is_file():
-            self._folders[name] = folder
-
-    def _make_views(self) -> None:
-        for table in STORED:
-            select = f"SELECT {', '.join(column.quoted for column in TABLES[table].columns)}"
-            sources = [source for source in self.sources if table in source.files]
-            whole = [source.files[table] for source in sources if not source.hidden]
-            selects = [f"{select} FROM {rows}" for rows in (f"fresh.{table}", *self._stored_rows(table, whole))]
-            for source in sources:
-                if source.hidden:
-                    others = f"{id_column(table)} NOT IN ({texts(sorted(source.hidden))})"
-                    stored = self._stored_rows(table, [source.files[table]])
-                    selects += [f"{select} FROM {rows} WHERE {others}" for rows in stored]
-            rows = " UNION ALL ".join(selects)
-            if table == "runs":  # a run cannot know that its own clock is ahead
-                latest = text((datetime.now(timezone.utc) + AHEAD).isoformat(timespec="seconds"))
-                future = "'it started on ' || started[:10] || ', which is in the future'"
-                clock = f"CASE WHEN clock = '' AND started > {latest} THEN {future} ELSE clock END AS clock"
-                rows = f"SELECT * REPLACE ({clock}) FROM ({rows})"  # noqa: S608 (no input in it)
-            self.connection.execute(f"CREATE VIEW {table} AS {rows}")
-        self.connection.execute("CREATE VIEW tags AS FROM fresh.tags")
-        self.connection.execute(SERIES_VIEW)
-
-    def _stored_rows(self, table: str, files: Sequence[Path]) -> list[str]:
-        """What stands after FROM for Parquet files: those of older harnesses have the columns that they lack added."""
-        later = LATER.get(table, {})
-        if not later or not files:
-            return [parquet(files)] if files else []
-        having = self._having(list(later), files)
-        alike: dict[tuple[str, ...], list[Path]] = {}
-        for file in files:
-            alike.setdefault(tuple(name for name in later if name not in having.get(file, ())), []).append(file)
-        return [_with_columns({name: later[name] for name in lacking}, group) for lacking, group in alike.items()]
-
-    def _having(self, columns: Sequence[str], files: Sequence[Path]) -> dict[Path, set[str]]:
-        """Which of these columns files have; a file that has none need not be there."""
-        names = f"parquet_schema([{texts([pattern(file) for file in files])}])"
-        found = f"SELECT DISTINCT file_name, name FROM {names} WHERE name IN ({texts(columns)})"  # noqa: S608 (quoted)
-        having: dict[Path, set[str]] = {}
-        for file, name in self.connection.execute(found).fetchall():
-            having.setdefault(Path(file), set()).add(str(name))
-        return having
-
     def _read_tags(self, choice: RunChoice | None) -> list[str]:
-        """Fill the table `tags`, and let no view have the runs that are left out; their ids."""
+        """Fill the table `tags`, and take the runs that are left out from the others; their ids."""
         self.marks = marks = read_marks(self.results)
         self._notes += marks.notes
         born = self.connection.execute("SELECT run, purpose, started FROM runs WHERE purpose <> ''").fetchall()
         tags = tags_of(born, marks.taggings)
-        insert_rows(self.connection, "tags", list(map(asdict, tags)), schema="fresh")
+        insert_rows(self.connection, "tags", list(map(asdict, tags)))
         if choice is None:
             return []
         runs = {str(run) for (run,) in self.connection.execute("SELECT run FROM runs").fetchall()}
@@ -370,12 +269,9 @@ class Tables:
         self._notes += notes
         if left:
             self._folders = {run: folder for run, folder in self._folders.items() if run not in set(left)}
-            self.connection.execute("CREATE TABLE fresh.left_out AS SELECT unnest(?::VARCHAR[]) AS run", [left])
-            for table in (*RUN_TABLES, "turns"):
-                self.connection.execute(f"ALTER VIEW {table} RENAME TO all_{table}")
-                self.connection.execute(
-                    f"CREATE VIEW {table} AS FROM all_{table} WHERE run NOT IN (FROM fresh.left_out)"
-                )
+            for table in RUN_TABLES:
+                rows = f"DELETE FROM {table} WHERE run IN (SELECT unnest(?::VARCHAR[]))"  # noqa: S608 (our names)
+                self.connection.execute(rows, [left])
         return left
 
     def _notes_on_runs(self) -> list[str]:
@@ -389,33 +285,7 @@ class Tables:
         return notes
 
 
-def _with_columns(added: Mapping[str, str], files: Sequence[Path]) -> str:
-    """What stands after FROM for files that lack these columns, which have what stands for them."""
-    if not added:
-        return parquet(files)
-    columns = ", ".join(f"{sql} AS {name}" for name, sql in added.items())
-    return f"(SELECT *, {columns} FROM {parquet(files)})"  # noqa: S608 (quoted)
-
-
-def _changed_record(folder: Path) -> str:
-    """Name of a file of records that is not as it was when the folder was finished; "" where none is known to be."""
-    for path, record in (read_manifest(folder) or {}).items():
-        is_record = path.endswith(".jsonl") or path in (HEADER_FILE, COMPARISON.file)
-        if is_record and describe_file(folder / path) != record:
-            return path
-    return ""
-
-
-_OF_ACCOUNT = (
-    "thread_ns",
-    "delayed_ns",
-    "voluntary",
-    "involuntary",
-    "minor_faults",
-    "major_faults",
-    "core",
-    "throttled",
-)
+_OF_ACCOUNT = tuple(field.name for field in fields(Account) if field.name != "on_calling_thread")
 
 
 def turn_rows(run: str, rounds: Sequence[Round]) -> list[dict[str, Any]]:
@@ -447,6 +317,4 @@ def open_tables(place: str, rows_of: RowsOf, progress: Progress, choice: RunChoi
     if (opened.local / HEADER_FILE).is_file():
         raise RunError(f"{opened.address}: is one run; give the folder that it lies in")
     refused = [f"{one_line(name)[:80]} is left out: {one_line(why)}" for name, why in opened.refused.items()]
-    tables = Tables(opened.local.resolve(), names, refused, rows_of, progress, choice)
-    lock(tables.connection, tables.results)
-    return tables
+    return Tables(opened.local.resolve(), names, refused, rows_of, progress, choice)

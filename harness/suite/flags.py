@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from harness.toolchain.tools import flag_name
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 
 def is_on(flag: str) -> bool:
@@ -75,122 +82,28 @@ def find_trap(flags: Sequence[str]) -> tuple[Trap, tuple[str, ...]] | None:
 
 # What a suite may give, by kind. A suite is code as a Makefile is, since a model becomes native code; what follows is
 # there so that a flag does nothing unexpected: numbers and words pass, a path passes only where a flag is known to read
-# there, or to dump below the folder that the compiler works in. scripts/trace_flags.py watches every flag of a release,
-# and scripts/traced-flags/ has what it found, which is where these names come from.
-_OURS = "is the harness's own to give"
-_PRINTS = "makes the tool print and exit"
-_RUNS_A_PROGRAM = "runs a program, which a suite may not name"
-_LOADS_CODE = "loads code, which only an installed plugin may"
-_READS_FLAGS = "reads further flags from a file; write them here"
-_WRITES_AT_RUN = "writes a file, where nothing may be written while something is timed"
+# there, or to dump below the folder that the compiler works in. flag_rules.toml has the flags that are known.
+_RULES = tomllib.loads(Path(__file__).with_name("flag_rules.toml").read_text(encoding="utf-8"))
+_REASONS: dict[str, str] = _RULES["reasons"]
+_OF_COMPILER: dict[str, list[str]] = _RULES["compiler"]
+_READS, _DUMPS = frozenset(_OF_COMPILER["reads"]), frozenset(_OF_COMPILER["dumps"])
+_REFUSED = {
+    (at_run, name): _REASONS[kind]
+    for at_run, tool in ((False, "compiler"), (True, "runtime"))
+    for kind, names in _RULES[tool].items()
+    if kind in _REASONS
+    for name in names
+}
+_RUNS_CODE = (_REASONS["loads_code"], _REASONS["runs_a_program"])
 _HAS_A_PATH = "has a path in its value, and is no flag that is known to read there or to dump below the working folder"
 _LEADS_OUTSIDE = "writes outside the compiler's working folder, below which a path like dumps/x lies"
 _NAMES_THE_MODEL = "names the harness's own copy of the model"
-
 # Passes that a pipeline may have in it; they run a program, or put object code in.
 _PASSES_THAT_RUN = ("preprocess-executables-with", "gpu-module-to-binary", "hal-substitute-executables")
 # Options of passes, in a pipeline's text, that read a file and do nothing else with its path.
 _READING_OPTION = re.compile(
     r"\b(?:library-file-name|patterns-file|transform-file-name|transform-library-paths|transform-spec-path"
     r"|tuning-spec-path)=[^\s{}]+"
-)
-_REFUSED_COMPILE = {
-    **dict.fromkeys(("o", "compile-to", "compile-from", "compile-mode"), _OURS),
-    **dict.fromkeys(("iree-scheduling-dump-statistics-file", "iree-scheduling-dump-statistics-format"), _OURS),
-    **dict.fromkeys(("help", "help-hidden", "help-list", "help-list-hidden", "version"), _PRINTS),
-    **dict.fromkeys(
-        (
-            "iree-hal-executable-object-search-path",
-            "iree-hal-substitute-executable-object",
-            "iree-hal-substitute-executable-objects-from",
-            "iree-link-bitcode",
-            "iree-load-plugin",
-            "iree-rocm-bc-dir",
-            "load",
-            "load-pass-plugin",
-            "x86-lvi-load-opt-plugin",
-        ),
-        _LOADS_CODE,
-    ),
-    **dict.fromkeys(
-        (
-            "exec-on-ir-change",
-            "inliner-interactive-channel-base",
-            "iree-cuda-use-ptxas-from",
-            "iree-cuda-use-ptxas-params",
-            "iree-hal-preprocess-executables-with",
-            "iree-llvmcpu-embedded-linker-path",
-            "iree-llvmcpu-system-linker-path",
-            "iree-llvmcpu-wasm-linker-path",
-            "print-changed-diff-path",
-            "print-changed-dot-path",
-            "regalloc-evict-interactive-channel-base",
-            "regalloc-priority-interactive-channel-base",
-        ),
-        _RUNS_A_PROGRAM,
-    ),
-}
-_REFUSED_RUN = {
-    **dict.fromkeys(("device", "module", "function", "input", "output", "parameters", "time_unit"), _OURS),
-    **dict.fromkeys(("print_statistics", "dispatch_statistics", "benchmark_format", "benchmark_out"), _OURS),
-    **dict.fromkeys(("benchmark_repetitions", "benchmark_min_time", "batch_size", "batch_concurrency"), _OURS),
-    **dict.fromkeys(("help", "version", "list_devices", "list_drivers", "dump_devices", "agents_md"), _PRINTS),
-    **dict.fromkeys(("executable_plugin", "hip_dylib_path", "vulkan_libvulkan_search_path"), _LOADS_CODE),
-    **dict.fromkeys(
-        ("device_capture_file", "device_profiling_output", "device_replay_output", "instrument_file"), _WRITES_AT_RUN
-    ),
-    "flagfile": _READS_FLAGS,
-    "device_allocator": "is not applied by iree.runtime, so that what is timed would be without it",
-}
-# Of iree-compile: flags that open what they name, anywhere, and only read it.
-_READS = frozenset(
-    (
-        "fs-profile-file",
-        "forceattrs-csv-path",
-        "iree-codegen-debug-patched-func-ops-file-name",
-        "iree-codegen-transform-dialect-library",
-        "iree-codegen-tuning-spec-path",
-        "iree-hal-substitute-executable-configuration",
-        "iree-hal-substitute-executable-configurations-from",
-        "iree-hal-substitute-executable-source",
-        "iree-hal-substitute-executable-sources-from",
-        "iree-parameter-import",
-        "iree-preprocessing-pdl-spec-filename",
-        "iree-preprocessing-transform-spec-filename",
-        "sample-profile-file",
-    )
-)
-# Of iree-compile: flags that write a file or a folder for people to look at.
-_DUMPS = frozenset(
-    (
-        "crash-diagnostics-dir",
-        "dot-cfg-dir",
-        "dump-compilation-phases-to",
-        "info-output-file",
-        "ir-dump-directory",
-        "iree-codegen-dump-tuning-specs-to",
-        "iree-flow-dump-dispatch-graph-output-file",
-        "iree-hal-dump-executable-benchmarks-to",
-        "iree-hal-dump-executable-binaries-to",
-        "iree-hal-dump-executable-configurations-to",
-        "iree-hal-dump-executable-files-to",
-        "iree-hal-dump-executable-intermediates-to",
-        "iree-hal-dump-executable-sources-to",
-        "iree-opt-export-parameters",
-        "iree-opt-splat-parameters",
-        "iree-parameter-encoder-output-file",
-        "iree-parameter-export",
-        "iree-parameter-splat",
-        "iree-util-hoist-into-globals-print-constexpr-dotgraph-to",
-        "iree-vm-bytecode-source-listing",
-        "log-actions-to",
-        "mlir-pass-pipeline-crash-reproducer",
-        "mlir-print-ir-tree-dir",
-        "opt-bisect-print-ir-path",
-        "print-on-crash-path",
-        "profile-actions-to",
-        "remarks-output-file",
-    )
 )
 _SEPARATORS = re.compile(r"[/\\=@:,;\s(){}\[\]\"']+")
 # What lies in the compiler's working folder as a link to the user's own file; harness.compile.request names it too.
@@ -201,8 +114,8 @@ def refusal(flag: str, *, at_run: bool) -> str | None:
     """Why a suite may not give this flag, as a phrase; None: it may."""
     name, value = flag_name(flag), flag.partition("=")[2]
     if not at_run and any(text in flag for text in _PASSES_THAT_RUN):
-        return _RUNS_A_PROGRAM
-    if reason := (_REFUSED_RUN if at_run else _REFUSED_COMPILE).get(name):
+        return _REASONS["runs_a_program"]
+    if reason := _REFUSED.get((at_run, name)):
         return reason
     if not at_run and name in _READS:
         return None
@@ -226,4 +139,4 @@ def _is_absolute(path: str) -> bool:
 
 def runs_code(flag: str) -> bool:
     """Whether a flag makes a tool load code or run a program."""
-    return any(refusal(flag, at_run=at_run) in (_LOADS_CODE, _RUNS_A_PROGRAM) for at_run in (False, True))
+    return any(refusal(flag, at_run=at_run) in _RUNS_CODE for at_run in (False, True))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,6 @@ from harness.suite.schema import (
     DeviceTable,
     ExpectTable,
     FlagSetFile,
-    FlagSetTable,
     GateTable,
     InputTable,
     ListFile,
@@ -174,25 +173,25 @@ def load_suite(path: Path) -> LoadedSuite:
         example = f", such as {shown(names[0])}" if isinstance(names, list) and names else ""
         raise SuiteError(f"{path}: is a list of suites; name one of its suites instead{example}")
     table = validated(path, content, SuiteFile)
-    digest = hashlib.sha256(raw)
-    flag_sets = load_flag_sets(_files(path, "flagset_files", table.flagset_files), digest.update)
-    table, origins = with_variant_files(path, table, digest.update)
+    flagset_files = _files(path, "flagset_files", table.flagset_files)
+    flag_sets = load_flag_sets(flagset_files)
+    table, origins = with_variant_files(path, table)
     for name, file in origins.items():
         with errors_name(file):
             _variant(name, table.variants[name], flag_sets)
     with errors_name(path):
         suite = _suite(path, table, flag_sets)
+    digest = hashlib.sha256(raw)
+    for file in (*flagset_files, *dict.fromkeys(origins.values())):
+        digest.update(file.read_bytes())
     return LoadedSuite(suite=suite, text_sha256=digest.hexdigest())
 
 
-def with_variant_files(
-    path: Path, table: SuiteFile, add_to_hash: Callable[[bytes], None] = lambda _: None
-) -> tuple[SuiteFile, dict[str, Path]]:
+def with_variant_files(path: Path, table: SuiteFile) -> tuple[SuiteFile, dict[str, Path]]:
     """A suite's table with the variants of the files that it names after its own, and the file of each of these."""
     variants, origins = dict(table.variants), dict[str, Path]()
     for origin in _files(path, "variant_files", table.variant_files):
-        file, raw = read_toml(origin, VariantFile)
-        add_to_hash(raw)
+        file, _ = read_toml(origin, VariantFile)
         with errors_name(origin):
             for name in file.variants:
                 refuse(
@@ -210,25 +209,20 @@ def _files(path: Path, key: str, names: Sequence[str]) -> list[Path]:
         return [file_beside(path, key, name) for name in names]
 
 
-def load_flag_sets(files: Iterable[Path], add_to_hash: Callable[[bytes], None] = lambda _: None) -> dict[str, FlagSet]:
+def load_flag_sets(files: Iterable[Path]) -> dict[str, FlagSet]:
     """The flag sets of some files, by name."""
     flag_sets: dict[str, FlagSet] = {}
     origin: dict[str, Path] = {}
     for path in files:
-        file, raw = read_toml(path, FlagSetFile)
-        add_to_hash(raw)
+        file, _ = read_toml(path, FlagSetFile)
         for name, table in file.flagsets.items():
             with errors_name(path):
                 if name in flag_sets:
                     raise SuiteError(f"[flagsets.{name}] is defined in {origin[name]} too; rename one of them")
-                flag_sets[name] = _flag_set(name, table)
-                origin[name] = path
+                require_specifier(f"[flagsets.{name}] toolchains", table.toolchains)
+            flag_sets[name] = value_of(FlagSet, table, name=name)
+            origin[name] = path
     return flag_sets
-
-
-def _flag_set(name: str, table: FlagSetTable) -> FlagSet:
-    require_specifier(f"[flagsets.{name}] toolchains", table.toolchains)
-    return value_of(FlagSet, table, name=name)
 
 
 def _suite(path: Path, table: SuiteFile, flag_sets: Mapping[str, FlagSet]) -> Suite:
@@ -245,13 +239,11 @@ def _suite(path: Path, table: SuiteFile, flag_sets: Mapping[str, FlagSet]) -> Su
     models = mistakes.of_each(partial(_model, path), table.models.items())
     devices = mistakes.of_each(_device, table.devices.items())
     expectations = mistakes.of_each(_expectation, enumerate(table.expect, start=1))
-    floors: dict[str, float] = {}
-    ops: dict[str, tuple[str, ...]] = {}
     with mistakes.collected():
-        floors = _floors(table.floors)
+        _require_floors(table.floors)
     gates = mistakes.of_each(partial(_gate, ops_by_phase=table.ir), table.gates.items())
     with mistakes.collected():
-        ops = _ops_to_count(table.ir)
+        _require_ops(table.ir)
     mistakes.refuse()
     return value_of(
         Suite,
@@ -262,9 +254,8 @@ def _suite(path: Path, table: SuiteFile, flag_sets: Mapping[str, FlagSet]) -> Su
         devices=devices,
         expectations=expectations,
         groups=tuple(value_of(VariantGroup, group) for group in table.groups),
-        floors=floors,
         gates=gates,
-        ir=ops,
+        ir={phase: tuple(ops) for phase, ops in table.ir.items()},
         include=tuple(table.matrix.include),
         exclude=tuple(table.matrix.exclude),
         **dict(table.measure),
@@ -319,7 +310,7 @@ def _expectation(number: int, table: ExpectTable) -> Expectation:
     return Expectation(cases=table.cases, message=table.fails)
 
 
-def _ops_to_count(ops_by_phase: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
+def _require_ops(ops_by_phase: Mapping[str, Sequence[str]]) -> None:
     for phase, ops in ops_by_phase.items():
         if phase not in PHASES:
             raise SuiteError(f"[ir]: there is no phase {phase!r}{did_you_mean(phase, PHASES)}")
@@ -328,10 +319,9 @@ def _ops_to_count(ops_by_phase: Mapping[str, Sequence[str]]) -> dict[str, tuple[
         check_wanted(ops_by_phase)
     except UsageError as error:
         raise SuiteError(f"[ir]: {error}") from None
-    return {phase: tuple(ops) for phase, ops in ops_by_phase.items()}
 
 
-def _floors(floors: Mapping[str, float]) -> dict[str, float]:
+def _require_floors(floors: Mapping[str, float]) -> None:
     for metric in floors:
         _require_metric(f"[floors] {metric}", metric)
         if metric not in FLOORS:
@@ -339,7 +329,6 @@ def _floors(floors: Mapping[str, float]) -> dict[str, float]:
                 f"[floors] {metric}: is counted, and one more is a change; remove it, or say in a [gates] table how "
                 "much it may change"
             )
-    return dict(floors)
 
 
 def _gate(name: str, table: GateTable, ops_by_phase: Mapping[str, Sequence[str]]) -> Gate:

@@ -14,13 +14,14 @@ from harness.records.case import Direction
 
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._+-]*$"
 OP_PATTERN = r"^[A-Za-z0-9_.$*?!:\[\]-]+$"
+FLAG_PATTERN = r"^--?[A-Za-z]"
 LONGEST_NAME = 100
 
 Name = Annotated[str, Field(pattern=NAME_PATTERN, max_length=LONGEST_NAME)]
 Op = Annotated[str, Field(pattern=OP_PATTERN, min_length=1, max_length=LONGEST_NAME)]
 Dtype = Literal["f64", "f32", "f16", "bf16", "i64", "i32", "i16", "i8", "i1", "index"]
 Flag = Annotated[
-    str, Field(pattern=r"^--?[A-Za-z]", description="One flag as the tool takes it, e.g. --iree-opt-level=O3.")
+    str, Field(pattern=FLAG_PATTERN, description="One flag as the tool takes it, e.g. --iree-opt-level=O3.")
 ]
 Pattern = Annotated[
     str,

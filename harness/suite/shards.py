@@ -39,8 +39,7 @@ class Part:
 
     shard: Shard
     cases: tuple[Case, ...]
-    places: tuple[int, ...]  # Of its groups among those of the plan, from 0, ascending
-    groups: int  # How many the plan has
+    groups: tuple[str, ...]  # All that the plan has, in order
     groups_elsewhere: int  # How many groups of other shards would be measured on a machine like this one
 
 
@@ -58,20 +57,19 @@ def parse_shard(text: str) -> Shard:
 def part_of(cases: Sequence[Case], models: Iterable[Model], shard: Shard) -> Part:
     """The cases of one shard, in the order of the whole plan that is given."""
     shards = _divide(cases, models, shard.count)
-    groups = list(dict.fromkeys(case.group for case in cases))
+    groups = tuple(dict.fromkeys(case.group for case in cases))
     own = {group for group in groups if shards[group] == shard.number}
     return Part(
         shard=shard,
         cases=tuple(case for case in cases if case.group in own),
-        places=tuple(place for place, group in enumerate(groups) if group in own),
-        groups=len(groups),
+        groups=groups,
         groups_elsewhere=len({case.group for case in cases if case.skip is None} - own),
     )
 
 
 def shard_settings(part: Part) -> dict[str, Any]:
     """What the header of a shard's run says of it; see harness.store.shards, which reads it."""
-    return {"shard": str(part.shard), "shard_places": list(part.places), "plan_groups": part.groups}
+    return {"shard": str(part.shard), "plan_groups": list(part.groups)}
 
 
 def _divide(cases: Sequence[Case], models: Iterable[Model], count: int) -> Mapping[str, int]:

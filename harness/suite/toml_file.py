@@ -16,8 +16,8 @@ from pydantic_core import ErrorDetails
 
 from harness.errors import SuiteError
 from harness.files import require_readable, shipped
-from harness.suite.schema import NAME_PATTERN, OP_PATTERN
-from harness.text import did_you_mean
+from harness.suite.schema import FLAG_PATTERN, NAME_PATTERN, OP_PATTERN
+from harness.text import did_you_mean, plural
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -28,20 +28,29 @@ _Model = TypeVar("_Model", bound=BaseModel)
 
 _LONGEST_SHOWN = 60
 _LARGEST_BYTES = 16 << 20
-# Between the parts of one key. The time to read a key grows with the square of their number.
-_MOST_DOTS = 64
-_NO_PART_OF_A_KEY = re.compile(r"[^\w.\s\"'-]+")
-_HEADER = re.compile(r"^[ \t]*(\[\[?[^\[\]\n]+\]\]?)[ \t]*(?:#.*)?$", re.MULTILINE)
-_KEY = re.compile(r"""^[ \t]*([\w-]+(?:\.[\w-]+)*|"[^"\n]*"|'[^'\n]*')[ \t]*=""", re.MULTILINE)
-_TYPES = {
-    "string_type": "a string",
-    "int_type": "an integer",
-    "int_from_float": "an integer",
-    "float_type": "a number",
-    "bool_type": "true or false",
-    "list_type": "a list",
-    "dict_type": "a table",
-    "model_type": "a table",
+_TWICE = re.compile(
+    r"Cannot (?:declare \((?P<table>.*?),?\) twice|overwrite a value) \(at (?P<where>line \d+|end of).*\)"
+)
+# What a value must be, by the kind of pydantic's error and with its limits.
+_NEEDS = {
+    "string_type": "must be a string",
+    "int_type": "must be an integer",
+    "int_from_float": "must be an integer",
+    "float_type": "must be a number",
+    "bool_type": "must be true or false",
+    "list_type": "must be a list",
+    "dict_type": "must be a table",
+    "model_type": "must be a table",
+    "string_too_short": "must not be empty",
+    "string_too_long": "must have at most {max_length} characters",
+    "too_short": "must have at least {entries}",
+    "greater_than": "must be more than {gt:g}",
+    "less_than": "must be less than {lt:g}",
+    "greater_than_equal": "must be at least {ge:g}",
+    "less_than_equal": "must be at most {le:g}",
+    NAME_PATTERN: "must start with a letter or digit and hold only letters, digits, '.', '_', '+' and '-'",
+    OP_PATTERN: "must be an operation's name, like linalg.*, host:arith.addf or executables:memref.alloc",
+    FLAG_PATTERN: "must start with a dash and a letter, like --iree-opt-level=O3",
 }
 
 
@@ -66,29 +75,13 @@ def read_content(path: Path) -> tuple[dict[str, Any], bytes]:
     if len(raw) > _LARGEST_BYTES:
         raise SuiteError(f"{path}: has more than {_LARGEST_BYTES >> 20} MiB; name a TOML file")
     try:
-        text = raw.decode("utf-8-sig")
-        if _has_endless_key(text):
-            raise SuiteError(f"{path}: has a key of more than {_MOST_DOTS} parts; no key of this format has so many")
-        content = tomllib.loads(text)
-    except RecursionError:
-        raise SuiteError(f"{path}: is nested too deeply; no value of this format is") from None
+        return tomllib.loads(raw.decode("utf-8-sig")), raw
     except UnicodeDecodeError as error:
         raise SuiteError(f"{path}: is not UTF-8 text (byte {error.start}); save it as UTF-8") from None
     except tomllib.TOMLDecodeError as error:
-        twice = _defined_twice(raw.decode("utf-8-sig"), str(error))
-        raise SuiteError(f"{path}: {twice or f'is not valid TOML: {error}'}") from None
-    except ValueError:  # Python reads no integer of more than some thousands of digits
-        raise SuiteError(f"{path}: has a number of thousands of digits; no number of this format is so long") from None
-    return content, raw
-
-
-def _has_endless_key(text: str) -> bool:
-    return any(
-        part.count(".") > _MOST_DOTS
-        for line in text.split("\n")
-        if line.count(".") > _MOST_DOTS
-        for part in _NO_PART_OF_A_KEY.split(line)
-    )
+        raise SuiteError(f"{path}: {_defined_twice(str(error)) or f'is not valid TOML: {error}'}") from None
+    except (RecursionError, ValueError) as error:  # thousands of brackets or digits
+        raise SuiteError(f"{path}: cannot be read as TOML ({error})") from None
 
 
 def _where_else(path: Path) -> str:
@@ -106,23 +99,16 @@ def validated(path: Path, content: dict[str, Any], model: type[_Model]) -> _Mode
         raise SuiteError.of_all(_sentences(invalid, content, model)).of_file(path) from None
 
 
-def _defined_twice(text: str, error: str) -> str | None:
-    """The sentence for a table or key that is there twice, of which the parser knows the position only; else None."""
-    twice = re.search(r"(?:Cannot declare .* twice|Cannot overwrite a value) \(at (?:line (\d+)|end of)", error)
+def _defined_twice(error: str) -> str | None:
+    """The sentence for a table or key that is there twice; None where the parser complains of something else."""
+    twice = _TWICE.search(error)
     if twice is None:
         return None
-    lines = text.replace("\r\n", "\n").split("\n")
-    read = "\n".join(lines[: int(twice[1] or len(lines))])
-    tables, keys = list(_HEADER.finditer(read)), list(_KEY.finditer(read))
-    table = tables[-1][1] if tables else ""
-    if tables and tables[-1].end() == len(read):
-        line = twice[1] or len(lines)
-        return f"{table} is defined twice, the second time in line {line}; rename or remove one of them"
-    if not keys:
-        return None
-    where = f"{table} {keys[-1][1]}".strip()
-    line = read.count("\n", 0, keys[-1].start()) + 1
-    return f"{where} is given twice, the second time in line {line}; remove one of them"
+    where = twice["where"].replace("end of", "the last line")
+    if twice["table"]:
+        table = ".".join(part.strip(" '") for part in twice["table"].split(","))
+        return f"[{table}] is defined twice, the second time in {where}; rename or remove one of them"
+    return f"gives a key twice, the second time in {where}; remove one of them"
 
 
 def _sentences(invalid: ValidationError, content: dict[str, Any], model: type[BaseModel]) -> list[str]:
@@ -146,31 +132,11 @@ def _explain(detail: ErrorDetails, content: dict[str, Any], model: type[BaseMode
 
 def _need(detail: ErrorDetails) -> str:
     """What a value must be, in TOML's words."""
-    kind, limits = detail["type"], detail.get("ctx", {})
-    if kind in _TYPES:
-        return f"must be {_TYPES[kind]}"
-    match kind:
-        case "string_pattern_mismatch" if limits["pattern"] == NAME_PATTERN:
-            return "must start with a letter or digit and hold only letters, digits, '.', '_', '+' and '-'"
-        case "string_pattern_mismatch" if limits["pattern"] == OP_PATTERN:
-            return "must be an operation's name, like linalg.*, host:arith.addf or executables:memref.alloc"
-        case "string_pattern_mismatch":
-            return "must start with a dash and a letter, like --iree-opt-level=O3"
-        case "string_too_short":
-            return "must not be empty"
-        case "string_too_long":
-            return f"must have at most {limits['max_length']} characters"
-        case "too_short":
-            least = limits["min_length"]
-            return f"must have at least {least} {'entry' if least == 1 else 'entries'}"
-        case "greater_than":
-            return f"must be more than {limits['gt']:g}"
-        case "less_than":
-            return f"must be less than {limits['lt']:g}"
-        case "greater_than_equal":
-            return f"must be at least {limits['ge']:g}"
-        case "literal_error":
-            return f"must be one of {limits['expected'].replace(' or ', ', ')}"
+    limits = detail.get("ctx", {})
+    if detail["type"] == "literal_error":
+        return f"must be one of {limits['expected'].replace(' or ', ', ')}"
+    if need := _NEEDS.get(limits.get("pattern", detail["type"])):
+        return need.format(**limits, entries=plural(limits.get("min_length", 0), "entry", "entries"))
     return f"is wrong: {detail['msg'][:1].lower()}{detail['msg'][1:]}"
 
 

@@ -14,7 +14,6 @@ import sysconfig
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from importlib.metadata import Distribution, PackageNotFoundError, distribution, distributions
-from importlib.util import find_spec
 from pathlib import Path
 
 from packaging.version import InvalidVersion, Version
@@ -75,6 +74,11 @@ def environment_folder(root: Path, release: str) -> Path:
     return root / f"{_PREFIX}{release}-python{major}.{minor}-{sysconfig.get_platform()}"
 
 
+def being_made(folder: Path) -> Path:
+    """The file that is there while an environment is made, and stays where that was killed."""
+    return folder.with_name(f".making-{folder.name}")
+
+
 def installed_environments(root: Path) -> tuple[Environment, ...]:
     """All whole pairs in a folder of environments, in the order of their folders' names."""
     environments = []
@@ -101,32 +105,8 @@ def _bytes_below(folder: Path) -> int:
 COMPILER_PACKAGE = "iree-base-compiler"
 RUNTIME_PACKAGE = "iree-base-runtime"
 _INSTALL = "pip install 'iree-base-compiler[onnx]' iree-base-runtime"
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Place:
-    """Where to look for packages."""
-
-    site_packages: Path | None = None  # The folder that holds them; None: wherever this interpreter finds its own
-    advice: str = ""  # What to do about a part that is missing; "": what fits packages that the user installed
-
-    def distribution(self, package: str) -> Distribution:
-        if self.site_packages is None:
-            installed = _installed_here(package)
-        else:
-            installed = next(iter(distributions(name=package, path=[str(self.site_packages)])), None)
-        if installed is None:
-            raise ToolchainError(f"{package} is not installed; {self.advice or f'run {_INSTALL}'}")
-        return installed
-
-    def package_folder(self, module: str, package: str) -> Path:
-        there = self.site_packages
-        folder = _folder_here(module) if there is None else there.joinpath(*module.split("."))
-        if folder is None or not folder.is_dir():
-            raise ToolchainError(
-                f"{package} is installed without its module {module}; {self.advice or f'reinstall it: {_INSTALL}'}"
-            )
-        return folder
+# What to do about a part of an environment that is missing.
+_OTHER_VERSION = "give another version with --toolchain"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,7 +124,7 @@ def find_toolchain() -> Toolchain:
     Raises:
         ToolchainError: A half is missing, the halves are of different versions, or tools are missing.
     """
-    return _toolchain(_find_pair(_Place()), Path(sys.executable), ())
+    return _toolchain(_find_pair(None), Path(sys.executable), ())
 
 
 def find_in_environment(folder: Path) -> Toolchain:
@@ -153,12 +133,13 @@ def find_in_environment(folder: Path) -> Toolchain:
     return _toolchain(pair, environment_python(folder), ("-I",))
 
 
-def pair_in_environment(folder: Path) -> Pair:
+def pair_in_environment(folder: Path, *, unfinished: bool = False) -> Pair:
     """Check that an environment is whole, without hashing its compiler."""
-    advice = "give another version with --toolchain"
+    if being_made(folder).exists() and not unfinished:
+        raise ToolchainError(f"{folder} is being made; {_OTHER_VERSION}")
     if not environment_python(folder).exists():
-        raise ToolchainError(f"the Python that made {folder} is gone; {advice}")
-    return _find_pair(_Place(site_packages=_site_packages(folder), advice=advice))
+        raise ToolchainError(f"the Python that made {folder} is gone; {_OTHER_VERSION}")
+    return _find_pair(_site_packages(folder))
 
 
 def environment_python(folder: Path) -> Path:
@@ -171,23 +152,34 @@ def _site_packages(folder: Path) -> Path:
     return next(iter(sorted(folder.glob("lib/python*/site-packages"))), folder / "Lib" / "site-packages")
 
 
-def _find_pair(place: _Place) -> Pair:
-    compiler, runtime = place.distribution(COMPILER_PACKAGE), place.distribution(RUNTIME_PACKAGE)
+def _find_pair(site_packages: Path | None) -> Pair:
+    """The pair in a folder of packages; None: wherever this interpreter finds its own."""
+    advice = "" if site_packages is None else _OTHER_VERSION
+    compiler, runtime = (_package(name, site_packages, advice) for name in (COMPILER_PACKAGE, RUNTIME_PACKAGE))
     version, of_runtime = _version(compiler), _version(runtime)
     if version != of_runtime:
         pair = f"'{COMPILER_PACKAGE}[onnx]=={version}' {RUNTIME_PACKAGE}=={version}"
         raise ToolchainError(
             f"{COMPILER_PACKAGE} is {version} and {RUNTIME_PACKAGE} is {of_runtime}, and a module of one "
-            f"release may not run in another; {place.advice or f'install a pair: pip install {pair}'}"
+            f"release may not run in another; {advice or f'install a pair: pip install {pair}'}"
         )
-    compiler_tools = place.package_folder("iree.compiler", COMPILER_PACKAGE) / "_mlir_libs"
-    runtime_tools = place.package_folder("iree._runtime_libs", RUNTIME_PACKAGE)
+    compiler_tools = Path(str(compiler.locate_file("iree/compiler/_mlir_libs")))
+    runtime_tools = Path(str(runtime.locate_file("iree/_runtime_libs")))
     for tool in (compiler_tools / "iree-compile", runtime_tools / "iree-run-module"):
         if not tool.is_file():
             raise ToolchainError(
-                f"{tool.name} is missing from the installed packages; {place.advice or f'reinstall them: {_INSTALL}'}"
+                f"{tool.name} is missing from the installed packages; {advice or f'reinstall them: {_INSTALL}'}"
             )
     return Pair(version=version, compiler_tools=compiler_tools, runtime_tools=runtime_tools)
+
+
+def _package(name: str, site_packages: Path | None, advice: str) -> Distribution:
+    try:
+        if site_packages is None:
+            return distribution(name)
+        return next(iter(distributions(name=name, path=[str(site_packages)])))
+    except (PackageNotFoundError, StopIteration):
+        raise ToolchainError(f"{name} is not installed; {advice or f'run {_INSTALL}'}") from None
 
 
 def _version(package: Distribution) -> str:
@@ -211,23 +203,6 @@ def _toolchain(pair: Pair, python: Path, options: tuple[str, ...]) -> Toolchain:
     )
 
 
-def _installed_here(package: str) -> Distribution | None:
-    try:
-        return distribution(package)
-    except PackageNotFoundError:
-        return None
-
-
-def _folder_here(module: str) -> Path | None:
-    try:
-        spec = find_spec(module)
-    except ModuleNotFoundError:
-        return None
-    if spec is None or not spec.submodule_search_locations:
-        return None
-    return Path(next(iter(spec.submodule_search_locations)))
-
-
 def _revision(version_file: Path) -> str:
     """The IREE commit that a wheel's version.py names; "" when it names none."""
     try:
@@ -245,13 +220,9 @@ def _compiler_hash(folder: Path) -> str:
     kept = read_memo(memo)
     if isinstance(kept, str):
         return kept
-    digest = hashlib.sha256()
-    for part in parts:
-        with part.open("rb") as file:
-            while chunk := file.read(1 << 20):
-                digest.update(chunk)
-    write_memo(memo, digest.hexdigest())
-    return digest.hexdigest()
+    digest = _hash(parts)
+    write_memo(memo, digest)
+    return digest
 
 
 _LIMITS = Limits(seconds=120)
@@ -324,7 +295,7 @@ def _libraries(tools: Path) -> list[Path]:
     return sorted(file for folder in folders for file in folder.glob("*IREECompiler.*") if file.is_file())
 
 
-def _hash(parts: Iterable[Path], release: str) -> str:
+def _hash(parts: Iterable[Path], release: str = "") -> str:
     digest = hashlib.sha256(release.encode())
     for part in parts:
         try:
@@ -332,7 +303,7 @@ def _hash(parts: Iterable[Path], release: str) -> str:
                 while chunk := file.read(1 << 20):
                     digest.update(chunk)
         except OSError as error:
-            raise ToolchainError(f"{part}: cannot be read ({error.strerror}); build it again") from None
+            raise ToolchainError(f"{part}: cannot be read ({error.strerror}); make it anew") from None
     return digest.hexdigest()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import sys
@@ -13,15 +12,15 @@ from pathlib import Path
 
 from packaging.version import InvalidVersion, Version
 
-from harness.cache import held, write_atomically
+from harness.cache import held
 from harness.errors import ToolchainError
 from harness.process import Limits, run
-from harness.scratch import scratch_folder
 from harness.text import plural, shown
 from harness.toolchain.find import (
     COMPILER_PACKAGE,
     RUNTIME_PACKAGE,
     Toolchain,
+    being_made,
     environment_folder,
     environment_python,
     find_in_environment,
@@ -52,13 +51,8 @@ _NO_PIP = re.compile(r"No module named '?pip")
 def releases_named(texts: Sequence[str], on_install: Callable[[str], None], *, pre: bool = False) -> tuple[str, ...]:
     """The releases that a user means, each once, in the order given; a range is all that the index has of it.
 
-    Args:
-        texts: As the user wrote them: `3.12.0`, `3.12`, `iree==3.12.0`, `newest`, `3.0.0..3.13.0` or `3.0.0..newest`.
-        on_install: Gets a sentence for those that the index says.
-        pre: Whether a range has pre-releases too.
-
-    Raises:
-        ToolchainError: One is no version, the package index cannot be asked, or it has none of a range.
+    `texts` are `3.12.0`, `3.12`, `iree==3.12.0`, `newest`, `3.0.0..3.13.0` or `3.0.0..newest`; `on_install` gets a
+    sentence for those that the index says.
     """
     found: list[str] = []
     for text in texts:
@@ -80,14 +74,7 @@ def releases_named(texts: Sequence[str], on_install: Callable[[str], None], *, p
 
 
 def release_named(text: str, on_install: Callable[[str], None], option: str = "--toolchain") -> str:
-    """The release that a user means, which may be the newest there is.
-
-    Args:
-        option: With which the user gives it, for messages.
-
-    Raises:
-        ToolchainError: It is no version, or the package index cannot be asked.
-    """
+    """The release that a user means with that option, which may be the newest there is."""
     if text.strip().removeprefix("iree==") != NEWEST:
         return parse_release(text, option)
     release = newest_release(option)
@@ -125,15 +112,7 @@ def newest_release(option: str = "--toolchain") -> str:
 
 
 def releases_between(first: str, last: str, *, pre: bool = False) -> tuple[str, ...]:
-    """The releases that both halves of the pair have, from one to another, both included, the oldest first.
-
-    Args:
-        first: Either end; they need not be in order.
-        pre: Whether pre-releases count, which pip finds where PIP_FIND_LINKS says.
-
-    Raises:
-        ToolchainError: The index cannot be asked, or has no pair.
-    """
+    """The releases that both halves of the pair have, from either end to the other, both included, the oldest first."""
     low, high = sorted((Version(first), Version(last)))
     pairs = _pairs(f"the releases from {low} to {high}", "name each of them", pre=pre)
     return tuple(written(version) for version in sorted(pairs) if low <= version <= high)
@@ -179,9 +158,9 @@ DISK_FULL = re.compile(r"No space left on device|os error 28\b|Errno 28\b|not en
 
 
 # pip lists the releases that fit this Python; uv only says that it found none.
-_PIP_HAS = re.compile(r"Could not find a version that satisfies .*\(from versions: (?P<releases>[^)]+)\)")
+_PIP_HAS = re.compile(r"Could not find a version that satisfies .*\(from versions: (?!none)(?P<releases>[^)]+)\)")
 _UV_HAS_NOT = re.compile(r"there (?:is|are) no versions? of\s+iree-base-", re.IGNORECASE)
-_UV_NO_WHEEL = re.compile(r"has no wheels with a matching|requires-python|does not satisfy Python", re.IGNORECASE)
+_UV_NO_WHEEL = r"has no wheels with a matching|requires-python|does not satisfy Python"
 _NO_ENSUREPIP = re.compile(r"ensurepip|No module named '?venv")
 _SHOWN_RELEASES = 5
 
@@ -224,58 +203,55 @@ def packages(release: str) -> tuple[str, ...]:
 
 def why_it_failed(release: str, printed: str, how_it_ended: str, by_hand: str) -> str:
     """One sentence about an installation that failed."""
-    if DISK_FULL.search(printed):
-        return (
-            f"IREE {release} cannot be installed: the disk of the cache or of the temporary folder is full; make room "
-            "(an environment takes about 700 MB), or set HARNESS_CACHE or TMPDIR to another disk"
-        )
-    if _is_for_another_python(release, printed):
-        return (
-            f"IREE {release} has no packages for Python {sys.version_info[0]}.{sys.version_info[1]} on "
-            f"{sysconfig.get_platform()}; give another release, or run the harness under a Python that it is for"
-        )
     listed = _PIP_HAS.search(printed)
-    releases = [] if listed is None or listed["releases"] == "none" else listed["releases"].split(", ")
-    if releases or _UV_HAS_NOT.search(printed):
-        return f"the package index has no IREE {release}; {_instead(releases)}"
-    if UNREACHABLE.search(printed):
-        return (
-            f"IREE {release} is not in the cache, and the package index cannot be reached; connect once to install it, "
-            "and later runs need no network"
-        )
-    if NO_INDEX.search(printed):
-        return (
-            f"IREE {release} is not in the cache, and no package index that is configured here has {COMPILER_PACKAGE}; "
-            "check the settings of pip and uv (PIP_NO_INDEX, UV_NO_INDEX, their configuration files)"
-        )
-    if _NO_ENSUREPIP.search(printed):
-        return "this Python cannot make environments; install its venv package (Debian's python3-venv), or uv"
-    return f"IREE {release} cannot be installed (the installer {how_it_ended}); see what `{by_hand}` says"
-
-
-def _is_for_another_python(release: str, printed: str) -> bool:
-    """Whether the release is there, but no file of it is for this interpreter or this system."""
-    passed_over = re.compile(
-        r"(?:none of the wheel's tags|requires a different Python).*iree_base_(?:compiler|runtime)-"
-        + re.escape(release)
-        + "-"
+    releases = listed["releases"].split(", ")[-_SHOWN_RELEASES:] if listed is not None else []
+    # Files of another Python or system are passed over also beside the one that is taken.
+    passed_over = (
+        rf"(?:none of the wheel's tags|different Python)[^\n]*iree_base_(?:compiler|runtime)-{re.escape(release)}-"
     )
-    if _UV_NO_WHEEL.search(printed):
-        return True
-    return "Could not find a version" in printed and passed_over.search(printed) is not None
-
-
-def _instead(releases: Sequence[str]) -> str:
-    if not releases:
-        return "give a release that it has"
-    shown = releases[-_SHOWN_RELEASES:]
-    return f"give a release that it has, such as {', '.join(shown)}"
+    other_python = re.compile(rf"(?s:{passed_over}.*Could not find a version)|{_UV_NO_WHEEL}", re.IGNORECASE)
+    here = f"Python {sys.version_info[0]}.{sys.version_info[1]} on {sysconfig.get_platform()}"
+    reasons = (
+        (
+            DISK_FULL,
+            f"IREE {release} cannot be installed: the disk of the cache or of the temporary folder is full; make room "
+            "(an environment takes about 700 MB), or set HARNESS_CACHE or TMPDIR to another disk",
+        ),
+        (
+            other_python,
+            f"IREE {release} has no packages for {here}; give another release, or run the harness under a Python that "
+            "it is for",
+        ),
+        (
+            _PIP_HAS,
+            f"the package index has no IREE {release}; give a release that it has, such as {', '.join(releases)}",
+        ),
+        (_UV_HAS_NOT, f"the package index has no IREE {release}; give a release that it has"),
+        (
+            UNREACHABLE,
+            f"IREE {release} is not in the cache, and the package index cannot be reached; connect once to install "
+            "it, and later runs need no network",
+        ),
+        (
+            NO_INDEX,
+            f"IREE {release} is not in the cache, and no package index that is configured here has "
+            f"{COMPILER_PACKAGE}; check the settings of pip and uv (PIP_NO_INDEX, UV_NO_INDEX, their configuration "
+            "files)",
+        ),
+        (
+            _NO_ENSUREPIP,
+            "this Python cannot make environments; install its venv package (Debian's python3-venv), or uv",
+        ),
+    )
+    for pattern, sentence in reasons:
+        if pattern.search(printed):
+            return sentence
+    return f"IREE {release} cannot be installed (the installer {how_it_ended}); see what `{by_hand}` says"
 
 
 # 200 MB over a slow line; a start that takes minutes will not get better.
 _INSTALL_LIMITS = Limits(seconds=3600)
 _START_LIMITS = Limits(seconds=120)
-_LARGEST_SCRIPT = 1 << 20
 _START = "import numpy, iree.runtime"
 # Users set this one for their own shells; in an environment, pip refuses to go on with it.
 _VARIABLES = {"PIP_USER": "0"}
@@ -284,16 +260,7 @@ _VARIABLES = {"PIP_USER": "0"}
 def get_toolchains(
     versions: Sequence[str], *, root: Path, on_install: Callable[[str], None] = lambda _: None
 ) -> tuple[Toolchain, ...]:
-    """The toolchains of these releases, in this order, each once; those that are not here are installed.
-
-    Args:
-        versions: As the user wrote them: `3.12.0`, `3.12`, `iree==3.12.0` or `newest`. () gives ().
-        root: Folder of the environments.
-        on_install: Gets a sentence before something takes long.
-
-    Raises:
-        ToolchainError: A version is none, or cannot be had here.
-    """
+    """The toolchains of these releases, in this order, each once; those that are not here are installed."""
     releases = dict.fromkeys(release_named(version, on_install) for version in versions)
     if not releases:
         return ()
@@ -307,17 +274,9 @@ def get_toolchains(
 
 
 def install_toolchain(release: str, *, root: Path, on_install: Callable[[str], None]) -> Toolchain:
-    """The pair of a release from its environment; the first use makes the environment and needs the network.
+    """The pair of a release, with three numbers, from its environment; the first use makes it and needs the network.
 
     An environment appears whole or not at all, also when two harnesses want it at once.
-
-    Args:
-        release: With three numbers.
-        root: Folder of the environments.
-        on_install: Gets a sentence before something takes long.
-
-    Raises:
-        ToolchainError: It cannot be had here.
     """
     folder = environment_folder(root, release)
     if toolchain := _or_none(lambda: find_in_environment(folder)):
@@ -328,8 +287,6 @@ def install_toolchain(release: str, *, root: Path, on_install: Callable[[str], N
             if toolchain := _or_none(lambda: find_in_environment(folder)):
                 return toolchain
             on_install(f"Installing IREE {release} (some 200 MB) ...")
-            for left in root.glob(f".making-{folder.name}-*"):
-                shutil.rmtree(left, ignore_errors=True)
             _make(release, folder)
     except OSError as error:
         raise ToolchainError(
@@ -346,43 +303,28 @@ def _or_none(find: Callable[[], Toolchain]) -> Toolchain | None:
 
 
 def _make(release: str, folder: Path) -> None:
-    """Make the environment next to its place and move it there, and have its programs start the Python there."""
-    installer = choose_installer()
-    with scratch_folder(folder.parent, f".making-{folder.name}-") as scratch:
-        made = scratch / "environment"
-        for command in installer.commands(made, release):
-            finished = run(command, cwd=scratch, limits=_INSTALL_LIMITS, env=_VARIABLES)
+    """Make the environment; nobody takes it for one before it is whole and works."""
+    being_made(folder).touch()
+    try:
+        shutil.rmtree(folder, ignore_errors=True)
+        installer = choose_installer()
+        for command in installer.commands(folder, release):
+            finished = run(command, cwd=folder.parent, limits=_INSTALL_LIMITS, env=_VARIABLES)
             if not finished.ok:
                 printed = f"{finished.stdout}\n{finished.stderr}"
                 how = finished.how_it_ended(_INSTALL_LIMITS)
                 raise ToolchainError(why_it_failed(release, printed, how, installer.by_hand(release)))
-        _require_that_it_works(release, made)
-        if folder.exists():  # one that `find_in_environment` refused
-            shutil.rmtree(folder)
-        _name_python(made, folder)
-        made.replace(folder)
-
-
-def _name_python(environment: Path, folder: Path) -> None:
-    """Have the scripts of an environment, and what activates it, name the folder where it is going to lie.
-
-    pip and uv write the interpreter's whole path into them, and that of the folder where the environment was made is
-    gone once it was moved.
-    """
-    made_at = re.compile(re.escape(os.fsencode(folder.parent)) + rb"/\.making-[^/\s]+/environment")
-    for script in (environment / "bin").glob("*"):
-        if script.is_symlink() or not script.is_file() or script.stat().st_size > _LARGEST_SCRIPT:
-            continue
-        text = script.read_bytes()
-        if made_at.search(text):
-            mode = script.stat().st_mode
-            write_atomically(script, made_at.sub(lambda _: os.fsencode(folder), text))
-            script.chmod(mode)
+        _require_that_it_works(release, folder)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    finally:
+        being_made(folder).unlink(missing_ok=True)
 
 
 def _require_that_it_works(release: str, made: Path) -> None:
     """Refuse an environment in which a worker would not start."""
-    version = pair_in_environment(made).version
+    version = pair_in_environment(made, unfinished=True).version
     if Version(version) != Version(release):
         raise ToolchainError(f"the package index gave IREE {version} for {release}; give --toolchain {version}")
     started = run([str(environment_python(made)), "-I", "-c", _START], limits=_START_LIMITS)

@@ -10,6 +10,7 @@ from scipy import special
 
 from harness.verify.rounding import UNIT, Array, Shaker, UnsupportedError, merged
 
+_Binary = Callable[[Array, Array], Array]
 _INTEGERS = {8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
 
 
@@ -40,19 +41,38 @@ def _signed(values: Array, dtype: np.dtype[Any]) -> Array:
     return values.astype(f"u{dtype.itemsize}").view(dtype) if dtype.kind != "b" else values.astype(bool)
 
 
+def _safe(divisors: Array) -> Array:
+    """Divisors of which none is 0: then a quotient is anything."""
+    return np.where(divisors == 0, 1, divisors).astype(divisors.dtype)
+
+
 def _divided(a: Array, b: Array) -> Array:
-    """Quotients rounded toward zero; anything, here 0, where the divisor is 0."""
-    safe = np.where(b == 0, 1, b)
-    quotient = a // safe
-    return np.asarray(quotient + ((a % safe != 0) & ((a < 0) != (safe < 0))))
+    """Quotients rounded toward zero."""
+    quotient, rest = a // _safe(b), a % _safe(b)
+    return np.asarray(quotient + ((rest != 0) & ((a < 0) != (b < 0))))
+
+
+def _rest(a: Array, b: Array) -> Array:
+    return np.asarray(a - _divided(a, b) * b)
+
+
+def _floored(a: Array, b: Array) -> Array:
+    return a // _safe(b)
 
 
 def _ceiled(a: Array, b: Array) -> Array:
-    safe = np.where(b == 0, 1, b)
-    return -((-a) // safe)
+    return -((-a) // _safe(b))
 
 
-def _shifted(function: Callable[[Array, Array], Array]) -> Callable[[Array, Array], Array]:
+def _ceiled_unsigned(a: Array, b: Array) -> Array:
+    return np.asarray(a // _safe(b) + (a % _safe(b) != 0))
+
+
+def _modulo(a: Array, b: Array) -> Array:
+    return a % _safe(b)
+
+
+def _shifted(function: _Binary) -> _Binary:
     """A shift; anything, here 0, where it is by the width or more."""
 
     def shift(a: Array, b: Array) -> Array:
@@ -63,87 +83,66 @@ def _shifted(function: Callable[[Array, Array], Array]) -> Callable[[Array, Arra
     return shift
 
 
-_ARITHMETIC: dict[str, Callable[[Array, Array], Array]] = {
-    "arith.addf": np.add,
-    "arith.subf": np.subtract,
-    "arith.mulf": np.multiply,
-    "arith.divf": np.divide,
+def _rounded_away(x: Array) -> Array:
+    return np.copysign(np.floor(np.abs(x) + 0.5), x)
+
+
+def _inverse_root(x: Array) -> Array:
+    return 1.0 / np.sqrt(x)
+
+
+def _arith(**functions: Callable[..., Array]) -> dict[str, Callable[..., Array]]:
+    return {f"arith.{name}": function for name, function in functions.items()}
+
+
+def _math(**functions: Callable[..., Array]) -> dict[str, Callable[..., Array]]:
+    return {f"math.{name}": function for name, function in functions.items()}
+
+
+# Of floats: results that are rounded once, extremes, and functions with steps; what is exact or a class of numbers.
+_ROUNDED = _arith(addf=np.add, subf=np.subtract, mulf=np.multiply, divf=np.divide, truncf=np.positive)
+_EXTREMES = _arith(maximumf=np.maximum, minimumf=np.minimum, maxnumf=np.fmax, minnumf=np.fmin)
+_STEPS = _math(floor=np.floor, ceil=np.ceil, trunc=np.trunc, roundeven=np.rint, round=_rounded_away)
+_EXACT = {**_arith(negf=np.negative, extf=np.positive), **_math(absf=np.abs, copysign=np.copysign)}
+_CLASSES = _math(isnan=np.isnan, isinf=np.isinf, isfinite=np.isfinite)
+# Of whole numbers, and of those that are taken without a sign.
+_INTEGER = {
+    **_arith(addi=np.add, subi=np.subtract, muli=np.multiply, maxsi=np.maximum, minsi=np.minimum),
+    **_arith(andi=np.bitwise_and, ori=np.bitwise_or, xori=np.bitwise_xor),
+    **_arith(divsi=_divided, remsi=_rest, floordivsi=_floored, ceildivsi=_ceiled),
+    **_arith(shli=_shifted(np.left_shift), shrsi=_shifted(np.right_shift)),
 }
-_EXTREMES: dict[str, Callable[[Array, Array], Array]] = {
-    "arith.maximumf": np.maximum,
-    "arith.minimumf": np.minimum,
-    "arith.maxnumf": np.fmax,
-    "arith.minnumf": np.fmin,
+_UNSIGNED = {
+    **_arith(maxui=np.maximum, minui=np.minimum, divui=_floored, remui=_modulo, ceildivui=_ceiled_unsigned),
+    **_arith(shrui=_shifted(np.right_shift)),
 }
-_INTEGER: dict[str, Callable[[Array, Array], Array]] = {
-    "arith.addi": np.add,
-    "arith.subi": np.subtract,
-    "arith.muli": np.multiply,
-    "arith.andi": np.bitwise_and,
-    "arith.ori": np.bitwise_or,
-    "arith.xori": np.bitwise_xor,
-    "arith.maxsi": np.maximum,
-    "arith.minsi": np.minimum,
-    "arith.divsi": _divided,
-    "arith.remsi": lambda a, b: a - _divided(a, b) * b,
-    "arith.floordivsi": lambda a, b: a // np.where(b == 0, 1, b),
-    "arith.ceildivsi": _ceiled,
-    "arith.shli": _shifted(np.left_shift),
-    "arith.shrsi": _shifted(np.right_shift),
-}
-_UNSIGNED: dict[str, Callable[[Array, Array], Array]] = {
-    "arith.maxui": np.maximum,
-    "arith.minui": np.minimum,
-    "arith.divui": lambda a, b: a // np.where(b == 0, 1, b).astype(a.dtype),
-    "arith.remui": lambda a, b: a % np.where(b == 0, 1, b).astype(a.dtype),
-    "arith.ceildivui": lambda a, b: (
-        a // np.where(b == 0, 1, b).astype(a.dtype) + (a % np.where(b == 0, 1, b).astype(a.dtype) != 0)
-    ),
-    "arith.shrui": _shifted(np.right_shift),
-}
-_STEPS: dict[str, Callable[[Array], Array]] = {
-    "math.floor": np.floor,
-    "math.ceil": np.ceil,
-    "math.trunc": np.trunc,
-    "math.roundeven": np.rint,
-    "math.round": lambda x: np.copysign(np.floor(np.abs(x) + 0.5), x),
+# Of i1, for which the same bits mean other things.
+_LOGICAL = {
+    **_arith(addi=np.logical_xor, subi=np.logical_xor, muli=np.logical_and),
+    **_arith(maxsi=np.logical_and, minui=np.logical_and, minsi=np.logical_or, maxui=np.logical_or),
 }
 # By how many units (halves of one in the last place) a compiler's approximation in the type itself may be off, besides
 # rounding: at least what IREE's were measured to be off by where they are right; docs/statistics.md has the figures.
 _ACCURATE, _GOOD, _FAIR, _ROUGH = 0.0, 4.0, 16.0, 32.0
-_FUNCTIONS: dict[str, tuple[Callable[[Array], Array], float]] = {
-    "math.sqrt": (np.sqrt, _ACCURATE),
-    "math.rsqrt": (lambda x: 1.0 / np.sqrt(x), _GOOD),
-    "math.cbrt": (np.cbrt, _FAIR),
-    "math.exp": (np.exp, _GOOD),
-    "math.exp2": (np.exp2, _GOOD),
-    "math.expm1": (np.expm1, _GOOD),
-    "math.log": (np.log, _GOOD),
-    "math.log2": (np.log2, _GOOD),
-    "math.log10": (np.log10, _GOOD),
-    "math.log1p": (np.log1p, _GOOD),
-    "math.sin": (np.sin, _GOOD),
-    "math.cos": (np.cos, _GOOD),
-    "math.tan": (np.tan, _GOOD),
-    "math.asin": (np.arcsin, _FAIR),
-    "math.acos": (np.arccos, _FAIR),
-    "math.atan": (np.arctan, _ROUGH),
-    "math.sinh": (np.sinh, _FAIR),
-    "math.cosh": (np.cosh, _GOOD),
-    "math.tanh": (np.tanh, _GOOD),
-    "math.asinh": (np.arcsinh, _FAIR),
-    "math.acosh": (np.arccosh, _FAIR),
-    "math.atanh": (np.arctanh, _FAIR),
-    "math.erf": (special.erf, _GOOD),
-    "math.erfc": (special.erfc, _FAIR),
+_BY_UNITS = {
+    _ACCURATE: _math(sqrt=np.sqrt),
+    _GOOD: {
+        **_math(exp=np.exp, exp2=np.exp2, expm1=np.expm1, log=np.log, log2=np.log2, log10=np.log10, log1p=np.log1p),
+        **_math(sin=np.sin, cos=np.cos, tan=np.tan, cosh=np.cosh, tanh=np.tanh, erf=special.erf, rsqrt=_inverse_root),
+    },
+    _FAIR: {
+        **_math(cbrt=np.cbrt, asin=np.arcsin, acos=np.arccos, sinh=np.sinh, erfc=special.erfc),
+        **_math(asinh=np.arcsinh, acosh=np.arccosh, atanh=np.arctanh),
+    },
+    _ROUGH: _math(atan=np.arctan, atan2=np.arctan2),
 }
+_FUNCTIONS = {name: (function, units) for units, named in _BY_UNITS.items() for name, function in named.items()}
 # These bring their argument to a period, or multiply it, in the type itself, which rounds it: at least as a number of
 # this size is rounded.
 _REDUCED = {"math.sin": np.pi, "math.cos": np.pi, "math.tan": np.pi, "math.exp2": 0.0}
-_LESS, _EQUAL, _GREATER = np.less, np.equal, np.greater
 # By arith.cmpf's numbers: 1 to 6 are ordered, 8 to 13 the same or unordered.
-_FLOAT_PREDICATES = {1: _EQUAL, 2: _GREATER, 3: np.greater_equal, 4: _LESS, 5: np.less_equal, 6: np.not_equal}
-_INTEGER_PREDICATES = (_EQUAL, np.not_equal, _LESS, np.less_equal, _GREATER, np.greater_equal)
+_FLOAT_PREDICATES = (np.equal, np.greater, np.greater_equal, np.less, np.less_equal, np.not_equal)
+_INTEGER_PREDICATES = (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)
 _SIGNED_PREDICATES = 6
 
 
@@ -162,54 +161,38 @@ def scalar_op(name: str, operands: list[Array], kind: str, from_kind: str, predi
 
 def _float_op(name: str, operands: list[Array], kind: str, from_kind: str, predicate: int, shaker: Shaker) -> Array:
     a, *others = operands
-    if name in _ARITHMETIC:
-        return shaker.rounded(_ARITHMETIC[name](a, others[0]), kind)
+    if name in _ROUNDED:
+        return shaker.rounded(_ROUNDED[name](*operands), kind)
     if name in _EXTREMES:
         return shaker.extreme(_EXTREMES[name], a, others[0])
     if name in _STEPS:
         return shaker.stepped(_STEPS[name], a)
+    if name in _EXACT:
+        return _EXACT[name](*operands)
+    if name in _CLASSES:
+        return merged(_CLASSES[name](a))
     if name in _FUNCTIONS:
         function, ulps = _FUNCTIONS[name]
         if name in _REDUCED:
             a = shaker.reduced(a, kind, _REDUCED[name])
-        return shaker.rounded(function(a), kind, ulps)
+        return shaker.rounded(function(a, *others), kind, ulps)
     match name:
-        case "arith.negf":
-            return -a
-        case "math.absf":
-            return np.abs(a)
-        case "math.copysign":
-            return np.copysign(a, others[0])
         case "math.fma":
             return shaker.rounded(a * others[0] + others[1], kind)
-        case "arith.extf":
-            return a
-        case "arith.truncf":
-            return shaker.rounded(a, kind)
         case "arith.sitofp":
             return shaker.rounded(np.where(a, -1.0, 0.0) if a.dtype == bool else a.astype(np.float64), kind)
         case "arith.uitofp":
             return shaker.rounded(_unsigned(a).astype(np.float64), kind)
-        case "arith.fptosi":
-            return _integers_of(a, kind, shaker, signed=True)
-        case "arith.fptoui":
-            return _integers_of(a, kind, shaker, signed=False)
+        case "arith.fptosi" | "arith.fptoui":
+            return _integers_of(a, kind, shaker, signed=name == "arith.fptosi")
         case "arith.remf":
             quotient = shaker.stepped(np.trunc, a / others[0])
             rest = a - quotient * others[0]
             return shaker.rounded(np.where(np.isfinite(a) & np.isinf(others[0]), a, rest), kind)
-        case "math.atan2":
-            return shaker.rounded(np.arctan2(a, others[0]), kind, _ROUGH)
         case "math.powf" | "math.fpowi":
             exponent = others[0].astype(np.float64)
             scale = np.nan_to_num(np.abs(exponent[:1] * np.log(np.abs(a[:1]))), nan=0.0, posinf=0.0)
             return shaker.rounded(np.power(a, exponent), kind, _FAIR + 2.0 * np.minimum(scale, 2.0**10))
-        case "math.isnan":
-            return merged(np.isnan(a))
-        case "math.isinf":
-            return merged(np.isinf(a))
-        case "math.isfinite":
-            return merged(np.isfinite(a))
         case "arith.cmpf":
             return _compared(a, others[0], predicate, shaker)
         case "arith.bitcast":
@@ -223,9 +206,9 @@ def _compared(a: Array, b: Array, predicate: int, shaker: Shaker) -> Array:
         return np.broadcast_to(np.array(predicate == 15), unordered[:1].shape)
     if predicate in (7, 14):
         return merged(unordered == (predicate == 14))
-    if predicate < 7:
-        return merged(shaker.compared(_FLOAT_PREDICATES[predicate], a, b) & ~unordered)
-    return merged(shaker.compared(_FLOAT_PREDICATES[predicate - 7], a, b) | unordered)
+    is_unordered = predicate > 7
+    compared = shaker.compared(_FLOAT_PREDICATES[(predicate - 1) % 7], a, b)
+    return merged(compared | unordered if is_unordered else compared & ~unordered)
 
 
 def _integers_of(values: Array, kind: str, shaker: Shaker, *, signed: bool) -> Array:
@@ -271,14 +254,8 @@ def _bits_of(values: Array, from_kind: str, kind: str) -> Array:
 def _integer_op(name: str, operands: list[Array], kind: str, from_kind: str, predicate: int) -> Array:
     dtype = dtype_of(kind)
     a, *others = operands
-    if a.dtype == bool and others and name in ("arith.addi", "arith.subi"):
-        return np.logical_xor(a, others[0])
-    if a.dtype == bool and others and name == "arith.muli":
-        return np.logical_and(a, others[0])
-    if a.dtype == bool and name in ("arith.maxsi", "arith.minui"):
-        return np.logical_and(a, others[0])
-    if a.dtype == bool and name in ("arith.minsi", "arith.maxui"):
-        return np.logical_or(a, others[0])
+    if a.dtype == bool and name in _LOGICAL:
+        return _LOGICAL[name](a, others[0])
     if name in _INTEGER:
         return np.asarray(_INTEGER[name](a, others[0])).astype(dtype)
     if name in _UNSIGNED:

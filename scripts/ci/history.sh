@@ -58,7 +58,6 @@ push() {
         fetch_into "$newer"
         mkdir -p "$newer/results"
         harness results merge "$folder/results" --into "$newer/results"
-        harness results compact "$newer/results"
         folder=$newer
     done
     echo "Branch $branch cannot be written; give the job permissions: contents: write. The runs are in $folder." >&2

@@ -5,7 +5,6 @@
 #   HARNESS_SUITE        a suite or a list of suites
 #   HARNESS_REFERENCE    release of IREE that stays the same from night to night, so that its changes are the machine's
 #   HARNESS_TOOLCHAIN    what is measured beside it (default: newest)
-#   HARNESS_TURNS        age after which raw turns are dropped, as in 90d; empty: they are kept
 #   HARNESS_BISECT_BUDGET    seconds for all searches together (default: 1800)
 #   HARNESS_CACHE, RUNNER_TEMP, GITHUB_OUTPUT, GITHUB_STEP_SUMMARY    as the harness and GitHub set them
 # Outputs of measure: status (of harness run). Of report: changes (a Markdown file), changed (whether the compiler made
@@ -27,10 +26,6 @@ measure() {
         exit "$status"
     fi
     harness results merge "$new" --into "$HARNESS_HISTORY"
-    harness results compact "$HARNESS_HISTORY"
-    if [ -n "${HARNESS_TURNS:-}" ]; then
-        harness results gc "$HARNESS_HISTORY" --older-than "$HARNESS_TURNS"
-    fi
     output "$GITHUB_OUTPUT" status "$status"
 }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.bisect import BEGIN, END, KINDS, ROOT, Kind, Program, line
+from benchmarks.bisect import KINDS, Kind, Program, line
 from harness.compare.engine import Generation
 
 LOGS = np.random.default_rng(0).normal(0, 0.003, 400)
@@ -21,8 +21,3 @@ def test_a_plain_step_is_named_and_nothing_else(kind: Kind) -> None:
     name, step, right, wrong, *_ = line(kind, 1.0, [QUIET], 4, [16])
     assert (name, step) == (kind.name, "100 %")
     assert (right, wrong) == ("100.0 %", "0.0 %")
-
-
-def test_the_table_has_a_place() -> None:
-    text = (ROOT / "docs/bisect.md").read_text()
-    assert text.index(BEGIN) < text.index(END)

@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.explain import __main__ as command
 from benchmarks.explain.pairs import Pair, Programs, all_pairs
-from benchmarks.explain.recording import ROOT, Recorded, read
+from benchmarks.explain.recording import Recorded, read
 from benchmarks.explain.scores import score
 from harness.records.explanation import Explanation
 from harness.report import render
@@ -75,8 +75,3 @@ def test_a_recording_is_its_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     text = document.read_text()
     assert "2 pairs" in text and "\nold\n" not in text and text.endswith("after\n")
     assert f"Of 3 parts that do not change, 1 is accused: `{LOOP}` in same-module-1" in text
-
-
-def test_the_table_has_a_place() -> None:
-    text = (ROOT / "docs/explain.md").read_text()
-    assert text.index(command.BEGIN) < text.index(command.END)

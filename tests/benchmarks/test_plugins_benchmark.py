@@ -148,21 +148,6 @@ def test_the_table(recording: Recording, snapshot: SnapshotAssertion) -> None:
     assert render(recording) == snapshot
 
 
-def test_an_engine_that_is_not_there_has_no_rows_and_is_told(recording: Recording, snapshot: SnapshotAssertion) -> None:
-    header = Header(
-        **{
-            **vars(HEADER),
-            "missing": ("Halide is not installed; pip install it",),
-            "versions": {"IREE": "3.13.0", "sgemm": "X"},
-        }
-    )
-    without = [
-        Round(**{**vars(one), "ns": {name: ns for name, ns in one.ns.items() if engine_of(name) != "Halide"}})
-        for one in recording.rounds
-    ]
-    assert render(Recording(header=header, rounds=tuple(without))) == snapshot
-
-
 def test_replaying_writes_between_the_marks_and_nowhere_else(
     recording: Recording, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -180,12 +165,6 @@ def test_replaying_writes_between_the_marks_and_nowhere_else(
     document.write_text("no marks")
     with pytest.raises(RuntimeError, match="has no lines <!-- convolution -->"):
         write_tables(document, recording)
-
-
-@pytest.mark.parametrize("mark", command.SUITES)
-def test_the_document_has_the_marks(mark: str) -> None:
-    text = (ROOT / "docs" / "seeds.md").read_text()
-    assert text.count(f"<!-- {mark} -->") == text.count(f"<!-- /{mark} -->") == 1
 
 
 # ------------------------------------------------------------------------------------------------------- contenders
@@ -224,8 +203,3 @@ def test_sgemm_does_just_as_much_work(benchmark_name: engines.Benchmark) -> None
         for depth, columns in engines.SGEMM_SHAPES[benchmark_name]:
             rows = total * 1e9 / (2 * depth * columns)
             assert rows == pytest.approx(round(rows), rel=1e-12)
-
-
-def test_work_is_counted_as_the_suites_say() -> None:
-    assert engines.gflop("esrgan", {}) == pytest.approx(2.67, abs=0.005)
-    assert engines.gflop("convolution", {}) == pytest.approx(11.8, abs=0.05)

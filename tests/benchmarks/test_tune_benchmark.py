@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from benchmarks.tune import __main__ as command
-from benchmarks.tune import first
 from benchmarks.tune.defaults import defaults
 from benchmarks.tune.first import PROGRAM, FirstAnswers, render_first, suite_of
 from benchmarks.tune.measuring import ROOT
-from benchmarks.tune.outcomes import Contender, Outcome, count, geometric_mean, measured
+from benchmarks.tune.outcomes import Contender, Outcome, count, measured
 from benchmarks.tune.searches import SEARCHES, Search
 from benchmarks.tune.tables import render
 from harness.records.run import Failure, Run
@@ -102,15 +99,6 @@ def test_the_tables_have_the_goals_and_a_line_for_each_model() -> None:
     assert "ESRGAN" not in text  # nothing of it was measured
 
 
-def test_searches_of_another_machine_stand_by_their_own_confirmation() -> None:
-    tuning = make_tuning()
-    last = {trial.base: trial for trial in tuning.confirmations}
-    text = render([], [], [tuning, make_tuning(variant="", answer="nothing beats the start")])
-    line = next(line for line in text.splitlines() if line.startswith("| `rdb@cpu` |"))
-    assert f"{last[tuning.start_name].ratio:.3f}" in line
-    assert "| nothing beats the start; " in text
-
-
 def test_a_change_is_judged_as_a_default_over_all_models() -> None:
     def single(name: str, standing: Standing, ratio: float | None = None, twin: str = "") -> Tried:
         low, high = (None, None) if ratio is None else (0.99 * ratio, 1.01 * ratio)
@@ -129,10 +117,6 @@ def test_a_change_is_judged_as_a_default_over_all_models() -> None:
     assert "o3" not in found  # one model says nothing of a default
     again = defaults([make_tuning(model=model, singles=one) for model in "ab"])
     assert next(default.ratios for default in again if default.name == "o3") == {"a": 1.1, "b": 1.1}
-
-
-def test_a_geometric_mean_undoes_a_ratio_and_its_inverse() -> None:
-    assert geometric_mean([0.25, 4.0, 1.0]) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("search", ALL, ids=lambda search: search.name)
@@ -162,16 +146,3 @@ def test_the_suites_of_first_answers_can_be_planned(tmp_path: Path) -> None:
     found = {"search-1": {"flags": ["--iree-opt-level=O2"], "run_flags": [], "plugins": [spec]}}
     suite = load_suite(suite_of(tmp_path / "b.toml", found)).suite
     assert [each.name for each in suite.variants] == ["stock", "O1", "O2", "O3", "data-tiling", "search-1"]
-
-
-def test_the_document_has_a_place_and_without_results_nothing_is_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    text = (ROOT / "docs" / "tuning.md").read_text()
-    marks = (command.BEGIN, command.END, first.BEGIN, first.END)
-    assert [text.count(mark) for mark in marks] == [1] * 4
-    document = tmp_path / "tuning.md"
-    document.write_text(text)
-    monkeypatch.setattr(sys, "argv", ["tune", "--replay", "--out", str(tmp_path), "--document", str(document)])
-    assert command.main() == 0
-    assert document.read_text() == text

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,14 +10,12 @@ import pytest
 from benchmarks.history.made import DRIFT, FATES, KINDS, STEP, Size, made_cases, nights
 from benchmarks.history.made_runs import Folders, write_runs
 from benchmarks.history.made_tables import write_history
-from benchmarks.history.scale import Measured, Scale, measure_scale
-from benchmarks.history.scale_probe import Cost
-from benchmarks.history.scale_tables import BEGIN, END, exponent, write_scale
+from benchmarks.history.scale import measure_scale
+from benchmarks.history.scale_tables import BEGIN, END, write_scale
 from harness.history.open import open_history
 from harness.report import render
 from harness.report.run_report import build_report
 from harness.store.run_directory import load_run
-from harness.store.schema import Role
 
 
 def test_run_folders_are_whole_runs_that_can_be_reported(tmp_path: Path) -> None:
@@ -33,16 +30,8 @@ def test_run_folders_are_whole_runs_that_can_be_reported(tmp_path: Path) -> None
     assert "model-0002/data-tiling@cpu" in (paths[1] / "report.md").read_text()
 
 
-def test_under_the_reference_modules_stay_the_same_and_under_the_newest_they_change(tmp_path: Path) -> None:
-    roles: tuple[tuple[Role, bool], ...] = (("reference", True), ("newest", False))
-    for role, same in roles:
-        runs = [load_run(path) for path in write_runs(tmp_path / role, Folders(cases=3, runs=2, roles=(role,)))]
-        first, second = ([build.module_sha256 for build in run.builds] for run in runs)
-        assert (first == second) == same
-
-
-def test_a_compacted_history_has_the_size_that_was_asked_for(tmp_path: Path) -> None:
-    write_history(tmp_path, Size(series=21, runs=110, turns=1_100))
+def test_a_history_has_the_size_that_was_asked_for(tmp_path: Path) -> None:
+    write_history(tmp_path, Size(series=21, runs=110))
     with open_history(str(tmp_path)) as history:
         assert history.notes == ()
         series = history.series()
@@ -50,7 +39,6 @@ def test_a_compacted_history_has_the_size_that_was_asked_for(tmp_path: Path) -> 
         assert set(series["points"]) == {110}
         assert set(series["metric"]) == {kind.metric for kind in KINDS}
         assert len(history.runs()) == 110
-        assert history.query("SELECT count(*) AS turns FROM turns")["turns"].item() == 1_100
         assert history.query("SELECT count(*) AS cases FROM cases")["cases"].item() == 2 * 3 * 110
 
 
@@ -82,22 +70,3 @@ def test_everything_that_is_measured_runs(tmp_path: Path) -> None:
     assert "| `harness compare --no-remeasure`, no module identical, a fresh process | 10 cases | under 3 s |" in text
     assert all(one.cost.peak_bytes > 0 and one.cost.seconds > 0 for one in scale.measured)
     assert [one.size for one in scale.of("changes")] == [10]
-
-
-def test_a_document_without_a_place_for_them_is_refused(tmp_path: Path) -> None:
-    document = tmp_path / "history.md"
-    document.write_text("nothing")
-    measured = tuple(replace(a_measured(1, 1.0), what=what) for what in ("series", "changes", "identical", "recorded"))
-    with pytest.raises(RuntimeError, match="has no lines"):
-        write_scale(document, Scale(measured=measured, runs=1, turns=0, load=(0.0, 0.0)))
-    assert document.read_text() == "nothing"
-
-
-def a_measured(size: int, seconds: float) -> Measured:
-    return Measured(what="series", size=size, cost=Cost(seconds=seconds, slowest=seconds, peak_bytes=1, repeats=1))
-
-
-def test_the_exponent_is_that_of_a_power_law() -> None:
-    assert exponent(a_measured(10, 0.5), a_measured(100, 5.0)) == pytest.approx(1.0)
-    assert exponent(a_measured(10, 0.5), a_measured(100, 50.0)) == pytest.approx(2.0)
-    assert exponent(a_measured(10, 0.5), a_measured(100, 0.5)) == 0.0

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks.verdicts.estimators import ESTIMATORS, compare_intervals, load_order, place_effect, spread
+from benchmarks.verdicts.estimators import ESTIMATORS, compare_intervals, load_order, place_effect
 from benchmarks.verdicts.recording import Recorded
 from tests.benchmarks_verdicts.conftest import Script, side
 
@@ -41,14 +41,6 @@ def test_each_does_what_its_name_says() -> None:
     assert found["median of ABBA pairs"] == pytest.approx(0.1)
     assert found["trimmed mean (25 %)"] == pytest.approx(0.5 / 4)
     assert found["ratio of minima"] == pytest.approx(0.0)
-
-
-def test_spreads() -> None:
-    values = np.array([0.01, -0.01] * 8)
-    one = spread(values)
-    assert one.deviation == pytest.approx(0.01 * math.sqrt(16 / 15))
-    assert one.robust == pytest.approx(0.014826)
-    assert one.stretch == pytest.approx(0.0, abs=1e-15)
 
 
 def test_the_side_that_is_loaded_first_is_found_slower() -> None:

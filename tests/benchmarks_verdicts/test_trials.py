@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
 
 from benchmarks.verdicts.recorded_runs import count
 from benchmarks.verdicts.stream_names import slowdown_of
 from benchmarks.verdicts.trials import (
-    RanOutError,
     as_sampled,
-    by_stream,
     overlapping_starts,
     play,
     play_disjoint,
@@ -21,12 +17,6 @@ from benchmarks.verdicts.trials import (
     slowed,
 )
 from tests.benchmarks_verdicts.conftest import Script
-
-
-def test_streams_are_sorted_apart_and_by_number(script: Script) -> None:
-    one, other = script("loop A/A", generations=3), script("tiny +1 %", generations=2)
-    streams = by_stream([one[2], other[1], one[0], other[0], one[1]])
-    assert streams == {"loop A/A": one, "tiny +1 %": other}
 
 
 @pytest.mark.parametrize(
@@ -44,12 +34,6 @@ def test_a_trial_takes_consecutive_generations_and_their_seconds(script: Script)
     assert outcome.generations == generations[7 : 7 + len(outcome.generations)]
     assert outcome.confirming == 8
     assert seconds_of(outcome) == 16 * 0.5
-
-
-def test_a_trial_never_reads_past_the_end(script: Script) -> None:
-    generations = as_sampled(script(generations=15, change=0.05))
-    with pytest.raises(RanOutError):
-        play(generations, budget_s=15)
 
 
 def test_disjoint_trials_share_no_generation_and_use_all(script: Script) -> None:
@@ -74,20 +58,6 @@ def test_overlapping_trials_start_only_where_the_longest_fits(script: Script) ->
     assert trials.found(within_s=7.9) == 0
     assert trials.disjoint == 84 / 16 < trials.size
     assert trials.estimate == pytest.approx(0.05, abs=0.002)
-
-
-def test_trials_that_run_out_are_counted(script: Script) -> None:
-    generations = as_sampled(script(generations=20, change=0.05))
-    assert list(overlapping_starts(generations, budget_s=60)) == [0, 4], "where the shortest verdict fits"
-    trials = play_overlapping(generations, budget_s=60, starts=[0, 4, 8])
-    assert (trials.size, trials.left_out) == (2, 1)  # 8 has twelve left and needs sixteen
-
-
-def test_nothing_comes_of_nothing() -> None:
-    trials = play_overlapping((), budget_s=5)
-    assert (trials.size, trials.left_out, trials.false_alarms) == (0, 0, 0)
-    assert math.isnan(trials.seconds)
-    assert math.isnan(trials.estimate)
 
 
 def test_a_moved_stream_is_one_that_was_slower(script: Script) -> None:

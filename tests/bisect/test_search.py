@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.bisect.search import Cause, Effect, Findings, Measured, Unusable, find_steps, middle, minimal_causes
+from harness.bisect.search import Cause, Effect, Findings, Measured, Unusable, find_steps, minimal_causes
 from harness.stats.rule import Standing
 
 FLOOR = 0.01
@@ -94,16 +94,6 @@ def test_a_side_that_is_surely_small_when_it_is_judged_leaves_the_step_known(sid
     assert all(reason.startswith(why) for reason in found.aside.values())
 
 
-def test_only_the_ends_and_the_step_are_judged() -> None:
-    found = exact([1] * 5 + [5] * 9)
-    judged = [
-        (probe.base, probe.head)
-        for probe in found.probes
-        if isinstance(probe.found, Measured) and not probe.found.placed
-    ]
-    assert judged == [(0, 13), (4, 5)]
-
-
 def test_what_was_placed_wrongly_is_judged_when_the_step_is_not_there() -> None:
     levels = [1, 1, 1, 1, 1, 1.05, 1.05, 1.05]
 
@@ -171,10 +161,6 @@ def test_neighbours_that_lie_half_way_do_not_hide_the_steps_beside_them() -> Non
     found = find_steps(0, 5, measure, FLOOR)
     assert [(step.before, step.after) for step in found.steps] == [(0, 1), (4, 5)]
     assert found.open == {}
-
-
-def test_the_middle_is_that_of_what_is_left() -> None:
-    assert [middle(0, 8, set()), middle(8, 0, set()), middle(0, 8, {4}), middle(0, 2, {1})] == [4, 4, 5, None]
 
 
 def causes(parts: int, needed: Collection[frozenset[int]], unknown: Collection[frozenset[int]] = ()) -> list[Cause]:

@@ -32,11 +32,6 @@ def test_all_parts_make_the_one_of_the_other_and_none_leave_it(base: CompileConf
     assert len(set(map(str, parts))) == len(parts)
 
 
-@given(WAYS)
-def test_a_variant_has_no_part_that_it_does_not_have_itself(config: CompileConfig) -> None:
-    assert parts_between(config, config) == ()
-
-
 def test_what_is_added_replaced_and_left_out_is_said() -> None:
     base = CompileConfig(
         flags=("--level=O2", "--old"), plugins=(Use(name="tuned", options={"width": 8, "fuse": True}),)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -14,10 +12,8 @@ from harness.cli import bisect as commands
 from harness.cli import run_command_line
 from harness.errors import UsageError
 from harness.records.bisection import Bisection, FoundStep, OpenStretch, Trial
-from harness.records.comparison import Verdict
-from harness.stages import bisecting
-from harness.stages.options import BisectOptions
-from harness.stages.verdict import Judged, Word, word_of
+from harness.report.bisect_page import bisect_json
+from harness.stages.verdict import Judged, Word
 from harness.store.kinds import BISECT
 from tests.builders import make_bisection
 
@@ -35,8 +31,6 @@ VERDICT = ("verdict", "small.toml", "--case", "net/stock@cpu", "--against", "a-r
         (FOUND, 0),
         (replace(FOUND, open=(OpenStretch(first="3.6.0", last="3.7.0", reason="noise"),)), 4),
         (replace(FOUND, open=(OpenStretch(first="3.6.0", last="3.7.0", reason="not searched", aside=True),)), 0),
-        (replace(FOUND, finished=False), 4),
-        (replace(FOUND, finished=False, steps=(STEP,)), 0),
         (replace(FOUND, finished=False, steps=(replace(STEP, passed_over=("3.6.1",)),)), 4),
     ],
 )
@@ -46,14 +40,12 @@ def test_a_bisect_ends_by_what_it_knows_and_is_printed_again(
     path = tmp_path / "a-bisect"
     path.mkdir()
 
-    def finish(document: str, _: str) -> None:
-        (path / BISECT.file).write_text(document)
+    def run() -> Bisection:
+        (path / BISECT.file).write_text(bisect_json(found))
+        return found
 
-    underway: Any = nullcontext()
-    underway.directory = SimpleNamespace(path=path, finish=finish)
-    underway.options = BisectOptions()
-    monkeypatch.setattr(commands, "underway_of", lambda *_: underway)
-    monkeypatch.setattr(bisecting, "bisect_releases", lambda _: found)
+    session = SimpleNamespace(directory=SimpleNamespace(path=path), run=run)
+    monkeypatch.setattr(commands, "session_of", lambda *_: session)
     assert run_command_line(["bisect", "small.toml", "--format", "json"]) == status
     printed = capsys.readouterr()
     assert '"case": "net/stock@cpu"' in printed.out
@@ -116,15 +108,3 @@ def test_a_wrong_question_stops_git_bisect(monkeypatch: pytest.MonkeyPatch, caps
     monkeypatch.delenv("HARNESS_TRACEBACK", raising=False)
     assert run_command_line(VERDICT) == 198
     assert "harness: --against a-run: there is no such run\n" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("verdicts", "word"),
-    [
-        (("unchanged", "improved", "identical"), "good"),
-        (("regressed",), "bad"),
-        (("inconclusive", "failed", "outputs differ", "missing", "new"), "cannot tell"),
-    ],
-)
-def test_what_cannot_be_measured_is_neither_good_nor_bad(verdicts: tuple[Verdict, ...], word: Word) -> None:
-    assert {word_of(verdict) for verdict in verdicts} == {word}

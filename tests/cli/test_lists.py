@@ -10,7 +10,7 @@ import pytest
 
 from harness.cli import run as lists
 from harness.cli.run import run_list
-from harness.errors import CaseError, Interrupted, NothingSelected, SuiteError, UsageError
+from harness.errors import CaseError, Interrupted, NothingSelected, SuiteError
 from harness.records.run import Build, Failure, Run
 from harness.stages.options import RunOptions
 from harness.suite.load import SuiteList
@@ -96,13 +96,6 @@ def test_a_suite_that_cannot_be_loaded_is_told_of_and_the_others_run(
     assert "| good.toml | 2 | 0 | 0 | 1 | 0 | results/good |" in shown.out
 
 
-def test_where_nothing_is_selected_in_any_suite(monkeypatch: pytest.MonkeyPatch) -> None:
-    nothing = NothingSelected("it matches no case")
-    scripted = Scripted(monkeypatch, one=nothing, two=nothing)
-    with pytest.raises(UsageError, match="matches no case of any of its suites"):
-        run_list(scripted.suites(), OPTIONS, "terminal")
-
-
 def test_the_list_s_settings_hold_for_each_suite_and_the_command_line_s_before_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -123,47 +116,22 @@ def test_one_document_for_other_programs(monkeypatch: pytest.MonkeyPatch, capsys
     assert [one["run"]["id"] for one in document["reports"]] == [SMALL.header.id]
 
 
-def test_no_rows_of_several_suites_in_one_csv(monkeypatch: pytest.MonkeyPatch) -> None:
-    scripted = Scripted(monkeypatch, one=SMALL)
-    with pytest.raises(UsageError, match="--format csv is for one suite"):
-        run_list(scripted.suites(), OPTIONS, "csv")
-    assert scripted.asked == []
-
-
-@pytest.mark.parametrize("has_run", [True, False])
 def test_who_stops_it_sees_what_there_is_and_how_to_go_on(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], has_run: bool
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    stopped = Interrupted(
-        "interrupted; go on with `harness run --resume results/two`", run=Path("results/two") if has_run else None
-    )
+    stopped = Interrupted("interrupted; go on with `harness run --resume results/two`", run=Path("results/two"))
     scripted = Scripted(monkeypatch, one=SMALL, two=stopped, three=SMALL)
     with pytest.raises(Interrupted) as caught:
-        scripted.ends["two"] = stopped
         monkeypatch.setattr(lists, "load_run", lambda _: SMALL)
         run_list(scripted.suites(), OPTIONS, "terminal")
     assert str(caught.value) == f"{stopped}; not begun were three.toml"
     assert len(scripted.asked) == 2
     shown = capsys.readouterr().out
-    assert shown.count("mm on local-sync") == (2 if has_run else 1)
+    assert shown.count("mm on local-sync") == 2
     table = shown[shown.index("\nSuites") :]
-    assert ("results/two" in table) == has_run
+    assert "results/two" in table
     assert "two.toml: interrupted" in table
     assert "three.toml" not in table
-
-
-def test_who_stops_a_run_sees_its_report_so_far(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def stop(_: RunOptions, *, purpose: str) -> Path:
-        raise Interrupted("interrupted", run=Path("results/one"))
-
-    monkeypatch.setattr(lists, "run_one", stop)
-    monkeypatch.setattr(lists, "find_list", lambda _: None)
-    monkeypatch.setattr(lists, "load_run", lambda _: SMALL)
-    with pytest.raises(Interrupted):
-        lists.run(OPTIONS)
-    assert "mm on local-sync" in capsys.readouterr().out
 
 
 def test_newest_is_asked_once_for_all_suites(monkeypatch: pytest.MonkeyPatch) -> None:

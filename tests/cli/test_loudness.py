@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,11 +10,10 @@ import pytest
 from harness.cli import compare, inspect, run, suites
 from harness.cli.app import application_for
 from harness.cli.output import reporter, teller
-from harness.compare.options import CompareOptions, SelfcheckOptions
+from harness.compare.options import SelfcheckOptions
 from harness.errors import RunError, UsageError
 from harness.progress import Progress, Silent, Terminal
-from harness.stages import side_runs
-from harness.stages.options import AblateOptions, BenchOptions, RunOptions
+from harness.stages.options import BenchOptions, RunOptions
 from tests.builders import make_case
 
 QUIET = ("--quiet", "-q")
@@ -58,7 +56,7 @@ def test_what_is_said_besides_the_result(capsys: pytest.CaptureFixture[str]) -> 
 
 
 @pytest.mark.parametrize("quiet", [False, True])
-@pytest.mark.parametrize("command", ["run", "compare", "selfcheck", "ablate", "bench"])
+@pytest.mark.parametrize("command", ["run", "selfcheck", "bench"])
 def test_a_command_hands_on_what_it_is_told(command: str, quiet: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """To the run that it makes, and by whom it is watched."""
     seen: list[tuple[bool, bool, bool]] = []
@@ -67,19 +65,13 @@ def test_a_command_hands_on_what_it_is_told(command: str, quiet: bool, monkeypat
         seen.append((isinstance(progress, Silent), isinstance(progress, Terminal), options.verbose))
         raise RunError("that is enough")
 
-    for module in (run, compare, side_runs):
+    for module in (run, compare):
         monkeypatch.setattr(module, "run_suite", make)
-    monkeypatch.setattr(
-        compare, "resolve", lambda _, suite, maker, __: maker.of_release(suite, SimpleNamespace(version="1"), ())
-    )
-    for name in ("write_ablation", "write_bench"):
-        monkeypatch.setattr(inspect, name, lambda _: SUITE)
+    monkeypatch.setattr(inspect, "write_bench", lambda _: SUITE)
     loud: dict[str, Any] = {"quiet": quiet, "verbose": not quiet}
     calls = {
         "run": lambda: run.run(RunOptions(Path(__file__).with_name("none.toml"), **loud)),
-        "compare": lambda: compare.compare(CompareOptions(("iree==1", "iree==2"), suite=SUITE, **loud)),
         "selfcheck": lambda: compare.selfcheck(SelfcheckOptions(SUITE, **loud)),
-        "ablate": lambda: inspect.ablate(AblateOptions(SUITE, models=("a",), plugin="b", **loud)),
         "bench": lambda: inspect.bench(BenchOptions(Path("a.mlir"), flags=("", ""), **loud)),
     }
     monkeypatch.setattr(run, "find_list", lambda _: None)

@@ -97,38 +97,15 @@ def test_the_package_is_the_command() -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_interrupts(
+def test_a_signal_interrupts_also_where_other_code_turns_it_into_another_error(
     number: signal.Signals, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert ends(monkeypatch, lambda: os.kill(os.getpid(), number)) == 130
     assert capsys.readouterr().err == "harness: interrupted\n"
 
-
-@pytest.mark.parametrize(
-    ("arguments", "stage"),
-    [
-        (("list", "suite.toml"), "harness.cli.suites.find_list"),
-        (("compare", "base", "head"), "harness.cli.compare.require_two"),
-        (("selfcheck", "suite.toml"), "harness.cli.compare.run_suite"),
-    ],
-)
-def test_an_interrupted_command_says_so(
-    arguments: tuple[str, ...], stage: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def interrupt(*_: object, **__: object) -> None:
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    monkeypatch.setattr(stage, interrupt)
-    assert run_command_line(arguments) == 130
-    assert capsys.readouterr().err == "harness: interrupted\n"
-
-
-def test_an_interrupt_that_other_code_turned_into_another_error_is_still_one(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
     def command() -> None:
         try:
-            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), number)
         except KeyboardInterrupt:
             raise TypeError("expected str, bytes or os.PathLike object, not BufferedReader") from None
 

@@ -59,13 +59,6 @@ def test_all_rows_take_a_look_before_any_takes_the_next_and_confirmations_come_l
     ]
 
 
-def test_every_generation_is_told_and_kept_in_order() -> None:
-    steps = generations(*np.linspace(-0.05, 0.05, 16))
-    seen: list[Generation] = []
-    (outcome,) = decide([a_task("row", steps)], lambda _, generation: seen.append(generation))
-    assert list(outcome.generations) == seen == [*steps, *steps[:8]]  # found at 8, and not confirmed by two times 8
-
-
 @pytest.mark.parametrize(
     ("generations_until_then", "decisions"),
     [
@@ -96,10 +89,10 @@ def test_who_stops_it_gets_what_is_decided(generations_until_then: int, decision
 
 WITHIN = "the interval lies within 1 %"
 NOT_AGAIN = "a difference was found, but 16 fresh generations did not show it again"
-LIKELY = "a difference is likely, but not known to be within or beyond 1 %; more generations would tell"
+LIKELY = "they probably differ; whether by more than 1 % is undecided, and more generations would tell"
 WIDE = "the interval is wider than 1 % either way; more generations would narrow it"
 USABLE = "a turn that took any time by the clock"
-ROOM = "the budget had room for {}, and 8 say something; they take 8 s"
+ROOM = "only {} of the 8 generations needed; use --row-budget 8"
 NEAR = [0.004, 0.009, 0.013, 0.006, 0.0145, 0.0085, 0.0055, 0.0125]
 ODD = [*SLOWER * 2, -0.2, *SLOWER * 4]
 
@@ -108,16 +101,12 @@ ODD = [*SLOWER * 2, -0.2, *SLOWER * 4]
     ("log_ratios", "budget_s", "decision", "size", "confirming", "reason"),
     [
         (EQUAL, 100, "unchanged", 8, 0, WITHIN),
-        (EQUAL, 1000, "unchanged", 16, 0, WITHIN),  # eight are too few for their share of so many looks' error
         (SLOWER, 16, "regressed", 16, 8, "confirmed in 8 fresh generations"),
-        ([None, *SLOWER], 16, "regressed", 32, 16, "confirmed in 16 fresh generations"),
         (ODD, 16, "regressed", 24, 16, "confirmed in 16 fresh generations"),  # one of eight is odd: eight more
         ([*SLOWER * 2, *NOISY], 16, "inconclusive", 24, 16, NOT_AGAIN),
-        ([*SLOWER * 2, *[None] * 16], 16, "inconclusive", 24, 16, NOT_AGAIN),
         (NEAR, 16, "inconclusive", 16, 0, LIKELY),
-        (NOISY, 0, "inconclusive", 1, 0, ROOM.format("1 generation")),
-        (NOISY, 1, "inconclusive", 1, 0, ROOM.format("1 generation")),
-        (NOISY, 7.9, "inconclusive", 7, 0, ROOM.format("7 generations")),
+        (NOISY, 0, "inconclusive", 1, 0, ROOM.format(1)),
+        (NOISY, 7.9, "inconclusive", 7, 0, ROOM.format(7)),
         (NOISY, 30, "inconclusive", 30, 0, WIDE),
         ([None, None, 0.05], 16, "inconclusive", 16, 0, f"only 5 of 16 generations have {USABLE}"),
         ([None], 16, "inconclusive", 16, 0, f"no generation has {USABLE}"),
@@ -182,29 +171,6 @@ def test_a_row_that_is_plain_alone_is_not_plain_among_twenty_equal_ones() -> Non
     )
 
 
-def test_a_plain_change_of_dear_generations_is_found_among_many_rows() -> None:
-    """The budget has room for ten, and of thirty rows one needs eleven, all on one side."""
-    others = {f"equal {number}": generations(*EQUAL, seconds=1.4) for number in range(29)}
-    outcomes, _ = decided({"row": generations(1.6, 1.61, 1.59, seconds=1.4), **others}, budget_s=15)
-    assert outcomes["row"].decision == "regressed"
-    assert {outcome.decision for name, outcome in outcomes.items() if name != "row"} == {"unchanged"}
-
-
-def test_among_others_that_differ_it_is_plain_again() -> None:
-    row = generations(*SOMEWHAT_SLOWER)
-    others = {f"slower {number}": generations(*SLOWER) for number in range(20)}
-    outcomes, order = decided({"row": row, **others}, budget_s=8)
-    assert outcomes["row"].confirming == 20
-    assert in_turns(order)[21] == ("row", 20)  # first of those that are confirmed, when all have been looked at
-
-
-def test_one_row_being_equal_or_not_changes_no_other_rows_numbers_but_p() -> None:
-    alone = outcome_of(generations(*SLOWER))
-    beside = decided({"noisy": generations(*NOISY), "row": generations(*SLOWER)})[0]["row"]
-    assert replace(beside, p=alone.p) == replace(alone, name="row")
-    assert beside.p == pytest.approx(combine_p(2 * 2 * 2 / 256, 2 / 256))
-
-
 # --- A plain change of dear generations ---
 
 FAR_SLOWER = [2.05, 2.08, 2.11]
@@ -262,13 +228,6 @@ def test_a_change_that_may_be_noise_keeps_to_its_budget(log_ratios: tuple[float,
     assert len(outcome.generations) == 5
 
 
-def test_a_row_whose_generations_get_dearer_is_asked_again_whether_it_differs_plainly() -> None:
-    """After two of 1.8 s there seemed to be room for eight, and the budget ends before those."""
-    steps = [*generations(2.08, seconds=1.8), *generations(2.1, seconds=1.8), *[a_generation(2.08, seconds=3.0)] * 30]
-    (outcome,) = decide([replace(a_task("row", steps, budget_s=15), cap_s=1800.0)], lambda _name, _generation: None)
-    assert (outcome.decision, len(outcome.generations)) == ("regressed", 16)
-
-
 def test_a_plain_change_is_found_where_dearer_generations_end_the_budget_before_the_second_look() -> None:
     """As many as one look needs are not enough for the two that were planned, at the level of a long search."""
     steps = [*[a_generation(2.08, seconds=1.2)] * 8, *[a_generation(2.08, seconds=2.0)] * 30]
@@ -317,11 +276,6 @@ def test_a_row_that_fails_ends_there_and_the_others_go_on(before: int, kept: int
     assert outcomes["equal"].decision == "unchanged"
 
 
-def test_a_row_that_fails_while_it_is_confirmed_has_failed() -> None:
-    outcome = outcome_of([*generations(*SLOWER, *SLOWER, *SLOWER), crash()])
-    assert (outcome.decision, len(outcome.generations), outcome.confirming) == ("failed", 12, 4)
-
-
 # --- Constant timings ---
 
 
@@ -330,8 +284,6 @@ def test_a_row_that_fails_while_it_is_confirmed_has_failed() -> None:
     [
         (1.0, "unchanged"),
         (1.05, "regressed"),
-        (1 / 1.05, "improved"),
-        (1.005, "unchanged"),
         (1.0099, "unchanged"),
         (1.0101, "regressed"),
     ],
@@ -375,16 +327,6 @@ def test_whatever_later_generations_cost_the_last_one_begins_within_the_budget(f
 def test_absurd_budgets_and_clocks_have_an_end_too(seconds: float, budget_s: float, size: int) -> None:
     outcome = outcome_of(generations(*NOISY, seconds=seconds), budget_s=budget_s)
     assert (outcome.decision, len(outcome.generations)) == ("inconclusive", size)
-
-
-def test_dear_generations_at_first_neither_set_the_price_nor_use_up_the_row() -> None:
-    """Caches are cold and files are read: the plan is for few, and the time that is left is used all the same."""
-    steps = [a_generation(NOISY[n], seconds=8 if n == 0 else 0.25) for n in range(500)]
-    assert len(outcome_of(steps, budget_s=16).generations) > 30
-    cheaper = [a_generation(NOISY[n], seconds=1 if n < 8 else 0.1) for n in range(500)]
-    assert len(outcome_of(cheaper, budget_s=16).generations) > 60
-    dear = [a_generation(0.05, seconds=14), *generations(*SLOWER * 20, seconds=0.1)]
-    assert outcome_of(dear, budget_s=16).decision == "regressed"
 
 
 LOG_RATIOS = st.lists(st.one_of(st.floats(min_value=-0.2, max_value=0.2), st.none()), min_size=1, max_size=24)
@@ -490,11 +432,6 @@ def alike(hosts: int, logs: Sequence[float]) -> dict[str, Sequence[float]]:
     return dict.fromkeys(NAMES[:hosts], logs)
 
 
-def test_pairs_of_both_orders_stay_on_one_host_and_go_round() -> None:
-    assert by_host(range(8), ("a", "b", "c")) == {"a": [0, 1, 6, 7], "b": [2, 3], "c": [4, 5]}
-    assert by_host([3, 4], ("a", "b", "c")) == {"b": [3], "c": [4]}
-
-
 @given(st.integers(min_value=2, max_value=8), st.sampled_from([0.5, 3, 8, 40]), st.sampled_from([EQUAL, NOISY, SLOWER]))
 def test_every_batch_and_every_look_has_as_many_generations_of_each_host(
     hosts: int, budget_s: float, logs: list[float]
@@ -507,25 +444,6 @@ def test_every_batch_and_every_look_has_as_many_generations_of_each_host(
     assert len(set(counts.values())) == 1
     assert len(counts) == hosts
     assert outcome.confirming % (PAIR * hosts) == 0
-
-
-@pytest.mark.parametrize("hosts", [2, 4, 8])
-def test_as_much_is_known_in_a_fraction_of_the_time(hosts: int) -> None:
-    """Each of eight hosts takes 32 seconds, which are as many generations, where one alone has no room for more."""
-    outcome = spread_outcome(Fleet(alike(hosts, NOISY)), hosts, budget_s=32)
-    assert len(outcome.generations) == 32 * hosts
-    found = spread_outcome(Fleet(alike(hosts, SLOWER)), hosts)
-    assert found.decision == "regressed"
-    assert len(found.generations) == 2 * max(8, PAIR * hosts)
-    assert found.reason.endswith(f"fresh generations, on {hosts} hosts")
-    assert spread_outcome(Fleet(alike(hosts, EQUAL)), hosts).reason == (
-        f"the interval lies within 1 %, on {hosts} hosts"
-    )
-
-
-def test_the_slowest_host_sets_the_pace_and_has_as_much_to_say() -> None:
-    outcome = spread_outcome(Fleet(alike(4, NOISY), seconds={"c": 3.0}), 4, budget_s=32)
-    assert Counter(generation.host for generation in outcome.generations) == dict.fromkeys(NAMES[:4], 10)
 
 
 LOGS = st.lists(st.floats(min_value=-0.2, max_value=0.2), min_size=1, max_size=9)
@@ -543,15 +461,6 @@ def test_when_a_generation_arrives_changes_nothing(scripts: list[list[float]], r
     assert spread_outcome(Fleet(by_name, arrive=shuffled), len(scripts)) == in_order
 
 
-@given(LOGS, st.sampled_from([0.5, 8, 20, 40]))
-def test_one_host_is_as_none(logs: list[float], budget_s: float) -> None:
-    here, there = (
-        outcome_of(steps, budget_s=budget_s)
-        for steps in (generations(*logs), [replace(step, host="a") for step in generations(*logs)])
-    )
-    assert replace(there, generations=here.generations) == here
-
-
 def test_hosts_that_disagree_are_named_and_nothing_is_called_changed() -> None:
     scripts = alike(3, EQUAL) | {"b": SLOWER}
     outcome = spread_outcome(Fleet(scripts), 3)
@@ -564,28 +473,7 @@ def test_hosts_that_disagree_are_named_and_nothing_is_called_changed() -> None:
     assert outcome.estimate.high > math.exp(0.05)
 
 
-def test_a_change_that_is_larger_on_one_host_is_a_change_on_each() -> None:
-    outcome = spread_outcome(Fleet({"a": SLOWER, "b": [2 * log for log in SLOWER]}), 2)
-    assert (outcome.decision, outcome.hosts_disagree) == ("regressed", False)
-    assert outcome.reason == ("confirmed in 8 fresh generations, on 2 hosts (from +5.2 % on a to +10.6 % on b)")
-
-
 @pytest.mark.parametrize(("fails", "kept"), [(0, 0), (5, 5), (13, 13)])
 def test_a_generation_that_fails_ends_the_row_and_those_before_it_count(fails: int, kept: int) -> None:
     outcome = spread_outcome(Fleet(alike(4, NOISY), fails=fails), 4)
     assert (outcome.decision, len(outcome.generations)) == ("failed", kept)
-
-
-@pytest.mark.parametrize(
-    ("hosts", "cap_s", "decision", "beyond_s"),
-    [(4, 1800, "regressed", []), (2, 1800, "regressed", [240.0]), (2, 120, "inconclusive", [])],
-)
-def test_a_plain_change_of_long_calls_needs_its_generations_of_all_hosts_together(
-    hosts: int, cap_s: float, decision: str, beyond_s: list[float]
-) -> None:
-    """Eight generations of 30 s, and eight that confirm them: the first pair on each of four hosts is as many."""
-    fleet = Fleet(alike(hosts, [2.05, 2.08, 2.11]), seconds=dict.fromkeys(NAMES, 30.0))
-    task = Task(name="row", sample=Script([]), rule=RULE, budget_s=15, cap_s=cap_s, hosts=hosts, batch=fleet)
-    went: list[float] = []
-    (outcome,) = decide([task], ignore, on_beyond=lambda _name, seconds, _sentence: went.append(seconds))
-    assert (outcome.decision, outcome.lacked_time, went) == (decision, decision == "inconclusive", beyond_s)

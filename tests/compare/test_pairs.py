@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +20,13 @@ from harness.compare.pairs import (
     pair_runs,
     pair_within,
     redefinition,
-    require_whole,
     side_of,
     what_is_known,
 )
 from harness.errors import UsageError
 from harness.records.case import Case
 from harness.records.comparison import Comparison, Verdict
-from harness.records.run import ArgumentRecord, Check, Failure, Lost, ModelRecord, Sizes, ToolchainRecord
+from harness.records.run import ArgumentRecord, Check, Failure, Lost, Sizes, ToolchainRecord
 from harness.store.evidence import why_refused
 from harness.verify.kept import keep_outputs
 from tests.compare.runs import MODEL, TOOLCHAIN, a_case, a_side
@@ -64,15 +62,6 @@ def said_of(case: Case) -> str:
 
 def known(verdict: Verdict, reason: str, stderr: str = "") -> Known:
     return Known(verdict=verdict, reason=reason, stderr=stderr)
-
-
-def test_peers_are_no_part_of_a_comparison_and_no_damage() -> None:
-    """What another engine takes is no matter of a change of the compiler; and it knows no toolchain."""
-    peer = a_case("onnxruntime", peer="onnxruntime", toolchain="")
-    base, head = a_side(STOCK, FAST, peer), a_side(STOCK, FAST, peer)
-    require_whole(head)
-    assert [pair.name for pair in pair_runs(base, head)] == [STOCK.name, FAST.name]
-    assert [pair.name for pair in pair_within(head)] == [FAST.name]
 
 
 # --- Two runs ---
@@ -192,7 +181,6 @@ PEER = a_case("onnxruntime", peer="onnxruntime", toolchain="")
     ("side", "base", "why"),
     [
         pytest.param(a_side(STOCK, FAST), STOCK, "", id="the suite's, where it works"),
-        pytest.param(a_side(STOCK, FAST, uncompiled=[STOCK.name]), STOCK, "", id="or is not compiled yet"),
         pytest.param(
             a_side(STOCK, FAST, TILED, failures={STOCK.name: CRASH}), FAST, "failed at compile", id="else the first"
         ),
@@ -216,13 +204,6 @@ def test_what_a_group_is_compared_with(side: Side, base: Case, why: str) -> None
     assert why_refused(side.run.header.cases[0], side.evidence) == why
 
 
-def test_what_is_lost_while_it_is_measured_stands_for_nothing_nor_does_its_twin() -> None:
-    side = a_side(STOCK, FAST, INERT, TILED, failures={STOCK.name: CRASH}, code={INERT.name: FAST.name})
-    crash = Failure(stage="measure", message="it crashed")
-    side = side_of(replace(side.run, lost=(Lost(case=FAST.name, failure=crash, generation=1),)), side.label)
-    assert side.baselines == {"net@cpu": TILED}
-
-
 def test_within_a_run_a_refused_baseline_is_a_row_of_its_own() -> None:
     side = a_side(STOCK, FAST, TILED, PEER, failures={STOCK.name: CRASH})
     assert names(pair_within(side)) == [
@@ -232,23 +213,6 @@ def test_within_a_run_a_refused_baseline_is_a_row_of_its_own() -> None:
     fates = [what_is_known(pair, side, side) for pair in pair_within(side)]
     assert fates == [known("failed", "fails at compile: iree-compile crashed", said_of(STOCK)), None]
     assert names(pair_peers(side)) == [(PEER.name, FAST.name, PEER.name)]
-
-
-@pytest.mark.parametrize(
-    ("side", "expected"),
-    [
-        (a_side(FAST), known("new", "net@cpu has no baseline in this run")),
-        (
-            a_side(STOCK, FAST, code={FAST.name: STOCK.name}),
-            known("identical", "same module bytes, same runtime"),
-        ),
-        (a_side(STOCK, FAST), None),
-    ],
-    ids=["no baseline", "an inert variant", "another module"],
-)
-def test_what_is_known_of_a_variant(side: Side, expected: Known | None) -> None:
-    (pair,) = pair_within(side)
-    assert what_is_known(pair, side, side) == expected
 
 
 def test_a_case_fails_with_the_one_that_was_measured_in_its_place() -> None:
@@ -261,35 +225,19 @@ def test_a_case_fails_with_the_one_that_was_measured_in_its_place() -> None:
 
 # --- A case that one side lacks ---
 
-CHANGED = replace(FAST, id="f" * 16)
-OTHERWISE = "its model's definition, device or plugins differ"
+CHANGED = replace(FAST, id="f" * 16, compile_flags=("--b",), run_flags=("--r",))
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "new_model", "new_reason", "gone_reason"),
-    [
-        (
-            replace(FAST, compile_flags=("--a",), run_flags=("--r",)),
-            replace(CHANGED, compile_flags=("--b",), run_flags=("--r",)),
-            MODEL,
-            "its flags differ by --b --a",
-            "its flags differ by --a --b",
-        ),
-        (FAST, CHANGED, replace(MODEL, mlir_sha256="bb" * 32), "its model differs", "its model differs"),
-        (FAST, CHANGED, MODEL, OTHERWISE, OTHERWISE),
-    ],
-)
-def test_one_name_with_two_definitions_is_missing_and_new(
-    old: Case, new: Case, new_model: ModelRecord, new_reason: str, gone_reason: str
-) -> None:
-    base, head = a_side(STOCK, old), a_side(STOCK, new, model=new_model)
+def test_one_name_with_two_definitions_is_missing_and_new() -> None:
+    old = replace(FAST, compile_flags=("--a",), run_flags=("--r",))
+    base, head = a_side(STOCK, old), a_side(STOCK, CHANGED)
     assert names(pair_runs(base, head))[1:] == [
         ("net/fast@cpu", None, "net/fast@cpu"),
         ("net/fast@cpu (base)", "net/fast@cpu", None),
     ]
-    another = "case of this name is another one"
-    assert fate(base, head, "net/fast@cpu") == known("new", f"the base's {another}: {new_reason}")
-    assert fate(base, head, "net/fast@cpu (base)") == known("missing", f"the head's {another}: {gone_reason}")
+    how = "case of this name is another one: the head adds --b and leaves out --a"
+    assert fate(base, head, "net/fast@cpu") == known("new", f"the base's {how}")
+    assert fate(base, head, "net/fast@cpu (base)") == known("missing", f"the head's {how}")
 
 
 @pytest.mark.parametrize(
@@ -310,10 +258,6 @@ def test_a_case_that_only_the_head_has(case: Case, broken: bool, expected: Known
     assert fate(a_side(STOCK), head, case.name) == expected
 
 
-def test_a_case_that_only_the_base_has() -> None:
-    assert fate(a_side(STOCK, FAST), a_side(STOCK), FAST.name) == known("missing", "the head has no such case")
-
-
 @pytest.mark.parametrize(
     ("base", "head", "how"),
     [
@@ -322,9 +266,7 @@ def test_a_case_that_only_the_base_has() -> None:
             replace(STOCK, compile_flags=("--a", "--b=2"), plugins=("fold",)),
             "the head adds --b=2, plugin fold and leaves out --b=1",
         ),
-        (STOCK, replace(STOCK, run_flags=("--c",)), "the head adds run flag --c"),
         (STOCK, replace(STOCK, uri="local-task"), f"on device local-task instead of {STOCK.uri}"),
-        (STOCK, replace(STOCK, backend="vmvx"), f"with backend vmvx instead of {STOCK.backend}"),
         (STOCK, STOCK, "the order of its flags, its model's definition or options of its plugins differ"),
     ],
 )
@@ -349,7 +291,6 @@ def failing(expected: str | None = None) -> Side:
 @pytest.mark.parametrize(
     ("base", "head", "expected"),
     [
-        (SKIPPED, SKIPPED, "skipped: no GPU"),
         (PLAIN, SKIPPED, known("missing", "measured in the base, and skipped in the head: no GPU")),
         (SKIPPED, PLAIN, known("new", "skipped in the base: no GPU")),
         (PLAIN, failing(), known("failed", FAILS, said_of(STOCK))),
@@ -358,30 +299,15 @@ def failing(expected: str | None = None) -> Side:
         (PLAIN, failing("crashed"), "expected to fail: iree-compile crashed"),
         (PLAIN, failing("ran out of memory"), known("failed", FAILS, said_of(STOCK))),
         (PLAIN, UNCOMPILED, known("missing", "the head was never compiled")),
-        (UNCOMPILED, PLAIN, known("new", "the base was never compiled")),
         (PLAIN, PLAIN, known("identical", "same module bytes, same runtime")),
         # All else has to be measured: other module bytes, builds of the release, revisions or run flags.
         (PLAIN, a_side(STOCK, code={STOCK.name: "other code"}), None),
         (PLAIN, a_side(STOCK, toolchains=[replace(TOOLCHAIN, compiler_sha256="dd" * 32)]), None),
-        (PLAIN, a_side(STOCK, toolchains=[replace(TOOLCHAIN, revision="abc")]), None),
         (PLAIN, a_side(replace(STOCK, run_flags=("--task_topology_max_group_count=1",))), None),
     ],
 )
 def test_what_is_known_of_a_case_that_both_sides_have(base: Side, head: Side, expected: Known | str | None) -> None:
     assert fate(base, head) == expected
-
-
-@pytest.mark.parametrize(
-    ("given", "shown"),
-    [
-        ("results/head-9b05f1760b/20261121-035012-small", "results/head-9b05f1760b/20261121-035012-small"),
-        ("/home/me/results/20261121-035012-small", "results/20261121-035012-small"),
-    ],
-)
-def test_a_log_is_named_where_it_lies_but_by_no_path_of_the_machine(given: str, shown: str) -> None:
-    fails = fate(PLAIN, replace(failing(), rounds_at=Path(given)))
-    assert isinstance(fails, Known)
-    assert fails.stderr.endswith(f"All that iree-compile said: {shown}/logs/net,stock@cpu.stderr.txt")
 
 
 GUARDED = a_case("stock")
@@ -431,7 +357,7 @@ def with_build(made: Side, **fields: Any) -> Side:
 
 def compared(base: Side, head: Side) -> Comparison:
     plan = plan_comparison(base, head, CompareOptions(remeasure=False))
-    return conclude(plan, [], {}, created=datetime.now(timezone.utc))
+    return conclude(plan, [], {}, created="")
 
 
 def test_a_difference_beyond_the_tolerance_is_the_row(cache: Path) -> None:
@@ -461,13 +387,6 @@ def test_a_note_says_which_outputs_were_not_compared(cache: Path, head: dict[str
     assert note in compared(side(cache, [1, 2], code="base"), other).notes
 
 
-def test_outputs_that_left_the_cache_are_not_compared(cache: Path) -> None:
-    sides = side(cache, [1, 2], code="base"), side(cache, [1, 3], code="head")
-    for file in (cache / "outputs").iterdir():
-        file.unlink()
-    assert "Outputs of 1 case were not compared: they are no longer in the cache" in compared(*sides).notes
-
-
 @pytest.mark.parametrize(
     ("values", "remark", "fate"),
     [
@@ -485,7 +404,7 @@ def test_another_program_is_compared_and_says_so(
     known = plan.outputs[GUARDED.name]
     assert known.verdict is None
     assert known.remark.startswith(remark)
-    notes = conclude(plan, [], {}, created=datetime.now(timezone.utc)).notes
+    notes = conclude(plan, [], {}, created="").notes
     note = "The model of 1 case is another program in the head than in the base: outputs"
     assert [text for text in notes if "program" in text] == [f"{note} {fate} in 1 ({GUARDED.name})"]
 
@@ -511,13 +430,6 @@ def test_what_is_right_on_both_sides_differs_by_up_to_twice_the_tolerance(
     base, head = side(cache, [1, 2], code="base", **held), side(cache, values, code="head", **held)
     known = plan_comparison(base, head, CompareOptions(remeasure=False)).outputs[GUARDED.name]
     assert (known.difference is not None) == differ
-
-
-def test_a_function_without_results_has_nothing_to_compare(cache: Path) -> None:
-    sides = [side(cache, None, code=code) for code in ("base", "head")]
-    assert len(compared(*sides).notes) == 1
-    sides = [with_build(made, outputs=0) for made in sides]
-    assert compared(*sides).notes == ()
 
 
 def test_a_smaller_module_that_gives_wrong_outputs_is_no_improvement(cache: Path) -> None:

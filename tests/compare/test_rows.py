@@ -16,14 +16,13 @@ import pytest
 from harness.compare.comparison import Plan, conclude, plan_comparison
 from harness.compare.engine import Generation, Outcome
 from harness.compare.options import CompareOptions
-from harness.compare.pairs import Known, Pair, Side, side_of
+from harness.compare.pairs import Pair, Side, side_of
 from harness.compare.rows import (
     allowance,
     apply_gates,
     exact_rows,
     geometric_means,
     instructions_row,
-    known_row,
     measured_row,
     require_gated_cases,
     summarise,
@@ -35,7 +34,7 @@ from harness.errors import UsageError
 from harness.metrics import EXACT, INSTRUCTIONS, LATENCY
 from harness.records.case import Gate
 from harness.records.comparison import VERDICTS, Row, Verdict
-from harness.records.run import Build, Failure, IrCounts, Reference, Round, Run, Sizes, Statistics, Turn
+from harness.records.run import Build, IrCounts, Reference, Round, Run, Sizes, Statistics, Turn
 from harness.stats import Estimate
 from harness.stats.hosts import locate_on_hosts
 from harness.stats.intervals import Location
@@ -67,15 +66,11 @@ def counted(*ratios: float, base: int = 1_000_000, calls: int = 10) -> list[Roun
 @pytest.mark.parametrize(
     ("ratios", "verdict"),
     [
-        ([1.0], "unchanged"),
         ([1.0004], "unchanged"),
-        ([0.9996], "unchanged"),
         ([1.0006], "regressed"),
-        ([0.9994], "improved"),
         ([1.01, 1.03, 1.02], "regressed"),
         ([0.5, 0.6], "improved"),
         ([1.001, 1.0], "inconclusive"),
-        ([1.001, 0.999], "inconclusive"),
     ],
 )
 def test_the_floor_is_a_twentieth_of_a_per_cent_and_all_generations_have_to_agree(
@@ -93,26 +88,14 @@ def test_the_floor_is_a_twentieth_of_a_per_cent_and_all_generations_have_to_agre
     assert row.reason == "counted, not timed: the interval is that of all generations"
 
 
-def test_without_counters_there_is_no_row() -> None:
-    bare = Turn(case="base", calls=1, wall_ns=1, cpu_ns=1)
-    one_side = Round(group="x", generation=0, round=0, started_unix_ns=0, turns=(bare, *counted(1.0)[0].turns[1:]))
-    for rounds in ([], [one_side], counted(1.0, base=0), counted(1.0, calls=0)):
-        assert instructions_row(PAIR, rounds, FLOOR) is None
-
-
 @pytest.mark.parametrize(
     ("latency", "instructions", "change"),
     [
         ("regressed", "regressed", "more work"),
         ("regressed", "unchanged", "same work, slower"),
-        ("regressed", "improved", "less work, slower"),
         ("improved", "improved", "less work"),
-        ("improved", "unchanged", "same work, faster"),
-        ("improved", "regressed", "more work, faster"),
         ("regressed", "inconclusive", None),
         ("unchanged", "regressed", None),
-        ("inconclusive", "regressed", None),
-        ("failed", "unchanged", None),
         ("regressed", None, None),
     ],
 )
@@ -179,18 +162,6 @@ def test_a_row_says_what_each_host_of_a_fleet_says(
     assert (row.seconds, row.hosts_disagree) == (seconds, True)
 
 
-def test_a_row_that_failed_has_what_the_tool_said_and_no_figures() -> None:
-    failure = Failure(stage="measure", message="the head's module: it crashed", stderr="last words")
-    outcome = Outcome(name="x", decision="failed", reason=failure.message, failure=failure)
-    row = measured_row(PAIR, LATENCY, outcome, 0.01)
-    assert row == make_row("failed", reason=failure.message, stderr="last words", floor=0.01, unit="ns")
-
-
-def test_a_row_that_needs_no_measuring() -> None:
-    row = known_row(PAIR, Known(verdict="missing", reason="the head has no such case", stderr="words"))
-    assert row == make_row("missing", reason="the head has no such case", stderr="words", unit="ns")
-
-
 # --- All rows together ---
 
 
@@ -228,22 +199,6 @@ def test_the_interval_of_a_mean_is_the_mean_of_the_intervals() -> None:
     assert (mean.ratio, mean.low, mean.high) == pytest.approx((math.sqrt(2), 1.2, 2.0))
     (mean, *_) = geometric_means([*rows, make_row("improved", ratio=0.5)])  # by a rule without intervals
     assert (mean.low, mean.high) == (None, None)
-
-
-@pytest.mark.parametrize(
-    "row",
-    [
-        make_row("new"),
-        make_row("inconclusive", ratio=3.0),
-        make_row("failed", ratio=3.0),
-        make_row("regressed", "compile-time", ratio=3.0),
-        make_row("regressed", ratio=3.0, control=True),
-        make_row("unchanged", ratio=0.0),
-    ],
-    ids=["without a ratio", "not decided", "failed on the way", "another metric", "a control", "a ratio of zero"],
-)
-def test_rows_that_no_mean_is_of(row: Row) -> None:
-    assert geometric_means([row]) == ()
 
 
 # --- Exact figures ---
@@ -322,16 +277,11 @@ def test_every_exact_metric_that_both_sides_have_is_a_row_and_op_counts_come_las
         ("transient", "transient-memory", 19_796_992, 10_235, "improved", "10,235 bytes where there were 19,796,992"),
         ("transient", "transient-memory", 4096, 4137, "regressed", "4,137 bytes where there were 4,096"),
         ("transient", "transient-memory", 4096, 4097, "unchanged", "4,097 bytes where there were 4,096"),
-        ("transient", "transient-memory", 4097, 4096, "unchanged", "4,096 bytes where there were 4,097"),
         ("transient", "transient-memory", 0, 1, "regressed", "1 byte where there were 0"),
-        ("transient", "transient-memory", 1, 2, "regressed", "2 bytes where there was 1"),
-        ("transient", "transient-memory", 4096, 4096, "unchanged", "4,096 bytes on both sides"),
         ("copies", "copies", 13, 1, "improved", "1 copy where there were 13"),
         ("fills", "fills", 0, 0, "unchanged", "0 fills on both sides"),
-        ("fills", "fills", 0, 1, "regressed", "1 fill where there were 0"),
         ("dispatches", "dispatches", 1, 0, "improved", "0 dispatches where there was 1"),
         ("ir", UPDATE, 13, 1, "improved", "1 op where there were 13"),
-        ("ir", LINALG, 0, 2, "regressed", "2 ops where there were 0"),
         ("ir", LINALG, 1200, 1200, "unchanged", "1,200 ops on both sides"),
     ],
 )
@@ -354,11 +304,6 @@ def test_a_row_of_a_figure_says_all_there_is_to_say(
             reason=reason,
         )
     ]
-
-
-def test_the_size_of_dispatches_is_that_of_all_executables() -> None:
-    rows = {row.metric: row for row in exact_rows(EXACT_PAIR, figures(size=4096), figures(size=5096))}
-    assert (rows["dispatch-size"].base_value, rows["dispatch-size"].head_value) == (3073, 4073)
 
 
 def test_what_one_side_does_not_have_is_left_out() -> None:
@@ -394,11 +339,6 @@ def test_a_timed_row_has_the_command_that_repeats_it_and_both_modules(metric: st
     )
 
 
-@pytest.mark.parametrize("metric", ["copies", "instructions", "module-size"])
-def test_what_is_counted_is_repeated_with_its_latency(metric: str) -> None:
-    assert repro(make_row(metric=metric)) == ()
-
-
 def test_a_comparison_within_a_run_or_of_a_toolchain_is_repeated_as_one() -> None:
     row = make_row(control=True)
     assert repro(row, RUNS[0], RUNS[0], within=Path("results/base"))[0] == (
@@ -409,31 +349,9 @@ def test_a_comparison_within_a_run_or_of_a_toolchain_is_repeated_as_one() -> Non
     )
 
 
-def test_a_comparison_on_a_fleet_is_repeated_there() -> None:
-    command = repro(make_row(), fleet="tcp://10.0.0.1:8786", trust_network=True, spread=True)[0]
-    assert command.endswith(" --fleet tcp://10.0.0.1:8786 --trust-network --spread")
-    command = repro(make_row(), fleet="tls://bench:8786", certificates=Path("my fleet"))[0]
-    assert command.endswith(" --fleet tls://bench:8786 --certificates 'my fleet'")
-
-
 def test_a_filter_matches_the_row_alone() -> None:
     command = repro(make_row(case="net/[a-c]*@cpu (base)"))[0]
     assert shlex.split(command)[-1] == "net/[[]a-c][*]@cpu (base)"
-
-
-def test_a_flag_that_names_all_features_of_a_cpu_is_cut() -> None:
-    flag = f"--features={','.join(f'+feature{number}' for number in range(200))}"
-    evidence = RUNS[0].evidence
-    build = replace(evidence.builds[STOCK.name], command=("iree-compile", flag, "-O3"))
-    side = replace(RUNS[0], evidence=replace(evidence, builds={STOCK.name: build}))
-    assert repro(make_row(), side)[1].endswith(f", iree-compile {flag[:120]}... -O3")
-
-
-def test_a_side_without_a_module() -> None:
-    crash = Failure(stage="compile", message="it crashed")
-    sides = a_side(STOCK, uncompiled=[STOCK.name]), a_side(FAST, failures={FAST.name: crash})
-    assert repro(make_row(), *sides)[1:] == ("# base: was never compiled", f"# head: no module, {COMMAND}")
-    assert repro(make_row(), pair=Pair(name=FAST.name, base=None, head=FAST))[1] == "# base: has no such case"
 
 
 def test_options_that_make_the_comparison_what_it_is_are_repeated() -> None:
@@ -471,20 +389,6 @@ def reason(row: Row, *gates: Gate) -> str:
 
 
 @pytest.mark.parametrize(
-    ("gate", "rows"),
-    [
-        (a_gate(cases="net/*@cpu"), {"copies": "passed", "fills": None}),
-        (a_gate(UPDATES), {UPDATES: "passed", "flow/flow.dispatch": None}),
-    ],
-)
-def test_a_gate_is_of_the_rows_of_its_metric(gate: Gate, rows: dict[str, str | None]) -> None:
-    before = [exact(metric) for metric in rows]
-    after = apply_gates(before, [gate])[0]
-    assert [row.gate for row in after] == list(rows.values())
-    assert [replace(row, gate=None) for row in after] == before
-
-
-@pytest.mark.parametrize(
     ("cases", "gates"),
     [
         ("net/*@cpu", ["passed", None, "passed", "passed"]),
@@ -502,12 +406,6 @@ def test_a_gate_is_of_the_cases_that_its_pattern_matches_and_of_no_control(cases
     controls = [replace(row, control=True) for row in rows]
     assert gated([*rows, *controls], a_gate(cases=cases)) == [*gates, None, None, None, None]
     assert gated(rows) == [None] * 4
-
-
-def test_a_gate_holds_a_size_that_changed_by_less_than_its_floor() -> None:
-    size = exact("module-size", 100_000, 100_060, verdict="unchanged", unit="bytes", floor=0.01)
-    assert gated([size], a_gate("module-size")) == ["violated"]
-    assert gated([size], a_gate("module-size", absolute=100)) == ["passed"]
 
 
 def test_of_several_gates_one_is_enough_to_be_violated() -> None:
@@ -541,21 +439,15 @@ def test_an_identical_row_passes_every_gate_that_equal_modules_keep(metric: str,
     [
         (10, 10, {}, "passed"),
         (10, 11, {}, "violated"),
-        (10, 9, {}, "passed"),
         (10, 9, {"direction": "decrease"}, "violated"),
-        (10, 11, {"direction": "decrease"}, "passed"),
         (10, 9, {"direction": "any"}, "violated"),
         (10, 11, {"direction": "any", "relative": 0.1}, "passed"),
         (100, 105, {"relative": 0.05}, "passed"),
         (100, 106, {"relative": 0.05}, "violated"),
         (100, 129, {"relative": 0.29}, "passed"),  # 0.29 * 100 is less than 29 in binary fractions
-        (100, 106, {"absolute": 6}, "passed"),
-        (100, 107, {"absolute": 6}, "violated"),
         (100, 107, {"absolute": 6, "relative": 0.1}, "passed"),  # within either
         (10, 17, {"absolute": 6, "relative": 0.1}, "violated"),
-        (0, 0, {"relative": 0.5}, "passed"),
         (0, 1, {"relative": 0.5}, "violated"),
-        (0, 1, {"absolute": 1}, "passed"),
     ],
 )
 def test_exact_metrics_go_by_their_values_whatever_another_rule_calls_them(
@@ -574,19 +466,13 @@ def test_exact_metrics_go_by_their_values_whatever_another_rule_calls_them(
         ("regressed", 1.10, {}, "violated"),
         ("regressed", 1.10, {"relative": 0.2}, "passed"),
         ("regressed", 1.10, {"relative": 0.05}, "violated"),
-        ("regressed", 1.10, {"absolute": 50}, "violated"),
         ("regressed", 1.10, {"absolute": 150}, "passed"),
         ("regressed", 1.10, {"direction": "decrease"}, "passed"),
-        ("regressed", 1.10, {"direction": "any"}, "violated"),
         ("improved", 0.80, {}, "passed"),
         ("improved", 0.80, {"direction": "decrease"}, "violated"),
-        ("improved", 0.80, {"direction": "decrease", "relative": 0.25}, "passed"),
         ("improved", 0.80, {"direction": "any", "relative": 0.1}, "violated"),
         ("inconclusive", 1.50, {}, "passed"),
-        ("unchanged", 1.001, {}, "passed"),
         ("failed", None, {}, None),
-        ("missing", None, {}, None),
-        ("new", None, {}, None),
     ],
 )
 def test_statistical_metrics_have_to_be_found_changed_first(
@@ -597,23 +483,15 @@ def test_statistical_metrics_have_to_be_found_changed_first(
     assert gated([row], a_gate("latency", **limits)) == [expected]
 
 
-def test_a_change_whose_size_is_not_known_is_within_no_limit() -> None:
-    assert gated([make_row("regressed")], a_gate("latency", relative=0.5)) == ["violated"]
-
-
 @pytest.mark.parametrize(
     ("gate", "words"),
     [
         (a_gate("transient-memory", relative=0.05), "+5 %"),
         (a_gate("transient-memory", relative=0.05, absolute=4096), "+5 % or +4,096 bytes"),
         (a_gate("latency", absolute=250_000), "+0.25 ms"),
-        (a_gate("instructions", absolute=1e6), "+1,000,000 instructions"),
         (a_gate("copies", absolute=2, direction="any"), "±2"),
         (a_gate("copies", relative=0.125, direction="decrease"), "-12.5 %"),
         (a_gate("copies"), "no increase"),
-        (a_gate("copies", relative=0.0), "no increase"),
-        (a_gate("copies", direction="decrease"), "no decrease"),
-        (a_gate("copies", direction="any"), "no change"),
     ],
 )
 def test_what_a_gate_allows_in_words(gate: Gate, words: str) -> None:
@@ -632,9 +510,7 @@ NOT_MEASURED = ["Gate limit was not applied: compile-time was not measured"]
     ("gate", "rows", "notes"),
     [
         (a_gate(), [make_row("regressed"), exact()], []),
-        (a_gate(), [make_row("identical")], []),
         (COMPILE_TIME, [make_row("regressed"), exact()], NOT_MEASURED),
-        (COMPILE_TIME, [make_row("identical")], NOT_MEASURED),
         (ELSEWHERE, [exact()], ["Gate limit was not applied: its cases were left out"]),
         (NOWHERE, [exact()], []),  # of a comparison of some cases only
     ],
@@ -657,7 +533,6 @@ DAMAGED = "names no metric, or a limit that is none; correct it"
     ("gate", "sentence"),
     [
         (a_gate("speed"), DAMAGED),
-        (a_gate(relative=math.nan), DAMAGED),
         (a_gate(absolute=-1.0), DAMAGED),
         (
             NOWHERE,
@@ -705,11 +580,8 @@ def with_times(side: Side, seconds: float) -> Side:
         (1.9, {}, []),
         (2.0, {"row_budget": 24.0}, ["a", "b"]),  # eight compiles of either side
         (0.5, {"row_budget": 12.0}, ["a", "b"]),
-        (2.0, {"row_budget": 23.0}, []),
         (2.0, {"row_budget": 1.0, "compile_budget": 24.0}, ["a", "b"]),
-        (2.0, {"row_budget": 24.0, "compile_budget": 0.0}, []),
         (1.0, {"metric": "compile-time", "row_budget": 1.0}, ["a", "b"]),
-        (1.0, {"metric": "compile-time", "compile_budget": 0.0}, []),
         (1.0, {"gates": (GATE,)}, ["b"]),
     ],
 )
@@ -721,7 +593,7 @@ def test_those_that_are_asked_for_or_differ_plainly(
 
 def test_those_that_would_take_too_long_are_told() -> None:
     def told(**options: Any) -> list[str]:
-        made = conclude(a_plan(4.0, **options), (), {}, created=NOW)
+        made = conclude(a_plan(4.0, **options), (), {}, created="")
         return [note for note in made.notes if note.startswith("Compile times")]
 
     assert told() == [

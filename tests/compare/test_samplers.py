@@ -133,13 +133,6 @@ def test_a_module_of_other_bytes_is_not_the_runs(kept: Kept) -> None:
     assert kept.gone() == MODULE_GONE
 
 
-def test_what_an_older_harness_did_not_record(kept: Kept) -> None:
-    assert kept.gone(kept.with_model(mlir="")) == MODEL_GONE
-    assert kept.gone(kept.with_model(arguments=())) == (
-        "results/base was made by a harness that did not keep what net/stock@cpu is called with"
-    )
-
-
 # --- Latencies ---
 
 
@@ -203,12 +196,6 @@ def test_both_sides_are_compiled_anew_in_every_generation_and_take_turns_to_be_f
     assert {arguments[:-1] for arguments in started} == {("model.mlir", "-o", "module.vmfb")}
 
 
-def test_each_side_has_the_compiler_of_its_own_toolchain(toolchain: Toolchain, tmp_path: Path) -> None:
-    other = make_fake_toolchain(tmp_path / "other tools")
-    compiles(a_module(toolchain, tmp_path), a_module(other, tmp_path))
-    assert [len(calls(side, "iree-compile")) for side in (toolchain, other)] == [1, 1]
-
-
 @pytest.mark.parametrize(
     ("flag", "ending"),
     [("--fake-exit=3", "exited with status 3"), ("--fake-signal=ABRT", "SIGABRT"), ("--fake-sleep=60", "2 s")],
@@ -221,9 +208,3 @@ def test_a_compile_that_fails_now_fails_the_row(toolchain: Toolchain, tmp_path: 
     assert str(caught.value).startswith("the head's iree-compile ")
     assert ending in str(caught.value)
     assert caught.value.stderr.strip() == "last words"
-
-
-def test_a_compiler_that_is_gone(toolchain: Toolchain, tmp_path: Path) -> None:
-    broken = make_fake_toolchain(tmp_path / "broken", missing=["iree-compile"])
-    with pytest.raises(CaseError, match=r"^iree-compile cannot be started \(No such file or directory\)$"):
-        compiles(a_module(broken, tmp_path), a_module(toolchain, tmp_path))

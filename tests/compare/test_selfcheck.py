@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,10 +15,10 @@ from harness.compare import selfcheck as selfcheck_module
 from harness.compare.engine import Generation, Task
 from harness.compare.options import SelfcheckOptions
 from harness.compare.pairs import Side
-from harness.compare.samplers import CacheMiss, MeasurementPolicy
+from harness.compare.samplers import MeasurementPolicy
 from harness.compare.selfcheck import Selfcheck, check_machine
 from harness.errors import CaseError, RunError
-from harness.machine.environment import capture_environment, last_selfcheck, selfcheck_file
+from harness.machine.environment import last_selfcheck, selfcheck_file
 from harness.progress import Silent
 from harness.records.run import Failure
 from harness.report.selfcheck import render_selfcheck
@@ -110,15 +108,6 @@ def test_a_run_of_which_nothing_can_be_measured(machine: Machine) -> None:
     assert not selfcheck_file().exists()
 
 
-def test_a_module_that_is_gone(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    def gone(*_: object) -> None:
-        raise CacheMiss("the module of net/stock@cpu in results/base is no longer in the cache")
-
-    monkeypatch.setattr(selfcheck_module, "find_module", gone)
-    with pytest.raises(RunError, match=r"is no longer in the cache; run it again$"):
-        machine.check(a_side(STOCK))
-
-
 # --- What they say ---
 
 
@@ -156,18 +145,6 @@ def test_rows_that_stay_open_are_counted_and_what_they_would_miss_is_not_guessed
     assert "Where rows stay inconclusive (net/stock@cpu), give more time: harness compare --row-budget 20" in text
 
 
-@pytest.mark.parametrize("script", ["crash", "no time"])
-def test_without_one_usable_generation_nothing_is_known(machine: Machine, script: str) -> None:
-    machine.broken = {STOCK.name} if script == "crash" else set()
-    machine.log_ratios = {STOCK.name: [None]}
-    check = machine.check(a_side(STOCK))
-    (case,) = check.cases
-    assert (case.spread, case.detects, case.latency_ns) == (None, None, None)
-    assert math.isfinite(check.facts.upper_bound)
-    json.loads(render_selfcheck(check, "json", width=80, color=False))
-    assert render_selfcheck(check, "terminal", width=80, color=False)
-
-
 # --- What later reports are told ---
 
 
@@ -181,41 +158,3 @@ def test_a_check_is_kept_for_the_machine_that_it_was_made_on(machine: Machine) -
     assert last_selfcheck("") is None
     machine.check(a_side(STOCK), rows=3)
     assert (last_selfcheck(MACHINE) or {})["rows"] == 3
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"",
-        b"{",
-        b"\xff\xfe",
-        b"[]",
-        b"null",
-        b'{"machine": "3f2a91c04b7e"}',
-        b'{"machine": "3f2a91c04b7e", "facts": 1}',
-    ],
-)
-def test_a_memo_that_was_damaged_is_as_none(machine: Machine, content: bytes) -> None:
-    assert last_selfcheck(MACHINE) is None
-    selfcheck_file().parent.mkdir(parents=True)
-    selfcheck_file().write_bytes(content)
-    assert last_selfcheck(MACHINE) is None
-
-
-def test_an_environment_has_the_check_of_its_machine(machine: Machine) -> None:
-    here = capture_environment()
-    assert "selfcheck" not in here
-    if "id" not in here["machine"]:
-        pytest.skip("this machine has no id")
-    machine.check(a_side(STOCK), machine=here["machine"]["id"])
-    assert capture_environment()["selfcheck"]["rows"] == 2
-
-
-def test_a_cache_that_cannot_be_written(machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "file").touch()
-    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "file"))
-    with pytest.raises(RunError) as caught:
-        machine.check(a_side(STOCK))
-    assert str(caught.value) == (
-        f"{tmp_path / 'file' / 'selfcheck.json'}: cannot be written (File exists); make room or set HARNESS_CACHE"
-    )

@@ -19,14 +19,12 @@ from harness.compare.sides import (
     require_comparable,
     require_two,
     resolve,
-    selfcheck_of,
     side_facts,
     toolchains_here,
     what_is_named,
 )
 from harness.errors import HarnessError, RunError, ToolchainError, UsageError
-from harness.machine.identity import describe_machine
-from harness.records.comparison import SelfcheckFacts, Verdict
+from harness.records.comparison import Verdict
 from harness.records.run import HostRecord, Placed
 from harness.store.run_directory import RunDirectory
 from harness.toolchain import Toolchain
@@ -109,13 +107,6 @@ def test_sides_come_by_position_then_as_toolchains_in_this_order() -> None:
     assert not is_toolchain("results/iree==3.12.0")
 
 
-@pytest.mark.parametrize(
-    ("sides", "toolchains"), [([], []), (["a"], []), (["a", "b", "c"], []), (["a", "b"], ["3.12.0"])]
-)
-def test_any_other_number_of_sides(sides: list[str], toolchains: list[str]) -> None:
-    assert message(UsageError, require_two, sides, toolchains, None).startswith(TWO)
-
-
 def test_within_a_run_there_are_no_other_sides() -> None:
     assert require_two([], [], Path("results/x")) == ("results/x", "results/x")
     assert message(UsageError, require_two, ["a"], ["3.12.0"], Path("results/x")) == (
@@ -124,11 +115,6 @@ def test_within_a_run_there_are_no_other_sides() -> None:
 
 
 # --- As runs ---
-
-
-def test_two_run_directories(base: str, tmp_path: Path) -> None:
-    head = a_run(tmp_path, "head")
-    assert resolved(tmp_path, base, head) == ([(base, "base"), (head, "head")], [])
 
 
 def test_the_same_run_twice_however_it_is_written(base: str, tmp_path: Path) -> None:
@@ -146,11 +132,6 @@ def test_a_toolchain_is_compiled_now_for_the_suite_given_or_for_that_of_the_othe
         [(base, "base"), ("iree==3.12.0", "made by 3.12.0")],
         [(Path(compiled), "3.12.0", make_header().toolchains[0].version)],
     )
-
-
-def test_each_of_two_toolchains_is_made_beside_the_other(installed: list[str], tmp_path: Path) -> None:
-    _, made = resolved(tmp_path, "iree==3.12.0", "iree==3.13.0", suite=Path("x.toml"))
-    assert made == [(Path("x.toml"), "3.12.0", "3.13.0"), (Path("x.toml"), "3.13.0", "3.12.0")]
 
 
 def test_nothing_is_installed_before_what_it_is_for_is_known(base: str, installed: list[str], tmp_path: Path) -> None:
@@ -268,13 +249,6 @@ def test_what_is_wrong_with_commits_is_said_before_anything_is_made(
 # --- Their toolchains here ---
 
 
-def test_the_toolchains_of_both_sides_each_once(installed: list[str]) -> None:
-    base = a_side(a_case(), toolchains=[replace(TOOLCHAIN, version="3.12.0")])
-    head = a_side(a_case(), toolchains=[replace(TOOLCHAIN, version=version) for version in ("3.12.0", "3.13.0")])
-    assert list(toolchains_here((base, head), lambda _: None)) == ["3.12.0", "3.13.0"]
-    assert installed == ["3.12.0", "3.13.0"]
-
-
 @pytest.mark.parametrize("wrong", ["base", "head"])
 def test_either_side_may_be_of_another_build_of_the_same_release(wrong: str, installed: list[str]) -> None:
     other = replace(TOOLCHAIN, compiler_sha256="dd" * 32)
@@ -291,15 +265,6 @@ def test_either_side_may_be_of_another_build_of_the_same_release(wrong: str, ins
 MACHINE = {"id": "3f2a91c04b7e", "virtual": True, "system": "Linux", "distribution": "Debian GNU/Linux 12"}
 OTHER = {**MACHINE, "id": "0123456789ab", "virtual": False}
 CPU = {"model": "a processor", "usable_cores": 2}
-CHECKED = {
-    "flagged": 0,
-    "rows": 300,
-    "upper_bound": 0.0099,
-    "detects": 0.02,
-    "seconds": 15.0,
-    "when": "2026-11-21T03:50:12+00:00",
-    "suite": "suites/small.toml",
-}
 A_GPU = {"devices": {"cpu": "a GPU"}}
 UNKNOWN = "whether results/base and results/head were measured on one machine is not known"
 
@@ -340,11 +305,6 @@ def test_recorded_numbers_of_other_machines_or_devices_are_compared_only_where_t
     require_comparable(*sides, pairs, across_hosts=True)
 
 
-def test_one_machine_may_have_got_another_device_that_no_compared_case_uses() -> None:
-    base, head = (a_host(name, devices={"gpu": name}) for name in ("results/base", "results/head"))
-    require_comparable(base, head, pair_runs(base, head), across_hosts=False)
-
-
 def on_hosts(label: str, *hosts: str) -> Side:
     """Three groups, each measured on one of these hosts, which are machines of their own."""
     placed = tuple(Placed(group=f"m{place}@cpu", host=host) for place, host in enumerate(hosts))
@@ -372,23 +332,6 @@ def test_of_several_hosts_it_is_that_of_each_case_that_counts() -> None:
     assert side_facts(base, "base").machine == "ash: machine ash; elm: machine elm"
 
 
-def test_a_run_is_on_the_machine_that_it_is_on() -> None:
-    unknown = a_host("results/base", machine={})
-    require_comparable(unknown, unknown, pair_runs(unknown, unknown), across_hosts=False)
-
-
-@pytest.mark.parametrize(
-    ("environment", "words"),
-    [
-        ({}, "a machine of which nothing is known"),
-        ({"machine": {"system": "Linux"}, "cpu": {"usable_cores": 1}}, "1 core, Linux"),
-        ({"machine": MACHINE, "cpu": CPU}, "machine 3f2a91c04b7e (virtual), a processor, 2 cores, Debian GNU/Linux 12"),
-    ],
-)
-def test_a_machine_in_words_as_far_as_it_is_known(environment: dict[str, dict[str, Any]], words: str) -> None:
-    assert describe_machine(environment) == words
-
-
 def test_a_side_says_which_run_and_which_compiler_it_is() -> None:
     toolchains = [
         replace(TOOLCHAIN, version="3.13.0", revision="89ece87b890123456789"),
@@ -397,12 +340,6 @@ def test_a_side_says_which_run_and_which_compiler_it_is() -> None:
     facts = side_facts(a_side(a_case(), toolchains=toolchains, environment={}), "results/base")
     assert (facts.label, facts.run, facts.suite) == ("results/base", "20261121-035012-small", "suites/small.toml")
     assert facts.toolchains == ("3.13.0 (89ece87b89)", "3.12.0")
-
-
-def test_what_the_last_selfcheck_found() -> None:
-    assert selfcheck_of({"selfcheck": CHECKED}) == SelfcheckFacts(**CHECKED)  # type: ignore[arg-type]
-    assert selfcheck_of({}) is None
-    assert selfcheck_of({"selfcheck": {}}) is selfcheck_of({"selfcheck": {"rows": "many"}}) is None
 
 
 def test_controls_that_were_called_changed_are_counted() -> None:

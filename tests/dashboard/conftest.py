@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable, Iterator
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
@@ -96,17 +93,3 @@ def open_page(browser: Browser, first_page: Page, site: Path) -> Iterator[Callab
 
 def _inside(url: str, home: str) -> bool:
     return urlsplit(url).scheme == "data" or url.startswith(f"{home}/")
-
-
-@pytest.fixture(scope="module")
-def server(site: Path) -> Iterator[str]:
-    """The site's address on a web server of this machine."""
-
-    class Quiet(SimpleHTTPRequestHandler):
-        def log_message(self, *_: Any) -> None:
-            """Nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(site))) as httpd:
-        threading.Thread(target=httpd.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{httpd.server_address[1]}"
-        httpd.shutdown()

@@ -15,11 +15,9 @@ from tests.dashboard.made import (
     HOSTILE,
     NIGHTS,
     STEP_AT,
-    Made,
     digest,
     key_of_series,
     make_comparison_key,
-    make_site,
     run_id,
 )
 from tests.report.tunings import make_nothing, make_tuning
@@ -33,7 +31,7 @@ COMPARISON = f"comparison.html?id={make_comparison_key()}"
 RUN = f"run.html?id={digest(run_id(STEP_AT))}"
 SERIES = f"series.html?id={key_of_series('rdb/stock@cpu')}"
 LISTS = ("index.html", "changes.html", "all-series.html", "runs.html", "comparisons.html", "variants.html")
-TUNINGS = tuple(facts.file for facts in tuning_facts((make_tuning(), make_nothing(model=EVIL, id=EVIL))))
+TUNINGS = tuple(tuning_facts(found)["file"] for found in (make_tuning(), make_nothing(model=EVIL, id=EVIL)))
 ADDRESSES = (*LISTS, "tunings.html", "machines.html", SERIES, RUN, COMPARISON, *TUNINGS)
 HOSTILE_ADDRESSES = (
     *(f"series.html?id={digest(f'{case} hostile')}" for case in HOSTILE),
@@ -75,7 +73,7 @@ def test_a_page_shows_its_names_as_text_in_both_themes_on_a_narrow_screen_and_on
     assert page.locator("h1").inner_text().strip()
     assert page.locator(".problem:visible").count() == 0
     assert page.evaluate("typeof window.broken") == "undefined"
-    assert page.locator("img").count() == 0
+    assert page.locator("img:not(.race)").count() == 0
     assert page.locator("body script").count() == 0
     assert page.evaluate(_FAINT) == []
     page.emulate_media(color_scheme="dark")
@@ -93,23 +91,9 @@ def test_a_page_shows_its_names_as_text_in_both_themes_on_a_narrow_screen_and_on
     assert page.evaluate(_RIGHTMOST_EDGE) <= 795
 
 
-@pytest.mark.parametrize("address", ["index.html", SERIES, COMPARISON])
-def test_a_page_from_a_server_is_the_same(open_page: Open, server: str, address: str) -> None:
-    page = open_page(address, base=server)
-    assert page.locator("h1").inner_text().strip()
-    assert page.locator("tbody tr").count() > 3
-
-
-def test_the_name_of_a_hostile_case_is_whole_on_its_own_page(open_page: Open) -> None:
-    page = open_page(HOSTILE_ADDRESSES[0])
-    assert page.locator("h1 .name").text_content() == HOSTILE[0]
-    assert len(open_page(HOSTILE_ADDRESSES[3]).locator("h1 .name").text_content() or "") == 10_000
-
-
-@pytest.mark.parametrize("address", ["series.html", "series.html?id=../../x", "run.html?id=0123456789abcdef"])
-def test_an_address_of_nothing_is_told_in_a_sentence(browser: Browser, site: Path, address: str) -> None:
+def test_an_address_of_nothing_is_told_in_a_sentence(browser: Browser, site: Path) -> None:
     page = browser.new_page()  # where a missing file is no failure of the test, as it is on others
-    page.goto(f"{site.as_uri()}/{address}")
+    page.goto(f"{site.as_uri()}/series.html?id=../../x")
     page.wait_for_selector("html[data-ready]", state="attached")
     message = page.locator(".problem:visible").inner_text()
     page.close()
@@ -152,20 +136,12 @@ def test_what_is_put_into_a_page_does_not_run(browser: Browser, site: Path) -> N
     assert any("Content Security Policy" in text for text in refused)
 
 
-def test_the_pages_of_an_empty_history_work(open_page: Open, tmp_path: Path) -> None:
-    empty = make_site(tmp_path / "empty", Made()).as_uri()
-    page = open_page("index.html", base=empty)
-    for address in (*LISTS, "tunings.html", "machines.html"):
-        page.goto(f"{empty}/{address}")
-        page.wait_for_load_state()
-        assert page.locator("h1").inner_text().strip()
-        assert page.locator(".problem:visible").count() == 0
-
-
 def test_the_commands_of_a_tuning_can_be_copied(open_page: Open) -> None:
     page = open_page(TUNINGS[0])
     assert page.get_by_role("button", name="Copy").count() == 3
-    assert page.locator(".race circle").count() == 7
+    assert page.locator(".race:visible").count() == 1
+    assert page.locator(".race:visible").evaluate("(picture) => picture.naturalWidth") > 500
+    assert page.get_by_role("group").filter(has_text="when each was last timed").locator("tbody tr").count() == 7
 
 
 # --- The first page: models x variants, and means over time ---
@@ -242,22 +218,9 @@ def test_choices_filter_and_stay_in_the_address(comparison: Page, open_page: Ope
     again = open_page(f"{COMPARISON}#verdict=improved")
     assert cells(again, 1) == ["mlp/stock@cpu"]
     assert again.get_by_role("combobox", name="Verdict").input_value() == "improved"
-    # So do all metrics; and an address that makes no sense is no problem.
-    again.get_by_role("combobox", name="Verdict").select_option("")
-    assert set(cells(again, 2)) == {"Latency"}
-    again.get_by_role("combobox", name="Metric").select_option("")
-    again.reload()
-    again.wait_for_selector("html[data-ready]", state="attached")
-    assert set(cells(again, 2)) == {"Latency", "Dispatch count"}
     odd = open_page(f"{COMPARISON}#verdict=wonderful&sort=-nonsense&find=%3Cscript%3E")
     assert odd.get_by_role("combobox", name="Verdict").input_value() == ""
     assert cells(odd, 1)[0].startswith(EVIL)
-
-
-def test_a_verdicts_count_leads_to_its_rows(comparison: Page) -> None:
-    comparison.locator("#verdicts").get_by_role("row", name="Dispatch count").get_by_role("link").click()
-    assert cells(comparison, 1) == ["rdb/stock@cpu"]
-    assert cells(comparison, 3) == ["▲ regressed gate"]
 
 
 def test_other_outputs_and_failures_stand_first_with_their_reason(comparison: Page) -> None:
@@ -294,16 +257,6 @@ def test_the_forest_is_drawn_to_one_scale_with_ticks_where_its_rows_are(comparis
     floor = lines.first.locator(".floor").bounding_box()
     assert floor is not None
     assert floor["width"] > 4
-    for ratios, ticks in (
-        ((0.98, 1.03), [0.97, 0.98, 0.99, 1, 1.01, 1.02, 1.03, 1.04]),
-        ((0.17, 1.0), [0.2, 0.3, 0.5, 0.7, 1]),  # all below 1, on both sides of which an axis goes as far as it must
-        ((1.0, 6.0), [1, 1.5, 2, 3, 5, 7]),
-        ((0.1, 10.0), [0.1, 0.2, 0.5, 1, 2, 5, 10]),
-        ((), [0.98, 0.99, 1, 1.01, 1.02]),
-    ):
-        rows = [{"ratio": ratio, "low": ratio * 0.99, "high": ratio * 1.01} for ratio in ratios]
-        found = comparison.evaluate("(rows) => dashboard.forestTicks(dashboard.forestAxis(rows))", rows)
-        assert [round(tick, 6) for tick in found] == ticks
 
 
 def test_rows_unfold_with_reason_and_command(comparison: Page) -> None:
@@ -348,33 +301,6 @@ def test_variants_stand_side_by_side_with_bars_and_ratios(open_page: Open) -> No
     assert widths == sorted(widths)
     assert widths[-1] == 200
     assert rows[3].endswith("1.783 s 794 KiB 15 18.1 MiB 19.4 MiB 2026-03-01")
-    page.get_by_role("combobox", name="Model").select_option(
-        "mlp"
-    )  # where a ratio and its median contradict each other
-    first, second = page.locator("tbody tr").all_inner_texts()[:2]
-    assert [first.split()[0], second.split()[0]] == ["winograd", "data-tiling"]
-    assert float(first.split()[1]) > float(second.split()[1])
-    page.get_by_role("combobox", name="Model").select_option("rdb")
-    # All columns fit; on a phone they are scrolled, and the names of the variants stay.
-    scroll = page.locator(".scroll.variants").first
-    assert scroll.evaluate("(box) => box.scrollWidth <= box.clientWidth")
-    page.set_viewport_size({"width": 390, "height": 800})
-    name = scroll.locator("tbody th").first
-    before = name.bounding_box()
-    assert scroll.evaluate("(box) => (box.scrollLeft = 120)") == 120
-    assert name.bounding_box() == before
-
-
-def test_changes_are_filtered_by_cause_and_by_what_was_said_of_them(open_page: Open) -> None:
-    page = open_page("changes.html")
-    page.get_by_role("combobox", name="Cause").select_option("machine")
-    assert cells(page, 2) == ["conv/stock@cpu"]
-    page.get_by_role("button", name="Details").click()
-    assert "The kernel changed from 6.1.0-25 to 6.1.0-28" in page.inner_text("tr.details")
-    page.get_by_role("combobox", name="Cause").select_option("")
-    page.get_by_role("combobox", name="State").select_option("acknowledged")
-    assert cells(page, 2) == ["conv/stock@cpu"]
-    assert f"acknowledged by ann on 2026-02-12: a kernel {EVIL}" in (page.text_content("tr.details") or "")
 
 
 # --- The chart of a series: drawn, zoomed, moved by keys, printed ---
@@ -408,15 +334,6 @@ def settle(page: Page) -> None:
     page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
-def wait_until(page: Page, condition: str) -> None:
-    """As Page.wait_for_function, which the pages' policy forbids, since it evaluates a text there."""
-    for _ in range(200):
-        if page.evaluate(condition):
-            return
-        page.wait_for_timeout(50)
-    pytest.fail(f"never came true: {condition}")
-
-
 def view(page: Page) -> list[float]:
     settle(page)
     found: list[float] = page.evaluate(_VIEW)
@@ -444,28 +361,6 @@ def test_a_chart_has_its_line_the_reference_and_the_change(chart: Page, open_pag
     settle(flat)
     assert flat.evaluate(_INK, "line") > 300
     assert "No step and no drift was found." in (flat.text_content("#changes") or "")
-    machines = open_page("machines.html")  # noise and load
-    settle(machines)
-    assert machines.evaluate("dashboard.charts.length") == 2
-    assert machines.evaluate(_INK, "line") > 300
-
-
-def test_releases_stand_below_the_days_at_their_first_run_as_many_as_there_is_room_for(
-    chart: Page, open_page: Open
-) -> None:
-    toolchains = ["", "3.12.0", "3.12.0", "3.13.0", "", "3.13.0", "3.13.0"]
-    revisions = ["", "a" * 40, "a" * 40, "b" * 40, "", "b" * 40, "c" * 40]
-    found = chart.evaluate("(given) => dashboard.releases(given)", {"toolchain": toolchains, "revision": revisions})
-    assert found == [{"at": 1, "name": "3.12.0"}, {"at": 3, "name": "3.13.0"}, {"at": 6, "name": "cccccccc"}]
-    labels = "dashboard.charts[0].axes[1]._values"
-    settle(chart)
-    nightly = chart.evaluate(labels)
-    assert 5 < len(nightly) < 12
-    assert nightly[0] == "3.14.0rc20260101"
-    press(chart, "End", "+", "+", "+", "+", "+")
-    assert chart.evaluate(labels)[0] == "3.14.0rc20260225"  # the one in force where the view begins
-    machines = open_page("machines.html")  # whose charts are of no compiler
-    assert machines.evaluate("dashboard.charts[0].axes.length") == 2
 
 
 def drag(page: Page, start: float, end: float) -> None:
@@ -479,38 +374,12 @@ def drag(page: Page, start: float, end: float) -> None:
     page.mouse.up()
 
 
-def test_dragging_zooms_with_shift_it_moves_the_view_and_a_double_click_shows_all_again(chart: Page) -> None:
+def test_dragging_zooms_and_a_double_click_shows_all_again(chart: Page) -> None:
     assert view(chart) == [0, NIGHTS - 1]
     drag(chart, 0.5, 0.8)
     low, high = view(chart)
     assert (low, high) == pytest.approx((0.5 * (NIGHTS - 1), 0.8 * (NIGHTS - 1)), abs=1)
-    chart.keyboard.down("Shift")
-    drag(chart, 0.3, 0.8)
-    chart.keyboard.up("Shift")
-    moved_low, moved_high = view(chart)
-    assert moved_low == pytest.approx(low - (high - low) / 2, abs=0.5)
-    assert moved_high - moved_low == pytest.approx(high - low)
     chart.locator(".plot .u-over").dblclick()
-    assert view(chart) == [0, NIGHTS - 1]
-
-
-def test_buttons_and_keys_zoom_move_and_show_all(chart: Page) -> None:
-    for name in ("Zoom in", "Zoom in", "Earlier"):
-        chart.get_by_role("button", name=name).click()
-    low, high = view(chart)
-    assert high - low == pytest.approx((NIGHTS - 1) / 4)
-    assert high < NIGHTS - 1
-    chart.get_by_role("button", name="Later").click()
-    assert view(chart)[1] == pytest.approx(NIGHTS - 1)
-    chart.get_by_role("button", name="Show all").click()
-    assert view(chart) == [0, NIGHTS - 1]
-    press(chart, "Home", "+", "+")
-    assert view(chart) == pytest.approx([0, (NIGHTS - 1) / 4])
-    press(chart, "Shift+ArrowRight")
-    assert view(chart)[0] > 0
-    press(chart, "End")
-    assert view(chart)[1] == pytest.approx(NIGHTS - 1)
-    press(chart, "Escape")
     assert view(chart) == [0, NIGHTS - 1]
 
 
@@ -525,49 +394,10 @@ def test_keys_and_the_pointer_read_every_point_and_enter_opens_its_run(chart: Pa
     press(chart, *["PageDown"] * 4)
     for fact in ("3.14.0rc20260210", "step of +8.0 %, compiler", "3f2a91c04b7e"):
         assert fact in readout(chart)
-    press(chart, "End", "ArrowRight")
-    assert "2026-03-01 02:00" in readout(chart)
-    box = chart.locator(".plot .u-over").bounding_box()
-    assert box is not None
-    chart.mouse.move(box["x"] + 1, box["y"] + 50)
-    settle(chart)
-    assert "2026-01-01 02:00" in readout(chart)
     press(chart, "Home", *["PageDown"] * 4)
     with chart.expect_navigation():
         chart.keyboard.press("Enter")
     assert chart.url.endswith(f"run.html?id={digest(run_id(STEP_AT))}")
-
-
-def test_a_wheel_scrolls_the_page_and_zooms_only_with_control(chart: Page) -> None:
-    chart.hover(".plot .u-over")
-    chart.mouse.wheel(0, 200)
-    wait_until(chart, "scrollY > 0")
-    assert view(chart) == [0, NIGHTS - 1]
-    chart.evaluate("scrollTo(0, 0)")
-    chart.keyboard.down("Control")
-    chart.mouse.wheel(0, -200)
-    chart.keyboard.up("Control")
-    wait_until(chart, f"{_VIEW}[1] - {_VIEW}[0] < {NIGHTS - 1}")
-
-
-def test_the_scale_can_begin_at_zero_and_figures_have_their_unit(chart: Page) -> None:
-    lowest = "dashboard.charts[0].scales.y.min"
-    assert chart.evaluate(lowest) > 3e7
-    chart.get_by_role("combobox", name="Scale").select_option("from zero")
-    settle(chart)
-    assert chart.evaluate(lowest) == 0
-    for values, unit, labels in (
-        ([0, 0.25, 0.5], "%", ["0.00 %", "0.25 %", "0.50 %"]),
-        ([0, 5, 10], "%", ["0 %", "5 %", "10 %"]),
-        ([40e6, 42.5e6], "ns", ["40.0 ms", "42.5 ms"]),
-        ([0.1, 0.2, 0.30000000000000004], "", ["0.1", "0.2", "0.3"]),
-        ([1024, 1536, 2048], "bytes", ["1.0 KiB", "1.5 KiB", "2.0 KiB"]),
-        ([20_000_000, 20_000_064], "bytes", ["19,531.2500 KiB", "19,531.3125 KiB"]),
-    ):
-        assert chart.evaluate("([values, unit]) => dashboard.format.ticks(values, unit)", [values, unit]) == labels
-    # What says that a commit's code differed stays.
-    assert chart.evaluate("(text) => dashboard.format.commit(text)", "a" * 40 + "+dirty") == "aaaaaaaaaa+dirty"
-    assert chart.evaluate("dashboard.format.commit(null)") == ""
 
 
 def test_scripts_write_figures_as_the_rest_of_the_harness_does(chart: Page) -> None:
@@ -581,30 +411,3 @@ def test_scripts_write_figures_as_the_rest_of_the_harness_does(chart: Page) -> N
     found = chart.evaluate("(given) => given.map((three) => dashboard.format.level(...three))", pairs)
     assert found == [level(*three) for three in pairs]
     assert found[:2] == ["793.3 KiB → 793.4 KiB", "9.97 KiB → 10.03 KiB"]
-
-
-def test_a_chart_takes_the_colours_of_the_theme_and_prints_light(chart: Page) -> None:
-    settle(chart)
-    light = chart.evaluate("dashboard.color('line')")
-    chart.get_by_role("button", name="Dark").click()
-    settle(chart)
-    assert chart.evaluate("dashboard.color('line')") != light
-    assert chart.evaluate(_INK, "line") > 500
-    chart.emulate_media(media="print")
-    settle(chart)
-    assert chart.evaluate("dashboard.color('line')") == light
-    assert chart.evaluate(_INK, "line") > 500
-    assert not chart.get_by_role("button", name="Zoom in").is_visible()
-
-
-def test_all_points_are_in_a_table_too(chart: Page) -> None:
-    rows = chart.locator("#points tbody tr")
-    assert rows.count() == NIGHTS
-    step = " ".join(rows.nth(NIGHTS - 1 - STEP_AT).inner_text().split())
-    assert step.startswith("2026-02-10 02:00 3.14.0rc20260210 43.")
-    assert step.endswith("another step")
-    assert chart.locator("#points tbody tr").last.locator("td").nth(4).inner_text() == "-"
-    press(chart, "Home")
-    assert "Module" not in readout(chart)
-    press(chart, "ArrowRight")
-    assert "another than before" in readout(chart)

@@ -7,26 +7,31 @@ from pathlib import Path
 
 import pytest
 
+from harness.cli import run_command_line
 from harness.dashboard.comparisons import compare_command, comparison_facts
+from harness.dashboard.tunings import load_tunings
 from harness.history.changes import Change
 from harness.records.comparison import Explained
 from harness.report.explanation_words import short_form
+from harness.report.tune_page import tune_json
 from harness.store.files import adapter
+from harness.store.kinds import TUNING
+from tests.builders import Notes
 from tests.dashboard.made import (
     EVIL,
     STEP_AT,
     Made,
-    key_of_series,
     make_change,
     make_comparison_key,
     make_row,
     make_run,
     make_site,
     run_id,
-    toolchain,
 )
 from tests.dashboard.reading import load, table
+from tests.dashboard.test_site import Reader
 from tests.report.explanations import make_explanation
+from tests.report.tunings import MOMENTS, make_nothing, make_tuning
 
 CHANGE = make_change("block/stock@cpu", last_good="one", first_bad="two")
 RUNS = "harness compare results/one results/two"
@@ -64,17 +69,6 @@ def test_the_command_that_compares_both_sides_of_a_change(
         for run, release, reference in zip(("one", "two"), releases, references, strict=True)
     }
     assert compare_command(change, runs, "results/") == line
-
-
-def test_a_change_leads_to_the_comparison_that_is_kept_and_else_tells_how_to_make_it(site: Path) -> None:
-    (kept,) = load(site, f"series/{key_of_series('rdb/stock@cpu')}")["changes"]
-    (other,) = load(site, f"series/{key_of_series('conv/stock@cpu')}")["changes"]
-    assert kept["comparison"] == make_comparison_key()
-    assert other["comparison"] is None
-    assert other["command"] == (
-        f"harness compare iree=={toolchain(19)} iree=={toolchain(20)} --suite suites/blocks.toml "
-        "--filter conv/stock@cpu"
-    )
 
 
 def test_a_comparison_has_its_rows_and_a_command_for_each_whatever_its_name(site: Path) -> None:
@@ -133,7 +127,7 @@ def test_a_comparison_is_called_what_it_compares(
             for night, (run, release) in enumerate(zip(("one", "two"), toolchains, strict=False))]  # fmt: skip
     row = make_row("a/stock@cpu", 1.0, "unchanged", base_run="one", head_run="two", **facts)
     (found,) = comparison_facts(Made(runs=runs, comparisons=[row]).gathered)
-    assert found.title == title
+    assert found["title"] == title
 
 
 def test_a_comparisons_page_has_the_parts_of_what_regressed(tmp_path: Path) -> None:
@@ -154,7 +148,37 @@ def test_a_comparisons_page_has_the_parts_of_what_regressed(tmp_path: Path) -> N
     assert parts["base_ns"] == [400_000_000, 300_000_000]
 
 
-def test_a_comparison_without_any_has_none(tmp_path: Path) -> None:
-    rows = [make_row("rdb/stock@cpu", 1.3, "regressed")]
-    site = make_site(tmp_path / "site", Made(runs=[make_run(0)], comparisons=rows))
-    assert load(site, f"comparison/{make_comparison_key()}")["explained"] == []
+# --- Tunings ---
+
+
+def write_tuning(folder: Path, text: str) -> None:
+    folder.mkdir(parents=True)
+    (folder / TUNING.file).write_text(text)
+
+
+def test_the_list_leads_to_each_tuning(site: Path) -> None:
+    page = Reader(site / "tunings.html")
+    assert "0.338 [0.334, 0.342]" in page.text
+    files = [address for address in page.links("href") if address.startswith("tuning-")]
+    assert len(files) == 2
+    one = Reader(site / files[0])
+    assert (one.open, one.wrong) == ([], [])
+    words = " ".join(one.text.split())
+    for part in ("tuned-rdb 790 0.338, the best then", "flag --iree-opt-level=O3", "Configurations of main_dispatch_2"):
+        assert part in words
+    assert "main_dispatch_5 : it does not make the whole program faster" in words
+
+
+def test_tunings_are_found_in_results_and_out_folders_the_newest_first(tmp_path: Path) -> None:
+    new, old = make_tuning(), make_nothing(id="mlp@cpu", model="mlp", created="2026-01-01T00:00:00+00:00")
+    write_tuning(tmp_path / "results" / "tuned" / "mlp@cpu", tune_json(old))
+    write_tuning(tmp_path / "tuned" / "rdb@cpu", tune_json(replace(new, moments=MOMENTS[:1])))
+    write_tuning(tmp_path / "tuned" / "x@cpu", "{")
+    notes = Notes()
+    found = load_tunings([tmp_path / "tuned", tmp_path / "results"], notes)
+    assert [tuning.model for tuning in found] == ["rdb", "mlp"]
+    assert len(notes.lines) == 1 and notes.lines[0].endswith("it is left out")
+    site = tmp_path / "site"
+    command = ["dashboard", str(tmp_path / "results"), "--tuned", str(tmp_path / "tuned"), "--out", str(site)]
+    assert run_command_line(command) == 0
+    assert len(list(site.glob("tuning-*.html"))) == 2

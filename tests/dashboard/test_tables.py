@@ -4,13 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
-import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,7 +16,6 @@ from tests.dashboard.made import (
     NIGHTS,
     STEP_AT,
     Made,
-    a_history,
     digest,
     key_of_series,
     make_case,
@@ -43,27 +37,6 @@ def test_figures_keep_six_digits_and_whole_numbers_all(values: list[float]) -> N
             assert read == value
         else:
             assert read == pytest.approx(value, rel=5.1e-7)
-
-
-@given(st.lists(st.text() | st.none(), max_size=40))
-def test_texts_come_back_as_they_were(values: list[str | None]) -> None:
-    assert decode(column(values), len(values)) == values
-
-
-@pytest.mark.parametrize(
-    ("values", "form"),
-    [
-        ([math.nan, math.inf, None], None),
-        (pd.Series([1.5, 2.0, math.nan]), [1.5, 2, None]),
-        ([np.int64(3), np.bool_(True), False], [3, True, False]),
-        (["a", "b", "a", "a"], {"texts": ["a", "b"], "at": [0, 1, 0, 0]}),
-        (["a", "b"], ["a", "b"]),
-    ],
-    ids=["nothing", "pandas", "numpy", "few texts", "all different"],
-)
-def test_how_a_column_is_written(values: Any, form: Any) -> None:
-    assert column(values) == form
-    json.dumps(column(values), allow_nan=False)
 
 
 @given(st.text() | st.sampled_from(HOSTILE))
@@ -156,11 +129,3 @@ def test_figures_stay_as_they_are_on_every_page(tmp_path: Path) -> None:
     assert (found["low"], found["value"], found["high"]) == ([1.01], [1.02], [1.03])
     listed = table(load(site, "changes"))
     assert (listed["before"], listed["after"]) == ([exact], [huge])
-
-
-def test_a_url_of_a_results_folder_stays_one_in_commands(tmp_path: Path) -> None:
-    made = a_history()
-    same = replace(made, runs=[SimpleNamespace(**{**vars(run), "toolchain": "3.13.0"}) for run in made.runs])
-    site = make_site(tmp_path / "site", same, place="s3://bucket/our results/")
-    changes = load(site, f"series/{digest('blocks conv/stock@cpu latency newest')}")["changes"]
-    assert f"'s3://bucket/our results/{run_id(19)}'" in changes[0]["command"]

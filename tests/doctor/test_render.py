@@ -44,23 +44,6 @@ def test_what_a_reader_sees() -> None:
     assert to_terminal(diagnosis_page(judge(environment, probes=(NO_CUDA,))), width=80) == NOTHING
 
 
-def test_a_device_that_a_suite_asks_for_is_missing() -> None:
-    page = diagnosis_page(judge(SILENT, probes=(NO_CUDA,), asked=frozenset({"cuda"})))
-    text = to_terminal(page, width=200)
-    assert "x missing: cuda: no CUDA device" in text
-    assert "nobody asked" not in text
-
-
-def test_every_finding_is_there_and_commands_stay_whole(busy: Diagnosis) -> None:
-    lines = to_terminal(diagnosis_page(busy), width=60).splitlines()
-    assert {finding.command for finding in busy.findings if finding.command} <= {line.strip() for line in lines}
-    text = " ".join(" ".join(lines).split())
-    for finding in busy.findings:
-        assert f"{finding.level}: {finding.what}" in text
-        assert (finding.advice or "") in text
-    assert text.isascii(), "marks reach every log"
-
-
 @pytest.mark.parametrize(
     ("smt", "end"),
     [
@@ -79,25 +62,10 @@ def test_one_json_document_with_every_finding_and_fact(busy: Diagnosis) -> None:
     assert (document["schema_version"], document["harness_version"]) == (1, __version__)
     assert document["environment"] == busy.environment
     assert document["counters"] == {"unavailable": busy.counters}
-    assert [finding["what"] for finding in document["findings"]] == [finding.what for finding in busy.findings]
-    (turbo,) = [finding for finding in document["findings"] if finding["what"].startswith("turbo")]
-    assert turbo == {
-        "topic": "processor",
-        "level": "warning",
-        "what": "turbo is on: a core's speed depends on how warm it is and on what other cores do",
-        "advice": "turn it off while measuring",
-        "command": "echo 0 | sudo tee /sys/devices/system/cpu/cpufreq/boost",
-    }
-    device = {
-        "uri": "vulkan://GPU-6d65",
-        "name": "llvmpipe (LLVM 15.0.6, 256 bits)",
-        "driver_version": "Mesa 22.3.6 (LLVM 15.0.6)",
-        "api": "Vulkan 1.3.230",
-        "kind": "cpu",
-    }
-    found = {"driver": "vulkan", "devices": [device], "reason": None, "advice": None, "detail": ""}
+    found = [(topic, finding.what) for topic, found in busy.findings.items() for finding in found]
+    assert [(finding["topic"], finding["what"]) for finding in document["findings"]] == found
     assert [probe["driver"] for probe in document["devices"]] == ["local-sync", "vulkan", "cuda"]
-    assert document["devices"][1] == found
+    assert document["devices"][2] == {**vars(NO_CUDA), "devices": []}
     assert document["peers"][0] == {"name": "onnxruntime", "version": "ONNX Runtime 1.31.1", "missing": None}
     # Toolchains without their folders, so that the document can be put into an issue.
     revision = "89ece87b89852100c0a4ac3d515e14842d090967"

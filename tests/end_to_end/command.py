@@ -44,19 +44,26 @@ class Harness:
     """The command in a folder that holds a suite.
 
     A call runs in this process, since a fresh one needs a second to import what it needs; `process` starts one, for
-    tests that kill it or that install something else beside it.
+    tests that kill it.
     """
 
     folder: Path
+    packages: Path | None = None  # A folder of packages that are as if they were installed
+    programs: Path | None = None  # Of an environment of its own, whose command is called, in a fresh process
 
     def tools(self) -> list[Path]:
         """Folders of programs, that of the `harness` command first."""
-        return [Path(sys.executable).parent]
+        return [*([self.programs] if self.programs is not None else []), Path(sys.executable).parent]
 
     def __call__(self, *arguments: str, **environment: str) -> Ended:
         """Run a command line to its end, with more variables in its environment."""
+        if self.programs is not None:
+            return self.ended(*arguments, **environment)
+        if self.packages is not None:
+            environment["PYTHONPATH"] = str(self.packages)
         stdout, stderr = io.StringIO(), io.StringIO()
         with (
+            _importable(self.packages) if self.packages is not None else contextlib.nullcontext(),
             _inside(self.folder),
             mock.patch.dict(os.environ, {**_TERMINAL, **environment}),
             mock.patch.object(sys, "argv", ["harness", *arguments]),
@@ -143,7 +150,7 @@ def _inside(folder: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def importable(packages: Path) -> Iterator[None]:
+def _importable(packages: Path) -> Iterator[None]:
     """Have the packages of a folder in this process, as if they were installed; they are forgotten afterwards."""
     before = set(sys.modules)
     try:

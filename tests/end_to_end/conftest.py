@@ -5,26 +5,15 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import MadeOnce
-from tests.end_to_end.command import Ended, Harness, edit, importable
+from tests.end_to_end.command import Ended, Harness, edit
 from tests.end_to_end.plugin_package import install, lay_out
 from tests.end_to_end.suites import COMPARED, PRODUCT, SMALL, lay_out_counted
-
-
-@dataclass(frozen=True)
-class Counted(Harness):
-    """The command where the plugin of the suite `counted` is as if it were installed."""
-
-    def __call__(self, *arguments: str, **environment: str) -> Ended:
-        """Run a command line to its end, in this process."""
-        packages = self.folder / "packages"
-        with importable(packages):
-            return super().__call__(*arguments, PYTHONPATH=str(packages), **environment)
 
 
 @pytest.fixture
@@ -109,7 +98,7 @@ def runs(_compared_once: Path, tmp_path: Path) -> Harness:
 @pytest.fixture(scope="session")
 def _counted_once(made_once: MadeOnce) -> Path:
     def run(folder: Path) -> None:
-        harness = Counted(folder)
+        harness = Harness(folder, folder / "packages")
         lay_out_counted(folder)
         ended = harness("run", "counted.toml")
         assert ended.returncode == 0, ended.stderr
@@ -121,7 +110,7 @@ def _counted_once(made_once: MadeOnce) -> Path:
 
 
 @pytest.fixture
-def counted(_counted_once: Path, tmp_path: Path) -> Counted:
+def counted(_counted_once: Path, tmp_path: Path) -> Harness:
     """A run whose ops were counted, as results/base, for the test to change."""
     shutil.copytree(_counted_once, tmp_path / "here")
-    return Counted(tmp_path / "here")
+    return Harness(tmp_path / "here", tmp_path / "here/packages")

@@ -5,43 +5,13 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 import tomli
 
-from tests.end_to_end.command import Ended, Harness, importable
-
 REPOSITORY = Path(__file__).parents[2]
 EXAMPLE = REPOSITORY / "tests" / "example_plugins"
 COMPILER = shutil.which("cc")
-
-
-@dataclass(frozen=True)
-class Installed(Harness):
-    """A harness in an environment of its own, where the example package is installed too."""
-
-    environment: Path
-
-    def tools(self) -> list[Path]:
-        """Its programs, and IREE's, which lie beside this interpreter."""
-        return [self.environment, *super().tools()]
-
-    def __call__(self, *arguments: str, **environment: str) -> Ended:
-        """Run a command line to its end, in a fresh process of the environment."""
-        return self.ended(*arguments, **environment)
-
-
-@dataclass(frozen=True)
-class Beside(Harness):
-    """The command where the example package lies on Python's path, as if it were installed."""
-
-    packages: Path
-
-    def __call__(self, *arguments: str, **environment: str) -> Ended:
-        """Run a command line to its end, in this process."""
-        with importable(self.packages):
-            return super().__call__(*arguments, PYTHONPATH=str(self.packages), **environment)
 
 
 def lay_out(folder: Path) -> Path:

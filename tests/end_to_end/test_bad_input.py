@@ -5,16 +5,19 @@ The sentences themselves are held where they are made; here is what a terminal g
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from importlib.metadata import version
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.end_to_end.command import Harness, document, edit, refused
+from tests.end_to_end.command import Harness, edit, refused
 from tests.end_to_end.suites import BUILDER, DOUBLE, PARAMS
 
 Change = Callable[..., Harness]
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize(
@@ -22,9 +25,7 @@ Change = Callable[..., Harness]
     [
         ("height = 4", "hieght = 4", "[models.tiny] params.hieght"),
         ("budget_s = 0.3", "budget_seconds = 1", "[measure] budget_seconds"),
-        ('baseline = "stock"', 'baseline = "stok"', "baseline"),
         (BUILDER, 'builder = "residual-block"', "[models.tiny] builder"),
-        ("[variants.stock]", '[variants.stock]\nflagsets = ["im2col"]', "[variants.stock] flagsets"),
         ("[variants.stock]", '[variants.stock]\nplugins = ["share-concats"]', "[variants.stock] plugins"),
         ("[variants.stock]", '[variants.stock]\nflags = ["--iree-opt-data-tilin"]', "[variants.stock] flags"),
         (
@@ -32,9 +33,7 @@ Change = Callable[..., Harness]
             '[variants.stock]\nflags = ["--iree-opt-data-tiling", "--iree-global-opt-data-tiling"]',
             "[variants.stock] on device cpu: --iree-opt-data-tiling and --iree-global-opt-data-tiling cancel",
         ),
-        ("[measure]", '[matrix]\nexclude = ["tiny/*@gpu"]\n[measure]', "[matrix] exclude"),
         ("[measure]", "[variants.stock]\n[measure]", "[variants.stock] is defined twice"),
-        (f"{BUILDER}\n{PARAMS}", 'onnx = "model.onnx"', "[models.tiny] onnx"),
     ],
 )
 def test_a_wrong_suite(suite_with: Change, old: str, new: str, where: str) -> None:
@@ -48,13 +47,10 @@ def test_a_wrong_suite(suite_with: Change, old: str, new: str, where: str) -> No
         (("run",), "give either a suite, as in `harness run suites/esrgan.toml`, or --resume with a run directory"),
         (("run", "nope.toml"), "nope.toml: there is no such file; check the path"),
         (("run", "small.toml", "--budget", "-1"), "--budget"),
-        (("run", "small.toml", "--generations", "0"), "--generations"),
         (("run", "small.toml", "--generations", "many"), "--generations"),
         (("run", "small.toml", "--bogus"), "--bogus"),
         (("run", "small.toml", "--filter", "nothing*"), "--filter nothing* matches no case"),
-        (("run", "small.toml", "--toolchain", "latest"), "--toolchain latest: is no version; write the release"),
         (("list", "small.toml", "--toolchain", "iree>=3"), "--toolchain iree>=3: is no version; write the release"),
-        (("run", "nope.toml", "--toolchain", "3.12.0"), "nope.toml: there is no such file"),
         (("run", "--resume", "nowhere", "--toolchain", "3.12.0"), "own settings; leave out toolchains"),
         (("run", "--resume", "nowhere"), "nowhere: there is no such folder"),
         (("run", "small.toml", "--results", "small.toml/x"), "small.toml/x: cannot be written (Not a directory)"),
@@ -105,41 +101,23 @@ def test_a_model_that_fails_is_a_failed_case(suite_with: Change, mlir: str, inpu
     assert words in ended.stdout
 
 
-def test_an_onnx_file_that_was_cut_short_is_a_failed_case(suite_with: Change) -> None:
-    harness = suite_with((f"{BUILDER}\n{PARAMS}", 'onnx = "model.onnx"\ninputs = [{ shape = [4] }]\n'))
-    (harness.folder / "model.onnx").write_bytes(b"\x08\x07\x12\x04test")
-    ended = harness("run", "small.toml", "--format", "csv")
-    assert ended.returncode == 3
-    assert "model.onnx" in ended.stdout
+OLD_RUNTIME = """\
+import importlib.metadata as metadata
+real = metadata.distribution
+class Old:
+    version = '0.0.1'
+def distribution(name):
+    return Old if name == 'iree-base-runtime' else real(name)
+metadata.distribution = distribution
+"""
 
 
-NO_COMPILER = "    if name.startswith('iree-base'):\n        raise metadata.PackageNotFoundError(name)"
-OLD_RUNTIME = (
-    "    if name == 'iree-base-runtime':\n        class Old:\n            version = '0.0.1'\n        return Old"
-)
-
-
-@pytest.mark.parametrize(
-    ("code", "words"),
-    [
-        (NO_COMPILER, "iree-base-compiler is not installed; run pip install 'iree-base-compiler[onnx]'"),
-        (
-            OLD_RUNTIME,
-            f"iree-base-compiler is {version('iree-base-compiler')} and iree-base-runtime is 0.0.1, ",
-        ),
-    ],
-    ids=["no compiler", "another runtime"],
-)
-def test_the_installed_packages_are_no_pair(harness: Harness, code: str, words: str) -> None:
-    """As a fresh process sees it whose importlib.metadata finds other packages than are installed."""
-    (harness.folder / "sitecustomize.py").write_text(
-        "import importlib.metadata as metadata\nreal = metadata.distribution\n"
-        f"def distribution(name):\n{code}\n    return real(name)\nmetadata.distribution = distribution\n"
-    )
-    ended = harness.ended("run", "small.toml", PYTHONPATH=str(harness.folder))
+def test_the_installed_packages_are_no_pair(harness: Harness) -> None:
+    """As a fresh process sees it whose importlib.metadata finds another runtime than is installed."""
+    (harness.folder / "sitecustomize.py").write_text(OLD_RUNTIME)
+    ended = harness.ended("run", "small.toml", PYTHONPATH=os.pathsep.join([str(harness.folder), str(ROOT)]))
     assert (ended.returncode, ended.stdout) == (2, "")
-    assert words in ended.stderr
-    assert "pip install" in ended.stderr
+    assert f"iree-base-compiler is {version('iree-base-compiler')} and iree-base-runtime is 0.0.1, " in ended.stderr
 
 
 # --- Comparisons ---
@@ -153,7 +131,6 @@ BASE, HEAD = "results/base", "results/head"
         ((), "give two sides, as in `harness compare results/base results/head`"),
         ((BASE, "nowhere"), "nowhere: there is no such run in results, and git finds no repository here"),
         ((BASE, HEAD, "--filter", "nothing*"), "--filter nothing* matches no case of the comparison, such as product/"),
-        ((BASE, "iree==nonsense"), "--toolchain iree==nonsense: is no version; write the release"),
         ((BASE, HEAD, "--row-budget", "0"), "Invalid value"),
         ((BASE, HEAD, "--spread"), "--spread spreads rows over hosts of a fleet; give --fleet, or leave it out"),
         (
@@ -164,7 +141,6 @@ BASE, HEAD = "results/base", "results/head"
             (BASE, HEAD, "--fleet", "tls://x:1", "--explain"),
             "--explain measures on this machine, and --fleet on others",
         ),
-        ((BASE, HEAD, "--results", "small.toml/x"), "small.toml/x: cannot be written (Not a directory)"),
     ],
 )
 def test_a_wrong_comparison(runs: Harness, arguments: tuple[str, ...], sentence: str) -> None:
@@ -174,16 +150,3 @@ def test_a_wrong_comparison(runs: Harness, arguments: tuple[str, ...], sentence:
 def test_a_run_that_cannot_be_read(runs: Harness) -> None:
     edit(runs.folder / HEAD / "run.json", lambda run: run.update(schema_version=99))
     refused(runs, runs("compare", BASE, HEAD), f"{HEAD}/run.json: has schema 99, and this harness reads 1; upgrade it")
-
-
-def test_a_comparison_that_was_damaged_is_not_printed_again(runs: Harness) -> None:
-    assert document(runs("compare", BASE, HEAD, "--format", "json"))
-    (path,) = runs.comparisons()
-    kept = path / "comparison.json"
-    for text in (kept.read_text()[:300], "[]"):
-        kept.write_text(text)
-        ended = runs("report", str(path))
-        assert (ended.returncode, ended.stdout) == (2, "")
-        assert ended.stderr.startswith(
-            (f"harness: {kept}: is ", f"harness: {kept}: has schema 2, and this harness reads 1")
-        )

@@ -11,7 +11,7 @@ import pytest
 from harness.github.posting import read_figures
 from harness.records.comparison import Comparison
 from tests.builders import commit, git
-from tests.end_to_end.command import Harness, document, latencies, refused, verdicts
+from tests.end_to_end.command import Harness, document, latencies, verdicts
 from tests.end_to_end.suites import DOUBLE, PIPELINE
 
 SUITE = """
@@ -94,16 +94,3 @@ def test_the_report_names_the_commits_and_what_was_given(repository: Path, tmp_p
     full = harness("report", str(path), "--format", "markdown", "--full").stdout
     assert f"1, commit {base} (Canonicalize)" in full
     assert f"harness compare {base} {head} {shlex.join(SIDES[2:])} --filter {STOCK}" in full  # not what main was then
-
-
-def test_options_that_do_not_go_with_commits(repository: Path, tmp_path: Path) -> None:
-    harness = checkout(repository, tmp_path)
-    for options, sentence in (
-        ((*SIDES, "--no-remeasure"), "a commit has no recorded numbers to compare"),
-        (("iree==3.12.0", "iree==3.13.0", "--prepare", "true"), "--prepare is for the trees of commits"),
-        (
-            (*SIDES, "--filter", "other/*"),
-            f"the base {git(repository, 'rev-parse', '--short=12', 'main~1')}: suites/small",
-        ),
-    ):
-        refused(harness, harness("compare", *options), sentence)

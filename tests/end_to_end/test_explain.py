@@ -71,12 +71,9 @@ def test_a_comparison_explains_what_regressed(runs: Harness) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("explain",), "give two sides and a case"),
         (("explain", BASE, HEAD), "which case is not said; give it behind the sides"),
         (("explain", BASE, HEAD, "product/slwo@cpu"), 'did you mean "product/slow@cpu"?'),
         (("explain", "--within", BASE), "which variant is not said"),
-        (("explain", "iree==3.12.0", BASE), "which case is not said"),
-        (("compare", BASE, HEAD, "--explain", "--no-remeasure"), "--explain measures, and --no-remeasure measures"),
     ],
 )
 def test_what_is_not_clear_is_told_in_a_sentence(runs: Harness, words: tuple[str, ...], sentence: str) -> None:

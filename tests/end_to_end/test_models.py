@@ -52,13 +52,6 @@ def test_an_onnx_file_says_its_inputs_and_is_checked_against_onnx_runtime(suite_
     assert harness.run().header.models[0].inputs == ("4x8xf32 random seed 0",)
 
 
-def test_an_onnx_file_need_not_be_checked_against_onnx_runtime(suite_with: Change) -> None:
-    harness = suite_with((_BUILDER, 'onnx = "net.onnx"\nreference = "baseline"\n'))
-    _write_onnx(harness.folder / "net.onnx")
-    checks = _run(harness, *_FAST[:4], "--filter", "*/channels-last@*")
-    assert {check.also_against for check in checks} == {""}
-
-
 def _suite(suite_with: Change, text: str, inputs: str, more: str = "") -> Harness:
     harness = suite_with((_BUILDER, f'mlir = "model.mlir"\nfunction = "main"\ninputs = [{inputs}]\n{more}'))
     (harness.folder / "model.mlir").write_text(text)

@@ -93,16 +93,6 @@ def test_a_result_that_later_calls_change_is_not_timed(harness: Harness) -> None
     assert not run.rounds
 
 
-def test_a_run_that_times_nothing_holds_later_calls_against_the_first_too(harness: Harness) -> None:
-    """So `harness compare` of two releases, whose runs time nothing, knows of it before it times anything."""
-    square = ", ".join(["{ shape = [4, 4] }"] * 3)
-    made = suite(harness.folder, "loop.toml", "loop", square, check="none")
-    assert harness("run", made, "--no-measure").returncode == 3
-    (lost,) = load_run(harness.runs()[-1]).lost
-    assert lost.failure.message.startswith("a later call in one process gives other outputs than the first")
-    assert not load_run(harness.runs()[-1]).references
-
-
 def test_as_many_silent_defects_are_found_without_expected_files_as_the_docs_say(harness: Harness) -> None:
     programs = ROOT / "suites/known-issues"
     content = tomllib.loads((ROOT / "suites/known-issues.toml").read_text())

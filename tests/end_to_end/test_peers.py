@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from harness.records.run import Build, Check, Lost, Run
-from tests.end_to_end.command import Ended, document, refused, timed
-from tests.end_to_end.plugin_package import EXAMPLE, Beside
+from tests.end_to_end.command import Ended, Harness, document, timed
+from tests.end_to_end.plugin_package import EXAMPLE
 from tests.end_to_end.suites import CPU
 
 _SUITE = """
@@ -29,15 +29,15 @@ tolerance = { relative = 1e-3 }
 STOCK = "product/stock@cpu"
 
 
-def bench(folder: Path, packages: Path, *peers: str) -> Beside:
+def bench(folder: Path, packages: Path, *peers: str) -> Harness:
     """The command in a folder with one suite, which has these peers."""
     shutil.copy(EXAMPLE / "product.mlir", folder)
     (folder / "peers.toml").write_text(_SUITE.replace("PEERS", ", ".join(peers)))
-    return Beside(folder, packages)
+    return Harness(folder, packages)
 
 
 @pytest.fixture(scope="module")
-def measured(packages: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Beside, Ended]:
+def measured(packages: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Harness, Ended]:
     """A folder in which IREE was measured beside two peers, and two more were skipped; tests only read it."""
     harness = bench(
         tmp_path_factory.mktemp("measured"),
@@ -63,7 +63,7 @@ def unlucky(packages: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[R
     return harness.run(), ended
 
 
-def test_peers_are_checked_and_timed_in_the_same_rounds(measured: tuple[Beside, Ended]) -> None:
+def test_peers_are_checked_and_timed_in_the_same_rounds(measured: tuple[Harness, Ended]) -> None:
     harness, ended = measured
     run = harness.run()
     assert ended.returncode == 0, ended.stderr
@@ -76,14 +76,14 @@ def test_peers_are_checked_and_timed_in_the_same_rounds(measured: tuple[Beside, 
 
 
 def test_a_peer_without_a_program_for_the_model_or_that_is_not_installed_is_skipped(
-    measured: tuple[Beside, Ended],
+    measured: tuple[Harness, Ended],
 ) -> None:
     _, ended = measured
     assert "skipped: Unlucky: it has a headache" in ended.words
     assert "absent is not installed; pip install 'iree-harness[absent]'" in ended.words
 
 
-def test_the_report_shows_ratios_to_the_baseline_and_to_the_best_peer(measured: tuple[Beside, Ended]) -> None:
+def test_the_report_shows_ratios_to_the_baseline_and_to_the_best_peer(measured: tuple[Harness, Ended]) -> None:
     harness, _ = measured
     (folder,) = map(str, harness.runs())
     text = harness("report", folder, "--format", "markdown").stdout
@@ -121,9 +121,3 @@ def test_the_rest_goes_on(unlucky: tuple[Run, Ended]) -> None:
     assert ended.returncode == 3
     assert timed(run) - {"product/dies-late@cpu"} == {STOCK, "product/numpy-product@cpu"}
     assert {measured.generation for measured in run.rounds} == {0, 1}
-
-
-def test_wrong_peers_are_refused_before_anything_runs(tmp_path: Path, packages: Path) -> None:
-    harness = bench(tmp_path, packages, '{ name = "numpy-product", options = { methode = "einsum" } }')
-    sentence = "peers: numpy-product.methode is not an option of peer 'numpy-product'; did you mean \"method\"?"
-    refused(harness, harness("run", "peers.toml"), f"peers.toml: {sentence}")

@@ -16,7 +16,8 @@ from harness.records.run import Run
 from harness.store.run_directory import load_run
 from harness.toolchain import Toolchain
 from tests.conftest import MadeOnce
-from tests.end_to_end.plugin_package import COMPILER, EXAMPLE, Beside, Installed
+from tests.end_to_end.command import Harness
+from tests.end_to_end.plugin_package import COMPILER, EXAMPLE
 from tests.end_to_end.test_toolchains import OLDER, older  # noqa: F401 (a fixture)
 
 pytestmark = pytest.mark.timeout(1800)  # the older toolchain may have to be downloaded first
@@ -24,27 +25,27 @@ UNTIMED = "--no-measure"
 
 
 @pytest.fixture
-def installed(tools: Path, tmp_path: Path) -> Installed:
+def installed(tools: Path, tmp_path: Path) -> Harness:
     """The command, in a folder with the example's suites."""
     for name in ("example.toml", "own_product.toml", "product.mlir"):
         shutil.copy(EXAMPLE / name, tmp_path)
-    return Installed(tmp_path, tools)
+    return Harness(tmp_path, programs=tools)
 
 
 @pytest.fixture(scope="session")
-def example(packages: Path, made_once: MadeOnce) -> Beside:
+def example(packages: Path, made_once: MadeOnce) -> Harness:
     """A folder in which the example's suite was run, with its package on the path; tests only read it."""
 
     def run(folder: Path) -> None:
         for name in ("example.toml", "product.mlir"):
             shutil.copy(EXAMPLE / name, folder)
-        ended = Beside(folder, packages)("run", "example.toml", UNTIMED)
+        ended = Harness(folder, packages)("run", "example.toml", UNTIMED)
         assert ended.returncode == 0, ended.stdout + ended.stderr
 
-    return Beside(made_once("example", run), packages)
+    return Harness(made_once("example", run), packages)
 
 
-def edit(harness: Installed, *replacements: tuple[str, str], suite: str = "example.toml") -> None:
+def edit(harness: Harness, *replacements: tuple[str, str], suite: str = "example.toml") -> None:
     path = harness.folder / suite
     text = path.read_text()
     for old, new in replacements:
@@ -59,7 +60,7 @@ def told(run: Run, variant: str) -> list[tuple[str, int | None, bool]]:
     return [(effect.name, effect.matched, effect.changed) for effect in build.effects]
 
 
-def test_every_kind_of_plugin_does_something_that_is_recorded(example: Beside) -> None:
+def test_every_kind_of_plugin_does_something_that_is_recorded(example: Harness) -> None:
     run = example.run()
     assert {case.variant: case.plugins for case in run.header.cases} == {
         "stock": (),
@@ -93,7 +94,7 @@ def test_every_kind_of_plugin_does_something_that_is_recorded(example: Beside) -
     ], "one-exp left nothing for one-exp-pdl, and generic-product no linalg.matmul for product-tiles"
 
 
-def test_they_make_other_modules_that_compute_the_same(example: Beside) -> None:
+def test_they_make_other_modules_that_compute_the_same(example: Harness) -> None:
     run = example.run()
     modules = {build.case: build.module_sha256 for build in run.builds}
     assert all(build.failure is None for build in run.builds)
@@ -103,7 +104,7 @@ def test_they_make_other_modules_that_compute_the_same(example: Beside) -> None:
     assert modules["product/one-exp@cpu"] == modules["product/one-exp-pdl@cpu"], "the same, written in two ways"
 
 
-def test_the_report_says_what_they_did(example: Beside) -> None:
+def test_the_report_says_what_they_did(example: Harness) -> None:
     (path,) = example.runs()
     rows = csv.DictReader(io.StringIO(example("report", str(path), "--format", "csv").stdout))
     remarks = {row["variant"]: row["remarks"] for row in rows}
@@ -113,7 +114,7 @@ def test_the_report_says_what_they_did(example: Beside) -> None:
     assert "changed" not in remarks["tiles"]
 
 
-def test_the_printed_commands_make_the_same_modules(example: Beside, installed: Installed) -> None:
+def test_the_printed_commands_make_the_same_modules(example: Harness, installed: Harness) -> None:
     """As they stand, in another folder, with the tools on the path."""
     (path,) = example.runs()
     text = example("report", str(path), "--format", "markdown", "--full").stdout
@@ -129,7 +130,7 @@ def test_the_printed_commands_make_the_same_modules(example: Beside, installed: 
         assert hashlib.sha256(module.read_bytes()).hexdigest() == modules[f"product/{variant}@cpu"]
 
 
-def test_export_tells_what_rewrites_did(installed: Installed) -> None:
+def test_export_tells_what_rewrites_did(installed: Harness) -> None:
     ended = installed("export", "example.toml", "product", "--variant", "several", "--out", "there")
     assert ended.returncode == 0
     told, files = ended.stderr.splitlines()
@@ -142,18 +143,7 @@ def test_export_tells_what_rewrites_did(installed: Installed) -> None:
     )
 
 
-def test_two_runs_with_plugins_are_the_same(example: Beside) -> None:
-    (path,) = example.runs()
-    shutil.copytree(path, example.folder / "copied" / "head")
-    command = ("compare", str(path), "copied/head", "--row-budget", "0.01", "--compile-budget", "0", "--format", "json")
-    ended = example(*command, "--results", "compared")
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    rows = [row for row in json.loads(ended.stdout)["rows"] if row["metric"] == "latency"]
-    assert len(rows) == 10
-    assert {row["verdict"] for row in rows} == {"identical"}
-
-
-def test_compile_times_are_compared_of_what_plugins_made_with_their_files(example: Beside) -> None:
+def test_compile_times_are_compared_of_what_plugins_made_with_their_files(example: Harness) -> None:
     """Everything is compiled again for it, from what the cache keeps."""
     (path,) = example.runs()
     command = ("compare", "--within", str(path), "--filter", "product/several@cpu", "--format", "json")
@@ -162,15 +152,8 @@ def test_compile_times_are_compared_of_what_plugins_made_with_their_files(exampl
     assert row["generations"] > 0, row["reason"]
 
 
-def test_a_relative_cache_folder(installed: Installed) -> None:
-    ended = installed("run", "example.toml", "--filter", "product/one-exp@cpu", UNTIMED, HARNESS_CACHE="cache here")
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    assert told(installed.run(), "one-exp") == [("one-exp", 2, True)]
-    assert (installed.folder / "cache here" / "builds").is_dir()
-
-
 def test_under_another_toolchain_the_rewrites_run_in_its_own_python(
-    installed: Installed,
+    installed: Harness,
     older: Toolchain,  # noqa: F811
 ) -> None:
     patterns = ("--filter", "product/one-exp@cpu", "--filter", "product/padded@cpu")
@@ -183,7 +166,7 @@ def test_under_another_toolchain_the_rewrites_run_in_its_own_python(
 
 
 @pytest.mark.skipif(COMPILER is None, reason="there is no C compiler, cc")
-def test_a_kernel_of_ones_own_is_called(installed: Installed) -> None:
+def test_a_kernel_of_ones_own_is_called(installed: Harness) -> None:
     ended = installed("run", "own_product.toml", "--budget", "0.1", "--generations", "1")
     assert ended.returncode == 0, ended.stdout + ended.stderr
     (path,) = installed.runs()
@@ -204,7 +187,7 @@ def test_a_kernel_of_ones_own_is_called(installed: Installed) -> None:
 # --- What can be wrong ---
 
 
-def refusal(harness: Installed, **environment: str) -> str:
+def refusal(harness: Harness, **environment: str) -> str:
     """The one sentence with which a suite is refused, without where."""
     ended = harness("list", "example.toml", **environment)
     assert ended.returncode == 2
@@ -213,14 +196,7 @@ def refusal(harness: Installed, **environment: str) -> str:
     return line.removeprefix("harness: example.toml: ")
 
 
-def test_a_wrong_use_of_a_plugin_is_refused_in_one_sentence(installed: Installed) -> None:
-    edit(installed, ("tiles = [2, 32, 4]", "tiles = [64, 32, 4]"))
-    assert refusal(installed) == (
-        "[variants.tiles] plugins: product-tiles: 64 x 32 values do not fit the registers; choose smaller tiles"
-    )
-
-
-def test_a_package_that_does_not_import_is_named(installed: Installed, tmp_path: Path) -> None:
+def test_a_package_that_does_not_import_is_named(installed: Harness, tmp_path: Path) -> None:
     """And only where a suite names its plugin."""
     broken = tmp_path / "site" / "broken-1.dist-info"
     broken.mkdir(parents=True)
@@ -236,7 +212,7 @@ def test_a_package_that_does_not_import_is_named(installed: Installed, tmp_path:
     )
 
 
-def test_a_compiler_plugin_that_is_no_shared_object_fails_its_case_only(installed: Installed) -> None:
+def test_a_compiler_plugin_that_is_no_shared_object_fails_its_case_only(installed: Harness) -> None:
     edit(installed, ('["generic-product"]', '["own-pass"]'))
     ended = installed(
         "run", "example.toml", "--filter", "product/stock@cpu", "--filter", "product/generic@cpu", UNTIMED
@@ -248,11 +224,3 @@ def test_a_compiler_plugin_that_is_no_shared_object_fails_its_case_only(installe
         r"library './own_pass-[0-9a-f]{16}\.so': .*file too short.*",
         failure.message,
     )
-
-
-def test_a_plugin_for_another_backend_or_release_skips_its_cases(installed: Installed) -> None:
-    edit(installed, ('backend = "llvm-cpu"', 'backend = "vmvx"'), ("backends=llvm-cpu", "backends=vmvx"))
-    document = json.loads(installed("list", "example.toml", "--format", "json").stdout)
-    skips = {case["variant"]: case["skip"] for case in document["cases"]}
-    assert skips["one-exp"] is None
-    assert skips["tiles"] == "plugin product-tiles is for llvm-cpu, and device cpu is vmvx"

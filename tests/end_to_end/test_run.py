@@ -88,15 +88,6 @@ def test_a_run_is_held_against_the_machine_it_was_made_on(small_run: SmallRun) -
     assert rows["inert"]["operations_per_s"] == rows["stock"]["operations_per_s"]
 
 
-def test_a_picture_of_a_run_and_of_nothing_else_than_svg_or_png(small_copy: Harness) -> None:
-    path = str(small_copy.runs()[0])
-    assert small_copy("plot", path, "--out", "picture.svg").returncode == 0
-    assert "channels-last" in (small_copy.folder / "picture.svg").read_text()
-    refused = small_copy("plot", path, "--out", "picture.pdf")
-    assert refused.returncode == 2
-    assert refused.stderr == "harness: --out picture.pdf: does not end in .svg or .png; name a file that does\n"
-
-
 def test_a_pipeline_that_does_not_parse_fails_its_case_though_the_compiler_exits_with_0(suite_with: Change) -> None:
     harness = suite_with(NO_SUCH_PASS)
     ended = harness("run", "small.toml")
@@ -138,14 +129,6 @@ def test_a_device_that_is_not_there_is_skipped_with_the_reason_and_what_to_do(su
     assert "mesa-vulkan-drivers" in ended.words
 
 
-def test_nothing_measured_is_never_success(suite_with: Change) -> None:
-    harness = suite_with(('uri = "local-sync"', 'uri = "cuda"'), ("pin = true", ""))
-    ended = harness("run", "small.toml")
-    if "skipped" not in ended.stdout:
-        pytest.skip("there is a CUDA device here")
-    assert ended.returncode == 3
-
-
 @pytest.mark.vulkan
 def test_cpu_and_vulkan_in_one_run(suite_with: Change) -> None:
     sums = 'mlir = "sums.mlir"\nfunction = "main"\ninputs = [{ shape = [4] }]\n'
@@ -165,15 +148,6 @@ def test_a_second_run_takes_its_modules_from_the_cache_and_a_filter_keeps_the_ba
     assert ended.returncode == 0, ended.stderr
     assert {case.variant for case in second.header.cases} == {"stock", "channels-last"}
     assert all(build.cached for build in second.builds)
-
-
-def test_a_run_that_times_nothing_is_compiled_checked_and_good_for_comparing(harness: Harness) -> None:
-    ended = harness("run", "small.toml", "--no-measure")
-    run = harness.run()
-    assert ended.returncode == 0, ended.stderr
-    assert (run.finished, run.rounds, len(run.builds), len(run.checks)) == (True, (), 3, 3)
-    assert "3 compiled and right, not timed" in ended.words
-    assert "leave out no_measure" in harness("run", "--resume", "results/none", "--no-measure").stderr
 
 
 @pytest.mark.parametrize("after", ["builds.jsonl", "references.jsonl", "rounds.jsonl"])

@@ -34,11 +34,3 @@ def test_a_check_is_told_and_every_later_report_carries_it(harness: Harness, tmp
     assert (facts["rows"], facts["suite"], facts["seconds"]) == (2, "small.toml", 1)
     assert said[0] in call("report", str(path))
     assert said[0] in call("report", str(path), "--format", "markdown", "--full")
-
-
-def test_a_suite_of_which_nothing_can_be_measured(harness: Harness) -> None:
-    suite = harness.folder / "small.toml"
-    suite.write_text(suite.read_text().replace('uri = "local-sync"', 'uri = "metal"').replace("pin = true", ""))
-    ended = harness("selfcheck", "small.toml", "--rows", "1")
-    assert ended.returncode == 2
-    assert "no case of it can be measured here; `harness list` says why each is skipped" in ended.stderr

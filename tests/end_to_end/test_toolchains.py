@@ -73,26 +73,11 @@ def test_two_releases_side_by_side(harness: Harness, two: tuple[str, ...], real_
         assert rows[key]["ratio_generations"] == "3"
 
 
-def test_a_release_alone_has_plain_names_and_its_own_tools(harness: Harness, older: Toolchain) -> None:
-    ended = harness("run", "small.toml", "--toolchain", OLDER)
-    assert ended.returncode == 0, ended.stderr
-    header = harness.run().header
-    assert [case.name for case in header.cases] == ["tiny/stock@cpu", "tiny/channels-last@cpu", "tiny/inert@cpu"]
-    (record,) = header.toolchains
-    assert (record.version, record.compiler_sha256) == (OLDER, older.compiler_sha256)
-
-
 def test_what_is_installed_needs_no_network(harness: Harness, older: Toolchain) -> None:
     ended = harness("list", "small.toml", "--toolchain", OLDER, "--format", "json", **_NO_INDEX)
     assert ended.returncode == 0, ended.stderr
     assert ended.stderr == ""
     assert {case["toolchain"] for case in json.loads(ended.stdout)["cases"]} == {OLDER}
-
-
-def test_doctor_shows_it(harness: Harness, older: Toolchain) -> None:
-    document = json.loads(harness("doctor", "--format", "json").stdout)
-    (found,) = [one for one in document["extra_toolchains"] if one["version"] == OLDER]
-    assert found["disk_bytes"] > 100_000_000
 
 
 def test_a_run_that_was_killed_goes_on_with_the_same_toolchains(harness: Harness, two: tuple[str, ...]) -> None:

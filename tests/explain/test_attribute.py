@@ -1,4 +1,4 @@
-"""Which parts of two sides differ: rows that share generations, and what parts leave of the latency."""
+"""Which executables of two programs do the same work, and which of these parts differ, over generations they share."""
 
 from __future__ import annotations
 
@@ -8,21 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from harness.compare.engine import Generation, Task, decide
 from harness.compare.samplers import MeasurementPolicy
 from harness.errors import CaseError
 from harness.explain import attribute as attributing
-from harness.explain.attribute import (
-    Attribution,
-    Generations,
-    ProgramSide,
-    Sampled,
-    Turns,
-    attribute,
-    judge_parts,
-    sides_ns,
-)
+from harness.explain.attribute import Attribution, Generations, ProgramSide, Sampled, attribute, judge_parts, sides_ns
+from harness.explain.parts import Counterparts, in_order, match_parts
 from harness.explain.profile import Profile, Unprofiled
 from harness.ir.differences import Executable
 from harness.process import Limits
@@ -30,6 +24,104 @@ from harness.records.explanation import Method, Part
 from harness.stats.rule import Rule
 from tests.explain.modules import a_module, an_executable, with_profiler
 from tests.fakes.fake_toolchain import make_fake_toolchain
+
+# --- Parts ---
+
+
+def matched(base: str, head: str) -> list[tuple[str, str, str]]:
+    """Parts of executables that are written `name` or `name=code`, as names joined with blanks."""
+    sides = [[an_executable(*each.split("=")) for each in side.split()] for side in (base, head)]
+    return [
+        (" ".join(each.name for each in part.base), " ".join(each.name for each in part.head), part.matched_by)
+        for part in match_parts(*sides)
+    ]
+
+
+SAME, FUSED = "same code", "fused or split"
+CONV_1, CONV_2 = "m_dispatch_0_conv_1", "n_dispatch_0_conv_1"
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "parts"),
+    [
+        (
+            "a b_dispatch_1_conv_4x4=x",
+            "b_dispatch_0_conv_4x4=y a",
+            [("a", "a", SAME), ("b_dispatch_1_conv_4x4", "b_dispatch_0_conv_4x4", "operation and shape")],
+        ),
+        # What stands between the same neighbours is one part.
+        (
+            "first pad conv last",
+            "first padded-conv last",
+            [("first", "first", SAME), ("pad conv", "padded-conv", FUSED), ("last", "last", SAME)],
+        ),
+        # As many of a kind are pairs in their order, as convolutions in another layout with a copy between them.
+        (
+            "m_dispatch_0_conv_8 m_dispatch_1_slow_memcpy m_dispatch_2_conv_9",
+            "n_dispatch_0_conv_2d_8 n_dispatch_1_conv_2d_9",
+            [
+                ("m_dispatch_0_conv_8 m_dispatch_1_slow_memcpy", "n_dispatch_0_conv_2d_8", FUSED),
+                ("m_dispatch_2_conv_9", "n_dispatch_1_conv_2d_9", "operation"),
+            ],
+        ),
+        # A leftover joins the neighbour whose code differs, the one before it first.
+        (f"{CONV_1}=a pad same", f"{CONV_2}=b same", [(f"{CONV_1} pad", CONV_2, FUSED), ("same", "same", SAME)]),
+        (f"same pad {CONV_1}=a", f"same {CONV_2}=b", [("same", "same", SAME), (f"pad {CONV_1}", CONV_2, FUSED)]),
+        (
+            f"{CONV_1}=a pad m_dispatch_2_matmul_1=b",
+            f"{CONV_2}=c n_dispatch_1_matmul_1=d",
+            [
+                (f"{CONV_1} pad", CONV_2, FUSED),
+                ("m_dispatch_2_matmul_1", "n_dispatch_1_matmul_1", "operation and shape"),
+            ],
+        ),
+        (
+            f"{CONV_1}=a pad same more",
+            f"relu {CONV_2}=b same",
+            [(f"{CONV_1} pad", f"relu {CONV_2}", FUSED), ("same", "same", SAME), ("more", "", "")],
+        ),
+        # Between equal code it is of one side.
+        (
+            "a gone b",
+            "a b new newer",
+            [("a", "a", SAME), ("gone", "", ""), ("b", "b", SAME), ("", "new", ""), ("", "newer", "")],
+        ),
+    ],
+)
+def test_which_executables_are_a_part(base: str, head: str, parts: list[tuple[str, str, str]]) -> None:
+    assert matched(base, head) == parts
+
+
+@given(
+    st.lists(st.sampled_from("abcdef"), max_size=8, unique=True),
+    st.lists(st.sampled_from("abcdef"), max_size=8, unique=True),
+    st.sets(st.sampled_from("abcdef")),
+)
+def test_every_executable_is_in_exactly_one_part(base: list[str], head: list[str], changed: set[str]) -> None:
+    sides = [
+        [
+            an_executable(f"{side}_dispatch_{place}_{code}_1", code * (which if code in changed else 1))
+            for place, code in enumerate(codes)
+        ]
+        for which, (side, codes) in enumerate((("m", base), ("n", head)), start=1)
+    ]
+    parts = match_parts(*sides)
+    for side, of_parts in zip(sides, ([part.base for part in parts], [part.head for part in parts]), strict=True):
+        assert sorted(each.name for part in of_parts for each in part) == sorted(each.name for each in side)
+        assert all([side.index(each) for each in part] == sorted(map(side.index, part)) for part in of_parts)
+    assert all(bool(part.matched_by) == bool(part.base and part.head) for part in parts)
+
+
+def test_the_order_of_dispatches_and_what_a_part_does() -> None:
+    executables = [an_executable("a"), an_executable("b"), an_executable("never")]
+    assert [each.name for each in in_order(executables, ["b", "a", "b", "of nobody"])] == ["b", "a"]
+    pad, conv = an_executable("m_dispatch_0_pad_f32"), an_executable("m_dispatch_1_conv_4x4_f32")
+    both = Counterparts(base=(pad, conv, pad), head=(an_executable("x"),), matched_by="fused or split")
+    assert both.operation == "pad_f32 + conv_4x4_f32"
+    assert Counterparts(base=(), head=(an_executable("_encoding_0"),), matched_by="").operation == "_encoding_0"
+
+
+# --- Judging them ---
 
 CONV, MATMUL, PAD = "m_dispatch_0_conv_8x8_f32", "m_dispatch_1_matmul_4x4_f32", "m_dispatch_2_pad_f32"
 EXECUTABLES = [an_executable(CONV), an_executable(MATMUL)]
@@ -47,7 +139,6 @@ class Script:
         base: Nanoseconds,
         head: Nanoseconds,
         *,
-        host_ns: float = 20,
         device_ns: Nanoseconds | None = None,
         profiled_ratio: float = 1.0,
         untimed: Mapping[str, str] | None = None,
@@ -55,7 +146,7 @@ class Script:
     ) -> None:
         self.asked: list[int] = []
         self._sides = base, head
-        self._host_ns = host_ns
+        self._host_ns = 20
         self._device_ns = device_ns or {}
         self._ratio = profiled_ratio
         self._untimed = untimed or {}
@@ -73,22 +164,18 @@ class Script:
 
     def turns(self, number: int) -> tuple[Profile, Profile]:
         """Of both sides."""
-        base, head = (
-            self._profile(side, noise) for side, noise in zip(self._sides, (0.0, NOISE[number % 4]), strict=True)
-        )
-        return base, head
+        return self._profile(self._sides[0], 0.0), self._profile(self._sides[1], NOISE[number % 4])
 
     def _profile(self, dispatch_ns: Nanoseconds, noise: float) -> Profile:
         taken = {name: ns * math.exp(noise) for name, ns in dispatch_ns.items()}
         call_ns = math.fsum(taken.values()) + self._host_ns
-        untimed = {name: why for name, why in self._untimed.items() if name in taken}
         return Profile(
             calls=10,
             call_ns=self._ratio * call_ns,
-            dispatch_ns={name: 0.0 if name in untimed else ns for name, ns in taken.items()},
+            dispatch_ns={name: 0.0 if name in self._untimed else ns for name, ns in taken.items()},
             device_ns=self._device_ns,
             plain_ns=call_ns,
-            untimed=untimed,
+            untimed={name: why for name, why in self._untimed.items() if name in taken},
         )
 
 
@@ -103,33 +190,18 @@ def by_operation(attribution: Attribution) -> dict[str, Part]:
     return {part.operation: part for part in attribution.parts}
 
 
-def test_the_part_that_differs_is_found_and_others_are_unchanged() -> None:
-    found = judged(Script({CONV: 100, MATMUL: 50}, {CONV: 150, MATMUL: 50}))
-    conv, matmul = found.parts
-    assert (conv.base, conv.head, conv.matched_by) == ((CONV,), (CONV,), "same code")
-    assert conv.operation == "conv_8x8_f32"
-    assert conv.verdict == "regressed"
-    assert conv.ratio == pytest.approx(1.5, rel=1e-3)
-    assert conv.ci_low is not None
-    assert conv.ci_high is not None
-    assert conv.ci_low < 1.5 < conv.ci_high
-    assert conv.p is not None
-    assert conv.p < 0.05
-    assert (conv.base_ns, conv.head_ns) == pytest.approx((100, 150), rel=1e-3)
-    assert matmul.verdict == "unchanged"
-    assert found.latency.decision == "regressed"
-    assert found.method == "profile"
-    assert not found.is_stopped
-    assert found.notes == ()
-
-
-def test_all_rows_share_generations_and_each_is_measured_once() -> None:
-    script = Script({CONV: 100, MATMUL: 50}, {CONV: 150, MATMUL: 40})
+def test_the_part_that_differs_is_found_over_generations_that_all_rows_share() -> None:
+    script = Script({CONV: 100, MATMUL: 50}, {CONV: 150, MATMUL: 50})
     found = judged(script)
+    conv, matmul = found.parts
+    assert (conv.base, conv.head, conv.matched_by, conv.operation) == ((CONV,), (CONV,), "same code", "conv_8x8_f32")
+    assert (conv.verdict, matmul.verdict, found.latency.decision) == ("regressed", "unchanged", "regressed")
+    assert conv.ratio == pytest.approx(1.5, rel=1e-3)
+    assert conv.ci_low is not None and conv.ci_high is not None and conv.ci_low < 1.5 < conv.ci_high
+    assert conv.p is not None and conv.p < 0.05
+    assert (conv.base_ns, conv.head_ns) == pytest.approx((100, 150), rel=1e-3)
+    assert (found.method, found.is_stopped, found.notes) == ("profile", False, ())
     assert script.asked == list(range(len(found.generations)))
-    assert all(part.verdict in ("regressed", "improved") for part in found.parts)
-    # Found and confirmed over the same generations.
-    assert {part.generations for part in found.parts} == {len(found.generations)}
 
 
 def test_parts_device_and_host_add_up_to_the_latency() -> None:
@@ -140,8 +212,7 @@ def test_parts_device_and_host_add_up_to_the_latency() -> None:
     assert elsewhere.device_ns == {"alloca": 7, "execute": 3}
     in_all = sum(part.base_ns for part in found.parts) + sum(elsewhere.device_ns.values()) + elsewhere.host_ns
     assert in_all == pytest.approx(calls[0])
-    assert elsewhere.host_ns == pytest.approx(20, abs=0.2)
-    assert found.head_elsewhere.host_ns == pytest.approx(20, abs=0.2)
+    assert (elsewhere.host_ns, found.head_elsewhere.host_ns) == pytest.approx((20, 20), abs=0.2)
 
 
 def test_a_machine_that_changes_its_speed_changes_both_sides() -> None:
@@ -150,49 +221,37 @@ def test_a_machine_that_changes_its_speed_changes_both_sides() -> None:
         Generation(log_ratio=math.log(1.02), base=speed, head=1.02 * speed * hiccup, rounds=9, seconds=1.0)
         for speed, hiccup in zip(speeds, (1.0, 1.2, 1.0, 0.7, 0.7, 1.3, 0.7, 1.0), strict=True)
     )
-    (outcome,) = decide(
-        [Task(name="row", sample=lambda number: generations[number % 8], rule=Rule(), budget_s=8)],
-        lambda _name, _generation: None,
-    )
+    task = Task(name="row", sample=lambda number: generations[number % 8], rule=Rule(), budget_s=8)
+    (outcome,) = decide([task], lambda _name, _generation: None)
     calls = sides_ns(outcome)
     assert calls is not None
     assert calls[1] / calls[0] == pytest.approx(1.02)
 
 
-def test_what_one_side_alone_has() -> None:
-    base = [an_executable(CONV), an_executable(PAD), an_executable(MATMUL)]
-    parts = by_operation(judged(Script({CONV: 100, PAD: 30, MATMUL: 50}, {CONV: 100, MATMUL: 50}), base))
-    assert parts["pad_f32"].verdict == "missing"
-    assert parts["pad_f32"].base_ns == 30
-    assert (parts["pad_f32"].ratio, parts["pad_f32"].p, parts["pad_f32"].matched_by) == (None, None, "")
-    head = by_operation(judged(Script({CONV: 100, MATMUL: 50}, {CONV: 100, PAD: 30, MATMUL: 50}), EXECUTABLES, base))
-    assert head["pad_f32"].verdict == "new"
+def test_what_one_side_alone_has_and_what_does_not_run() -> None:
+    more = [an_executable("m_dispatch_9_pack_f32"), an_executable(CONV), an_executable(PAD), an_executable(MATMUL)]
+    with_pad, without = {CONV: 100.0, PAD: 30.0, MATMUL: 50.0}, {CONV: 100.0, MATMUL: 50.0}
+    parts = by_operation(judged(Script(with_pad, without), more))
+    assert set(parts) == {"pad_f32", "conv_8x8_f32", "matmul_4x4_f32"}
+    pad = parts["pad_f32"]
+    assert (pad.verdict, pad.base_ns, pad.ratio, pad.p, pad.matched_by) == ("missing", 30, None, None, "")
+    assert by_operation(judged(Script(without, with_pad), EXECUTABLES, more))["pad_f32"].verdict == "new"
 
 
 def test_dispatches_that_were_fused_are_one_part() -> None:
-    base = [an_executable(PAD), an_executable(CONV, "conv")]
-    head = [an_executable(CONV, "conv with pad")]
+    base, head = [an_executable(PAD), an_executable(CONV, "conv")], [an_executable(CONV, "conv with pad")]
     (part,) = judged(Script({PAD: 30, CONV: 100}, {CONV: 65}), base, head).parts
     assert (part.base, part.head, part.matched_by) == ((PAD, CONV), (CONV,), "fused or split")
-    assert part.operation == "pad_f32 + conv_8x8_f32"
+    assert (part.operation, part.verdict) == ("pad_f32 + conv_8x8_f32", "improved")
     assert part.ratio == pytest.approx(0.5, rel=1e-3)
-    assert part.verdict == "improved"
-
-
-def test_executables_stand_in_the_order_of_their_dispatch_and_those_that_do_not_run_are_left_out() -> None:
-    never = an_executable("m_dispatch_9_pack_f32")
-    found = judged(Script({MATMUL: 50, CONV: 50}, {MATMUL: 50, CONV: 50}), [never, *EXECUTABLES], EXECUTABLES)
-    assert sorted(part.base for part in found.parts) == [(CONV,), (MATMUL,)]
 
 
 def test_parts_that_do_the_same_have_rows_of_their_own() -> None:
     first, second = an_executable("m_dispatch_0_conv_4_f32", "a"), an_executable("m_dispatch_1_conv_4_f32", "b")
     script = Script({first.name: 10, second.name: 20}, {first.name: 10, second.name: 40})
     found = judged(script, [first, second], [first, second])
-    assert [(part.head, part.verdict) for part in found.parts] == [
-        ((second.name,), "regressed"),
-        ((first.name,), "unchanged"),
-    ]
+    verdicts = [(part.head, part.verdict) for part in found.parts]
+    assert verdicts == [((second.name,), "regressed"), ((first.name,), "unchanged")]
 
 
 def test_a_name_that_no_executable_has() -> None:
@@ -204,24 +263,18 @@ def test_a_name_that_no_executable_has() -> None:
     )
 
 
-def test_what_is_not_timed_is_not_judged() -> None:
-    script = Script({CONV: 100, MATMUL: 50}, {CONV: 150, MATMUL: 50}, untimed={CONV: "it has no program alone"})
-    found = judged(script)
+def test_what_is_not_timed_is_not_judged_and_named_with_the_reason() -> None:
+    why = "it has no program alone"
+    script = Script({CONV: 100, MATMUL: 50, PAD: 9}, {CONV: 150, MATMUL: 50}, untimed={CONV: why, PAD: why})
+    found = judged(script, [*EXECUTABLES, an_executable(PAD)])
     conv = by_operation(found)["conv_8x8_f32"]
     assert (conv.verdict, conv.ratio, conv.is_timed) == ("inconclusive", None, False)
     assert (conv.base_ns, conv.head_ns) == (0, 0), "a part whose time is known on one side alone has no change"
     assert by_operation(found)["matmul_4x4_f32"].is_timed
-    assert found.notes[0] == (
-        "1 of 2 dispatches of the base is not timed: m_dispatch_0_conv_8x8_f32 (it has no program alone)"
+    assert found.notes == (
+        f"2 of 3 dispatches of the base are not timed: {CONV} and {PAD} ({why})",
+        f"1 of 2 dispatches of the head is not timed: {CONV} ({why})",
     )
-    assert len(found.notes) == 2
-
-
-def test_dispatches_that_are_not_timed_for_one_reason_are_named_together() -> None:
-    why = "it has no program alone"
-    script = Script({CONV: 100, MATMUL: 50, PAD: 9}, {MATMUL: 50}, untimed={CONV: why, PAD: why})
-    found = judged(script, [an_executable(name) for name in (CONV, MATMUL, PAD)], [an_executable(MATMUL)])
-    assert found.notes == (f"2 of 3 dispatches of the base are not timed: {CONV} and {PAD} ({why})",)
 
 
 def test_a_heavy_profile_is_said() -> None:
@@ -241,8 +294,7 @@ def fail_at(number: int, error: BaseException) -> Callable[[int], None]:
 def test_a_generation_that_fails_fails_all_rows_and_is_tried_once() -> None:
     script = Script({CONV: 1, MATMUL: 5}, {CONV: 2, MATMUL: 5}, at=fail_at(3, CaseError("measure", "it crashed")))
     found = judged(script)
-    assert {part.verdict for part in found.parts} == {"failed"}
-    assert found.latency.reason == "it crashed"
+    assert ({part.verdict for part in found.parts}, found.latency.reason) == ({"failed"}, "it crashed")
     assert script.asked == [0, 1, 2, 3]
     with pytest.raises(CaseError, match="it crashed"):
         judged(Script({CONV: 1}, {CONV: 1}, at=fail_at(0, CaseError("measure", "it crashed"))))
@@ -250,91 +302,63 @@ def test_a_generation_that_fails_fails_all_rows_and_is_tried_once() -> None:
 
 def test_who_stops_it_gets_what_there_is() -> None:
     found = judged(Script({CONV: 100, MATMUL: 50}, {CONV: 150, MATMUL: 50}, at=fail_at(20, KeyboardInterrupt())))
-    assert found.is_stopped
-    assert len(found.generations) == 20
-    parts = by_operation(found)
-    assert parts["conv_8x8_f32"].verdict == "inconclusive"
-    assert parts["matmul_4x4_f32"].verdict == "unchanged"
+    assert (found.is_stopped, len(found.generations)) == (True, 20)
+    verdicts = {name: part.verdict for name, part in by_operation(found).items()}
+    assert verdicts == {"conv_8x8_f32": "inconclusive", "matmul_4x4_f32": "unchanged"}
 
 
-def test_shared_generations_are_told_once() -> None:
-    told: list[tuple[int, Sampled]] = []
-    script = Script({CONV: 1}, {CONV: 1})
-    generations = Generations(script.latency, script.turns, lambda number, sampled: told.append((number, sampled)))
-    first = generations(0)
-    assert generations(0) is first
-    second = generations(1)
-    assert told == [(0, first), (1, second)]
-    assert generations.taken == (first, second)
-    assert first.seconds >= 0
-
-
-class Kept:
+class Kept(dict[tuple[Method, int], Sampled]):
     """A journal in memory."""
-
-    def __init__(self) -> None:
-        self.generations: dict[tuple[Method, int], Sampled] = {}
 
     def recall(self, method: Method, number: int) -> Sampled | None:
         """As it was kept."""
-        return self.generations.get((method, number))
+        return self.get((method, number))
 
     def keep(self, method: Method, number: int, sampled: Sampled) -> None:
         """For the next stretch."""
-        self.generations[method, number] = sampled
+        self[method, number] = sampled
 
 
-def test_generations_of_an_earlier_stretch_are_not_measured_again() -> None:
+def test_generations_of_an_earlier_stretch_are_not_measured_again_and_each_is_told_once() -> None:
     journal, script = Kept(), Script({CONV: 1}, {CONV: 1})
     first = Generations(script.latency, script.turns, method="alone", journal=journal)(0)
-    told: list[Sampled] = []
+    told: list[tuple[int, Sampled]] = []
     again = Generations(
-        script.latency, script.turns, lambda _, sampled: told.append(sampled), method="alone", journal=journal
+        script.latency, script.turns, lambda *generation: told.append(generation), method="alone", journal=journal
     )
-    assert again(0) is first
-    assert told == [first, again(1)]
-    assert script.asked == [0, 1]
-    assert list(journal.generations) == [("alone", 0), ("alone", 1)]
+    assert again(0) is again(0) is first
+    assert told == [(0, first), (1, again(1))]
+    assert again.taken == tuple(sampled for _, sampled in told)
+    assert (script.asked, list(journal)) == ([0, 1], [("alone", 0), ("alone", 1)])
     Generations(script.latency, script.turns, method="profile", journal=journal)(0)
     assert script.asked == [0, 1, 0]  # of another method nothing is known
 
 
-def attributed_with(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, profilers: int, profiled: Turns | None = None
-) -> Attribution:
-    """With so many sides whose runtime has a profile, which gives those turns."""
+@pytest.mark.parametrize(("profilers", "refuses"), [(2, False), (1, False), (0, False), (2, True)])
+def test_figures_of_two_methods_are_not_compared(
+    profilers: int, refuses: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What cannot be profiled on both sides is timed alone."""
+    nothing = "the profile of 3 calls has nothing that the device did"
+
+    def profiled(number: int) -> tuple[Profile, Profile]:
+        if refuses:
+            raise Unprofiled(nothing)
+        return script.turns(number)
+
     toolchains = [make_fake_toolchain(tmp_path / name) for name in ("base tools", "head tools")]
     for toolchain in toolchains[:profilers]:
         with_profiler(toolchain)
     script = Script({CONV: 100, MATMUL: 50}, {CONV: 100, MATMUL: 50})
     like = Task(name="", sample=script.latency, rule=Rule(), budget_s=60)
     monkeypatch.setattr(attributing, "latency_task", lambda name, *_, **__: replace(like, name=name))
-    monkeypatch.setattr(attributing, "ProfiledTurns", lambda *_, **__: profiled or script.turns)
-    monkeypatch.setattr(attributing, "AloneTurns", lambda *_, **__: script.turns)
+    monkeypatch.setattr(attributing, "ProfiledTurns", lambda *_: profiled)
+    monkeypatch.setattr(attributing, "AloneTurns", lambda *_: script.turns)
     base, head = (
         ProgramSide(module=a_module(toolchain, tmp_path), executables=tuple(EXECUTABLES)) for toolchain in toolchains
     )
     policy = MeasurementPolicy(rule=Rule(), budget_s=60, seed=0, call_limit_s=60, limits=Limits(seconds=60))
-    return attribute(base, head, policy, tmp_path / "folder")
-
-
-@pytest.mark.parametrize("profilers", [2, 1, 0])
-def test_figures_of_two_methods_are_not_compared(
-    profilers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    found = attributed_with(tmp_path, monkeypatch, profilers)
-    assert found.method == ("profile" if profilers == 2 else "alone")
+    found = attribute(base, head, policy, tmp_path / "folder")
+    assert found.method == ("profile" if profilers == 2 and not refuses else "alone")
     assert len(found.parts) == 2
-
-
-def test_what_cannot_be_profiled_is_timed_alone_and_that_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(_: int) -> tuple[Profile, Profile]:
-        raise Unprofiled("the profile of 3 calls has nothing that the device did")
-
-    found = attributed_with(tmp_path, monkeypatch, 2, profiled=refuse)
-    assert found.method == "alone"
-    assert found.notes == (
-        "the runtime has no profile of local-sync: the profile of 3 calls has nothing that the device did",
-    )
+    assert found.notes == ((f"the runtime has no profile of local-sync: {nothing}",) if refuses else ())

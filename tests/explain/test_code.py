@@ -1,18 +1,183 @@
-"""The final code of dispatches, as facts."""
+"""Final code: assembly as functions, what instructions do, loops, and the facts of dispatches."""
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from harness.errors import CaseError
-from harness.explain.code import InnerLoop, final_code, function_sizes, read_code
+from harness.explain.assembly import A_POINTER, Effect, architecture_of, effect_of, find_loops, read_functions
+from harness.explain.code import Work, final_code, function_sizes, read_code
 from harness.toolchain import Toolchain
-from tests.explain.conftest import AARCH64, CONVOLUTION, X86
+from tests.explain.conftest import AARCH64, CONVOLUTION, MATMUL, X86, function, instruction
 from tests.ir.conftest import HASWELL_FLAGS, LIMITS, MODEL
+
+# --- Functions and instructions ---
+
+
+def test_a_block_ends_where_control_may_go_elsewhere() -> None:
+    lines = ("je .LBB0_2", "incq %rax", ".LBB0_1:", "decq %rax", "jne .LBB0_1", ".LBB0_2:", "jmpq *%rcx", "retq")
+    found = function("\n".join(lines))
+    blocks = [[item.name for item in block] for block in found.blocks]
+    assert blocks == [["je"], ["incq"], ["decq", "jne"], ["jmpq"], ["retq"], []]
+    assert [set(after) for after in found.successors] == [{1, 3}, {2}, {2, 3}, set(), set(), set()]
+
+
+def test_equal_functions_are_known_by_their_instructions() -> None:
+    again = X86.replace(".LBB0_", ".LBB7_").replace("_begin0", "_begin7").replace("_end0", "_end7")
+    other = X86.replace("cmpq\t$3, %r9", "cmpq\t$4, %r9")
+    prints = [read_functions(text, {CONVOLUTION})[CONVOLUTION].fingerprint for text in (X86, again, other)]
+    assert prints[0] == prints[1] != prints[2]
+
+
+def test_names_may_be_quoted_or_have_an_underscore() -> None:
+    text = '"main$async_dispatch_0":\n\tretq\n.Lfunc_end0:\n_other:\n\tnop\n\tretq\n\t.cfi_endproc\n\tnop\n'
+    found = read_functions(text, {"main$async_dispatch_0", "other", "nobody"})
+    assert {name: len(item.instructions) for name, item in found.items()} == {"main$async_dispatch_0": 1, "other": 2}
+
+
+RISC_V = '\t.attribute\t5, "rv64i2p1"\nf:\n\tflw\tfs0, 0(a0)\n\tret\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "architecture"),
+    [
+        (X86, "x86-64"),
+        (AARCH64, "AArch64"),
+        (RISC_V, None),
+        ("\t.functype\tf (i32) -> ()\nf:\n\tlocal.get\t0\n", None),
+        ("", None),
+    ],
+    ids=["x86-64", "AArch64", "RISC-V", "WebAssembly", "nothing"],
+)
+def test_what_a_file_is_for(text: str, architecture: str | None) -> None:
+    assert architecture_of(text) == architecture
+
+
+# --- What one instruction does ---
+
+X86_EFFECTS: dict[str, dict[str, Any]] = {
+    "vfmadd231ps (%r10,%rcx,4){1to16}, %zmm14, %zmm0": {"multiply_adds": 1, "accumulator": "%zmm0", "loads": 1},
+    "vfmadd231ps 64(%rsp), %ymm1, %ymm2": {
+        "multiply_adds": 1,
+        "accumulator": "%ymm2",
+        "loads": 1,
+        "spills": 1,
+    },
+    "vfnmadd213ss %xmm1, %xmm2, %xmm3": {"scalar_multiply_adds": 1, "accumulator": "%xmm3"},
+    "vmulps %ymm1, %ymm2, %ymm3": {"multiply_adds": 1},
+    "mulss (%rax), %xmm0": {"scalar_multiply_adds": 1, "loads": 1},
+    "{vex} vpdpbusd %ymm0, %ymm1, %ymm2": {"multiply_adds": 1, "accumulator": "%ymm2"},
+    "vaddps %xmm0, %xmm1, %xmm2": {"registers": "xmm"},
+    "vxorps %xmm0, %xmm0, %xmm0": {},
+    "vaddss %xmm0, %xmm1, %xmm2": {},
+    "vbroadcastss 4(%rax), %ymm0": {"loads": 1},
+    "vmovaps %zmm0, (%rcx,%r15,4)": {},
+    "vmovups %ymm1, 64(%rsp)": {"spills": 1},
+    "vmovups -96(%rbp), %ymm1": {"loads": 1, "spills": 1},
+    "vmovups %ymm1, 64(%rsp,%rax,4)": {},
+    "vinsertps $16, 4(%rax), %xmm0, %xmm0": {"loads": 1, "lane_moves": 1},
+    "vgatherdps (%rax,%zmm3,4), %zmm0 {%k1}": {"loads": 1, "lane_moves": 1},
+    "movq %rax, 8(%rsp)": {},
+    "imulq %rax, %rcx": {},
+    "callq expf@PLT": {"calls": "expf"},
+    "callq *%rax": {"calls": A_POINTER},
+}
+AARCH64_EFFECTS: dict[str, dict[str, Any]] = {
+    "fmla v0.4s, v1.4s, v2.s[0]": {"registers": "q", "multiply_adds": 1, "accumulator": "v0"},
+    "fmla z0.s, p0/m, z1.s, z2.s": {"registers": "z", "multiply_adds": 1, "accumulator": "z0"},
+    "sdot v3.4s, v1.16b, v2.4b[1]": {"registers": "q", "multiply_adds": 1, "accumulator": "v3"},
+    "fmadd s0, s1, s2, s3": {"scalar_multiply_adds": 1, "accumulator": "s3"},
+    "fmul v0.4s, v1.4s, v2.4s": {"registers": "q", "multiply_adds": 1},
+    "fmul s0, s1, s2": {"scalar_multiply_adds": 1},
+    "madd x0, x1, x2, x3": {},
+    "ldp q0, q1, [sp, #32]": {"loads": 2, "spills": 2},
+    "ldr x8, [x1, #32]": {},
+    "str q1, [sp, x8]": {},
+    "stp d9, d8, [sp, #-32]!": {},
+    "zip1 v2.4s, v2.4s, v3.4s": {"registers": "q", "lane_moves": 1},
+    "mov v0.s[1], v1.s[0]": {"lane_moves": 1},
+    "movi v0.2d, #0000000000000000": {},
+    "bl expf": {"calls": "expf"},
+    "blr x8": {"calls": A_POINTER},
+}
+
+
+@pytest.mark.parametrize("line", X86_EFFECTS)
+def test_what_an_instruction_does_on_x86(line: str) -> None:
+    wide = next((kind for kind in ("zmm", "ymm") if kind in line), "")
+    assert effect_of(instruction(line), "x86-64") == Effect(**{"registers": wide, **X86_EFFECTS[line]})
+
+
+def test_without_a_frame_another_register_is_no_place_on_the_stack() -> None:
+    line = instruction("vmovups -96(%rbp), %ymm1")
+    assert effect_of(line, "x86-64", framed=False) == Effect(registers="ymm", loads=1)
+
+
+@pytest.mark.parametrize("line", AARCH64_EFFECTS)
+def test_what_an_instruction_does_on_aarch64(line: str) -> None:
+    assert effect_of(instruction(line), "AArch64") == Effect(**AARCH64_EFFECTS[line])
+
+
+# --- Loops ---
+
+Graph = Sequence[Sequence[int]]
+LOOPS: dict[str, tuple[Graph, list[tuple[list[int], int, bool]]]] = {
+    "one in another": ([[1], [2], [2, 3], [1, 4], []], [([1, 2, 3], 1, False), ([2], 2, True)]),
+    "two after each other": ([[1], [1, 2], [2, 3], []], [([1], 1, True), ([2], 1, True)]),
+    "entered in its middle": ([[2], [2], [1, 3], []], [([1, 2], 1, True)]),
+}
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_loops(name: str) -> None:
+    successors, loops = LOOPS[name]
+    assert [(sorted(loop.blocks), loop.depth, loop.innermost) for loop in find_loops(successors)] == loops
+
+
+@given(st.lists(st.lists(st.integers(0, 7), max_size=2), min_size=8, max_size=8))
+def test_outermost_loops_are_the_blocks_that_come_back_to_themselves(successors: list[list[int]]) -> None:
+    reached = [set(after) for after in successors]
+    for _ in range(8):
+        reached = [after.union(*(reached[block] for block in after)) for after in reached]
+    loops = find_loops(successors)
+    outermost = [loop.blocks for loop in loops if loop.depth == 1]
+    assert sorted(block for blocks in outermost for block in blocks) == [n for n in range(8) if n in reached[n]]
+    for loop in loops:
+        assert loop.innermost == (not any(other.blocks < loop.blocks for other in loops))
+        assert loop.depth == 1 + sum(loop.blocks < other.blocks for other in loops)
+
+
+# --- The facts of a dispatch ---
+
+
+def test_a_convolution_of_a_real_program_and_a_loop_without_arithmetic() -> None:
+    found = read_code(X86, {CONVOLUTION, "memset"}, {CONVOLUTION: 1200})
+    convolution, memset = found[CONVOLUTION], found["memset"]
+    loop = Work(depth=6, instructions=93, registers="zmm", multiply_adds=64, accumulators=8, loads=72)
+    assert convolution.inner == (loop,)
+    assert convolution.main_loop == loop
+    assert (convolution.size_bytes, convolution.loops, convolution.depth) == (1200, 6, 6)
+    whole = convolution.whole
+    assert (whole.instructions, whole.registers, whole.multiply_adds, whole.spills) == (188, "zmm", 64, 0)
+    assert memset.inner == (Work(depth=1, instructions=4), Work(depth=1, instructions=4))
+    assert (memset.whole.registers, memset.size_bytes) == ("", None)
+
+
+def test_aarch64_and_other_targets() -> None:
+    found = read_code(AARCH64, {MATMUL}, {})[MATMUL]
+    loop = Work(
+        depth=1, instructions=9, registers="q", multiply_adds=2, accumulators=2, loads=3, lane_moves=1, spills=1
+    )
+    assert found.inner == (loop,)
+    assert (found.whole.registers, found.whole.scalar_multiply_adds, found.whole.calls) == ("q", 1, ("expf",))
+    assert read_code(RISC_V, {"f"}, {}) == {}
 
 
 def an_object_file(sizes: Mapping[str, int]) -> bytes:
@@ -31,45 +196,10 @@ def an_object_file(sizes: Mapping[str, int]) -> bytes:
     return b"\x7fELF\x02\x01\x01".ljust(16, b"\0") + header + symbols + names + b"".join(described)
 
 
-def test_a_convolution_of_a_real_program() -> None:
-    found = read_code(X86, {CONVOLUTION}, {CONVOLUTION: 1200})[CONVOLUTION]
-    loop = InnerLoop(depth=6, instructions=93, registers="zmm", multiply_adds=64, accumulators=8, loads=72)
-    assert found.inner == (loop,)
-    assert found.main_loop == loop
-    assert (found.size_bytes, found.registers) == (1200, "zmm")
-    assert (found.loops, found.depth, found.multiply_adds, found.scalar_multiply_adds) == (6, 6, 64, 0)
-    assert (found.spills, found.calls) == (0, ())
-
-
-def test_loops_without_arithmetic_and_arithmetic_without_loops() -> None:
-    found = read_code(X86, {"memset", "__math_xflow"})
-    memset, overflow = found["memset"], found["__math_xflow"]
-    assert memset.inner == (InnerLoop(depth=1, instructions=4), InnerLoop(depth=1, instructions=4))
-    assert (memset.registers, memset.size_bytes) == ("", None)
-    assert (overflow.loops, overflow.depth, overflow.main_loop) == (0, 0, None)
-    assert (overflow.registers, overflow.scalar_multiply_adds, overflow.spills) == ("", 1, 2)
-
-
-def test_aarch64() -> None:
-    found = read_code(AARCH64, {"main_dispatch_0_matmul_8x8x64_f32"})["main_dispatch_0_matmul_8x8x64_f32"]
-    assert found.inner == (
-        InnerLoop(
-            depth=1, instructions=9, registers="q", multiply_adds=2, accumulators=2, loads=3, lane_moves=1, spills=1
-        ),
-    )
-    assert found.registers == "q"
-    assert (found.scalar_multiply_adds, found.calls) == (1, ("expf",))
-
-
-def test_of_other_targets_nothing_is_known() -> None:
-    assert read_code('\t.attribute\t5, "rv64i2p1"\nf:\n\tret\n', {"f"}) == {}
-
-
 def test_bytes_of_functions() -> None:
     data = an_object_file({"main$async_dispatch_0": 1200, "memset": 77})
     assert function_sizes(data) == {"main$async_dispatch_0": 1200, "memset": 77}
-    assert function_sizes(data[:-1]) == {}
-    assert function_sizes(b"MZ" + data) == {}
+    assert function_sizes(data[:-1]) == function_sizes(b"MZ" + data) == {}
 
 
 def test_a_real_program(real_toolchain: Toolchain, tmp_path: Path) -> None:
@@ -80,16 +210,15 @@ def test_a_real_program(real_toolchain: Toolchain, tmp_path: Path) -> None:
     found = final_code(HASWELL_FLAGS, model, names, toolchain=real_toolchain, folder=folder, limits=LIMITS)
     assert sorted(found) == names
     convolution = found[names[0]]
-    assert convolution.multiply_adds + convolution.scalar_multiply_adds > 0
+    assert convolution.whole.arithmetic > 0
     assert convolution.loops >= convolution.depth > 0
-    assert convolution.registers != "zmm"
+    assert convolution.whole.registers != "zmm"
     assert convolution.size_bytes
-    assert found[names[1]].multiply_adds == 0
+    assert found[names[1]].whole.multiply_adds == 0
 
 
 def test_a_program_that_does_not_compile(real_toolchain: Toolchain, tmp_path: Path) -> None:
-    model, folder = tmp_path / "net.mlir", tmp_path / "code"
+    model = tmp_path / "net.mlir"
     model.write_text("nonsense")
-    folder.mkdir()
     with pytest.raises(CaseError, match="on its way to the final code"):
-        final_code(HASWELL_FLAGS, model, ["f"], toolchain=real_toolchain, folder=folder, limits=LIMITS)
+        final_code(HASWELL_FLAGS, model, ["f"], toolchain=real_toolchain, folder=tmp_path, limits=LIMITS)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from harness.compare import samplers
-from harness.compare.samplers import Module
+from harness.compare.samplers import MeasurementPolicy, Module
 from harness.errors import CaseError
 from harness.explain.isolated_timing import (
     AloneTurns,
@@ -22,7 +22,6 @@ from harness.explain.isolated_timing import (
     compile_alone,
     constants_of,
     join_dumped,
-    own_flags,
     read_benchmark,
     with_constants,
 )
@@ -30,6 +29,7 @@ from harness.ir.differences import Executable
 from harness.measure import Group
 from harness.process import Limits
 from harness.records.run import Failure, Lost, Round, Turn
+from harness.stats.rule import Rule
 from harness.toolchain import Toolchain
 from tests.explain.modules import a_module, an_executable
 from tests.fakes.fake_toolchain import calls, make_fake_toolchain
@@ -82,14 +82,6 @@ def test_dumped_programs_become_one_that_has_their_devices_once() -> None:
     assert join_dumped([one]) == one
 
 
-def test_flags_of_the_whole_program_are_left_out() -> None:
-    command = (
-        *("iree-compile", "model.mlir", "-o", "module.vmfb", "--iree-llvmcpu-target-cpu=host", "--iree-opt-level=O3"),
-        *("--compile-from=flow", "--iree-scheduling-dump-statistics-format=json"),
-    )
-    assert own_flags(command) == ["--iree-llvmcpu-target-cpu=host", "--iree-opt-level=O3"]
-
-
 # --- compiling ---
 
 
@@ -108,7 +100,8 @@ def with_dumps(folder: Path, *texts: str) -> Path:
 
 def test_dispatches_go_on_together_from_where_they_were_configured(toolchain: Toolchain, tmp_path: Path) -> None:
     folder = with_dumps(tmp_path / "folder", dumped(), dumped("main_dispatch_7_of_nobody"))
-    module = a_module(toolchain, tmp_path, compile_flags=["--iree-llvmcpu-target-cpu=host"])
+    flags = ["--iree-llvmcpu-target-cpu=host", "--compile-from=flow", "--iree-scheduling-dump-statistics-format=json"]
+    module = a_module(toolchain, tmp_path, compile_flags=flags)
     told: list[str] = []
     compiled, failed = compile_alone(module, [CONV, "main_dispatch_9_dynamic"], folder, LIMITS, told.append)
     assert (list(compiled), told) == ([CONV], [])
@@ -118,7 +111,7 @@ def test_dispatches_go_on_together_from_where_they_were_configured(toolchain: To
     assert failed["main_dispatch_9_dynamic"].startswith("iree-compile makes no program of it alone")
     dump, own = (call.arguments for call in calls(toolchain, "iree-compile"))
     assert dump == (
-        *("model.mlir", "-o", "module.vmfb", "--iree-llvmcpu-target-cpu=host"),
+        *("model.mlir", "-o", "module.vmfb", *flags),
         "--iree-hal-dump-executable-benchmarks-to=benchmarks",
     )
     assert own[1:] == (
@@ -187,7 +180,7 @@ def scripted(monkeypatch: pytest.MonkeyPatch, lost: str = "", **ns_per_call: flo
 def sides(tmp_path: Path, *first_ns: int) -> tuple[Module, Module]:
     """Modules with one dispatch each, which takes so long when it is first tried, and their dumps."""
     modules = []
-    for side, ns in zip(("base", "head"), first_ns, strict=True):
+    for side, ns in zip(("base", "head"), first_ns or (10**6, 10**6), strict=True):
         toolchain = make_fake_toolchain(tmp_path / f"{side} tools")
         with_dumps(tmp_path / "folder" / side, dumped())
         modules.append(a_module(toolchain, tmp_path / f"{side} module", run_flags=[f"--fake_times_ns={ns}"]))
@@ -197,7 +190,8 @@ def sides(tmp_path: Path, *first_ns: int) -> tuple[Module, Module]:
 
 def turns(modules: tuple[Module, Module], folder: Path, *executables: Executable) -> AloneTurns:
     of_side = executables or (an_executable(CONV),)
-    return AloneTurns(*modules, (of_side, of_side), folder, LIMITS, seed=1, call_limit_s=60)
+    policy = MeasurementPolicy(rule=Rule(), budget_s=1, seed=1, call_limit_s=60, limits=LIMITS)
+    return AloneTurns(*modules, (of_side, of_side), folder, policy)
 
 
 def test_what_a_dispatch_takes_is_a_share_of_its_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -218,22 +212,19 @@ def test_what_a_dispatch_takes_is_a_share_of_its_calls(tmp_path: Path, monkeypat
     assert "--input=1" in call.arguments
 
 
-def test_a_dispatch_counts_as_often_as_the_program_runs_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    scripted(monkeypatch, base=1e6, head=1e6)
-    often = replace(an_executable(CONV), dispatches=3)
-    base, head = turns(sides(tmp_path, 10**6, 10**6), tmp_path / "folder", often)(0)
-    assert base.dispatch_ns == head.dispatch_ns == {CONV: pytest.approx(7.5e6)}
-
-
-def test_sides_are_compared_by_turns_of_one_round(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dispatch_counts_as_often_as_the_program_runs_it_and_sides_are_compared_by_turns_of_one_round(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     scripted(monkeypatch, base=1e6, head=1.2e6)
-    base, head = turns(sides(tmp_path, 10**6, 10**6), tmp_path / "folder")(0)
-    assert math.log(head.dispatch_ns[CONV] / base.dispatch_ns[CONV]) == pytest.approx(math.log(1.2))
+    often = replace(an_executable(CONV), dispatches=3)
+    base, head = turns(sides(tmp_path), tmp_path / "folder", often)(0)
+    assert math.sqrt(base.dispatch_ns[CONV] * head.dispatch_ns[CONV]) == pytest.approx(7.5e6 * math.sqrt(1.2))
+    assert head.dispatch_ns[CONV] / base.dispatch_ns[CONV] == pytest.approx(1.2)
 
 
 def test_what_crashes_is_left_out_from_then_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = scripted(monkeypatch, lost="head main", base=1e6)
-    measure = turns(sides(tmp_path, 10**6, 10**6), tmp_path / "folder")
+    measure = turns(sides(tmp_path), tmp_path / "folder")
     for _ in range(2):
         base, head = measure(0)
         assert base.dispatch_ns == {CONV: pytest.approx(2.5e6)}
@@ -245,30 +236,20 @@ def test_what_crashes_is_left_out_from_then_on(tmp_path: Path, monkeypatch: pyte
 def test_dispatches_without_a_program_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scripted(monkeypatch, base=1e6, head=1e6)
     dynamic = an_executable("main_dispatch_1_dynamic")
-    base, _ = turns(sides(tmp_path, 10**6, 10**6), tmp_path / "folder", an_executable(CONV), dynamic)(0)
-    assert list(base.dispatch_ns) == [CONV, dynamic.name]
-    assert base.dispatch_ns[dynamic.name] == 0
+    modules = sides(tmp_path)
+    base, _ = turns(modules, tmp_path / "folder", an_executable(CONV), dynamic)(0)
+    assert (list(base.dispatch_ns), base.dispatch_ns[dynamic.name]) == ([CONV, dynamic.name], 0)
     assert list(base.untimed) == [dynamic.name]
-
-
-def test_a_program_of_which_nothing_can_be_timed(tmp_path: Path) -> None:
-    dynamic = an_executable("main_dispatch_1_dynamic")
-    for profile in turns(sides(tmp_path, 10**6, 10**6), tmp_path / "folder", dynamic)(0):
-        assert profile.dispatch_ns == {dynamic.name: 0}
-        assert profile.untimed[dynamic.name].startswith("iree-compile makes no program of it alone")
-
-
-def test_a_program_that_does_not_compile_any_more_has_no_times(tmp_path: Path) -> None:
-    base, head = sides(tmp_path, 10**6, 10**6)
-    failing = a_module(head.loadable.toolchain, tmp_path / "failing", compile_flags=["--fake-exit=3"])
-    _, profile = turns((base, failing), tmp_path / "folder", an_executable("main_dispatch_1_dynamic"))(0)
-    (why,) = profile.untimed.values()
-    assert why == "iree-compile exited with status 3 as it wrote its dispatches one by one"
+    assert base.untimed[dynamic.name].startswith("iree-compile makes no program of it alone")
+    failing = a_module(modules[1].loadable.toolchain, tmp_path / "failing", compile_flags=["--fake-exit=3"])
+    _, nothing = turns((modules[0], failing), tmp_path / "other", dynamic)(0)
+    why = "iree-compile exited with status 3 as it wrote its dispatches one by one"
+    assert (nothing.dispatch_ns, nothing.untimed) == ({dynamic.name: 0}, {dynamic.name: why})
 
 
 def test_a_first_try_that_says_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scripted(monkeypatch, head=1e6)
-    modules = sides(tmp_path, 10**6, 10**6)
+    modules = sides(tmp_path)
     silent = replace(modules[0], loadable=replace(modules[0].loadable, run_flags=("--fake_no_output",)))
     base, _ = turns((silent, modules[1]), tmp_path / "folder")(0)
     assert base.untimed[CONV].startswith("it does not run alone: iree-benchmark-module printed JSON of an unknown form")

@@ -17,7 +17,6 @@ from harness.explain.profile import (
     ProfiledTurns,
     Span,
     Unprofiled,
-    can_profile,
     lay_out,
     mean_profile,
     per_call_ns,
@@ -87,27 +86,20 @@ def test_a_program_of_copies_alone() -> None:
     assert read([], [an_event("copy", 0, 10)]) == Profile(calls=1, call_ns=1000, dispatch_ns={}, device_ns={"copy": 10})
 
 
+LOST = "the profile does not have all that happened"
+UNKNOWN = "iree-profile printed rows of an unknown form"
+EVENT = an_event("dispatch", 0, 10, ordinal=0)
+
+
 @pytest.mark.parametrize(
     ("dispatches", "queue", "sentence"),
     [
-        (
-            [{"type": "dispatch_summary", "invalid_host_dispatches": 2}],
-            [],
-            "the profile does not have all that happened (invalid host dispatches: 2)",
-        ),
-        (
-            [],
-            [{"type": "queue_summary", "truncated_chunks": 0, "dropped_records": 7}],
-            "the profile does not have all that happened (dropped records: 7)",
-        ),
+        ([{"type": "dispatch_summary", "invalid_host_dispatches": 2}], [], f"{LOST} (invalid host dispatches: 2)"),
+        ([], [{"type": "queue_summary", "truncated_chunks": 0, "dropped_records": 7}], f"{LOST} (dropped records: 7)"),
+        ([a_group("f")], [{**EVENT, "valid": False}], "the profile has an operation without a valid time (dispatch)"),
         (
             [a_group("f")],
-            [an_event("dispatch", 0, 10, ordinal=0, valid=False)],
-            "the profile has an operation without a valid time (dispatch)",
-        ),
-        (
-            [a_group("f")],
-            [an_event("dispatch", 0, 10, ordinal=5)],
+            [{**EVENT, "function_ordinal": 5}],
             "the profile has a dispatch that it does not name (function (0, 1, 5))",
         ),
         (
@@ -121,8 +113,8 @@ def test_a_program_of_copies_alone() -> None:
             "the profile has a dispatch without a valid time (f)",
         ),
         ([], [], "the profile of 1 call has nothing that the device did"),
-        ([{"type": "host_dispatch_group"}], [], "iree-profile printed rows of an unknown form (KeyError("),
-        ([{"no": "type"}], [], "iree-profile printed rows of an unknown form (ValueError("),
+        ([{"type": "host_dispatch_group"}], [], f"{UNKNOWN} (KeyError("),
+        ([{"no": "type"}], [], f"{UNKNOWN} (ValueError("),
     ],
     ids=["invalid", "dropped", "no time", "no name", "no clock", "no time on a device", "nothing", "no key", "no type"],
 )
@@ -131,11 +123,6 @@ def test_a_profile_that_is_not_to_be_trusted(dispatches: list[Row], queue: list[
         read(dispatches, queue)
     assert str(caught.value).startswith(sentence)
     assert caught.value.stage == "measure"
-
-
-def test_what_is_no_json() -> None:
-    with pytest.raises(CaseError, match="iree-profile printed rows of an unknown form"):
-        read_profile("profile summary", "", calls=1, call_ns=1)
 
 
 def test_several_profiles_of_one_module_are_one() -> None:
@@ -186,41 +173,28 @@ def option(command: Sequence[str], name: str) -> str:
     return next((word.partition("=")[2] for word in command if word.startswith(f"--{name}=")), "")
 
 
-def test_a_profile_has_its_calls_and_no_others(toolchain: Toolchain, tmp_path: Path) -> None:
-    module = a_module(profiler(toolchain), tmp_path, run_flags=["--fake_times_ns=50000000"])
-    profile = profile_module(module, tmp_path / "folder", 0.15, LIMITS, call_ns=5e7)
-    assert profile == Profile(calls=3, call_ns=5e7, dispatch_ns={"f": 10})
-    (command,) = commands(toolchain)
-    assert option(command, "benchmark_min_time") == "3x"
-    assert option(command, "device_profiling_mode") == "host-execution,executable-metadata"
-    assert option(command, "device_profiling_output")
-
-
 @pytest.mark.parametrize(
     ("uri", "mode"), [("local-task", "host-execution"), ("vulkan", "dispatch-events"), ("hip://0", "dispatch-events")]
 )
-def test_each_kind_of_device_has_its_own_profile(toolchain: Toolchain, tmp_path: Path, uri: str, mode: str) -> None:
+def test_a_profile_has_its_calls_and_is_of_the_kind_that_the_device_has(
+    toolchain: Toolchain, tmp_path: Path, uri: str, mode: str
+) -> None:
     device = profiler(toolchain)
     if mode == "dispatch-events":
         events = [a_device_event("f", start, start + 10) for start in (0, 100, 200)]
         device = with_profiler(device, dispatch=[{"type": "dispatch_summary", "invalid_dispatches": 0}, *events])
-    profile = profile_module(a_module(device, tmp_path, uri=uri), tmp_path / "folder", 0.1, LIMITS, call_ns=1e9)
-    assert profile.dispatch_ns == {"f": 10}
-    assert option(commands(toolchain)[0], "device_profiling_mode") == f"{mode},executable-metadata"
+    module = a_module(device, tmp_path, uri=uri, run_flags=["--fake_times_ns=50000000"])
+    profile = profile_module(module, tmp_path / "folder", 0.15, LIMITS, call_ns=5e7)
+    assert profile == Profile(calls=3, call_ns=5e7, dispatch_ns={"f": 10})
+    (command,) = commands(toolchain)
+    assert option(command, "benchmark_min_time") == "3x"
+    assert option(command, "device_profiling_mode") == f"{mode},executable-metadata"
+    assert option(command, "device_profiling_output")
 
 
 def test_so_many_calls_as_can_be_read_soon(toolchain: Toolchain, tmp_path: Path) -> None:
-    counted = Statistics(
-        dispatches=80,
-        copies=10,
-        fills=2,
-        awaits=1,
-        submissions=1,
-        executables=9,
-        transient_bytes=0,
-        constant_bytes=0,
-        variable_bytes=0,
-    )
+    counts = ("awaits", "submissions", "executables", "transient_bytes", "constant_bytes", "variable_bytes")
+    counted = Statistics(dispatches=80, copies=10, fills=2, **dict.fromkeys(counts, 1))
     module = a_module(toolchain, tmp_path, statistics=counted)
     for call_ns in (1e6, 1e3):
         assert time_module(module, tmp_path / "folder", 0.1, LIMITS, call_ns=call_ns) == 1000
@@ -233,8 +207,7 @@ def test_a_tool_that_fails(toolchain: Toolchain, tmp_path: Path) -> None:
     module = a_module(profiler(toolchain), tmp_path, run_flags=["--fake_exit=3"])
     with pytest.raises(CaseError, match=r"^iree-benchmark-module exited with status 3") as caught:
         profile_module(module, tmp_path / "folder", 0.1, LIMITS, call_ns=1e9)
-    assert caught.value.stage == "measure"
-    assert not isinstance(caught.value, Unprofiled)
+    assert (caught.value.stage, isinstance(caught.value, Unprofiled)) == ("measure", False)
     on_device = a_module(toolchain, tmp_path, run_flags=["--fake_exit=3"], uri="cuda")
     with pytest.raises(Unprofiled, match=r"^iree-benchmark-module exited with status 3"):
         profile_module(on_device, tmp_path / "folder", 0.1, LIMITS, call_ns=1e9)
@@ -242,11 +215,6 @@ def test_a_tool_that_fails(toolchain: Toolchain, tmp_path: Path) -> None:
     with pytest.raises(CaseError, match="iree-benchmark-module printed JSON of an unknown form") as caught:
         time_module(silent, tmp_path / "folder", 0.1, LIMITS)
     assert caught.value.stage == "measure"
-
-
-def test_which_toolchains_can_profile(toolchain: Toolchain) -> None:
-    assert not can_profile(toolchain)
-    assert can_profile(profiler(toolchain))
 
 
 def test_sides_take_turns(tmp_path: Path) -> None:
@@ -264,66 +232,56 @@ def test_sides_take_turns(tmp_path: Path) -> None:
         assert dict(of_base.dispatch_ns) == {"f": pytest.approx(10)}
     # To learn how long a call takes, without a profile, and twice with one; then without the first.
     assert [len(calls(toolchain, "iree-benchmark-module")) for toolchain in toolchains] == [4 + 3, 4 + 3]
-
-
-def test_an_error_says_of_which_side(toolchain: Toolchain, tmp_path: Path) -> None:
-    base = a_module(profiler(toolchain), tmp_path / "b")
-    head = a_module(toolchain, tmp_path / "h", run_flags=["--fake_exit=3"])
+    failing = a_module(toolchains[1], tmp_path / "f", run_flags=["--fake_exit=3"])
     with pytest.raises(CaseError, match=r"^the head's module: iree-benchmark-module exited with status 3"):
-        ProfiledTurns(base, head, tmp_path / "folder", LIMITS)(0)
+        ProfiledTurns(base, failing, tmp_path / "other", LIMITS)(0)
 
 
-def a_span(what: str, start: int, end: int, *, encloses: bool = False) -> Span:
-    return Span(what=what, start_ns=start, end_ns=end, encloses=encloses)
+def spans(text: str) -> list[Span]:
+    """`a 0-10, all 0-30 around`."""
+    words = [part.split() for part in text.split(", ") if part]
+    return [
+        Span(what=what, start_ns=int(times.split("-")[0]), end_ns=int(times.split("-")[1]), encloses=bool(around))
+        for what, times, *around in words
+    ]
 
 
 @pytest.mark.parametrize(
-    ("spans", "shares"),
+    ("text", "shares"),
     [
-        ([a_span("a", 0, 10), a_span("b", 10, 30)], [10, 20]),
-        ([a_span("a", 0, 10), a_span("b", 5, 25)], [7.5, 17.5]),
-        ([a_span("a", 0, 30), a_span("b", 10, 20), a_span("c", 10, 20)], [20 + 10 / 3, 10 / 3, 10 / 3]),
-        ([a_span("a", 5, 5), a_span("b", 0, 10)], [0, 10]),
-        ([a_span("all", 0, 30, encloses=True), a_span("a", 5, 10), a_span("b", 12, 20)], [17, 5, 8]),
-        ([a_span("all", 0, 10, encloses=True), a_span("a", 0, 10)], [0, 10]),
-        ([], []),
+        ("a 0-10, b 10-30", [10, 20]),
+        ("a 0-10, b 5-25", [7.5, 17.5]),
+        ("a 0-30, b 10-20, c 10-20", [20 + 10 / 3, 10 / 3, 10 / 3]),
+        ("a 5-5, b 0-10", [0, 10]),
+        ("all 0-30 around, a 5-10, b 12-20", [17, 5, 8]),
+        ("all 0-10 around, a 0-10", [0, 10]),
+        ("", []),
     ],
     ids=["one by one", "together", "three at once", "no time at all", "enclosed", "nothing left", "nothing"],
 )
-def test_each_moment_is_given_once(spans: list[Span], shares: list[float]) -> None:
-    assert shares_ns(spans) == pytest.approx(shares)
+def test_each_moment_is_given_once(text: str, shares: list[float]) -> None:
+    assert shares_ns(spans(text)) == pytest.approx(shares)
 
 
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50), st.booleans()), max_size=12))
 def test_shares_add_up_to_the_time_in_which_anything_runs(drawn: list[tuple[int, int, bool]]) -> None:
-    spans = [a_span("x", min(pair), max(pair), encloses=encloses) for *pair, encloses in drawn]
-    covered = {moment for span in spans for moment in range(span.start_ns, span.end_ns)}
-    shares = shares_ns(spans)
-    assert sum(shares) == pytest.approx(len(covered))
-    for span, share in zip(spans, shares, strict=True):
-        assert -1e-9 <= share <= span.end_ns - span.start_ns + 1e-9
+    some = [Span(what="x", start_ns=min(pair), end_ns=max(pair), encloses=encloses) for *pair, encloses in drawn]
+    shares = shares_ns(some)
+    assert sum(shares) == pytest.approx(len({moment for span in some for moment in range(span.start_ns, span.end_ns)}))
+    assert all(-1e-9 <= share <= span.end_ns - span.start_ns + 1e-9 for span, share in zip(some, shares, strict=True))
 
 
-def spans_of(*lengths: tuple[int, int]) -> list[Span]:
-    """Calls of two operations, one after the other."""
-    spans, now = [], 0
-    for first, second in lengths:
-        spans += [a_span("first", now, now + first), a_span("second", now + first, now + first + second)]
-        now += first + second + 1
-    return spans
+CALLS = "f 0-900, g 900-990, f 991-1001, g 1001-1006, f 1007-1019, g 1019-1026"
 
 
-def test_calls_that_do_the_same_count_with_their_median() -> None:
-    assert per_call_ns(spans_of((900, 90), (10, 5), (12, 7)), 3) == {"first": 12, "second": 7}
-    twice = [*spans_of((4, 6)), *(a_span("first", start, start + 2) for start in (20, 30))]
-    assert per_call_ns(twice, 1) == {"first": 8, "second": 6}
-
-
-def test_others_count_with_their_mean() -> None:
-    spans = spans_of((900, 90), (10, 5), (11, 7))
-    assert per_call_ns(spans[:-1], 3) == {"first": 307, "second": pytest.approx(95 / 3)}
-    assert per_call_ns([*spans[:4], a_span("second", 2000, 2004), a_span("second", 3000, 3002)], 3) == {
-        "first": pytest.approx(910 / 3),
-        "second": pytest.approx(101 / 3),
-    }
-    assert per_call_ns([], 3) == {}
+@pytest.mark.parametrize(
+    ("text", "calls", "found"),
+    [
+        (CALLS, 3, {"f": 12, "g": 7}),  # calls that do the same count with their median
+        ("f 0-4, g 4-10, f 20-22, f 30-32", 1, {"f": 8, "g": 6}),
+        (CALLS.rpartition(", ")[0], 3, {"f": 922 / 3, "g": 95 / 3}),  # others with their mean
+        ("", 3, {}),
+    ],
+)
+def test_what_a_call_spends_in_each_thing(text: str, calls: int, found: dict[str, float]) -> None:
+    assert per_call_ns(spans(text), calls) == pytest.approx(found)

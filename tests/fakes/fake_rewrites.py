@@ -11,7 +11,6 @@ from typing import Any
 import iree.compiler
 import numpy as np
 from iree.compiler import ir
-from iree.compiler.dialects import arith
 
 NO_FUNCTION = 3
 
@@ -95,16 +94,8 @@ def returns_true(module: ir.Module) -> bool:
     return True
 
 
-def returns_float(module: ir.Module) -> float:
-    return 1.0
-
-
 def returns_negative(module: ir.Module) -> int:
     return -1
-
-
-def returns_endlessly_many(module: ir.Module) -> int:
-    return 10**400
 
 
 def returns_numpys_integer(module: ir.Module) -> Any:
@@ -174,15 +165,6 @@ def exits(module: ir.Module, *, status: int = 0) -> int:
 
 def tells_whose_compiler(module: ir.Module) -> int:
     raise ValueError(f"iree.compiler is in {next(iter(iree.compiler.__path__))}, isolated {sys.flags.isolated}")
-
-
-def adds(module: ir.Module) -> int:
-    """Put an op in front of every return that no one uses."""
-    returns = [op for name in ("func.return", "util.return") for op in _ops(module, name)]
-    for op in returns:
-        with ir.InsertionPoint(op), op.location:
-            arith.constant(ir.IndexType.get(), 7)
-    return len(returns)
 
 
 def tells_target(module: ir.Module, *, target: dict[str, str]) -> int:

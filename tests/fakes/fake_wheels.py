@@ -35,6 +35,14 @@ def write_wheels(
     return folder
 
 
+def unpack_wheels(wheels: Path, folder: Path) -> Path:
+    """Unpack all wheels of a folder into a folder of packages; that folder."""
+    for wheel in wheels.glob("*.whl"):
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(folder)
+    return folder
+
+
 def write_wheel(
     folder: Path, package: str, version: str, files: Mapping[str, str], metadata: str = "", tags: str = "py3-none-any"
 ) -> Path:

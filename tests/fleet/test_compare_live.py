@@ -21,7 +21,7 @@ from harness.fleet import patience
 from harness.fleet.bench import FleetBench
 from harness.records.comparison import Comparison
 from harness.stages import run as stages_run
-from harness.stages.comparing import Underway, compare_sides, going_on
+from harness.stages.comparing import ComparisonSession, compare_sides, going_on
 from harness.stages.options import RunOptions
 from harness.store.kinds import COMPARISON
 from harness.store.run_directory import load_run
@@ -74,15 +74,14 @@ def write_sides(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (folder / f"{side}.toml").write_text(_SUITE.replace("SIDE", side))
 
 
-def compare(world: World, underway: Underway) -> tuple[Comparison, Path]:
+def compare(world: World, session: ComparisonSession) -> tuple[Comparison, Path]:
     """Compare a suite with another one, whose runs are made first where there are none."""
-    with world.asking.asked() as fleet, underway:
-        underway.bench = FleetBench(fleet)
+    with world.asking.asked() as fleet, session:
+        session.executor, session.progress = FleetBench(fleet), world.asking.notes
         runs = [
-            underway.run_of_side(
+            session.run_of_side(
                 side,
-                RunOptions(world.folder / f"{side}.toml", results=underway.options.results, measure=False),
-                world.asking.notes,
+                RunOptions(world.folder / f"{side}.toml", results=session.options.results, measure=False),
                 [world.asking.toolchain],
             )
             for side in _SIDES
@@ -90,21 +89,21 @@ def compare(world: World, underway: Underway) -> tuple[Comparison, Path]:
         base, head = (side_of(load_run(run, rounds=False), str(run)) for run in runs)
         assert base.run.host_of_group == head.run.host_of_group
         toolchains = {world.asking.toolchain.version: world.asking.toolchain}
-        return compare_sides(base, head, toolchains, underway, world.asking.notes)
+        return compare_sides(base, head, toolchains, session)
 
 
-def begun(world: World, **options: Any) -> Underway:
+def begun(world: World, **options: Any) -> ComparisonSession:
     results = world.folder / "results"
     chosen = CompareOptions(
         results=results, by_name=True, metric="compile-time", compile_budget=2.0, fleet=world.address, **options
     )
-    return Underway(chosen, _SIDES, ["harness", "compare"])
+    return ComparisonSession(chosen, _SIDES, ["compare"])
 
 
-def again(world: World) -> Underway:
+def again(world: World) -> ComparisonSession:
     (path,) = (world.folder / "results").glob("*-compare")
     folder = ComparisonDirectory.resume(path)
-    return Underway(going_on(folder, CompareOptions(fleet=world.address)), folder=folder)
+    return ComparisonSession(going_on(folder, CompareOptions(fleet=world.address)), folder=folder)
 
 
 def when_measured(world: World, generations: int, act: Any) -> threading.Thread:

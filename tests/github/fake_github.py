@@ -6,7 +6,6 @@ A test scripts faults, each for the next request that matches it:
     reset    end the connection without an answer
     lost     do what was asked for, then end the connection
     hang     say nothing until the client has gone
-    drip     begin an answer and send a byte of it now and then until the client has gone
     first    do something else before the request is carried out, as another job would
 """
 
@@ -26,7 +25,7 @@ from typing import Any, Literal
 from urllib.parse import parse_qs, unquote, urlsplit
 
 BOT = "github-actions[bot]"
-Kind = Literal["answer", "reset", "lost", "hang", "drip", "first"]
+Kind = Literal["answer", "reset", "lost", "hang", "first"]
 Response = tuple[int, Any, dict[str, str]]
 NOT_FOUND: Response = (404, {"message": "Not Found"}, {})
 
@@ -262,12 +261,7 @@ class Handler(BaseHTTPRequestHandler):
         elif fault.kind == "answer":
             self._answer(fault.status, fault.body, fault.headers)
         else:
-            if fault.kind == "drip":
-                self.wfile.write(fault.body.encode())
-                with contextlib.suppress(OSError):
-                    while not github.over.wait(0.02):
-                        self.wfile.write(b" ")
-            elif fault.kind == "hang":
+            if fault.kind == "hang":
                 github.over.wait(30)
             elif fault.kind == "lost":
                 github.handle(request)

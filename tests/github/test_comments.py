@@ -35,15 +35,6 @@ def test_it_is_created_then_updated_in_place_then_left(github: FakeGitHub, clien
     assert github.bodies[0] == "a person's"
 
 
-def test_it_is_found_on_the_third_page(github: FakeGitHub, client: Client) -> None:
-    github.page_size = 3
-    for number in range(7):
-        github.comment(f"word {number}", login="somebody")
-    github.comment(OLD)
-    assert post(client) == "updated"
-    assert github.methods == ["GET", "GET", "GET", "PATCH"]
-
-
 @pytest.mark.parametrize(
     ("body", "login"),
     [
@@ -129,22 +120,6 @@ def test_a_comment_of_another_job_meanwhile_is_updated(github: FakeGitHub, clien
     github.fail("POST", "comments", status=502)
     assert comments.put(NEW, existing).startswith("updated ")
     assert github.bodies == [NEW]
-
-
-def test_creating_ends_with_patience(
-    github: FakeGitHub, client_with: Callable[[float], Client], waits: list[float]
-) -> None:
-    github.fail("POST", "comments", status=500, times=10)
-    with pytest.raises(GitHubError, match="answered 500 when asked to write to #7 of o/r"):
-        post(client_with(8))
-    assert waits == [1, 2, 4]
-    assert github.bodies == []
-
-
-def test_an_address_is_shown_on_one_line(github: FakeGitHub, client: Client) -> None:
-    item = '{"id": 1, "user": {"login": "x"}, "body": "", "html_url": "http://x/\\n::error::y\\u001b[31m"}'
-    github.fail("POST", "comments", status=201, body=item)
-    assert OwnComments(client, "o/r", BOT, 7).put(NEW, []) == "created http://x/ ::error::y"
 
 
 # --- Whose token it is, and issues ---

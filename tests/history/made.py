@@ -20,10 +20,9 @@ from harness.history.series import SeriesRow
 from harness.records.case import Case
 from harness.records.run import Header, Round, Run, ToolchainRecord, Turn
 from harness.report.rows import rows_of
-from harness.store.database import RowsOf, connect, copy_rows
-from harness.store.files import describe_file, finished_document
+from harness.store.database import RowsOf, connect
 from harness.store.run_directory import Record, RunDirectory
-from harness.store.schema import COMPARISON_TABLES, RUN_TABLES, TABLES, create_tables, insert_rows
+from harness.store.schema import TABLES, create_tables, insert_rows
 from harness.store.tables import Tables
 from tests.report.builders import make_build, make_case, make_header
 
@@ -155,23 +154,6 @@ def with_peer(run: Run, engine: str, factor: float = 1.0) -> Run:
     return replace(run, header=header, rounds=tuple(rounds))
 
 
-def compacted(results: Path, runs: Sequence[Run]) -> Path:
-    """A results folder that has these runs in Parquet alone, in a set of their own."""
-    sets = len(list(results.glob("history/tables-*")))
-    folder = results / "history" / f"tables-{sets:08x}"
-    folder.mkdir(parents=True)
-    with connect() as connection:
-        create_tables(connection)
-        for run in runs:
-            for table, rows in rows_of(run).items():
-                insert_rows(connection, table, rows)
-        for table in (*RUN_TABLES, *COMPARISON_TABLES):
-            copy_rows(connection, table, table, folder / f"{table}.parquet")
-    records = {file.name: describe_file(file) for file in sorted(folder.iterdir())}
-    (folder / "finished.json").write_bytes(finished_document(records))
-    return results
-
-
 class InMemory(Tables):
     """A history of runs that lie in no folder: the tables of a results folder, without files."""
 
@@ -193,7 +175,7 @@ class InMemory(Tables):
 
 
 def store(results: Path, run: Run, rows: RowsOf | None = None) -> Path:
-    """A run's folder, as `harness run` leaves it behind; without `rows`, as that of version 0.1 did."""
+    """A run's folder, as `harness run` leaves it behind; without `rows`, without tables."""
     with RunDirectory.create(results, run.header) as directory:
         kept: tuple[tuple[Record, ...], ...] = (run.builds, run.ir, run.checks, run.references, run.rounds, run.lost)
         for record in itertools.chain.from_iterable(kept):

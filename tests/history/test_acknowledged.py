@@ -19,7 +19,7 @@ from harness.history.acknowledged import (
 from harness.history.events import ChangeEvent, group_changes
 from harness.store.marks import Acknowledgement, Marks
 from tests.history.made import InMemory, make_change
-from tests.history.test_events import DRIFT, ORDER, RUNS, STARTED
+from tests.history.test_events import ORDER, RUNS, STARTED
 
 State = Literal["acknowledged", "fixed", "withdrawn"]
 
@@ -110,13 +110,6 @@ def test_all_that_was_said_is_kept_and_the_latest_holds(states: list[State], sta
     assert [mark.state for mark in found.marks] == states
 
 
-def test_two_people_who_speak_at_the_same_moment_are_both_kept() -> None:
-    (event,) = events_of({})
-    one = said(event)
-    (found,) = match_marks([event], [one, replace(one, who="bert", state="fixed")], ORDER)
-    assert [mark.who for mark in found.marks] == ["anna", "bert"]
-
-
 def history_of(values: Sequence[float], marks: Sequence[Acknowledgement]) -> InMemory:
     """A latency in milliseconds, run by run."""
     counts = dict.fromkeys(("cases", "measured", "failed", "missing"), 1)
@@ -156,16 +149,3 @@ def test_what_was_fixed_comes_back_where_three_runs_have_the_bad_level_again(
     assert (found.returned, found.state) == (returned, "came back" if returned else "fixed")
     assert found.recent == found.fails == bool(returned)
     assert all(other.state == "new" for other in others)
-
-
-def test_what_is_only_acknowledged_does_not_come_back() -> None:
-    (event,) = events_of(at(25))
-    mark = said(event, when=STARTED["run25"][:10])
-    (found,) = marked_events([event], history_of([2.0] * 25 + [2.08] * 5, [mark]), ORDER, 10)
-    assert found.settled
-
-
-def test_a_drift_keeps_what_was_said_of_it_as_it_goes_on() -> None:
-    (then,) = events_of({**DRIFT, "until": "run20"})
-    (now,) = events_of({**DRIFT, "until": "run29", "after": 2.09e6})
-    assert match_marks([now], [said(then)], ORDER)[0].settled

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harness.history.causes import commits_text, explain
+from harness.history.causes import explain
 from harness.history.evidence import ChangeEvidence, Side
 from harness.history.levels import Movement
 from harness.history.series import Program
@@ -223,15 +223,3 @@ def test_a_fact_that_differs_in_every_run_explains_nothing(
     _, why = explain(evidence(replace(BEFORE, machines=after), before=replace(BEFORE, machines=before)))
 
     assert ("meanwhile the machine changed" in why) == changed
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "text"),
-    [
-        ("a" * 40, "a" * 40, ""),
-        ("a" * 40, "", "aaaaaaaaaa -> no commit"),
-        ("a" * 40, "b" * 40 + "+dirty", "aaaaaaaaaa -> bbbbbbbbbb+dirty"),
-    ],
-)
-def test_commits_are_short_and_nothing_where_they_are_the_same(before: str, after: str, text: str) -> None:
-    assert commits_text(before, after) == text

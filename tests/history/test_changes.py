@@ -6,7 +6,6 @@ mislead: two things change at once or nearly, or something looks like the compil
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -21,7 +20,6 @@ from tests.history import made
 from tests.history.made import (
     NEWEST,
     InMemory,
-    level,
     night_id,
     of_other_programs,
     scaled,
@@ -98,16 +96,6 @@ def test_without_a_reference_modules_and_instructions_decide(facts: dict[str, An
     assert all(evidence in change.evidence for change in changes if change.metric == "latency")
 
 
-def test_a_loops_odd_iteration_is_no_other_program() -> None:
-    """A ten-thousandth more instructions, as the machine becomes slower."""
-    runs = nights_after(lambda run: scaled(run, lambda _: 1.05), toolchains=(NEWEST,), compiler=step(AT, 1.0001))
-
-    change = only(search(runs), "latency")
-
-    assert change.cause == "unknown"
-    assert "no reference toolchain was measured beside it" in change.evidence
-
-
 def test_the_first_bad_run_and_those_around_it_are_named() -> None:
     changes = search(nights(36, compiler=step(24, 1.1)), metrics={"latency"})
 
@@ -121,15 +109,6 @@ def test_the_first_bad_run_and_those_around_it_are_named() -> None:
         assert change.after / change.before == change.ratio
 
 
-def test_only_series_of_some_ids_can_be_searched_and_in_several_processes() -> None:
-    history = InMemory(nights(compiler=step(AT, 1.2)))
-    changes = history_changes(history)
-    change = only(changes, "latency")
-
-    assert history_changes(history, series=[change.series]) == [change]
-    assert history_changes(history, jobs=2) == changes
-
-
 def test_runs_with_a_wrong_clock_and_unfinished_ones_are_left_out() -> None:
     runs = nights(24)
     for number in range(10):
@@ -139,10 +118,6 @@ def test_runs_with_a_wrong_clock_and_unfinished_ones_are_left_out() -> None:
 
     assert len(history.runs()) == 44
     assert history_changes(history) == []
-
-
-def test_an_empty_history_has_no_changes() -> None:
-    assert search([]) == []
 
 
 def test_a_drift_of_the_machine_is_a_drift_of_the_machine() -> None:
@@ -186,49 +161,6 @@ def test_a_count_is_the_compilers_unless_it_changed_under_the_reference_too(
     }
 
 
-def test_a_count_that_was_zero_has_no_finite_ratio() -> None:
-    runs = [make_night(night, copies=0 if night < 12 else 2) for night in range(20)]
-
-    assert {change.ratio for change in search(runs, metrics={"copies"})} == {math.inf}
-
-
-def test_two_references_are_never_compared_with_each_other() -> None:
-    """The machine is level; the newest became slower as the reference gave way to a slower release."""
-    runs = []
-    for night in range(COUNT):
-        run = make_night(night, toolchains=("3.12.0" if night < AT else "3.13.0", "3.14.0"))
-        runs.append(scaled(run, lambda _: 1.06) if night >= AT else run)
-
-    change = only(search(runs), "latency")
-
-    assert change.cause == "unknown"
-    assert change.evidence.endswith("the reference toolchain itself changed from 3.12.0 to 3.13.0 at these runs")
-
-
-def test_another_reference_long_before_does_no_harm() -> None:
-    runs = [
-        make_night(night, toolchains=("3.12.0" if night < 12 else "3.13.0", "3.14.0"), machine=step(24, 1.06))
-        for night in range(36)
-    ]
-
-    assert only(search(runs), "latency").cause == "machine"
-
-
-def test_a_peers_upgrade_is_no_regression_of_the_compiler() -> None:
-    engines = ("onnxruntime 1.20.0", "onnxruntime 1.21.0")
-    runs = [with_peer(run, engines[night >= AT], 1.2 if night >= AT else 1.0) for night, run in enumerate(nights())]
-
-    changes = search(runs)
-
-    assert {(change.peer, change.metric, change.cause) for change in changes} == {
-        ("onnxruntime", "latency", "unknown"),
-        ("onnxruntime", "latency-vs-baseline", "unknown"),
-    }
-    assert {change.evidence for change in changes} == {
-        "the engine itself changed from onnxruntime 1.20.0 to onnxruntime 1.21.0"
-    }
-
-
 @pytest.mark.parametrize("machine", [1.0, 1 / 0.85])  # which hides it in the baseline's own latency
 def test_a_peers_ratio_to_a_baseline_that_another_compiler_made_is_the_compilers(machine: float) -> None:
     changed = nights(compiler=step(AT, 0.85), machine=step(AT, machine))
@@ -238,14 +170,6 @@ def test_a_peers_ratio_to_a_baseline_that_another_compiler_made_is_the_compilers
 
     assert change.cause == "compiler"
     assert "the engine is the same, and the baseline variant's toolchain changed between 3.13.0 (" in change.evidence
-
-
-def test_a_baseline_that_became_faster_is_told_in_the_other_variants_ratios() -> None:
-    runs = nights_after(lambda run: scaled(run, lambda case: 0.9 if case == f"{STOCK}:3.13.0" else 1.0))
-
-    change = only(search(runs), "latency-vs-baseline", case=TILED)
-
-    assert change.evidence.endswith("what changed is the baseline")
 
 
 @pytest.mark.parametrize(
@@ -280,16 +204,6 @@ def test_a_model_that_was_edited_is_nobodys(same_modules: bool) -> None:
     assert {change.role for change in changes} == {"newest", "reference"}
 
 
-def test_a_plugin_of_another_harness_is_the_harness() -> None:
-    runs = []
-    for night in range(COUNT):
-        after = night >= AT
-        run = make_night(night, dispatches=5 if after else 7, harness_commit=("b" if after else "a") * 20)
-        runs.append(of_other_programs(scaled(run, lambda _: 0.8)) if after else run)
-
-    assert {change.cause for change in search(runs)} == {"harness"}
-
-
 @pytest.mark.parametrize("later", [2, 3, 5])
 def test_the_compilers_part_of_two_near_changes_is_dated_by_the_ratio(later: int) -> None:
     runs = nights(60, machine=step(40, 1.05), compiler=step(40 + later, 1.05))
@@ -319,24 +233,6 @@ def environment(machine: str, kernel: str, driver: str = "1.0") -> dict[str, dic
     }
 
 
-def test_a_machine_that_was_replaced_is_told_beside_the_compiler() -> None:
-    runs = []
-    for night in range(COUNT):
-        after = night >= AT
-        run = make_night(night, environment=environment("b" * 12 if after else "a" * 12, "6.8" if after else "6.1"))
-        runs.append(scaled(run, lambda case: 1.05 if case.endswith("3.13.0") else 1.0) if after else run)
-
-    changes = search(runs)
-
-    for metric in ("latency", "latency-vs-reference"):
-        change = only(changes, metric)
-        assert change.cause == "compiler"
-        assert change.evidence.endswith(
-            "; meanwhile the machine changed from aaaaaaaaaaaa to bbbbbbbbbbbb and the kernel changed from 6.1 to 6.8, "
-            "and another machine can move a ratio too"
-        )
-
-
 def test_a_group_that_moved_to_another_host_of_its_class_is_told_by_its_machine() -> None:
     """Both hosts have a part in every run, and only the group `net@cpu` moves from one to the other."""
     hosts = tuple(HostRecord(name=name, environment=environment(name * 12, "6.1")) for name in "ab")
@@ -352,37 +248,3 @@ def test_a_group_that_moved_to_another_host_of_its_class_is_told_by_its_machine(
     assert change.machine_class == "EPYC, 2 cores, Linux x86_64"
     assert (change.cause, change.first_bad) == ("machine", night_id(AT))
     assert change.evidence.endswith("; meanwhile the machine changed from aaaaaaaaaaaa to bbbbbbbbbbbb")
-
-
-@pytest.mark.parametrize("fact", ["kernel", "driver"])
-def test_a_new_kernel_or_driver_of_another_host_explains_nothing(fact: str) -> None:
-    runs = []
-    for night, run in enumerate(nights(same_modules=True, machine=step(AT, 1.05), harness_commit="c" * 20)):
-        facts = {"kernel": "6.1", "driver": "1.0"}
-        known = {"a": facts, "b": {**facts, fact: "6.8"} if night >= AT else facts}
-        hosts = tuple(HostRecord(name=name, environment=environment(name * 12, **known[name])) for name in "ab")
-        placed = (Placed(group="net@cpu", host="a"), Placed(group="other@cpu", host="b"))
-        rounds = tuple(replace(measured, host="a") for measured in run.rounds)
-        runs.append(replace(run, hosts=hosts, placed=placed, rounds=rounds))
-
-    evidence = only(search(runs), "latency").evidence
-    assert "the kernel" not in evidence
-    assert "the device" not in evidence
-
-
-def test_a_machine_that_is_another_every_night_explains_nothing() -> None:
-    runs = [
-        make_night(
-            night,
-            same_modules=True,
-            environment=environment(f"{night:012x}", f"6.1.{night}"),
-            harness_commit=("b" if night >= AT else "a") * 20,
-            machine=step(AT, 1.05) if night else level,
-        )
-        for night in range(COUNT)
-    ]
-
-    changes = search(runs)
-
-    assert {change.cause for change in changes} == {"harness"}
-    assert not any("meanwhile" in change.evidence for change in changes)

@@ -1,24 +1,95 @@
-"""Steps of a history whose release is searched: within a budget, once, and gone on with in the next night."""
+"""Which changes of a history a bisect over releases can date more closely, and by which command."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from harness.errors import SuiteError
 from harness.history import dating
-from harness.history.bisects import Question
+from harness.history.bisects import Question, RunOfSuite, open_questions, runs_of_suites
 from harness.history.dating import Dated, date_steps
+from harness.history.events import ChangeEvent
+from harness.history.open import open_history
 from harness.progress import Silent
 from harness.records.bisection import Bisection, FoundStep, Trial
 from harness.report.bisect_page import bisect_json
 from harness.stages.options import BisectOptions
 from harness.store.files import adapter
 from harness.store.search_directory import BegunBisect, BisectDirectory
+from tests.history.made import make_change, make_night, night_id, store
+
+SUITE = "suites/nightly.toml"
+RUNS = {
+    "run23": RunOfSuite(suite=SUITE, release="3.11.0", before="3.11.0"),
+    "run24": RunOfSuite(suite=SUITE, release="3.12.0", before="3.11.0"),
+    "run25": RunOfSuite(suite=SUITE, release="3.13.0", before="3.12.0"),
+    "run26": RunOfSuite(suite=SUITE, release="3.13.0", before="3.13.0"),
+    "first": RunOfSuite(suite=SUITE, release="3.13.0", before=""),
+}
+COMMAND = f"harness bisect {SUITE} --case net/stock@cpu --good iree==3.12.0 --bad iree==3.13.0"
+
+
+def event(*, recent: bool = True, **facts: Any) -> ChangeEvent:
+    return ChangeEvent(changes=(make_change(**facts),), recent=recent)
+
+
+def commands(*events: ChangeEvent) -> list[str]:
+    return [question.command for question in open_questions(events, RUNS)]
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        (event(), [COMMAND]),
+        (event(metric="latency-vs-reference"), [COMMAND]),
+        (event(metric="compile-time"), [f"{COMMAND} --metric compile-time"]),
+        (event(metric="flow/tensor.empty"), [f"{COMMAND} --metric flow/tensor.empty"]),
+        # It may have happened a run before the one in which it is seen.
+        (event(first_bad="run26", earliest="run25", latest="run26"), [COMMAND]),
+        (event(earliest="run23", latest="run24"), [COMMAND.replace("3.12.0", "3.11.0").replace("3.13.0", "3.12.0")]),
+        (event(metric="something of later"), []),
+        (event(recent=False), []),
+        (event(cause="machine"), []),
+        (event(kind="drift"), []),
+        (event(peer="onnxruntime"), []),
+        (event(role="reference"), []),
+        (event(earliest="run26", latest="run26"), []),
+        (event(earliest="first", latest="first"), []),
+        (event(earliest="gone"), []),
+    ],
+)
+def test_steps_that_came_with_another_release_have_a_command(found: ChangeEvent, expected: list[str]) -> None:
+    assert commands(found) == expected
+
+
+def test_each_command_is_there_once_and_not_many_and_first_of_what_fails() -> None:
+    assert commands(event(), event(metric="latency-vs-baseline")) == [COMMAND]
+    many = [event(case=f"net/v{number}@cpu", direction="faster") for number in range(9)]
+    assert commands(*many, event())[0] == COMMAND
+    assert len(commands(*many)) == 5
+
+
+def test_a_run_knows_the_release_of_the_run_before_it(tmp_path: Path) -> None:
+    for night, newest in enumerate(("3.13.0", "3.13.0", "3.14.0")):
+        store(tmp_path, make_night(night, toolchains=("3.12.0", newest), generations=1, rounds=1))
+    with open_history(str(tmp_path)) as history:
+        runs = runs_of_suites(history)
+    assert [(runs[night_id(night)].before, runs[night_id(night)].release) for night in range(3)] == [
+        ("", "3.13.0"),
+        ("3.13.0", "3.13.0"),
+        ("3.13.0", "3.14.0"),
+    ]
+
+
+# --- The searches themselves ---
+
 
 QUESTION = Question(suite="x.toml", case="net/stock@cpu", metric="latency", good="3.11.0", bad="3.13.0")
 SIZE = Trial(base="3.12.0", head="3.13.0", floor=0.01, verdict="regressed", ratio=1.4, ci_low=1.3, ci_high=1.5)
@@ -50,18 +121,17 @@ class Searches:
         self.asked: list[BisectOptions] = []
         self.finds: Bisection | Exception = FOUND
         monkeypatch.setattr(dating, "environment_here", lambda: {"machine": {"id": "this"}})
-        monkeypatch.setattr(dating, "underway_of", self._begin)
-        monkeypatch.setattr(dating, "bisected", self._search)
+        monkeypatch.setattr(dating, "session_of", self._begin)
 
-    def _begin(self, options: BisectOptions, command: Sequence[str], _: Silent) -> BisectDirectory:
+    def _begin(self, options: BisectOptions, command: Sequence[str], _: Silent) -> SimpleNamespace:
         self.asked.append(options)
         if options.resume is not None:
-            return BisectDirectory.resume(options.resume)
+            return SimpleNamespace(run=partial(self._search, BisectDirectory.resume(options.resume)))
         kept: dict[str, Any] = adapter(BisectOptions).dump_python(options, mode="json")
         begun = BegunBisect(
             created="2026-11-22T03:50:12+00:00", machine="this", noise=0.0, options=kept, command=tuple(command)
         )
-        return BisectDirectory.create(options.results, "x", begun)
+        return SimpleNamespace(run=partial(self._search, BisectDirectory.create(options.results, "x", begun)))
 
     def _search(self, directory: BisectDirectory) -> Bisection:
         if isinstance(self.finds, Exception):

@@ -75,15 +75,3 @@ def test_what_leads_an_event_is_what_is_a_reason_to_stop() -> None:
     (event,) = events_of({"direction": "faster", "ratio": 0.9}, {"metric": "compile-time", "ratio": 1.5})
     assert event.lead.metric == "compile-time"
     assert event.fails
-
-
-@pytest.mark.parametrize(("until", "recent"), [("run29", True), ("run28", False)])
-def test_a_drift_is_recent_as_long_as_it_goes_on(until: str, recent: bool) -> None:
-    (event,) = events_of({**DRIFT, "until": until}, last=1)
-    assert event.recent == recent
-
-
-def test_runs_of_other_suites_and_machines_make_nothing_older() -> None:
-    places = [(run, "nightly", "AMD EPYC, 2 cores", STARTED[run]) for run in RUNS]
-    others = [(f"other{number}", "weekly", "AMD EPYC, 2 cores", "") for number in range(50)]
-    assert run_order([*places, *others]).from_end == {**ORDER.from_end, **run_order(others).from_end}

@@ -80,11 +80,6 @@ def test_a_case_that_never_came_is_missing_and_fails() -> None:
     assert (news.state, news.since, news.stage, news.message) == ("fails", night_id(1), "", "")
 
 
-def test_the_reference_may_fail_and_unfinished_runs_say_nothing() -> None:
-    assert news_of(failing(night(0), [f"{TILED}:3.12.0"])) == []
-    assert news_of(night(0), replace(failing(night(1)), finished=False)) == []
-
-
 def history_of(fates: Collection[str]) -> InMemory:
     """A history of one suite in which each of these became of the case that it names."""
     nights = range(len(next(iter(fates))))
@@ -107,9 +102,3 @@ def test_what_became_of_each_of_many_cases() -> None:
     found = {case.case: (case.state, case.since, case.runs, case.recent) for case in news}
     assert found == {fate: wanted for fate, wanted in FATES.items() if wanted is not None}
     assert [case.state for case in news] == ["fails"] * 6 + ["works again"] * 2 + ["new"]
-
-
-def test_of_the_first_runs_of_a_history_nothing_is_new() -> None:
-    assert case_news(history_of([".."]), 3) == []
-    (news,) = case_news(history_of(["x"]), 3)
-    assert (news.state, news.since, news.recent) == ("fails", "run0", True)

@@ -6,8 +6,6 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from harness.history.levels import Movement, SeriesChange, movement_between, movement_of
 from harness.history.series import SeriesValues
@@ -52,18 +50,6 @@ def test_a_movement_is_that_of_medians_and_unknown_without_points_on_both_sides(
     assert movement_between(QUIET, []) is None
 
 
-levels = st.lists(st.floats(0.5, 2.0), min_size=1, max_size=8)
-
-
-@given(levels, levels, st.floats(0.01, 100.0))
-def test_no_unit_matters(before: list[float], after: list[float], unit: float) -> None:
-    movement = moved(before, after)
-    scaled = moved([unit * value for value in before], [unit * value for value in after])
-
-    assert np.isclose(movement.log, scaled.log, atol=1e-9)
-    assert np.isclose(movement.error, scaled.error, atol=1e-9)
-
-
 def changes_in(values: np.ndarray, runs: np.ndarray | None = None) -> tuple[SeriesValues, list[SeriesChange]]:
     """A series with a point in every run, or in these, and its changes."""
     places = np.arange(values.size) if runs is None else runs
@@ -106,10 +92,3 @@ def test_what_a_step_inside_a_drift_did_is_taken_off_the_drift() -> None:
     for kept in (series.places < 40, np.abs(series.places - 45) > 8):  # no point after the drift, or around the step
         other = SeriesValues(series="bb", places=series.places[kept], values=series.values[kept])
         assert movement_of(other, drift) is None
-
-
-def test_values_of_some_runs_are_those_of_the_runs_that_have_one() -> None:
-    series = SeriesValues(series="aa", places=np.array([1, 3, 5]), values=np.array([10.0, 30.0, 50.0]))
-
-    assert series.values_at(np.array([0, 1, 2, 5, 9])) == [10.0, 50.0]
-    assert series.values_at(np.array([], dtype=np.int64)) == []

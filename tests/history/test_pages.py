@@ -8,15 +8,12 @@ from typing import Any, Literal
 
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from harness.history.acknowledged import acknowledge
 from harness.history.bisects import Question
 from harness.history.changes import Change
 from harness.history.dating import Dated
 from harness.history.events import group_changes
-from harness.history.failures import CaseNews
 from harness.history.pages import (
     add_cases,
     add_failures,
@@ -25,7 +22,7 @@ from harness.history.pages import (
     failures_verdict,
     overview_page,
 )
-from harness.history.series_page import series_page, series_table, sparkline
+from harness.history.series_page import series_page, series_table
 from harness.history.tables_page import frame_records, query_page
 from harness.report.markdown import to_markdown
 from harness.report.page import Column, Page, Table
@@ -177,12 +174,6 @@ def test_a_change_names_its_figure_and_both_levels(changed: dict[str, Any], text
     assert cells(table, "change") == [text]
 
 
-def test_thousands_of_changes_are_cut_and_the_table_says_so() -> None:
-    text = to_markdown(page_of([make_change(case=f"net/{number}@cpu") for number in range(3_000)]))
-    assert len(text) < 100_000
-    assert "--format csv and json have all of them." in text
-
-
 def test_failures_come_before_changes_and_new_cases_after_them() -> None:
     own = Table(title="Changes", columns=(Column("case", ("x",)),))
     news = [make_news(), make_news(state="works again", case="a/b@cpu"), make_news(state="new", case="c/d@cpu")]
@@ -200,24 +191,6 @@ def test_failures_come_before_changes_and_new_cases_after_them() -> None:
     assert overview.verdict.endswith("In the last run: 1 case works again, 1 case is new.")
 
 
-def test_a_table_of_cases_has_suites_and_machines_where_they_differ() -> None:
-    def columns(*cases: CaseNews) -> list[str]:
-        (table,) = tables(add_failures(Page(), cases, last=10))
-        return [column.title for column in table.columns]
-
-    assert columns(make_news()) == ["case", "since", "toolchain", "runs", "why"]
-    other = make_news(suite="weekly", machine_class="Ampere Altra, 80 cores")
-    assert columns(make_news(), other) == ["case", "suite", "machines", "since", "toolchain", "runs", "why"]
-
-
-def test_the_verdict_on_cases_names_some_and_counts_the_rest() -> None:
-    assert failures_verdict([make_news(state="new"), make_news(state="works again")]) == ""
-    many = failures_verdict([make_news(case=f"net/{number}@cpu", stage="", message=f"{number}") for number in range(5)])
-    assert many.startswith("5 cases fail: net/0@cpu since run07 (3.13.0): 0; net/1@cpu since")
-    assert many.endswith("; and 2 more.")
-    assert len(failures_verdict([make_news(message="A" * 9_000)])) < 500
-
-
 def test_cases_that_fail_for_one_cause_are_one_row() -> None:
     alike = [make_news(case=f"net/{number}@cpu", stage="", message="") for number in range(8)]
     news = [*alike, make_news(case="net/late@cpu", stage="", message="", since="run08")]
@@ -230,13 +203,6 @@ def test_cases_that_fail_for_one_cause_are_one_row() -> None:
         [*(f"net/{number}@cpu" for number in range(5)), "and 3 more cases"],
         ["net/late@cpu"],
     ]
-
-
-def test_an_overview_has_no_days_where_the_clock_of_every_run_was_wrong() -> None:
-    row = {"suite": "nightly", "machine_class": "EPYC", "runs": 2, "first": None, "series": 38, "last": None,
-           "last_run": "run2", "toolchain": "3.13.0"}  # fmt: skip
-    (table,) = tables(overview_page(pd.DataFrame([row]), (), last=10, notes=()))
-    assert [list(column.cells) for column in table.columns if column.title in ("first", "last")] == [[""], [""]]
 
 
 def test_an_overview_has_a_line_for_each_suite_and_class_of_machines() -> None:
@@ -295,28 +261,6 @@ def test_a_series_is_drawn_and_its_latest_points_are_listed_with_their_changes()
     assert page.notes == ("2 more series match; --metric and `CASE METRIC` choose among them.", "a note")
 
 
-def test_a_line_of_text_is_level_where_values_are_and_a_spike_does_not_flatten_it() -> None:
-    assert sparkline([3.0, 3.0, 3.0], [], 60) == ("▁▁▁", "")
-    assert sparkline([], [], 60) == ("", "")
-    values = [1.0 + 0.01 * (place % 2) for place in range(200)]
-    values[77] = 1000.0
-    assert set(sparkline(values, [], 200)[0]) >= {"▁", "█"}
-
-
-@given(st.lists(st.floats(1e-3, 1e9), min_size=1, max_size=300), st.integers(1, 80), st.data())
-def test_a_line_of_text_fits_and_every_change_has_its_mark(
-    values: list[float], width: int, data: st.DataObject
-) -> None:
-    start = data.draw(st.integers(0, len(values) - 1))
-
-    line, marks = sparkline(values, [start], width)
-
-    assert 1 <= len(line) <= min(width, len(values))
-    assert marks.count("^") == 1
-    assert len(marks) <= len(line)
-    assert marks.index("^") == min(start * len(line) // len(values), len(line) - 1) or len(values) > len(line)
-
-
 # --- Answers ---
 
 
@@ -345,13 +289,6 @@ def test_an_answer_is_a_table_of_plain_values() -> None:
         ("when", "text", when, "-"),
         ("list", "text", "[1, 2]", "-"),
     ]
-
-
-def test_an_answer_without_rows_says_so_and_a_long_one_is_cut() -> None:
-    (none,) = tables(query_page(pd.DataFrame({"run": []})))
-    (many,) = tables(query_page(pd.DataFrame({"run": range(1_002)})))
-    assert none.after == ["No rows."]
-    assert (many.rows, many.after) == (1_000, ["2 more rows; --format csv prints all."])
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import replace
 
 import pytest
 
 from harness.errors import UsageError
 from harness.history.series import (
-    RunFacts,
     SeriesRow,
     choose_series,
     history_command_line,
@@ -57,11 +55,6 @@ def test_ids_names_and_patterns_mean_several_series_or_one(
             choose_series(ROWS, wanted, "results")
 
 
-def test_only_some_metrics_and_where_there_is_one_series_no_name() -> None:
-    assert match_series(ROWS, "rdb/stock@cpu", ["dispatches", "latency-vs-baseline"]) == [BASELINE, DISPATCHES]
-    assert choose_series([TILED], None, "results") == TILED
-
-
 @pytest.mark.parametrize(
     ("rows", "wanted", "message"),
     [
@@ -96,22 +89,3 @@ def test_a_hint_names_the_folder_so_that_a_shell_takes_it_and_never_a_password()
         with pytest.raises(UsageError, match=r"`harness history https://\.\.\.@host/x --sql .* lists") as caught:
             choose_series(ROWS, wanted, "https://user:secret@host/x")
         assert "secret" not in str(caught.value)
-
-
-FACTS = RunFacts(
-    started="2026-01-01T02:00:00+00:00",
-    machine="3f2a91c04b7e",
-    kernel="6.1.0",
-    devices="cpu: this CPU; gpu: Radeon; driver: 24.1; gpu-2: A4000, Vulkan 1.3",
-    commit="35217dcf00",
-    load=0.4,
-    reference="",
-)
-
-
-@pytest.mark.parametrize(
-    ("device", "driver"), [("cpu", "this CPU"), ("gpu-2", "A4000, Vulkan 1.3"), ("2", ""), ("tpu", "")]
-)
-def test_a_case_is_explained_by_the_driver_of_its_own_device_alone(device: str, driver: str) -> None:
-    assert FACTS.driver(device) == driver
-    assert replace(FACTS, devices="").driver(device) == ""  # as of a run that records none

@@ -7,8 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from harness.errors import CaseError, UsageError
 from harness.ir.counts import OpCounts, check_wanted, count_files, select_counts
@@ -26,8 +24,6 @@ COUNTS = {
     ),
     "bufferized": OpCounts(host={}, executables={"memref.alloc": 2, "memref.alloca": 15, "linalg.fill": 2}),
 }
-names = st.from_regex(r"(arith|linalg|memref)\.[a-c]{1,2}", fullmatch=True)
-ops = st.dictionaries(names, st.integers(1, 1000))
 
 
 @pytest.mark.parametrize(
@@ -37,26 +33,16 @@ ops = st.dictionaries(names, st.integers(1, 1000))
         ("flow", "arith.constant", 8),
         ("flow", "host:arith.constant", 3),
         ("flow", "executables:arith.constant", 5),
-        ("flow", "host:linalg.*", 0),
         ("flow", "*", 20),
         ("bufferized", "memref.alloc", 2),
         ("bufferized", "memref.alloc*", 17),
-        ("bufferized", "memref.alloc[a]", 15),
-        ("bufferized", "executables:memref.alloc?", 15),
         ("bufferized", "memref", 0),
-        ("bufferized", "Memref.alloc", 0),
         ("bufferized", "mystery.op", 0),
     ],
 )
 def test_a_pattern_may_have_a_place_and_wildcards(phase: str, pattern: str, count: int) -> None:
     assert select_counts(COUNTS, {phase: [pattern]}) == {f"{phase}/{pattern}": count}
     assert sum(COUNTS[phase].matching(pattern).values()) == count
-
-
-def test_counts_come_in_the_order_in_which_they_are_wanted() -> None:
-    wanted = {"bufferized": ["memref.alloca"], "flow": ["tensor.pad", "flow.dispatch"]}
-    selected = {"bufferized/memref.alloca": 15, "flow/tensor.pad": 0, "flow/flow.dispatch": 10}
-    assert list(select_counts(COUNTS, wanted).items()) == list(selected.items())
 
 
 @pytest.mark.parametrize(
@@ -73,18 +59,11 @@ def test_an_unknown_phase_or_place_is_refused(wanted: Mapping[str, Sequence[str]
         assert str(refused.value).startswith(message)
 
 
-@given(st.builds(OpCounts, host=ops, executables=ops), names)
-def test_places_and_dialects_add_up(counts: OpCounts, name: str) -> None:
-    for pattern in (name, "*", name.partition(".")[0] + ".*"):
-        assert counts.count(pattern) == counts.count(f"host:{pattern}") + counts.count(f"executables:{pattern}")
-    assert counts.count(name) == counts.total.get(name, 0)
-    assert sum(map(counts.count, ["arith.*", "linalg.*", "memref.*"])) == counts.count("*")
-
-
 # ------------------------------------------------------------------------------------------------------------ counting
 
 ALLOCATIONS = """
 %s @host() {
+  "mystery.outer"() ({ "mystery.inner"() : () -> () }) : () -> ()
   %%0 = memref.alloc() : memref<4xf32>
   %s
 }
@@ -150,10 +129,10 @@ def test_allocations_inside_executables_and_outside(function: str, end: str, cou
     file.write_text(ALLOCATIONS % (function, end))
     counts = count({"executable-sources": file})["executable-sources"]
     returns = end if "." in end else "func.return"
-    assert counts.host == {function.split()[0]: 1, "memref.alloc": 1, returns: 1, "hal.executable": 1}
-    assert [counts.count(op) for op in ("executables:memref.alloc", "memref.alloc", "executables:builtin.module")] == [
-        *(2, 3, 1)
-    ]
+    once = (function.split()[0], "memref.alloc", returns, "hal.executable", "mystery.outer", "mystery.inner")
+    assert counts.host == dict.fromkeys(once, 1)
+    for op, count_of_it in (("executables:memref.alloc", 2), ("memref.alloc", 3), ("executables:builtin.module", 1)):
+        assert counts.count(op) == count_of_it
 
 
 def test_counts_are_the_same_wherever_the_compiler_stops(
@@ -165,12 +144,6 @@ def test_counts_are_the_same_wherever_the_compiler_stops(
     assert list(some) == ["start", "flow", "executable-configurations"]
     assert some == {phase: counts[phase] for phase in phases}
     assert count_files({}, toolchain=real_toolchain, limits=LIMITS) == {}
-
-
-def test_ops_of_dialects_that_nobody_knows_count_too(count: Count, tmp_path: Path) -> None:
-    file = tmp_path / "net.mlir"
-    file.write_text('"mystery.outer"() ({ "mystery.inner"() : () -> () }) : () -> ()')
-    assert count({"start": file})["start"].host == {"mystery.outer": 1, "mystery.inner": 1}
 
 
 def test_a_counter_that_fails_is_a_failed_case(model: Path, real_toolchain: Toolchain, tmp_path: Path) -> None:

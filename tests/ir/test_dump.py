@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 import harness
-from harness.errors import CaseError, UsageError
+from harness.errors import CaseError
 from harness.ir.dump import LacksPhase, dump_phases, print_ir
 from harness.metrics import PHASES
+from harness.models.channelled_convolution import Parameters, build
+from harness.plugins.halide_schedule import HalideScheduleOptions, transform_library
 from harness.process import Limits, run
 from harness.toolchain import Toolchain
 from tests.fakes.fake_toolchain import calls, make_fake_toolchain
@@ -33,36 +35,6 @@ FOLDED = program(
     """,
     blob=f'weight: "0x04000000{WEIGHT[: 8 * 32 * 8]}"',
 )
-# A dispatch with a matmul is only made to have buffers, by a script and not by the compiler's own pipeline.
-SCRIPT = """
-module attributes {transform.with_named_sequence} {
-  transform.named_sequence @codegen(%dispatch: !transform.any_op {transform.consumed}) {
-    transform.iree.eliminate_empty_tensors %dispatch : (!transform.any_op) -> ()
-    %with_buffers = transform.iree.bufferize %dispatch : (!transform.any_op) -> !transform.any_op
-    %function = transform.structured.match ops{["func.func"]} in %with_buffers
-      : (!transform.any_op) -> !transform.any_op
-    %done = transform.param.constant #iree_codegen.translation_info<pipeline = #iree_codegen.no_pipeline>
-      -> !transform.any_param
-    transform.annotate %function "translation_info" = %done : !transform.any_op, !transform.any_param
-    transform.yield
-  }
-  transform.named_sequence @is_matmul(%op: !transform.any_op {transform.readonly}) -> !transform.any_op {
-    transform.match.operation_name %op ["linalg.matmul"] : !transform.any_op
-    transform.yield %op : !transform.any_op
-  }
-  transform.named_sequence @use_script(%op: !transform.any_op {transform.readonly}) {
-    %function = "transform.get_parent_op"(%op) <{op_name = "func.func"}> : (!transform.any_op) -> !transform.any_op
-    %info = transform.param.constant #iree_codegen.translation_info<
-      pipeline = #iree_codegen.transform_dialect_codegen codegen_spec = @codegen> -> !transform.any_param
-    transform.annotate %function "translation_info" = %info : !transform.any_op, !transform.any_param
-    transform.yield
-  }
-  transform.named_sequence @__kernel_config(%variant: !transform.any_op {transform.consumed}) {
-    transform.foreach_match in %variant @is_matmul -> @use_script : (!transform.any_op) -> !transform.any_op
-    transform.yield
-  }
-}
-"""
 
 
 def test_every_phase_has_a_file_without_the_weights(dumps: Mapping[str, Path], model: Path) -> None:
@@ -84,6 +56,7 @@ def test_the_model_may_be_bytecode_of_a_later_phase(
     files = dump(bytecode, ["flow", "input"], flags)
     assert files["input"] == bytecode
     assert count(files) == count({phase: dumps[phase] for phase in files})
+    assert "linalg.conv" in print_ir(bytecode, toolchain=real_toolchain, limits=LIMITS), "which becomes text"
     with pytest.raises(CaseError) as failed:
         dump(bytecode, ["start"], flags)
     assert str(failed.value) == (
@@ -91,7 +64,7 @@ def test_the_model_may_be_bytecode_of_a_later_phase(
     )
 
 
-@pytest.mark.parametrize("name", ["@net", '@"a/b (c)"', '@"x.6.flow"'])
+@pytest.mark.parametrize("name", ['@"a/b (c)"', '@"x.6.flow"'])
 def test_a_module_may_have_any_name(name: str, dump: Dump, count: Count) -> None:
     counts = count(dump(f"module {name} {{ {MATMUL} }}", ["flow", "input", "bufferized"]))
     ops = [("input", "linalg.matmul"), ("flow", "flow.dispatch"), ("bufferized", "func.func")]
@@ -112,13 +85,15 @@ def test_programs_that_the_compiler_runs_by_itself_are_not_the_model(dump: Dump,
 
 
 def test_a_dispatch_may_have_a_transform_script(dump: Dump, count: Count, tmp_path: Path) -> None:
+    """It is only made to have buffers by the script, and not by the compiler's own pipeline."""
     script = tmp_path / "script.mlir"
-    script.write_text(SCRIPT)
-    flags = (*HASWELL_FLAGS, "--iree-codegen-transform-dialect-library=script.mlir@__kernel_config")
-    files = dump(MATMUL, ["bufferized"], flags, files=[script])
+    script.write_bytes(transform_library(HalideScheduleOptions(step="tile", vectors=2, lanes=4)).data)
+    sizes = Parameters(batch=1, height=2, width=10, channels_in=2, channels_out=8, form="generic")
+    flags = (*HASWELL_FLAGS, "--iree-codegen-transform-dialect-library=script.mlir")
+    files = dump(str(build(sizes).text), ["bufferized"], flags, files=[script])
     counts = count(files)["bufferized"]
-    assert [counts.count(op) for op in ("func.func", "linalg.matmul", "transform.*")] == [1, 1, 0]
-    assert "memref<16x8xf32" in files["bufferized"].read_text()
+    assert [counts.count(op) for op in ("func.func", "transform.*")] == [1, 0]
+    assert "memref<2x10x8xf32" in files["bufferized"].read_text()
 
 
 BREAKS = "--iree-flow-break-dispatch=@missing:0"
@@ -168,10 +143,6 @@ def test_a_phase_that_is_not_reached_is_a_failed_case(
     assert (failed.value.stage, str(failed.value)) == ("ir", message)
 
 
-def test_phases_before_a_failure_are_written(dump: Dump) -> None:
-    assert list(dump(MATMUL, ["dispatch-creation"], (*HASWELL_FLAGS, BREAKS))) == ["dispatch-creation"]
-
-
 @pytest.mark.parametrize(
     ("flag", "limits", "message"),
     [
@@ -181,26 +152,19 @@ def test_phases_before_a_failure_are_written(dump: Dump) -> None:
             "ran past its limit of 0.5 s, on its way to phase 'flow'; give it more with --compile-timeout",
         ),
         (
-            "--fake-allocate=500",
-            Limits(memory_bytes=200 << 20),
-            "used more than its limit of 0.1953 GiB of memory, on its way to phase 'flow'; "
-            "give it more with --compile-memory",
-        ),
-        (
             "--fake-signal=ABRT",
             LIMITS,
             "was ended by SIGABRT, on its way to phase 'flow'; take an earlier phase, or make the case compile",
         ),
     ],
-    ids=["time", "memory", "crash"],
+    ids=["time", "crash"],
 )
 def test_the_error_says_how_the_compiler_ended(
     flag: str, limits: Limits, message: str, model: Path, tmp_path: Path
 ) -> None:
     fake = make_fake_toolchain(tmp_path / "toolchain")
-    flags = (flag, "--fake-sleep=60") if "allocate" in flag else (flag,)
     with pytest.raises(CaseError) as failed:
-        dump_phases(flags, model, ["flow"], toolchain=fake, folder=tmp_path, limits=limits)
+        dump_phases((flag,), model, ["flow"], toolchain=fake, folder=tmp_path, limits=limits)
     assert str(failed.value) == f"iree-compile {message}"
 
 
@@ -211,7 +175,6 @@ NO_SUCH = "--fake-stderr=iree-compile: for the --{} option: Cannot find option n
     ("flags", "phase"),
     [
         (("--fake-exit=0",), "flow"),  # it wrote nothing there
-        (("--fake-exit=1", NO_SUCH.format("compile-to", "flow")), "flow"),
         (("--fake-exit=1", NO_SUCH.format("mlir-print-ir-after", "iree-stream-specialize-encodings")), "encodings"),
     ],
 )
@@ -236,16 +199,10 @@ def test_a_release_without_transform_scripts_has_its_buffers_all_the_same(model:
     ]
 
 
-def test_an_unknown_phase_is_refused(model: Path, real_toolchain: Toolchain, tmp_path: Path) -> None:
-    with pytest.raises(UsageError) as refused:
-        dump_phases(HASWELL_FLAGS, model, ["flwo"], toolchain=real_toolchain, folder=tmp_path, limits=LIMITS)
-    assert str(refused.value).startswith("there is no phase 'flwo'; name one of start, input, abi")
-
-
 # ---------------------------------------------------------------------------------------------------------------- text
 
 
-@pytest.mark.parametrize("phase", ["start", "flow", "bufferized", "vm"])
+@pytest.mark.parametrize("phase", ["start", "bufferized", "vm"])
 def test_the_text_has_every_op_and_no_weights(
     phase: str, dumps: Mapping[str, Path], count: Count, real_toolchain: Toolchain, tmp_path: Path
 ) -> None:
@@ -258,14 +215,6 @@ def test_the_text_has_every_op_and_no_weights(
         again = tmp_path / "again.mlir"
         again.write_text(text)
         assert count({phase: dumps[phase]}) == count({phase: again})
-
-
-def test_bytecode_becomes_text(model: Path, real_toolchain: Toolchain, tmp_path: Path) -> None:
-    bytecode = tmp_path / "net.mlirbc"
-    tool = str(real_toolchain.compiler_tools / "iree-opt")
-    assert run([tool, str(model), "--emit-bytecode", "-o", str(bytecode)], limits=LIMITS).ok
-    texts = {print_ir(file, toolchain=real_toolchain, limits=LIMITS) for file in (bytecode, model)}
-    assert len(texts) == 1
 
 
 def test_what_is_not_ir_is_a_failed_case(real_toolchain: Toolchain, tmp_path: Path) -> None:

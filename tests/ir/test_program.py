@@ -125,20 +125,21 @@ def test_a_table_is_read_where_it_is_looked_up() -> None:
 TENSOR = "tensor<10xf32>"
 
 
-def test_what_depends_on_constants_only_is_the_compilers_work() -> None:
-    found = work(program("main a:10\nw = random 10\nb = each math.exp w\nc = addf a b\nreturn c"))
-    assert (found.operations, found.transcendental) == (10, 0)
-    assert found.compulsory_bytes == 3 * 40  # the argument, the weights, the result
-    assert found.moved_bytes == 3 * 40
-
-
-def test_one_value_everywhere_takes_no_memory() -> None:
-    found = work(program(f"main a:10\nb:10 = | arith.constant dense<2.0> : {TENSOR}\nc = mulf a b\nreturn c"))
-    assert found.compulsory_bytes == found.moved_bytes == 2 * 40
-
-
-def test_what_nobody_uses_is_not_done() -> None:
-    assert work(program("main a:10\nb = each math.exp a\nc = each math.sin b\nreturn a")).operations == 0
+@pytest.mark.parametrize(
+    ("lines", "operations", "tensors"),
+    [
+        # What depends on constants only is the compiler's work: the argument, the weights, the result.
+        ("w = random 10\nb = each math.exp w\nc = addf a b\nreturn c", 10, 3),
+        # One value everywhere takes no memory.
+        (f"b:10 = | arith.constant dense<2.0> : {TENSOR}\nc = mulf a b\nreturn c", 10, 2),
+        # What nobody uses is not done.
+        ("b = each math.exp a\nc = each math.sin b\nreturn a", 0, 2),
+    ],
+)
+def test_what_a_call_has_to_do(lines: str, operations: int, tensors: int) -> None:
+    found = work(program(f"main a:10\n{lines}"))
+    assert (found.operations, found.transcendental, found.compulsory_bytes) == (operations, 0, tensors * 40)
+    assert found.moved_bytes == (tensors * 40 if operations else 0)
 
 
 @pytest.mark.parametrize(
@@ -201,12 +202,9 @@ def test_calls_are_followed_with_their_shapes() -> None:
     assert (found.operations, found.compulsory_bytes) == (12, 48)
 
 
-def test_a_size_that_nothing_gives_is_an_error_that_names_it() -> None:
+def test_what_cannot_be_known_is_an_error_that_names_it() -> None:
     with pytest.raises(Unknown, match=r"the shape of an argument of type tensor<\?xf32> does not follow"):
         work(program("main a:tensor<?xf32>\nreturn"))
-
-
-def test_a_function_that_is_not_there_is_an_error() -> None:
     with pytest.raises(Unknown, match="no function 'other'"):
         work("module {}", entry="other")
 

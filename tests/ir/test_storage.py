@@ -81,14 +81,6 @@ def test_the_worst_ratio_is_reached_and_never_passed(dims: list[tuple[int, bool,
     assert found.unpadded_bytes <= found.encoded_bytes <= found.unpadded_bytes * found.worst_ratio * (1 + 1e-12)
 
 
-@given(st.lists(DIMS, min_size=1, max_size=4))
-def test_all_tensors_together_are_never_worse_than_the_worst_one(several: list[list[tuple[int, bool, int]]]) -> None:
-    storage = Storage(tensors=tuple(of_one(dims) for dims in several))
-    assert storage.overhead is not None
-    assert storage.worst_ratio is not None
-    assert storage.overhead + 1 <= storage.worst_ratio * (1 + 1e-12)
-
-
 def test_with_layouts_for_several_devices_the_largest_is_allocated() -> None:
     two = encoded_tensor("t", element_bits=8, sizes=[(17, True), (4, False)], layouts=[[16, 1], [8, 4]])
     assert (two.encoded_bytes, two.worst_ratio) == (32 * 4, 16)
@@ -180,10 +172,6 @@ def test_a_packed_constant_counts(
     assert len(found.tensors) == tensors
 
 
-def test_without_data_tiling_nothing_is_encoded(real_toolchain: Toolchain, tmp_path: Path) -> None:
-    assert storage_of(Parameters(m=33, n=50, k=21), LLVM_CPU, real_toolchain, tmp_path) == Storage()
-
-
 def test_tiles_that_only_the_run_knows_take_up_to_sixteen(real_toolchain: Toolchain, tmp_path: Path) -> None:
     flags = (*VMVX, *LATE, "--iree-vmvx-enable-microkernels")
     found = storage_of(Parameters(m=33, n=50, k=21, dynamic="mnk"), flags, real_toolchain, tmp_path)
@@ -217,10 +205,3 @@ def test_a_size_that_is_computed_is_not_guessed(real_toolchain: Toolchain, tmp_p
         "what encodings cost in memory is not known: the result of stream.tensor.load does not follow from the "
         "inputs; leave storage out"
     )
-
-
-def test_ir_that_cannot_be_read_back(real_toolchain: Toolchain, tmp_path: Path) -> None:
-    file = tmp_path / "broken.mlir"
-    file.write_text("module {")
-    with pytest.raises(CaseError, match="the IR at phase 'encodings' cannot be read back"):
-        read_storage(file, [], toolchain=real_toolchain, limits=LIMITS)

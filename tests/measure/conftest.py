@@ -53,18 +53,9 @@ def on_numbers(real_toolchain: Toolchain, tmp_path_factory: pytest.TempPathFacto
 def _compiled(name: str, text: str, devices: list[str], folder: Path, real_toolchain: Toolchain) -> LoadableModule:
     (folder / "model.mlir").write_text(text)
     np.save(folder / "input.npy", np.eye(32, dtype=np.float32))
-    subprocess.run(
-        [
-            str(real_toolchain.iree_compile),
-            "model.mlir",
-            "-o",
-            "module.vmfb",
-            *(f"--iree-hal-target-device={device}" for device in devices),
-            *CPU_FLAGS[1:],
-        ],
-        cwd=folder,
-        check=True,
-    )
+    targets = (f"--iree-hal-target-device={device}" for device in devices)
+    command = [str(real_toolchain.iree_compile), "model.mlir", "-o", "module.vmfb", *targets, *CPU_FLAGS[1:]]
+    subprocess.run(command, cwd=folder, check=True)
     return LoadableModule(
         name=name,
         module=folder / "module.vmfb",

@@ -75,7 +75,6 @@ def test_one_that_was_killed_holds_nobody_up(holder: subprocess.Popen[str]) -> N
         pass
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="users have no numbers there")
 @pytest.mark.parametrize("error", [KeyError("getpwuid(): uid not found: 12345"), OSError("No username set")])
 def test_a_user_without_a_name_measures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     def unknown() -> str:

@@ -54,7 +54,7 @@ def model_of(path: Path, **changes: Any) -> Model:
     return dataclasses.replace(Model(name="net", onnx=path, params={}, parameters={}), **changes)
 
 
-@pytest.mark.parametrize("name", ["main_graph", "torch-jit export/1", 'a "ü" \\ b'])
+@pytest.mark.parametrize("name", ["main_graph", 'a "ü" \\ b/1'])
 def test_an_old_model_is_upgraded_and_agrees_with_onnx_runtime(
     make: Make, run_main: RunMain, tmp_path: Path, name: str
 ) -> None:
@@ -68,24 +68,18 @@ def test_an_old_model_is_upgraded_and_agrees_with_onnx_runtime(
     np.testing.assert_allclose(output, expected, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize(("own", "wanted", "written"), [(11, 15, 15), (18, None, 18), (17, 17, 17), (13, 18, 18)])
+@pytest.mark.parametrize(("own", "wanted", "written"), [(11, 15, 15), (18, None, 18), (13, 18, 18)])
 def test_opsets_go_up_only(make: Make, tmp_path: Path, own: int, wanted: int | None, written: int) -> None:
-    artifact = make(model_of(write(tmp_path / "net.onnx", opset=own), opset=wanted))
-    assert f"torch.onnx_meta.opset_version = {written} " in artifact.mlir.read_text()
-
-
-def test_an_opset_below_the_files_own_is_refused(make: Make, tmp_path: Path) -> None:
-    path = write(tmp_path / "net.onnx", opset=18)
-    with pytest.raises(SuiteError, match=r"^\[models\.net\] opset is 13, but .*net\.onnx has opset 18; remove opset$"):
-        make(model_of(path, opset=13))
+    path = write(tmp_path / "net.onnx", opset=own)
+    assert f"torch.onnx_meta.opset_version = {written} " in make(model_of(path, opset=wanted)).mlir.read_text()
+    with pytest.raises(SuiteError, match=rf"opset is 7, but .*net\.onnx has opset {own}; remove opset$"):
+        make(model_of(path, opset=7))
 
 
 @pytest.mark.parametrize(
     ("changes", "inputs", "unknown"),
     [
         ({"element": "int64"}, (Input(shape=(2, 3), dtype="i64"),), ""),
-        ({"element": "bool"}, (Input(shape=(2, 3), dtype="i1"),), ""),
-        ({"element": "float16"}, (Input(shape=(2, 3), dtype="f16"),), ""),
         ({"element": "double"}, (Input(shape=(2, 3), dtype="f64"),), ""),
         ({"shape": "batch, 3"}, (), "input x has the dynamic shape ?x3; give static inputs"),
         (
@@ -245,16 +239,6 @@ def test_weights_that_are_computed_stay_so() -> None:
     assert kinds(with_static_inputs(dynamic, [(1, 4)], WHERE)) == ["DequantizeLinear", "MatMul"]
 
 
-def test_nothing_random_is_folded() -> None:
-    dynamic = onnx_graph(
-        """(float[batch, 4] x) => (float[] y) <float[4] zeros = {0, 0, 0, 0}> {
-            noise = RandomUniformLike(zeros)
-            y = Add(x, noise)
-        }"""
-    )
-    assert kinds(with_static_inputs(dynamic, [(1, 4)], WHERE)) == ["RandomUniformLike", "Add"]
-
-
 def test_inner_graphs_keep_what_they_read() -> None:
     dynamic = onnx_graph(
         """(float[batch, 4] x) => (float[] y) <float zero = {0}, float one = {1}> {
@@ -288,8 +272,6 @@ def test_a_result_that_onnx_cannot_tell_keeps_the_shape_it_had() -> None:
     ("shapes", "message"),
     [
         ([], f"{WHERE} takes 1 inputs (x), not 0; correct inputs"),
-        ([(2, 5)], f"{WHERE}: its input x is ?x4, which 2x5 does not fit; correct inputs"),
-        ([(2,)], f"{WHERE}: its input x is ?x4, which 2 does not fit; correct inputs"),
         ([()], f"{WHERE}: its input x is ?x4, which a scalar does not fit; correct inputs"),
     ],
 )
@@ -327,15 +309,8 @@ def test_what_is_written_runs() -> None:
     result, sums = run_onnx_bytes(affine(), x)
     np.testing.assert_array_equal(result, x @ np.arange(6, dtype=np.float32).reshape(3, 2) + 0.5)
     np.testing.assert_array_equal(sums, result.sum(axis=1))
-
-
-def test_shapes_and_names_are_in_the_file() -> None:
-    model = onnx.load_from_string(affine())
-    shapes = [[dim.dim_value for dim in entry.type.tensor_type.shape.dim] for entry in model.graph.output]
-    assert shapes == [[2, 2], [2]]
-    assert model.graph.name == "affine"
     assert affine() == affine(), "equal graphs give equal bytes"
-    assert [(entry.domain, entry.version) for entry in model.opset_import] == [("", OPSET)]
+    assert [sizes(value) for value in onnx.load_from_string(affine()).graph.output] == [[2, 2], [2]]
 
 
 def test_inputs_have_their_types() -> None:
@@ -344,19 +319,6 @@ def test_inputs_have_their_types() -> None:
     (result,) = run_onnx_bytes(graph.finish(graph.node("Gather", rows, "input0")), np.array([2, 0]))
     assert result.dtype == np.float16
     assert result.tolist() == [[3.0], [1.0]]
-
-
-def test_results_of_unknown_size_are_refused() -> None:
-    graph = OnnxGraph(name="positive", inputs=(ROWS,))
-    where = graph.node("NonZero", "input0")
-    with pytest.raises(ValueError, match=r"the shape of v0 in graph positive is not static"):
-        graph.finish(where)
-
-
-def test_nodes_that_do_not_fit_are_refused() -> None:
-    graph = OnnxGraph(name="wrong", inputs=(ROWS,))
-    with pytest.raises(Exception, match="Incompatible dimensions"):
-        graph.finish(graph.node("MatMul", "input0", "input0"))
 
 
 PICTURE = Input(shape=(3, 4))
@@ -375,20 +337,14 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> WeightFile:
     return WeightFile(distribution="net", version="1", path="net.onnx", sha256="", extra="net")
 
 
-def test_a_model_is_made_static_and_upgraded(file: WeightFile) -> None:
-    built = read_static(file, (PICTURE,))
-    assert built.inputs == (PICTURE,)
-    assert built == read_static(file, (PICTURE,)), "equal files give equal bytes"
-    model = onnx.load_from_string(built.onnx)
-    assert [entry.version for entry in model.opset_import] == [17]
-    assert [dim.dim_value for dim in model.graph.input[0].type.tensor_type.shape.dim] == [3, 4]
-    x = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
-    np.testing.assert_allclose(run_onnx_bytes(built.onnx, x)[0], 1 / (1 + np.exp(-2 * x)), rtol=1e-6)
-
-
-def test_inner_values_can_be_its_results(file: WeightFile) -> None:
+def test_a_model_is_made_static_and_upgraded_and_inner_values_can_be_its_results(file: WeightFile) -> None:
     built = read_static(file, (PICTURE,), outputs=("y", "twice"))
-    x = np.ones((3, 4), np.float32)
-    results = run_onnx_bytes(built.onnx, x)
-    np.testing.assert_array_equal(results[1], 2 * x)
-    np.testing.assert_allclose(results[0], 1 / (1 + np.exp(-2 * x)), rtol=1e-6)
+    assert built.inputs == (PICTURE,)
+    assert built == read_static(file, (PICTURE,), outputs=("y", "twice")), "equal files give equal bytes"
+    model = onnx.load_from_string(built.onnx)
+    assert [entry.version for entry in model.opset_import] == [OPSET]
+    assert sizes(model.graph.input[0]) == [3, 4]
+    x = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
+    y, twice = run_onnx_bytes(built.onnx, x)
+    np.testing.assert_array_equal(twice, 2 * x)
+    np.testing.assert_allclose(y, 1 / (1 + np.exp(-2 * x)), rtol=1e-6)

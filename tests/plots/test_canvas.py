@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 import matplotlib as mpl
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.plots.canvas import (
-    HOLLOW,
     LIGHT,
-    MARKERS,
     THEMES,
-    Box,
-    Canvas,
     Theme,
+    blank,
     cut,
     cut_end,
     drawable,
-    paint,
-    place_labels,
     width_px,
     wrapped,
 )
-from harness.report.forest import TONES
+from harness.plots.memory import Box, overlaps, place_labels
 from tests.plots.conftest import assert_readable, texts_of
 
 GITHUB = {"light": "#ffffff", "dark": "#0d1117"}
-BOUNDS = Box(left=0, bottom=0, right=400, top=300)
+BOUNDS: Box = (0, 0, 400, 300)
 POINTS = st.lists(st.tuples(st.floats(10, 390), st.floats(10, 290)), max_size=20)
 
 
@@ -56,16 +52,12 @@ def test_texts_and_marks_stand_out_from_the_ground(theme: Theme) -> None:
     assert min(contrast(mark, theme.band) for mark in theme.tones.values()) >= 3
 
 
-def test_no_two_tones_have_the_same_shape() -> None:
-    assert len({(MARKERS[tone], tone in HOLLOW) for tone in TONES}) == len(TONES)
-
-
 def test_settings_of_the_user_change_nothing_and_stay_as_they_are() -> None:
-    def draw(canvas: Canvas, y: float) -> None:
-        canvas.axes(50, y, 300, 80).plot([1, 2], [1, 2])
-
     def picture() -> bytes:
-        return paint(LIGHT, "svg", draw, kind="k", title="t", lines=["l"], above=9, height=99, foot=["f"])
+        with blank(LIGHT, "t", ["l"]) as canvas:
+            canvas.axes(50, canvas.down(99), 300, 80).plot([1, 2], [1, 2])
+            canvas.foot(["f", ""])
+            return canvas.file("svg", "k")
 
     plain = picture()
     with mpl.rc_context({"axes.grid": True, "font.size": 40, "svg.fonttype": "path", "lines.linewidth": 9}):
@@ -104,47 +96,32 @@ def test_what_is_cut_fits(text: str, room: float) -> None:
         assert width_px(part, 13) <= room
 
 
-def test_a_sentence_is_broken_between_words_and_its_end_is_marked() -> None:
-    lines = wrapped("one two three four five six seven eight nine ten", 120, 13, most=2)
-    assert lines[0] == "one two three"
-    assert len(lines) == 2
-    assert lines[1].endswith("…")
-
-
 # --- Names beside points ---
 
 
 @settings(deadline=None)
 @given(POINTS, st.floats(10, 200))
-def test_names_never_overlap(points: list[tuple[float, float]], width: float) -> None:
+def test_names_never_overlap_and_cover_no_point(points: list[tuple[float, float]], width: float) -> None:
     places = place_labels(points, [(width, 14.0)] * len(points), BOUNDS)
-    boxes = [place.box for place in places if place is not None]
+    boxes = [place[0] for place in places if place is not None]
     assert len(places) == len(points)
     for number, box in enumerate(boxes):
-        assert BOUNDS.holds(box)
-        assert not any(box.overlaps(other) for other in boxes[number + 1 :])
-        assert not any(box.left < x < box.right and box.bottom < y < box.top for x, y in points)
+        assert box[0] >= 0 and box[1] >= 0 and box[2] <= 400 and box[3] <= 300
+        others = [*boxes[number + 1 :], *((x, y, x, y) for x, y in points)]
+        assert not overlaps(box, np.array(others).reshape(-1, 4))
 
 
-def test_a_lone_name_stands_beside_its_point_on_the_side_with_room() -> None:
-    (place,) = place_labels([(100, 100)], [(50.0, 14.0)], BOUNDS)
+@pytest.mark.parametrize(("x", "is_right"), [(100.0, True), (390.0, False)])
+def test_a_lone_name_stands_beside_its_point_on_the_side_with_room(x: float, is_right: bool) -> None:
+    (place,) = place_labels([(x, 100.0)], [(50.0, 14.0)], BOUNDS)
     assert place is not None
-    assert not place.far
-    assert place.box.left > 100
-    assert place.box.bottom < 100 < place.box.top
-    (place,) = place_labels([(390, 100)], [(50.0, 14.0)], BOUNDS)
-    assert place is not None
-    assert place.box.right < 390
-
-
-def test_a_line_is_left_free_where_another_place_is_as_near() -> None:
-    line = Box(left=0, right=400, bottom=99, top=101)
-    (place,) = place_labels([(100, 100)], [(50.0, 14.0)], BOUNDS, [line])
-    assert place is not None
-    assert not place.box.overlaps(line)
+    (left, bottom, right, top), is_far = place
+    assert not is_far
+    assert (left > x) == is_right and (right < x) != is_right
+    assert bottom < 100 < top
 
 
 def test_of_many_at_one_place_those_without_room_have_no_name() -> None:
     places = place_labels([(200, 150)] * 200, [(120.0, 14.0)] * 200, BOUNDS)
     assert None in places
-    assert sum(place is not None and place.far for place in places) > 5
+    assert sum(place is not None and place[1] for place in places) > 5

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.plots.canvas import LIGHT
+from harness.errors import RunError
+from harness.plots.canvas import DARK, LIGHT, THEMES, Theme
 from harness.plots.memory import MemoryPoint, draw_memory, memory_panels, on_front
+from harness.plots.pictures import pictures_of
+from harness.plots.race import best_so_far, draw_race, race_axis
 from harness.plots.variants import bar_panels, draw_variants
 from harness.records.run import Run
+from harness.records.tuning import Moment
 from harness.report.run_report import build_report
 from tests.plots.conftest import assert_readable, make_report, make_run, texts_of
+from tests.report.tunings import MOMENTS, make_tuning
 
 MB = 2**20
 TIMES = {"stock": 9.0, "tiled": 4.0, "slow": 12.0, "onnxruntime": 3.0}
@@ -23,7 +32,7 @@ def make_variants(**more: float) -> Run:
 
 def test_a_bar_for_each_variant_the_fastest_first_and_the_foot_says_what_looks_different() -> None:
     (panel,) = bar_panels(build_report(make_variants()))
-    assert [panel.section.label(row) for row in panel.rows] == ["onnxruntime", "tiled", "stock", "twin", "slow"]
+    assert [bar.label for bar in panel.bars] == ["onnxruntime", "tiled", "stock", "twin", "slow"]
     assert panel.rest == "without a bar: 1 failed"
     svg = draw_variants(build_report(make_variants()), LIGHT, "svg")
     texts = texts_of(svg)
@@ -40,11 +49,11 @@ def test_a_bar_for_each_variant_the_fastest_first_and_the_foot_says_what_looks_d
 
 def test_of_many_the_fastest_and_the_baseline_are_drawn_and_the_rest_is_counted() -> None:
     (panel,) = bar_panels(build_report(make_variants(**{f"v{number}": 20 + number / 10 for number in range(40)})))
-    assert len(panel.rows) == 24
+    assert len(panel.bars) == 24
     assert panel.rest.startswith("without a bar: 21 slower")
     (panel,) = bar_panels(build_report(make_variants(**{f"v{number}": 1 + number / 10 for number in range(30)})))
-    assert len(panel.rows) == 25
-    assert panel.rows[-1].baseline
+    assert len(panel.bars) == 25
+    assert panel.bars[-1].row.baseline
     run = make_variants()
     assert bar_panels(build_report(Run(header=run.header, builds=run.builds, finished=True))) == []
     svg = draw_variants(make_report(TIMES, models=["a", "b", "c", "d", "e"]), LIGHT, "svg", 2)
@@ -105,3 +114,44 @@ def test_every_variant_with_room_is_named_and_no_name_covers_another() -> None:
     svg = draw_memory(make_report({"stock": 4.0, "lean": 8.0}, **models), LIGHT, "svg", 3)  # beside each other
     assert_readable(svg)
     assert any("1 more model or devices" in text for text in texts_of(svg))
+
+
+# --- The race of a tuning ---
+
+
+def test_the_line_falls_from_the_start_to_the_winner_and_lasts_as_long_as_the_search() -> None:
+    line = best_so_far(make_tuning())
+    assert line[0] == (0.0, 1.0)
+    assert line[-1] == (884.0, 0.338)
+    assert all(seconds <= later and ratio >= lower for (seconds, ratio), (later, lower) in pairwise(line))
+
+
+def test_a_winner_far_below_all_others_lies_on_the_axis() -> None:
+    others = tuple(Moment(seconds=float(at), name="x", ratio=0.99, best=False) for at in range(40))
+    found = make_tuning(moments=(*others, replace(MOMENTS[-1], ratio=0.01)))
+    assert race_axis(found).low < 0.01
+
+
+@pytest.mark.parametrize("theme", THEMES.values(), ids=THEMES)
+def test_it_is_readable_and_names_the_winner(theme: Theme) -> None:
+    svg = draw_race([make_tuning()], theme, "svg")
+    assert_readable(svg)
+    texts = texts_of(svg)
+    assert "tuned-rdb 0.338" in texts and "spent of the budget (min)" in texts
+    assert draw_race([make_tuning()], theme, "svg") == svg
+
+
+def test_each_model_of_several_has_a_panel() -> None:
+    short = make_tuning(model="mlp", budget_s=60.0, spent_s=55.0, moments=MOMENTS[:1], answer="budget too small")
+    svg = draw_race([make_tuning(), short, make_tuning(moments=())], DARK, "svg", top=2)
+    assert_readable(svg)
+    texts = texts_of(svg)
+    assert {"rdb on cpu, beside stock", "mlp on cpu, beside stock", "spent of the budget (s)"} <= set(texts)
+    assert "Not drawn" not in " ".join(texts)
+
+
+def test_one_in_which_nothing_was_timed_has_no_picture() -> None:
+    with pytest.raises(RunError, match="nothing was timed"):
+        draw_race([make_tuning(moments=())], LIGHT, "svg")
+    assert pictures_of(make_tuning(moments=())) == {}
+    assert set(pictures_of(make_tuning())) == {"race-light.png", "race-dark.png"}

@@ -102,17 +102,6 @@ def test_what_cannot_be_drawn_is_told_in_a_sentence(full_comparison: Comparison,
             draw(kind, empty, LIGHT, "svg", where="results/r")
 
 
-def test_rows_are_chosen_by_their_case(full_comparison: Comparison, report: Report) -> None:
-    svg = draw("forest", full_comparison, LIGHT, "svg", keep=lambda case: case.startswith("mm/"), top=1)
-    assert "mm/stock@local-sync" in texts_of(svg)
-    assert "rdb/stock@local-sync" not in texts_of(svg)
-    names = {row.case: section.label(row) for section in report.sections for row in section.rows}
-    kept = next(row.case for row in report.rows() if row.status == "measured")
-    texts = texts_of(draw("variants", report, LIGHT, "svg", keep=lambda case: case == kept))
-    assert names[kept] in texts
-    assert not (set(names.values()) - {names[kept]}) & set(texts)
-
-
 def test_a_picture_in_a_sentence(full_comparison: Comparison, report: Report) -> None:
     (picture,) = published(full_comparison, "https://e.org/{}".format)
     assert (picture.light_url, picture.dark_url) == ("https://e.org/forest-light.png", "https://e.org/forest-dark.png")

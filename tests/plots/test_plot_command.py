@@ -92,16 +92,6 @@ def test_errors_name_the_file(compared: Path, tmp_path: Path) -> None:
         plot(compared, tmp_path / "picture.svg")
 
 
-def test_a_folder_that_nothing_came_into_is_not_left_behind_where_it_is_new(tmp_path: Path) -> None:
-    out, own = tmp_path / "new" / "pictures", tmp_path / "own"
-    own.mkdir()
-    for folder in (out, own):
-        with pytest.raises(UsageError):
-            plot(PUBLISHED.parent, folder, kind="all", series="nobody")
-    assert not out.parent.exists()
-    assert own.is_dir()
-
-
 def test_the_command_line(compared: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "picture.PNG"
     assert run_command_line(["plot", str(compared), "--kind", "forest", "--top", "2", "--out", str(out)]) == 0

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from harness.cli import run_command_line
-from harness.errors import RunError, UsageError
+from harness.errors import RunError
 from harness.plots.canvas import LIGHT, THEMES, Theme
-from harness.plots.pictures import draw, pictures_of
 from harness.plots.waterfall import axis_begin_ns, draw_waterfall, waterfall_steps
 from harness.records.explanation import Elsewhere
 from harness.report.explanation_page import explanation_document
@@ -28,10 +27,6 @@ def test_each_bar_begins_where_the_last_one_ended_and_the_last_change_ends_at_he
         assert following.start_ns == pytest.approx(step.end_ns)
     assert changes[-1].end_ns == pytest.approx(head.end_ns)
     assert [step.tone for step in changes[:4]] == ["better", "better", "worse", "same"]
-
-
-def test_what_has_no_room_is_drawn_together() -> None:
-    assert [step.name for step in waterfall_steps(make_explanation(), top=1)][1:3] == ["conv_a", "3 other parts"]
 
 
 def test_medians_that_do_not_add_up_are_a_bar_of_their_own() -> None:
@@ -66,23 +61,10 @@ def test_small_changes_and_any_name_are_readable() -> None:
     assert_readable(draw_waterfall(make_nasty_explanation(NASTY_NAME), LIGHT, "svg"))
 
 
-def test_without_a_latency_there_is_nothing_to_draw() -> None:
-    explanation = make_explanation()
-    failed = replace(explanation, latency=replace(explanation.latency, base_value=None, reason="it was killed"))
-    with pytest.raises(RunError, match=r"^x: has no latency of both sides to draw \(it was killed\); see harness"):
-        draw("waterfall", failed, LIGHT, "svg", where="x")
-    assert pictures_of(failed) == {}
-
-
 def test_parts_that_take_more_than_the_call_are_not_drawn() -> None:
     over = Elsewhere(device_ns={}, host_ns=-1e8, profiled_ratio=1.0)
     with pytest.raises(RunError, match="no bar can begin where another one ends"):
         waterfall_steps(make_explanation(base_elsewhere=over))
-
-
-def test_an_explanation_is_drawn_as_nothing_else() -> None:
-    with pytest.raises(UsageError, match="x: is an explanation, which can be drawn as waterfall; give --kind waterf"):
-        draw("forest", make_explanation(), LIGHT, "svg", where="x")
 
 
 @pytest.mark.parametrize("options", [[], ["--kind", "waterfall"]])

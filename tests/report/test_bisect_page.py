@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import pytest
 
 from harness.records.bisection import Bisection, FoundCause, FoundStep, OpenStretch, Position, Trial
-from harness.report.bisect_page import answer, bisect_json, bisect_page
+from harness.report.bisect_page import answer, bisect_page
 from harness.report.markdown import to_markdown
 from harness.report.terminal import to_terminal
 from tests.builders import make_bisection
@@ -120,16 +119,6 @@ def test_counts_are_said_as_they_are() -> None:
     assert answer(unchanged) == "The copies of net/stock@cpu do not change: 3.7.0 has 10, 3.6.0 has 10."
 
 
-def test_it_is_said_whether_figures_are_counted_or_estimated() -> None:
-    def printed(*trials: Trial, error: float) -> str:
-        found = replace(FOUND, steps=(), trials=trials, error=error)
-        return " ".join(to_terminal(bisect_page(found), width=200, color=False).split())
-
-    assert "The chance that any of the 2 measurements is wrong" in printed(SLOWER, SLOWER, error=0.002)
-    assert "The figures are counted" in printed(replace(SAME, exact=True, base_value=10.0, head_value=10.0), error=0)
-    assert "The figures are counted" not in printed(SAME, error=0), "it is a latency, and nothing was measured"
-
-
 def test_the_page_has_all_that_was_tried() -> None:
     text = " ".join(to_terminal(bisect_page(FOUND), width=160, color=False).split())
     for part in (
@@ -150,19 +139,6 @@ def test_the_page_of_parts_says_what_each_number_is() -> None:
     for part in ("Parts of fast", "--b", "What makes the difference", "1+3", "1: 1.000 [0.990, 1.010] (unchanged)"):
         assert part in text
     assert "a smaller set could not be told, so there may be one" in text
-
-
-def test_an_end_that_is_the_better_one_is_said() -> None:
-    better = replace(SLOWER, verdict="improved", ratio=0.5, ci_low=0.49, ci_high=0.51)
-    text = to_terminal(bisect_page(replace(FOUND, trials=(better,))), width=200, color=False)
-    assert "3.7.0 was given as bad, and is the better one: 0.500 [0.490, 0.510] times that of 3.6.0" in text
-
-
-def test_an_end_that_was_given_as_fixed_and_is_not_is_said() -> None:
-    same = replace(SAME, base="3.9.0", head="3.7.0")
-    found = replace(FOUND, ends=("3.6.0", "3.7.0", "3.9.0"), trials=(SLOWER, same))
-    text = to_terminal(bisect_page(found), width=200, color=False)
-    assert "3.9.0 was given as fixed, and does not differ from 3.7.0: 3.7.0 beside 3.9.0: the module has" in text
 
 
 def test_a_step_and_a_cause_lead_to_their_explanations() -> None:
@@ -203,10 +179,3 @@ def test_one_that_is_not_finished_says_how_to_go_on() -> None:
     kept = replace(FOUND, finished=False, settings={"results": "elsewhere"})
     assert f"--resume elsewhere/{FOUND.id}" in to_terminal(bisect_page(kept), width=200, color=False)
     assert "The budget was spent" in text
-
-
-def test_the_document() -> None:
-    document = json.loads(bisect_json(FOUND))
-    assert document["schema_version"] == 1
-    assert document["steps"][0]["size"]["ratio"] == 1.42
-    assert document["positions"][1]["unusable"] == "it fails at compile: no"

@@ -87,19 +87,6 @@ def test_tables_say_which_toolchain_a_row_is_of_where_there_are_several(run: Run
     assert " toolchain " not in alone and "vs stock " in alone
 
 
-def test_commands_say_which_tools_they_are_for(run: Run) -> None:
-    new, old = (row_of(run, "tiled", toolchain=toolchain).repro for toolchain in (NEW, OLD))
-    assert new[1] == (
-        "# the tools below are those of IREE 3.13.0: pip install iree-base-compiler==3.13.0 iree-base-runtime==3.13.0"
-    )
-    assert "-o net/tiled.local-sync.3.13.0.vmfb" in new[2]
-    assert "-o net/tiled.local-sync.3.12.0.vmfb" in old[2]
-    times = {case.name: 1e6 for case in run.header.cases if case.variant != "inert"}
-    noisy = make_rounds("net@local-sync", times, generations=3, noisy=f"net/stock@local-sync:{OLD}")
-    text = render(replace(run, rounds=tuple(noisy)), "terminal", width=120)
-    assert "harness run suites/esrgan.toml --toolchain 3.13.0 --toolchain 3.12.0 --generations 6" in text
-
-
 # --- Peers ---
 
 TIMES = {"stock": 8e6, "fast": 6e6, "onnxruntime": 4e6, "pytorch": 5e6}

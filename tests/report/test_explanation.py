@@ -6,16 +6,14 @@ import csv
 import json
 from dataclasses import replace
 from io import StringIO
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 
 from harness.errors import RunError
 from harness.records.comparison import Explained
-from harness.records.explanation import Elsewhere, Method
 from harness.report import Format, render
-from harness.report.explanation_words import method_line, part_names, short_form, time_lines
+from harness.report.explanation_words import short_form, time_lines
 from harness.report.github import render_comment
 from harness.store.kinds import COMPARISON, EXPLANATION
 from tests.report.builders import NASTY, make_comparison, make_timed
@@ -69,18 +67,6 @@ def test_a_part_that_is_not_timed_has_no_times_and_the_line_of_the_host_says_so(
     assert (first["name"], first["base_ns"], first["head_ns"]) == ("conv", "", "")
 
 
-def test_rows_of_csv_add_up_too() -> None:
-    rows = list(csv.DictReader(StringIO(render(make_explanation(), "csv"))))
-    assert [row["kind"] for row in rows] == ["part"] * 4 + ["device", "host", "call"]
-    assert sum(float(row["head_ns"]) for row in rows[:-1]) == pytest.approx(float(rows[-1]["head_ns"]))
-    assert (rows[0]["name"], rows[0]["verdict"], rows[0]["what"]) == ("conv_a", "improved", PIPELINE)
-
-
-def test_parts_of_one_operation_are_called_by_their_dispatches() -> None:
-    twins = [make_part("conv", 1.0, 2.0, base=(name,), head=(name,)) for name in ("d_1", "d_2")]
-    assert part_names([*twins, make_part("pad", 1.0, 1.0)]) == ["d_1", "d_2", "pad"]
-
-
 @pytest.mark.parametrize("form", ["terminal", "markdown"])
 def test_parts_that_differ_alike_are_told_once(form: Format) -> None:
     text = render(make_explanation(), form, width=200)
@@ -120,56 +106,12 @@ def test_lines_that_are_many_are_cut_but_in_the_full_report() -> None:
     assert "+ line 99" in render(explanation, "markdown", full=True)
 
 
-def test_how_the_times_came_about() -> None:
-    explanation = make_explanation()
-    assert "a call takes +1.2 % on base and +2.0 % on head" in method_line(explanation)
-    assert "add up to 99.7 % of a call of base" in method_line(explanation)
-    bare = Elsewhere(device_ns={}, host_ns=3e6, profiled_ratio=1.0)
-    alone = replace(explanation, method="alone", base_elsewhere=bare, head_elsewhere=bare)
-    assert method_line(alone).startswith("Each dispatch is timed by itself")
-    assert method_line(alone).endswith("add up to 99.6 % of a call of base and 98.2 % of one of head.")
-
-
-@pytest.mark.parametrize("method", ["alone", "profile"])
-def test_parts_that_take_more_than_the_call_are_not_shown_as_a_sum(method: Method) -> None:
-    over = Elsewhere(device_ns={}, host_ns=-1e8, profiled_ratio=1.0)
-    explanation = make_explanation(make_part("conv", 4.0, 8.0, "regressed"), base_elsewhere=over, method=method)
-    assert [line.name for line in time_lines(explanation)] == ["conv", "one call, as a whole"]
-    assert "so they are no shares of it" in method_line(explanation)
-    text = render(explanation, "markdown", full=True)
-    assert "Of the Change" not in text
-    assert "waterfall" not in text
-
-
 def test_what_differs_in_parts_without_a_time_is_shown() -> None:
     facts = {"base": ("d_1",), "head": ("d_1",), "is_timed": False, "lines": LINES, "what": (PIPELINE,)}
     conv = make_part("conv", 0.0, 0.0, "inconclusive", differs_at="flow", **facts)
     text = render(make_explanation(conv, method="alone"), "markdown")
     assert "No dispatch can be timed here" in text
     assert LINES[0] in text and PIPELINE in text
-
-
-def test_an_undecided_one_asks_for_more_time() -> None:
-    explanation = make_explanation()
-    unsure = replace(explanation, latency=replace(explanation.latency, verdict="inconclusive"))
-    assert "giving it more time, with --budget" in render(unsure, "terminal")
-
-
-def test_variants_of_a_run_are_told_apart_flag_by_flag() -> None:
-    explanation = make_explanation()
-    sides = {name: replace(getattr(explanation, name), variants=(name,)) for name in ("base", "head")}
-    text = render(replace(explanation, **sides), "terminal", width=200)
-    suite = explanation.head.suite
-    assert f"harness bisect {suite} --case rdb/stock@cpu --over flags --base base" in text
-    assert "harness bisect" not in render(explanation, "terminal")
-
-
-def test_the_next_step_names_the_folder_that_holds_it() -> None:
-    text = render(make_explanation(), "terminal", width=200, results=Path("/mine"))
-    assert "harness plot /mine/20261122-140000-esrgan-explain --kind waterfall" in text
-    comparison = make_comparison([make_timed("rdb/stock@cpu", 169.0, 4.2, "regressed")], explained=(explained(),))
-    text = render(comparison, "terminal", width=200, results=Path("/mine"))
-    assert "harness report /mine/20261122-140000-esrgan-explain" in text
 
 
 @settings(deadline=None, max_examples=20)
@@ -206,16 +148,6 @@ def test_a_row_that_cannot_be_explained_says_why() -> None:
     comparison = make_comparison([make_timed("rdb/stock@cpu", 1.0, 2.0, "regressed")], explained=(why,))
     for text in (render_comment(comparison), render(comparison, "terminal")):
         assert "It cannot be explained: it is gone." in text
-
-
-def test_figures_that_are_none_are_left_out_of_a_comment() -> None:
-    found = explained()
-    broken = replace(found.parts[0], base_ns=float("nan"))
-    odd = replace(found.parts[1], ratio=float("inf"))
-    comparison = make_comparison([make_timed("rdb/stock@cpu", 1.0, 2.0, "regressed")])
-    text = render_comment(replace(comparison, explained=(replace(found, parts=(broken, odd)),)))
-    assert "nan" not in text and "inf " not in text
-    assert "conv_b" in text and "conv_a" not in text
 
 
 def test_what_is_nasty_stays_text_in_a_comment() -> None:

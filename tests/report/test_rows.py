@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.records.run import Failure, IrCounts, Lost, Reference, Run
+from harness.records.run import Failure, Lost, Run
 from harness.report.rows import rows_of, series_id, toolchain_role
 from harness.report.run_report import build_report
 from harness.store.run_directory import load_run
@@ -53,16 +53,6 @@ def test_a_run_of_two_toolchains_says_which_is_the_reference() -> None:
     assert row.clock == "it started on 2026-01-01, which is in the future"
 
 
-def test_latency_is_the_median_over_generations_between_the_fastest_and_the_slowest() -> None:
-    run = make_night()
-    reported = {row.case: row for row in build_report(run).rows()}[f"{TILED}:{NEWEST}"]
-    found = point(run, "latency")
-    latency = reported.latency
-    assert latency is not None
-    assert (found.value, found.low, found.high) == (latency.median_ns, latency.low_ns, latency.high_ns)
-    assert (found.unit, found.toolchain, found.module_sha256) == ("ns", NEWEST, reported.module_sha256)
-
-
 def test_ratios_to_the_reference_and_to_the_baseline_are_of_the_same_rounds() -> None:
     run = make_night(compiler=step(0, 1.25))
     found = point(run, "latency-vs-reference")
@@ -72,14 +62,6 @@ def test_ratios_to_the_reference_and_to_the_baseline_are_of_the_same_rounds() ->
     assert point(run, "latency-vs-baseline").value == pytest.approx(0.6, rel=0.02)  # under the same toolchain
     reference = metrics_of(run, role="reference")
     assert "latency" in reference and "latency-vs-reference" not in reference
-
-
-def test_one_toolchain_alone_is_the_newest_and_has_the_ratios_of_its_report() -> None:
-    estimate = {row.case: row.estimate for row in build_report(ALONE).rows()}[TILED]
-    assert estimate is not None
-    found = point(ALONE, "latency-vs-baseline")
-    assert (found.value, found.low, found.high) == (estimate.ratio, estimate.low, estimate.high)
-    assert tables_of(ALONE).runs[0].reference is None
 
 
 def test_a_case_with_the_module_of_another_shows_its_figures_so_that_its_series_goes_on() -> None:
@@ -104,17 +86,6 @@ def test_what_was_not_timed_or_cannot_be_has_no_compile_time() -> None:
     assert roles == {"newest"}  # the reference's builds come out of the cache
     impossible = tuple(replace(build, compile_ns=-5) for build in ALONE.builds)
     assert "compile-time" not in metrics_of(replace(ALONE, builds=impossible))
-
-
-def test_counted_figures_come_from_the_build_the_reference_and_the_ir() -> None:
-    reference = Reference(case=STOCK, command=(), real_time_ns=(1e6,), host_peak_bytes=64, device_peak_bytes=0)
-    run = replace(ALONE, ir=(IrCounts(case=STOCK, counts={"flow/flow.dispatch": 7}),), references=(reference,))
-    found = {row.metric: (row.value, row.unit) for row in tables_of(run).points if row.case == STOCK}
-    assert found["flow/flow.dispatch"] == (7.0, "count")
-    assert found["device-peak-memory"] == (0.0, "bytes")
-    assert found["host-peak-memory"] == (64.0, "bytes")
-    assert found["dispatches"] == (7.0, "count")
-    assert found["instructions"][1] == "instructions"
 
 
 def test_a_case_that_failed_or_was_skipped_says_why() -> None:

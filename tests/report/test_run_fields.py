@@ -16,7 +16,8 @@ import pytest
 
 from harness.records.run import DeviceMemory, EncodedTensor, Failure, IrCounts, Peak, Reference, Run, Storage, Work
 from harness.report import render
-from harness.report.run_fields import FIELDS, ir_columns, main_columns, roofline_columns, roofline_line
+from harness.report.data import tabulate
+from harness.report.run_fields import FIELDS, ROOFLINE, ir_columns, main_columns, roofline_line
 from harness.report.run_report import Report, build_report
 from tests.report.builders import NASTY, make_full_run, make_nasty_run, make_small_run, make_unfinished_run
 from tests.report.test_engines import peers_run
@@ -76,30 +77,6 @@ def test_csv_and_json_have_every_case_with_the_same_figures(run: Run) -> None:
             found = [row[name] for name in (prefix, f"{prefix}_low", f"{prefix}_high")]
             assert found == [None if value is None else pytest.approx(value, rel=1e-8) for value in expected]
         assert (row["toolchain"], row["peer"]) == (facts.toolchain, facts.peer or None)
-
-
-def test_the_names_that_only_one_of_them_has(full_run: Run) -> None:
-    rows = as_json(full_run)["rows"]
-    assert set(rows[0]) == {*NAMES, *MORE}
-    ops = {f"ir {key}" for row in rows for key in row["ir"]}
-    assert set(as_csv(full_run)[0]) - set(NAMES) == {"compile_flags", "run_flags", "remarks", *ops}
-
-
-def test_json_numbers_are_the_runs(full_run: Run) -> None:
-    document = as_json(full_run)
-    rows = {row["case"]: row for row in document["rows"]}
-    for build in full_run.builds:
-        row = rows[build.case]
-        assert (row["compile_ns"], row["module_sha256"]) == (build.compile_ns, build.module_sha256)
-        if build.statistics is not None and build.sizes is not None:
-            assert (row["dispatches"], row["module_bytes"]) == (build.statistics.dispatches, build.sizes.module_bytes)
-    row = rows["rdb/channels-last@local-sync"]
-    assert (row["ratio_generations"], row["ratio_rounds"], row["ratio_confidence"]) == (5, 40, 0.95)
-    assert document["schema_version"] == 1
-    assert document["run"]["id"] == full_run.header.id
-    assert document["run"]["environment"] == full_run.header.environment
-    assert document["groups"][0]["rounds_by_generation"] == [8, 8, 8, 8, 8]
-    assert document["summary"]["planned"] == len(document["rows"])
 
 
 def test_what_is_no_number_is_none_and_texts_stay_as_they_are(full_run: Run, small_run: Run) -> None:
@@ -202,8 +179,8 @@ def test_rows_have_rates_and_shares_of_the_machine(small_run: Run) -> None:
     assert inert["share_of_roof"] == stock["share_of_roof"]  # it has the timings of the same module
     wide = render(run, "terminal", width=160)
     assert "GFLOP/s" in wide and "of the roof" in wide
-    assert "intensity (FLOP/byte)" in render(run, "markdown", full=True)
-    assert "intensity" not in render(run, "markdown")
+    assert "FLOP a byte" in render(run, "markdown", full=True)
+    assert "FLOP a byte" not in render(run, "markdown")
     assert "FLOP" not in render(small_run, "markdown", full=True)
 
 
@@ -215,11 +192,11 @@ def test_the_section_says_what_bounds_it(small_run: Run) -> None:
     assert roofline_line(section) == (
         "268 MFLOP a call on at least 3.15 MB; one core of this machine: 117 GFLOP/s in f32 (FMA loop), 33 GB/s (dot)"
     )
-    assert [column.head for column in roofline_columns(section)][1:] == [
-        "arithmetic (GFLOP/s)",
+    assert [column.head for column in tabulate(ROOFLINE, section.rows)] == [
+        "arithmetic in GFLOP/s",
         "of the peak (%)",
-        "memory (GB/s)",
-        "intensity (FLOP/byte)",
+        "memory in GB/s",
+        "FLOP a byte",
         "of the roof (%)",
     ]
     (section,) = report(replace(WORK, uncounted={"iree_linalg_ext.topk": 2})).sections

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from iree.compiler import ir
 
 from harness.rewrites.channels_last import channels_last
-from tests.programs import Writer, in_util, program, tensor
-from tests.rewrites.tools import Together, agree, assert_left_alone, assert_rewritten, printed, rewritten
+from tests.programs import in_util, program, tensor
+from tests.rewrites.tools import Together, assert_left_alone, assert_rewritten, left_alone, printed, rewritten
 
 # ---------------------------------------------------------------------------------------------------- one convolution
 
@@ -41,12 +38,8 @@ def test_a_padded_convolution_with_transpositions_at_the_borders() -> None:
     return z
     """
     assert_rewritten(program(before), program(after), channels_last)
-
-
-def test_functions_of_the_input_phase_are_functions_too() -> None:
-    after, matched = rewritten(in_util(ONE), channels_last)
-    assert matched == [1]
-    assert_left_alone(after, channels_last)
+    assert_left_alone(program(after), channels_last, "")
+    assert_rewritten(in_util(program(before)), in_util(program(after)), channels_last)
 
 
 CONVOLUTIONS = {
@@ -98,42 +91,6 @@ def in_region(text: str) -> str:
     return text.replace("%0 =", region).replace("return", f"flow.return %1 : {result} }}\n return", 1)
 
 
-@pytest.mark.parametrize(
-    ("text", "left_alone"),
-    [
-        (
-            accumulating("tensor<?x3x6x5xf32>", "tensor<4x3x3x3xf32>", "tensor<?x4x4x3xf32>"),
-            {"convolutions with dynamic sizes": 1},
-        ),
-        (
-            in_region(accumulating("tensor<1x3x6x5xf32>", "tensor<4x3x3x3xf32>", "tensor<1x4x4x3xf32>")),
-            {"convolutions in dispatch regions": 1},
-        ),
-        (ONE, {}),
-    ],
-)
-def test_it_says_why_it_left_convolutions_alone(text: str, left_alone: dict[str, int]) -> None:
-    with ir.Context(), ir.Location.unknown():
-        assert channels_last(ir.Module.parse(text)).left_alone == left_alone
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        accumulating(
-            "tensor<1x2x3x6x5xf32>", "tensor<2x4x3x3x3xf32>", "tensor<1x2x4x4x3xf32>", "linalg.conv_2d_ngchw_gfchw"
-        ),
-        accumulating("tensor<?x3x6x5xf32>", "tensor<4x3x3x3xf32>", "tensor<?x4x4x3xf32>"),
-        accumulating("tensor<1x3x6x5xf32>", "tensor<4x3x?x3xf32>", "tensor<1x4x4x3xf32>"),
-        in_region(accumulating("tensor<1x3x6x5xf32>", "tensor<4x3x3x3xf32>", "tensor<1x4x4x3xf32>")),
-        program("main x:1x3x6x5\nreturn x"),
-    ],
-    ids=["groups", "dynamic", "dynamic weights", "in a region", "none"],
-)
-def test_what_is_not_known_is_left_alone(text: str) -> None:
-    assert_left_alone(text, channels_last)
-
-
 def test_a_lowering_configuration_does_not_outlive_its_loops() -> None:
     configuration = "lowering_config = #iree_cpu.lowering_config<distribution = [1, 4, 5, 6, 0, 0, 0]>"
     configured = ONE.replace("linalg.conv_2d_nchw_fchw {", f"linalg.conv_2d_nchw_fchw {{{configuration}, ")
@@ -169,14 +126,37 @@ c = conv w k
 return r"""
 
 
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (accumulating("tensor<?x3x6x5xf32>", "tensor<4x3x3x3xf32>", "tensor<?x4x4x3xf32>"), "with dynamic sizes"),
+        (accumulating("tensor<1x3x6x5xf32>", "tensor<4x3x?x3xf32>", "tensor<1x4x4x3xf32>"), "with dynamic sizes"),
+        (
+            in_region(accumulating("tensor<1x3x6x5xf32>", "tensor<4x3x3x3xf32>", "tensor<1x4x4x3xf32>")),
+            "in dispatch regions",
+        ),
+        (
+            accumulating(
+                "tensor<1x2x3x6x5xf32>", "tensor<2x4x3x3x3xf32>", "tensor<1x2x4x4x3xf32>", "linalg.conv_2d_ngchw_gfchw"
+            ),
+            "",
+        ),
+    ],
+    ids=["dynamic", "dynamic weights", "in a region", "groups"],
+)
+def test_what_is_left_alone_and_why(text: str, reason: str) -> None:
+    assert_left_alone(text, channels_last, reason and f"convolutions {reason}")
+
+
 @pytest.mark.parametrize("lines", [BRANCHES, LOOP], ids=["branches", "a loop"])
 def test_a_function_with_branches_or_a_loop_is_left_alone(lines: str) -> None:
+    assert set(left_alone(program(lines), channels_last)) == {"convolutions in functions with loops or branches"}
     assert_left_alone(program(lines), channels_last)
 
 
 # -------------------------------------------------------------------------------------------------------------- graphs
 
-IMAGE, LAST = "tensor<2x3x5x4xf32>", "tensor<2x5x4x3xf32>"
+IMAGE = "tensor<2x3x5x4xf32>"
 # A pointwise convolution, then both images side by side in one way or another, and a part of that.
 TURN = "b = conv x k\n"
 CUT = "\nd = extract c 0,1,2,0 2x3x3x2 1,2,1,2\ny = conv d k"
@@ -197,6 +177,14 @@ b:2x3x5x4 = | linalg.generic {{
 RESHAPES = f"""
 b:6x20 = | tensor.collapse_shape %a [[0, 1], [2, 3]] : {IMAGE} into tensor<6x20xf32>
 c:2x3x5x4 = | tensor.expand_shape %b [[0, 1], [2, 3]] output_shape [2, 3, 5, 4] : tensor<6x20xf32> into {IMAGE}
+"""
+UNEVEN = f"""
+p:2x3x6x4 = | tensor.pad %a low[0, 0, 1, 0] high[0, 0, 0, 0] {{
+| ^bb0(%n: index, %c: index, %h: index, %w: index):
+| %j = arith.index_cast %w : index to i32
+| %f = arith.sitofp %j : i32 to f32
+| tensor.yield %f : f32
+| }} : {IMAGE} to tensor<2x3x6x4xf32>
 """
 SEVEN = "| %seven = arith.constant 7.0 : f32\n"
 
@@ -251,45 +239,8 @@ def test_how_far_the_layout_is_carried(what: str, together: Together) -> None:
 
 
 def test_padding_that_depends_on_the_position_is_not_known() -> None:
-    text = f"""main x:2x3x5x4
-    k = random 3x3x1x1
-    a = conv x k
-    p:2x3x6x4 = | tensor.pad %a low[0, 0, 1, 0] high[0, 0, 0, 0] {{
-    | ^bb0(%n: index, %c: index, %h: index, %w: index):
-    | %j = arith.index_cast %w : index to i32
-    | %f = arith.sitofp %j : i32 to f32
-    | tensor.yield %f : f32
-    | }} : {IMAGE} to tensor<2x3x6x4xf32>
-    return p"""
-    after, matched = rewritten(program(text), channels_last)
+    """IREE 3.13 does not compile it for every processor, so its numbers are not looked at."""
+    text = program(f"main x:2x3x5x4\nk = random 3x3x1x1\na = conv x k\n{UNEVEN}return p")
+    after, matched = rewritten(text, channels_last)
     assert matched == [1]
     assert "low[0, 0, 1, 0]" in after
-
-
-STEPS = st.lists(st.sampled_from(["turn", "double", "pad", "join", "cut", "unknown"]), min_size=1, max_size=7)
-
-
-@settings(max_examples=4, derandomize=True)
-@given(steps=STEPS, data=st.data())
-def test_any_graph_computes_the_same(steps: list[str], data: st.DataObject) -> None:
-    """Every step reads values that were computed before, some of them more than once."""
-    writer, images, turned = Writer("x:2x3x5x4"), ["x"], 0
-    for number, step in enumerate([*steps, "turn"]):
-        source = data.draw(st.sampled_from([name for name in images if min(writer.shapes[name][2:]) > 1]))
-        n, c, h, w = writer.shapes[source]
-        match step:
-            case "turn":
-                operation = f"conv {source} {writer.add(f'random 3x{c}x2x1 {number}')}"
-                turned += 1
-            case "double":
-                operation = f"each mulf {source} two"
-            case "pad":
-                operation = f"pad {source} two 0,0,1,1 0,0,0,2"
-            case "join":
-                operation = f"concat 1 {source} {source}"
-            case "cut":
-                operation = f"extract {source} 0,0,0,1 {n}x{c}x{h}x{w - 1}"
-            case "unknown":
-                operation = f"addf {source} {source}"
-        images.append(writer.add(operation))
-    assert agree(writer.module(images[-1:]), channels_last) == [turned]

@@ -12,7 +12,7 @@ from harness.errors import UsageError
 from harness.records.run import Build, Check, Failure
 from harness.stages.context import FailureNotes, GivenUp, done_in, give_up, is_timeout
 from harness.stages.options import RunOptions
-from harness.store.run_directory import RunDirectory, load_run
+from harness.store.run_directory import RunDirectory
 from tests.builders import Notes, make_case, make_header
 
 STOCK, FAST, TILED = (make_case(variant) for variant in ("stock", "fast", "tiled"))
@@ -72,12 +72,6 @@ def test_the_other_variants_of_that_model_and_device_are_not_tried() -> None:
     notes = Notes()
     FailureNotes(notes).case(FAST, refused)
     assert notes.lines == []  # it was counted with the one that timed out
-
-
-def test_all_are_tried_where_the_user_says_so() -> None:
-    given_up = GivenUp(keep_going=True)
-    assert not given_up.note(STOCK, TIMEOUT)
-    assert given_up.refusal(FAST, "compile") is None
 
 
 UNBUILT, UNCHECKED, CHECKED, WRONG = (make_case(name) for name in ("unbuilt", "unchecked", "checked", "wrong"))
@@ -143,9 +137,3 @@ def test_only_what_matches_is_given_up(begun: RunDirectory) -> None:
 def test_a_new_run_skips_nothing() -> None:
     with pytest.raises(UsageError, match="--skip is for a run that goes on with --resume"):
         run_one(RunOptions(Path("suite.toml"), skip=("net/*",)))
-
-
-def test_settings_of_a_run_that_goes_on_are_kept(begun: RunDirectory) -> None:
-    before = begun.header.settings
-    begun.set(keep_going=True, skip=["net/*"])
-    assert load_run(begun.path).header.settings == {**before, "keep_going": True, "skip": ["net/*"]}

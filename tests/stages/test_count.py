@@ -14,7 +14,6 @@ from harness.errors import CaseError
 from harness.ir import roofline
 from harness.ir.counts import OpCounts
 from harness.ir.dump import LacksPhase
-from harness.models.materialize import ModelArtifact
 from harness.records.case import Case
 from harness.records.run import Build, EncodedTensor, Failure, IrCounts, Peak, Storage, Work
 from harness.report.run_rows import counting_remarks
@@ -88,33 +87,40 @@ def test_what_is_in_the_cache_is_not_asked_for_again(under_way: UnderWay, asked:
     assert asked == [("one", ["flow"]), ("one", ["input"])]
 
 
-def test_what_cannot_be_or_need_not_be_counted_is_left_out(under_way: UnderWay, asked: Asked) -> None:
+def test_what_cannot_be_or_need_not_be_counted_is_not_asked_for(under_way: UnderWay, asked: Asked) -> None:
     failed = a_build(FAST, failure=Failure(stage="compile", message="no"))
     assert counted(under_way, a_build(STOCK), failed, done=[IrCounts(case=STOCK.name)]) == {}
     assert counted(under_way, a_build(STOCK), wanted={}) == {}
-    assert not (under_way.directory.path / "ir.jsonl").exists()
-    assert asked == []
-
-
-def test_phases_that_a_program_does_not_go_through_are_not_asked_for(under_way: UnderWay, asked: Asked) -> None:
+    assert (asked, (under_way.directory.path / "ir.jsonl").exists()) == ([], False)
     found = counted(under_way, a_build(STOCK, "one", "--compile-from=flow"))
-    assert asked == [("one", ["flow"])]
+    assert asked == [("one", ["flow"])], "the program does not go through the others"
     assert found[STOCK.name].counts == {"flow/flow.dispatch": 3, "flow/tensor.empty": 4}
 
 
-def test_a_case_that_cannot_be_counted_does_not_keep_others_from_it(
+def test_what_cannot_be_counted_costs_that_case_or_that_phase_only(
     under_way: UnderWay, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def count(compiled: Compiled, _: list[str]) -> dict[str, OpCounts]:
+    def count(compiled: Compiled, phases: list[str]) -> dict[str, OpCounts]:
         if compiled.build.cache_key == "fast":
             raise CaseError("ir", "iree-compile was ended by SIGSEGV", "PLEASE submit a bug report")
-        return FOUND
+        if compiled.build.cache_key == "slow" and "input" in phases:
+            raise LacksPhase("input", compiled.toolchain)
+        return {phase: FOUND[phase] for phase in phases}
 
     monkeypatch.setattr(room, "count_build", count)
     found = counted(under_way, a_build(STOCK), a_build(FAST), a_build(SLOW))
     failure = Failure(stage="ir", message="iree-compile was ended by SIGSEGV", stderr="PLEASE submit a bug report")
-    assert found[FAST.name] == IrCounts(case=FAST.name, failure=failure)
-    assert found[SLOW.name].counts == found[STOCK.name].counts == COUNTS
+    lacking = IrCounts(
+        case=SLOW.name,
+        counts={key: count for key, count in COUNTS.items() if key.startswith("flow/")},
+        lacking=("input",),
+    )
+    assert found == {
+        STOCK.name: IrCounts(case=STOCK.name, counts=COUNTS),
+        FAST.name: IrCounts(case=FAST.name, failure=failure),
+        SLOW.name: lacking,
+    }
+    assert list(counting_remarks(lacking)) == ["its release of IREE does not have the phase input"]
 
 
 def test_an_interrupted_run_does_not_wait_for_what_is_being_counted(
@@ -142,36 +148,15 @@ def test_an_interrupted_run_does_not_wait_for_what_is_being_counted(
         stopped.set()
 
 
-@pytest.mark.parametrize(
-    ("flags", "reached"),
-    [
-        ((), ("start", "input", "flow", "vm")),
-        (("--compile-from=input",), ("input", "flow", "vm")),
-        (("--compile-from=flow",), ("flow", "vm")),
-        (("--compile-from=stream",), ("vm",)),
-    ],
-)
-def test_a_program_that_was_rewritten_begins_at_its_phase(
-    under_way: UnderWay, flags: tuple[str, ...], reached: tuple[str, ...]
-) -> None:
-    compiled = under_way.compiled(a_build(STOCK, "", *flags))
-    assert compiled.reached(("start", "input", "flow", "vm")) == list(reached)
-
-
-def test_the_flags_are_those_of_the_build_but_for_its_outputs(under_way: UnderWay) -> None:
-    outputs = [f"--iree-scheduling-dump-statistics-{end}" for end in ("format=pretty", "file=statistics.txt")]
-    build = a_build(STOCK, "", "--iree-opt-level=O3", *outputs, "--compile-from=flow")
-    assert under_way.compiled(build).flags == ("--iree-opt-level=O3", "--compile-from=flow")
-
-
 # ------------------------------------------------------------------------------------------------------------ storage
 
 COST = Storage(tensors=(EncodedTensor(name="t", encoded_bytes=64, unpadded_bytes=4, worst_ratio=16.0),))
 UNKNOWN = Failure(stage="ir", message="cannot be told")
 
 
-def test_encoded_tensors_are_sized_once_for_each_compile_whatever_becomes_of_the_counts(
-    under_way: UnderWay, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("wanted", [WANTED, {}])
+def test_encoded_tensors_are_sized_once_for_each_compile_that_chooses_layouts(
+    under_way: UnderWay, wanted: dict[str, tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sized = list[str]()
 
@@ -182,23 +167,16 @@ def test_encoded_tensors_are_sized_once_for_each_compile_whatever_becomes_of_the
     monkeypatch.setattr(room, "storage_of", cost)
     monkeypatch.setattr(room, "count_build", lambda *_, **__: FOUND)
     builds = a_build(STOCK, "one"), a_build(FAST, "two"), a_build(SLOW, "one")
-    assert counted(under_way, *builds, storage=True) == {
-        STOCK.name: IrCounts(case=STOCK.name, counts=COUNTS, storage=COST),
-        FAST.name: IrCounts(case=FAST.name, counts=COUNTS, storage_failure=UNKNOWN),
-        SLOW.name: IrCounts(case=SLOW.name, counts=COUNTS, storage=COST),
-    }
+    found = counted(under_way, *builds, wanted=wanted, storage=True)
+    assert [(found[case.name].storage, found[case.name].storage_failure) for case in (STOCK, FAST, SLOW)] == [
+        (COST, None),
+        (None, UNKNOWN),
+        (COST, None),
+    ]
+    assert {bool(record.counts) for record in found.values()} == {bool(wanted)}
     assert sorted(sized) == ["one", "two"]
-
-
-@pytest.mark.parametrize(("flags", "storage"), [((), COST), (("--compile-from=stream",), None)])
-def test_without_ops_to_count_encoded_tensors_are_sized_where_a_program_chooses_layouts(
-    under_way: UnderWay, monkeypatch: pytest.MonkeyPatch, flags: tuple[str, ...], storage: Storage | None
-) -> None:
-    monkeypatch.setattr(room, "storage_of", lambda *_, **__: COST)
-    build = a_build(STOCK, "one", *flags)
-    assert counted(under_way, build, wanted={}, storage=True) == {
-        STOCK.name: IrCounts(case=STOCK.name, storage=storage)
-    }
+    late = counted(under_way, a_build(STOCK, "three", "--compile-from=stream"), wanted={}, storage=True)
+    assert (late[STOCK.name].storage, "three" in sized) == (None, False)
 
 
 def test_what_encodings_cost_is_kept_for_these_inputs(
@@ -223,84 +201,44 @@ def test_what_encodings_cost_is_kept_for_these_inputs(
     assert read == [[[1, 8]], [[2, 8]], [[3, 8]]]
 
 
-def test_a_phase_that_the_release_lacks_costs_that_column_only(
-    under_way: UnderWay, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked = []
-
-    def count(compiled: Compiled, phases: list[str]) -> dict[str, OpCounts]:
-        asked.append(phases)
-        if "input" in phases:
-            raise LacksPhase("input", compiled.toolchain)
-        return {phase: FOUND[phase] for phase in phases}
-
-    monkeypatch.setattr(room, "count_build", count)
-    counts = {key: count for key, count in COUNTS.items() if key.startswith("flow/")}
-    lacking = IrCounts(case=STOCK.name, counts=counts, lacking=("input",))
-    assert counted(under_way, a_build(STOCK))[STOCK.name] == lacking
-    assert asked == [["input", "flow"], ["flow"]]
-    assert list(counting_remarks(lacking)) == ["its release of IREE does not have the phase input"]
-
-
 # ----------------------------------------------------------------------------------------------------- work and peaks
 
 WORK = Work(model="net", operations=10, compulsory_bytes=5)
-NEVER_MADE = Failure(stage="model", message="no")
 
 
 @pytest.mark.parametrize(
-    ("artifact", "done", "fails", "expected"),
+    ("broken", "asked", "work"),
     [
-        (None, Done(), "", (WORK,)),
+        ((), ["3.13.0"], WORK),
+        (("3.13.0",), ["3.13.0", "3.9.0"], WORK),
         (
-            None,
-            Done(),
-            "no size",
-            (Work(model="net", failure=Failure(stage="ir", message="no size", stderr="its last words")),),
+            ("3.13.0", "3.9.0"),
+            ["3.13.0", "3.9.0"],
+            Work(model="net", failure=Failure(stage="ir", message="no", stderr="its last words")),
         ),
-        (None, Done(work=frozenset({"net"})), "", ()),
-        (NEVER_MADE, Done(), "", ()),
     ],
-    ids=["once for all cases", "a failure is kept", "done before", "never made"],
 )
-def test_a_models_work(
-    under_way: UnderWay,
-    monkeypatch: pytest.MonkeyPatch,
-    artifact: Failure | None,
-    done: Done,
-    fails: str,
-    expected: tuple[Work, ...],
+def test_the_newest_release_that_can_counts_a_models_work_once_for_all_cases(
+    under_way: UnderWay, monkeypatch: pytest.MonkeyPatch, broken: tuple[str, ...], asked: list[str], work: Work
 ) -> None:
-    def count(*_: object, **__: object) -> Work:
-        if fails:
-            raise CaseError("ir", fails, "its last words")
-        return WORK
-
-    monkeypatch.setattr(room, "count_work", count)
-    artifacts: dict[str, ModelArtifact | Failure] = {"net": artifact or replace(under_way.artifact, name="net")}
-    work_stage(under_way.context([STOCK, FAST], done=done), artifacts, {"net"})
-    assert under_way.run.work == expected
-
-
-@pytest.mark.parametrize("broken", ["", "3.13.0"])
-def test_the_newest_release_that_can_counts_a_models_work(
-    under_way: UnderWay, monkeypatch: pytest.MonkeyPatch, broken: str
-) -> None:
-    asked = []
+    seen = []
 
     def count(*_: object, toolchain: Toolchain, **__: object) -> Work:
-        asked.append(toolchain.version)
-        if toolchain.version == broken:
-            raise CaseError("ir", "no")
+        seen.append(toolchain.version)
+        if toolchain.version in broken:
+            raise CaseError("ir", "no", "its last words")
         return WORK
 
     monkeypatch.setattr(room, "count_work", count)
-    context = under_way.context([STOCK])
+    context = under_way.context([STOCK, FAST])
     releases = tuple(replace(under_way.toolchain, version=release) for release in ("3.9.0", "3.13.0"))
     several = replace(context, prepared=replace(context.prepared, toolchains=releases))
-    work_stage(several, {"net": replace(under_way.artifact, name="net")}, {"net"})
-    assert under_way.run.work == (WORK,)
-    assert asked == (["3.13.0", "3.9.0"] if broken else ["3.13.0"])
+    artifacts = {"net": replace(under_way.artifact, name="net")}
+    work_stage(several, artifacts, {"net"})
+    assert (under_way.run.work, seen) == ((work,), asked)
+    work_stage(under_way.context([STOCK], done=Done(work=frozenset({"net"}))), artifacts, {"net"})
+    work_stage(several, {"net": Failure(stage="model", message="never made")}, {"net"})
+    assert seen == asked
 
 
 def test_each_number_of_threads_is_measured_once_and_each_device_has_its_peak(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +12,9 @@ import pytest
 from harness.compare import sides
 from harness.compare.pairs import Side
 from harness.errors import Interrupted, UsageError
-from harness.progress import Silent
 from harness.records.run import Failure
-from harness.stages import side_runs
-from harness.stages.explained_sides import (
-    ExplainUnderway,
-    asked_words,
-    find_asked,
-    going_on,
-    named_sides,
-    pair_of_runs,
-    pair_of_variants,
-)
+from harness.stages import explained_sides, sides_session
+from harness.stages.explained_sides import ExplanationSession, going_on, pair_of_runs, pair_of_variants
 from harness.stages.options import ExplainOptions, RunOptions
 from harness.store.folders import find_folder
 from harness.store.run_directory import RunDirectory
@@ -40,17 +31,22 @@ TWO_DEVICES = a_side(STOCK, FAST, *OTHER, label="results/run")
 
 
 @pytest.mark.parametrize(
-    ("options", "sides", "case"),
+    ("words", "options", "case"),
     [
-        ({"words": ("a", "b", "m/v@d")}, ("a", "b"), "m/v@d"),
-        ({"words": ("a", "b"), "case": "m/v@d"}, ("a", "b"), "m/v@d"),
-        ({"words": ("a", "b")}, ("a", "b"), None),
-        ({"words": ("run", "m/v@d"), "within": True}, ("run",), "m/v@d"),
-        ({"words": ("run",), "within": True, "variants": ("fast",)}, ("run",), None),
+        (("a", "b", "m/v@d"), {}, "m/v@d"),
+        (("a", "b"), {"case": "m/v@d"}, "m/v@d"),
+        (("a", "b"), {}, None),
+        (("run", "m/v@d"), {"within": True}, "m/v@d"),
+        (("run",), {"within": True, "variants": ("fast",)}, None),
     ],
 )
-def test_words_of_a_command_line(options: dict[str, Any], sides: tuple[str, ...], case: str | None) -> None:
-    assert asked_words(ExplainOptions(**options)) == (sides, case)
+def test_words_of_a_command_line(
+    words: tuple[str, ...], options: dict[str, Any], case: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(explained_sides, "what_is_named", lambda word, _: Path(word))
+    monkeypatch.setattr(explained_sides, "find_folder", lambda word, *_, **__: Path(word))
+    asked = ExplanationSession(ExplainOptions(words, **options)).options
+    assert (asked.words, asked.case) == (words[: 1 if asked.within else 2], case)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +69,7 @@ def test_words_of_a_command_line(options: dict[str, Any], sides: tuple[str, ...]
 )
 def test_words_that_do_not_go_together(options: dict[str, Any], sentence: str) -> None:
     with pytest.raises(UsageError) as caught:
-        asked_words(ExplainOptions(**options))
+        ExplanationSession(ExplainOptions(**options))
     assert sentence in str(caught.value)
 
 
@@ -137,15 +133,6 @@ def test_a_case_that_two_runs_do_not_have(case: str | None, sentence: str) -> No
     assert sentence in str(caught.value)
 
 
-def test_a_case_that_the_suite_of_two_releases_does_not_have(tmp_path: Path) -> None:
-    """Nothing is installed or compiled before that is said."""
-    suite = Path("suites/esrgan.toml")
-    options = ExplainOptions(words=("iree==3.10.0", "iree==3.12.0", "rdb/stok@cpu"), suite=suite, results=tmp_path)
-    with ExitStack() as trees, pytest.raises(UsageError) as caught:
-        find_asked(ExplainUnderway(options, named_sides(options)), Silent(), trees)
-    assert str(caught.value) == f"{suite}: there is no case 'rdb/stok@cpu'; did you mean \"rdb/stock@cpu\"?"
-
-
 SUITE = """
 name = "small"
 baseline = "stock"
@@ -162,7 +149,7 @@ backend = "llvm-cpu"
 
 
 @pytest.fixture
-def stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ExplainOptions:
+def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ExplainOptions:
     """Of two releases and a suite with one case: sides are begun and stopped."""
 
     def run_suite(options: RunOptions, *_: object, on_begin: Callable[[RunDirectory], None], **__: object) -> Path:
@@ -170,36 +157,38 @@ def stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ExplainOptions:
         on_begin(RunDirectory.create(tmp_path / "results", make_header()))
         raise Interrupted("interrupted")
 
-    monkeypatch.setattr(side_runs, "run_suite", run_suite)
-    monkeypatch.setattr(
-        sides, "get_toolchains", lambda names, **_: [make_fake_toolchain(tmp_path / name) for name in names]
-    )
+    monkeypatch.setattr(sides_session, "run_suite", run_suite)
+    tools = [make_fake_toolchain(tmp_path / "tools")]
+    monkeypatch.setattr(sides, "get_toolchains", lambda names, **_: tools * len(names))
     suite = tmp_path / "small.toml"
     suite.write_text(SUITE)
     (tmp_path / "net.mlir").touch()
-    return ExplainOptions(words=("iree==3.10.0", "iree==3.12.0"), suite=suite, results=tmp_path / "results", seed=7)
+    return ExplainOptions(("iree==3.10.0", "iree==3.12.0"), suite=suite, results=tmp_path / "results", seed=7)
 
 
 def test_the_case_may_be_left_out_where_a_suite_has_one_and_it_goes_on_with_what_was_begun(
-    stopped: ExplainOptions,
+    options: ExplainOptions,
 ) -> None:
-    asked = ExplainUnderway(stopped, named_sides(stopped), ("harness", "explain"))
-    with ExitStack() as trees, pytest.raises(Interrupted) as caught, asked:
-        find_asked(asked, Silent(), trees)
-    path = find_folder("latest", stopped.results, kind="explanation", unfinished=True)
+    with pytest.raises(Interrupted) as caught, ExplanationSession(options, ("explain",)) as session:
+        session.asked()
+    path = find_folder("latest", options.results, kind="explanation", unfinished=True)
     assert str(caught.value) == f"interrupted; go on with `harness explain --resume {path}`"
     folder = ExplanationDirectory.resume(path)
     assert folder.begun is not None
     assert list(folder.begun.runs) == ["0.0.0"]
     again = going_on(folder, ExplainOptions(resume=path, quiet=True))
-    assert (again.words, again.seed, again.quiet) == (stopped.words, 7, True)
+    assert (again.words, again.seed, again.quiet) == (options.words, 7, True)
     with pytest.raises(UsageError, match="goes on with the explanation's own settings; leave out seed"):
         going_on(folder, ExplainOptions(resume=path, seed=3))
 
 
-def test_a_suite_with_several_cases_names_them(stopped: ExplainOptions) -> None:
-    assert stopped.suite is not None
-    stopped.suite.write_text(f"{SUITE}\n[variants.fast]\n")
-    asked = ExplainUnderway(stopped, named_sides(stopped))
-    with ExitStack() as trees, pytest.raises(UsageError, match=r"one of net/stock@cpu, net/fast@cpu$"):
-        find_asked(asked, Silent(), trees)
+def test_what_the_suite_of_two_releases_does_not_say_is_said_before_anything_is_compiled(
+    options: ExplainOptions,
+) -> None:
+    assert options.suite is not None
+    options.suite.write_text(f"{SUITE}\n[variants.fast]\n")
+    with pytest.raises(UsageError, match=r"one of net/stock@cpu, net/fast@cpu$"):
+        ExplanationSession(options).asked()
+    misspelt = replace(options, case="net/stok@cpu")
+    with pytest.raises(UsageError, match=r"there is no case 'net/stok@cpu'; did you mean \"net/stock@cpu\"\?$"):
+        ExplanationSession(misspelt).asked()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import ExitCode, SuiteError, ToolchainError, UsageError
+from harness.errors import ExitCode, SuiteError
 from harness.records.case import Case
 from harness.stages import prepare as room
 from harness.stages.prepare import prepare
@@ -81,25 +81,6 @@ def test_the_suites_of_this_project_fit(suite: Path, real_toolchain: Toolchain) 
     cases = [case for case in planned if case.peer is None and case.backend == "llvm-cpu" and "vulkan" not in case.uris]
     assert {case.skip for case in cases} == {None}
     assert {variant.name for variant in load_suite(suite).suite.variants} == {case.variant for case in cases}
-
-
-def test_a_selection_of_nothing(prepare_with: Prepare, real_toolchain: Toolchain) -> None:
-    prepare_with()
-    with pytest.raises(UsageError, match=r"suite\.toml: --tag gpu matches no case; `harness list suite\.toml` shows"):
-        prepare(Path("suite.toml"), Selection(tags=("gpu",)), (real_toolchain,))
-
-
-def test_the_suite_is_checked_before_the_toolchain(prepare_with: Prepare, monkeypatch: pytest.MonkeyPatch) -> None:
-    def nothing_installed() -> Toolchain:
-        raise ToolchainError("nothing is installed")
-
-    prepare_with()
-    monkeypatch.setattr(room, "find_toolchain", nothing_installed)
-    with pytest.raises(ToolchainError):
-        prepare(Path("suite.toml"), Selection())
-    Path("net.mlir").unlink()
-    with pytest.raises(SuiteError):
-        prepare(Path("suite.toml"), Selection())
 
 
 # -------------------------------------------------------------------------------------------------------------- flags
@@ -263,13 +244,6 @@ def test_a_driver_without_a_device_skips_its_cases(prepare_with: Prepare, monkey
     for variable in ("VK_DRIVER_FILES", "VK_ICD_FILENAMES"):  # newer and older loaders
         monkeypatch.setenv(variable, "no-driver.json")
     assert (skip_on("vulkan", prepare_with) or "").startswith("no Vulkan device; install ")
-
-
-@pytest.mark.vulkan
-def test_a_real_driver_has_the_devices_that_it_has(prepare_with: Prepare) -> None:
-    assert skip_on("vulkan", prepare_with) is None
-    assert skip_on("vulkan://0", prepare_with) is None
-    assert (skip_on("vulkan://99", prepare_with) or "").startswith("no device vulkan://99; vulkan has vulkan://")
 
 
 def test_a_driver_of_iree_that_this_runtime_was_built_without(prepare_with: Prepare) -> None:

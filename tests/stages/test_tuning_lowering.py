@@ -16,37 +16,37 @@ from tests.stages.tuned import Dispatches, Scripted, a_dispatch, found_in, tile
 
 
 @pytest.fixture
-def underway(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scripted]:
+def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scripted]:
     with Scripted(tmp_path, monkeypatch) as begun:
         begun.race_s = 0.0
         yield begun
 
 
 @pytest.fixture
-def dispatches(underway: Scripted, monkeypatch: pytest.MonkeyPatch) -> Dispatches:
+def dispatches(session: Scripted, monkeypatch: pytest.MonkeyPatch) -> Dispatches:
     """One, `conv`, and nothing else."""
-    found = Dispatches(underway, monkeypatch)
+    found = Dispatches(session, monkeypatch)
     found.ns, found.taken = {"conv": 1.0}, [a_dispatch("conv")]
     return found
 
 
-def search(underway: Scripted, known: Mapping[str, Mapping[str, Any]] | None = None, until_s: float = 100.0) -> Lowered:
-    form = underway.form("best")
-    keys = {name: key_of(a_dispatch(name), form.compiled.module) for name in known or {}}
+def search(session: Scripted, known: Mapping[str, Mapping[str, Any]] | None = None, until_s: float = 100.0) -> Lowered:
+    form = session.form("best")
+    keys = {name: key_of(a_dispatch(name), form.module) for name in known or {}}
     found = LoweringSearch(
-        underway, form, {keys[name]: value for name, value in (known or {}).items()}, until_s
+        session, form, {keys[name]: value for name, value in (known or {}).items()}, until_s
     ).search()
     assert all(found_in(found.dispatches, name).chosen for name in found.winners)
     return found
 
 
 def test_dispatches_are_tuned_up_to_nine_tenths_each_for_its_share_of_the_seconds(
-    underway: Scripted, dispatches: Dispatches
+    session: Scripted, dispatches: Dispatches
 ) -> None:
     dispatches.ns = {"a": 20.0, "b": 40.0, "b again": 15.0, "c": 15.0, "d": 6.0, "e": 4.0}
     twice = a_dispatch("b", places=("b", "b again"))
     dispatches.taken = [a_dispatch("a"), twice, a_dispatch("c", why="it only moves data"), a_dispatch("d")]
-    found = search(underway)
+    found = search(session)
     assert [(each.name, each.places, each.share) for each in found.dispatches] == [
         ("b", 2, 0.55),
         ("a", 1, 0.2),
@@ -54,13 +54,13 @@ def test_dispatches_are_tuned_up_to_nine_tenths_each_for_its_share_of_the_second
     ]
     assert found.covered == pytest.approx(0.9)
     assert found_in(found.dispatches, "c").reason == "it only moves data"
-    assert underway.seconds == pytest.approx({"b, round 1": 100 * 0.55 / 0.75, "a, round 1": 100.0})
+    assert session.seconds == pytest.approx({"b, round 1": 100 * 0.55 / 0.75, "a, round 1": 100.0})
 
 
-def test_rounds_of_neighbours_go_on_from_what_is_better(underway: Scripted, dispatches: Dispatches) -> None:
+def test_rounds_of_neighbours_go_on_from_what_is_better(session: Scripted, dispatches: Dispatches) -> None:
     dispatches.near = {8: (4, 16), 16: (8, 32)}
-    underway.ms = {"conv 4": 1.2, "conv 8": 0.7, "conv 16": 0.5, "conv 32": 0.6}
-    found = search(underway)
+    session.ms = {"conv 4": 1.2, "conv 8": 0.7, "conv 16": 0.5, "conv 32": 0.6}
+    found = search(session)
     (conv,) = found.dispatches
     assert dispatches.compiled == ["conv own", "conv 4", "conv 8", "conv 16", "conv 32"]
     assert {each.name: each.standing for each in conv.tried} == {
@@ -74,19 +74,17 @@ def test_rounds_of_neighbours_go_on_from_what_is_better(underway: Scripted, disp
     assert (conv.own, conv.chosen) == ("Own, tile = [0]", tile(16).text)
     assert conv.alone == pytest.approx(0.5)
     assert found.winners["conv"].configuration == tile(16)
-    kept = underway.directory.remembered(f"{WINNER}{key_of(a_dispatch('conv'), underway.form('best').compiled.module)}")
+    kept = session.directory.remembered(f"{WINNER}{key_of(a_dispatch('conv'), session.form('best').module)}")
     assert kept is not None
     assert {"model": "net", "pipeline": "Tile", "tiles": {"tile": [16]}}.items() <= kept.value.items()
 
 
-def test_equal_code_is_raced_once_and_what_is_refused_has_its_reason(
-    underway: Scripted, dispatches: Dispatches
-) -> None:
+def test_equal_code_is_raced_once_and_what_is_refused_has_its_reason(session: Scripted, dispatches: Dispatches) -> None:
     dispatches.sizes = (1, 2, 4, 8, 16)
     dispatches.refused = {"conv 1": "iree-compile was stopped after 10 s"}
     dispatches.same = {"conv 4": "conv 2", "conv 8": "conv own", "conv 16": "conv own"}
     dispatches.unmatched = {"conv 16"}
-    (conv,) = search(underway).dispatches
+    (conv,) = search(session).dispatches
     assert {each.name: (each.standing, each.reason) for each in conv.tried} == {
         tile(1).text: ("failed", "iree-compile was stopped after 10 s"),
         tile(2).text: ("lost", ""),
@@ -94,21 +92,21 @@ def test_equal_code_is_raced_once_and_what_is_refused_has_its_reason(
         tile(8).text: ("inert", "it comes to the compiler's own code"),
         tile(16).text: ("failed", "its spec recognises no operation of the dispatch"),
     }
-    assert underway.raced[0] == [tile(2).text, "own"]
+    assert session.raced[0] == [tile(2).text, "own"]
     assert (conv.chosen, conv.reason) == ("", "nothing was better than the compiler's own")
 
 
 def test_a_program_without_dispatches_is_told_and_not_profiled(
-    underway: Scripted, dispatches: Dispatches, monkeypatch: pytest.MonkeyPatch
+    session: Scripted, dispatches: Dispatches, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dispatches.taken = []
     monkeypatch.setattr(LoweringSearch, "_profile", None)
-    assert search(underway).note.startswith("the program has no dispatches")
+    assert search(session).note.startswith("the program has no dispatches")
 
 
-def test_a_gain_of_one_per_cent_is_worth_no_entry(underway: Scripted, dispatches: Dispatches) -> None:
-    underway.ms = {"conv 4": 0.99}
-    found = search(underway)
+def test_a_gain_of_one_per_cent_is_worth_no_entry(session: Scripted, dispatches: Dispatches) -> None:
+    session.ms = {"conv 4": 0.99}
+    found = search(session)
     assert (found.winners, found.dispatches[0].alone) == ({}, None)
 
 
@@ -119,66 +117,64 @@ KNOWN = {"model": "other", "compiler": "", "alone": 0.4, "pipeline": "Tile", "ti
     ("kept", "chosen"), [(KNOWN, tile(4).text), ({**KNOWN, "pipeline": "", "tiles": {}, "alone": None}, "")]
 )
 def test_what_another_model_found_is_taken_over(
-    kept: dict[str, Any], chosen: str, underway: Scripted, dispatches: Dispatches
+    kept: dict[str, Any], chosen: str, session: Scripted, dispatches: Dispatches
 ) -> None:
-    found = search(underway, {"conv": kept})
+    found = search(session, {"conv": kept})
     (conv,) = found.dispatches
     assert (conv.known_from, conv.chosen, conv.alone) == ("other", chosen, kept["alone"])
     assert bool(found.winners) == bool(chosen)
-    assert (dispatches.compiled, underway.raced) == ([], [])
+    assert (dispatches.compiled, session.raced) == ([], [])
 
 
-def test_a_search_that_goes_on_has_what_it_compiled_and_timed_itself(
-    underway: Scripted, dispatches: Dispatches
-) -> None:
-    underway.ms = {"conv 8": 0.5}
-    found, compiled, raced = search(underway), [*dispatches.compiled], [*underway.raced]
-    assert search(underway, {"conv": KNOWN}) == found, "what others have found in the meantime changes nothing"
-    assert (dispatches.compiled, underway.raced) == (compiled, raced)
+def test_a_search_that_goes_on_has_what_it_compiled_and_timed_itself(session: Scripted, dispatches: Dispatches) -> None:
+    session.ms = {"conv 8": 0.5}
+    found, compiled, raced = search(session), [*dispatches.compiled], [*session.raced]
+    assert search(session, {"conv": KNOWN}) == found, "what others have found in the meantime changes nothing"
+    assert (dispatches.compiled, session.raced) == (compiled, raced)
 
 
 def test_other_configurations_of_a_round_are_not_taken_for_those_of_an_earlier_stretch(
-    underway: Scripted, dispatches: Dispatches
+    session: Scripted, dispatches: Dispatches
 ) -> None:
-    underway.ms = {"conv 4": 0.7, "conv 16": 0.5}
-    search(underway)
+    session.ms = {"conv 4": 0.7, "conv 16": 0.5}
+    search(session)
     dispatches.sizes = (8, 16)  # as when a longer budget has found other winners before
-    (conv,) = search(underway).dispatches
+    (conv,) = search(session).dispatches
     assert conv.chosen == tile(16).text
     assert conv.alone == pytest.approx(0.5)
     assert [each.name for each in conv.tried] == [tile(8).text, tile(16).text]
 
 
-def test_what_won_is_tried_first_for_the_next_dispatch(underway: Scripted, dispatches: Dispatches) -> None:
+def test_what_won_is_tried_first_for_the_next_dispatch(session: Scripted, dispatches: Dispatches) -> None:
     dispatches.ns = {"a": 60.0, "b": 40.0}
     dispatches.taken = [a_dispatch("a"), a_dispatch("b")]
     dispatches.near = {8: (64,)}
-    underway.ms = {"a 8": 0.6, "a 64": 0.5, "b 64": 0.5}
-    found = search(underway)
+    session.ms = {"a 8": 0.6, "a 64": 0.5, "b 64": 0.5}
+    found = search(session)
     assert dispatches.compiled == ["a own", "a 4", "a 8", "a 64", "b own", "b 64", "b 4", "b 8"]
     assert [winner.configuration for winner in found.winners.values()] == [tile(64), tile(64)]
 
 
 def test_one_that_cannot_be_timed_and_one_without_time_leave_the_rest_alone(
-    underway: Scripted, dispatches: Dispatches
+    session: Scripted, dispatches: Dispatches
 ) -> None:
     dispatches.ns = {"a": 50.0, "b": 48.0, "c": 2.0}
     dispatches.taken = [a_dispatch("a"), a_dispatch("b"), a_dispatch("c")]
     dispatches.refused = {"a own": "it does not compile"}
-    underway.ms = {"b 4": 0.5}
-    found = search(underway)
+    session.ms = {"b 4": 0.5}
+    found = search(session)
     assert found_in(found.dispatches, "a").reason == "it cannot be timed alone: it does not compile"
     assert [*found.winners] == ["b"]
-    late = replace(underway.form("late"))
-    again = LoweringSearch(underway, late, {}, underway.spent_s + 1.0).search()
+    late = replace(session.form("late"))
+    again = LoweringSearch(session, late, {}, session.spent_s + 1.0).search()
     assert {each.reason for each in again.dispatches} == {"the time for dispatches was over"}
-    assert search(underway, until_s=underway.spent_s).note == "the time for dispatches was over"
+    assert search(session, until_s=session.spent_s).note == "the time for dispatches was over"
 
 
 def test_a_search_without_dispatches_says_why(
-    underway: Scripted, dispatches: Dispatches, monkeypatch: pytest.MonkeyPatch
+    session: Scripted, dispatches: Dispatches, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dispatches.taken = CaseError("ir", "the program cannot be read")
-    assert search(underway).note == "its dispatches cannot be taken out: the program cannot be read"
+    assert search(session).note == "its dispatches cannot be taken out: the program cannot be read"
     monkeypatch.setattr(tuning_lowering, "can_profile", lambda _: False)
-    assert search(underway) == Lowered(note="IREE 0.0.0 has no profile of dispatches; 3.12 has one")
+    assert search(session) == Lowered(note="IREE 0.0.0 has no profile of dispatches; 3.12 has one")

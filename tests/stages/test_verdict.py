@@ -12,7 +12,7 @@ import pytest
 from harness.errors import NothingSelected, RunError, SuiteError, UsageError
 from harness.progress import Silent
 from harness.records.run import Build, Failure, Statistics, ToolchainRecord
-from harness.stages import bisect_underway, verdict
+from harness.stages import bisect_session, verdict
 from harness.stages.options import VerdictOptions
 from harness.stages.verdict import Judged, judge_now
 from harness.store.run_directory import RunDirectory
@@ -57,7 +57,7 @@ def say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Say:
     """What is said where the case has so many dispatches now, and 10 in the run that was good."""
     toolchain = make_fake_toolchain(tmp_path / "tools")
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(verdict, "get_toolchains", lambda *_, **__: (toolchain,))
+    monkeypatch.setattr(verdict, "toolchain_named", lambda *_: toolchain)
     good = write_run(tmp_path / "results", 10)
 
     def said(now: int | Failure | Exception, **options: Any) -> Judged:
@@ -69,7 +69,7 @@ def say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Say:
             failure = now if isinstance(now, Failure) else None
             return write_run(tmp_path / "results", 0 if isinstance(now, Failure) else now, failure=failure)
 
-        monkeypatch.setattr(bisect_underway, "run_suite", run_suite)
+        monkeypatch.setattr(bisect_session, "run_suite", run_suite)
         given = VerdictOptions(Path("small.toml"), case=CASE.name, against=good, metric="dispatches")
         return judge_now(replace(given, results=tmp_path / "results", **options), Silent())
 

@@ -23,22 +23,20 @@ from harness.progress import Silent
 from harness.records.bisection import Trial
 from harness.records.comparison import Verdict
 from harness.records.run import Build, Failure, Lost, PluginEffect, Round, Run, Turn
-from harness.stages import tune_underway, tuning_lowering
+from harness.stages import tune_session, tuning_lowering
 from harness.stages.options import TuneOptions
-from harness.stages.tune_underway import START, Compiled, Raced, TuneTarget, TuneUnderway, Untimed
-from harness.stages.tuning_changes import Form
+from harness.stages.tune_session import START, Form, Raced, TuneSession, TuneTarget, Untimed
 from harness.store.journal import Begun
 from harness.store.search_directory import TuneDirectory
 from harness.tune.changes import Change
-from harness.tune.dispatches import Compiled as CompiledDispatch
-from harness.tune.dispatches import Dispatch, Refused
+from harness.tune.dispatches import Compiled, Dispatch, Refused
 from harness.tune.tiles import Configuration, Root
 from tests.builders import a_suite, make_case, make_header, make_round
 from tests.fakes.fake_toolchain import make_fake_toolchain
 
 
-class Scripted(TuneUnderway):
-    """A search under way; its races are real but for the worker.
+class Scripted(TuneSession):
+    """A search whose races are real but for the worker; use it as a context manager.
 
     Attributes:
         ms: What programs take, by their code: flags and then specs, joined; "" of the start.
@@ -76,9 +74,9 @@ class Scripted(TuneUnderway):
         self.effects: tuple[PluginEffect, ...] = ()
         self.now = 0.0
         clock: Any = type("Clock", (), {"monotonic": lambda _: self.now})()
-        monkeypatch.setattr(tune_underway, "time", clock)
+        monkeypatch.setattr(tune_session, "time", clock)
         monkeypatch.setattr(samplers, "measure_generation", self._measure)
-        self.begin_with(self.program(START, CompileConfig()))
+        self.case = make_case(START)
 
     def loadable_of(self, name: str, code: str) -> LoadableModule:
         """A module whose path is its code."""
@@ -92,34 +90,29 @@ class Scripted(TuneUnderway):
             toolchain=self.target.toolchain,
         )
 
-    def program(self, name: str, config: CompileConfig) -> Compiled:
-        """A program, as compiled."""
-        case, code = make_case(name, compile_flags=config.flags), self.code_of(config)
-        build = Build(
-            case=case.name,
-            command=("iree-compile", "net.mlir", "-o", "module.vmfb"),
-            cache_key="",
-            effects=self.effects,
-        )
+    def form(self, name: str, *flags: str, config: CompileConfig | None = None) -> Form:
+        """A form with these flags, each a change of its own; or a program as compiled, with a config."""
+        asked = config or CompileConfig(flags=flags)
+        case, code = make_case(name, compile_flags=asked.flags), self.code_of(asked)
+        command = ("iree-compile", "net.mlir", "-o", "module.vmfb")
+        build = Build(case=case.name, command=command, cache_key="", effects=self.effects)
         loadable = self.loadable_of(case.name, code)
         module = Module(case=case, loadable=loadable, mlir=Path("net.mlir"), files=(), build=build)
-        place = Place(
-            name=name, side=side_of(Run(header=make_header()), name), case=case, toolchain=self.target.toolchain
-        )
-        return Compiled(name=name, config=config, place=place, module=module, code=code)
-
-    def form(self, name: str, *flags: str) -> Form:
-        """A form with these flags, each a change of its own."""
+        side = side_of(Run(header=make_header()), name)
+        place = Place(name=name, side=side, case=case, toolchain=self.target.toolchain)
         changes = tuple(map(a_change, flags))
-        return Form(changes=changes, compiled=self.program(name, CompileConfig(flags=flags)))
+        return Form(name=name, config=asked, place=place, module=module, code=code, changes=changes)
 
     def __enter__(self) -> Scripted:
-        super().__enter__()
+        self.directory.__enter__()
         return self
+
+    def __exit__(self, *_: object) -> None:
+        self.directory.__exit__()
 
     def compile(
         self, batch: str, configs: Mapping[str, CompileConfig], seconds: float | None = None
-    ) -> dict[str, Compiled | Untimed]:
+    ) -> dict[str, Form | Untimed]:
         """What the test's tables say."""
         assert batch not in self.batches, "a batch is compiled once"
         self.batches[batch] = list(configs)
@@ -130,10 +123,10 @@ class Scripted(TuneUnderway):
             self.now += sum(min(each, limit_s) for each in take_s.values())
             return batch
 
-        self.remember("compile", f"compiled/{batch}", made)
-        late = {name: Untimed(reason="late", wrong=False, late=True) for name, s in take_s.items() if s > limit_s}
+        self.once("compile", f"compiled/{batch}", made)
+        late = {name: Untimed(reason="late", late=True) for name, s in take_s.items() if s > limit_s}
         return {
-            name: late.get(name) or self.broken.get(self.code_of(config)) or self.program(name, config)
+            name: late.get(name) or self.broken.get(self.code_of(config)) or self.form(name, config=config)
             for name, config in {START: self.target.config, **configs}.items()
         }
 
@@ -142,7 +135,7 @@ class Scripted(TuneUnderway):
         self.seconds[name] = seconds
         return super().race(name, *args, seconds=seconds, **kwargs)
 
-    def confirm(self, head: Compiled, base: Compiled, *_: object) -> Trial:
+    def confirm(self, head: Form, base: Form, *_: object) -> Trial:
         """The verdict that the test gave."""
         verdict = self.verdicts.get((head.name, base.name), "improved")
         return Trial(head=head.name, base=base.name, floor=0.01, verdict=verdict, ratio=0.5)
@@ -212,8 +205,7 @@ class Dispatches:
         compiled: All candidates, in order.
     """
 
-    def __init__(self, underway: Scripted, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.underway = underway
+    def __init__(self, session: Scripted, monkeypatch: pytest.MonkeyPatch) -> None:
         self.ns: dict[str, float] = {}
         self.taken: list[Dispatch] | CaseError = []
         self.sizes: tuple[int, ...] = (4, 8)
@@ -232,7 +224,7 @@ class Dispatches:
             "neighbours": lambda _, best, __: tuple(map(tile, self.near.get(best.tiles["tile"][0], ()))),
             "spec_of": lambda entries: " ".join(str(best.tiles["tile"][0]) for _, best in entries),
             "compile_candidate": self._compile,
-            "loadable": lambda _, made, __, name, *___, **____: (underway.loadable_of(name, made.sha256), 1),
+            "loadable": lambda _, made, __, name, *___, **____: (session.loadable_of(name, made.sha256), 1),
         }
         for name, stand_in in stand_ins.items():
             monkeypatch.setattr(tuning_lowering, name, stand_in)
@@ -244,7 +236,7 @@ class Dispatches:
 
     def _compile(
         self, dispatch: Dispatch, spec: str | None, _: object, __: object, folder: Path, *___: object, **____: object
-    ) -> CompiledDispatch | Refused:
+    ) -> Compiled | Refused:
         code = f"{dispatch.name} {spec or 'own'}"
         self.compiled.append(code)
         if code in self.refused:
@@ -252,6 +244,4 @@ class Dispatches:
         module = folder / MODULE_FILE
         folder.mkdir(parents=True)
         module.touch()
-        return CompiledDispatch(
-            module=module, sha256=self.same.get(code, code), matched=int(code not in self.unmatched)
-        )
+        return Compiled(module=module, sha256=self.same.get(code, code), matched=int(code not in self.unmatched))

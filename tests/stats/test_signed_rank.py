@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
+from random import Random
 
 import numpy as np
 import pytest
@@ -22,28 +22,21 @@ def at(*samples: float, confidence: float = 0.95) -> RankLocation:
 WHOLE = st.lists(st.integers(min_value=-1000, max_value=1000), min_size=1, max_size=40).map(
     lambda values: np.array(values, dtype=np.float64)
 )
-# Distinct absolute values, none of them zero: what textbooks' tables are made for.
-UNTIED = st.lists(
-    st.tuples(st.integers(min_value=1, max_value=10_000), st.sampled_from([-1, 1])),
-    min_size=1,
-    max_size=40,
-    unique_by=lambda value: value[0],
-).map(lambda values: np.array([size * sign for size, sign in values], dtype=np.float64))
 CONFIDENCES = st.sampled_from([0.5, 0.8, 0.9, 0.95, 0.975, 0.99, 0.999])
 
 
-@given(UNTIED)
-def test_p_values_are_scipys_exact_ones(samples: FloatArray) -> None:
-    found = locate(samples, confidence=0.95)
-
+@given(st.sets(st.integers(min_value=1, max_value=10_000), min_size=1, max_size=40), st.randoms())
+def test_p_values_are_scipys_exact_ones(sizes: set[int], random: Random) -> None:
+    """Of distinct absolute values, none of them zero, which textbooks' tables are made for."""
     import scipy.stats  # takes a second
 
-    def scipys(alternative: Literal["two-sided", "greater", "less"]) -> object:
-        return pytest.approx(scipy.stats.wilcoxon(samples, method="exact", alternative=alternative).pvalue, rel=1e-9)
-
-    assert found.p == scipys("two-sided")
-    assert found.p_above == scipys("greater")
-    assert found.p_below == scipys("less")
+    samples = np.array([size * random.choice((-1, 1)) for size in sizes], dtype=np.float64)
+    found = locate(samples, confidence=0.95)
+    expected = [
+        scipy.stats.wilcoxon(samples, method="exact", alternative=alternative).pvalue
+        for alternative in ("two-sided", "greater", "less")
+    ]
+    assert [found.p, found.p_above, found.p_below] == pytest.approx(expected, rel=1e-9)
 
 
 def test_the_centre_is_the_median_of_the_means_of_all_pairs() -> None:
@@ -54,30 +47,21 @@ def test_the_centre_is_the_median_of_the_means_of_all_pairs() -> None:
 def test_the_interval_by_hand() -> None:
     # Of the 64 choices of signs of six ranks, those with a sum of at most 0, 1, 2, 3 are 1, 2, 3, 5. At 95 % each side
     # may err in 1.6 of them, so the outermost means are the ends; at 90 % in 3.2, so two are cut off each end.
-    found = at(1, 2, 4, 8, 16, 32)
-    assert (found.low, found.high) == (1, 32)
-    found = at(1, 2, 4, 8, 16, 32, confidence=0.9)
-    assert (found.low, found.high) == (2, 20)
+    found, narrower = at(1, 2, 4, 8, 16, 32), at(1, 2, 4, 8, 16, 32, confidence=0.9)
+    assert (found.low, found.high, narrower.low, narrower.high) == (1, 32, 2, 20)
+    few = at(1, 2, 3, 4, 5)  # all on one side has p = 2 / 2**5 = 6.3 % at best
+    assert (few.centre, few.size, few.low, few.high, few.p) == (3, 5, -math.inf, math.inf, 2 / 2**5)
 
 
-@pytest.mark.parametrize("size", range(1, 6))
-def test_too_few_samples_have_a_centre_and_no_interval(size: int) -> None:
-    found = at(*range(1, size + 1))  # all on one side has p = 2 / 2**5 = 6.3 % at best
-    assert (found.centre, found.size) == ((size + 1) / 2, size)
-    assert (found.low, found.high) == (-math.inf, math.inf)
-    assert found.p > 0.05
-
-
-@pytest.mark.parametrize("samples", [[], [math.nan], [0.1, math.nan], [0.1, math.inf], [-math.inf]])
+@pytest.mark.parametrize("samples", [[], [0.1, math.nan], [0.1, math.inf]])
 def test_it_needs_samples_and_finite_ones(samples: list[float]) -> None:
     with pytest.raises(ValueError, match="finite"):
         at(*samples)
 
 
-@pytest.mark.parametrize("size", [1, 2, 6, 8, 20])
+@pytest.mark.parametrize("size", [1, 2, 8, 20])
 def test_the_smallest_p_is_that_of_samples_with_one_sign(size: int) -> None:
     assert at(*range(1, size + 1)).p == smallest_p(size)
-    assert smallest_p(8) == 2 / 256
 
 
 def test_zeros_count_against_every_claim() -> None:
@@ -92,59 +76,37 @@ def test_zeros_count_against_every_claim() -> None:
 @given(WHOLE)
 def test_ties_and_zeros_never_make_a_difference_more_certain(samples: FloatArray) -> None:
     """Whatever way ties are broken and zeros are given a sign, somebody could have got a p-value no larger."""
-    found = locate(samples, confidence=0.95)
-    generator = np.random.default_rng(0)
+    found, generator = locate(samples, confidence=0.95), np.random.default_rng(0)
     for _ in range(5):
-        nudged = samples + generator.uniform(-1e-6, 1e-6, samples.size)
-        broken = locate(nudged, confidence=0.95)
+        broken = locate(samples + generator.uniform(-1e-6, 1e-6, samples.size), confidence=0.95)
         assert found.p_above >= broken.p_above
         assert found.p_below >= broken.p_below
 
 
-@given(WHOLE, CONFIDENCES)
-def test_negating_the_samples_mirrors_everything(samples: FloatArray, confidence: float) -> None:
-    forth, back = locate(samples, confidence=confidence), locate(-samples, confidence=confidence)
-    assert (back.centre, back.low, back.high) == (-forth.centre, -forth.high, -forth.low)
-    assert (back.p, back.p_above, back.p_below) == (forth.p, forth.p_below, forth.p_above)
-
-
 @given(WHOLE, CONFIDENCES, st.integers(min_value=-1000, max_value=1000))
-def test_centre_and_interval_move_with_the_samples(samples: FloatArray, confidence: float, shift: int) -> None:
-    here, there = locate(samples, confidence=confidence), locate(samples + shift, confidence=confidence)
+def test_everything_mirrors_and_moves_with_the_samples(samples: FloatArray, confidence: float, shift: int) -> None:
+    here, back, there = (locate(some, confidence=confidence) for some in (samples, -samples, samples + shift))
+    assert (back.centre, back.low, back.high) == (-here.centre, -here.high, -here.low)
+    assert (back.p, back.p_above, back.p_below) == (here.p, here.p_below, here.p_above)
     assert (there.centre, there.low, there.high) == (here.centre + shift, here.low + shift, here.high + shift)
-
-
-@given(WHOLE, CONFIDENCES)
-def test_the_centre_lies_in_the_interval_and_the_interval_among_the_samples(
-    samples: FloatArray, confidence: float
-) -> None:
-    found = locate(samples, confidence=confidence)
-    assert found.low <= found.centre <= found.high
-    assert 0 < found.p <= 1
-    if math.isfinite(found.low):
-        assert samples.min() <= found.low
-        assert found.high <= samples.max()
 
 
 @given(WHOLE, CONFIDENCES)
 def test_the_interval_holds_exactly_the_shifts_that_the_test_does_not_reject(
     samples: FloatArray, confidence: float
 ) -> None:
-    alpha = 1 - confidence
     found = locate(samples, confidence=confidence)
 
     def rejects(shift: float) -> bool:
-        return locate(samples - shift, confidence=confidence).p <= alpha * (1 + 1e-9)
+        return locate(samples - shift, confidence=confidence).p <= (1 - confidence) * (1 + 1e-9)
 
     assert not rejects(found.centre)
     if math.isfinite(found.low):
-        assert not rejects(found.low)  # the ends themselves belong to it
-        assert not rejects(found.high)
-        assert rejects(found.low - 0.25)  # means of whole numbers lie half a unit apart
-        assert rejects(found.high + 0.25)
+        assert samples.min() <= found.low <= found.centre <= found.high <= samples.max()
+        assert not rejects(found.low) and not rejects(found.high)  # the ends themselves belong to it
+        assert rejects(found.low - 0.25) and rejects(found.high + 0.25)  # means of whole numbers lie half a unit apart
     else:
-        assert not rejects(samples.min() - 1)
-        assert not rejects(samples.max() + 1)
+        assert not rejects(samples.min() - 1) and not rejects(samples.max() + 1)
 
 
 def test_many_samples_use_a_normal_approximation_close_to_the_exact_value() -> None:
@@ -155,12 +117,8 @@ def test_many_samples_use_a_normal_approximation_close_to_the_exact_value() -> N
             middle, spread = size * (size + 1) / 4, math.sqrt(size * (size + 1) * (2 * size + 1) / 24)
             tails.append(lower_tail(round(middle + deviations * spread), size))
         assert tails[1] == pytest.approx(tails[0], rel=error)
-
-
-def test_the_interval_does_not_jump_where_the_approximation_begins() -> None:
-    samples = np.random.default_rng(5).normal(0.003, 0.01, 401)
-    fewer, more = locate(samples[:400], confidence=0.95), locate(samples, confidence=0.95)
-    assert more.low == pytest.approx(fewer.low, abs=5e-5)
-    assert more.high == pytest.approx(fewer.high, abs=5e-5)
-    shifted = locate(samples - more.low + 1e-9, confidence=0.95), locate(samples - more.low - 1e-9, confidence=0.95)
+    samples = np.random.default_rng(5).normal(0.003, 0.01, approximate)
+    fewer, more = locate(samples[:exact], confidence=0.95), locate(samples, confidence=0.95)
+    assert (more.low, more.high) == pytest.approx((fewer.low, fewer.high), abs=5e-5)
+    shifted = [locate(samples - more.low + off, confidence=0.95) for off in (1e-9, -1e-9)]
     assert [location.p <= 0.05 for location in shifted] == [True, False]

@@ -6,17 +6,15 @@ import json
 import resource
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
-import pytest
-
 from harness.records.comparison import Verdict
 from harness.report import render
 from harness.report.rows import rows_of
-from harness.store.files import TURNS_FILE, describe_file, mark_dropped
+from harness.store.files import describe_folder, finished_document
 from harness.store.merging import Outcome
 from harness.store.run_directory import RunDirectory
 from harness.store.sides_directory import ComparisonDirectory
@@ -44,13 +42,6 @@ def an_unfinished_run(results: Path, run_id: str = "20260201-000000-small") -> P
     return directory.path
 
 
-def an_old_run(results: Path, night: int = 0) -> Path:
-    """A finished run of a harness that wrote no hashes and no tables yet."""
-    folder = store(results, make_night(night, generations=2, rounds=2))
-    (folder / "finished.json").write_text('{"finished": "2026-01-01T03:00:00+00:00"}')
-    return folder
-
-
 def a_comparison(results: Path, day: int = 0, verdict: Verdict = "unchanged") -> Path:
     """A finished comparison with one round of its own."""
     created = FIRST_COMPARISON + timedelta(days=day)
@@ -67,10 +58,10 @@ def edit(file: Path, **fields: object) -> None:
     file.write_text(json.dumps({**json.loads(file.read_text()), **fields}))
 
 
-def without_turns(folder: Path) -> Path:
-    """The folder after `harness results gc` deleted its raw turns."""
-    mark_dropped(folder, describe_file(folder / TURNS_FILE))
-    (folder / TURNS_FILE).unlink()
+def finished_as_it_is(folder: Path) -> Path:
+    """The folder as if all that is in it now had been there when it was finished."""
+    files = describe_folder(folder, [path.name for path in folder.iterdir() if path.is_file()])
+    (folder / "finished.json").write_bytes(finished_document(files))
     return folder
 
 
@@ -111,20 +102,3 @@ def why(outcomes: list[Outcome]) -> str:
     assert outcome.fate in ("refused", "left out")
     assert "\n" not in outcome.why
     return outcome.why
-
-
-@contextmanager
-def killed_at(monkeypatch: pytest.MonkeyPatch, owner: object, name: str, after: int = 0) -> Iterator[None]:
-    """Have a function stop everything, as a signal would, when it has been called so many times."""
-    real: Callable[..., object] = getattr(owner, name)
-    calls = [0]
-
-    def stop(*args: object, **kwargs: object) -> object:
-        calls[0] += 1
-        if calls[0] > after:
-            raise KeyboardInterrupt
-        return real(*args, **kwargs)
-
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(owner, name, stop)
-        yield

@@ -5,7 +5,6 @@ Places that mean harm, disks that are full and processes that are killed: a sent
 
 from __future__ import annotations
 
-import errno
 import os
 import shutil
 import signal
@@ -15,27 +14,21 @@ from pathlib import Path
 import pytest
 
 from harness.errors import RunError
-from harness.history.open import open_history
 from harness.progress import Silent
 from harness.report.rows import rows_of
 from harness.store import files
-from harness.store.archive import compact
 from harness.store.merging import Outcome, merge
-from harness.store.remote import open_place
-from tests.history.made import compacted, make_night
 from tests.store.made import (
     a_comparison,
     a_run,
-    an_old_run,
     an_unfinished_run,
     contents,
-    edit,
     fates,
+    finished_as_it_is,
     room_for,
     runs,
     start,
     why,
-    without_turns,
 )
 
 
@@ -43,12 +36,15 @@ def merged(*sources: Path, into: Path) -> list[Outcome]:
     return merge([str(source) for source in sources], str(into), rows_of, str, Silent())
 
 
-def test_runs_and_comparisons_of_several_places_are_copied_byte_by_byte(tmp_path: Path) -> None:
+def test_runs_and_comparisons_of_several_places_are_copied_and_get_tables_of_their_own_records(tmp_path: Path) -> None:
     one, other, into = tmp_path / "one", tmp_path / "other", tmp_path / "deep" / "into"
-    names = [a_run(one, 0).name, a_comparison(one).name, an_old_run(other, 1).name]
+    names = [a_run(one, 0).name, a_comparison(one).name, a_run(other, 1).name]
+    expected = {**contents(one), **contents(other)}
+    (one / names[0] / "tables" / "points.parquet").write_text("theirs")
+    shutil.rmtree(other / names[2] / "tables")
     outcomes = merged(one, other, into=into)
     assert fates(outcomes) == dict.fromkeys(names, "copied")
-    assert contents(into) == {**contents(one), **contents(other)}
+    assert contents(into) == expected
     assert not list(into.glob(".copying-*"))
 
 
@@ -62,9 +58,9 @@ def test_what_is_there_already_is_left_as_it_is(tmp_path: Path) -> None:
 
 def test_another_run_of_the_same_name_is_refused_and_the_others_are_merged(tmp_path: Path) -> None:
     first, second = runs(tmp_path / "from", 2)
-    other = an_old_run(tmp_path / "into", 0)
+    other = a_run(tmp_path / "into", 0)
     (other / "report.md").write_text("# Another one\n")
-    outcomes = merged(tmp_path / "from", into=tmp_path / "into")
+    outcomes = merged(tmp_path / "from" / first, tmp_path / "from" / second, into=tmp_path / "into")
     assert fates(outcomes) == {first: "refused", second: "copied"}
     assert f"{other}: is there already with other content" in outcomes[0].why
     assert (other / "report.md").read_text() == "# Another one\n"
@@ -79,11 +75,6 @@ def test_a_run_that_is_unfinished_or_was_renamed_is_left_out_or_refused(tmp_path
     (tmp_path / "from" / "baseline").rename(tmp_path / "from" / "20300101-000000-nightly")
     assert "under another name" in why(merged(tmp_path / "from", into=tmp_path / "into"))
     assert contents(tmp_path / "into") == {}
-
-
-def test_one_runs_own_folder_may_be_given(tmp_path: Path) -> None:
-    _, second = runs(tmp_path / "from", 2)
-    assert fates(merged(tmp_path / "from" / second, into=tmp_path / "into")) == {second: "copied"}
 
 
 def test_only_the_harnesss_own_files_are_copied(tmp_path: Path) -> None:
@@ -114,68 +105,6 @@ def test_a_target_that_is_a_file_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "into").write_text("")
     with pytest.raises(RunError, match=r"into: cannot be written \(File exists\); choose another folder with --into"):
         merged(tmp_path / "from", into=tmp_path / "into")
-
-
-# --- Runs whose raw turns were dropped ---
-
-
-@pytest.mark.parametrize("where", ["from", "into"])
-def test_the_same_run_is_the_same_whether_or_not_its_turns_were_dropped(tmp_path: Path, where: str) -> None:
-    folder = a_run(tmp_path / "from")
-    shutil.copytree(folder, tmp_path / "into" / folder.name)
-    without_turns(tmp_path / where / folder.name)
-    before = contents(tmp_path / "into")
-    assert fates(merged(tmp_path / "from", into=tmp_path / "into")) == {folder.name: "already there"}
-    assert contents(tmp_path / "into") == before
-
-
-def test_a_marker_of_other_turns_is_another_run(tmp_path: Path) -> None:
-    folder = a_run(tmp_path / "from")
-    shutil.copytree(folder, tmp_path / "into" / folder.name)
-    without_turns(folder)
-    edit(folder / "turns-dropped.json", files={"rounds.jsonl": {"sha256": "0" * 64, "bytes": 1}})
-    assert fates(merged(tmp_path / "from", into=tmp_path / "into")) == {folder.name: "refused"}
-
-
-# --- Figures that a place has in its compacted tables alone ---
-
-
-def points(results: Path) -> str:
-    with open_history(str(results)) as tables:
-        return tables.query("SELECT * FROM points ORDER BY ALL").to_csv()
-
-
-def test_figures_of_runs_without_a_folder_come_along_once(tmp_path: Path) -> None:
-    gone, whole = runs(tmp_path / "from", 2)
-    compact(open_place(str(tmp_path / "from")), rows_of, Silent())
-    before = points(tmp_path / "from")
-    shutil.rmtree(tmp_path / "from" / gone)
-
-    outcomes = merged(tmp_path / "from", into=tmp_path / "into")
-    assert fates(outcomes) == {whole: "copied", "history/ (1 run)": "copied"}
-    assert points(tmp_path / "into") == before
-    assert "history" not in str(fates(merged(tmp_path / "from", into=tmp_path / "into")))
-
-
-def test_compacted_figures_of_a_run_without_turns_come_along(tmp_path: Path) -> None:
-    folder = an_old_run(tmp_path / "from")
-    compacted(tmp_path / "from", [make_night(0, generations=2, rounds=2)])
-    before = points(tmp_path / "from")
-    without_turns(folder)
-    outcomes = merged(tmp_path / "from", into=tmp_path / "into")
-    assert fates(outcomes) == {folder.name: "copied", "history/ (1 run)": "copied"}
-    assert points(tmp_path / "into") == before
-
-
-def test_compacted_tables_that_are_damaged_are_refused_and_the_folders_are_merged(tmp_path: Path) -> None:
-    (name,) = runs(tmp_path / "from", 1)
-    compact(open_place(str(tmp_path / "from")), rows_of, Silent())
-    part = next((tmp_path / "from" / "history").glob("*/points.parquet"))
-    part.write_bytes(part.read_bytes()[:-7])
-    outcomes = merged(tmp_path / "from", into=tmp_path / "into")
-    assert [outcome.fate for outcome in outcomes] == ["copied", "refused"]
-    assert f"{part}: is not as it was when the part was finished" in outcomes[1].why
-    assert outcomes[0].name == name
 
 
 # --- Hostile places and full disks ---
@@ -225,9 +154,7 @@ def test_a_link_in_a_folders_place_is_neither_read_nor_written_through(tmp_path:
     assert not (tmp_path / "nowhere").exists()
 
 
-@pytest.mark.parametrize(
-    "name", ["a\nb", "|x|`y`<script>", "😀", "-rf", "a" * 250, "2026 1121", "..."], ids=["newline", *"abcdef"]
-)
+@pytest.mark.parametrize("name", ["a\nb", "|x|`y`<script>", "-rf", "a" * 250], ids=["newline", *"abc"])
 def test_hostile_names_of_folders_are_refused_on_one_line(tmp_path: Path, name: str) -> None:
     a_run(tmp_path / "from").rename(tmp_path / "from" / name)
     outcomes = merged(tmp_path / "from", into=tmp_path / "into")
@@ -236,27 +163,6 @@ def test_hostile_names_of_folders_are_refused_on_one_line(tmp_path: Path, name: 
         assert "\n" not in outcome.name + outcome.why
         assert len(outcome.name) < 100
     assert contents(tmp_path / "into") == {}
-
-
-def test_an_id_inside_that_leads_elsewhere_is_refused(tmp_path: Path) -> None:
-    folder = a_comparison(tmp_path / "from")
-    (folder / "finished.json").unlink()
-    edit(folder / "comparison.json", id="../../" + "x" * 10_000)
-    sentence = why(merged(tmp_path / "from", into=tmp_path / "into"))
-    assert "under another name" in sentence
-    assert len(sentence) < 300
-    assert contents(tmp_path / "into") == {}
-
-
-@pytest.mark.parametrize("link", ["history", "history/tables-00000000"])
-def test_a_history_behind_a_link_is_refused(tmp_path: Path, link: str) -> None:
-    (name,) = runs(tmp_path / "from", 1)
-    compacted(tmp_path / "from", [make_night()])
-    (tmp_path / "from" / link).rename(tmp_path / "elsewhere")
-    (tmp_path / "from" / link).symlink_to(tmp_path / "elsewhere")
-    outcomes = merged(tmp_path / "from", into=tmp_path / "into")
-    assert fates(outcomes) == {name: "copied", "history": "refused"}
-    assert "is a symbolic link, which is not followed" in outcomes[1].why
 
 
 def test_a_folder_that_changes_while_it_is_copied_is_looked_at_as_it_was_copied(
@@ -278,26 +184,14 @@ def test_a_folder_that_changes_while_it_is_copied_is_looked_at_as_it_was_copied(
 def test_a_disk_that_is_full_keeps_nothing_of_a_folder_and_says_so(tmp_path: Path) -> None:
     large, small = a_run(tmp_path / "from"), a_comparison(tmp_path / "from")
     (tmp_path / "into").mkdir()
-    room = max(file.stat().st_size for file in small.rglob("*"))
-    assert room < max(file.stat().st_size for file in large.rglob("*"))
-    with room_for(room):
+    (large / "report.md").write_text("long " * 20_000)
+    finished_as_it_is(large)
+    with room_for(50_000):
         outcomes = merged(tmp_path / "from", into=tmp_path / "into")
     assert fates(outcomes) == {large.name: "refused", small.name: "copied"}
     assert "cannot be written (File too large); make room" in outcomes[0].why
     assert contents(tmp_path / "into") == {f"{small.name}/{name}": data for name, data in contents(small).items()}
     assert set(fates(merged(tmp_path / "from", into=tmp_path / "into")).values()) == {"copied", "already there"}
-
-
-def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    a_run(tmp_path / "from")
-
-    def read_only(*_: object, **__: object) -> str:
-        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
-
-    monkeypatch.setattr("tempfile.mkdtemp", read_only)
-    assert "cannot be written (Read-only file system); make room or mend its permissions" in why(
-        merged(tmp_path / "from", into=tmp_path / "into")
-    )
 
 
 # --- Several processes at once, and one that is killed ---

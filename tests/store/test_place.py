@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import socket
+import threading
 import zipfile
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +16,9 @@ from fsspec.implementations.memory import MemoryFileSystem
 
 from harness.cache import cache_root
 from harness.errors import RunError, UsageError
-from harness.history.open import open_history
-from harness.progress import Silent
-from harness.report.rows import rows_of
-from harness.store.archive import compact
 from harness.store.remote import open_place
+from harness.store.run_directory import RunDirectory
+from tests.builders import make_header
 from tests.store.made import a_comparison, a_run, an_unfinished_run, contents, runs
 
 URL = "memory://bucket/results"
@@ -50,6 +53,14 @@ def put(name: str, content: bytes = b"{}") -> None:
 def mirrored(place_local: Path) -> dict[str, bytes]:
     """A mirror without what the mirror itself keeps there."""
     return {name: data for name, data in contents(place_local).items() if "/." not in f"/{name}"}
+
+
+def nothing(_: Path) -> None:
+    """Of a copy that need not be looked at."""
+
+
+def without_tables(files: dict[str, bytes]) -> dict[str, bytes]:
+    return {name: data for name, data in files.items() if "/tables/" not in name}
 
 
 def test_a_local_folder_is_read_where_it_lies(tmp_path: Path) -> None:
@@ -125,23 +136,9 @@ def test_a_fetch_that_was_stopped_leaves_no_half_folder(tmp_path: Path, monkeypa
     assert mirrored(place.local) == contents(tmp_path / "results")
 
 
-def test_a_history_of_a_url_fetches_folders_and_compacted_tables_once(tmp_path: Path, fetched: list[str]) -> None:
-    old = a_run(tmp_path / "results", 0).name
-    compact(open_place(str(tmp_path / "results")), rows_of, Silent())
-    new = a_run(tmp_path / "results", 1).name
-    upload(tmp_path / "results")
-    with open_history(URL) as history:
-        assert list(history.runs()["run"]) == [old, new]
-    assert {name.split("/")[0] for name in fetched} == {"history", old, new}
-    fetched.clear()
-    open_place(URL).fetch()
-    assert fetched == []
-
-
 @pytest.mark.parametrize(
     "name",
     [
-        "../evil/run.json",
         "../../etc/cron.d/run.json",
         "20260101-000000-a/../../evil/run.json",
         "20260101-000000-a/logs/../../x.txt",
@@ -163,20 +160,6 @@ def test_names_that_lead_elsewhere_are_never_written(tmp_path: Path, name: str) 
     assert all("\n" not in why for why in place.refused.values())
 
 
-def test_a_listing_that_lies_about_sizes_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    name = a_run(tmp_path / "results").name
-    upload(tmp_path / "results")
-    real = MemoryFileSystem.find
-
-    def lies(self: MemoryFileSystem, *args: Any, **kwargs: Any) -> Any:
-        return {path: {**info, "size": 5} for path, info in real(self, *args, **kwargs).items()}
-
-    monkeypatch.setattr(MemoryFileSystem, "find", lies)
-    place = open_place(URL)
-    place.fetch()
-    assert "and 5 were announced; try again" in place.refused[name]
-
-
 def test_a_folder_that_is_too_large_is_not_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     name = a_run(tmp_path / "results").name
     upload(tmp_path / "results")
@@ -186,7 +169,7 @@ def test_a_folder_that_is_too_large_is_not_fetched(tmp_path: Path, monkeypatch: 
     assert "is not fetched" in place.refused[name]
     assert mirrored(place.local) == {}
     with pytest.raises(RunError, match=r"is there, but .* is not fetched"):  # so nobody knows whether it is the same
-        place.put(tmp_path / "results" / name)
+        place.put(tmp_path / "results" / name, nothing)
 
 
 def test_a_folder_is_put_whole_with_what_finishes_it_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -200,25 +183,25 @@ def test_a_folder_is_put_whole_with_what_finishes_it_last(tmp_path: Path, monkey
 
     monkeypatch.setattr(MemoryFileSystem, "put_file", noted)
     place = open_place(URL)
-    assert place.put(run)
+    assert place.put(run, nothing)
     assert written[-1] == "finished.json"
-    assert place.put(compared)
+    assert place.put(compared, nothing)
     assert written[-2:] == ["finished.json", "comparison.json"]
     assert place.names() == sorted([run.name, compared.name])
     fresh = open_place(URL)
     fresh.fetch()
-    assert mirrored(fresh.local) == contents(tmp_path / "results")
+    assert mirrored(fresh.local) == without_tables(contents(tmp_path / "results"))
 
 
 @pytest.mark.parametrize("address", [URL, "local"])
 def test_putting_the_same_again_does_nothing_and_another_one_is_refused(tmp_path: Path, address: str) -> None:
     run = a_run(tmp_path / "results")
     place = open_place(str(tmp_path / "there") if address == "local" else address)
-    assert place.put(run)
-    assert not place.put(run)
+    assert place.put(run, nothing)
+    assert not place.put(run, nothing)
     (run / "report.md").write_text("# Another\n")
     with pytest.raises(RunError, match="is there already with other content; compare the two"):
-        place.put(run)
+        place.put(run, nothing)
 
 
 def test_a_zip_file_and_a_folder_within_a_place_are_places(tmp_path: Path) -> None:
@@ -277,3 +260,57 @@ def test_what_is_not_installed_is_named_with_what_installs_it(
         open_place(address)
     assert str(caught.value).endswith(f"needs the package {package}, which is not installed: pip install {package}")
     assert "secret" not in str(caught.value)
+
+
+# --- A real web server, where listings are pages of links without sizes or times ---
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    asked: list[str] = []  # noqa: RUF012 (of the whole server)
+
+    def do_GET(self) -> None:
+        self.asked.append(self.path)
+        super().do_GET()
+
+    def log_message(self, *_: object) -> None:
+        """Nothing."""
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> Iterator[str]:
+    """The address of `tmp_path / "results"`."""
+    (tmp_path / "results").mkdir()
+    handler = partial(_Quiet, directory=str(tmp_path / "results"))
+    _Quiet.asked.clear()
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+def test_folders_come_as_they_are_and_once(tmp_path: Path, url: str) -> None:
+    results = tmp_path / "results"
+    a_run(results)
+    a_comparison(results)
+    with RunDirectory.create(results, make_header()) as directory:  # names that a URL has to quote
+        directory.log("net/a+b,c@cpu", "a tool's words")
+        directory.finish(lambda _: "")
+    place = open_place(url)
+    place.fetch()
+    assert place.refused == {}
+    assert mirrored(place.local) == contents(results)
+    _Quiet.asked.clear()
+    open_place(url).fetch()
+    assert not [path for path in _Quiet.asked if path.endswith((".json", ".jsonl", ".md", ".txt"))]
+
+
+def test_nobody_who_answers_is_not_nothing_there(url: str) -> None:
+    with pytest.raises(RunError, match=r"^http://127\.0\.0\.1:\d+/gone: there is nothing there; give a folder"):
+        open_place(f"{url}/gone").names()
+    with socket.socket() as unused:  # bound, but nobody listens
+        unused.bind(("127.0.0.1", 0))
+        address = f"http://127.0.0.1:{unused.getsockname()[1]}/x"
+        with pytest.raises(RunError, match=r"/x: cannot be reached \(.*Connect.*\); check the address, the network"):
+            open_place(address).names()

@@ -18,7 +18,7 @@ from harness.errors import ExitCode, UsageError
 from harness.history.open import open_history
 from harness.progress import Silent
 from harness.records.case import Case
-from harness.records.run import Failure, Lost, Peak
+from harness.records.run import Peak
 from harness.report import render
 from harness.report.rows import rows_of
 from harness.report.run_report import build_report
@@ -31,7 +31,7 @@ from harness.store.shards import ShardRun, join_shards, shard_run
 from harness.suite.shards import Shard, part_of, shard_settings
 from tests.builders import a_model
 from tests.report.builders import make_build, make_case, make_failed_build, make_header, make_rounds
-from tests.store.made import edit, fates
+from tests.store.made import edit, fates, finished_as_it_is
 
 MODELS = ("block", "mm", "pool", "relu", "softmax")
 TWO_MODELS = ("mm", "relu")
@@ -40,7 +40,6 @@ WHOLE = "20261121-031500-esrgan-joined"
 ENVIRONMENTS = {
     "one": ("3f2a91c04b7e", "AMD EPYC 7B13"),
     "two": ("0123456789ab", "Neoverse-V2"),
-    "image of one": ("3f2a91c04b7e", "Intel Xeon 8370C"),
 }
 
 
@@ -156,12 +155,6 @@ def test_shards_of_several_machines_become_a_run_with_the_host_of_each_group(tmp
     assert "2 hosts" in (tmp_path / "into" / WHOLE / "report.md").read_text()
 
 
-def test_machines_of_one_image_with_other_processors_are_several(tmp_path: Path) -> None:
-    joined(tmp_path / "into", *make_shards(tmp_path, ["one", "image of one"]))
-    run = load_run(tmp_path / "into" / WHOLE)
-    assert [host.environment["cpu"]["model"] for host in run.hosts] == ["AMD EPYC 7B13", "Intel Xeon 8370C"]
-
-
 def test_a_joined_run_compares_and_has_a_history_as_one(tmp_path: Path) -> None:
     runs = []
     for day in (21, 22):
@@ -172,19 +165,15 @@ def test_a_joined_run_compares_and_has_a_history_as_one(tmp_path: Path) -> None:
     base, head = (side_of(run, run.header.id) for run in runs)
     pairs = [pair for pair in pair_runs(base, head) if pair.case.variant == "stock"]
     require_comparable(base, head, pairs, across_hosts=False)
+    joined(tmp_path / "elsewhere", *make_shards(tmp_path / "of-two", ["two", "two"]))
+    other = side_of(load_run(tmp_path / "elsewhere" / WHOLE), "other")
+    with pytest.raises(UsageError, match=r"the two sides of \S+ \(.*\) were measured on different machines"):
+        require_comparable(base, other, pair_runs(base, other), across_hosts=False)
     with open_history(str(tmp_path / "into")) as history:
         series = history.query("SELECT machine_class, points FROM series WHERE metric = 'latency'")
         ((classes,),) = history.query("SELECT DISTINCT machine_class FROM runs").itertuples(index=False, name=None)
     assert set(series["points"]) == {2}
     assert " + ".join(sorted(set(series["machine_class"]))) == classes
-
-
-def test_groups_of_another_machine_are_not_compared_as_if_of_one(tmp_path: Path) -> None:
-    for name, machines in (("base", ["one", "two"]), ("head", ["two", "two"])):
-        joined(tmp_path / name, *make_shards(tmp_path / f"from-{name}", machines))
-    base, head = (side_of(load_run(tmp_path / name / WHOLE), name) for name in ("base", "head"))
-    with pytest.raises(UsageError, match=r"the two sides of \S+ \(base and head\) were measured on different machines"):
-        require_comparable(base, head, pair_runs(base, head), across_hosts=False)
 
 
 def test_a_shard_without_groups_is_not_missing(tmp_path: Path) -> None:
@@ -198,28 +187,19 @@ def test_a_shard_without_groups_is_not_missing(tmp_path: Path) -> None:
     assert (run.hosts, run.header.environment) == ((), an_environment("one"))
 
 
-def test_joining_again_changes_nothing(tmp_path: Path) -> None:
-    shards = make_shards(tmp_path, ["one", "two"])
-    joined(tmp_path / "into", *shards)
-    before = {file: file.stat().st_mtime_ns for file in (tmp_path / "into" / WHOLE).rglob("*.json*")}
-    assert fates(joined(tmp_path / "into", *shards))[WHOLE] == "already there"
-    assert before == {file: file.stat().st_mtime_ns for file in (tmp_path / "into" / WHOLE).rglob("*.json*")}
-
-
-def test_a_place_may_be_a_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("url", [False, True])
+def test_joining_again_changes_nothing_also_at_a_url(
+    tmp_path: Path, url: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
-    shards, url = make_shards(tmp_path, ["one", "two"]), f"memory://{tmp_path.name}/all"
-    for fate in ("copied", "already there"):
-        outcomes = merge([str(shard) for shard in shards], url, rows_of, lambda run: render(run, "markdown"), Silent())
-        assert fates(outcomes)[WHOLE] == fate
-    assert open_place(url).names() == [WHOLE]
-
-
-def test_whole_runs_beside_shards_are_copied(tmp_path: Path) -> None:
-    make_shards(tmp_path, ["one", "two"])
+    shards = make_shards(tmp_path, ["one", "two"])
     other = a_run(tmp_path / "shard-1", cases_of(["relu"]), suite_name="other")
-    outcomes = fates(joined(tmp_path / "into", tmp_path / "shard-1", tmp_path / "shard-2"))
-    assert (outcomes[other.name], outcomes[WHOLE]) == ("copied", "copied")
+    into = f"memory://{tmp_path.name}/all" if url else str(tmp_path / "into")
+    for fate in ("copied", "already there"):
+        sources = [str(shard.parent) for shard in shards]
+        outcomes = fates(merge(sources, into, rows_of, lambda run: render(run, "markdown"), Silent()))
+        assert (outcomes[WHOLE], outcomes[other.name]) == (fate, fate)
+    assert open_place(into).names() == sorted([WHOLE, other.name])
 
 
 ADVICE = "give all shards of one run, each once, in one command"
@@ -249,35 +229,20 @@ def test_shards_of_other_runs_are_refused(tmp_path: Path, other: dict[str, Any],
     shards = make_shards(tmp_path, ["one"] * COUNT)
     changed = json.loads((shards[1] / "run.json").read_text())
     other = {**other, "settings": {**changed["settings"], **other.get("settings", {})}}
-    unhashed(shards[1], **other)
+    edit(shards[1] / "run.json", **other)
+    finished_as_it_is(shards[1])
     assert refusal(tmp_path / "into", *shards).startswith(f"{shards[1]} is not of the same run as {shards[0]}: {why}")
 
 
-def unhashed(folder: Path, **header: Any) -> None:
-    """Change a run's header, and have it finished without hashes."""
-    edit(folder / "run.json", **header)
-    (folder / "finished.json").write_text('{"finished": "2026-11-21T04:00:00+00:00"}')
-
-
-@pytest.mark.parametrize("settings", [{"shard": "9/3"}, {"shard": "../../x"}, {"shard_places": [0]}, {"shard": 7}])
+@pytest.mark.parametrize("settings", [{"shard": "9/3"}, {"shard": "../../x"}, {"plan_groups": 4}, {"shard": 7}])
 def test_what_only_says_that_it_is_a_shard_is_refused(tmp_path: Path, settings: dict[str, Any]) -> None:
     shards = make_shards(tmp_path, ["one", "two"])
     whole = load_run(shards[1]).header.settings
-    unhashed(shards[1], settings={**whole, **settings})
+    edit(shards[1] / "run.json", settings={**whole, **settings})
+    finished_as_it_is(shards[1])
     outcomes = joined(tmp_path / "into", *shards)
     assert [outcome.fate for outcome in outcomes].count("refused") == 2
     assert not list((tmp_path / "into").glob("2*"))
-
-
-def test_records_of_groups_that_are_not_a_shards_own_are_left_out(tmp_path: Path) -> None:
-    shards = make_shards(tmp_path, ["one", "one"])
-    foreign = next(case for case in load_run(shards[0]).header.cases)
-    with (shards[1] / "lost.jsonl").open("ab") as file:
-        lost = Lost(case=foreign.name, generation=0, failure=Failure(stage="measure", message="no"))
-        file.write(json.dumps({"case": lost.case, "generation": 0, "failure": vars(lost.failure)}).encode() + b"\n")
-    unhashed(shards[1])
-    joined(tmp_path / "into", *shards)
-    assert not load_run(tmp_path / "into" / WHOLE).lost
 
 
 def test_the_command_says_what_it_joined(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
+from harness.errors import SuiteError
 from harness.plugins import Applied
 from harness.records.case import Case
 from harness.suite.cases import Selection, plan_cases
-from harness.suite.load import Suite
+from harness.suite.load import Suite, load_suite
 from harness.suite.present import Presence
 from tests.builders import FLAGS, SUITE
 
@@ -39,6 +40,13 @@ def write_suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> WriteSuite:
         return path
 
     return write
+
+
+def refusal(path: Path) -> str:
+    """The sentence with which a suite's file is refused."""
+    with pytest.raises(SuiteError) as caught:
+        load_suite(path)
+    return str(caught.value)
 
 
 def plan(

@@ -7,21 +7,17 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from harness.errors import ExitCode, SuiteError, UsageError
+from harness.errors import SuiteError, UsageError
 from harness.models.model import Expectation, Model
 from harness.plugins import Applied
 from harness.records.case import Case, Gate
 from harness.suite.cases import across_toolchains, suits, unknown_flags
 from harness.suite.completion import case_meant
 from harness.suite.load import Device, FlagSet, Suite, Variant
-from harness.suite.schema import NAME_PATTERN, PluginTable
+from harness.suite.schema import PluginTable
 from tests.builders import a_device, a_model, a_peer, a_suite, a_variant, applied, flag_plugin
 from tests.suite.conftest import WriteSuite, names, plan
-
-some_names = st.lists(st.from_regex(NAME_PATTERN.replace("$", r"\Z")), min_size=1, max_size=4, unique=True)
 
 
 def suite_with(**fields: Any) -> Suite:
@@ -54,37 +50,17 @@ def refusal(suite: Suite) -> str:
 
 
 def test_cases_go_model_by_model_and_device_by_device_with_the_baseline_first() -> None:
-    assert names(plan(suite_with())) == EVERY_CASE
+    cases = plan(suite_with())
+    assert names(cases) == EVERY_CASE
+    assert [case.group for case in cases[::2]] == ["small@cpu", "small@gpu", "big@cpu", "big@gpu"]
+    assert [case.baseline for case in cases] == [True, False] * 4
     turned_round = replace(suite_with(), variants=suite_with().variants[::-1])
     assert names(plan(turned_round)) == EVERY_CASE
 
 
-@settings(max_examples=20)
-@given(models=some_names, variants=some_names, devices=some_names)
-def test_names_are_unique(models: list[str], variants: list[str], devices: list[str]) -> None:
-    suite = a_suite(
-        *(a_variant(name) for name in variants),
-        models=tuple(a_model(name) for name in models),
-        devices=tuple(a_device(name) for name in devices),
-    )
-    cases = names(plan(suite))
-    assert len(set(cases)) == len(cases) == len(models) * len(variants) * len(devices)
-
-
 def test_a_case_has_all_that_a_run_must_know() -> None:
-    device = a_device(
-        "pool",
-        uri="local-task",
-        more_uris=("vulkan",),
-        compile_flags=("--iree-hal-target-device=local",),
-        run_flags=("--task_topology_group_count=2",),
-        pin=True,
-        tags=("cpu", "all"),
-    )
-    tiling = FlagSet(name="tiling", compile=("--iree-opt-data-tiling",), run=("--device_allocator=caching",))
-    variant = a_variant(
-        "tiled", "--iree-opt-level=O3", flag_sets=(tiling,), run_flags=("--trace_execution",), tags=("tiling", "all")
-    )
+    device = a_device("pool", uri="local-task", more_uris=("vulkan",), pin=True, tags=("cpu", "all"))
+    variant = a_variant("tiled", tags=("tiling", "all"))
     suite = a_suite(variant, models=(a_model(tags=("vision", "all")),), devices=(device,))
     (case,) = plan(suite, environment={"VK_DRIVER_FILES": "lvp_icd.json"})
     assert case == Case(
@@ -98,26 +74,17 @@ def test_a_case_has_all_that_a_run_must_know() -> None:
         uri="local-task",
         backend="llvm-cpu",
         pin=True,
-        compile_flags=("--iree-hal-target-device=local", "--iree-opt-data-tiling", "--iree-opt-level=O3"),
-        run_flags=("--task_topology_group_count=2", "--device_allocator=caching", "--trace_execution"),
+        compile_flags=(),
+        run_flags=(),
         plugins=(),
         tags=("vision", "all", "tiling", "cpu"),
         more_uris=("vulkan",),
         threads=1,
         environment={"VK_DRIVER_FILES": "lvp_icd.json"},
-        skip=None,
-        expected_failure=None,
     )
-    assert case.uris == ("local-task", "vulkan")
 
 
-def test_a_group_is_what_is_measured_against_each_other() -> None:
-    cases = plan(a_suite(a_variant("stock"), a_variant("fast"), devices=(a_device("cpu"), a_device("gpu"))))
-    assert [case.group for case in cases] == ["net@cpu", "net@cpu", "net@gpu", "net@gpu"]
-    assert [case.baseline for case in cases] == [True, False, True, False]
-
-
-# ---------------------------------------------------------------------------------------------------------- the matrix
+# --- the matrix ---
 
 
 @pytest.mark.parametrize(
@@ -125,10 +92,7 @@ def test_a_group_is_what_is_measured_against_each_other() -> None:
     [
         ({"include": ("big/*@gpu", "small/stock@cpu")}, ["small/stock@cpu", "big/stock@gpu", "big/fast@gpu"]),
         ({"include": ("big/*",), "exclude": ("*@gpu",)}, ["big/stock@cpu", "big/fast@cpu"]),
-        *(
-            ({"exclude": (pattern,)}, EVERY_CASE[:-1])
-            for pattern in ("big/fast@gpu", "big/*t@gpu", "b?g/fast@gpu", "[b]ig/[!s]*@[fg]pu")
-        ),
+        *(({"exclude": (pattern,)}, EVERY_CASE[:-1]) for pattern in ("big/*t@gpu", "[b]?g/[!s]*@[fg]pu")),
     ],
 )
 def test_the_matrix_includes_then_excludes_by_patterns_of_a_shell(fields: dict[str, Any], cases: list[str]) -> None:
@@ -164,10 +128,6 @@ def test_a_suite_whose_patterns_leave_too_little(fields: dict[str, Any], sentenc
     assert refusal(suite_with(**fields)) == f"suite.toml: {sentence}"
 
 
-def test_a_gate_may_be_for_all_cases() -> None:
-    assert len(plan(suite_with(gates=(Gate(name="memory", metric="copies"),)))) == 8
-
-
 def test_a_case_has_the_first_expectation_that_matches_it_else_that_of_its_model() -> None:
     by_case = (
         Expectation(cases="big/*@gpu", message=None),
@@ -191,18 +151,15 @@ def test_a_case_has_the_first_expectation_that_matches_it_else_that_of_its_model
     assert not any(case.known_to_fail for case in plan(suite_with()))
 
 
-# ----------------------------------------------------------------------------------------------- what the user asks for
+# --- what the user asks for ---
 
 
 @pytest.mark.parametrize(
     ("patterns", "tags", "left_out"),
     [
         (("big/fast@gpu",), (), EVERY_CASE[:6]),  # the baseline comes along
-        (("big/stock@gpu",), (), [*EVERY_CASE[:6], "big/fast@gpu"]),
         (("big/fast@gpu", "small/fast@*"), (), EVERY_CASE[4:6]),
-        ((), ("vision",), EVERY_CASE[:4]),
         ((), ("new",), []),
-        ((), ("slow-lane",), [name for name in EVERY_CASE if "@cpu" in name]),
         ((), ("vision", "slow-lane"), EVERY_CASE[:2]),
         (("*@cpu",), ("vision",), [*EVERY_CASE[:4], *EVERY_CASE[6:]]),
     ],
@@ -214,23 +171,13 @@ def test_a_selection_matches_a_pattern_and_a_tag(
     assert selected == [name for name in EVERY_CASE if name not in left_out]
 
 
-def test_a_selection_keeps_what_the_suite_expects_of_a_case() -> None:
-    suite = suite_with(expectations=(Expectation(cases="*/fast@*", message="oops"),))
-    assert [case.expected_failure for case in plan(suite, patterns=("big/fast@cpu",))] == [None, "oops"]
-
-
-@pytest.mark.parametrize(
-    ("patterns", "tags", "options"),
-    [
-        (("tiny/*",), (), "--filter tiny/*"),
-        (("*@cpu", "tiny/*"), ("slow-lane",), "--filter *@cpu --filter tiny/* --tag slow-lane"),
-    ],
-)
-def test_a_selection_of_nothing(patterns: tuple[str, ...], tags: tuple[str, ...], options: str) -> None:
+def test_a_selection_of_nothing() -> None:
     with pytest.raises(UsageError) as caught:
-        plan(suite_with(), patterns=patterns, tags=tags)
-    assert str(caught.value) == f"suite.toml: {options} matches no case; `harness list suite.toml` shows them all"
-    assert caught.value.exit_code == ExitCode.USAGE
+        plan(suite_with(), patterns=("*@cpu", "tiny/*"), tags=("slow-lane",))
+    assert str(caught.value) == (
+        "suite.toml: --filter *@cpu --filter tiny/* --tag slow-lane matches no case; `harness list suite.toml` shows "
+        "them all"
+    )
 
 
 def test_the_case_that_is_meant_may_be_left_out_where_a_suite_has_one(write_suite: WriteSuite) -> None:
@@ -245,18 +192,15 @@ def test_the_case_that_is_meant_may_be_left_out_where_a_suite_has_one(write_suit
     assert (case_meant(one, None), case_meant(one, "net/stock@cpu")) == ("net/stock@cpu", "net/stock@cpu")
 
 
-# ----------------------------------------------------------------------------------------------------------- toolchains
+# --- toolchains ---
 
 
 def under(*toolchains: str, **others: Any) -> tuple[Case, ...]:
     return across_toolchains([plan(suite_with(), toolchain=toolchain, **others) for toolchain in toolchains])
 
 
-def test_one_toolchain_changes_nothing() -> None:
-    assert under("3.12.0") == plan(suite_with(), toolchain="3.12.0")
-
-
 def test_each_case_is_followed_by_itself_under_the_other_toolchains() -> None:
+    assert under("3.12.0") == plan(suite_with(), toolchain="3.12.0"), "one alone changes nothing"
     cases = under("3.11.0", "3.13.0", "3.12.0")
     assert names(cases)[:4] == [
         "small/stock@cpu:3.11.0",
@@ -295,25 +239,10 @@ def test_a_peer_is_there_once() -> None:
     assert names(across_toolchains(plans)) == ["net/stock@cpu:3.12.0", "net/stock@cpu:3.13.0", "net/onnxruntime@cpu"]
 
 
-def test_plans_of_different_suites_do_not_fit_together() -> None:
-    with pytest.raises(ValueError, match="zip"):
-        across_toolchains([plan(suite_with()), plan(a_suite(), toolchain="3.12.0")])
-
-
-# -------------------------------------------------------------------------------------------------------- unknown flags
-
-
-@pytest.mark.parametrize(
-    ("flags", "unknown"),
-    [
-        (("--a", "-b=2"), []),
-        (("--a", "--c=1", "--d"), ["--c=1", "--d"]),
-        (("--iree-load-plugin=lib.so", "--c"), []),  # a compiler plugin brings flags of its own
-    ],
-)
-def test_flags_that_the_compiler_does_not_know(flags: tuple[str, ...], unknown: list[str]) -> None:
-    (case,) = plan(a_suite(a_variant("stock", *flags)))
-    assert unknown_flags(case.compile_flags, frozenset({"a", "b", "iree-load-plugin"})) == unknown
+def test_flags_that_the_compiler_does_not_know() -> None:
+    known = frozenset({"a", "b", "iree-load-plugin"})
+    assert unknown_flags(("--a", "--c=1", "-b=2", "--d"), known) == ["--c=1", "--d"]
+    assert unknown_flags(("--iree-load-plugin=lib.so", "--c"), known) == [], "a compiler plugin brings its own"
 
 
 # --- One variant or peer on one device: its flags, its identity, its threads, and why it does not run here ---
@@ -336,11 +265,9 @@ FOUR, EIGHT = "--task_topology_group_count=4", "--task_topology_group_count=8"
 @pytest.mark.parametrize(
     ("fields", "threads", "flags"),
     [
-        ({}, 1, ()),
         ({"more_uris": ("local-sync",)}, 1, ()),
         ({"uri": "local-task"}, None, ()),
         ({"uri": "local-task", "pin": True}, 1, ()),
-        ({"uri": "vulkan"}, None, ()),
         ({"uri": "vulkan", "threads": 2}, 2, ()),
         ({"uri": "local-task", "threads": 4}, 4, (FOUR,)),
         ({"more_uris": ("local-task",), "threads": 4}, 4, (FOUR,)),
@@ -353,7 +280,7 @@ def test_threads_of_peers_and_of_pools(fields: dict[str, Any], threads: int | No
     assert all(peer.threads == threads for peer in peers)
 
 
-# ---------------------------------------------------------------------------------------------------------------- skips
+# --- skips ---
 
 
 def case_with(flag_set: FlagSet, *, backend: str = "llvm-cpu", toolchain: str = "3.13.0", **others: Any) -> Case:
@@ -383,19 +310,11 @@ def test_a_case_that_does_not_run_here_says_why_and_keeps_its_identity(
     assert case.id == case_with(FlagSet(name="anything")).id
 
 
-def test_only_the_cases_of_a_missing_device_are_skipped() -> None:
-    suite = a_suite(devices=(a_device("cpu"), a_device("gpu")))
-    assert [case.skip for case in plan(suite, unavailable={"gpu": "no device"})] == [None, "no device"]
-
-
 @pytest.mark.parametrize(
     ("specifier", "release", "suited"),
     [
         ("", "3.13.0", True),
-        (">=3.8", "3.7.9", False),
-        ("==3.13.*", "3.13.1", True),
         (">=3.8,!=3.9.0", "3.9.0", False),
-        (">=3.13.0rc1", "3.13.0rc20260901", True),
         ("<3.13", "3.14.0rc20260901", False),
         (">=3.13", "3.14.0rc20260901", True),
     ],
@@ -405,7 +324,7 @@ def test_releases_are_version_specifiers_and_nightly_builds_count(specifier: str
     assert suits(a_variant(flag_sets=(FlagSet(name="tiling", toolchains=specifier),)), release) is suited
 
 
-# ------------------------------------------------------------------------------------------------------------- identity
+# --- identity ---
 
 SHARE = applied(flag_plugin("share-concat", "--iree-share-concat"))
 SHARING = a_variant(plugins=(PluginTable(name="share-concat"),))
@@ -445,64 +364,53 @@ REMARKS: dict[str, Any] = {"description": "a", "tags": ("b",)}
 BY_SET = a_variant(flag_sets=(FlagSet(name="set", compile=("--a=1",)),))
 
 
-@pytest.mark.parametrize(
-    ("first", "second"),
-    [
-        pytest.param(case_id(), case_id(model=a_model("other")), id="the model's name"),
-        pytest.param(case_id(), case_id(variant=a_variant("other")), id="the variant's name"),
-        pytest.param(case_id(), case_id(device=a_device("other")), id="the device's name"),
-        pytest.param(case_id(), case_id(toolchain="3.12.0"), id="the toolchain, since it is what one compares"),
-        pytest.param(
-            case_id(),
-            case_id(model=a_model(**REMARKS), variant=a_variant(**REMARKS), device=a_device(**REMARKS)),
-            id="descriptions and tags",
-        ),
-        pytest.param(case_id(), case_id(variant=a_variant(flag_sets=(FlagSet(name="a"),))), id="an empty flag set"),
-        pytest.param(case_id(), case_id(device=a_device(backend="vmvx")), id="the backend, since the flags choose it"),
-        pytest.param(with_flags("--a=1", "--b=2"), with_flags("--b=2", "--a=1"), id="the order of different flags"),
-        pytest.param(with_flags("--a=1"), case_id(variant=BY_SET), id="a flag in a set"),
-        pytest.param(with_flags("--a=1"), case_id(device=a_device(compile_flags=("--a=1",))), id="a flag of a device"),
-        pytest.param(with_flags("--a"), with_flags("--a=true"), id="the value of a switch that is on"),
-        pytest.param(with_flags("--a"), with_flags("-a"), id="the number of dashes"),
-    ],
-)
+PLAIN = case_id()
+EQUAL = {
+    "the names": (PLAIN, case_id(model=a_model("other"), variant=a_variant("other"), device=a_device("other"))),
+    "the toolchain, since it is what one compares": (PLAIN, case_id(toolchain="3.12.0")),
+    "descriptions and tags": (
+        PLAIN,
+        case_id(model=a_model(**REMARKS), variant=a_variant(**REMARKS), device=a_device(**REMARKS)),
+    ),
+    "an empty flag set": (PLAIN, case_id(variant=a_variant(flag_sets=(FlagSet(name="a"),)))),
+    "the backend, since the flags choose it": (PLAIN, case_id(device=a_device(backend="vmvx"))),
+    "the order of different flags": (with_flags("--a=1", "--b=2"), with_flags("--b=2", "--a=1")),
+    "a flag in a set": (with_flags("--a=1"), case_id(variant=BY_SET)),
+    "a flag of a device": (with_flags("--a=1"), case_id(device=a_device(compile_flags=("--a=1",)))),
+    "the dashes, and the value of a switch that is on": (with_flags("-a"), with_flags("--a=true")),
+}
+OTHER = {
+    "the model's definition": (PLAIN, case_id(model_id="another definition of net")),
+    "compile flags": (PLAIN, with_flags("--a")),
+    "run flags": (PLAIN, case_id(variant=a_variant(run_flags=("--a",)))),
+    "the tool that has a flag": (with_flags("--a"), case_id(variant=a_variant(run_flags=("--a",)))),
+    "the device's URI": (PLAIN, case_id(device=a_device(uri="local-task"))),
+    "the device's pin": (PLAIN, case_id(device=a_device(pin=True))),
+    "the order of several devices": (
+        case_id(device=a_device(more_uris=("a", "b"))),
+        case_id(device=a_device(more_uris=("b", "a"))),
+    ),
+    "the Vulkan driver": (PLAIN, case_id(device=a_device(vulkan_driver="lavapipe"))),
+    "the order of a list": (with_flags("--pass=x", "--pass=y"), with_flags("--pass=y", "--pass=x")),
+    "whether a switch is on": (with_flags("--a"), with_flags("--a=false")),
+    "more than a plugin's flags": (with_flags("--iree-share-concat"), case_id(variant=SHARING)),
+    "the version of a plugin": (
+        case_id(variant=SHARING),
+        case_id(variant=SHARING, share=applied(flag_plugin("share-concat", "--iree-share-concat", version="2"))),
+    ),
+    "the options of a plugin": (
+        case_id(variant=SHARING),
+        case_id(variant=SHARING, share=replace(SHARE, options={"deep": True})),
+    ),
+}
+
+
+@pytest.mark.parametrize(("first", "second"), EQUAL.values(), ids=EQUAL)
 def test_the_id_does_not_depend_on(first: str, second: str) -> None:
     assert first == second
 
 
-@pytest.mark.parametrize(
-    ("first", "second"),
-    [
-        pytest.param(case_id(), case_id(model_id="another definition of net"), id="the model's definition"),
-        pytest.param(case_id(), with_flags("--a"), id="compile flags"),
-        pytest.param(case_id(), case_id(variant=a_variant(run_flags=("--a",))), id="run flags"),
-        pytest.param(with_flags("--a"), case_id(variant=a_variant(run_flags=("--a",))), id="the tool that has a flag"),
-        pytest.param(case_id(), case_id(device=a_device(compile_flags=("--b",))), id="the device's compile flags"),
-        pytest.param(case_id(), case_id(device=a_device(uri="local-task")), id="the device's URI"),
-        pytest.param(case_id(), case_id(device=a_device(pin=True)), id="the device's pin"),
-        pytest.param(case_id(), case_id(device=a_device(more_uris=("local-sync",))), id="a second device"),
-        pytest.param(
-            case_id(device=a_device(more_uris=("a", "b"))),
-            case_id(device=a_device(more_uris=("b", "a"))),
-            id="the order of devices",
-        ),
-        pytest.param(case_id(), case_id(device=a_device(vulkan_driver="lavapipe")), id="the Vulkan driver"),
-        pytest.param(with_flags("--pass=x", "--pass=y"), with_flags("--pass=y", "--pass=x"), id="the order of a list"),
-        pytest.param(with_flags("--a"), with_flags("--a=false"), id="whether a switch is on"),
-        pytest.param(case_id(), case_id(variant=SHARING), id="plugins"),
-        pytest.param(with_flags("--iree-share-concat"), case_id(variant=SHARING), id="more than a plugin's flags"),
-        pytest.param(
-            case_id(variant=SHARING),
-            case_id(variant=SHARING, share=applied(flag_plugin("share-concat", "--iree-share-concat", version="2"))),
-            id="the version of a plugin",
-        ),
-        pytest.param(
-            case_id(variant=SHARING),
-            case_id(variant=SHARING, share=replace(SHARE, options={"deep": True})),
-            id="the options of a plugin",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("first", "second"), OTHER.values(), ids=OTHER)
 def test_the_id_depends_on(first: str, second: str) -> None:
     assert first != second
 
@@ -514,7 +422,7 @@ def test_options_of_a_plugin_may_be_any_values_of_json() -> None:
     assert first != case_id(variant=SHARING, share=replace(SHARE, options={**odd, "scale": 1.0}))
 
 
-# ---------------------------------------------------------------------------------------------------------------- peers
+# --- peers ---
 
 ONNXRUNTIME = a_peer()
 HALIDE = a_peer("halide", label="halide-tutorial", schedule="tutorial")

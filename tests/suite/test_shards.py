@@ -41,6 +41,10 @@ def parts(cases: Sequence[Case], count: int, models: Sequence[Model] = ()) -> li
     return [part_of(cases, every, Shard(number=number, count=count)) for number in range(1, count + 1)]
 
 
+def groups_of(part: Part) -> set[str]:
+    return {case.group for case in part.cases}
+
+
 @given(models=shapes, count=st.integers(1, 9))
 def test_shards_have_each_case_once_in_order_and_the_devices_of_a_model_together(
     models: dict[str, tuple[list[str], int]], count: int
@@ -48,11 +52,10 @@ def test_shards_have_each_case_once_in_order_and_the_devices_of_a_model_together
     cases = a_plan(models)
     divided = parts(cases, count)
     assert Counter(case.name for part in divided for case in part.cases) == Counter(case.name for case in cases)
-    assert sorted(place for part in divided for place in part.places) == list(range(divided[0].groups))
+    assert sorted(group for part in divided for group in groups_of(part)) == sorted(divided[0].groups)
     for part in divided:
         assert list(part.cases) == [case for case in cases if case in part.cases]
-        assert len({case.group for case in part.cases}) == len(part.places)
-        assert part.groups_elsewhere == part.groups - len(part.places)
+        assert part.groups_elsewhere == len(part.groups) - len(groups_of(part))
     of_model = [{case.model for case in part.cases} for part in divided]
     assert sum(map(len, of_model)) == len(models)
 

@@ -1,18 +1,18 @@
-"""A cache of its own for each test, a toolchain's folders with nothing real in them, and tools that are scripts."""
+"""A cache of its own for each test, an installation with nothing real in it, and tools that are scripts."""
 
 from __future__ import annotations
 
 import os
 import shutil
+import sys
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from importlib.metadata import PackageNotFoundError
-from importlib.util import spec_from_loader
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from harness.toolchain import Toolchain, find
+from harness.toolchain import Toolchain
+from tests.fakes.fake_wheels import unpack_wheels, write_wheels
 
 ScriptTool = Callable[..., Toolchain]
 
@@ -23,59 +23,12 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
-@dataclass
-class Package:
-    """What importlib.metadata says of an installed package."""
-
-    version: str
-
-
-@dataclass
-class Installation:
-    """An installation as importlib shows it: packages by name, and modules by name as folders below `root`."""
-
-    root: Path
-    packages: dict[str, Package]
-    modules: dict[str, str]
-    compiler_tools: Path
-    runtime_tools: Path
-
-
 @pytest.fixture
-def installation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Installation:
-    """A pair of release 3.13.0 whose tools are empty files; the test may change what it likes."""
-    here = Installation(
-        root=tmp_path,
-        packages={"iree-base-compiler": Package("3.13.0"), "iree-base-runtime": Package("3.13.0")},
-        modules={"iree.compiler": "compiler", "iree._runtime_libs": "runtime"},
-        compiler_tools=tmp_path / "compiler" / "_mlir_libs",
-        runtime_tools=tmp_path / "runtime",
-    )
-    for file in (
-        here.compiler_tools / "iree-compile",
-        here.compiler_tools / "libIREECompiler.so",
-        here.runtime_tools / "iree-run-module",
-    ):
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.touch()
-
-    def distribution(name: str) -> Package:
-        try:
-            return here.packages[name]
-        except KeyError:
-            raise PackageNotFoundError(name) from None
-
-    def find_spec(name: str) -> object:
-        if name not in here.modules:
-            raise ModuleNotFoundError(f"No module named {name!r}")
-        spec = spec_from_loader(name, None, is_package=True)
-        assert spec is not None
-        spec.submodule_search_locations = [str(here.root / here.modules[name])]
-        return spec
-
-    monkeypatch.setattr(find, "distribution", distribution)
-    monkeypatch.setattr(find, "find_spec", find_spec)
-    return here
+def installation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of this interpreter's packages: a pair of release 9.8.0 in a few kilobytes, for the test to change."""
+    folder = unpack_wheels(write_wheels(tmp_path / "wheels", "9.8.0"), tmp_path / "site-packages")
+    monkeypatch.setattr(sys, "path", [str(folder), *(path for path in sys.path if "site-packages" not in path)])
+    return folder
 
 
 @pytest.fixture

@@ -14,7 +14,6 @@ from harness.toolchain.devices import (
     VULKAN_DRIVERS,
     DeviceInfo,
     DeviceProbe,
-    driver_of,
     environment_for,
     find_manifest,
     parse_dump,
@@ -32,14 +31,6 @@ posix = pytest.mark.skipif(sys.platform == "win32", reason="the scripts are shel
 def failing(message: str) -> str:
     """Shell commands that fail as iree-run-module does: a coloured line, then source position, code and sentence."""
     return f"printf '\\033[31mFLAGS ERROR: (oops)\\033[0m\\n' >&2\ncat >&2 <<'END'\n{message}\nEND\nexit 1"
-
-
-@pytest.mark.parametrize(
-    ("uri", "driver"),
-    [("local-sync", "local-sync"), ("local-task://", "local-task"), ("vulkan://GPU-6d65", "vulkan"), ("cuda", "cuda")],
-)
-def test_driver_of_a_uri(uri: str, driver: str) -> None:
-    assert driver_of(uri) == driver
 
 
 @pytest.mark.parametrize("driver", ["local-sync", "local-task"])
@@ -62,31 +53,6 @@ def test_a_vulkan_device_has_a_name_and_versions(real_toolchain: Toolchain) -> N
     assert device.is_software is (device.kind == "cpu")
 
 
-def test_vulkan_without_a_driver(real_toolchain: Toolchain, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for variable in ("VK_DRIVER_FILES", "VK_ICD_FILENAMES"):  # newer and older loaders
-        monkeypatch.setenv(variable, str(tmp_path / "no-driver.json"))
-    found = probe_driver(real_toolchain, "vulkan", limits=LIMITS)
-    assert found.devices == ()
-    assert found.reason == "no Vulkan device"
-    assert found.advice is not None
-    assert "mesa-vulkan-drivers" in found.advice
-    assert found.detail
-
-
-@pytest.mark.parametrize("driver", ["cuda", "hip"])
-def test_gpu_drivers_answer_with_devices_or_with_sentences(driver: str, real_toolchain: Toolchain) -> None:
-    found = probe_driver(real_toolchain, driver, limits=LIMITS)
-    if found.devices:
-        assert found.reason is None
-        assert all(device.uri.startswith(f"{driver}://") for device in found.devices)
-    else:
-        assert found.reason == f"no {driver.upper()} device"
-        assert found.advice is not None
-        assert " " in found.advice
-        assert "dylib" not in found.detail
-        assert "/runtime/" not in found.detail
-
-
 def test_a_driver_that_the_runtime_does_not_have(real_toolchain: Toolchain) -> None:
     found = probe_driver(real_toolchain, "abacus", limits=LIMITS)
     assert found.reason == "this IREE was built without its abacus driver"
@@ -97,58 +63,53 @@ NO_LOADER = f"""\
 {SOURCE}/vulkan/util/libvulkan.c:641: NOT_FOUND; Vulkan loader library not found; ensure it is installed:
   Tried: libvulkan.so.1
     c/runtime/src/iree/base/internal/dynamic_library_posix.c:165: NOT_FOUND; failed to load dynamic library"""
+NO_DRIVER = f"{SOURCE}/vulkan/physical_device.c:441: UNAVAILABLE; [vkCreateInstance] VK_ERROR_INCOMPATIBLE_DRIVER"
+NO_CUDA = (
+    f"{SOURCE}/cuda/cuda_dynamic_symbols.c:66: UNAVAILABLE; CUDA driver library 'libcuda.so'/'nvcuda.dll' not "
+    "available; please ensure installed and in dynamic library search path"
+)
+NO_GPU = f"{SOURCE}/cuda/cuda_driver.c:200: UNKNOWN; CUDA driver error 'CUDA_ERROR_NO_DEVICE' (100)"
+NO_HIP = f"{SOURCE}/hip/x.c:1: UNAVAILABLE; HIP runtime library not available"
 
 
 @posix
 @pytest.mark.parametrize(
-    ("driver", "message", "reason", "advice", "detail"),
+    ("driver", "message", "advice", "detail"),
     [
         (
             "vulkan",
             NO_LOADER,
-            "no Vulkan device",
             "install the Vulkan loader and a Vulkan driver; a software one will do "
             "(Debian: apt-get install libvulkan1 mesa-vulkan-drivers)",
             "NOT_FOUND: Vulkan loader library not found",
         ),
         (
             "vulkan",
-            f"{SOURCE}/vulkan/physical_device.c:441: UNAVAILABLE; [vkCreateInstance] VK_ERROR_INCOMPATIBLE_DRIVER",
-            "no Vulkan device",
+            NO_DRIVER,
             "install a Vulkan driver; a software one will do (Debian: apt-get install mesa-vulkan-drivers)",
             "UNAVAILABLE: [vkCreateInstance] VK_ERROR_INCOMPATIBLE_DRIVER",
         ),
         (
             "cuda",
-            f"{SOURCE}/cuda/cuda_dynamic_symbols.c:66: UNAVAILABLE; CUDA driver library 'libcuda.so'/'nvcuda.dll' not "
-            "available; please ensure installed and in dynamic library search path",
-            "no CUDA device",
+            NO_CUDA,
             "install the NVIDIA driver (libcuda)",
             "UNAVAILABLE: CUDA driver library 'libcuda.so'/'nvcuda.dll' not available",
         ),
         (
             "cuda",
-            f"{SOURCE}/cuda/cuda_driver.c:200: UNKNOWN; CUDA driver error 'CUDA_ERROR_NO_DEVICE' (100)",
-            "no CUDA device",
+            NO_GPU,
             "check that nvidia-smi lists a GPU here",
             "UNKNOWN: CUDA driver error 'CUDA_ERROR_NO_DEVICE' (100)",
         ),
-        (
-            "hip",
-            f"{SOURCE}/hip/x.c:1: UNAVAILABLE; HIP runtime library not available",
-            "no HIP device",
-            "install AMD's ROCm runtime (libamdhip64)",
-            "UNAVAILABLE: HIP runtime library not available",
-        ),
-        ("hip", "no status line", "no HIP device", "check that rocminfo lists a GPU here", ""),
-        ("metal", "", "no metal device", "run iree-run-module --list_devices=metal and see what it says", ""),
+        ("hip", NO_HIP, "install AMD's ROCm runtime (libamdhip64)", "UNAVAILABLE: HIP runtime library not available"),
+        ("hip", "no status line", "check that rocminfo lists a GPU here", ""),
+        ("metal", "", "run iree-run-module --list_devices=metal and see what it says", ""),
     ],
 )
-def test_a_reason_comes_with_the_advice_that_fits_it(
-    driver: str, message: str, reason: str, advice: str, detail: str, script_tool: ScriptTool
-) -> None:
+def test_advice_fits_the_reason(driver: str, message: str, advice: str, detail: str, script_tool: ScriptTool) -> None:
+    title = {"vulkan": "Vulkan", "metal": "metal"}.get(driver, driver.upper())
     probe = probe_driver(script_tool(failing(message)), driver, limits=LIMITS)
-    assert probe == DeviceProbe(driver=driver, reason=reason, advice=advice, detail=detail)
+    assert probe == DeviceProbe(driver=driver, reason=f"no {title} device", advice=advice, detail=detail)
 
 
 SEARCH = "the search for CUDA devices"
@@ -194,6 +155,34 @@ TWO_GPUS = """\
 - gpu-compute-capability: 7.5
 - driver-max-cuda-version: 12.8
 """
+VULKAN = """\
+# ===----------------------------------------------------------------------===
+# --device=vulkan://GPU-6d65
+#   llvmpipe (LLVM 15.0.6, 256 bits) (llvmpipe Mesa 22.3.6 (LLVM 15.0.6))
+# ===----------------------------------------------------------------------===
+name: llvmpipe (LLVM 15.0.6, 256 bits)
+api: 1.3.230
+type: cpu
+driver_info: Mesa 22.3.6 (LLVM 15.0.6)
+memory_heaps: 1
+  [0] size=2147483648 flags=0x00000001
+"""
+HIP = "# --device=hip://GPU-1\n#   AMD Instinct MI300X\n# ===\n- gpu-arch-name: gfx942\n- gpu-warp-size: 64\n"
+
+
+def test_fields_of_dumped_devices() -> None:
+    name = "llvmpipe (LLVM 15.0.6, 256 bits)"
+    llvmpipe = DeviceInfo(
+        uri="vulkan://GPU-6d65",
+        name=name,
+        driver_version="Mesa 22.3.6 (LLVM 15.0.6)",
+        api="Vulkan 1.3.230",
+        kind="cpu",
+    )
+    assert parse_dump(VULKAN) == [llvmpipe]
+    assert llvmpipe.is_software
+    assert parse_dump(HIP) == [DeviceInfo(uri="hip://GPU-1", name="AMD Instinct MI300X", api="gfx942")]
+    assert parse_dump("# Enumerated devices for driver 'cuda'\n") == []
 
 
 @posix
@@ -212,52 +201,12 @@ esac"""
     )
 
 
-VULKAN = """\
-# ===----------------------------------------------------------------------===
-# --device=vulkan://GPU-6d65
-#   llvmpipe (LLVM 15.0.6, 256 bits) (llvmpipe Mesa 22.3.6 (LLVM 15.0.6))
-# ===----------------------------------------------------------------------===
-name: llvmpipe (LLVM 15.0.6, 256 bits)
-path: GPU-6d65
-api: 1.3.230
-type: cpu
-vendor_id: 0x10005
-driver: llvmpipe
-driver_info: Mesa 22.3.6 (LLVM 15.0.6)
-feature_tier[vulkan-1.3]: supported
-memory_heaps: 1
-  [0] size=2147483648 flags=0x00000001
-"""
-
-
-def test_fields_of_a_dumped_vulkan_device() -> None:
-    assert parse_dump(VULKAN) == [
-        DeviceInfo(
-            uri="vulkan://GPU-6d65",
-            name="llvmpipe (LLVM 15.0.6, 256 bits)",
-            driver_version="Mesa 22.3.6 (LLVM 15.0.6)",
-            api="Vulkan 1.3.230",
-            kind="cpu",
-        )
-    ]
-    assert parse_dump(VULKAN)[0].is_software
-
-
-def test_a_hip_device_is_known_by_its_architecture() -> None:
-    dump = "# --device=hip://GPU-1\n#   AMD Instinct MI300X\n# ===\n- gpu-arch-name: gfx942\n- gpu-warp-size: 64\n"
-    assert parse_dump(dump) == [DeviceInfo(uri="hip://GPU-1", name="AMD Instinct MI300X", api="gfx942")]
-
-
-def test_a_dump_without_devices() -> None:
-    assert parse_dump("# Enumerated devices for driver 'cuda'\n") == []
-
-
-# ------------------------------------------------------------------------------------- software Vulkan drivers by name
+# --- Software vulkan drivers by name ---
 
 LAVAPIPE, SWIFTSHADER = VULKAN_DRIVERS["lavapipe"], VULKAN_DRIVERS["swiftshader"]
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def no_drivers_of_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
     for variable in ("VK_DRIVER_FILES", "VK_ICD_FILENAMES"):
         monkeypatch.delenv(variable, raising=False)
@@ -270,41 +219,30 @@ def written(folder: Path, *names: str) -> Path:
     return folder
 
 
-@pytest.mark.usefixtures("no_drivers_of_the_user")
-def test_a_manifest_is_found_by_its_drivers_name_among_others(tmp_path: Path) -> None:
-    folder = written(tmp_path, "intel_icd.x86_64.json", "vk_swiftshader_icd.json", "lvp_icd.json")
-    assert find_manifest(SWIFTSHADER, [folder]) == folder / "vk_swiftshader_icd.json"
-    assert find_manifest(LAVAPIPE, [folder]) == folder / "lvp_icd.json"
+def test_a_manifest_is_found_by_its_drivers_name_in_the_first_folder_that_has_it(tmp_path: Path) -> None:
+    near = written(tmp_path / "near", "intel_icd.x86_64.json", "vk_swiftshader_icd.json", "lvp_icd.json")
+    far = written(tmp_path / "far", "lvp_icd.json")
+    assert find_manifest(SWIFTSHADER, [tmp_path / "nowhere", near, far]) == near / "vk_swiftshader_icd.json"
+    assert find_manifest(LAVAPIPE, [tmp_path / "nowhere", near, far]) == near / "lvp_icd.json"
 
 
-@pytest.mark.usefixtures("no_drivers_of_the_user")
 def test_of_several_architectures_it_is_this_machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = written(tmp_path, "lvp_icd.aarch64.json", "lvp_icd.i686.json", "lvp_icd.x86_64.json")
-    for machine, architecture in (("x86_64", "x86_64"), ("AMD64", "x86_64"), ("arm64", "aarch64")):
+    for machine, architecture in (("AMD64", "x86_64"), ("arm64", "aarch64")):
         monkeypatch.setattr(platform, "machine", lambda machine=machine: machine)
         assert find_manifest(LAVAPIPE, [folder]) == folder / f"lvp_icd.{architecture}.json"
     monkeypatch.setattr(platform, "machine", lambda: "riscv64")
     assert find_manifest(LAVAPIPE, [folder]) is None
 
 
-@pytest.mark.usefixtures("no_drivers_of_the_user")
-def test_folders_are_searched_in_order_and_may_be_missing(tmp_path: Path) -> None:
-    near, far = (written(tmp_path / name, "lvp_icd.json") for name in ("near", "far"))
-    assert find_manifest(LAVAPIPE, [tmp_path / "nowhere", near, far]) == near / "lvp_icd.json"
-
-
-@pytest.mark.usefixtures("no_drivers_of_the_user")
-def test_what_the_users_own_variable_names_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    system, own = (written(tmp_path / name, "lvp_icd.json") for name in ("system", "own"))
-    monkeypatch.setenv("VK_DRIVER_FILES", f"/gone/intel_icd.json:{own / 'lvp_icd.json'}")
-    assert find_manifest(LAVAPIPE, [system]) == own / "lvp_icd.json"
-    assert find_manifest(SWIFTSHADER, [system]) is None
-
-
-@pytest.mark.usefixtures("no_drivers_of_the_user")
-def test_loaders_old_and_new_are_shown_that_manifest_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    manifest = written(tmp_path, "vk_swiftshader_icd.json") / "vk_swiftshader_icd.json"
-    monkeypatch.setenv("VK_ICD_FILENAMES", str(manifest))
+def test_what_the_users_own_variable_names_comes_first_and_all_loaders_are_shown_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    system, own = (written(tmp_path / name, "vk_swiftshader_icd.json") for name in ("system", "own"))
+    manifest = own / "vk_swiftshader_icd.json"
+    monkeypatch.setenv("VK_DRIVER_FILES", f"/gone/intel_icd.json:{manifest}")
+    assert find_manifest(SWIFTSHADER, [system]) == manifest
+    assert find_manifest(LAVAPIPE, [system]) is None
     assert environment_for(SWIFTSHADER) == {"VK_DRIVER_FILES": str(manifest), "VK_ICD_FILENAMES": str(manifest)}
 
 
@@ -319,7 +257,6 @@ def test_a_driver_that_is_not_here_is_told_with_the_way_to_get_it(
     assert "apt-get install --no-install-recommends chromium" in found.advice
 
 
-@pytest.mark.usefixtures("no_drivers_of_the_user")
 @pytest.mark.vulkan
 @pytest.mark.parametrize(("name", "word"), [("lavapipe", "llvmpipe"), ("swiftshader", "SwiftShader")])
 def test_only_the_drivers_own_devices_are_seen(real_toolchain: Toolchain, name: str, word: str) -> None:

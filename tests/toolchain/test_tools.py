@@ -63,36 +63,16 @@ def test_a_later_group_stands_whole_behind_what_it_does_not_replace(
     assert merge_flags(first) == merge_flags(first, first) == merge_flags(first, ()) == tuple(first)
 
 
-def test_the_real_compiler_knows_these(real_toolchain: Toolchain) -> None:
-    known = compiler_flags(real_toolchain)
-    assert known >= {
-        "iree-hal-target-device",
-        "iree-hal-local-target-device-backends",
-        "iree-llvmcpu-target-cpu",
-        "iree-opt-level",
-        "iree-opt-data-tiling",
-        "iree-global-opt-data-tiling",
-        "iree-dispatch-creation-data-tiling",
-        "iree-preprocessing-pass-pipeline",
-        "iree-load-plugin",
-        "mlir-print-ir-after-all",
-        "o",
-    }
-    assert len(known) > 1000
-    assert "iree-opt-data-tilin" not in known
-
-
-def test_the_real_runtime_knows_these(real_toolchain: Toolchain) -> None:
-    known = runtime_flags(real_toolchain)
-    assert known >= {"device", "module", "function", "input", "parameters", "batch_size"}
-    assert known >= {"device_allocator", "task_topology_group_count"}
-    assert "iree-opt-level" not in known
-
-
-def test_they_are_kept(real_toolchain: Toolchain, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = compiler_flags(real_toolchain), runtime_flags(real_toolchain)
+def test_the_real_tools_know_their_flags_and_are_asked_once(
+    real_toolchain: Toolchain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of_compiler, of_runtime = compiler_flags(real_toolchain), runtime_flags(real_toolchain)
+    assert of_compiler >= {"iree-hal-target-device", "iree-opt-level", "mlir-print-ir-after-all", "o"}
+    assert len(of_compiler) > 1000
+    assert of_runtime >= {"device", "batch_size", "device_allocator", "task_topology_group_count"}
+    assert "iree-opt-level" not in of_runtime
     monkeypatch.setattr(process, "spawn", lambda *_, **__: pytest.fail("a tool is asked again"))
-    assert (compiler_flags(real_toolchain), runtime_flags(real_toolchain)) == first
+    assert (compiler_flags(real_toolchain), runtime_flags(real_toolchain)) == (of_compiler, of_runtime)
 
 
 @posix
@@ -155,40 +135,37 @@ func.func @main(%a: tensor<4x8xf32>, %b: tensor<8x4xf32>) -> (tensor<4x4xf32>, t
 """
 
 
-def test_errors_are_found_in_what_the_compiler_prints_while_it_exits_with_0() -> None:
-    assert error_lines(UNREGISTERED) == (
-        "'bogus' does not refer to a registered pass or pass pipeline",
-        "mismatched parenthesis in pass pipeline `builtin.module(bogus)`",
-    )
-    assert error_lines(UNBALANCED) == ("mismatched parenthesis in pass pipeline `builtin.module(bogus`",)
-
-
-def test_an_error_loses_its_position_and_keeps_its_text() -> None:
-    assert error_lines("model.mlir:1:17: error: expected non-function type\nfunc.func @main( {\n") == (
-        "expected non-function type",
-    )
-    assert error_lines("fatal error: out of luck: error: twice\n") == ("out of luck: error: twice",)
-
-
 @pytest.mark.parametrize(
-    "text", ["", "\n", GENERIC_CPU, "m.mlir:1:1: remark: no error\n", '  // error: in a comment of the "source"\n']
+    ("printed", "errors", "warnings"),
+    [
+        (
+            UNREGISTERED,
+            (
+                "'bogus' does not refer to a registered pass or pass pipeline",
+                "mismatched parenthesis in pass pipeline `builtin.module(bogus)`",
+            ),
+            (),
+        ),
+        (UNBALANCED, ("mismatched parenthesis in pass pipeline `builtin.module(bogus`",), ()),
+        ("model.mlir:1:17: error: no type\nfunc.func @main( {\n", ("no type",), ()),
+        ("fatal error: out of luck: error: twice\n", ("out of luck: error: twice",), ()),
+        ("m.mlir:1:1: remark: no error\n", (), ()),
+        ('  // error: in a comment of the "source"\n', (), ()),
+        # A warning that only announces the next line has that line.
+        (
+            GENERIC_CPU,
+            (),
+            (
+                "while creating CPU target: Defaulting to targeting a generic CPU for the target architecture will "
+                "result in poor performance.",
+            ),
+        ),
+        ("a.mlir:1:1: warning: cut short:", (), ("cut short",)),
+        ("a.mlir:1:1: warning: slow\nb.mlir:2:2: warning: slow\nWARNING: odd\n", (), ("slow", "odd")),
+    ],
 )
-def test_what_is_no_error_is_not_taken_for_one(text: str) -> None:
-    assert error_lines(text) == ()
-
-
-def test_a_warning_that_only_announces_the_next_line_has_that_line() -> None:
-    assert warning_lines(GENERIC_CPU) == (
-        "while creating CPU target: Defaulting to targeting a generic CPU for the target architecture will result in "
-        "poor performance.",
-    )
-    assert warning_lines("a.mlir:1:1: warning: cut short:") == ("cut short",)
-
-
-def test_a_warning_is_told_once() -> None:
-    text = "a.mlir:1:1: warning: slow\nb.mlir:2:2: warning: slow\nWARNING: odd\n"
-    assert warning_lines(text) == ("slow", "odd")
-    assert error_lines(text) == ()
+def test_errors_and_warnings_of_the_compiler(printed: str, errors: tuple[str, ...], warnings: tuple[str, ...]) -> None:
+    assert (error_lines(printed), warning_lines(printed)) == (errors, warnings)
 
 
 @pytest.mark.parametrize(
@@ -200,11 +177,6 @@ def test_a_warning_is_told_once() -> None:
             "hal.buffer_view.assert; while calling import; \n[ 0] bytecode module@1:192 -; invoking function 'main'",
             "INVALID_ARGUMENT; input0 shape dimension 1 mismatch; expected 8 but have 7; expected shape `4x8`, actual "
             "shape `4x7`",
-        ),
-        (
-            "c/runtime/src/iree/vm/invocation.c:103: INVALID_ARGUMENT; input list and function mismatch; expected 2 "
-            "arguments but passed 1; invoking function 'main'; `sync func @main(%input0: i32) -> ()`",
-            "INVALID_ARGUMENT; input list and function mismatch; expected 2 arguments but passed 1",
         ),
         (
             "\x1b[31mFLAGS ERROR: (╯°□°)╯︵👻\x1b[0m\n"
@@ -249,9 +221,6 @@ def test_an_excerpt_begins_at_the_first_error_and_leaves_out_what_nobody_can_rea
 
 def test_the_tail_of_what_python_printed_has_the_exception() -> None:
     assert tail("error: a\nb\nValueError: c\n", lines=2) == "b\nValueError: c"
-
-
-def test_an_excerpt_without_an_error_ends_where_the_text_does() -> None:
     assert excerpt("abcdef", characters=3) == "def"
 
 

@@ -166,7 +166,7 @@ def test_alternatives_exclude_each_other(offer: Offer) -> None:
 
 
 def rewriting(name: str, phase: str = "input") -> Plugin[Any]:
-    return plugin(name, Rewrite(function="harness.rewrites.isolated:isolate_convolutions", phase=phase))
+    return plugin(name, Rewrite(function="harness.rewrites.regions:isolate_convolutions", phase=phase))
 
 
 ORDER = ("ingress-canonicalize", "channels-last", "share-concat", "another", "isolate", "tuned", "late", "spec")
@@ -186,23 +186,6 @@ def test_plugins_come_in_the_order_of_their_phases_and_of_what_they_make(given: 
         config = combine(start, changes)
         assert config is not None
         assert [use.name for use in config.plugins] == list(ORDER)
-
-
-def test_the_starts_plugins_keep_their_own_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    register(monkeypatch, PLUGINS.group, *((name, rewriting(name)) for name in ORDER))
-    start = CompileConfig(plugins=uses_of([("tuned", {}), ("channels-last", {})]))
-    added = Change(name="isolate", parts=(), purpose="", config=CompileConfig(plugins=uses_of([("isolate", {})])))
-    config = combine(start, [added])
-    assert config is not None
-    assert [use.name for use in config.plugins] == ["isolate", "tuned", "channels-last"]
-
-
-def test_what_comes_with_the_harness() -> None:
-    changes = changes_for(a_suite(a_variant()), STOCK, a_device(), "3.13.0", without=("tuned",))
-    assert {"channels-last", "isolate", "isolate.depthwise", "share-concat.no-padding"} <= set(names(changes))
-    assert not {"tuning-spec", "tuned"} & set(names(changes))
-    assert all(change.purpose and change.parts for change in changes)
-    assert all(combine(STOCK, [change]) not in (None, STOCK) for change in changes)
 
 
 def test_the_flag_sets_that_come_with_the_harness_are_all_different_and_known_to_the_compiler() -> None:
@@ -230,7 +213,7 @@ def call(function: str, phase: str = "input", **options: object) -> RewriteCall:
 
 
 def rewrite(phase: str) -> Rewrite:
-    return Rewrite(function="harness.rewrites.isolated:isolate_convolutions", phase=phase)
+    return Rewrite(function="harness.rewrites.regions:isolate_convolutions", phase=phase)
 
 
 ISOLATE = call("isolated:isolate_convolutions", depthwise=True)

@@ -14,7 +14,7 @@ from harness.explain.isolated_timing import own_flags
 from harness.process import Limits
 from harness.toolchain import Toolchain
 from harness.tune.dispatches import Compiled, Dispatch, Refused, compile_candidate, loadable, take_out, why_inert
-from harness.tune.tiles import Loop, Root, root_of, tiles_of
+from harness.tune.tiles import Loop, Root, root_of
 from tests.explain.modules import a_module
 from tests.ir.conftest import HASWELL_FLAGS, LIMITS
 
@@ -219,12 +219,3 @@ def test_the_operation_that_reduces_decides_and_a_plugin_s_wish_is_matched_too()
     assert root is not None
     assert (root.op, root.matcher, root.pipeline) == ("linalg.matmul", "matmul {compilation_info}", "X")
     assert root.tiles == {"distribution": (8, 8, 0), "vector_reduction": (0, 0, 4)}
-
-
-def test_tile_sizes_of_an_attribute() -> None:
-    assert tiles_of("#iree_cpu.lowering_config<distribution = [1, 0], vector_common_parallel = [4, 8]>") == {
-        "distribution": (1, 0),
-        "vector_common_parallel": (4, 8),
-    }
-    assert tiles_of("#iree_codegen.lowering_config<tile_sizes = [[1, 0]]>") == {}
-    assert tiles_of("") == {}

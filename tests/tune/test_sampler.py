@@ -24,14 +24,6 @@ def test_what_helped_alone_is_asked_for_together_first() -> None:
     assert told(ALONE).ask() == frozenset({"O3", "tiling"})
 
 
-def test_what_does_nothing_is_not_added() -> None:
-    sampler = told(ALONE)
-    first = sampler.ask()
-    assert first is not None and "padding" not in first
-    sampler.tell(first, -0.30)
-    assert sampler.ask() != first
-
-
 def test_two_that_hurt_each_other_are_taken_apart() -> None:
     sampler = told({**ALONE, "padding": -0.15})
     sampler.tell({"O3", "tiling", "padding"}, 0.5)

@@ -170,12 +170,6 @@ def test_a_spec_configures_its_operation_and_leaves_others_alone(tmp_path: Path)
     assert iree_compile(a_program(MATMUL), flag) != iree_compile(a_program(MATMUL))
 
 
-def test_a_spec_for_another_shape_changes_nothing(tmp_path: Path) -> None:
-    other = a_root("linalg.matmul", "64p 128p 16r", "64x16 16x128 64x128")
-    flag = _written(tmp_path, other, CHOSEN)
-    assert iree_compile(a_program(MATMUL), flag) == iree_compile(a_program(MATMUL))
-
-
 @pytest.mark.parametrize(
     "root",
     [

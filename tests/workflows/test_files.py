@@ -139,14 +139,6 @@ def test_every_input_of_an_action_is_used_and_described(file: Path) -> None:
     assert "HARNESS_CONSTRAINTS: ${{ inputs.constraints }}" in file.read_text()
 
 
-@of_actions
-def test_every_variable_of_a_step_is_one_that_its_script_reads(file: Path) -> None:
-    for step in steps(file):
-        if script := re.search(r"scripts/ci/([a-z]+\.sh)", step.get("run", "")):
-            text = "".join((ROOT / "scripts/ci" / name).read_text() for name in (script[1], "base.sh", "output.sh"))
-            assert [name for name in step["env"] if name not in text] == []
-
-
 @pytest.mark.parametrize("script", SCRIPTS, ids=names(SCRIPTS))
 def test_scripts_are_bash(script: Path) -> None:
     assert subprocess.run(["bash", "-n", str(script)]).returncode == 0
@@ -163,20 +155,6 @@ def test_of_the_workflows_to_copy_the_second_follows_the_first() -> None:
     assert trusted[True]["workflow_run"]["workflows"] == [untrusted["name"]]
     assert untrusted["permissions"] == {"contents": "read"}
     assert trusted["permissions"] == {}
-
-
-def test_the_matrix_to_copy_has_every_shard() -> None:
-    measure = yaml.safe_load(WORKFLOWS_TO_COPY[2])["jobs"]["measure"]
-    numbers = measure["strategy"]["matrix"]["shard"]
-    assert numbers == list(range(1, len(numbers) + 1))
-    assert measure["env"]["SHARD"] == f"${{{{ matrix.shard }}}}/{len(numbers)}"
-
-
-def test_workflows_to_copy_install_into_environments_of_their_own() -> None:
-    """Since the Python of GitHub's images takes no packages."""
-    installs = [line for block in WORKFLOWS_TO_COPY for line in re.findall(r".*pip.* install .*", block)]
-    assert installs
-    assert [line for line in installs if "/venv/bin/pip" not in line] == []
 
 
 def test_the_hosts_of_the_fleet_to_copy_are_never_a_pull_requests() -> None:
@@ -203,34 +181,3 @@ def test_inputs_to_copy_are_those_of_the_actions_and_releases_are_pinned(block: 
         if name.startswith("OWNER/iree-harness"):
             action = ROOT / name.removeprefix("OWNER/iree-harness").lstrip("/") / "action.yml"
             assert set(step["with"]) <= set(load(action)["inputs"])
-
-
-def test_actions_and_variables_of_the_page_are_those_of_the_workflows() -> None:
-    workflows = "".join(file.read_text() for file in (*WORKFLOWS, *ACTIONS))
-    actions = re.findall(r"actions/\S+@[0-9a-f]{40} # v\S+", CI_PAGE)
-    assert actions
-    assert [action for action in actions if action not in workflows] == []
-    variables = re.findall(r"vars\.(HARNESS_[A-Z_]+)", (ROOT / ".github/workflows/nightly.yml").read_text())
-    assert set(re.findall(r"`(HARNESS_[A-Z_]+)`", CI_PAGE)) == set(variables)
-
-
-def test_messages_that_are_explained_are_said() -> None:
-    files = [*(ROOT / "harness").rglob("*.py"), *(ROOT / "scripts/ci").glob("*.sh")]
-    source = " ".join(" ".join(file.read_text() for file in files).split())
-    source = source.replace('" f"', "").replace('" "', "")
-    for message in (
-        "the comment goes without pictures",
-        "limits how often it may be asked",
-        "has moved on since",
-        "no open pull request of",
-        "have the same head",
-        "comments of this suite",
-        "No artifact holds a comparison",
-        "its flags are in no command, since it cannot be read there",
-        "and this harness reads",
-        "have no commit in common here",
-        "The history cannot be fetched",
-    ):
-        assert message in CI_PAGE
-        assert message in source
-    assert "Resource not accessible by integration" in CI_PAGE  # GitHub's own

@@ -67,13 +67,3 @@ def test_what_is_installed(runner: Job, constraints: str, environment: dict[str,
     quiet = "--quiet --disable-pip-version-check "
     assert [line.removeprefix(quiet) for line in lines] == [call.format(file=file) for call in calls]
     assert (runner.temp / "path").read_text() == f"{runner.temp}/harness-commands\n"
-
-
-def test_constraints_that_do_not_exist_are_an_error(runner: Job) -> None:
-    """To install something else without a word would be what they are to prevent."""
-    finished = runner.run("install.sh", "./source", HARNESS_CONSTRAINTS="no/such.txt")
-    assert finished.returncode == 2
-    assert finished.stderr == (
-        "constraints: there is no file no/such.txt; check out what has it first, or leave it out\n"
-    )
-    assert not (runner.temp / "pip").exists()

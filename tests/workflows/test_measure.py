@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.builders import commit, git
-from tests.workflows.conftest import ROOT, Job, assigned
+from tests.workflows.conftest import ROOT, Job
 
 # --- The commit that a change is compared with ---
 
@@ -104,14 +104,6 @@ def test_no_base(job: Job, prepare: Callable[[Path], None], environment: dict[st
     assert not (job.checkout / "harmed").exists()
 
 
-def test_a_shallow_checkout_is_deepened(job: Job, tmp_path: Path) -> None:
-    git(tmp_path, "clone", "--quiet", "--depth", "1", "--branch", "topic", f"file://{job.checkout}", "shallow")
-    git(tmp_path / "shallow", "remote", "set-url", "origin", f"file://{tmp_path / 'repository/origin'}")
-    git(tmp_path / "repository/origin", "fetch", "--quiet", str(job.checkout), "topic:topic")
-    base = base_of(tmp_path / "shallow", GITHUB_BASE_REF="main")
-    assert base == (0, git(job.checkout, "rev-parse", "topic^"))
-
-
 # --- What is called ---
 
 COMPARED = {"comparison.json", "comment.md", "report.md"}
@@ -147,17 +139,6 @@ def test_the_job_goes_on_whatever_the_verdict(
     assert fake.uploaded == COMPARED
 
 
-def test_each_tree_is_prepared_before_it_is_compiled(fake: Job) -> None:
-    fake.measure(HARNESS_PREPARE="pip install \\\n  ./$PLUGINS")
-    assert " --prepare 'pip install \\\n  ./$PLUGINS' --results" in fake.calls[0]
-
-
-@pytest.mark.parametrize(("asked", "given"), [("true", True), ("false", False), ("", False)])
-def test_regressions_are_explained_where_that_is_asked_for(fake: Job, asked: str, given: bool) -> None:
-    fake.measure(HARNESS_EXPLAIN=asked)
-    assert fake.calls[0].endswith(" --explain") is given
-
-
 def test_patterns_go_to_every_command(fake: Job) -> None:
     for environment in ({}, {"HARNESS_BASE": "gone"}):
         fake.measure(HARNESS_FILTER="\nnet/*@cpu\n$(touch harmed)\n", **environment)
@@ -165,17 +146,6 @@ def test_patterns_go_to_every_command(fake: Job) -> None:
     assert [call.partition(" ")[0] for call in measuring] == ["compare", "run"]
     assert all("--filter 'net/*@cpu' --filter '$(touch harmed)'" in call for call in measuring)
     assert not (fake.checkout / "harmed").exists()
-
-
-def test_used_twice_in_a_job_each_has_folders_of_its_own(fake: Job) -> None:
-    used = set()
-    for place in ("", "", "./ours", "../../ours", str(fake.checkout)):
-        fake.measure(HARNESS_RESULTS=place)
-        assert fake.uploaded == COMPARED
-        assert fake.results.parent.samefile(fake.temp / (place or "harness-results"))
-        assert not {".", ".."} & set(str(fake.outputs["upload"]).split("/"))
-        used.add(fake.results)
-    assert len(used) == 5
 
 
 FORGED = {"verdict": "passed", "status": "0", "upload": "elsewhere"}
@@ -200,18 +170,6 @@ def test_results_that_the_change_commits_change_nothing(fake: Job, place: str, n
     }
     assert (fake.upload / "comparison.json").read_text() == "{}"
     assert git(fake.checkout, "status", "--porcelain", "--", "harness-results", ":!harness-results/2*") == ""
-
-
-def test_an_output_with_newlines_stays_one_output(tmp_path: Path) -> None:
-    script = f'set -euo pipefail; . {ROOT}/scripts/ci/output.sh; output "$1" "$2" "$3"'
-    for name, value in (("report", f"a{NEWLINES}\nb<<c"), ("status", "1")):
-        subprocess.run(["bash", "-c", script, "output", str(tmp_path / "output"), name, value], check=True)
-    assert assigned(tmp_path / "output") == {"report": f"a{NEWLINES}\nb<<c", "status": "1"}
-
-
-def test_two_releases_of_iree(fake: Job) -> None:
-    fake.measure(HARNESS_BASE_TOOLCHAIN="3.12.0", HARNESS_HEAD_TOOLCHAIN="iree==3.13.0")
-    assert fake.calls[0].startswith("compare iree==3.12.0 iree==3.13.0 --suite small.toml ")
 
 
 # --- Where there is nothing to compare with, and nothing to report ---

@@ -17,7 +17,7 @@ from harness.report.run_report import Report
 from harness.store.run_directory import load_run
 from tests.builders import commit, git
 from tests.conftest import MadeOnce
-from tests.github.fake_github import BOT, FakeGitHub, running_server
+from tests.github.fake_github import FakeGitHub, running_server
 from tests.workflows.conftest import SUITE, Job, job_in, job_of
 
 TOKEN = "ghs_secret"  # noqa: S105
@@ -183,51 +183,3 @@ def test_the_environment_of_the_job_is_in_no_comment(trusted: Job, github: FakeG
     file.symlink_to("/proc/self/environ")
     post(trusted)
     assert github.comments == []
-
-
-def test_an_artifact_that_is_no_comparison(trusted: Job, github: FakeGitHub) -> None:
-    (artifact(trusted) / "comparison.json").write_text("[" * 100_000)
-    errors = post(trusted, status=2).stderr
-    assert errors.startswith("harness: ")
-    assert "Traceback" not in errors
-    assert github.requests == []
-
-
-def test_a_measuring_job_that_ended_early(trusted: Job) -> None:
-    shutil.rmtree(artifact(trusted))
-    assert post(trusted).stderr.startswith("No artifact holds a comparison")
-
-
-def test_a_flood_of_artifacts_is_stopped(trusted: Job) -> None:
-    for number in range(14):
-        folder = artifact(trusted).with_name(f"more-{number:02}")
-        folder.mkdir()
-        (folder / "comparison.json").write_text("{}")
-    errors = post(trusted.with_fake_harness(), status=2).stderr
-    assert len(trusted.calls) == 12
-    assert errors.splitlines()[-1].startswith("There are more than 12 reports")
-
-
-def test_a_push_meanwhile(trusted: Job, github: FakeGitHub) -> None:
-    github.pulls[0]["head"]["sha"] = "f" * 40
-    assert "#7 has moved on since" in post(trusted).stderr
-    assert github.comments == []
-
-
-def test_what_cannot_be_posted_is_kept(trusted: Job, github: FakeGitHub) -> None:
-    github.comment(f"{MARKER}\n\nold")
-    github.fail("PATCH", "comments", status=403)
-    errors = post(trusted, status=2).stderr
-    assert "`permissions: pull-requests: write`" in errors
-    kept = trusted.temp / "comment-1.md"
-    assert f"The comment is kept in {kept}" in errors
-    assert f"`{TUNED}`" in kept.read_text()
-    assert github.comments[0]["user"]["login"] == BOT
-
-
-def test_a_dry_run_sends_nothing(trusted: Job, github: FakeGitHub) -> None:
-    finished = post(trusted, HARNESS_DRY_RUN="true", HARNESS_IMAGES_BRANCH="harness-pictures", GITHUB_TOKEN="")
-    assert finished.stdout.startswith(f"{MARKER}\n")
-    assert "would add forest-light.png, forest-dark.png to branch harness-pictures in pr-?/" in finished.stderr
-    assert "would write to the pull request of fork:topic, if its head is " in finished.stderr
-    assert github.requests == []

@@ -69,27 +69,16 @@ _POINTS_A_CHANGE, _ALWAYS_CHANGES = 4, 3
 
 @dataclass(frozen=True, kw_only=True)
 class ChangePoint:
-    """A lasting change in a series.
+    """A lasting change in a series."""
 
-    Attributes:
-        kind: A step is there from one point to the next, a drift goes on over ten points or more.
-        index: The first point of the new level; of a drift, the first that has left the old one.
-        low: First of the points that may be `index` (95 % range).
-        high: Last of them.
-        end: Last point of a drift; `index` for a step.
-        before: Level before it, in the series' unit: the median of up to 30 points since the change before.
-        after: Level after it, likewise up to the next change; of a drift, at its end.
-        p: How often noise alone would show as much anywhere in a series of this length; 0 for exact values.
-    """
-
-    kind: Literal["step", "drift"]
-    index: int
-    low: int
-    high: int
-    end: int
-    before: float
-    after: float
-    p: float
+    kind: Literal["step", "drift"]  # A step is there from one point to the next, a drift goes on over ten or more
+    index: int  # The first point of the new level; of a drift, the first that has left the old one
+    low: int  # First of the points that may be `index` (95 % range)
+    high: int  # Last of them
+    end: int  # Last point of a drift; `index` for a step
+    before: float  # Level before it, in the series' unit: the median of up to 30 points since the change before
+    after: float  # Level after it, likewise up to the next change; of a drift, at its end
+    p: float  # How often noise alone would show as much anywhere in a series of this length; 0 for exact values
 
     @property
     def ratio(self) -> float:
@@ -101,22 +90,16 @@ def find_changes(values: FloatArray, *, exact: bool = False) -> tuple[ChangePoin
     """The lasting changes of a series, in time order.
 
     Args:
-        values: One a run, in time order, in any unit; positive, or at least 0 where they are exact.
+        values: One a run, in time order, in any unit; positive and finite, or at least 0 where they are exact.
         exact: They are counted (bytes, operations), so equal programs give equal values, and any difference is one.
-
-    Raises:
-        ValueError: Values are not one row of finite numbers, or not positive.
     """
     values = np.asarray(values, dtype=np.float64)
     if values.ndim != 1 or not np.isfinite(values).all():
         raise ValueError("a series is one row of finite numbers")
     if (values < 0).any() or (not exact and (values == 0).any()):
         raise ValueError("the values of a series are positive")
-    if exact:
-        changes = _exact_changes(values)
-        if changes is not None:
-            return changes
-    return _find_noisy_changes(values)
+    changes = _exact_changes(values) if exact else None
+    return _find_noisy_changes(values) if changes is None else changes
 
 
 def _find_noisy_changes(values: FloatArray) -> tuple[ChangePoint, ...]:
@@ -159,11 +142,7 @@ def _sides(logs: FloatArray, cleaned: FloatArray, model: Model, shape: Shape) ->
 
     Each is the median of the points between the change and its neighbours, up to 30 of them. Where a drift passes under
     them, they are taken as if it stood still at the change. A side of fewer than three points (a drift that goes on to
-    the last one) has the level that was fitted.
-
-    Args:
-        logs: The series with its spikes.
-        cleaned: The same without them, which the model was fitted to.
+    the last one) has the level that was fitted. The model was fitted to the series without its spikes, `cleaned`.
     """
     fitted = cleaned - model.residuals
     height = float(model.coefficients[1 + [other is shape for other in model.shapes].index(True)])
@@ -193,11 +172,7 @@ def _place_range(values: FloatArray, spiked: NDArray[np.bool_], model: Model, sh
 
     Autocorrelated noise tells less of a place, so the likelihood ratio is divided by the noise's long-run variance over
     its variance (as in Bai 1997, Review of Economics and Statistics 79). A spike tells of no level, so those next to
-    the range are in it too.
-
-    Args:
-        values: The series without spikes.
-        spiked: Where they were.
+    the range are in it too: `values` are without them, and `spiked` says where they were.
     """
     without = fit(values, [other for other in model.shapes if other is not shape])
     sums = without.sums()

@@ -64,15 +64,10 @@ Shape = Step | Drift
 
 @dataclass(frozen=True, kw_only=True)
 class Sums:
-    """Running sums of the rows of a matrix: residuals first, then the model's orthonormal columns.
+    """Running sums of the rows of a matrix: residuals first, then the model's orthonormal columns."""
 
-    Attributes:
-        plain: Sum of the values before each place; shape (2 + shapes, 1 + points).
-        weighted: The same of values times their place.
-    """
-
-    plain: FloatArray
-    weighted: FloatArray
+    plain: FloatArray  # Sum of the values before each place; shape (2 + shapes, 1 + points)
+    weighted: FloatArray  # The same of values times their place
 
     @property
     def size(self) -> int:
@@ -152,25 +147,15 @@ def _spans(lengths: list[int], parts: int, first: int, last: int) -> tuple[IntAr
 
 @dataclass(frozen=True, kw_only=True)
 class Model:
-    """A level and the shapes on top of it, fitted by least squares.
+    """A level and the shapes on top of it, fitted by least squares."""
 
-    Attributes:
-        shapes: In the order of their places.
-        coefficients: The level, then each shape's height; shape (1 + shapes,).
-        residuals: What the model leaves of each point; shape (points,).
-        design: A row for the level and one for each shape; (1 + shapes, points).
-        squares: Products of these rows with each other; (1 + shapes, 1 + shapes).
-        power: Sum of squares of innovations, see `innovation_power`.
-        extra: What each change has to gain more, since the noise is slow.
-    """
-
-    shapes: tuple[Shape, ...]
-    coefficients: FloatArray
-    residuals: FloatArray
-    design: FloatArray
-    squares: FloatArray
-    power: float
-    extra: float
+    shapes: tuple[Shape, ...]  # In the order of their places
+    coefficients: FloatArray  # The level, then each shape's height; shape (1 + shapes,)
+    residuals: FloatArray  # What the model leaves of each point; shape (points,)
+    design: FloatArray  # A row for the level and one for each shape; (1 + shapes, points)
+    squares: FloatArray  # Products of these rows with each other; (1 + shapes, 1 + shapes)
+    power: float  # Sum of squares of innovations, see `innovation_power`
+    extra: float  # What each change has to gain more, since the noise is slow
 
     def sums(self) -> Sums:
         """What is needed to see how well more shapes would fit."""
@@ -204,18 +189,12 @@ def gained(size: int, without: float, power: float) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class Stop:
-    """A model on the path.
-
-    Attributes:
-        gain: Log likelihood beyond that of no change.
-        changes: How many were taken on the way; a plateau is one.
-        extra: What they have to gain beyond a step in white noise, together.
-    """
+    """A model on the path."""
 
     model: Model
-    gain: float
-    changes: int
-    extra: float
+    gain: float  # Log likelihood beyond that of no change
+    changes: int  # How many were taken on the way; a plateau is one
+    extra: float  # What they have to gain beyond a step in white noise, together
 
     def surplus(self, least: float) -> float:
         """What is gained beyond the price of the changes."""
@@ -225,10 +204,7 @@ class Stop:
 def path(values: FloatArray, least: float, *, drifts: bool = True) -> list[Stop]:
     """Models with one change more each, the one that fits best (orthogonal matching pursuit, Pati et al. 1993).
 
-    Args:
-        values: Logarithms without spikes.
-        least: What a change has to gain to pay for itself.
-        drifts: Whether a change may be one.
+    Values are logarithms without spikes; `least` is what a change has to gain to pay for itself.
     """
     model = fit(values, ())
     first = model.power

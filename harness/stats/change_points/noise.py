@@ -52,11 +52,7 @@ def noise_width(values: FloatArray, share: float) -> float:
     """Standard deviation of the noise, from the differences of neighbours.
 
     Levels drop out of differences, so steps and drifts hardly count: one difference for each step. A spike counts
-    twice.
-
-    Args:
-        values: Logarithms in time order, at least two.
-        share: The quantile of the differences that tells. What is rarer than the others is not seen.
+    twice. `share` is the quantile of the differences that tells; what is rarer than the others is not seen.
     """
     steps = np.abs(np.diff(values))
     return float(np.quantile(steps, share)) / (NormalDist().inv_cdf((1 + share) / 2) * math.sqrt(2))

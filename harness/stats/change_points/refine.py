@@ -40,13 +40,7 @@ _DESCRIBED = 1.2
 
 
 def refine(logs: FloatArray, values: FloatArray, model: Model, least: float) -> Model:
-    """Move, convert, take out: until every change of the model gains what it has to.
-
-    Args:
-        logs: The series with its spikes.
-        values: The same without them.
-        least: What each change has to gain.
-    """
+    """Move, convert, take out: until every change gains the least that it has to; `logs` still have their spikes."""
     model = _settle(values, _moved(values, model), least)
     while flapping := flapping_steps(logs, model):
         kept = [shape for shape in model.shapes if shape not in flapping]
@@ -157,9 +151,6 @@ def flapping_steps(logs: FloatArray, model: Model) -> set[Shape]:
     """The steps of a model that are four or more changes back and forth between two levels.
 
     Either the model has as many steps between the two, or it has one, and the series shows shorter visits besides.
-
-    Args:
-        logs: The series with its spikes.
     """
     return _alternating(model) | _visited_often(logs, model)
 

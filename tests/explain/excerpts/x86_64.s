@@ -1,30 +1,16 @@
 	.att_syntax
-	.file	"m_linked"
 	.section	.text.main_dispatch_0_conv_16x16x32x3x3x16_f32,"ax",@progbits
 	.prefalign	4, .Lfunc_end0, nop
 	.type	main_dispatch_0_conv_16x16x32x3x3x16_f32,@function
 main_dispatch_0_conv_16x16x32x3x3x16_f32:
 .Lfunc_begin0:
-	.file	1 "-"
-	.loc	1 1 0
-	.cfi_startproc
 	pushq	%rbp
-	.cfi_def_cfa_offset 16
-	.cfi_offset %rbp, -16
 	movq	%rsp, %rbp
-	.cfi_def_cfa_register %rbp
-.Ltmp0:
 	pushq	%r15
 	pushq	%r14
 	pushq	%r13
 	pushq	%r12
 	pushq	%rbx
-	.cfi_offset %rbx, -56
-	.cfi_offset %r12, -48
-	.cfi_offset %r13, -40
-	.cfi_offset %r14, -32
-	.cfi_offset %r15, -24
-	.loc	1 1 1 prologue_end
 	movq	32(%rsi), %rcx
 	xorl	%r8d, %r8d
 	movq	8(%rcx), %rsi
@@ -36,9 +22,6 @@ main_dispatch_0_conv_16x16x32x3x3x16_f32:
 	addq	%rcx, %rcx
 	movq	%rcx, -64(%rbp)
 	movb	$1, %cl
-	.loc	1 0 1 is_stmt 0
-.Ltmp1:
-	.p2align	4
 .LBB0_1:
 	addq	-64(%rbp), %r8
 	movl	%ecx, -44(%rbp)
@@ -48,7 +31,6 @@ main_dispatch_0_conv_16x16x32x3x3x16_f32:
 	addq	-72(%rbp), %rcx
 	movq	%rcx, -80(%rbp)
 	movb	$1, %cl
-	.p2align	4
 .LBB0_2:
 	movl	%ecx, -48(%rbp)
 	movq	%r11, %rcx
@@ -57,7 +39,6 @@ main_dispatch_0_conv_16x16x32x3x3x16_f32:
 	xorl	%r15d, %r15d
 	movq	%rcx, -96(%rbp)
 	movb	$1, %cl
-	.p2align	4
 .LBB0_3:
 	movq	-88(%rbp), %rdx
 	movl	%ecx, -52(%rbp)
@@ -70,13 +51,8 @@ main_dispatch_0_conv_16x16x32x3x3x16_f32:
 	vxorps	%xmm6, %xmm6, %xmm6
 	vxorps	%xmm7, %xmm7, %xmm7
 	xorl	%r13d, %r13d
-	.loc	1 1 1 is_stmt 1
 	leaq	(%rdx,%r15,4), %r12
-	.loc	1 0 1 is_stmt 0
-.Ltmp2:
-	.p2align	4
 .LBB0_4:
-	.loc	1 1 1
 	leaq	(%r8,%r13), %rcx
 	leaq	(%r13,%r13,2), %rsi
 	xorl	%r9d, %r9d
@@ -85,9 +61,6 @@ main_dispatch_0_conv_16x16x32x3x3x16_f32:
 	shlq	$7, %rdx
 	addq	%r12, %rsi
 	addq	%rax, %rdx
-	.loc	1 0 1
-.Ltmp3:
-	.p2align	4
 .LBB0_5:
 	leaq	(%r9,%r11), %r10
 	movq	%r9, %rdi
@@ -95,15 +68,10 @@ main_dispatch_0_conv_16x16x32x3x3x16_f32:
 	movb	$1, %bl
 	xorl	%ecx, %ecx
 	shlq	$6, %r10
-	.loc	1 1 1
 	addq	%rsi, %rdi
 	addq	%rdx, %r10
-	.loc	1 0 1
-.Ltmp4:
-	.p2align	4
 .LBB0_6:
 	movl	%ebx, %r14d
-	.loc	1 1 1
 	movq	%rcx, %rbx
 	shlq	$7, %rbx
 	vmovaps	(%rdi,%rbx), %zmm14
@@ -202,9 +170,7 @@ main_dispatch_0_conv_16x16x32x3x3x16_f32:
 	incq	%r13
 	cmpq	$3, %r13
 	jne	.LBB0_4
-	.loc	1 0 1
 	movq	-96(%rbp), %rcx
-	.loc	1 1 1
 	testb	$1, -52(%rbp)
 	vmovaps	%zmm0, (%rcx,%r15,4)
 	vmovaps	%zmm1, 128(%rcx,%r15,4)
@@ -224,26 +190,17 @@ main_dispatch_0_conv_16x16x32x3x3x16_f32:
 	movl	$1, %r8d
 	jne	.LBB0_1
 	xorl	%eax, %eax
-	.loc	1 1 1 epilogue_begin
 	popq	%rbx
 	popq	%r12
 	popq	%r13
 	popq	%r14
 	popq	%r15
 	popq	%rbp
-	.cfi_def_cfa %rsp, 8
 	vzeroupper
 	retq
-.Ltmp5:
 .Lfunc_end0:
-	.size	main_dispatch_0_conv_16x16x32x3x3x16_f32, .Lfunc_end0-main_dispatch_0_conv_16x16x32x3x3x16_f32
-	.cfi_endproc
-	.section	.text.memset,"ax",@progbits
-	.prefalign	4, .Lfunc_end12, nop
-	.type	memset,@function
 memset:
 .Lfunc_begin12:
-	.cfi_startproc
 	movq	%rdi, %rax
 	testq	%rdx, %rdx
 	je	.LBB12_6
@@ -259,7 +216,6 @@ memset:
 	andq	$-8, %rdx
 	xorl	%edi, %edi
 	imulq	%r9, %r8
-	.p2align	4
 .LBB12_8:
 	movq	%r8, (%rax,%rdi)
 	addq	$8, %rdi
@@ -270,7 +226,6 @@ memset:
 .LBB12_4:
 	addq	%rax, %rdx
 	xorl	%edi, %edi
-	.p2align	4
 .LBB12_5:
 	movb	%sil, (%rdx,%rdi)
 	incq	%rdi
@@ -279,25 +234,3 @@ memset:
 .LBB12_6:
 	retq
 .Lfunc_end12:
-	.size	memset, .Lfunc_end12-memset
-	.cfi_endproc
-
-	.quad	0x8000000000000000
-	.size	.LCPI19_0, 8
-	.section	.text.__math_xflow,"ax",@progbits
-	.prefalign	4, .Lfunc_end19, nop
-	.type	__math_xflow,@function
-__math_xflow:
-.Lfunc_begin19:
-	.cfi_startproc
-	vxorpd	.LCPI19_0(%rip){1to2}, %xmm0, %xmm1
-	testl	%edi, %edi
-	sete	%al
-	kmovd	%eax, %k1
-	vmovsd	%xmm0, %xmm1, %xmm1 {%k1}
-	vmovsd	%xmm1, -8(%rsp)
-	vmulsd	-8(%rsp), %xmm0, %xmm0
-	retq
-.Lfunc_end19:
-	.size	__math_xflow, .Lfunc_end19-__math_xflow
-	.cfi_endproc

@@ -55,13 +55,8 @@ def test_the_width_of_noise_does_not_see_steps_drifts_and_few_spikes(share: floa
     changed = values + 20.0 * (np.arange(2000) > 700) + np.arange(2000) / 100
     changed[::100] += 50
     assert noise_width(changed, share) == pytest.approx(1, rel=0.2)
-
-
-def test_a_lower_share_bears_more_spikes() -> None:
-    spiked = noise(2000)
-    spiked[::8] += 50
-    assert noise_width(spiked, 0.6) < 1.6
-    assert noise_width(spiked, 0.9) > 10
+    values[::8] += 50  # a lower share bears more spikes
+    assert (noise_width(values, share) < 1.6) == (share == 0.6)
 
 
 def test_spikes_are_pulled_in_and_levels_stay() -> None:
@@ -98,16 +93,6 @@ def test_where_spikes_are_frequent_a_new_level_has_to_hold_longer() -> None:
 def test_a_second_level_that_is_taken_often_is_no_spike() -> None:
     levels = noise(200, 1, 0.1) + 3.0 * (np.random.default_rng(2).random(200) < 0.4)
     assert pull_in_spikes(levels).tolist() == levels.tolist()
-
-
-@given(st.lists(st.floats(min_value=-100, max_value=100), min_size=5, max_size=60))
-@settings(max_examples=100, deadline=None)
-def test_pulling_in_is_the_same_backwards_and_stays_within_the_values(values: list[float]) -> None:
-    series = np.array(values)
-    pulled = pull_in_spikes(series)
-    assert pulled.min() >= series.min()
-    assert pulled.max() <= series.max()
-    assert pull_in_spikes(series[::-1]).tolist() == pulled[::-1].tolist()
 
 
 def test_what_autocorrelation_explains_is_not_new() -> None:
@@ -160,14 +145,6 @@ def test_gains_are_what_least_squares_gives(seed: int, shapes: list[Shape]) -> N
             best = design @ np.linalg.lstsq(design, values, rcond=None)[0]
             expected = left - float(((values - best) ** 2).sum())
             assert gain == pytest.approx(expected, abs=1e-6) or gain == 0.0  # 0: hardly differs from the model's own
-
-
-@pytest.mark.parametrize("size", [8, 9, 20, 100, 1000])
-def test_places_lie_within_the_series(size: int) -> None:
-    assert step_places(size).min() == 3
-    assert step_places(size).max() == size - 3
-    for start, end in (plateau_places(size), drift_places(size)):
-        assert ((start >= 0) & (end > start) & (end < size)).all()
 
 
 # --- Prices ---

@@ -1,4 +1,4 @@
-"""A search for one model on one device under way: what it has compiled, raced and confirmed, remembered as it goes.
+"""A search for one model on one device: what it has compiled, raced and confirmed, remembered as it goes.
 
 A search is a function of its options and of what the compiler and the clock answered. Each answer is on disk before the
 next question is asked, with the seconds that it took, and the only clock that decisions look at is the sum of these
@@ -16,30 +16,29 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
-
-import tomli_w
+from typing import Any, NamedTuple
 
 from harness.bisect.trials import Place, try_pair
 from harness.bisect.variants import CompileConfig
 from harness.cache import cache_root
 from harness.compare.pairs import Side, side_of
-from harness.compare.samplers import MeasurementPolicy, Module, find_module, group_of, measured
+from harness.compare.samplers import Module, find_module, group_of, measured
 from harness.compare.sides import noise_of
 from harness.measure import Group, Known, LoadableModule, Settings
 from harness.measure.alone import only_one_measures
 from harness.measure.generation import load_order
 from harness.metrics import LATENCY
 from harness.process import Limits
-from harness.progress import Progress, duration
+from harness.progress import Progress, Silent, duration
 from harness.records.bisection import Trial
 from harness.records.case import Case
 from harness.records.tuning import Moment
-from harness.stages.ablating import joined_name, moved_model
 from harness.stages.context import is_timeout
-from harness.stages.options import RunOptions, TuneOptions, compile_limits
+from harness.stages.derived_suites import derived_suite
+from harness.stages.options import TuneOptions, compile_limits
 from harness.stages.prepare import unknown_to
 from harness.stages.run import run_suite
+from harness.stages.session import policy_of, unmeasured
 from harness.stats import tabulate_rounds
 from harness.stats.rule import Rule
 from harness.store.evidence import find_failure
@@ -47,19 +46,18 @@ from harness.store.files import adapter
 from harness.store.run_directory import HEADER_FILE, RunDirectory, load_run
 from harness.store.search_directory import SUITES_FOLDER, TuneDirectory
 from harness.suite.load import Device, Suite
-from harness.suite.schema import SuiteFile
-from harness.suite.toml_file import read_toml
 from harness.text import plural
 from harness.toolchain import Toolchain
 from harness.toolchain.host_cpu import environment_here
 from harness.toolchain.tools import flag_name, merge_flags
+from harness.tune.changes import Change
 from harness.tune.race import Race, RaceRule, RaceStanding
+from harness.tune.sampler import PRICE
 
 START = "start"
 _RUNS_FOLDER = "runs"
 # Of timed rounds in a generation, for each contender: a worker costs some tenths of a second to begin.
-_SECONDS_EACH = 0.06
-_LEAST_SECONDS = 0.25
+_SECONDS_EACH, _LEAST_SECONDS = 0.06, 0.25
 # A round of all contenders that takes longer is the only one of its generation.
 _LONG_ROUND_S = 0.5
 # A candidate whose calls take so many times as long as the start's is stopped: it has lost.
@@ -67,12 +65,8 @@ _HOPELESS = 20.0
 _LEAST_CALL_LIMIT_S, _LEAST_COMPILE_LIMIT_S = 10.0, 10.0
 # A confirmation that differs plainly, and whose calls are long, may take so many times its budget.
 _CAPS = 2.0
-# Generations of a race, at most; what is not told apart then is as good.
-_MOST_GENERATIONS = 8
-RULE = RaceRule(most=_MOST_GENERATIONS)
-
-
-Begun = TypeVar("Begun", bound="TuneUnderway")
+# What is not told apart after eight generations is as good.
+RULE = RaceRule(most=8)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,34 +86,39 @@ class TuneTarget:
         return next(device for device in self.suite.devices if device.name == self.device)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Compiled:
-    """A candidate that compiles and is right."""
+class Racer(NamedTuple):
+    """What can race."""
 
-    name: str
+    loadable: LoadableModule
+    code: str  # Equal where equal code runs
+
+
+@dataclass(frozen=True, kw_only=True)
+class Form:
+    """The whole program with some changes, which compiles and is right."""
+
+    name: str  # As the suite of its batch has it
     config: CompileConfig
     place: Place
     module: Module
     code: str  # Hash of its module, and its run flags; equal ones run the same
+    changes: tuple[Change, ...] = ()
+    log_ratio: float = 0.0  # log(its time / the start's), as far as races tell
 
     @property
-    def loadable(self) -> LoadableModule:
-        """As a worker calls it."""
-        return replace(self.module.loadable, name=self.name)
-
-
-class Timed(Protocol):
-    """What can race."""
+    def racer(self) -> Racer:
+        """As it races."""
+        return Racer(replace(self.module.loadable, name=self.name), self.code)
 
     @property
-    def loadable(self) -> LoadableModule:
-        """As a worker calls it."""
-        ...
+    def price(self) -> float:
+        """By which forms are ranked: of two that are as fast, the simpler one is better."""
+        return self.log_ratio + PRICE * len(self.changes)
 
     @property
-    def code(self) -> str:
-        """Equal where equal code runs."""
-        ...
+    def parts(self) -> tuple[str, ...]:
+        """What it is made of, for people."""
+        return tuple(part for change in self.changes for part in change.parts)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,7 +126,7 @@ class Untimed:
     """Why a candidate is not timed: it does not compile or run, in time if it is late, or its outputs are wrong."""
 
     reason: str
-    wrong: bool
+    wrong: bool = False
     late: bool = False
 
 
@@ -141,15 +140,18 @@ class Raced:
     ns: dict[str, float] = field(default_factory=dict)
 
 
-class TuneUnderway:
-    """A search from its first compile to its answer. Use it as a context manager.
+class TuneSession:
+    """A search from its first compile to its answer. Use it in its directory's context.
 
     Attributes:
+        case: Of what the search starts from; known once that is compiled.
         stages: Seconds by what they were spent on.
         moments: What was timed when.
         start_ns: What one of the start's calls takes; 0.0 until that is known.
         noise: The smallest change that this machine was found to see, as a share; 0: not known.
     """
+
+    case: Case
 
     def __init__(self, options: TuneOptions, target: TuneTarget, directory: TuneDirectory, progress: Progress) -> None:
         self.options, self.target, self.directory, self.progress = options, target, directory, progress
@@ -157,26 +159,8 @@ class TuneUnderway:
         self.moments: list[Moment] = []
         self.noise = noise_of(environment_here())
         self.start_ns = 0.0
-        self._case: Case | None = None
         self._waited_s = 0.0
         self._is_beside_other = False
-
-    def __enter__(self: Begun) -> Begun:
-        self.directory.__enter__()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.directory.__exit__(*error)
-
-    def begin_with(self, start: Compiled) -> None:
-        """Set what all else is held against."""
-        self._case = start.place.case
-
-    @property
-    def case(self) -> Case:
-        """Of what the search started from."""
-        assert self._case is not None  # noqa: S101 (begin_with comes first)
-        return self._case
 
     # --- memory, and its clock ---
 
@@ -190,7 +174,7 @@ class TuneUnderway:
         """Of the budget."""
         return self.options.budget - self.spent_s
 
-    def remember(self, stage: str, key: str, make: Callable[[], Any]) -> Any:
+    def once(self, stage: str, key: str, make: Callable[[], Any]) -> Any:
         """What an earlier stretch knows under a key, or what is made now; a value of JSON."""
         kept = self.directory.remembered(key)
         if kept is None:
@@ -202,6 +186,10 @@ class TuneUnderway:
         self.progress.left(f"{duration(self.left_s)} of the budget" if self.left_s > 0 else "")
         return kept.value
 
+    def timed_now(self, name: str, ratio: float, *, best: bool) -> None:
+        """Put down how a whole program did, for the picture of the race."""
+        self.moments.append(Moment(seconds=round(self.spent_s, 1), name=name, ratio=ratio, best=best))
+
     # --- whole programs ---
 
     @property
@@ -212,25 +200,35 @@ class TuneUnderway:
 
     def compile(
         self, batch: str, configs: Mapping[str, CompileConfig], seconds: float | None = None
-    ) -> dict[str, Compiled | Untimed]:
+    ) -> dict[str, Form | Untimed]:
         """Compile and check whole programs, those of a batch together; what is in the cache is not compiled again."""
-        asked_for = [START, *configs]
         # A suite with a flag that the release does not know is refused as a whole.
         unknown = {name: reason for name, config in configs.items() if (reason := self._unknown_flag(config))}
-        configs = {name: config for name, config in configs.items() if name not in unknown}
-        text = tomli_w.dumps(self._suite(batch, {START: self.target.config, **configs}))
+        wanted = {START: self.target.config, **{name: each for name, each in configs.items() if name not in unknown}}
+        text = derived_suite(
+            self.target.suite.path,
+            self.directory.path / SUITES_FOLDER,
+            wanted,
+            models=[self.target.model],
+            devices=[self.target.device],
+            named=["tune"],
+            description=f"{self.target.model} on {self.target.device}: candidates {batch}",
+        )
         asked = f"{batch}/{digest([text])}"  # another release has other flag sets
         # Also where it is known already: commands of the report name it, and a longer budget wrote another one there.
         suite = self.directory.write_suite(batch, text)
         make = partial(self._compiled_now, asked, suite, seconds or math.inf)
-        run = Path(self.remember("compile", f"compiled/{asked}", lambda: str(make())))
+        run = Path(self.once("compile", f"compiled/{asked}", lambda: str(make())))
         if not (run / HEADER_FILE).is_file():  # somebody deleted it
             run = make()
         side = side_of(load_run(run, rounds=False), batch, run)
-        wanted = {START: self.target.config, **configs}
-        found = {name: self._candidate(side, name, config) for name, config in wanted.items()}
-        found |= {name: Untimed(reason=reason, wrong=False) for name, reason in unknown.items()}
-        return {name: found[name] for name in asked_for}
+        found: dict[str, Form | Untimed] = {name: Untimed(reason=reason) for name, reason in unknown.items()}
+        found |= {name: self._candidate(side, name, config) for name, config in wanted.items()}
+        return {name: found[name] for name in (START, *configs)}
+
+    def compile_one(self, name: str, config: CompileConfig) -> Form | Untimed:
+        """One whole program."""
+        return self.compile(name, {name: config})[name]
 
     def _unknown_flag(self, config: CompileConfig) -> str:
         """Which flag the release's tools do not know, as a phrase; "": none."""
@@ -241,68 +239,44 @@ class TuneUnderway:
 
     def _compiled_now(self, asked: str, suite: Path, seconds: float) -> Path:
         begun = self.directory.remembered(f"begun/{asked}")
-        resume = Path(begun.value) if begun is not None and (Path(begun.value) / HEADER_FILE).is_file() else None
-        options = RunOptions(
+        # The start is called too, so nothing is stopped before it is known how long that takes.
+        call_limit_s = max(seconds, 2e-9 * self.start_ns) if self.start_ns else math.inf
+        options = unmeasured(
+            self.options,
             suite,
-            resume=resume,
-            measure=False,
+            resume=Path(begun.value) if begun is not None and (Path(begun.value) / HEADER_FILE).is_file() else None,
             results=self.directory.path / _RUNS_FOLDER,
             compile_timeout_s=min(seconds, self.limits.seconds or self.options.compile_timeout_s),
             compile_memory_gib=self.options.compile_memory_gib,
-            # The start is called too, so nothing is stopped before it is known how long that takes.
-            call_timeout_s=min(
-                self.options.call_timeout_s, max(seconds, 2e-9 * self.start_ns) if self.start_ns else math.inf
-            ),
+            call_timeout_s=min(self.options.call_timeout_s, call_limit_s),
             keep_going=True,
-            wait=self.options.wait,
+            verbose=False,
         )
 
         def keep(run: RunDirectory) -> None:
             self.directory.remember(f"begun/{asked}", str(run.path), 0.0)
 
-        return run_suite(
-            options,
-            Quietly(self.progress),
-            (self.target.toolchain,),
-            purpose="tune",
-            on_begin=keep,
-            with_reference=False,
-        )
+        quiet, toolchains = Quietly(self.progress), (self.target.toolchain,)
+        return run_suite(options, quiet, toolchains, purpose="tune", on_begin=keep, with_reference=False)
 
-    def _suite(self, batch: str, configs: Mapping[str, CompileConfig]) -> dict[str, Any]:
-        """A suite of these variants; what the search started from is its baseline."""
-        path = self.target.suite.path
-        table, _ = read_toml(path, SuiteFile)
-        content = table.model_dump(exclude_none=True, exclude_defaults=True)
-        model, device = self.target.model, self.target.device
-        own = {key: value for key, value in content["models"][model].items() if key != "expect"}
-        return {
-            "name": joined_name([table.name, "tune"]),
-            "description": f"{model} on {device}: candidates {batch}",
-            "baseline": START,
-            "models": {model: moved_model(own, path, self.directory.path / SUITES_FOLDER)},
-            "variants": {name: config.table() for name, config in configs.items()},
-            "devices": {device: content["devices"][device]},
-        }
-
-    def _candidate(self, side: Side, name: str, config: CompileConfig) -> Compiled | Untimed:
+    def _candidate(self, side: Side, name: str, config: CompileConfig) -> Form | Untimed:
         case = side.cases[f"{self.target.model}/{name}@{self.target.device}"]
         if case.skip is not None:
-            return Untimed(reason=case.skip, wrong=False)
+            return Untimed(reason=case.skip)
         failure = find_failure(case, side.evidence, timed=True)
         if failure is not None:
             return Untimed(reason=failure.message, wrong=failure.mismatch, late=is_timeout(failure))
         place = Place(name=name, side=side, case=case, toolchain=self.target.toolchain)
         module = find_module(side, case, self.target.toolchain, cache_root())
         code = " ".join((module.build.module_sha256 or "", *case.run_flags))
-        return Compiled(name=name, config=config, place=place, module=module, code=code)
+        return Form(name=name, config=config, place=place, module=module, code=code)
 
     # --- races ---
 
     def race(
         self,
         name: str,
-        contenders: Mapping[str, Timed],
+        contenders: Mapping[str, Racer],
         reference: str,
         *,
         stage: str,
@@ -315,22 +289,20 @@ class TuneUnderway:
         known: dict[str, Known] = {}
         begun_s = self.spent_s
         while not race.generations or (not race.is_over and self.spent_s - begun_s < seconds):
-            alive = [
-                name for name in contenders if name == reference or (name in race.alive and name not in raced.lost)
-            ]
+            left = {reference, *race.alive} - (raced.lost.keys() - {reference})
+            alive = [each for each in contenders if each in left]
             self.progress.step(f"{plural(len(alive), 'candidate')} in {name}", advance=0)
             racing = digest([reference, *(f"{each} {contenders[each].code}" for each in alive)])
-            asked = f"race/{name}/{racing}/{race.generations}"
             group = group_of(name, self.case, [contenders[each].loadable for each in alive])
-            number, before = race.generations, {each: known[each] for each in alive if each in known}
-            answer = self.remember(stage, asked, partial(self._generation, group, reference, number, before))
-            for each, (calls, ns) in answer["calls"].items():
-                known[each] = Known(calls=calls, per_call_ns=ns)
-                raced.ns[each] = ns
+            before = {each: known[each] for each in alive if each in known}
+            make = partial(self._generation, group, reference, race.generations, before)
+            answer = self.once(stage, f"race/{name}/{racing}/{race.generations}", make)
+            known |= {each: Known(calls=calls, per_call_ns=ns) for each, (calls, ns) in answer["calls"].items()}
             raced.lost |= answer["lost"]
             race.add({each: answer["logs"].get(each) for each in alive})
             if reference in raced.lost:
                 break
+        raced.ns = {each: found.per_call_ns for each, found in known.items()}
         raced.standings, raced.leader = race.standings(), race.leader or reference
         return raced
 
@@ -338,22 +310,23 @@ class TuneUnderway:
         self, group: Group, reference: str, number: int, known: Mapping[str, Known]
     ) -> dict[str, dict[str, Any]]:
         """One generation: logarithms of ratios to the reference, calls of a turn, nanoseconds of a call, and losses."""
-        names = [case.name for case in group.cases]
-        order = load_order(names, f"{self.options.seed}/{group.name}/{number}")
         cases = {case.name: case for case in group.cases}
+        order = load_order([*cases], f"{self.options.seed}/{group.name}/{number}")
+        usual_ns = known[reference].per_call_ns if reference in known else self.start_ns
+        hopeless_s = max(_LEAST_CALL_LIMIT_S, _HOPELESS * usual_ns / 1e9) if usual_ns else math.inf
         settings = Settings(
-            seconds=max(_LEAST_SECONDS, _SECONDS_EACH * len(names)),
+            seconds=max(_LEAST_SECONDS, _SECONDS_EACH * len(cases)),
             seed=self.options.seed,
             long_round_s=_LONG_ROUND_S,
-            call_limit_s=self._call_limit_s(known.get(reference)),
+            call_limit_s=min(self.options.call_timeout_s, hopeless_s),
         )
         with self.alone():
             shuffled = replace(group, cases=tuple(cases[name] for name in order))
             rounds, losses = measured(shuffled, number, settings, known)
         times = tabulate_rounds(rounds)
-        logs = {name: found[0].centre for name in names if (found := times.log_ratios(name, reference))}
+        logs = {name: found[0].centre for name in cases if (found := times.log_ratios(name, reference))}
         turns = {turn.case: turn.calls for each in rounds for turn in each.turns}
-        medians = {name: times.medians(name) for name in names}
+        medians = {name: times.medians(name) for name in cases}
         calls = {name: (turns[name], float(ns[0])) for name, ns in medians.items() if ns.size and name in turns}
         return {"logs": logs, "calls": calls, "lost": {loss.case: loss.failure.message for loss in losses}}
 
@@ -371,35 +344,20 @@ class TuneUnderway:
             self.progress.note(text)
         self._is_beside_other = not self.options.wait
 
-    def _call_limit_s(self, reference: Known | None) -> float:
-        """Of one turn."""
-        usual_ns = self.start_ns if reference is None else reference.per_call_ns
-        hopeless_s = max(_LEAST_CALL_LIMIT_S, _HOPELESS * usual_ns / 1e9) if usual_ns else math.inf
-        return min(self.options.call_timeout_s, hopeless_s)
-
     # --- confirmations ---
 
-    def confirm(self, head: Compiled, base: Compiled, rule: Rule, budget_s: float) -> Trial:
+    def confirm(self, head: Form, base: Form, rule: Rule, budget_s: float) -> Trial:
         """One whole program beside another by the rule of comparisons, confirmed in fresh processes."""
 
-        def confirmed() -> dict[str, Any]:
-            policy = MeasurementPolicy(
-                rule=rule,
-                budget_s=budget_s,
-                cap_s=_CAPS * budget_s,
-                seed=self.options.seed,
-                call_limit_s=self.options.call_timeout_s,
-                limits=self.limits,
-                noise=self.noise,
-                wait=self.options.wait,
+        def confirmed() -> Any:
+            policy = policy_of(
+                self.options, rule, budget_s=budget_s, cap_s=_CAPS * budget_s, noise=self.noise, limits=self.limits
             )
             found = try_pair(base.place, head.place, LATENCY, policy, self.progress)
-            value: dict[str, Any] = adapter(Trial).dump_python(found, mode="json")
-            return value
+            return adapter(Trial).dump_python(found, mode="json")
 
         key = f"confirm/{base.name}/{head.name}/{digest([base.code, head.code])}"
-        kept = self.remember("confirm", key, confirmed)
-        trial: Trial = adapter(Trial).validate_python(kept)
+        trial: Trial = adapter(Trial).validate_python(self.once("confirm", key, confirmed))
         return replace(trial, head=head.name, base=base.name)
 
 
@@ -408,7 +366,7 @@ def digest(texts: Sequence[str]) -> str:
     return hashlib.sha256(json.dumps(texts).encode()).hexdigest()[:16]
 
 
-class Quietly:
+class Quietly(Silent):
     """Reports what a run of candidates does, without its notes: that some of them fail is no news."""
 
     def __init__(self, progress: Progress) -> None:
@@ -421,9 +379,3 @@ class Quietly:
     def step(self, text: str, advance: int = 1, seconds: float | None = None) -> None:
         """Steps are done."""
         self._progress.step(text, advance, seconds)
-
-    def note(self, text: str) -> None:
-        """Nothing."""
-
-    def left(self, words: str) -> None:
-        """Nothing: a batch is not all of the search."""

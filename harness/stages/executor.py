@@ -1,6 +1,6 @@
-"""Where a run's devices are and its work is done: the Protocol that `run_suite` takes, and this machine as one.
+"""Where a run's devices are and its work is done: what `run_suite` takes for that, and this machine as one.
 
-A fleet is another such place, see harness.fleet.bench. Both do the same work with the same functions of the stages.
+A fleet is another. Both do the same work with the same functions of the stages.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from harness.models.materialize import ModelArtifact
 from harness.process import hold_still
 from harness.progress import Progress, Remaining, WithTimeLeft
 from harness.records.case import Case
-from harness.records.run import Failure
+from harness.records.run import Build, Check, Failure
 from harness.stages.build import Batch, compile_stage, request_for, require_cache
 from harness.stages.check import distinct, lay_out_stage, reference_stage, verify_stage
 from harness.stages.context import COMPILE, IR, MEASURE, REFERENCE, VERIFY, Context
 from harness.stages.count import ir_stage, kept_counts, peak_stage, work_stage
 from harness.stages.measure import call_again_stage, measure_stage
-from harness.stages.prepare import OwnDevices, Place
+from harness.stages.prepare import DevicePlace, OwnDevices
 from harness.store.folders import folder_names
 from harness.store.run_directory import load_run
 from harness.store.sides_directory import ComparisonDirectory
@@ -40,8 +40,7 @@ from harness.verify import AnyRunnable
 
 # So many of the newest runs are looked at.
 _MOST_RUNS = 20
-# Of a generation's step besides its timed rounds: loading a case and starting its share of a worker.
-_LOADING_S = 0.5
+_NOUNS = {COMPILE: "compiles", VERIFY: "checks"}
 
 
 def earlier_steps(results: Path, models: Iterable[str], but: Path) -> dict[str, float]:
@@ -65,34 +64,36 @@ def foresee(
     context: Context, artifacts: Mapping[str, ModelArtifact | Failure], step_s: Mapping[str, float]
 ) -> tuple[str, Remaining]:
     """What a run that begins or goes on has to do: in a sentence, and step by step."""
-    prepared, options, done = context.prepared, context.options, context.done
+    options, done = context.options, context.done
     made = {name: artifact for name, artifact in artifacts.items() if isinstance(artifact, ModelArtifact)}
-    failed = {build.case for build in done.builds.values() if build.failure is not None}
-    failed |= {check.case for check in done.checks.values() if check.failure is not None}
+    records: list[Build | Check] = [*done.builds.values(), *done.checks.values()]
+    given_up = {record.case for record in records if record.failure is not None} | done.lost
     cases = [
         case
-        for case in prepared.cases
-        if case.skip is None and case.model in made and case.name not in failed and case.name not in done.lost
+        for case in context.prepared.cases
+        if case.skip is None and case.model in made and case.name not in given_up
     ]
-    compiles, sharing, cached = _compiles(context, cases, made)
-    checks = [case.name for case in cases if case.name not in done.checks and (options.measure or case.peer is None)]
-    steps: dict[str, Sequence[str]] = {**compiles, VERIFY: checks}
+    own = [case for case in cases if case.peer is None]
+    steps, sharing, cached = _compiles(context, own, made)
+    steps[VERIFY] = [case.name for case in (cases if options.measure else own) if case.name not in done.checks]
     if context.with_reference:
-        steps[REFERENCE] = [case.name for case in cases if case.peer is None and case.name not in done.references]
-    measure_s = 0.0
+        steps[REFERENCE] = [case.name for case in own if case.name not in done.references]
+    timed_s = 0.0
     if options.measure:
-        steps[MEASURE], generation_s, measure_s = _generations(context, cases)
-        step_s = {**step_s, MEASURE: generation_s}
+        share_s, left_s = _generations(context, cases)
+        steps[MEASURE], timed_s = [group for group, _ in left_s], sum(left_s.values())
+        step_s = {**step_s, MEASURE: share_s}
     if COMPILE in step_s:
         step_s = {**step_s, IR: step_s[COMPILE]}  # which is another compile
     remaining = Remaining(steps, step_s, {COMPILE: options.compilers, IR: options.compilers})
 
-    remarks = [f"for {sharing:,} cases"] if sharing != len(steps[COMPILE]) else []
+    compiles = len(steps[COMPILE])
+    remarks = [f"for {sharing:,} cases"] if sharing != compiles else []
     remarks += [f"{cached:,} more {'is' if cached == 1 else 'are'} in the cache"] if cached else []
-    number = plural(len(steps[COMPILE]), "compile")
-    parts = [f"{number} ({', '.join(remarks)})" if remarks else number] if steps[COMPILE] or remarks else []
-    parts += [plural(len(checks), "check")] if checks else []
-    parts += [f"{measure_s:.0f} s of timed rounds"] if measure_s else []
+    parts = [plural(compiles, "compile") + (f" ({', '.join(remarks)})" if remarks else "")]
+    parts = parts if compiles or remarks else []
+    parts += [plural(len(steps[VERIFY]), "check")] if steps[VERIFY] else []
+    parts += [f"{timed_s:.0f} s of timed rounds"] if timed_s else []
     unknown = [f"the {noun}" for stage, noun in _NOUNS.items() if steps[stage] and stage not in step_s]
     why = f"no earlier run here says how long {' and '.join(unknown)} take" if unknown else ""
     left = ", and ".join(filter(None, (remaining.left().words, why)))
@@ -100,23 +101,17 @@ def foresee(
     return (f"{todo}; {left}" if left else todo), remaining
 
 
-_NOUNS = {COMPILE: "compiles", VERIFY: "checks"}
-
-
 def _compiles(
     context: Context, cases: Sequence[Case], made: Mapping[str, ModelArtifact]
 ) -> tuple[dict[str, list[str]], int, int]:
     """Compiles and countings of IR; how many cases the compiles are for, and how many more are in the cache."""
-    cache = BuildCache(cache_root())
+    cache, limits = BuildCache(cache_root()), context.options.compile_limits
     host_cpu = processor_identity(context.directory.header.environment)
     steps: dict[str, list[str]] = {COMPILE: [], IR: []}
     seen: set[str] = set()
     sharing = cached = 0
     for case in cases:
-        if case.peer is not None:
-            continue
-        request = request_for(context.prepared, case, made[case.model], host_cpu, context.options.compile_limits)
-        key = cache_key(request)
+        key = cache_key(request_for(context.prepared, case, made[case.model], host_cpu, limits))
         is_cached = cache.find(key, case.name) is not None
         sharing += not is_cached
         if key in seen:
@@ -129,23 +124,20 @@ def _compiles(
     return steps, sharing, cached
 
 
-def _generations(context: Context, cases: Sequence[Case]) -> tuple[list[str], float, float]:
-    """A step for each generation of each group; what one takes, and how many seconds of timed rounds they have."""
+def _generations(context: Context, cases: Sequence[Case]) -> tuple[float, dict[tuple[str, int], float]]:
+    """Seconds of timed rounds of a generation of a group, and those that are left of each."""
     settings = context.directory.header.settings
-    generations = int(settings["generations"])
-    groups = list(dict.fromkeys(case.group for case in cases))
+    generations, groups = int(settings["generations"]), dict.fromkeys(case.group for case in cases)
     share_s = float(settings["budget_s"]) / (generations * max(1, len(groups) + context.prepared.groups_elsewhere))
     left_s = {
-        (group, generation): share_s - context.done.generations.get((group, generation), (0.0, 0))[0]
-        for generation in range(generations)
+        (group, number): share_s - context.done.generations.get((group, number), (0.0, 0))[0]
+        for number in range(generations)
         for group in groups
     }
-    steps = [group for (group, _), seconds in left_s.items() if seconds > 0]
-    loading_s = _LOADING_S * len(cases) / max(1, len(groups))
-    return steps, share_s + loading_s, sum(seconds for seconds in left_s.values() if seconds > 0)
+    return share_s, {key: seconds for key, seconds in left_s.items() if seconds > 0}
 
 
-class Bench(Place, Protocol):
+class Executor(DevicePlace, Protocol):
     """Where a run's devices are found, and where its cases are compiled, checked and measured."""
 
     @property
@@ -156,7 +148,7 @@ class Bench(Place, Protocol):
     def hosts(self) -> Mapping[str, str]:
         """The hosts that a suite is planned for, with the class of each; {}: this machine."""
 
-    def following(self, runs: Sequence[Path]) -> Bench:
+    def following(self, runs: Sequence[Path]) -> Executor:
         """The same place, for a run that goes on or is compared with these runs, which may be begun only."""
 
     def rows(self, plan: Plan, directory: ComparisonDirectory, progress: Progress, noise: float) -> RowPlace:
@@ -166,13 +158,13 @@ class Bench(Place, Protocol):
         """Do all of a run that is not done yet; each result is in the run's directory before the next one begins."""
 
 
-class Here(OwnDevices):
+class LocalExecutor(OwnDevices):
     """This machine."""
 
     address = ""
     hosts: Mapping[str, str] = MappingProxyType({})
 
-    def following(self, runs: Sequence[Path]) -> Here:  # noqa: ARG002 (Bench's signature)
+    def following(self, runs: Sequence[Path]) -> LocalExecutor:  # noqa: ARG002 (Executor's signature)
         """Here too."""
         return self
 
@@ -181,24 +173,20 @@ class Here(OwnDevices):
         return ThisMachine(progress=progress, noise=noise)
 
     def run(self, context: Context, artifacts: Mapping[str, ModelArtifact | Failure], scratch: Path) -> None:
-        """Compile, and check and measure what is compiled."""
-        context = _foreseen(context, artifacts)
+        """Compile, and check and measure what is compiled; from now on the progress says how long the rest takes."""
         directory = context.directory
+        programs = [artifact.sha256 for artifact in artifacts.values() if isinstance(artifact, ModelArtifact)]
+        sentence, remaining = foresee(
+            context, artifacts, earlier_steps(context.options.results, programs, directory.path)
+        )
+        context.progress.note(sentence)
+        context = replace(context, remaining=remaining, progress=WithTimeLeft(context.progress, remaining))
         for batch in compile_stage(context, artifacts):
             directory.before_failure = partial(require_cache, directory.path, artifacts, batch.builds)
             _check_and_measure(context, artifacts, batch, scratch)
 
 
-HERE = Here()
-
-
-def _foreseen(context: Context, artifacts: Mapping[str, ModelArtifact | Failure]) -> Context:
-    """The run, once it has said what it has to do; from now on its progress says how long the rest takes."""
-    programs = [artifact.sha256 for artifact in artifacts.values() if isinstance(artifact, ModelArtifact)]
-    step_s = earlier_steps(context.options.results, programs, context.directory.path)
-    sentence, remaining = foresee(context, artifacts, step_s)
-    context.progress.note(sentence)
-    return replace(context, remaining=remaining, progress=WithTimeLeft(context.progress, remaining))
+LOCAL = LocalExecutor()
 
 
 def _check_and_measure(

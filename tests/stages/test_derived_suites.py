@@ -1,65 +1,52 @@
-"""`harness ablate`'s suite: each switch of a plugin is a variant, and the file stands by itself wherever it lies."""
+"""The suites of `harness ablate` and `harness bench`: files that stand by themselves wherever they lie."""
 
 from __future__ import annotations
 
 import tempfile
-from dataclasses import dataclass, make_dataclass
+from dataclasses import make_dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import pytest
 import tomli
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import Field
 
+from harness.cli import run_command_line
 from harness.errors import RunError, SuiteError, UsageError
 from harness.models.model import Model
 from harness.plugins import Flags, NoOptions, Plugin
-from harness.stages.ablating import ALL, DEFAULT_IR, NONE, WITHOUT, ablation_steps, switches, write_ablation
-from harness.stages.options import AblateOptions
+from harness.stages.derived_suites import (
+    DEFAULT_IR,
+    ablation_steps,
+    name_variants,
+    switches,
+    write_ablation,
+    write_bench,
+)
+from harness.stages.options import AblateOptions, BenchOptions
 from harness.stages.prepare import prepare
+from harness.store.run_directory import load_run
 from harness.suite.cases import Selection
 from harness.suite.load import load_suite
 from harness.toolchain import Toolchain
 from tests.builders import CPU_FLAGS, FLAGS, flag_plugin, register
 
 
-@dataclass(frozen=True, kw_only=True)
-class Careful:
-    """Two switches that do not go together in every way."""
-
-    first: bool = True
-    second: bool = True
-
-    def __post_init__(self) -> None:
-        if self.second and not self.first:
-            raise ValueError("second needs first")
-
-
-def switched(name: str, options: type[Any]) -> Plugin[Any]:
-    """A plugin whose options change nothing that matters here."""
+def switched(name: str, *fields: Any) -> Plugin[Any]:
+    """A plugin with options of these names, types and defaults, which change nothing that matters here."""
+    options = make_dataclass("Options", fields, kw_only=True, frozen=True) if fields else NoOptions
     steps = (Flags(compile=("--iree-opt-level=O3",)),)
     return Plugin(name=name, version="1", description="", options=options, steps=lambda _: steps)
 
 
-def options(*fields: Any) -> type[Any]:
-    """Options of these names, types and defaults."""
-    return make_dataclass("Options", fields, kw_only=True, frozen=True)
-
-
-LATE = Annotated[bool, Field(description="off by default")]
-THREE = options(("fill", bool, True), ("size", int, 4), ("late", LATE, False), ("relu", "bool"))
 PLUGINS = {
-    "three": switched(
-        "three", options(("fill", bool, True), ("size", int, 4), ("late", LATE, False), ("relu", "bool"))
-    ),
-    "one": switched("one", options(("strided", bool, False))),
-    "sized": switched("sized", options(("size", int), ("padded", bool, True))),
-    "careful": switched("careful", Careful),
-    "bare": switched("bare", NoOptions),
+    "three": switched("three", ("fill", bool, True), ("size", int, 4), ("late", bool, False), ("relu", bool)),
+    "one": switched("one", ("strided", bool, False)),
+    "sized": switched("sized", ("size", int), ("padded", bool, True)),
+    "bare": switched("bare"),
     "other": flag_plugin("other", "--iree-opt-strip-assertions"),
-    "my org/one": switched("my org/one", options(("strided", bool, False))),
+    "my org/one": switched("my org/one", ("strided", bool, False)),
 }
 FILES = ("net.mlir", "net.onnx", "x.npy", "y.npy", "z.npy", "weights.irpa", "flags.toml")
 SUITE = f"""\
@@ -154,55 +141,24 @@ def written(plugin: str = "one", *models: str, **fields: Any) -> dict[str, Any]:
     return tomli.loads(write_ablation(ablation(plugin, *models, **fields)).read_text())
 
 
-# ----------------------------------------------------------------------------------------------------------- variants
+# --- ablations ---
 
 
 def test_switches_become_variants_and_what_would_be_there_twice_is_left_out() -> None:
-    assert ablation_steps(("a", "b", "c"))["no-b"] == {"a": True, "b": False, "c": True}
+    assert switches(PLUGINS["three"]) == ("fill", "late", "relu"), "those that are true or false"
+    assert ablation_steps(("a", "b", "c")) == {
+        "without": None,
+        "none": {"a": False, "b": False, "c": False},
+        "only-a": {"a": True, "b": False, "c": False},
+        "only-b": {"a": False, "b": True, "c": False},
+        "only-c": {"a": False, "b": False, "c": True},
+        "no-a": {"a": False, "b": True, "c": True},
+        "no-b": {"a": True, "b": False, "c": True},
+        "no-c": {"a": True, "b": True, "c": False},
+        "all": {"a": True, "b": True, "c": True},
+    }
     assert list(ablation_steps(("a", "b"))) == ["without", "none", "only-a", "only-b", "all"]
     assert list(ablation_steps(("a",))) == ["without", "none", "all"]
-
-
-@settings(max_examples=30)
-@given(names=st.lists(st.from_regex(r"[a-z_]{1,8}", fullmatch=True), min_size=1, max_size=8, unique=True))
-def test_no_two_variants_are_alike_and_each_says_what_it_is(names: list[str]) -> None:
-    steps = ablation_steps(names)
-    alone, but_one = [f"only-{name}" for name in names], [f"no-{name}" for name in names]
-    middle = [*(alone if len(names) > 1 else []), *(but_one if len(names) > 2 else [])]
-    assert list(steps) == [WITHOUT, NONE, *middle, ALL]
-    assert steps.pop(WITHOUT) is None
-    assert len({tuple((options or {}).items()) for options in steps.values()}) == len(steps)
-    for step, options in steps.items():
-        assert options is not None
-        assert list(options) == names
-        on = [name for name in names if options[name]]
-        if step == NONE:
-            assert on == []
-        elif step == ALL:
-            assert on == names
-        else:
-            kind, _, name = step.partition("-")
-            assert on == ([name] if kind == "only" else [other for other in names if other != name])
-
-
-# ----------------------------------------------------------------------------------------------------------- switches
-
-
-def test_switches_are_the_options_that_are_true_or_false_whatever_their_default() -> None:
-    assert switches(PLUGINS["three"]) == ("fill", "late", "relu")
-    assert switches(PLUGINS["one"]) == ("strided",)
-
-
-def test_an_option_that_has_to_be_given_is_the_variants_to_give(suite: Path) -> None:
-    variants = written("sized", on="padded")["variants"]
-    assert {name: table["plugins"] for name, table in variants.items()} == {
-        "without": [{"name": "other"}],
-        "none": [{"name": "sized", "options": {"size": 8, "padded": False}}, {"name": "other"}],
-        "all": [{"name": "sized", "options": {"size": 8, "padded": True}}, {"name": "other"}],
-    }
-
-
-# ------------------------------------------------------------------------------------------------------ the suite file
 
 
 def test_the_suite_says_all_there_is_to_say(suite: Path) -> None:
@@ -212,7 +168,6 @@ def test_the_suite_says_all_there_is_to_say(suite: Path) -> None:
         "name": "small-ablate-one",
         "description": "What each option of one does: added to stock alone, left out alone, and all",
         "baseline": "without",
-        "flagset_files": ["../flags.toml"],
         "models": {
             "net": {
                 "mlir": "../net.mlir",
@@ -224,9 +179,9 @@ def test_the_suite_says_all_there_is_to_say(suite: Path) -> None:
             }
         },
         "variants": {
-            "without": {"description": "as it comes"},
-            "none": {"description": "as it comes", "plugins": [{"name": "one", "options": {"strided": False}}]},
-            "all": {"description": "as it comes", "plugins": [{"name": "one", "options": {"strided": True}}]},
+            "without": {},
+            "none": {"plugins": [{"name": "one", "options": {"strided": False}}]},
+            "all": {"plugins": [{"name": "one", "options": {"strided": True}}]},
         },
         "devices": {"cpu": {"uri": "local-sync", "backend": "llvm-cpu", "compile_flags": list(CPU_FLAGS)}},
         "ir": DEFAULT_IR,
@@ -234,51 +189,37 @@ def test_the_suite_says_all_there_is_to_say(suite: Path) -> None:
     }
 
 
-def test_the_plugin_comes_last_in_the_variant_that_it_is_added_to(suite: Path) -> None:
+def test_a_variant_gets_the_plugin_last_or_where_it_has_it_with_its_other_options(suite: Path) -> None:
     variants = written("one", on="tiled")["variants"]
-    assert variants["without"] == {
-        "flagsets": ["tiling"],
-        "flags": ["--iree-opt-level=O2"],
-        "plugins": [{"name": "other"}],
+    flags = ["--iree-opt-data-tiling", "--iree-opt-level=O2"]
+    assert variants["without"] == {"flags": flags, "plugins": [{"name": "other", "options": {}}]}
+    assert variants["all"]["plugins"][1:] == [{"name": "one", "options": {"strided": True}}]
+    variants, other = written("sized", on="padded")["variants"], {"name": "other", "options": {}}
+    assert {name: table["plugins"] for name, table in variants.items()} == {
+        "without": [other],
+        "none": [{"name": "sized", "options": {"size": 8, "padded": False}}, other],
+        "all": [{"name": "sized", "options": {"size": 8, "padded": True}}, other],
     }
-    assert variants["all"]["plugins"] == [{"name": "other"}, {"name": "one", "options": {"strided": True}}]
-    assert variants["all"]["flags"] == ["--iree-opt-level=O2"]
-
-
-def test_it_is_added_to_a_variant_of_another_file(suite: Path) -> None:
     Path("more.toml").write_text('[variants.more]\nflags = ["--iree-opt-level=O1"]\n')
     suite.write_text(SUITE.replace("[models.net]", 'variant_files = ["more.toml"]\n[models.net]'))
     assert written("one", on="more")["variants"]["without"] == {"flags": ["--iree-opt-level=O1"]}
 
 
-def test_models_and_devices_are_the_chosen_ones_each_once(suite: Path) -> None:
-    made = written("one", "built", "imported", "built", devices=("threads", "cpu", "threads"))
+def test_what_is_chosen_is_there_once_and_makes_a_file_of_its_own(suite: Path) -> None:
+    suite.write_text(f'{SUITE}[ir]\nflow = ["flow.dispatch"]\n')
+    made = written("one", "built", "imported", "built", devices=("threads", "cpu", "threads"), budget_s=2.5)
     assert made["models"] == {
         "built": {"builder": "residual-dense-block", "params": {"height": 8, "width": 8}},
         "imported": {"onnx": "../net.onnx", "opset": 18},
     }
     assert list(made["devices"]) == ["threads", "cpu"]
-
-
-def test_ops_and_settings_are_the_suites_own_where_it_has_any(suite: Path) -> None:
-    suite.write_text(f'{SUITE}[ir]\nflow = ["flow.dispatch"]\n')
-    assert written()["ir"] == {"flow": ["flow.dispatch"]}
-    assert written(budget_s=2.5)["measure"] == {"budget_s": 2.5, "generations": 4}
-
-
-def test_ablations_of_other_variants_and_devices_have_files_of_their_own(suite: Path) -> None:
-    choices: list[dict[str, Any]] = [
-        {},
-        {"on": "tiled"},
-        {"devices": ("threads",)},
-        {"on": "tiled", "devices": ("cpu",)},
-    ]
-    paths = [write_ablation(ablation("one", **choice)) for choice in choices]
-    assert [path.name for path in paths] == [
-        "small-ablate-one-net.toml",
-        "small-ablate-one-net-tiled.toml",
-        "small-ablate-one-net-threads.toml",
-        "small-ablate-one-net-tiled-cpu.toml",
+    assert made["ir"] == {"flow": ["flow.dispatch"]}, "the suite's own"
+    assert made["measure"] == {"budget_s": 2.5, "generations": 4}
+    choices: list[dict[str, Any]] = [{}, {"on": "tiled"}, {"devices": ("threads",)}]
+    assert [write_ablation(ablation("one", **choice)).stem for choice in choices] == [
+        "small-ablate-one-net",
+        "small-ablate-one-net-tiled",
+        "small-ablate-one-net-threads",
     ]
 
 
@@ -293,9 +234,6 @@ def test_names_that_no_suite_and_no_file_can_have(suite: Path) -> None:
     assert load_suite(path).suite.variants[-1].plugins[0].name == "my org/one"
 
 
-# -------------------------------------------------------------------------------------------------------------- paths
-
-
 def files_of(model: Model) -> list[Path]:
     inputs = [value.path for value in model.inputs]
     found = [model.mlir, model.onnx, *model.expected, *model.parameters.values(), *inputs]
@@ -306,27 +244,23 @@ PARTS = st.lists(st.sampled_from(["a", "b c", "ü", "..", "suites"]), max_size=5
 
 
 @settings(max_examples=10)
-@given(folder=PARTS, suite_folder=PARTS)
-def test_the_same_files_are_meant_wherever_the_suite_goes(folder: list[str], suite_folder: list[str]) -> None:
+@given(folder=PARTS, suite_folder=PARTS, is_link=st.booleans())
+def test_the_same_files_are_meant_wherever_the_suite_goes(
+    folder: list[str], suite_folder: list[str], is_link: bool
+) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         root = Path(scratch).resolve() / "1/2/3/4/5"
         there, here = root.joinpath(*suite_folder), root.joinpath(*folder)
         for path in (there, here):
             path.mkdir(parents=True, exist_ok=True)
+        if is_link:
+            (root / "link").symlink_to(here)
+            here = root / "link"
         suite = write_suite(there)
         made = load_suite(write_ablation(ablation("one", "net", "imported", suite=suite, results=here))).suite
         expected = [file.resolve() for model in load_suite(suite).suite.models for file in files_of(model)]
         assert [file.resolve() for model in made.models for file in files_of(model)] == expected
         assert not any(str(root) in line for line in made.path.read_text().splitlines())
-
-
-def test_a_results_folder_that_is_a_link(suite: Path) -> None:
-    (suite.absolute().parent / "large disk/deep").mkdir(parents=True)
-    Path("results").symlink_to("large disk/deep")
-    path = write_ablation(ablation("one"))
-    (model,) = load_suite(path).suite.models
-    assert model.mlir is not None
-    assert model.mlir.resolve() == Path("net.mlir").resolve()
 
 
 @pytest.mark.parametrize("on", ["stock", "tiled"])
@@ -343,9 +277,6 @@ def test_the_file_is_planned_like_any_other(suite: Path, on: str, real_toolchain
     label = "three(fill = true, late = false, relu = false)"
     (only_fill,) = (case for case in cases if case.name == "net/only-fill@cpu")
     assert only_fill.plugins == (("other", label) if on == "tiled" else (label,))
-
-
-# ---------------------------------------------------------------------------------------------------------- bad input
 
 
 @pytest.mark.parametrize(
@@ -371,21 +302,124 @@ def test_what_cannot_be_ablated(suite: Path, asked: AblateOptions, sentence: str
 
 
 def test_a_suite_that_is_wrong_and_a_folder_that_cannot_be_written(suite: Path) -> None:
-    with pytest.raises(RunError) as unwritable:
-        write_ablation(ablation("one", results=Path("net.mlir/results")))
-    assert str(unwritable.value) == (
-        "net.mlir/results/small-ablate-one-net.toml: cannot be written (Not a directory); choose another folder with "
-        "--results"
+    sentence = (
+        r"small-ablate-one-net.toml: cannot be written \(Not a directory\); choose another folder with --results$"
     )
+    with pytest.raises(RunError, match=sentence):
+        write_ablation(ablation("one", results=Path("net.mlir/results")))
     suite.write_text(SUITE.replace("net.mlir", "nets.mlir"))
     with pytest.raises(SuiteError, match=r"^suite\.toml: \[models\.net\] mlir: there is no file nets\.mlir"):
         write_ablation(ablation("one"))
 
 
-def test_switches_that_do_not_go_together_are_told_when_the_file_is_planned(
-    suite: Path, real_toolchain: Toolchain
-) -> None:
-    path = write_ablation(ablation("careful"))
-    with pytest.raises(SuiteError) as caught:
-        prepare(path, Selection(), (real_toolchain,))
-    assert str(caught.value) == f"{path}: [variants.only-second] plugins: careful: second needs first"
+# --- `harness bench` ---
+
+DOUBLE = """
+func.func private @helper(%x: tensor<4xf32>) -> tensor<4xf32>
+func.func @main(%x: tensor<4x8xf32> {a.b = 1}, %n: !torch.vtensor<[2,3],f16>, %e: tensor<i8>) -> tensor<4x8xf32> {
+  %y = arith.addf %x, %x : tensor<4x8xf32>
+  return %y : tensor<4x8xf32>
+}
+util.func public @later(%x: tensor<?xf32>, %n: i32) { util.return }
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "x.mlir").write_text(DOUBLE)
+    return tmp_path
+
+
+def bench(*flags: str, model: str = "x.mlir", **options: Any) -> Path:
+    return write_bench(BenchOptions(Path(model), flags=flags, **options))
+
+
+def test_sets_of_flags_have_names_of_their_own() -> None:
+    assert name_variants(["--a=b --c", "", "--a=b --d"]) == {"a-b-c": "--a=b --c", "stock": "", "a-b-d": "--a=b --d"}
+    assert name_variants(["--a"]) == {"stock": "", "a": "--a"}, "one alone is compared with no flags"
+    long = "--" + "f" * 60
+    assert list(name_variants([f"{long}=1", f"{long}=2"])) == ["f" * 40, f"{'f' * 40}+2"]
+
+
+def test_function_and_arguments_come_from_the_file_or_are_given(folder: Path) -> None:
+    suite = load_suite(bench("--a --b", "--c")).suite
+    variants = [(variant.name, variant.compile_flags) for variant in suite.variants]
+    assert variants == [("a-b", ("--a", "--b")), ("c", ("--c",))]
+    (model,) = suite.models
+    assert (model.function, suite.baseline) == ("main", "a-b")
+    assert [(value.shape, value.dtype) for value in model.inputs] == [((4, 8), "f32"), ((2, 3), "f16"), ((), "i8")]
+    assert model.mlir is not None
+    assert model.mlir.resolve() == folder / "x.mlir"
+    arguments = ("4xf32", "2x3xf16=1.5", "i32=3", "x.npy")
+    (model,) = load_suite(bench("--a", function="later", model_inputs=arguments[:3])).suite.models
+    assert model.function == "later"
+    assert [(value.shape, value.dtype, value.fill, value.value, value.scalar) for value in model.inputs] == [
+        ((4,), "f32", "random", 0.0, False),
+        ((2, 3), "f16", "constant", 1.5, False),
+        ((), "i32", "constant", 3.0, True),
+    ]
+    assert '"../x.npy"' in bench("--a", model_inputs=arguments).read_text()
+
+
+def test_the_suite_is_saved_where_that_is_asked_for(folder: Path) -> None:
+    path = bench("--a", save=Path("suites/mine.toml"))
+    assert path == Path("suites/mine.toml")
+    assert load_suite(path).suite.name == "mine"
+    with pytest.raises(UsageError, match=r"^suites/mine.toml: is there already; give --save a new file$"):
+        bench("--a", save=path)
+
+
+EQUAL = "--flags: two sets are equal, so there is nothing to compare; give each set of flags once"
+
+
+@pytest.mark.parametrize(
+    ("flags", "options", "sentence"),
+    [
+        (("--a", "--a "), {}, EQUAL),
+        (("",), {}, EQUAL),
+        (("--a='b",), {}, '--flags "--a=\'b": No closing quotation; close the quotation'),
+        ((), {"model": "y.mlir"}, "y.mlir: there is no such file; give one that ends in .mlir, .mlirbc or .onnx"),
+        ((), {"model": "x.txt"}, "x.txt: is no model's file; give one that ends in .mlir, .mlirbc or .onnx"),
+        (
+            (),
+            {"function": "lost"},
+            "x.mlir: no function @lost is found in it; give --function, and --model-input for each argument",
+        ),
+        (
+            (),
+            {"function": "later"},
+            "x.mlir: @later has an argument of type tensor<?xf32>; give --model-input for each argument, as in 4x8xf32",
+        ),
+        *(
+            (
+                (),
+                {"model_inputs": (text,)},
+                f"--model-input '{text}': is no argument; write 4x8xf32, 4x8xf32=1.5, i32=3 or values.npy",
+            )
+            for text in ("4xf33", "i32")
+        ),
+    ],
+)
+def test_what_cannot_be_measured(flags: tuple[str, ...], options: dict[str, Any], sentence: str, folder: Path) -> None:
+    with pytest.raises(UsageError) as caught:
+        bench(*(flags or ("--a",)), **options)
+    assert str(caught.value) == sentence
+    assert not list(folder.glob("results/*"))
+
+
+def test_two_sets_of_flags_in_a_line(folder: Path) -> None:
+    """The command itself; flags begin with dashes."""
+    (folder / "x.mlir").write_text(
+        "func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {\n"
+        "  %y = arith.addf %x, %x : tensor<4xf32>\n  return %y : tensor<4xf32>\n}\n"
+    )
+    options = ("--budget", "0.1", "--generations", "1")
+    assert run_command_line(["bench", "x.mlir", "--flags", "", "--flags", "--iree-opt-level=O3", *options]) == 0
+    (path,) = [path for path in (folder / "results").iterdir() if path.is_dir()]
+    run = load_run(path)
+    assert (run.header.baseline, [case.variant for case in run.header.cases]) == (
+        "stock",
+        ["stock", "iree-opt-level-O3"],
+    )
+    assert run.finished

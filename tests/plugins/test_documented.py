@@ -1,9 +1,10 @@
-"""The signatures in docs/plugins.md and docs/peers.md are those of the code, and none is left out."""
+"""docs/plugins.md and docs/peers.md say what is there: signatures, built-in plugins, the example package's code."""
 
 from __future__ import annotations
 
 import ast
 import re
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import get_args
 
@@ -54,17 +55,39 @@ def test_the_table_of_steps_has_their_fields_in_order() -> None:
     }
 
 
-def test_the_options_of_the_built_in_plugins_are_all_in_the_table() -> None:
+def test_the_built_in_plugins_are_all_listed_with_their_options() -> None:
     text = (REPOSITORY / "docs" / "plugins.md").read_text()
-    for name, options in re.findall(r"^\| `([\w-]+)` \| [^|]+ \|([^|]*)\|$", text, re.MULTILINE):
-        if name in plugins.PLUGINS.names:
-            fields = plugins.PLUGINS.find(name).options.__dataclass_fields__
-            assert set(fields) <= set(re.findall(r"`([\w-]+)`", options)), name
+    section = text.split("## The built-in plugins\n", 1)[1].split("\n## ", 1)[0]
+    listed = dict(re.findall(r"^\| `([\w-]+)` \| [^|]+ \|([^|]*)\|$", section, re.MULTILINE))
+    assert list(listed) == sorted(name for name in plugins.PLUGINS.names if name in listed)
+    registered = entry_points(group=plugins.PLUGINS.group)
+    assert set(listed) == {point.name for point in registered if point.value.startswith("harness.")}
+    for name, options in listed.items():
+        fields = plugins.PLUGINS.find(name).options.__dataclass_fields__
+        assert set(fields) <= set(re.findall(r"`([\w-]+)`", options)), name
 
 
 @pytest.mark.parametrize("page", INTERFACES)
-def test_what_the_examples_import_is_there(page: str) -> None:
-    for names in re.findall(
-        r"^from harness\.(?:plugins|peers) import (.+)$", (REPOSITORY / "docs" / page).read_text(), re.M
-    ):
+def test_what_the_examples_import_is_there_and_links_lead_somewhere(page: str) -> None:
+    text = (REPOSITORY / "docs" / page).read_text()
+    for names in re.findall(r"^from harness\.(?:plugins|peers) import (.+)$", text, re.M):
         assert set(names.split(", ")) <= {*plugins.__all__, *peers.__all__}
+    links = re.findall(r"\]\((?!http)([^)#]+)", text)
+    assert [link for link in links if not (REPOSITORY / "docs" / link).exists()] == []
+
+
+@pytest.mark.parametrize(
+    ("step", "file"),
+    [
+        ("1. A package", "pyproject.toml"),
+        ("2. The plugin", "example_plugins/__init__.py"),
+        ("3. The rewrite", "example_plugins/rewrites.py"),
+    ],
+)
+def test_the_code_of_each_step_is_the_example_packages(step: str, file: str) -> None:
+    text = (REPOSITORY / "docs" / "plugins.md").read_text()
+    block = re.search(rf"\*\*{re.escape(step)}\*\*.*?\n```\w+\n(.*?)```", text, re.DOTALL)
+    assert block is not None
+    there = (REPOSITORY / "tests" / "example_plugins" / file).read_text().splitlines()
+    lines = [line for line in block[1].splitlines() if not line.startswith(("from harness.plugins", "#"))]
+    assert [line for line in lines if line.strip() and line not in there] == []

@@ -14,7 +14,7 @@ from harness.records.case import Case
 from harness.records.run import Build, Check, Failure, ModelRecord, Reference
 from harness.stages.build import request_for
 from harness.stages.context import COMPILE, REFERENCE, VERIFY, Done
-from harness.stages.here import earlier_steps, foresee
+from harness.stages.executor import earlier_steps, foresee
 from harness.store.run_directory import RunDirectory
 from tests.builders import a_suite, a_variant, make_case, make_header
 from tests.stages.conftest import UnderWay
@@ -85,8 +85,7 @@ def test_without_earlier_runs_it_says_so(under_way: UnderWay) -> None:
 def test_with_earlier_runs_it_says_how_long(under_way: UnderWay) -> None:
     sentence, seconds = foreseen(under_way, ALL_KNOWN)
     settings = under_way.directory.header.settings
-    loading_s = 2 * 0.5 * int(settings["generations"])
-    assert seconds == 100 + 2 * (30 + 30) + float(settings["budget_s"]) + loading_s  # two compiles at once
+    assert seconds == 100 + 2 * (30 + 30) + float(settings["budget_s"])  # two compiles at once
     assert "about " in sentence
     assert "no earlier" not in sentence
 
@@ -112,4 +111,4 @@ def test_a_run_that_goes_on_has_what_is_left_to_do(under_way: UnderWay) -> None:
     )
     sentence, seconds = foreseen(under_way, ALL_KNOWN, done)
     assert "check" not in sentence.partition(";")[0]
-    assert seconds == pytest.approx(100 + (generations - 1) * (budget_s / generations + 0.5))
+    assert seconds == pytest.approx(100 + (generations - 1) * budget_s / generations)

@@ -1,4 +1,4 @@
-"""A bisect under way: what the user chose, positions compiled once, and measurements that are kept as they end.
+"""A bisect from its first position to its answer: positions compiled once, and measurements that are kept as they end.
 
 What is searched, releases or a variant's parts, is the matter of harness.stages.bisecting and bisecting_parts.
 """
@@ -6,10 +6,10 @@ What is searched, releases or a variant's parts, is the matter of harness.stages
 from __future__ import annotations
 
 import contextlib
-import glob
 import math
 import shlex
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
@@ -34,35 +34,39 @@ from harness.metrics import LATENCY, METRICS, REFERENCE_FACTS, TIMED, Metric, me
 from harness.progress import Progress
 from harness.records.bisection import Bisection, Nearer, Position, Trial
 from harness.records.comparison import Verdict
+from harness.report.bisect_page import bisect_json, bisect_page
+from harness.report.markdown import to_markdown
 from harness.stages.explaining import explain_pair, keep
-from harness.stages.options import BisectOptions, OneCase, RunOptions, compile_limits
+from harness.stages.options import BisectOptions, OneCase
 from harness.stages.run import run_suite
+from harness.stages.session import begun_run, policy_of, unmeasured
 from harness.stats.rule import Rule
 from harness.store.evidence import find_failure
 from harness.store.files import FINISHED_FILE
-from harness.store.run_directory import HEADER_FILE, RunDirectory, load_run
+from harness.store.run_directory import RunDirectory, load_run
 from harness.store.search_directory import BisectDirectory, KeptSentence
 from harness.suite.load import load_suite
 from harness.text import did_you_mean
 from harness.toolchain import Toolchain
 from harness.toolchain.host_cpu import environment_here
 
+# Why a position was not measured for lack of time; such a one has no trial.
+SPENT = "the budget of all measurements was spent"
+_DIFFERENT: frozenset[Verdict] = frozenset({"regressed", "improved"})
 
-def require_metric(name: str) -> Metric:
-    """The metric of that name."""
+
+def require_metric(name: str, suite: Path | None = None) -> Metric:
+    """The metric of that name, which a suite has to count, if it is an op."""
     metric = metric_named(name)
     if metric is None:
         raise UsageError(f"--metric {name}: there is no such metric{did_you_mean(name, [*METRICS])}")
+    phase, slash, op = name.partition("/")
+    if slash and suite is not None:
+        counted = [f"{phase}/{op}" for phase, ops in load_suite(suite).suite.ir.items() for op in ops]
+        if name not in counted:
+            hint = did_you_mean(name, counted, f"; add {op!r} to {phase} in [ir]")
+            raise UsageError(f"--metric {name}: {suite} does not count it{hint}")
     return metric
-
-
-def require_counted(metric: Metric, suite: Path) -> None:
-    """Refuse an op that the suite does not count, before anything is installed or compiled for it."""
-    phase, slash, op = metric.name.partition("/")
-    counted = [f"{phase}/{op}" for phase, ops in load_suite(suite).suite.ir.items() for op in ops]
-    if slash and metric.name not in counted:
-        hint = did_you_mean(metric.name, counted, f"; add {op!r} to {phase} in [ir]")
-        raise UsageError(f"--metric {metric.name}: {suite} does not count it{hint}")
 
 
 def make_place(
@@ -81,20 +85,9 @@ def make_place(
     """The case of a suite under a toolchain, compiled and checked, or why it cannot be measured."""
     run = resume
     if run is None or not (run / FINISHED_FILE).is_file():
-        unmeasured = RunOptions(
-            suite,
-            resume=resume,
-            patterns=(glob.escape(case),),
-            measure=False,
-            results=options.results,
-            compile_timeout_s=options.compile_timeout_s,
-            call_timeout_s=options.call_timeout_s,
-            wait=options.wait,
-            verbose=options.verbose,
-        )
         try:
             run = run_suite(
-                unmeasured,
+                unmeasured(options, suite, case, resume=resume),
                 progress,
                 (toolchain,),
                 others=others,
@@ -123,29 +116,8 @@ def place_in(run: Path, name: str, case: str, toolchain: Toolchain, label: str =
     return Place(name=name, side=side, case=found, toolchain=toolchain)
 
 
-def policy_of(options: OneCase, rule: Rule, noise: float, *, left_s: float = math.inf) -> MeasurementPolicy:
-    """How positions are measured beside each other, while so many seconds are left."""
-    return MeasurementPolicy(
-        rule=rule,
-        budget_s=min(options.row_budget, left_s),
-        cap_s=min(options.row_cap, left_s),
-        seed=options.seed,
-        call_limit_s=options.call_timeout_s,
-        limits=compile_limits(options.compile_timeout_s),
-        noise=noise,
-        wait=options.wait,
-    )
-
-
-# Why a position was not measured for lack of time; such a one has no trial.
-SPENT = "the budget of all measurements was spent"
-_DIFFERENT: frozenset[Verdict] = frozenset({"regressed", "improved"})
-# Gives a position by its name.
-PlaceOf = Callable[[str], Place | Unusable]
-
-
-class BisectUnderway:
-    """A bisect from its first position to its answer. Use it as a context manager.
+class BisectSession(ABC):
+    """A bisect, new or to go on with.
 
     Attributes:
         options: Those that it was begun with.
@@ -155,23 +127,35 @@ class BisectUnderway:
         planned: How many measurements share the error that all may make together.
     """
 
-    def __init__(
-        self, options: BisectOptions, directory: BisectDirectory, metric: Metric, floor: float, progress: Progress
-    ) -> None:
-        self.options, self.directory, self.metric, self.floor = options, directory, metric, floor
-        self.progress = progress
+    def __init__(self, options: BisectOptions, directory: BisectDirectory, progress: Progress) -> None:
+        self.options, self.directory, self.progress = options, directory, progress
+        self.metric = require_metric(options.metric)
+        floors = load_suite(options.chosen[0]).suite.floors
+        own_floor = floors.get(self.metric.name, self.metric.floor)
+        self.floor = own_floor if options.floor is None else options.floor
         self.trials: dict[tuple[str, str, float], Trial] = {}
         self.planned = JUDGED_OF_SEARCH
         self._is_spent = False
         self._spent_s = 0.0
         self._places: dict[str, Place | Unusable] = {}
 
-    def __enter__(self) -> BisectUnderway:
-        self.directory.__enter__()
-        return self
+    @abstractmethod
+    def search(self) -> Bisection:
+        """What was asked for, searched."""
 
-    def __exit__(self, *error: object) -> None:
-        self.directory.__exit__(*error)
+    @abstractmethod
+    def make(self, name: str) -> Place | Unusable:
+        """A position by its name, compiled, or why there is none."""
+
+    def run(self) -> Bisection:
+        """Search, and keep the answer."""
+        with self.directory:
+            try:
+                found = self.search()
+            except KeyboardInterrupt:
+                raise Interrupted(f"interrupted; {self.how_to_go_on}") from None
+            self.directory.finish(bisect_json(found), to_markdown(bisect_page(found)))
+        return found
 
     @property
     def how_to_go_on(self) -> str:
@@ -180,10 +164,10 @@ class BisectUnderway:
 
     # --- positions ---
 
-    def place(self, name: str, make: Callable[[], Place | Unusable]) -> Place | Unusable:
+    def place(self, name: str) -> Place | Unusable:
         """A position, made when it is first asked for."""
         if name not in self._places:
-            self._places[name] = make()
+            self._places[name] = self.make(name)
         return self._places[name]
 
     def compiled(
@@ -192,14 +176,15 @@ class BisectUnderway:
         suite: Path,
         case: str,
         toolchain: Toolchain,
+        label: str,
         others: Sequence[Toolchain] = (),
-        label: str = "",
     ) -> Place | Unusable:
         """The case of a suite under a toolchain, compiled and checked once in the life of the bisect."""
 
-        def keep(run: RunDirectory) -> None:
+        def keep_run(run: RunDirectory) -> None:
             self.directory.keep_run(name, run.path)
 
+        resume = begun_run(self.directory.begun, name)
         try:
             return make_place(
                 name,
@@ -210,8 +195,8 @@ class BisectUnderway:
                 self.progress,
                 others=others,
                 label=label,
-                resume=_run_of(self.directory, name),
-                on_begin=keep,
+                resume=resume,
+                on_begin=keep_run,
             )
         except Interrupted:
             raise Interrupted(f"interrupted; {self.how_to_go_on}") from None
@@ -220,9 +205,7 @@ class BisectUnderway:
 
     # --- measurements ---
 
-    def measure(
-        self, base: str, head: str, floor: float, place: PlaceOf, whole: float | None = None
-    ) -> Measured | Unusable:
+    def measure(self, base: str, head: str, floor: float, whole: float | None = None) -> Measured | Unusable:
         """Measure one position beside another, or say what came of it before."""
         asked = base, head, floor
         kept = self.trials.get(asked) or self.directory.answer(asked)
@@ -230,8 +213,10 @@ class BisectUnderway:
             if self._left_s <= 0:
                 self._is_spent = True
                 return Unusable(reason=SPENT)
-            kept = self.directory.keep_trial(self._measured_now(base, head, floor, place, whole))
-            self.progress.note(_said(kept))
+            kept = self.directory.keep_trial(self._measured_now(base, head, floor, whole))
+            ratio = "" if kept.ratio is None else f", {kept.ratio:.3f} times"
+            what = "placed" if kept.placed else kept.verdict
+            self.progress.note(f"{head} beside {base}: {what}{ratio} ({kept.reason})")
         self.trials[asked] = kept
         return as_measured(kept)
 
@@ -239,8 +224,8 @@ class BisectUnderway:
     def _left_s(self) -> float:
         return math.inf if self.options.budget is None else self.options.budget - self._spent_s
 
-    def _measured_now(self, base: str, head: str, floor: float, place: PlaceOf, whole: float | None) -> Trial:
-        first, second = place(base), place(head)
+    def _measured_now(self, base: str, head: str, floor: float, whole: float | None) -> Trial:
+        first, second = self.place(base), self.place(head)
         for found in (first, second):
             if isinstance(found, Unusable):
                 return Trial(base=base, head=head, floor=floor, verdict="failed", reason=found.reason)
@@ -254,7 +239,8 @@ class BisectUnderway:
         return trial
 
     def _policy(self, rule: Rule) -> MeasurementPolicy:
-        return policy_of(self.options, rule, self.directory.begun.noise, left_s=self._left_s)
+        budget_s, cap_s = (min(seconds, self._left_s) for seconds in (self.options.row_budget, self.options.row_cap))
+        return policy_of(self.options, rule, budget_s=budget_s, cap_s=cap_s, noise=self.directory.begun.noise)
 
     @contextlib.contextmanager
     def _counting_seconds(self) -> Iterator[None]:
@@ -262,8 +248,6 @@ class BisectUnderway:
         started = time.monotonic()
         try:
             yield
-        except KeyboardInterrupt:
-            raise Interrupted(f"interrupted; {self.how_to_go_on}") from None
         finally:
             self._spent_s += time.monotonic() - started
 
@@ -276,10 +260,10 @@ class BisectUnderway:
         farther = (trial for trial in both if trial.floor > floor and trial.verdict in _DIFFERENT)
         return next((trial for trial in both if trial.floor == floor), next(farther, None))
 
-    def trial(self, base: str, head: str, floor: float) -> Trial:
-        """The same; one that there was no time for is inconclusive."""
-        unasked = Trial(base=base, head=head, floor=floor, verdict="inconclusive", reason=SPENT)
-        return self.told(base, head, floor) or unasked
+    def trial(self, base: str, head: str) -> Trial:
+        """The same, at the floor; one that there was no time for is inconclusive."""
+        unasked = Trial(base=base, head=head, floor=self.floor, verdict="inconclusive", reason=SPENT)
+        return self.told(base, head, self.floor) or unasked
 
     def sort(self, base: str, head: str, floor: float, nearer: Nearer) -> None:
         """Put down to which end of its stretch the head of a measurement belongs."""
@@ -289,17 +273,17 @@ class BisectUnderway:
 
     # --- why ---
 
-    def explained(self, before: Place, after: Place, expected: Verdict) -> KeptSentence:
+    def explained(self, before: str, after: str, expected: Verdict) -> KeptSentence:
         """What the compiler does differently from one position to another, once in the life of the bisect.
 
         Nothing is said where the metric is no latency, where it cannot be explained, or where what was measured for
         that does not show the change; a note says why.
         """
-        asked = f"{before.name}..{after.name}"
-        kept = self.directory.begun.explained.get(asked)
+        base, head = self.place(before), self.place(after)
+        kept = self.directory.begun.explained.get(f"{before}..{after}")
         if kept is not None:
             return kept
-        if self.metric is not LATENCY:
+        if self.metric is not LATENCY or isinstance(base, Unusable) or isinstance(head, Unusable):
             return KeptSentence()
         if self._left_s <= 0:
             self._is_spent = True
@@ -307,10 +291,10 @@ class BisectUnderway:
         try:
             with self._counting_seconds():
                 found = explain_pair(
-                    Pair(name=self.options.chosen[1], base=before.case, head=after.case),
-                    before.side,
-                    after.side,
-                    {place.toolchain.version: place.toolchain for place in (before, after)},
+                    Pair(name=self.options.chosen[1], base=base.case, head=head.case),
+                    base.side,
+                    head.side,
+                    {place.toolchain.version: place.toolchain for place in (base, head)},
                     self._policy(Rule(floor=self.floor)),
                     self.progress,
                     within=False,
@@ -321,13 +305,13 @@ class BisectUnderway:
             self.progress.note(f"The step is not explained: {error}")
             return KeptSentence()
         if found.is_stopped:
-            raise Interrupted(f"interrupted; {self.how_to_go_on}")
-        explanation, folder = keep(found.explanation, self.options.results, before.side.run.header.suite_name)
+            raise KeyboardInterrupt
+        explanation, folder = keep(found.explanation, self.options.results, base.side.run.header.suite_name)
         if explanation.latency.verdict != expected:
             self.progress.note(f"The step is not explained: measured with its parts it is not seen again; see {folder}")
             return KeptSentence()
         said = KeptSentence(text=explanation.sentence, explanation=explanation.id)
-        self.directory.keep_sentence(asked, said)
+        self.directory.keep_sentence(f"{before}..{after}", said)
         return said
 
     # --- the answer ---
@@ -364,7 +348,7 @@ class BisectUnderway:
 
     def _position(self, name: str) -> Position | None:
         """What became of a position; None: it was never asked for."""
-        found, run = self._places.get(name), _run_of(self.directory, name)
+        found, run = self._places.get(name), begun_run(self.directory.begun, name)
         if found is None and run is None:
             return None
         heads = (why_unmeasured(trial) for trial in self.trials.values() if trial.head == name)
@@ -373,15 +357,3 @@ class BisectUnderway:
         if isinstance(found, Place):
             revision = next((record.revision for record in found.side.toolchains.values()), "")
         return Position(name=name, revision=revision, run="" if run is None else run.name, unusable=unusable)
-
-
-def _run_of(directory: BisectDirectory, name: str) -> Path | None:
-    """The run that was made or begun for a position, where it is still there."""
-    kept = directory.begun.runs.get(name)
-    return Path(kept) if kept is not None and (Path(kept) / HEADER_FILE).is_file() else None
-
-
-def _said(trial: Trial) -> str:
-    ratio = "" if trial.ratio is None else f", {trial.ratio:.3f} times"
-    what = "placed" if trial.placed else trial.verdict
-    return f"{trial.head} beside {trial.base}: {what}{ratio} ({trial.reason})"

@@ -1,0 +1,322 @@
+"""Suites that the harness writes: some variants of a suite's models, in a file that runs like any other.
+
+`harness ablate`, `harness bisect --over flags` and `harness tune` measure such suites, so whoever wants to can repeat
+what they did.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shlex
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, get_args
+
+import tomli_w
+
+from harness.bisect.variants import CompileConfig, Use, uses_of
+from harness.errors import UsageError
+from harness.ir.tools import ask
+from harness.plugins import PLUGINS
+from harness.plugins.options import options_of, switches_of
+from harness.plugins.plugin import Plugin
+from harness.stages.models import tensor_of
+from harness.stages.options import AblateOptions, BenchOptions, compile_limits
+from harness.stages.prepare import require_name
+from harness.store.files import writing
+from harness.suite.load import Variant, load_suite
+from harness.suite.schema import LONGEST_NAME, Dtype, SuiteFile
+from harness.suite.toml_file import read_toml
+from harness.toolchain import find_toolchain
+from harness.toolchain.tools import merge_flags
+
+# Where a suite does not say which ops to count: buffers that a program asks for, what fills and copies them, and what
+# a dispatch allocates for itself.
+DEFAULT_IR: Mapping[str, Sequence[str]] = {
+    "input": ["tensor.empty", "linalg.fill", "linalg.transpose", "linalg.matmul", "linalg.generic"],
+    "flow": ["flow.tensor.update"],
+    "bufferized": ["executables:memref.alloc*"],
+}
+WITHOUT, NONE, ALL = "without", "none", "all"
+
+
+def config_of(variant: Variant) -> CompileConfig:
+    """How a variant of a suite compiles and runs, its flag sets taken apart into their flags."""
+    return CompileConfig(
+        flags=merge_flags(*(flag_set.compile for flag_set in variant.flag_sets), variant.compile_flags),
+        run_flags=merge_flags(*(flag_set.run for flag_set in variant.flag_sets), variant.run_flags),
+        plugins=uses_of((plugin.name, plugin.options) for plugin in variant.plugins),
+    )
+
+
+def derived_suite(
+    origin: Path,
+    folder: Path,
+    variants: Mapping[str, CompileConfig],
+    *,
+    models: Sequence[str],
+    devices: Sequence[str],
+    named: Sequence[str],
+    description: str,
+    keys: Sequence[str] = (),
+    **more: Any,
+) -> str:
+    """The text of a suite for a folder: these variants, of which the first is the baseline, of models of a suite.
+
+    Args:
+        named: Of what its name is made, behind the suite's own.
+        keys: Of the suite, tables that it has too.
+    """
+    table, _ = read_toml(origin, SuiteFile)
+    content = table.model_dump(exclude_none=True, exclude_defaults=True)
+    for model in content["models"].values():
+        model.pop("expect", None)  # what is known to fail of the suite's own variants says nothing about these
+    suite = {
+        "name": joined_name([table.name, *named]),
+        "description": description,
+        "baseline": next(iter(variants)),
+        "models": {name: moved_model(content["models"][name], origin, folder) for name in models},
+        "variants": {name: config.table() for name, config in variants.items()},
+        "devices": {name: content["devices"][name] for name in devices},
+        **{key: content[key] for key in keys if content.get(key)},
+    }
+    return tomli_w.dumps({**suite, **more})
+
+
+def joined_name(parts: Sequence[str]) -> str:
+    """A name as suites may have it, of names that may hold anything."""
+    return re.sub(r"[^A-Za-z0-9._+-]+", "-", "-".join(parts))[:LONGEST_NAME]
+
+
+def moved_path(file: str, suite: Path, folder: Path) -> str:
+    """A path that is relative to the suite, relative to another folder; where that is a link, to what it leads to."""
+    path = suite.parent / file
+    return Path(os.path.relpath(path.parent.resolve() / path.name, folder.resolve())).as_posix()
+
+
+def moved_model(model: Mapping[str, Any], suite: Path, folder: Path) -> dict[str, Any]:
+    """A model's table, whose paths are relative to the suite, for a suite in another folder."""
+    moved = dict(model)
+    for key in ("mlir", "onnx"):
+        if key in moved:
+            moved[key] = moved_path(moved[key], suite, folder)
+    if "expected" in moved:
+        moved["expected"] = [moved_path(file, suite, folder) for file in moved["expected"]]
+    if "parameters" in moved:
+        moved["parameters"] = {scope: moved_path(file, suite, folder) for scope, file in moved["parameters"].items()}
+    for table in moved.get("inputs", ()):
+        if "npy" in table:
+            table["npy"] = moved_path(table["npy"], suite, folder)
+    return moved
+
+
+# --- `harness ablate`: each switch of a plugin is a variant of its own ---
+
+
+def write_ablation(options: AblateOptions) -> Path:
+    """Write the suite of an ablation into its folder of results; its file.
+
+    A variant that has the plugin already keeps its place and its other options.
+    """
+    path, plugin, folder = options.suite, options.plugin, options.results
+    suite = load_suite(path).suite
+    known = {
+        "model": [model.name for model in suite.models],
+        "device": [device.name for device in suite.devices],
+        "variant": [variant.name for variant in suite.variants],
+    }
+    models = tuple(dict.fromkeys(options.models))
+    devices = tuple(dict.fromkeys(options.devices)) or tuple(known["device"][:1])
+    on = options.on or suite.baseline
+    for kind, names in (("model", models), ("device", devices), ("variant", (on,))):
+        for name in names:
+            require_name(path, kind, name, known[kind])
+    base = config_of(next(variant for variant in suite.variants if variant.name == on))
+    given = {option for use in base.plugins if use.name == plugin for option in use.options}
+    steps = ablation_steps(switches(PLUGINS.find(plugin), given))
+    budget = options.budget_s or suite.budget_s
+    text = derived_suite(
+        path,
+        folder,
+        {name: _switched(base, plugin, switched) for name, switched in steps.items()},
+        models=models,
+        devices=devices,
+        named=["ablate", plugin],
+        description=f"What each option of {plugin} does: added to {on} alone, left out alone, and all",
+        ir={phase: list(ops) for phase, ops in (suite.ir or DEFAULT_IR).items()},
+        measure={"budget_s": budget, "generations": suite.generations},
+    )
+    # Two ablations of one plugin and model may differ by these.
+    chosen = [*([options.on] if options.on else []), *(devices if options.devices else [])]
+    file = folder / f"{joined_name([suite.name, 'ablate', plugin, *models, *chosen])}.toml"
+    return _write(file, text, "choose another folder with --results")
+
+
+def _write(file: Path, text: str, remedy: str) -> Path:
+    with writing(file, remedy):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    return file
+
+
+def switches(plugin: Plugin[Any], given: Collection[str] = ()) -> tuple[str, ...]:
+    """The options of a plugin that are true or false, in order."""
+    names = switches_of(plugin.options)
+    if not names:
+        raise UsageError(
+            f"plugin {plugin.name!r} has no options that are true or false, so there is nothing to ablate; "
+            "compare a variant with it and one without"
+        )
+    for option in options_of(plugin.options, plugin.name):
+        if option.required and option.name not in (*names, *given):
+            raise UsageError(
+                f"plugin {plugin.name!r} needs its option {option.name!r}; name a variant with --on that gives it"
+            )
+    return names
+
+
+def ablation_steps(names: Sequence[str]) -> dict[str, dict[str, bool] | None]:
+    """Variants by name, and how each has the switches; None for the one without the plugin.
+
+    The plugin left out, all switches off, each alone, all but each, and all; what would be there twice is left out.
+    """
+    steps: dict[str, dict[str, bool] | None] = {WITHOUT: None, NONE: dict.fromkeys(names, False)}
+    if len(names) > 1:
+        steps |= {f"only-{name}": {other: other == name for other in names} for name in names}
+    if len(names) > 2:
+        steps |= {f"no-{name}": {other: other != name for other in names} for name in names}
+    return {**steps, ALL: dict.fromkeys(names, True)}
+
+
+def _switched(base: CompileConfig, plugin: str, options: Mapping[str, bool] | None) -> CompileConfig:
+    """The base variant with these options of the plugin, where it has it already and else as its last one."""
+    if options is None:
+        return replace(base, plugins=tuple(use for use in base.plugins if use.name != plugin))
+    has_it = any(use.name == plugin for use in base.plugins)
+    uses = base.plugins if has_it else (*base.plugins, Use(name=plugin))
+    return replace(
+        base,
+        plugins=tuple(replace(use, options={**use.options, **options}) if use.name == plugin else use for use in uses),
+    )
+
+
+# --- `harness bench`: a model's file and several sets of flags; each set is a variant ---
+
+
+_LOCAL = ["--iree-hal-target-device=local", "--iree-hal-local-target-device-backends=llvm-cpu"]
+_DEVICES: Mapping[str, Mapping[str, Any]] = {
+    "cpu": {
+        "uri": "local-sync",
+        "backend": "llvm-cpu",
+        "compile_flags": [*_LOCAL, "--iree-llvmcpu-target-cpu=host"],
+        "pin": True,
+    },
+    "cpu-threads": {
+        "uri": "local-task",
+        "backend": "llvm-cpu",
+        "compile_flags": [*_LOCAL, "--iree-llvmcpu-target-cpu=host"],
+    },
+    "vulkan": {"uri": "vulkan", "backend": "vulkan-spirv", "compile_flags": ["--iree-hal-target-device=vulkan"]},
+    "cuda": {"uri": "cuda", "backend": "cuda", "compile_flags": ["--iree-hal-target-device=cuda"]},
+    "hip": {"uri": "hip", "backend": "rocm", "compile_flags": ["--iree-hal-target-device=hip"]},
+}
+_BASELINE = "stock"
+_LONGEST_VARIANT = 40
+_INPUT = re.compile(r"(?P<sizes>(?:\d+x)*)(?P<dtype>[a-z]+\d*)(?:=(?P<value>[-+]?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?))?")
+
+
+def write_bench(options: BenchOptions) -> Path:
+    """Write the suite of a comparison of flags; its file."""
+    folder = options.save.parent if options.save is not None else options.results
+    variants = name_variants(options.flags)
+    content = {
+        "name": _named(options.save.stem if options.save is not None else f"bench-{options.model.stem}"),
+        "description": f"{options.model.name}: {'; '.join(flags or 'no flags' for flags in variants.values())}",
+        "baseline": next(iter(variants)),
+        "models": {_named(options.model.stem): _model(options, folder)},
+        "variants": {name: {"flags": shlex.split(flags)} if flags else {} for name, flags in variants.items()},
+        "devices": {options.device: _DEVICES[options.device]},
+        "measure": {"budget_s": options.budget_s},
+    }
+    text = tomli_w.dumps(content)
+    digest = hashlib.sha256(text.encode()).hexdigest()[:8]
+    path = options.save or folder / f"{joined_name(['bench', options.model.stem, digest])}.toml"
+    if options.save is not None and path.exists():
+        raise UsageError(f"{path}: is there already; give --save a new file")
+    return _write(path, text, "choose another folder")
+
+
+def _named(stem: str) -> str:
+    return joined_name([stem]).lstrip("._+-") or "bench"
+
+
+def name_variants(sets: Sequence[str]) -> dict[str, str]:
+    """Sets of flags by names that are made of them: `--iree-opt-level=O3` -> `iree-opt-level-O3`; no flags: `stock`."""
+    sets = [" ".join(flags.split()) for flags in sets]
+    if len(sets) == 1:
+        sets = ["", *sets] if sets[0] else sets
+    if len(set(sets)) < max(len(sets), 2):
+        raise UsageError("--flags: two sets are equal, so there is nothing to compare; give each set of flags once")
+    names: dict[str, str] = {}
+    for flags in sets:
+        try:
+            shlex.split(flags)
+        except ValueError as error:
+            raise UsageError(f"--flags {flags!r}: {error}; close the quotation") from None
+        name = re.sub(r"[^A-Za-z0-9.]+", "-", flags).strip("-.")[:_LONGEST_VARIANT].strip("-.") or _BASELINE
+        alike = sum(other == name or other.startswith(f"{name}+") for other in names)
+        names[f"{name}+{alike + 1}" if alike else name] = flags
+    return names
+
+
+def _model(options: BenchOptions, folder: Path) -> dict[str, Any]:
+    model = options.model
+    kind = {".mlir": "mlir", ".mlirbc": "mlir", ".onnx": "onnx"}.get(model.suffix)
+    if kind is None or not model.is_file():
+        what = "there is no such file" if kind is not None else "is no model's file"
+        raise UsageError(f"{model}: {what}; give one that ends in .mlir, .mlirbc or .onnx")
+    table: dict[str, Any] = {kind: moved_path(str(model.resolve()), Path("x"), folder)}
+    inputs = [_input(text, folder) for text in options.model_inputs]
+    function = options.function
+    if kind == "mlir" and (function is None or not inputs):
+        function, inputs = _signature(model, function, inputs)
+    if function is not None:
+        table["function"] = function
+    if inputs or kind == "mlir":
+        table["inputs"] = inputs
+    return table
+
+
+def _input(text: str, folder: Path) -> dict[str, Any]:
+    if text.endswith(".npy"):
+        return {"npy": moved_path(str(Path(text).resolve()), Path("x"), folder)}
+    found = _INPUT.fullmatch(text)
+    scalar = found is not None and not found["sizes"]
+    if found is None or found["dtype"] not in get_args(Dtype) or (scalar and found["value"] is None):
+        raise UsageError(f"--model-input {text!r}: is no argument; write 4x8xf32, 4x8xf32=1.5, i32=3 or values.npy")
+    table: dict[str, Any] = {"dtype": found["dtype"]}
+    if not scalar:
+        table["shape"] = [int(size) for size in found["sizes"].split("x")[:-1]]
+    return table if found["value"] is None else {**table, "value": float(found["value"])}
+
+
+def _signature(model: Path, function: str | None, inputs: list[dict[str, Any]]) -> tuple[str, list[dict[str, Any]]]:
+    """The entry function of a file of MLIR, and its arguments where none are given."""
+    toolchain, where = find_toolchain(), f" on {model.name}"
+    functions = ask("entries", {"input": model}, where, toolchain=toolchain, limits=compile_limits())["input"]
+    public = (name for name, each in functions.items() if each["public"])
+    name = function if function in functions else next(public, None) if function is None else None
+    if name is None:
+        which = f"function @{function}" if function is not None else "public function"
+        raise UsageError(f"{model}: no {which} is found in it; give --function, and --model-input for each argument")
+    return name, inputs or [_of_type(text, f"{model}: @{name}") for text in functions[name]["arguments"]]
+
+
+def _of_type(text: str, where: str) -> dict[str, Any]:
+    tensor = tensor_of(text)
+    if tensor is None or None in tensor.shape or tensor.dtype not in get_args(Dtype):
+        raise UsageError(f"{where} has an argument of type {text}; give --model-input for each argument, as in 4x8xf32")
+    return {"shape": list(tensor.shape), "dtype": tensor.dtype}
