@@ -97,7 +97,11 @@ def measured_first(measuring: Measuring) -> FirstAnswers | None:
 
 def marks(found: FirstAnswers) -> tuple[str, str]:
     """What a document has around the table of processors with these vectors."""
-    vectors = instruction_set(found.run.header.environment).partition(" ")[0] or "vectors unknown"
+    return marks_of(instruction_set(found.run.header.environment).partition(" ")[0] or "vectors unknown")
+
+
+def marks_of(vectors: str) -> tuple[str, str]:
+    """The same, of these vectors."""
     part = f"--part first-answers, {vectors}"
     return f"<!-- made by `python -m benchmarks.tune`, {part}: begin -->", f"<!-- benchmarks.tune, {part}: end -->"
 

@@ -17,7 +17,7 @@ MARKS = [
     ("bisect.md", bisect.BEGIN, bisect.END),
     ("explain.md", explain.BEGIN, explain.END),
     ("tuning.md", tune.BEGIN, tune.END),
-    ("tuning.md", first.BEGIN, first.END),
+    *(("tuning.md", *first.marks_of(vectors)) for vectors in ("AVX2", "AVX-512")),
     *(("seeds.md", f"<!-- {mark} -->", f"<!-- /{mark} -->") for mark in plugins.SUITES),
 ]
 
