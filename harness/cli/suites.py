@@ -64,39 +64,37 @@ def list_cases(options: ListOptions) -> int:
 
     Of a list of suites, the exit status is 2 if one of them cannot be loaded.
     """
-    if (suites := find_list(options.suite)) is not None:
-        return _list_suites(suites, options)
-    cases = _planned_cases(options, options.suite)
-    if options.format == "json":
-        print_text(to_json(_cases_record(options.suite, cases)))
-    else:
-        _print_cases(cases, flags=options.flags or options.verbose)
-    return ExitCode.OK
-
-
-def _list_suites(suites: SuiteList, options: ListOptions) -> int:
-    status = ExitCode.OK
-    records: list[dict[str, Any]] = []
-    for suite in suites.suites:
-        if options.format == "terminal":
+    found = find_list(options.suite)
+    status, records = ExitCode.OK, []
+    for suite in found.suites if found is not None else (options.suite,):
+        record: dict[str, Any] = {"suite": suite.as_posix(), "cases": []}
+        records.append(record)
+        if found is not None and options.format == "terminal":
             print_text(str(suite))
         try:
             cases = _planned_cases(options, suite)
-        except NothingSelected:
-            cases = ()
         except UsageError as error:
+            if found is None:
+                raise
+            if isinstance(error, NothingSelected):
+                if options.format == "terminal":
+                    print_text(NOTHING)
+                continue
             status = ExitCode.USAGE
-            records.append({"suite": suite.as_posix(), "cases": [], "error": str(error)})
+            record["error"] = str(error)
             tell(str(error))
             continue
-        records.append(_cases_record(suite, cases))
-        if options.format == "terminal" and cases:
+        record["cases"] = [asdict(case) for case in cases]
+        if options.format == "terminal":
             _print_cases(cases, flags=options.flags or options.verbose)
-        elif options.format == "terminal":
-            print_text(NOTHING)
     if options.format == "json":
-        print_text(to_json({"list": suites.path.as_posix(), "suites": records}))
+        print_text(to_json(_of_all(found, records)))
     return status
+
+
+def _of_all(found: SuiteList | None, records: list[dict[str, Any]]) -> dict[str, Any]:
+    """The record of a suite, or those of a list of suites."""
+    return records[0] if found is None else {"list": found.path.as_posix(), "suites": records}
 
 
 def _planned_cases(options: ListOptions, suite: Path) -> tuple[Case, ...]:
@@ -105,10 +103,6 @@ def _planned_cases(options: ListOptions, suite: Path) -> tuple[Case, ...]:
     shard = parse_shard(options.shard) if options.shard is not None else None
     toolchains = find_toolchains(options.toolchains, suite, teller(quiet=options.quiet))
     return prepare(suite, selection, toolchains, shard=shard).cases
-
-
-def _cases_record(suite: Path, cases: tuple[Case, ...]) -> dict[str, Any]:
-    return {"suite": suite.as_posix(), "cases": [asdict(case) for case in cases]}
 
 
 def _print_cases(cases: tuple[Case, ...], *, flags: bool) -> None:
@@ -172,7 +166,7 @@ def check(options: CheckOptions) -> int:
         if options.format == "terminal":
             print_text("\n".join(_lines(checked)))
     if options.format == "json":
-        print_text(to_json(records[0] if found is None else {"list": found.path.as_posix(), "suites": records}))
+        print_text(to_json(_of_all(found, records)))
     return status
 
 

@@ -20,10 +20,8 @@ from benchmarks.plugins.recorded import (
     Header,
     Recording,
     Round,
-    engine_of,
     iree_program,
     line,
-    name_of,
     read,
 )
 from benchmarks.plugins.tables import render, write_tables
@@ -98,31 +96,10 @@ def test_turned_around_it_is_the_inverse(pairs: list[list[tuple[float, float]]])
     assert there.low <= there.centre <= there.high
 
 
-@given(GENERATIONS, st.floats(0.5, 2))
-def test_a_machine_that_slows_down_changes_no_ratio(pairs: list[list[tuple[float, float]]], drift: float) -> None:
-    def slowed(by: float) -> tuple[Round, ...]:
-        return measured(
-            *[
-                [{"a": a * by**place, "b": b * by**place} for place, (a, b) in enumerate(generation)]
-                for generation in pairs
-            ]
-        )
-
-    still, slowing = compare(slowed(1), "a", "b"), compare(slowed(drift), "a", "b")
-    assert still is not None
-    assert slowing is not None
-    assert slowing.centre == pytest.approx(still.centre)
-
-
 def test_the_fastest_program_stands_for_its_engine(recording: Recording) -> None:
     assert fastest(recording.rounds, "Halide") == "Halide: tile 4x5"
     assert fastest(recording.rounds, "ONNX Runtime") is None
     assert median_ns(recording.rounds, TUNED) == pytest.approx(27e6), "the median of two generations' medians"
-
-
-def test_a_name_says_its_engine() -> None:
-    assert (STOCK, engine_of(STOCK), name_of(STOCK)) == ("IREE: block/stock", "IREE", "block/stock")
-    assert (engine_of("ONNX Runtime"), name_of("ONNX Runtime")) == ("ONNX Runtime", "ONNX Runtime")
 
 
 # ---------------------------------------------------------------------------------------------------------- rounds

@@ -17,7 +17,6 @@ from benchmarks.verdicts.others import (
     golden_minimum,
     hyperfine,
     old_threshold,
-    paired_t,
     pyperf_student,
     welch_processes,
 )
@@ -32,11 +31,6 @@ def side(*processes: Sequence[float]) -> Samples:
 
 def scaled(factor: float, times: Sequence[float] = STEADY) -> list[float]:
     return [factor * one for one in times]
-
-
-def test_ten_repetitions_are_of_one_process_where_it_has_as_many() -> None:
-    assert side([*STEADY, 1.0], [2.0]).repetitions.tolist() == list(STEADY)
-    assert side([1, 2], [3, 4], [5]).repetitions.tolist() == [1, 2, 3, 4, 5]
 
 
 @pytest.mark.parametrize(
@@ -82,15 +76,6 @@ def test_hyperfine_takes_standard_deviations_for_the_error() -> None:
     assert hyperfine(base, side([101.0], [102.0], [103.0])) == 1
     assert hyperfine(side([101.0], [102.0], [103.0]), base) == -1
     assert hyperfine(side([1.0]), side([2.0])) == 0
-
-
-def test_paired_t_needs_the_floor_too() -> None:
-    narrow = np.array([0.0051, 0.0049, 0.0050, 0.0050])
-    assert paired_t(narrow) == 0
-    assert paired_t(narrow, floor=0.001) == 1
-    assert paired_t(-3 * narrow) == -1
-    assert paired_t(np.array([0.9, -0.8, 0.1, 0.2])) == 0
-    assert paired_t(np.array([0.5])) == 0
 
 
 def test_sides_come_from_either_half_of_a_stretch_and_far_apart(script: Script) -> None:

@@ -12,7 +12,6 @@ from benchmarks.verdicts.trials import (
     play,
     play_disjoint,
     play_overlapping,
-    play_together,
     seconds_of,
     slowed,
 )
@@ -67,13 +66,6 @@ def test_a_moved_stream_is_one_that_was_slower(script: Script) -> None:
         assert moved.log_ratio == pytest.approx(real.log_ratio, abs=1e-6)
         assert moved.head == pytest.approx(real.head, rel=1e-6)
         assert moved.base == real.base
-
-
-def test_rows_of_a_comparison_are_corrected_together(script: Script) -> None:
-    equal = [as_sampled(script(generations=300, seed=seed)) for seed in (1, 2)]
-    together = play_together(equal, rows=10, budget_s=5, share=0.05, every=30, draws=3)
-    assert (together.comparisons, together.found, together.with_false_alarm) == (3, 3, 0)
-    assert play_together(equal, rows=50, budget_s=5, share=0.05, every=30).comparisons == 0
 
 
 def test_runs_judged_together_have_fewer_false_alarms_than_rows_judged_alone() -> None:

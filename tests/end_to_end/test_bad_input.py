@@ -65,24 +65,12 @@ def test_a_wrong_command_line(harness: Harness, arguments: tuple[str, ...], word
     assert words in ended.stderr
 
 
-def test_a_cache_that_cannot_be_written(harness: Harness) -> None:
-    ended = harness("run", "small.toml", HARNESS_CACHE="small.toml/cache")
-    assert ended.returncode == 2
-    assert "small.toml/cache: the cache cannot be written (Not a directory)" in ended.stderr
-
-
 @pytest.mark.parametrize(
     ("mlir", "inputs", "words"),
     [
         pytest.param(DOUBLE[:40], "{ shape = [4] }", "failed at model", id="a file that was cut short"),
         pytest.param(
             DOUBLE, "{ shape = [5] }", "main takes 4xf32, and 5xf32 is given", id="a shape that the function refuses"
-        ),
-        pytest.param(
-            DOUBLE.replace("@main", "@other"),
-            "{ shape = [4] }",
-            "[models.tiny] function: model.mlir has no function 'main'",
-            id="no such function",
         ),
         pytest.param(
             DOUBLE,

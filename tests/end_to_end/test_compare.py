@@ -6,12 +6,11 @@ import json
 import math
 import signal
 from importlib.metadata import version
-from typing import Any
 
 import pytest
 
 from harness.store.run_directory import load_rounds, load_run
-from tests.end_to_end.command import Harness, document, edit, latencies, refused, verdicts
+from tests.end_to_end.command import Harness, document, latencies, verdicts
 
 STOCK, SLOW, INERT = "product/stock@cpu", "product/slow@cpu", "product/inert@cpu"
 BASE, HEAD = "results/base", "results/head"
@@ -90,18 +89,6 @@ def test_a_rows_commands_repeat_it(runs: Harness) -> None:
     assert "1 regression" in done.stdout, done.stderr
 
 
-@pytest.mark.timing
-def test_recorded_turns_are_compared_without_measuring(runs: Harness) -> None:
-    ended = runs("compare", "--within", BASE, "--no-remeasure", "--format", "json")
-    assert ended.returncode == 1
-    found = document(ended)
-    assert found["mode"] == "recorded"
-    assert verdicts(found) == {SLOW: "regressed", INERT: "identical"}
-    assert latencies(found)[SLOW]["generations"] == 3
-    assert latencies(found)[SLOW]["reason"] == "by the interval of so few generations that was recorded; not confirmed"
-    assert not (runs.comparisons()[0] / "rounds.jsonl").exists()
-
-
 def test_one_generation_decides_nothing_and_only_strict_minds(runs: Harness) -> None:
     command = ("compare", "--within", BASE, "--filter", SLOW, *ONE_GENERATION)
     ended = runs(*command)
@@ -152,37 +139,6 @@ def test_a_control_is_measured_although_it_is_identical(runs: Harness) -> None:
     (path,) = runs.comparisons()
     printed = " ".join(runs("report", str(path)).stdout.split())
     assert "1 identical row was measured as an A/A control: none flagged" in printed
-
-
-def test_a_gate_that_is_violated_is_a_regression(runs: Harness) -> None:
-    def copy_more(build: dict[str, Any]) -> None:
-        build["module_sha256"] = "0" * 64
-        build["statistics"].update(copies=7)
-
-    edit(runs.folder / HEAD / "builds.jsonl", copy_more)
-    ended = runs("compare", BASE, HEAD, "--no-remeasure", "--format", "json")
-    assert ended.returncode == 1
-    (row,) = [row for row in document(ended)["rows"] if row["case"] == STOCK and row["metric"] == "copies"]
-    assert (row["verdict"], row["gate"], row["base_value"], row["head_value"]) == ("regressed", "violated", 0, 7)
-    assert row["reason"] == "7 copies where there were 0; gate copies allows no increase"
-
-
-def test_a_case_that_only_the_head_has_or_only_the_base(runs: Harness) -> None:
-    edit(runs.folder / HEAD / "run.json", lambda header: header["cases"].pop(1))
-    gone, more = runs("compare", BASE, HEAD, "--format", "json"), runs("compare", HEAD, BASE, "--format", "json")
-    assert (gone.returncode, verdicts(document(gone))[SLOW]) == (3, "missing")
-    assert (more.returncode, verdicts(document(more))[SLOW]) == (0, "new")
-
-
-def test_a_run_of_another_machine_is_compared_only_when_asked(runs: Harness) -> None:
-    edit(runs.folder / HEAD / "run.json", lambda header: header["environment"]["machine"].update(id="0123456789ab"))
-    edit(runs.folder / HEAD / "builds.jsonl", lambda build: build.update(module_sha256="0" * 64))
-    recorded = ("compare", BASE, HEAD, "--no-remeasure")
-    refused(runs, runs(*recorded), f"{BASE} and {HEAD} were measured on different machines (machine ")
-    found = document(runs(*recorded, "--across-hosts", "--format", "json"))
-    assert verdicts(found).keys() == {STOCK, SLOW, INERT}
-    assert found["mode"] == "recorded"
-    assert latencies(found)[STOCK]["repro"][0].endswith("--no-remeasure --across-hosts")
 
 
 def test_a_toolchain_is_a_side_too(runs: Harness) -> None:

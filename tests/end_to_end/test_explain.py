@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.command import Harness, document, latencies
+from tests.end_to_end.command import Harness, document
 
 SLOW = "product/slow@cpu"
 BASE, HEAD = "results/base", "results/head"
@@ -53,19 +53,6 @@ def test_a_killed_explanation_goes_on_with_what_it_measured(runs: Harness) -> No
     assert (found["id"], found["latency"]["verdict"]) == (path.name, "regressed")
     assert found["settings"]["generations"] > len(first)
     assert {file.name for file in path.iterdir()} == {"explanation.json", "report.md", "finished.json"}
-
-
-@pytest.mark.timing
-def test_a_comparison_explains_what_regressed(runs: Harness) -> None:
-    options = ("--row-budget", "6", "--compile-budget", "0", "--explain", "--explain-budget", "6")
-    ended = runs("compare", "--within", BASE, *options, "--format", "json")
-    assert ended.returncode == 1, ended.stderr
-    found = document(ended)
-    assert latencies(found)[SLOW]["verdict"] == "regressed"
-    (explained,) = found["explained"]
-    assert explained["case"] == SLOW
-    assert explained["parts"], explained["sentence"]
-    assert (runs.folder / "results" / explained["explanation"] / "explanation.json").is_file()
 
 
 @pytest.mark.parametrize(

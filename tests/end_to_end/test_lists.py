@@ -68,13 +68,6 @@ def test_the_cases_of_all_suites_are_listed(night: Harness) -> None:
     assert ended.stderr == "gone.toml: there is no such file; check the path\n"
 
 
-@pytest.mark.parametrize("command", [["export", "night.toml", "net"], ["selfcheck", "night.toml"]])
-def test_other_commands_want_one_suite(night: Harness, command: list[str]) -> None:
-    ended = night(*command)
-    assert ended.returncode == 2
-    assert "night.toml: is a list of suites; name one of its suites instead, such as 'net.toml'" in ended.stderr
-
-
 def test_known_issues_are_known(harness: Harness) -> None:
     """One of each kind: wrong outputs of all cases of a model, and of one; a program that does not compile."""
     if find_toolchain().version not in ("3.12.0", "3.13.0"):

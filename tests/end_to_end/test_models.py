@@ -150,14 +150,3 @@ def test_inputs_and_outputs_of_every_type_several_of_them_scalars_and_none(suite
     checks = {check.case: check.also_against for check in _run(harness)}
     assert checks.keys() == {"types/stock@cpu", "scalars/stock@cpu", "none/stock@cpu"}
     assert checks["scalars/stock@cpu"] == "expected files"
-
-
-def test_variants_with_other_run_flags_are_measured_in_the_same_rounds(suite_with: Change) -> None:
-    harness = suite_with(
-        ('uri = "local-sync"', 'uri = "local-task"'),
-        ("[variants.inert]", '[variants.one-thread]\nrun_flags = ["--task_topology_group_count=1"]\n[variants.inert]'),
-    )
-    _run(harness, *_FAST, "--filter", "*/one-thread@*")
-    for measured in harness.run().rounds:
-        cases = {f"tiny/{variant}@cpu" for variant in ("stock", "one-thread")}
-        assert {turn.case for turn in measured.turns} == cases

@@ -103,14 +103,6 @@ def test_a_pipeline_that_does_not_parse_fails_its_case_though_the_compiler_exits
     assert "no-such-pass" in log.read_text()
 
 
-@pytest.mark.parametrize(("words", "status"), [("does not refer to a registered pass", 0), ("something else", 3)])
-def test_a_failure_is_expected_by_its_words(suite_with: Change, words: str, status: int) -> None:
-    harness = suite_with(NO_SUCH_PASS, append=f'[[expect]]\ncases = "{INERT}"\nfails = "{words}"\n')
-    ended = harness("run", "small.toml", "--no-measure")
-    assert ended.returncode == status
-    assert ("expected failure" in ended.words) == (status == 0)
-
-
 def test_wrong_outputs_fail_the_case_before_it_is_timed(suite_with: Change) -> None:
     harness = suite_with((PARAMS, f'{PARAMS}expected = ["wrong.npy"]\n'))
     np.save(harness.folder / "wrong.npy", np.zeros(3, np.float32))
@@ -119,14 +111,6 @@ def test_wrong_outputs_fail_the_case_before_it_is_timed(suite_with: Change) -> N
     assert {check.case for check in run.checks if check.failure} == {STOCK, CHANNELS_LAST, INERT}
     assert all("compared with expected files" in check.failure.message for check in run.checks if check.failure)
     assert timed(run) == set()
-
-
-def test_a_device_that_is_not_there_is_skipped_with_the_reason_and_what_to_do(suite_with: Change) -> None:
-    harness = suite_with(("[measure]", f"{GPU}\n[measure]"))
-    ended = harness("run", "small.toml", "--no-measure", VK_DRIVER_FILES=str(harness.folder / "none.json"))
-    assert ended.returncode == 0, ended.stderr
-    assert "no Vulkan device" in ended.words
-    assert "mesa-vulkan-drivers" in ended.words
 
 
 @pytest.mark.vulkan

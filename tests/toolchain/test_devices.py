@@ -33,14 +33,6 @@ def failing(message: str) -> str:
     return f"printf '\\033[31mFLAGS ERROR: (oops)\\033[0m\\n' >&2\ncat >&2 <<'END'\n{message}\nEND\nexit 1"
 
 
-@pytest.mark.parametrize("driver", ["local-sync", "local-task"])
-def test_local_devices_are_there_without_asking(driver: str, script_tool: ScriptTool) -> None:
-    found = probe_driver(script_tool("exit 1"), driver, limits=LIMITS)
-    assert [device.uri for device in found.devices] == [driver]
-    assert found.devices[0].name.startswith("this CPU, on ")
-    assert found.reason is found.advice is None
-
-
 @pytest.mark.vulkan
 def test_a_vulkan_device_has_a_name_and_versions(real_toolchain: Toolchain) -> None:
     found = probe_driver(real_toolchain, "vulkan", limits=LIMITS)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from harness import process
 from harness.errors import ToolchainError
 from harness.toolchain import Toolchain, compiler_flags, runtime_flags
-from harness.toolchain.tools import error_lines, excerpt, flag_name, merge_flags, status_text, tail, warning_lines
+from harness.toolchain.tools import error_lines, excerpt, merge_flags, status_text, tail, warning_lines
 from tests.toolchain.conftest import ScriptTool
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="the tools are shell scripts")
@@ -28,39 +28,17 @@ groups = st.lists(flags, max_size=5)
 
 
 @pytest.mark.parametrize(
-    ("flag", "name"),
-    [
-        ("--iree-opt-level=O3", "iree-opt-level"),
-        ("-O3", "O3"),
-        ("--pipeline=module(a{b=c})", "pipeline"),
-    ],
-)
-def test_the_name_of_a_flag(flag: str, name: str) -> None:
-    assert flag_name(flag) == name
-
-
-@pytest.mark.parametrize(
     ("first", "second", "merged"),
     [
         (("--a=1", "--b=1"), ("--a=2",), ("--b=1", "--a=2")),
         (("--p=1", "--p=2"), ("--q=1",), ("--p=1", "--p=2", "--q=1")),
-        (("--p=1", "--p=2"), ("--p=3", "--p=4"), ("--p=3", "--p=4")),
+        (("--p=1", "--p=2", "--q=1"), ("--p=3", "--p=4"), ("--q=1", "--p=3", "--p=4")),
         (("-a=1",), ("--a=2",), ("--a=2",)),
     ],
     ids=["a later group wins", "a group may hold a list", "a later list replaces all", "one dash or two"],
 )
 def test_groups_merge(first: tuple[str, ...], second: tuple[str, ...], merged: tuple[str, ...]) -> None:
     assert merge_flags(first, second) == merged
-
-
-@given(groups, groups, groups)
-def test_a_later_group_stands_whole_behind_what_it_does_not_replace(
-    first: list[str], second: list[str], third: list[str]
-) -> None:
-    replaced = {flag_name(flag) for flag in second}
-    assert merge_flags(first, second) == (*(flag for flag in first if flag_name(flag) not in replaced), *second)
-    assert merge_flags(merge_flags(first, second), third) == merge_flags(first, merge_flags(second, third))
-    assert merge_flags(first) == merge_flags(first, first) == merge_flags(first, ()) == tuple(first)
 
 
 def test_the_real_tools_know_their_flags_and_are_asked_once(
