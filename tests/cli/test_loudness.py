@@ -7,34 +7,16 @@ from typing import Any
 
 import pytest
 
-from harness.cli import compare, inspect, run, suites
-from harness.cli.app import application_for
+from harness.cli import compare, inspect, run
 from harness.cli.output import reporter, teller
 from harness.compare.options import SelfcheckOptions
 from harness.errors import RunError, UsageError
 from harness.progress import Progress, Silent, Terminal
 from harness.stages.options import BenchOptions, RunOptions
-from tests.builders import make_case
 
 QUIET = ("--quiet", "-q")
 VERBOSE = ("--verbose", "-v")
 SUITE = Path("a.toml")
-
-
-@pytest.mark.parametrize(
-    ("command", "names"),
-    [
-        *(
-            (name, (*QUIET, *VERBOSE))
-            for name in ("ablate", "bench", "bisect", "compare", "explain", "list", "run", "selfcheck", "verdict")
-        ),
-        *((name, QUIET) for name in ("check", "ir")),
-    ],
-)
-def test_long_commands_have_them(command: str, names: tuple[str, ...]) -> None:
-    arguments = application_for([command])[command].assemble_argument_collection()
-    given = {name for argument in arguments for name in argument.names}
-    assert set(names) <= given
 
 
 def test_both_contradict_each_other() -> None:
@@ -78,15 +60,3 @@ def test_a_command_hands_on_what_it_is_told(command: str, quiet: bool, monkeypat
     with pytest.raises(RunError):
         calls[command]()
     assert seen == [(quiet, not quiet, not quiet)]
-
-
-def test_a_list_says_more_by_the_flags_of_cases(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    case = make_case(compile_flags=("--a",), run_flags=("--b",))
-    monkeypatch.setattr(suites, "find_list", lambda _: None)
-    monkeypatch.setattr(suites, "_planned_cases", lambda *_: (case,))
-    suites.list_cases(suites.ListOptions(SUITE, quiet=True))
-    plain = capsys.readouterr().out
-    suites.list_cases(suites.ListOptions(SUITE, verbose=True))
-    assert capsys.readouterr().out == plain.replace(case.id, f"{case.id}\n    --a\n    --b")

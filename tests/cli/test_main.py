@@ -113,11 +113,6 @@ def test_a_signal_interrupts_also_where_other_code_turns_it_into_another_error(
     assert capsys.readouterr().err == "harness: interrupted\n"
 
 
-def test_a_shell_may_have_said_that_interrupts_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    assert ends(monkeypatch, lambda: os.kill(os.getpid(), signal.SIGINT)) == 0
-
-
 @pytest.mark.parametrize("name", COMMANDS)
 def test_each_command_is_where_the_list_of_commands_says(name: str) -> None:
     place, sentence = COMMANDS[name]

@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from harness.errors import SuiteError
 from harness.models.model import Expectation, Input, Model, Tolerance
@@ -18,7 +16,7 @@ from harness.suite.load import FlagSet, SuiteList, Variant, find_list, load_suit
 from harness.suite.schema import PluginTable
 from tests.builders import FLAGS, a_device, a_model, a_suite, a_variant
 from tests.suite.conftest import WriteSuite, refusal, replaced
-from tests.suite.test_mistakes import BUILDER, MORE
+from tests.suite.test_mistakes import MORE
 
 ROOT = Path(__file__).parents[2]
 TILING = FlagSet(name="tiling", compile=("--iree-opt-data-tiling",))
@@ -199,12 +197,6 @@ def test_paths_start_from_the_suite_not_from_the_current_folder(
     assert model(Path("../suite.toml")).mlir == Path("../net.mlir")
 
 
-def test_an_onnx_file_says_its_function_and_inputs_itself(write_suite: WriteSuite) -> None:
-    Path("net.onnx").touch()
-    network = model(write_suite(BUILDER[0], 'onnx = "net.onnx"'))
-    assert (network.onnx, network.function, network.inputs, network.opset) == (Path("net.onnx"), None, (), None)
-
-
 def test_variants_of_another_file_follow_the_suites_own_and_the_hash_is_that_of_all_text(
     write_suite: WriteSuite,
 ) -> None:
@@ -231,12 +223,6 @@ def test_variants_of_another_file_follow_the_suites_own_and_the_hash_is_that_of_
 )
 def test_the_label_of_a_plugin_is_its_name_and_options(options: dict[str, Any], label: str) -> None:
     assert PluginTable(name="tile", options=options).with_options == label
-
-
-@given(value=st.text() | st.lists(st.text() | st.floats(), max_size=3))
-def test_a_label_is_one_line_whatever_the_options_hold(value: object) -> None:
-    label = PluginTable(name="tile", options={"value": value}).with_options
-    assert label.isprintable()
 
 
 LIST = 'name = "night"\nsuites = ["a.toml", "more/b.toml"]\n'

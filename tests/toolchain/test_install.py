@@ -92,18 +92,6 @@ def test_releases_are_those_of_which_an_index_has_both_halves(index: Path, monke
     assert newest_release() == "9.11.0rc20261120"
 
 
-def test_an_index_without_a_pair(index: Path) -> None:
-    assert refusal(newest_release) == (
-        "--toolchain newest: no package index that is configured here has iree-base-compiler; check pip's settings, or "
-        "give a version"
-    )
-    write_wheels(index, "9.8.0", runtime_version="9.9.0")
-    assert refusal(newest_release) == (
-        "--toolchain newest: no release has both iree-base-compiler and iree-base-runtime for this Python; give a "
-        "version"
-    )
-
-
 @pytest.mark.parametrize(
     ("printed", "sentence"),
     [
@@ -146,15 +134,6 @@ def test_the_order_is_the_users_and_each_comes_once(
     assert get_toolchains((), root=tmp_path) == ()
     refusal(lambda: get_toolchains(("3.3.0", "latest"), root=tmp_path))
     assert asked == ["3.2.0", "3.1.0"], "a wrong one is refused before another is installed"
-
-
-def test_nothing_is_needed_beside_the_harness_and_the_newest_is_named(
-    tmp_path: Path, asked: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(install, "find_toolchain", Mock(side_effect=ToolchainError("nothing is installed")))
-    messages: list[str] = []
-    get_toolchains(("iree==newest",), root=tmp_path, on_install=messages.append)
-    assert (asked, messages) == (["9.9.0"], ["The newest release of IREE is 9.9.0"])
 
 
 # --- Environments ---
