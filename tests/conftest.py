@@ -36,23 +36,8 @@ _SLOW = (
 )
 
 ROOT = Path(__file__).parents[1]
-# The code that decides what lies in the harness's cache.
-_MAKERS = tuple(
-    f"{room}/**/*.py"
-    for room in (
-        "compile",
-        "ir",
-        "machine",
-        "measure",
-        "models",
-        "peers",
-        "plugins",
-        "rewrites",
-        "suite",
-        "toolchain",
-        "verify",
-    )
-)
+# Rooms whose code decides what lies in the harness's cache.
+_MAKERS = ("compile", "ir", "machine", "measure", "models", "peers", "plugins", "rewrites", "stages", "suite", "verify")
 
 MadeOnce: TypeAlias = Callable[[str, Callable[[Path], object]], Path]
 
@@ -99,7 +84,7 @@ def _cache_of_this_code(config: pytest.Config) -> Path | None:
     if getattr(config, "cache", None) is None:
         return None
     digest = hashlib.sha256()
-    for file in sorted(file for part in _MAKERS for file in (ROOT / "harness").glob(part)):
+    for file in sorted(file for room in _MAKERS for file in (ROOT / "harness" / room).rglob("*.py")):
         digest.update(file.read_bytes())
     folder = config.cache.mkdir(f"harness-{digest.hexdigest()[:16]}")
     for other in folder.parent.glob("harness-*"):
