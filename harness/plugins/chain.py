@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from harness.errors import SuiteError
 from harness.plugins.plugin import (
@@ -32,18 +32,24 @@ TRANSFORM_LIBRARY_FLAG = "iree-codegen-transform-dialect-library"
 
 _ANCHOR = "builtin.module("
 _LISTS = ("iree-load-plugin", "iree-plugin")
-_FILE_FLAGS: Mapping[type[Step], str] = {
-    TransformSpec: TRANSFORM_SPEC_FLAG,
-    PdlSpec: PDL_SPEC_FLAG,
-    TuningSpec: TUNING_SPEC_FLAG,
-    TransformLibrary: TRANSFORM_LIBRARY_FLAG,
-}
-# iree-compile takes one of each of these.
-_SINGLE: Mapping[type[Step], str] = {
-    TransformSpec: "transform spec",
-    PdlSpec: "PDL spec",
-    TuningSpec: "tuning spec",
-    TransformLibrary: "transform library",
+_PASSES, _IN = REWRITE_PHASES.index("preprocessing") - 0.5, " in phase preprocessing"
+_LAST = (len(REWRITE_PHASES), "works in code generation")
+
+
+class _Spec(NamedTuple):
+    """What iree-compile takes one of, in a file."""
+
+    noun: str
+    flag: str
+    place: float  # Among the phases; passes, transform spec and PDL spec run in this order, which is iree-compile's own
+    does: str
+
+
+_SPECS: Mapping[type[Step], _Spec] = {
+    TransformSpec: _Spec("transform spec", TRANSFORM_SPEC_FLAG, _PASSES + 0.1, f"applies a transform spec{_IN}"),
+    PdlSpec: _Spec("PDL spec", PDL_SPEC_FLAG, _PASSES + 0.2, f"applies a PDL spec{_IN}"),
+    TuningSpec: _Spec("tuning spec", TUNING_SPEC_FLAG, *_LAST),
+    TransformLibrary: _Spec("transform library", TRANSFORM_LIBRARY_FLAG, *_LAST),
 }
 
 
@@ -129,7 +135,7 @@ def _compile_flags(step: Step) -> Iterator[str]:
             yield from step.compile
         case TransformSpec() | PdlSpec() | TuningSpec() | TransformLibrary():
             entry = f"@{step.entry}" if isinstance(step, TransformLibrary) and step.entry else ""
-            yield f"--{_FILE_FLAGS[type(step)]}={step.file.unique_name}{entry}"
+            yield f"--{_SPECS[type(step)].flag}={step.file.unique_name}{entry}"
         case CompilerPlugin():
             yield f"--iree-load-plugin=./{step.file.unique_name}"
             yield from (f"--iree-plugin={name}" for name in step.activate)
@@ -166,23 +172,13 @@ def _joined(pipelines: Sequence[str], where: str) -> str:
 
 
 def place_of(step: Step) -> tuple[float, str] | None:
-    """Where a step stands on the compiler's way, and how to say that; None: it stands nowhere in particular.
-
-    Passes, transform spec and PDL spec run in this order, which is iree-compile's own.
-    """
-    preprocessing = REWRITE_PHASES.index("preprocessing")
+    """Where a step stands on the compiler's way, and how to say that; None: it stands nowhere in particular."""
     if pipelines_of(step):
-        return preprocessing - 0.5, "runs passes in phase preprocessing"
-    match step:
-        case Rewrite():
-            return REWRITE_PHASES.index(step.phase), f"rewrites the module after phase {step.phase}"
-        case TransformSpec():
-            return preprocessing - 0.4, "applies a transform spec in phase preprocessing"
-        case PdlSpec():
-            return preprocessing - 0.3, "applies a PDL spec in phase preprocessing"
-        case TuningSpec() | TransformLibrary():
-            return len(REWRITE_PHASES), "works in code generation"
-    return None
+        return _PASSES, f"runs passes{_IN}"
+    if isinstance(step, Rewrite):
+        return REWRITE_PHASES.index(step.phase), f"rewrites the module after phase {step.phase}"
+    spec = _SPECS.get(type(step))
+    return (spec.place, spec.does) if spec is not None else None
 
 
 def _check_order(steps: Sequence[tuple[Applied, Step]], where: str) -> None:
@@ -208,9 +204,9 @@ def _check_order(steps: Sequence[tuple[Applied, Step]], where: str) -> None:
 def _check_single(steps: Sequence[tuple[Applied, Step]], where: str) -> None:
     owners: dict[str, str] = {}
     for applied, step in steps:
-        noun = _SINGLE.get(type(step))
-        if noun is None:
+        if type(step) not in _SPECS:
             continue
+        noun = _SPECS[type(step)].noun
         if noun in owners:
             both = f"{owners[noun]} and {applied.name} both bring a {noun}"
             if owners[noun] == applied.name:
