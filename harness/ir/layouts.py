@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 from iree.compiler import ir
@@ -117,13 +118,13 @@ class Program:
                     tiles[position] = max(tile, 0)  # a negative number stands for one that is known at run time
             layouts.append(tiles)
         values = iter(dims)
-        sizes = [
-            self._size(next(values)) if type_.is_dynamic_dim(i) else (type_.get_dim_size(i), False) for i in range(rank)
-        ]
-        return _tensor(name, type_, sizes, layouts)
+        return _tensor(name, type_, [self._size(type_, i, values) for i in range(rank)], layouts)
 
-    def _size(self, value: Any) -> tuple[int, bool]:
-        """A dynamic size, and whether an input decides it."""
+    def _size(self, type_: Any, i: int, dynamic: Iterator[Any]) -> tuple[int, bool]:
+        """A size, the next of the dynamic ones if it is none of the type's own, and whether an input decides it."""
+        if not type_.is_dynamic_dim(i):
+            return type_.get_dim_size(i), False
+        value = next(dynamic)
         return self.sizes.number(value), self.sizes.is_decided_by_inputs(value)
 
     # ------------------------------------------------------------------------------------- packed early
@@ -161,17 +162,9 @@ class Program:
         root, values = (_root(value), str(type_)), iter(dims)
         for i in range(type_.rank):
             self.alike.join((root, i), (number, argument, i))
-            self._know((root, i), type_, i, values)
+            with suppress(Unknown):  # it matters only if the tensor is packed, and nothing else tells
+                self.known[root, i] = self._size(type_, i, values)
         return root, type_
-
-    def _know(self, dim: Any, type_: Any, i: int, values: Iterator[Any]) -> None:
-        if not type_.is_dynamic_dim(i):
-            self.known[dim] = (type_.get_dim_size(i), False)
-        else:
-            try:
-                self.known[dim] = self._size(next(values))
-            except Unknown:  # it matters only if the tensor is packed, and nothing else tells
-                return
 
     def _relate(self, number: int, op: Any) -> None:
         """Relate the dimensions of an op's operands and results to each other."""

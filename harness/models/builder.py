@@ -43,15 +43,15 @@ class Builder(Generic[P]):
     """A registered way to write a model."""
 
     name: str
-    # Change it when the model changes for a reason outside the builder's own package; what it writes is kept by name,
-    # version, parameters and the source of the modules that define it and of those beside them
-    version: str
     description: str
     parameters: type[P]  # A frozen keyword-only dataclass with a default for every field; see harness.plugins.options
     build: Callable[[P], BuiltModel | BuiltOnnx]  # Writes the model; equal parameters must give equal bytes
     # Writes the same function in ONNX, serialised, where `build` gives MLIR and peers shall have it too; None for
     # parameters that have no such form
     onnx: Callable[[P], bytes | None] | None = None
+    # Change it when the model changes for a reason outside the builder's own package; what it writes is kept by name,
+    # version, parameters and the source of the modules that define it and of those beside them
+    version: str = "1"
 
 
 BUILDERS: Registry[Builder[Any]] = Registry(

@@ -131,7 +131,6 @@ def build(params: Parameters) -> BuiltModel:
 
 BUILDER = Builder(
     name="channelled-convolution",
-    version="1",
     description="A 3x3 channels-last convolution with bias and ReLU, as in MLIR's Transform tutorial, chapter H.",
     parameters=Parameters,
     build=build,

@@ -80,7 +80,6 @@ def build(params: Parameters) -> BuiltOnnx:
 
 BUILDER = Builder(
     name="crepe",
-    version="1",
     description="CREPE tiny, which estimates pitch, with its published weights.",
     parameters=Parameters,
     build=build,

@@ -142,7 +142,6 @@ def build(params: Parameters) -> BuiltOnnx:
 
 BUILDER = Builder(
     name="efficientnet-lite0",
-    version="1",
     description="EfficientNet-lite0, an image classifier, with its published weights.",
     parameters=Parameters,
     build=build,

@@ -134,7 +134,6 @@ def write_onnx(params: Parameters) -> bytes | None:
 
 BUILDER = Builder(
     name="matmul",
-    version="1",
     description="One matrix product: f32, f16, bf16 or i8, of static or dynamic sizes, by an argument or a constant.",
     parameters=Parameters,
     build=build,

@@ -141,7 +141,6 @@ def _generated_layer(body: Body, x: Tensor, weight: Tensor, bias: Tensor, zeros:
 
 BUILDER = Builder(
     name="mlp",
-    version="1",
     description="A multi-layer perceptron with ReLU, as PyTorch exports it or as tpp-mlir generates it.",
     parameters=Parameters,
     build=build,

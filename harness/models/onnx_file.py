@@ -16,11 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harness import process
 from harness.errors import CaseError, SuiteError, ToolchainError
 from harness.models.model import Input
-from harness.models.tools import run_tool
-from harness.toolchain.find import Toolchain
 
 # torch-mlir's ONNX lowerings are written for opset 17 and later; older files import but often fail to compile.
 LEAST_OPSET = 17
@@ -121,30 +118,6 @@ def _external_files(onnx: Any, graph: Any) -> tuple[str, ...]:
 
 def _one_line(error: Exception) -> str:
     return " ".join(str(error).split()).rstrip(".")
-
-
-def import_onnx(
-    path: Path,
-    output: Path,
-    *,
-    opset: int | None,
-    facts: OnnxFacts,
-    toolchain: Toolchain,
-    limits: process.Limits,
-    where: str,
-) -> None:
-    """Write an ONNX file's MLIR to `output`."""
-    if opset is not None and opset < facts.opset:
-        raise SuiteError(f"{where} opset is {opset}, but {path} has opset {facts.opset}; remove opset")
-    wanted = opset or LEAST_OPSET
-    upgrade = [f"--opset-version={wanted}"] if 0 < facts.opset < wanted else []
-    run_tool(
-        [*toolchain.python_command, "-m", "iree.compiler.tools.import_onnx", path.resolve(), "-o", output, *upgrade],
-        cwd=output.parent,  # Python would import an `onnx` or `iree` folder of the user's own working folder
-        limits=limits,
-        complaint=f"{where} onnx: iree-import-onnx of IREE {toolchain.version} cannot import {path}",
-        remedy=f"check the file, or give another opset than {wanted}" if upgrade else "check the file",
-    )
 
 
 def with_static_inputs(model: Any, shapes: Sequence[Sequence[int]], where: str) -> Any:

@@ -95,7 +95,6 @@ def build_silero(params: SileroParameters) -> BuiltOnnx:
 
 OCR_BUILDER = Builder(
     name="paddle-ocr",
-    version="1",
     description="PP-OCR's detector of text and classifier of its direction, as a package has them.",
     parameters=OcrParameters,
     build=build_ocr,
@@ -104,7 +103,6 @@ OCR_BUILDER = Builder(
 
 SILERO_BUILDER = Builder(
     name="silero",
-    version="1",
     description="Silero VAD, which hears whether somebody speaks, as a package has it.",
     parameters=SileroParameters,
     build=build_silero,

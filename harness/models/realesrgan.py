@@ -130,7 +130,6 @@ def _blocks(network: Network, part: str) -> list[tuple[str, str]]:
 
 BUILDER = Builder(
     name="realesrgan",
-    version="1",
     description="A Real-ESRGAN super-resolution network with its published weights.",
     parameters=Parameters,
     build=build,
@@ -138,7 +137,6 @@ BUILDER = Builder(
 
 BLOCK_BUILDER = Builder(
     name="realesrgan-block",
-    version="1",
     description="One block of a Real-ESRGAN network with its published weights.",
     parameters=BlockParameters,
     build=build_block,

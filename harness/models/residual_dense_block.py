@@ -236,7 +236,6 @@ def write_onnx(params: Parameters) -> bytes:
 
 BUILDER = Builder(
     name="residual-dense-block",
-    version="1",
     description="ESRGAN's residual dense block(s): five 3x3 convolutions over growing concatenations.",
     parameters=Parameters,
     build=build,
@@ -244,7 +243,6 @@ BUILDER = Builder(
 )
 TRUNK_BUILDER = Builder(
     name="rrdb-trunk",
-    version="1",
     description="The trunk of ESRGAN's generator: residual-in-residual dense blocks.",
     parameters=TrunkParameters,
     build=build,

@@ -28,7 +28,7 @@ from harness.files import file_sha256
 from harness.ir.tools import ask
 from harness.models.builder import Builder, BuiltModel, check_params, find_builder
 from harness.models.model import Input, Model
-from harness.models.onnx_file import import_onnx, read_onnx, with_static_inputs
+from harness.models.onnx_file import LEAST_OPSET, read_onnx, with_static_inputs
 from harness.models.tools import require_file, run_tool
 from harness.scratch import scratch_folder
 from harness.text import did_you_mean
@@ -272,6 +272,10 @@ class Maker:
                 raise SuiteError(
                     f"{self.where} onnx: {path} keeps weights in {name}, which is not beside it; put it there"
                 )
+        if self.model.opset is not None and self.model.opset < facts.opset:
+            raise SuiteError(
+                f"{self.where} opset is {self.model.opset}, but {path} has opset {facts.opset}; remove opset"
+            )
         self.store.root.mkdir(parents=True, exist_ok=True)
         with scratch_folder(self.store.root, ".importing-") as folder:
             output = folder.resolve() / MLIR_NAME
@@ -283,14 +287,17 @@ class Maker:
                 shapes = [value.shape for value in self.model.inputs]
                 static = with_static_inputs(onnx.load(str(path)), shapes, f"{self.where} onnx: {path}")
                 onnx.save(static, str(graph))
-            import_onnx(
-                graph,
-                output,
-                opset=self.model.opset,
-                facts=facts,
-                toolchain=self.toolchain,
+            wanted = self.model.opset or LEAST_OPSET
+            upgrade = [f"--opset-version={wanted}"] if 0 < facts.opset < wanted else []
+            importer = [*self.toolchain.python_command, "-m", "iree.compiler.tools.import_onnx"]
+            run_tool(
+                [*importer, graph.resolve(), "-o", output, *upgrade],
+                cwd=output.parent,  # Python would import an `onnx` or `iree` folder of the user's own working folder
                 limits=self.limits,
-                where=self.where,
+                complaint=(
+                    f"{self.where} onnx: iree-import-onnx of IREE {self.toolchain.version} cannot import {path}"
+                ),
+                remedy=f"check the file, or give another opset than {wanted}" if upgrade else "check the file",
             )
             return self.store.keep(
                 output,

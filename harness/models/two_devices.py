@@ -99,7 +99,6 @@ def _join(body: Body, parts: list[Tensor], shape: tuple[int, int]) -> Tensor:
 
 BUILDER = Builder(
     name="two-devices",
-    version="1",
     description="An MLP whose parts run on one or two devices: in halves, in turns, or as one.",
     parameters=Parameters,
     build=build,

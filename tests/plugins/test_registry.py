@@ -18,6 +18,7 @@ from harness.plugins import (
     PLUGINS,
     ExecutablePlugin,
     Flags,
+    NoOptions,
     Plugin,
     PluginFile,
     Rewrite,
@@ -119,15 +120,27 @@ class TileOptions:
     sizes: tuple[int, ...] = (4, 4)
 
 
-def tiling(steps: Callable[[TileOptions], tuple[Step, ...]]) -> Plugin[TileOptions]:
+def tiling(steps: Callable[[TileOptions], Any]) -> Plugin[TileOptions]:
     return Plugin(name="tile", version="3", description="", options=TileOptions, steps=steps)
+
+
+def rewriting(function: str, phase: str = "input") -> Plugin[Any]:
+    return a_plugin("tile", Rewrite(function=function, phase=phase))
+
+
+def reading(name: str) -> Plugin[TileOptions]:
+    return tiling(lambda _: (TransformSpec(file=package_file(PACKAGE, name)),))
+
+
+def choosy(options: TileOptions) -> tuple[Step, ...]:
+    raise ValueError(f"width {options.width} is not\n a multiple of sizes {options.sizes}")
 
 
 Install = Callable[[Plugin[Any]], None]
 
 
 @pytest.fixture
-def installed(monkeypatch: pytest.MonkeyPatch) -> Install:
+def installed(monkeypatch: pytest.MonkeyPatch, package: Path) -> Install:
     """Pretend that a package registers this plugin."""
     return lambda plugin: register(monkeypatch, PLUGINS.group, (plugin.name, plugin))
 
@@ -150,51 +163,83 @@ def test_steps_are_made_of_the_options_and_options_are_json(installed: Install) 
     assert applied.sources_sha256 == ""
 
 
-def test_a_date_is_no_option(installed: Install) -> None:
-    installed(tiling(lambda _: ()))
-    assert (
-        applied_refusal("tile", width=date(2026, 11, 21))
-        == "tile: its options hold a date or a time; write that as a string"
-    )
+NO_STEPS = "its steps are no tuple of steps; ask its package's author"
+GONE = PluginFile(name="kernel.so", path=Path("/gone/kernel.so"))
+NO_FUNCTION = "its rewrite {!r} names no function of an installed package, as in 'package.module:name'"
 
 
-@pytest.mark.parametrize("steps", [Flags(compile=()), ("--flag",)])
-def test_steps_are_a_tuple_of_steps(installed: Install, steps: Any) -> None:
-    installed(tiling(lambda _: steps))
-    assert applied_refusal("tile") == "plugin 'tile': its steps are no tuple of steps; ask its package's author"
+@pytest.mark.parametrize(
+    ("plugin", "sentence"),
+    [
+        (tiling(lambda _: Flags(compile=())), NO_STEPS),
+        (tiling(lambda _: ("--flag",)), NO_STEPS),
+        (
+            tiling(choosy),
+            "refuses these options (ValueError: width 8 is not a multiple of sizes (4, 4)); change them or repair it",
+        ),
+        (reading("spec.mlir"), f"package {PACKAGE} has no file spec.mlir; install it again, or ask its author"),
+        (reading(""), f"package {PACKAGE} has no file ; install it again, or ask its author"),
+        (
+            a_plugin("tile", ExecutablePlugin(file=GONE)),
+            "/gone/kernel.so cannot be read (No such file or directory); install its package again",
+        ),
+        (
+            rewriting(f"{PACKAGE}.rewrites:fold", "inputs"),
+            "its rewrite stands at phase 'inputs', where none can; did you mean \"input\"?",
+        ),
+        (
+            rewriting(f"{PACKAGE}.rewrites:fold", "hal"),
+            "its rewrite stands at phase 'hal', where none can; known: abi, dispatch-creation, flow, "
+            "global-optimization, input, preprocessing, stream",
+        ),
+        (rewriting("no_such_package:fold"), NO_FUNCTION),
+        (rewriting(f"{PACKAGE}.none:fold"), NO_FUNCTION),
+        (rewriting(f"{PACKAGE}.rewrites"), NO_FUNCTION),
+        (rewriting(":"), NO_FUNCTION),
+        (rewriting("sys:exit"), NO_FUNCTION),
+    ],
+)
+def test_what_a_plugin_may_not_do(installed: Install, plugin: Plugin[Any], sentence: str) -> None:
+    installed(plugin)
+    refusal = applied_refusal("tile").removeprefix("plugin 'tile'").removeprefix(":").strip()
+    if sentence == NO_FUNCTION:
+        (step,) = plugin.steps(NoOptions())
+        sentence = sentence.format(step.function)
+    assert refusal == sentence
 
 
 @pytest.mark.parametrize(
     ("name", "options", "sentence"),
     [
-        ("tuned", {"registres": 3}, "tuned.registres is not an option of plugin 'tuned'; did you mean \"registers\"?"),
-        ("tuned", {"registers": 3}, "tuned: registers is 3, and no vector unit has fewer than 4"),
+        ("tuned", {"since": date(2026, 11, 21)}, ": its options hold a date or a time; write that as a string"),
+        ("tuned", {"registres": 3}, ".registres is not an option of plugin 'tuned'; did you mean \"registers\"?"),
+        ("tuned", {"registers": 3}, ": registers is 3, and no vector unit has fewer than 4"),
         (
             "tuned",
             {"configurations": [{"op": "linalg.matmul", "pipeline": "Fast"}]},
-            "tuned.configurations[0].pipeline: input should be 'ConvTileAndDecomposeExpert', 'DoubleTilingExpert' or "
+            ".configurations[0].pipeline: input should be 'ConvTileAndDecomposeExpert', 'DoubleTilingExpert' or "
             "'Mmt4dTilingExpert', not 'Fast'",
         ),
         (
             "tuned",
             {"configurations": [MATMUL | {"distribution": [8, -1]}]},
-            "tuned.configurations[0].distribution[1]: input should be greater than or equal to 0, not '-1'",
+            ".configurations[0].distribution[1]: input should be greater than or equal to 0, not '-1'",
         ),
         (
             "tuned",
             {"configurations": [MATMUL | {"distributoin": [8]}]},
-            "tuned.configurations[0].distributoin: extra inputs are not permitted, not '[8]'",
+            ".configurations[0].distributoin: extra inputs are not permitted, not '[8]'",
         ),
         (
             "tuned",
             {"configurations": [MATMUL]},
-            f"tuned: configurations[0] tiles nothing; give it at least one of {', '.join(LEVELS)}",
+            f": configurations[0] tiles nothing; give it at least one of {', '.join(LEVELS)}",
         ),
-        ("tuning-spec", {"spec": " "}, "tuning-spec: spec is empty; give it the text of a tuning spec"),
+        ("tuning-spec", {"spec": " "}, ": spec is empty; give it the text of a tuning spec"),
     ],
 )
 def test_options_are_checked_with_the_suite(name: str, options: dict[str, Any], sentence: str) -> None:
-    assert applied_refusal(name, **options) == sentence
+    assert applied_refusal(name, **options) == f"{name}{sentence}"
 
 
 def test_a_plugin_is_registered_by_its_own_name(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -203,53 +248,10 @@ def test_a_plugin_is_registered_by_its_own_name(monkeypatch: pytest.MonkeyPatch)
     assert applied_refusal("unfold") == "plugin 'unfold' calls itself 'fold'; ask its package's author"
 
 
-def test_a_plugin_may_refuse_a_combination_of_options(installed: Install) -> None:
-    def steps(options: TileOptions) -> tuple[Step, ...]:
-        raise ValueError(f"width {options.width} is not\n a multiple of sizes {options.sizes}")
-
-    installed(tiling(steps))
-    assert applied_refusal("tile") == (
-        "plugin 'tile' refuses these options (ValueError: width 8 is not a multiple of sizes (4, 4)); "
-        "change them or repair it"
-    )
-
-
-def test_a_file_that_is_gone_by_the_time_it_is_read(installed: Install, tmp_path: Path) -> None:
-    gone = PluginFile(name="kernel.so", path=tmp_path / "kernel.so")
-    installed(a_plugin("link", ExecutablePlugin(file=gone)))
-    assert applied_refusal("link") == (
-        f"plugin 'link': {tmp_path}/kernel.so cannot be read (No such file or directory); install its package again"
-    )
-
-
 def test_the_files_of_all_steps_are_known(installed: Install) -> None:
     spec, kernel = written_file("spec.mlir", "module {}"), written_file("kernel.so", "x")
     installed(a_plugin("link", TransformSpec(file=spec), Flags(compile=("--a",)), ExecutablePlugin(file=kernel)))
     assert apply_plugin("link", {}).files == (spec, kernel)
-
-
-@pytest.mark.parametrize(
-    "function", ["no_such_package:fold", f"{PACKAGE}.none:fold", f"{PACKAGE}.rewrites", ":", "sys:exit"]
-)
-def test_a_rewrite_of_no_installed_package(installed: Install, package: Path, function: str) -> None:
-    installed(a_plugin("fold", Rewrite(function=function)))
-    assert applied_refusal("fold").startswith(
-        f"plugin 'fold': its rewrite {function!r} names no function of an installed package, as in"
-    )
-
-
-@pytest.mark.parametrize(
-    ("phase", "hint"),
-    [
-        ("inputs", 'did you mean "input"?'),
-        ("hal", "known: abi, dispatch-creation, flow, global-optimization, input, preprocessing, stream"),
-    ],
-)
-def test_a_phase_that_does_not_exist_or_comes_too_late(
-    installed: Install, package: Path, phase: str, hint: str
-) -> None:
-    installed(a_plugin("fold", Rewrite(function=f"{PACKAGE}.rewrites:fold", phase=phase)))
-    assert applied_refusal("fold") == f"plugin 'fold': its rewrite stands at phase '{phase}', where none can; {hint}"
 
 
 @pytest.mark.parametrize(
@@ -261,25 +263,20 @@ def test_a_phase_that_does_not_exist_or_comes_too_late(
 )
 def test_a_package_that_fails_to_import(installed: Install, package: Path, code: str, reason: str) -> None:
     (package / "__init__.py").write_text(code)
-    installed(a_plugin("fold", Rewrite(function=f"{PACKAGE}.rewrites:fold")))
-    assert applied_refusal("fold").endswith(f"as in 'package.module:name' ({reason})")
-
-
-def test_the_rewrites_module_is_not_imported_by_the_harness(installed: Install, package: Path) -> None:
-    (package / "rewrites.py").write_text("raise RuntimeError('iree.compiler is in the toolchain, not here')\n")
-    installed(a_plugin("fold", Rewrite(function=f"{PACKAGE}.rewrites:fold")))
-    assert apply_plugin("fold", {}).sources_sha256
+    installed(rewriting(f"{PACKAGE}.rewrites:fold"))
+    assert applied_refusal("tile").endswith(f"as in 'package.module:name' ({reason})")
 
 
 def test_editing_a_source_of_the_rewrites_package_gives_another_hash(installed: Install, package: Path) -> None:
-    installed(a_plugin("fold", Rewrite(function=f"{PACKAGE}.rewrites:fold")))
+    installed(rewriting(f"{PACKAGE}.rewrites:fold"))
 
     def sources() -> str:
-        return apply_plugin("fold", {}).sources_sha256
+        return apply_plugin("tile", {}).sources_sha256
 
     before = sources()
     assert sources() == before
-    (package / "rewrites.py").write_text("def fold(module):\n    return 1\n")
+    # The module itself is not imported by the harness.
+    (package / "rewrites.py").write_text("raise RuntimeError('iree.compiler is in the toolchain, not here')\n")
     edited = sources()
     (package / "helpers.py").write_text("FACTOR = 2\n")
     with_helper = sources()
@@ -299,12 +296,3 @@ def test_a_file_is_known_by_its_content(package: Path, tmp_path: Path) -> None:
     names = {written_file("spec.mlir", text).unique_name for text in ("module {}", "module { } // é", "")}
     assert len({*names, file.unique_name}) == 4
     assert all(re.fullmatch(r"spec-[0-9a-f]{16}\.mlir", name) for name in names)
-
-
-@pytest.mark.parametrize("name", ["spec.mlir", "specs", ""])
-def test_a_file_that_is_not_in_its_package(installed: Install, package: Path, name: str) -> None:
-    (package / "specs").mkdir()
-    installed(tiling(lambda _: (TransformSpec(file=package_file(PACKAGE, name)),)))
-    assert applied_refusal("tile") == (
-        f"plugin 'tile': package {PACKAGE} has no file {name}; install it again, or ask its author"
-    )
