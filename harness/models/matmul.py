@@ -62,19 +62,11 @@ class Parameters:
             raise ValueError(f"dynamic is {self.dynamic!r}, but of a constant n and k are known; write 'm' or ''")
 
     @property
-    def left_input(self) -> Input:
-        """The left matrix."""
-        return Input(shape=(self.m, self.k), dtype=self.dtype, seed=self.seed)
-
-    @property
-    def right_input(self) -> Input:
-        """The right matrix where it is an argument."""
-        return Input(shape=(self.k, self.n), dtype=self.dtype, seed=self.seed + 1)
-
-    @property
     def inputs(self) -> tuple[Input, ...]:
-        """All arguments."""
-        return (self.left_input, self.right_input)[: 2 if self.right == "argument" else 1]
+        """All arguments: the left matrix, and the right one where it is no constant."""
+        left = Input(shape=(self.m, self.k), dtype=self.dtype, seed=self.seed)
+        right = Input(shape=(self.k, self.n), dtype=self.dtype, seed=self.seed + 1)
+        return (left, right) if self.right == "argument" else (left,)
 
 
 def right_constant(params: Parameters) -> NDArray[Any]:
