@@ -204,6 +204,7 @@ def test_what_a_plugin_may_not_do(installed: Install, plugin: Plugin[Any], sente
     refusal = applied_refusal("tile").removeprefix("plugin 'tile'").removeprefix(":").strip()
     if sentence == NO_FUNCTION:
         (step,) = plugin.steps(NoOptions())
+        assert isinstance(step, Rewrite)
         sentence = sentence.format(step.function)
     assert refusal == sentence
 
