@@ -216,9 +216,9 @@ def status(
     """
     require_extra()
     from harness.fleet.access import access_to, ask
+    from harness.fleet.offer import require_same_versions
     from harness.fleet.scheduler import FACTS
     from harness.fleet.status import fleet_now, status_json, status_page
-    from harness.fleet.worker import require_same_versions
 
     access = access_to(fleet, "--fleet", member.certificates, trust_network=member.trust_network)
     facts = ask(access, FACTS)

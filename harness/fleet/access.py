@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import platformdirs
@@ -34,14 +34,13 @@ _NAME_THE_FOLDER = "name the folder of the scheduler's fleet with --certificates
 _CONNECT_S, _GREET_S, _ANSWER_S = 10.0, 5.0, 30.0
 _LENGTH, _LONGEST_GREETING = struct.Struct("Q"), 2**20
 ROLES = ("client", "scheduler", "worker")  # Dask's
-_VERIFY_EXPIRED, _VERIFY_NOT_YET = 10, 9  # X509_V_ERR_* of OpenSSL's x509_vfy.h
 
 
 @dataclass(frozen=True, kw_only=True)
 class Address:
     """Where a scheduler listens."""
 
-    scheme: Literal["tcp", "tls"]
+    scheme: str  # `tcp` or `tls`
     host: str
     port: int
 
@@ -93,20 +92,18 @@ def is_loopback(host: str) -> bool:
 
 def parse_address(text: str, option: str) -> Address:
     """Read an address such as `tls://bench:8786`."""
-    wanted = f"{option} {text}: write tls://HOST:{DEFAULT_PORT}, or tcp://127.0.0.1:{DEFAULT_PORT} on one machine"
     try:
         parts = urlsplit(text)
-        scheme, host, port = parts.scheme, parts.hostname, parts.port
-        (host or "").encode("idna")  # as sockets do with every name
-    except ValueError as error:
-        raise UsageError(wanted) from error
-    if not host or parts.path or parts.query or parts.fragment or parts.username:
-        raise UsageError(wanted)
-    if scheme == "tls":
-        return Address(scheme="tls", host=host, port=DEFAULT_PORT if port is None else port)
-    if scheme == "tcp":
-        return Address(scheme="tcp", host=host, port=DEFAULT_PORT if port is None else port)
-    raise UsageError(wanted)
+        scheme, host, port = parts.scheme, parts.hostname or "", parts.port
+        host.encode("idna")  # as sockets do with every name
+        is_address = bool(host) and not (parts.path or parts.query or parts.fragment or parts.username)
+    except ValueError:
+        is_address = False
+    if not is_address or scheme not in ("tls", "tcp"):
+        raise UsageError(
+            f"{option} {text}: write tls://HOST:{DEFAULT_PORT}, or tcp://127.0.0.1:{DEFAULT_PORT} on one machine"
+        )
+    return Address(scheme=scheme, host=host, port=DEFAULT_PORT if port is None else port)
 
 
 def access_to(text: str, option: str, certificates: Path | None, *, trust_network: bool) -> Access:
@@ -171,25 +168,32 @@ def _silence(access: Access) -> str:
     )
 
 
+# Why two sides do not trust each other, by what OpenSSL says of ours on the other side, in part.
+_REFUSALS = {
+    "EXPIRED": "the scheduler takes {folder}/certificate.pem for expired; compare the clocks of both machines",
+    "CERTIFICATE": f"the scheduler takes {{folder}} for another fleet's; {_NAME_THE_FOLDER}",
+    "UNKNOWN_CA": f"the scheduler takes {{folder}} for another fleet's; {_NAME_THE_FOLDER}",
+    "DECRYPT_ERROR": f"the scheduler takes {{folder}} for another fleet's; {_NAME_THE_FOLDER}",
+}
+# And by the X509_V_ERR_* of OpenSSL's x509_vfy.h that it gives to the other's certificate.
+_FAULTS = {
+    9: "the scheduler's certificate is not valid yet; set the clocks of both machines",
+    10: "the scheduler's certificate has expired; make a new one for it, and start it again",
+}
+_OTHER_FLEET = f"the scheduler is of another fleet than {{folder}}; {_NAME_THE_FOLDER}"
+
+
 def _refusal(access: Access, error: ssl.SSLError) -> str:
-    """Why two sides do not trust each other, from what either says of the other's certificate."""
-    address, reason = access.address, (error.reason or "").upper()
+    reason = (error.reason or "").upper()
     folder = access.member.folder if access.member is not None else default_folder()
-    if isinstance(error, ssl.SSLCertVerificationError):
-        if error.verify_code == _VERIFY_EXPIRED:
-            return f"{address}: the scheduler's certificate has expired; make a new one for it, and start it again"
-        if error.verify_code == _VERIFY_NOT_YET:
-            return f"{address}: the scheduler's certificate is not valid yet; set the clocks of both machines"
-        return f"{address}: the scheduler is of another fleet than {folder}; {_NAME_THE_FOLDER}"
-    if "EXPIRED" in reason:
-        return (
-            f"{address}: the scheduler takes {folder}/certificate.pem for expired; compare the clocks of both machines"
-        )
-    if "CERTIFICATE" in reason or "UNKNOWN_CA" in reason or "DECRYPT_ERROR" in reason:
-        return f"{address}: the scheduler takes {folder} for another fleet's; {_NAME_THE_FOLDER}"
-    if "WRONG_VERSION" in reason or "RECORD_LAYER" in reason or "EOF" in reason:
+    if any(word in reason for word in ("WRONG_VERSION", "RECORD_LAYER", "EOF")):
         return _silence(access)
-    return f"{address}: the connection was refused ({error.reason or error}); check the certificates of both sides"
+    if isinstance(error, ssl.SSLCertVerificationError):
+        said = _FAULTS.get(error.verify_code, _OTHER_FLEET)
+    else:
+        otherwise = f"the connection was refused ({reason or error}); check the certificates of both sides"
+        said = next((words for word, words in _REFUSALS.items() if word in reason), otherwise)
+    return f"{access.address}: {said.format(folder=folder)}"
 
 
 def ask(access: Access, operation: str, **message: Any) -> Any:

@@ -1,4 +1,4 @@
-"""A fleet as the place where a run is done: its devices are those of its hosts, and its work goes over `line`."""
+"""A fleet as the place where a run is done: its devices are those of its hosts."""
 
 from __future__ import annotations
 
@@ -9,19 +9,18 @@ from harness.cache import cache_root, sweep_writing
 from harness.compare.comparison import Plan
 from harness.compile import BuildCache
 from harness.errors import PlaceGone, UsageError
-from harness.fleet import patience
+from harness.fleet import hosts as timeouts
 from harness.fleet.connection import Fleet
-from harness.fleet.desk import Desk
-from harness.fleet.line import Line
 from harness.fleet.offer import Offer
 from harness.fleet.placing import devices_of_fleet
 from harness.fleet.rows import FleetRows
+from harness.fleet.run import FleetRun
 from harness.models.materialize import ModelArtifact
 from harness.peers.peer import AppliedPeer
 from harness.progress import Progress
 from harness.records.run import Failure
 from harness.stages.context import Context
-from harness.stages.count import work_stage
+from harness.stages.count import ir_stage, work_stage
 from harness.store.run_directory import load_run
 from harness.store.sides_directory import ComparisonDirectory
 from harness.suite.hosts import each_host, patterns_on_each
@@ -42,14 +41,14 @@ class FleetBench:
     ) -> None:
         """Look at who is there."""
         self._fleet, self._like = fleet, like or {}
-        hosts = fleet.hosts()
-        if not hosts.offers:
-            said = "; ".join(hosts.refused.values())
+        offers = fleet.await_host(timeouts.RETURN_S if planned else 0.0)  # the last one may have gone, and come back
+        if not offers.usable:
+            said = "; ".join(offers.refused.values())
             raise UsageError(
                 f"{fleet.access.address}: no host has joined{f' that can be used ({said})' if said else ''}; start"
                 " `harness fleet worker` on one"
             )
-        self._offers: tuple[Offer, ...] = tuple(hosts.offers.values())
+        self._offers: tuple[Offer, ...] = tuple(offers.usable.values())
         self.hosts = dict(planned or {offer.name: offer.machine_class for offer in self._offers})
 
     @property
@@ -64,7 +63,6 @@ class FleetBench:
             run = load_run(path, rounds=False)
             like.update(run.host_of_group)
             planned.update(run.header.settings.get("hosts", {}))
-        self._fleet.await_host(patience.RETURN_S)  # the last one may have gone, and come back
         try:
             return FleetBench(self._fleet, like, planned)
         except UsageError as error:
@@ -95,11 +93,16 @@ class FleetBench:
         return f"no host of the fleet has {peer.name} ({reasons or 'none knows it'})"
 
     def run(self, context: Context, artifacts: Mapping[str, ModelArtifact | Failure], scratch: Path) -> None:  # noqa: ARG002
-        """Compile, check and measure on the fleet's hosts; then count on this machine what the models have to do."""
+        """Compile, check and measure on the fleet's hosts; then count on this machine what builds and models have."""
         BuildCache(cache_root()).sweep()
         sweep_writing(cache_root())
         trim_outputs(cache_root())
-        with Desk(self._fleet) as desk:
-            Line(self._fleet, desk, context, artifacts, self._like).run()
+        self._fleet.await_host(timeouts.RETURN_S)
+        run = FleetRun(self._fleet, context, artifacts, self._like)
+        try:
+            self._fleet.run(run.do())
+        except PlaceGone as gone:
+            raise PlaceGone(gone.what, context.options.command_to_go_on(context.directory.path, self.address)) from gone
+        ir_stage(context, artifacts, run.builds)
         if context.options.measure:
             work_stage(context, artifacts, artifacts)

@@ -1,6 +1,6 @@
 """What a worker process knows of its own host: what it offers, what it may use, and what it is doing now.
 
-Orders run in threads of one worker process, so this is one state for all of them.
+Tasks run in threads of one worker process, so this is one state for all of them.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import replace
 
 from distributed.diagnostics.plugin import WorkerPlugin
 from distributed.worker import Worker
@@ -27,24 +26,13 @@ from harness.scratch import own_temporary_folder
 
 # Names of what a worker tells the scheduler of itself: once when it joins, and with every heartbeat.
 OFFER_KEY, DOING_KEY = "harness_offer", "harness_doing"
-# What is told of hosts to every asker.
+# What is told of hosts to every client.
 HOSTS_TOPIC = "harness-hosts"
 
-
-Change = Literal["joined", "left", "waits"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Doing:
-    """A piece of work that a host is at."""
-
-    what: str  # `measure`, `compile`, `check`, `wait`
-    of: str  # The group or case, for people
-    since: float  # When it began, in seconds since 1970 by the host's clock
-
-
 _lock = threading.Lock()
-_doing: dict[int, Doing] = {}
+# What the host is at: `measure`, `compile`, `check` or `wait`, the group or case, and when it began, in seconds since 1970
+# by the host's clock.
+_doing: dict[int, list[str | float]] = {}
 _host: HostPlugin | None = None
 
 
@@ -68,7 +56,7 @@ class HostPlugin(WorkerPlugin):
         signal.signal(signal.SIGINT, lambda *_: None)
         # Dask gives all its workers one seed, and what is measured here has to be as random as elsewhere.
         os.environ.pop("PYTHONHASHSEED", None)
-        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what fails here is said by who ordered it
+        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what fails here is said by who asked for it
         tempfile.tempdir = None
         self._temporary = own_temporary_folder()
         self._temporary.__enter__()
@@ -80,29 +68,29 @@ class HostPlugin(WorkerPlugin):
         process.stop_all()
         self._temporary.__exit__(None, None, None)
 
-    def tell(self, change: Change) -> None:
-        """Let every asker know of the host, from any thread."""
+    def tell_that_it_waits(self) -> None:
+        """Let every client know that another harness measures on this host, and is waited for; from any thread."""
         assert self._worker is not None  # noqa: S101 (`setup` has set it)
-        self._worker.log_event(HOSTS_TOPIC, change_of_host(change, self.offer.name, self.offer.address))
+        self._worker.log_event(HOSTS_TOPIC, change_of_host("waits", self.offer.name))
 
 
-def change_of_host(change: Change, name: str, address: str) -> dict[str, str]:
-    """What is told of a host at `HOSTS_TOPIC`."""
-    return {"change": change, "name": name, "address": address}
+def change_of_host(change: str, name: str) -> dict[str, str]:
+    """What is told of a host that has `joined` or `left`, or `waits`."""
+    return {"change": change, "name": name}
 
 
 def tell_that_it_waits() -> None:
-    """Let every asker know that another harness measures on this host, and is waited for."""
-    _plugin().tell("waits")
+    """See HostPlugin."""
+    _plugin().tell_that_it_waits()
 
 
 def host() -> Offer:
-    """This host, for orders that run on it."""
+    """This host, for tasks that run on it."""
     return _plugin().offer
 
 
 def limits_here(asked: Limits) -> Limits:
-    """What a child may use that an order starts here: as much as it asks for, and no more than the host gives."""
+    """What a child may use that a task starts here: as much as it asks for, and no more than the host gives."""
     given = _plugin().limits
     seconds = min((each.seconds for each in (asked, given) if each.seconds is not None), default=None)
     memory = min((each.memory_bytes for each in (asked, given) if each.memory_bytes is not None), default=None)
@@ -112,7 +100,7 @@ def limits_here(asked: Limits) -> Limits:
 @contextlib.contextmanager
 def doing(what: str, of: str) -> Iterator[None]:
     """Let `harness fleet status` show a piece of work while it goes on."""
-    piece = Doing(what=what, of=of, since=time.time())
+    piece: list[str | float] = [what, of, time.time()]
     with _lock:
         _doing[id(piece)] = piece
     try:
@@ -130,8 +118,7 @@ def startup_offer(worker: Worker) -> str:  # noqa: ARG001 (Dask's signature)
 def doing_now(worker: Worker) -> list[list[str | float]]:  # noqa: ARG001 (Dask's signature)
     """What the worker tells the scheduler with every heartbeat, the oldest first."""
     with _lock:
-        pieces = sorted(_doing.values(), key=lambda piece: piece.since)
-    return [[piece.what, piece.of, piece.since] for piece in pieces]
+        return list(_doing.values())
 
 
 def _plugin() -> HostPlugin:

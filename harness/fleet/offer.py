@@ -14,7 +14,7 @@ from harness import __version__
 from harness.cache import environments_root
 from harness.doctor import diagnose
 from harness.doctor.examine import PeerHere
-from harness.errors import ToolchainError
+from harness.errors import ToolchainError, UsageError
 from harness.machine.environment import harness_commit
 from harness.machine.identity import machine_class, processor_identity
 from harness.process import Limits
@@ -115,6 +115,13 @@ def own_versions() -> Versions:
         distributed=version("distributed"),
         python=".".join(platform.python_version_tuple()[:2]),
     )
+
+
+def require_same_versions(facts: Mapping[str, Any], there: str, here: str) -> None:
+    """See that a scheduler and this process can exchange values."""
+    differences = own_versions().differences(Versions.told(facts["versions"]))
+    if differences:
+        raise UsageError(f"{there} and {here} differ: {here} has {', '.join(differences)}; install the same on both")
 
 
 def offer_of_this_host(name: str, cores: int, host_class: str = "") -> Offer:

@@ -1,19 +1,19 @@
 """`harness fleet scheduler`: Dask's own scheduler, which also knows hosts of the harness and says what they do.
 
 It decides nothing about benchmarks. It has two operations more than Dask's: who is here and what waits (`FACTS`), and
-what an asker has given no host yet and why (`WAITS`), which no other part of the fleet can see.
+what a client has given no host yet and why (`WAITS`), which no other part of the fleet can see.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import itertools
 import logging
+import signal
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, TypedDict
 
 import dask
 from distributed.diagnostics.plugin import SchedulerPlugin
@@ -21,26 +21,23 @@ from distributed.scheduler import Scheduler, TaskState, heartbeat_interval
 
 from harness.errors import UsageError
 from harness.fleet.access import Access, Address, bracketed
-from harness.fleet.here import DOING_KEY, HOSTS_TOPIC, OFFER_KEY, Change, change_of_host
+from harness.fleet.here import DOING_KEY, HOSTS_TOPIC, OFFER_KEY, change_of_host
 from harness.fleet.offer import own_versions
-from harness.fleet.signals import stopped_by_signal, until
-from harness.fleet.waits import Reason, Waits, by_reason
 from harness.text import one_line
 
 # Operations of the scheduler that are the harness's.
 FACTS, WAITS = "harness_facts", "harness_waits"
 _LOOK_EVERY_S, _KILL_S = 5.0, 15.0
 _DASKS_OWN = "fire-and-forget"  # a client that is always there
+_NAMED = 3  # of what waits for one reason
 
 # Dask would keep the last thousand messages of each connection for its developers: of each host, files and all.
 FORGET_MESSAGES = {"distributed.admin.low-level-log-length": 0}
 _SETTINGS = {
     **FORGET_MESSAGES,
-    # Dask moves work from busy workers to idle ones. Here a task is pinned because its module, its host's CPU or its
-    # group's earlier generations are there; and what is not pinned is given out as hosts ask for it, so nothing is left
-    # to move.
+    # A task is pinned to a host, because its module, its CPU or its group's earlier generations are there.
     "distributed.scheduler.work-stealing": False,
-    # A task whose host died is the asker's to place anew: it knows what else was to run there.
+    # A task whose host died is the client's to place anew: it knows what else was to run there.
     "distributed.scheduler.allowed-failures": 0,
     # A silent host is given up here: Dask would wait half a minute more for its nanny, and its tasks with it.
     "distributed.scheduler.worker-ttl": None,
@@ -48,6 +45,23 @@ _SETTINGS = {
     "distributed.scheduler.http.routes": ["distributed.http.health"],
 }
 _DASHBOARD_ROUTES = ["distributed.http.health", "distributed.http.statics", "distributed.http.scheduler.info"]
+_SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
+
+class Waits(TypedDict):
+    """What waits for one reason: how many, and the first few by name."""
+
+    why: str  # As a clause
+    count: int
+    first: list[str]
+
+
+def by_reason(found: Iterable[tuple[str, str]]) -> list[Waits]:
+    """What waits, of reasons with a name each."""
+    names: dict[str, list[str]] = {}
+    for why, name in found:
+        names.setdefault(why, []).append(name)
+    return [{"why": why, "count": len(own), "first": own[:_NAMED]} for why, own in names.items()]
 
 
 class FleetPlugin(SchedulerPlugin):
@@ -59,14 +73,13 @@ class FleetPlugin(SchedulerPlugin):
         self._scheduler, self._say = scheduler, say
         self.dashboard = ""  # its address, once there is one
         self._hosts: dict[str, str] = {}  # of all that ever joined: name by address
-        self._waits: dict[str, list[Waits]] = {}  # by the asker's client
+        self._waits: dict[str, Sequence[Waits]] = {}  # by client
         scheduler.handlers[FACTS] = self.facts
         scheduler.handlers[WAITS] = self.waits
 
     def add_worker(self, scheduler: Scheduler, worker: str) -> None:
         """A host has joined."""
-        state = scheduler.workers[worker]
-        self._hosts[worker] = str(state.name)
+        self._hosts[worker] = str(scheduler.workers[worker].name)
         self._tell("joined", worker)
 
     def remove_worker(self, scheduler: Scheduler, worker: str, **_: Any) -> None:  # noqa: ARG002 (Dask's signature)
@@ -74,16 +87,16 @@ class FleetPlugin(SchedulerPlugin):
         self._tell("left", worker)
 
     def remove_client(self, scheduler: Scheduler, client: str) -> None:  # noqa: ARG002 (Dask's signature)
-        """An asker has gone, and what it could not begin with it."""
+        """A client has gone, and what it could not begin with it."""
         self._waits.pop(client, None)
 
-    def _tell(self, change: Change, worker: str) -> None:
+    def _tell(self, change: str, worker: str) -> None:
         name = self._hosts.get(worker, worker)
         self._say(f"{name} has {change} ({worker})")
-        self._scheduler.log_event(HOSTS_TOPIC, change_of_host(change, name, worker))
+        self._scheduler.log_event(HOSTS_TOPIC, change_of_host(change, name))
 
-    def waits(self, client: str, waits: list[Waits]) -> str:
-        """Note what an asker has given no host yet."""
+    def waits(self, client: str, waits: Sequence[Waits]) -> str:
+        """Note what a client has given no host yet."""
         self._waits[client] = waits
         return "OK"
 
@@ -109,7 +122,7 @@ class FleetPlugin(SchedulerPlugin):
 
     def facts(self) -> dict[str, Any]:
         """Who is here, what each does, and what waits, as plain values."""
-        workers = self._scheduler.workers.values()
+        queued = [(why, str(task.key)) for task in self._scheduler.tasks.values() if (why := self._why(task))]
         return {
             "versions": asdict(own_versions()),
             "now": time.time(),
@@ -120,29 +133,23 @@ class FleetPlugin(SchedulerPlugin):
                     "address": state.address,
                     "offer": state.extra.get(OFFER_KEY),
                     "doing": state.metrics.get(DOING_KEY, []),
-                    "executing": [str(task.key) for task in state.executing],
                     "clock_behind_s": state.time_delay,
                     "unseen_s": time.time() - state.last_seen,
                 }
-                for state in workers
+                for state in self._scheduler.workers.values()
             ],
-            "askers": sum(client != _DASKS_OWN for client in self._scheduler.clients),
-            "waits": [*itertools.chain(*self._waits.values()), *self._queued()],
+            "clients": sum(client != _DASKS_OWN for client in self._scheduler.clients),
+            "waits": [*by_reason(queued), *(each for told in self._waits.values() for each in told)],
         }
 
-    def _queued(self) -> list[Waits]:
-        """Tasks that do not run."""
-        reasons = ((self._reason(task), str(task.key)) for task in self._scheduler.tasks.values())
-        return by_reason((reason, key) for reason, key in reasons if reason is not None)
-
-    def _reason(self, task: TaskState) -> Reason | None:
-        """Why a task does not run, with the hosts it is for; None where it runs or is done."""
+    def _why(self, task: TaskState) -> str:
+        """Why a task does not run; "" where it runs or is done."""
         if task.state == "no-worker":
-            wanted = sorted(task.worker_restrictions or ())
-            return Reason("gone" if wanted else "lacking", ", ".join(self._hosts.get(each, each) for each in wanted))
+            wanted = sorted(self._hosts.get(each, each) for each in task.worker_restrictions or ())
+            return f"its host {', '.join(wanted)} has gone" if wanted else "no host has what it takes"
         if task.state == "processing" and task.processing_on and task not in task.processing_on.executing:
-            return Reason("busy", str(task.processing_on.name))
-        return Reason("queued") if task.state == "queued" else None
+            return f"its host {task.processing_on.name} is busy"
+        return "all hosts are busy" if task.state == "queued" else ""
 
 
 class _Said(logging.Handler):
@@ -163,7 +170,7 @@ def serve_scheduler(
     """Run a scheduler until a signal ends it."""
     own_versions()  # of the code that runs here, whatever the checkout is later
     logging.getLogger("distributed").handlers = [_Said(say)]
-    logging.getLogger("distributed.scheduler").setLevel(logging.CRITICAL)  # of a host that is lost, the asker tells
+    logging.getLogger("distributed.scheduler").setLevel(logging.CRITICAL)  # of a host that is lost, the client tells
     routes = {} if dashboard is None else {"distributed.scheduler.http.routes": _DASHBOARD_ROUTES}
     with dask.config.set({**_SETTINGS, **routes}):
         asyncio.run(_serve(access, dashboard, lost_after_s, say))
@@ -199,3 +206,28 @@ async def _serve(access: Access, dashboard: Address | None, lost_after_s: float,
         say(f"{scheduler.address}: a scheduler listens{shown}")
         await until(plugin.watch(lost_after_s), stop)
         await scheduler.close()
+
+
+@contextlib.asynccontextmanager
+async def stopped_by_signal() -> AsyncIterator[asyncio.Event]:
+    """An event that ctrl-C, SIGTERM and SIGHUP set, instead of what they do elsewhere."""
+    stop, loop = asyncio.Event(), asyncio.get_running_loop()
+    for number in _SIGNALS:
+        loop.add_signal_handler(number, stop.set)
+    try:
+        yield stop
+    finally:
+        for number in _SIGNALS:
+            loop.remove_signal_handler(number)
+
+
+async def until(work: Awaitable[object], stop: asyncio.Event) -> None:
+    """Wait for something, or for the end."""
+    task, stopped = asyncio.ensure_future(work), asyncio.ensure_future(stop.wait())
+    try:
+        await asyncio.wait({task, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        if task.done():
+            task.result()
+    finally:
+        task.cancel()
+        stopped.cancel()

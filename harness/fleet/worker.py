@@ -16,8 +16,8 @@ import re
 import socket
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,9 +28,8 @@ from distributed.utils import get_ip
 from harness.errors import UsageError
 from harness.fleet.access import DEFAULT_PORT, Access, ask, bracketed
 from harness.fleet.here import DOING_KEY, OFFER_KEY, HostPlugin, doing_now, startup_offer
-from harness.fleet.offer import Offer, Versions, own_versions
-from harness.fleet.scheduler import FACTS, FORGET_MESSAGES
-from harness.fleet.signals import stopped_by_signal, until
+from harness.fleet.offer import Offer, require_same_versions
+from harness.fleet.scheduler import FACTS, FORGET_MESSAGES, stopped_by_signal, until
 from harness.process import Limits
 from harness.suite.schema import NAME_PATTERN
 from harness.text import one_line, shown
@@ -96,14 +95,29 @@ def require_place(
     access: Access, name: str, patience_s: float = 0.0, say: Callable[[str], None] = lambda _: None
 ) -> None:
     """See that a host may join: the scheduler runs the same versions and has no host of that name."""
+    with ThreadPoolExecutor(1) as apart:  # whoever calls may be within an event loop of their own
+        why = apart.submit(asyncio.run, await_place(access, name, patience_s, say)).result()
+    if why is not None:
+        raise why
+
+
+async def await_place(
+    access: Access, name: str, patience_s: float, say: Callable[[str], None], stop: asyncio.Event | None = None
+) -> UsageError | None:
+    """Wait until a scheduler lets a host in, or for the end; why none did, once patience is over.
+
+    Each new reason is said once.
+    """
+    stop = stop or asyncio.Event()
     deadline, said = time.monotonic() + patience_s, ""
-    while (why := _why_no_place(access, name)) is not None:
+    while not stop.is_set() and (why := await asyncio.to_thread(_why_no_place, access, name)) is not None:
         if time.monotonic() >= deadline:
-            raise why
+            return why
         if str(why) != said:
             said = str(why)
             say(said)
-        time.sleep(_TRY_AGAIN_S)
+        await until(asyncio.sleep(_TRY_AGAIN_S), stop)
+    return None
 
 
 def _why_no_place(access: Access, name: str) -> UsageError | None:
@@ -122,13 +136,6 @@ def _why_no_place(access: Access, name: str) -> UsageError | None:
     )
 
 
-def require_same_versions(facts: Mapping[str, Any], there: str, here: str) -> None:
-    """See that a scheduler and this process can exchange values."""
-    differences = own_versions().differences(Versions.told(facts["versions"]))
-    if differences:
-        raise UsageError(f"{there} and {here} differ: {here} has {', '.join(differences)}; install the same on both")
-
-
 def serve_worker(access: Access, options: HostOptions, say: Callable[[str], None]) -> None:
     """Take part in a fleet until a signal ends it, or its patience does.
 
@@ -136,15 +143,9 @@ def serve_worker(access: Access, options: HostOptions, say: Callable[[str], None
     answers.
     """
     require_place(access, options.offer.name, options.patience_s or 0.0, say)
-    with _settings():
-        asyncio.run(_serve(access, options, say))
-
-
-@contextmanager
-def _settings() -> Iterator[None]:
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters is said here, in a sentence
     with dask.config.set(SETTINGS):
-        yield
+        asyncio.run(_serve(access, options, say))
 
 
 async def _serve(access: Access, options: HostOptions, say: Callable[[str], None]) -> None:
@@ -160,7 +161,8 @@ async def _serve(access: Access, options: HostOptions, say: Callable[[str], None
                 await until(nanny.finished(), stop)
             except Exception as error:  # Dask raises what the worker process raised, of any kind
                 if not has_joined:
-                    await asyncio.to_thread(require_place, access, name)  # two hosts may want one name at once
+                    if (why := await await_place(access, name, 0.0, say)) is not None:
+                        raise why from error  # two hosts may want one name at once
                     raise UsageError(f"{name} cannot join {address}: {_innermost(error)}; see what it says") from error
                 say(f"{name} cannot join {address}: {_innermost(error)}")
             finally:
@@ -169,7 +171,8 @@ async def _serve(access: Access, options: HostOptions, say: Callable[[str], None
                     stray.kill()
             if not stop.is_set():
                 say(f"{name} is no longer with {address}; it joins again when a scheduler answers there")
-                if not await _join_again(access, name, options.patience_s, stop, say):
+                patience_s = math.inf if options.patience_s is None else options.patience_s
+                if await await_place(access, name, patience_s, say, stop) is not None:
                     say(f"{name} ends: no scheduler has answered at {address} for {options.patience_s:g} s")
                     return
 
@@ -178,32 +181,6 @@ def _innermost(error: BaseException) -> str:
     while error.__cause__ is not None:
         error = error.__cause__
     return one_line(str(error)) or type(error).__name__
-
-
-async def _join_again(
-    access: Access, name: str, patience_s: float | None, stop: asyncio.Event, say: Callable[[str], None]
-) -> bool:
-    """Wait until a scheduler answers that lets the host in, or for the end; False: its patience is over.
-
-    Each new reason why no scheduler does is said once.
-    """
-    said, deadline = "", math.inf if patience_s is None else time.monotonic() + patience_s
-    while not stop.is_set():
-        if time.monotonic() >= deadline:
-            return False
-        await until(asyncio.sleep(_TRY_AGAIN_S), stop)
-        try:
-            facts = await asyncio.to_thread(ask, access, FACTS)
-        except UsageError as error:
-            if str(error) != said:
-                said = str(error)
-                say(said)
-            continue
-        require_same_versions(facts, str(access.address), name)
-        # The scheduler may not have noticed yet that this host was gone.
-        if all(host["name"] != name for host in facts["hosts"]):
-            return True
-    return True
 
 
 def _own_address(scheduler: str) -> str:
