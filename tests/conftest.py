@@ -28,7 +28,7 @@ _SLOW = (
     "benchmarks_history/",
     "end_to_end/",
     "fleet/test_compare_live.py",
-    "fleet/test_line.py",
+    "fleet/test_run_live.py",
     "fleet/test_live.py",
     "rewrites/test_share_concat_models.py",
     "stages/test_tuning.py",

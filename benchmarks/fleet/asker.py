@@ -1,6 +1,6 @@
 """The asking side of a made-up run, in a process of its own: `python -m benchmarks.fleet.asker ADDRESS FOLDER SIZE`.
 
-All of it is the harness's: its line, desk and run directory. It goes on where the folder has a run that was begun. It
+All of it is the harness's: how it asks hosts, and the run directory. It goes on where the folder has a run that was begun. It
 prints what it took, as JSON. What `harness run` does after the fleet is done, which computes here alone, is left out.
 """
 
@@ -20,10 +20,10 @@ import psutil
 from benchmarks.fleet.made import begin
 from benchmarks.fleet.sizes import size_in
 from harness.errors import HarnessError
-from harness.fleet import line, patience
+from harness.fleet import hosts
 from harness.fleet.access import access_to
 from harness.fleet.connection import connect
-from harness.fleet.desk import Desk
+from harness.fleet.run import FleetRun
 from harness.progress import Silent
 
 # Exit status where the run ended before it was done, and can go on.
@@ -70,8 +70,8 @@ def ask(address: str, folder: Path, size: str, salt: str) -> Took:
     with context.directory, connect(access_to(address, "ADDRESS", None, trust_network=False)) as fleet:
         process = psutil.Process()
         began, before, planned = time.time(), process.cpu_times(), process.memory_info().rss
-        with Desk(fleet) as desk:
-            line.Line(fleet, desk, context, artifacts).run()
+        run = FleetRun(fleet, context, artifacts, {})
+        fleet.run(run.do())
         after = process.cpu_times()
         return Took(
             began=began,
@@ -79,8 +79,8 @@ def ask(address: str, folder: Path, size: str, salt: str) -> Took:
             planned_bytes=planned,
             peak_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
             cpu_s=after.user + after.system - before.user - before.system,
-            sent_bytes=desk.sent_bytes,
-            fetched_bytes=desk.fetched_bytes,
+            sent_bytes=run.hosts.sent_bytes,
+            fetched_bytes=run.hosts.fetched_bytes,
         )
 
 
@@ -92,10 +92,10 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("size")
     parser.add_argument("--salt", default="")
     parser.add_argument(
-        "--return-s", type=float, default=patience.RETURN_S, help="how long a host that has gone is awaited"
+        "--return-s", type=float, default=hosts.RETURN_S, help="how long a host that has gone is awaited"
     )
     given = parser.parse_args(arguments)
-    patience.RETURN_S = given.return_s
+    hosts.RETURN_S = given.return_s
     try:
         took = ask(given.address, given.folder, given.size, given.salt)
     except HarnessError as error:

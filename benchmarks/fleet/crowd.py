@@ -21,7 +21,7 @@ from benchmarks.fleet.sizes import Work, work_in
 from benchmarks.fleet.work import install
 from harness.fleet.here import DOING_KEY, OFFER_KEY
 from harness.fleet.offer import Offer, to_text
-from harness.fleet.signals import stopped_by_signal
+from harness.fleet.scheduler import stopped_by_signal
 from harness.fleet.worker import COMPILE, MEASURE, OTHER_THREADS, SETTINGS
 
 JOINED = "all have joined"

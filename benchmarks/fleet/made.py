@@ -7,7 +7,7 @@ import sys
 from datetime import datetime, timezone
 from pathlib import Path
 
-from benchmarks.fleet.sizes import Size
+from benchmarks.fleet.sizes import COMPILER, RELEASE, Size
 from benchmarks.fleet.work import random_bytes
 from harness import __version__
 from harness.fleet.offer import Offer, OfferedToolchain, own_versions
@@ -28,7 +28,6 @@ from harness.toolchain import Toolchain
 from harness.toolchain.devices import DeviceInfo, DeviceProbe
 from harness.toolchain.host_cpu import TargetCpu
 
-_RELEASE, _COMPILER = "3.13.0", "fa" * 32
 _DEVICE = Device(
     name="cpu",
     uri="local-sync",
@@ -55,7 +54,7 @@ def offer_of(name: str, cores: int) -> Offer:
         cores=cores,
         environment=environment,
         drivers={"local-sync": probe},
-        toolchains={_RELEASE: OfferedToolchain(compiler_sha256=_COMPILER, revision="", cpu=cpu)},
+        toolchains={RELEASE: OfferedToolchain(compiler_sha256=COMPILER, revision="", cpu=cpu)},
     )
 
 
@@ -93,7 +92,7 @@ def _case(model: Model, variant: Variant, baseline: str) -> Case:
         model=model.name,
         variant=variant.name,
         device=_DEVICE.name,
-        toolchain=_RELEASE,
+        toolchain=RELEASE,
         baseline=variant.name == baseline,
         uri=_DEVICE.uri,
         backend=_DEVICE.backend,
@@ -145,9 +144,9 @@ def begin(
     cases = cases_of(suite)
     artifacts = write_models(suite, size, folder / "models", salt)
     toolchain = Toolchain(
-        version=_RELEASE,
+        version=RELEASE,
         revision="",
-        compiler_sha256=_COMPILER,
+        compiler_sha256=COMPILER,
         python=Path(sys.executable),
         compiler_tools=folder,
         runtime_tools=folder,
@@ -197,7 +196,7 @@ def _header(
         harness_commit="",
         command=("python", "-m", "benchmarks.fleet"),
         baseline=suite.baseline,
-        toolchains=(ToolchainRecord(version=_RELEASE, revision="", compiler_sha256=_COMPILER),),
+        toolchains=(ToolchainRecord(version=RELEASE, revision="", compiler_sha256=COMPILER),),
         models=tuple(record(model, cache=folder, suite_folder=folder) for model in models),
         cases=cases,
         groups=(),

@@ -1,7 +1,7 @@
 """What a simulated host does instead of compiling and measuring: it waits, and gives made-up records of real sizes.
 
-`install` replaces the tasks of harness.fleet.tasks in a host's own process. The asker's orders name them, so it is none
-the wiser. As on a real host, compilers stand still while something is timed.
+`install` replaces the tasks of harness.fleet.tasks in a host's own process, and the toolchains that these find. As on a
+real host, compilers stand still while something is timed.
 """
 
 from __future__ import annotations
@@ -12,21 +12,23 @@ import json
 import random
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from distributed.worker import get_worker
 from pydantic import TypeAdapter
 
-from benchmarks.fleet.sizes import Work
+from benchmarks.fleet.sizes import COMPILER, RELEASE, Work
 from harness.cache import cache_root
-from harness.compile import BuildCache
+from harness.compile import BuildCache, CompileRequest
 from harness.compile.request import MODULE_FILE, compile_command
-from harness.fleet import tasks
-from harness.fleet.files import Item
-from harness.fleet.orders import Checked, Compiled, CompileOrder, GroupOrder, Measured
+from harness.fleet import packing, tasks
+from harness.fleet.files import Item, Message
+from harness.fleet.packing import unpack
+from harness.fleet.tasks import Answer, GroupTask
 from harness.records.case import Case
 from harness.records.run import (
     Account,
@@ -38,10 +40,10 @@ from harness.records.run import (
     Round,
     Sizes,
     Statistics,
-    ToolchainRecord,
     Turn,
 )
 from harness.stages.measure import Wanted
+from harness.toolchain import Toolchain
 
 COMPILE, CHECK, MEASURE = "compile", "check", "measure"
 _BUILD = TypeAdapter(Build)
@@ -55,6 +57,17 @@ _STATISTICS = Statistics(
     transient_bytes=19_796_992,
     constant_bytes=958_464,
     variable_bytes=0,
+)
+
+
+# What hosts find: it is never started.
+_TOOLCHAIN = Toolchain(
+    version=RELEASE,
+    revision="",
+    compiler_sha256=COMPILER,
+    python=Path(),
+    compiler_tools=Path(),
+    runtime_tools=Path(),
 )
 
 
@@ -148,9 +161,11 @@ def install(work: Work, events: Path, *, on_disk: bool) -> None:
     """
     global _make
     _make = partial(Machine, work=work, events=events, on_disk=on_disk)
-    replaced = [compile_case, check_group, ask_reference, find_peak, measure]
-    for task in replaced if on_disk else [*replaced, lacking, receive_small]:
+    replaced = [compile_case, check_group, ask_reference, measure]
+    for task in replaced if on_disk else [*replaced, lacking, receive]:
         setattr(tasks, task.__name__, task)
+    changed: Any = packing
+    changed.get_toolchains = lambda *_, **__: (_TOOLCHAIN,)
 
 
 def here() -> Machine:
@@ -171,26 +186,29 @@ def random_bytes(seed: str, size: int) -> bytes:
 # --- the tasks, by the names that they have in harness.fleet.tasks ---
 
 
-def lacking(items: tuple[Item, ...]) -> tuple[Item, ...]:
+def lacking(items: tuple[Item, ...]) -> Answer:
     """As the task of that name."""
-    return here().lacking(items)
+    return Answer(value=here().lacking(items))
 
 
-def receive_small(contents: Mapping[Item, bytes], sender: str) -> None:  # noqa: ARG001 (the task's signature)
+def receive(message: Message, sender: str) -> Answer:  # noqa: ARG001 (the task's signature)
     """As the task of that name."""
-    here().receive(contents)
+    here().receive(item for item, *_ in message)
+    return Answer()
 
 
-def compile_case(order: CompileOrder) -> Compiled:
+def compile_case(data: bytes, items: tuple[Item, ...]) -> Answer:  # noqa: ARG001 (the tasks' signature)
     """As the task of that name."""
     machine = here()
-    seconds = machine.work.compile_of(order.case.name)
-    module = random_bytes(order.key, machine.work.module_bytes)
+    request: CompileRequest
+    request, key = unpack(data)
+    seconds = machine.work.compile_of(request.case.name)
+    module = random_bytes(key, machine.work.module_bytes)
     with machine.compiling(seconds):
         build = Build(
-            case=order.case.name,
-            command=compile_command(order.case.compile_flags),
-            cache_key=order.key,
+            case=request.case.name,
+            command=compile_command(request.case.compile_flags),
+            cache_key=key,
             compile_ns=round(seconds * 1e9),
             peak_rss_bytes=150_933_504,
             module_sha256=hashlib.sha256(module).hexdigest(),
@@ -203,49 +221,53 @@ def compile_case(order: CompileOrder) -> Compiled:
             statistics=_STATISTICS,
             outputs=1,
         )
-        folder = BuildCache(cache_root()).folder(order.key).relative_to(cache_root()).as_posix()
+        folder = BuildCache(cache_root()).folder(key).relative_to(cache_root()).as_posix()
         made = {MODULE_FILE: module, "stderr.txt": b"", BuildCache.FACTS_FILE: _BUILD.dump_json(build)}
-        contents = {machine.keep(f"{folder}/{name}", data, order.key): data for name, data in made.items()}
-    return Compiled(build=build, stderr="", items=tuple(contents), contents=contents)
+        contents = {machine.keep(f"{folder}/{name}", data, key): data for name, data in made.items()}
+    return Answer(value=(build, ""), items=tuple(contents), contents=contents)
 
 
-def check_group(order: GroupOrder) -> Checked:
+def check_group(data: bytes, items: tuple[Item, ...]) -> Answer:  # noqa: ARG001
     """As the task of that name."""
     machine = here()
-    cases = [case for case in order.cases if case.name not in order.checks]
+    task: GroupTask
+    task, _ = unpack(data)
+    cases = [case for case in task.cases if case.name not in task.checks]
     with machine.checking(machine.work.check_s * len(cases)):
         outputs = {case.name: random_bytes(case.name, machine.work.output_bytes) for case in cases}
-        items = {name: machine.keep(_place_of_output(name), data) for name, data in outputs.items()}
-    checks = [
+        kept = {name: machine.keep(_place_of_output(name), output) for name, output in outputs.items()}
+    checks = tuple(
         Check(
             case=case.name,
-            against=order.cases[0].name,
+            against=task.cases[0].name,
             command=("iree-run-module", "--module=module.vmfb", "--device=local-sync", "--function=main"),
             relative_tolerance=1e-4,
             absolute_tolerance=1e-5,
             max_absolute=3.1e-6,
             max_relative=2.2e-6,
-            outputs=(OutputRecord(file=items[case.name].place),),
+            outputs=(OutputRecord(file=kept[case.name].place),),
             other_inputs=True,
             wall_ns=round(machine.work.check_s * 1e9),
         )
         for case in cases
-    ]
-    contents = {items[name]: data for name, data in outputs.items()}
-    return Checked(checks=tuple(checks), items=tuple(contents), contents=contents)
+    )
+    contents = {kept[name]: output for name, output in outputs.items()}
+    return Answer(value=(checks, ()), items=tuple(contents), contents=contents)
 
 
 def _place_of_output(case: str) -> str:
     return f"outputs/{hashlib.sha256(case.encode()).hexdigest()[:32]}.npy"
 
 
-def ask_reference(order: GroupOrder) -> tuple[Reference, ...]:
+def ask_reference(data: bytes, items: tuple[Item, ...]) -> Answer:  # noqa: ARG001
     """As the task of that name."""
     machine = here()
-    machine.measures(machine.work.reference_s * len(order.cases))
-    return tuple(
+    asked: set[str]
+    task, asked, toolchain = unpack(data)
+    machine.measures(machine.work.reference_s * len(asked) + machine.work.peak_s * (toolchain is not None))
+    references = tuple(
         Reference(
-            case=case.name,
+            case=name,
             command=("iree-benchmark-module", "--module=module.vmfb", "--device=local-sync", "--function=main"),
             real_time_ns=(1.01e8, 1.02e8, 1.0e8),
             host_peak_bytes=20_000_000,
@@ -254,37 +276,35 @@ def ask_reference(order: GroupOrder) -> tuple[Reference, ...]:
             wall_ns=round(machine.work.reference_s * 1e9),
             host=machine.name,
         )
-        for case in order.cases
+        for name in sorted(asked)
     )
+    device = task.cases[0].device
+    peak = Peak(device=device, threads=1, operations_per_s=9e10, bytes_per_s=2e10, host=machine.name)
+    return Answer(value=(references, None if toolchain is None else peak))
 
 
-def find_peak(case: Case, toolchain: ToolchainRecord) -> Peak:  # noqa: ARG001 (the task's signature)
+def measure(data: bytes, items: tuple[Item, ...]) -> Answer:  # noqa: ARG001
     """As the task of that name."""
     machine = here()
-    machine.measures(machine.work.peak_s)
-    return Peak(device=case.device, threads=1, operations_per_s=9e10, bytes_per_s=2e10, host=machine.name)
-
-
-def measure(order: GroupOrder, wanted: Wanted) -> Measured:
-    """As the task of that name."""
-    machine = here()
+    task: GroupTask
+    wanted: Wanted
+    task, wanted = unpack(data)
     turn_s = machine.work.turn_s
-    rounds = max(round(wanted.seconds / (turn_s * len(order.cases))), 1)
+    rounds = max(round(wanted.seconds / (turn_s * len(task.cases))), 1)
     started_ns = time.time_ns()
-    machine.measures(machine.work.start_s + rounds * turn_s * len(order.cases))
-    return Measured(
-        results=tuple(
-            Round(
-                group=wanted.group,
-                generation=wanted.generation,
-                round=number,
-                started_unix_ns=started_ns,  # of the whole generation: tells two attempts at it apart
-                turns=tuple(_turn(case, turn_s) for case in order.cases),
-                host=machine.name,
-            )
-            for number in itertools.islice(itertools.count(wanted.first_round), rounds)
+    machine.measures(machine.work.start_s + rounds * turn_s * len(task.cases))
+    results = [
+        Round(
+            group=wanted.group,
+            generation=wanted.generation,
+            round=number,
+            started_unix_ns=started_ns,  # of the whole generation: tells two attempts at it apart
+            turns=tuple(_turn(case, turn_s) for case in task.cases),
+            host=machine.name,
         )
-    )
+        for number in itertools.islice(itertools.count(wanted.first_round), rounds)
+    ]
+    return Answer(value=results)
 
 
 def _turn(case: Case, turn_s: float) -> Turn:

@@ -30,8 +30,8 @@ OFFER_KEY, DOING_KEY = "harness_offer", "harness_doing"
 HOSTS_TOPIC = "harness-hosts"
 
 _lock = threading.Lock()
-# What the host is at: `measure`, `compile`, `check` or `wait`, the group or case, and when it began, in seconds since 1970
-# by the host's clock.
+# What the host is at: `measure`, `compile`, `check` or `wait`; the group or case; and since when, in seconds since 1970 by
+# the host's clock.
 _doing: dict[int, list[str | float]] = {}
 _host: HostPlugin | None = None
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from distributed.worker import Worker
 
-from harness.fleet import tasks, worker
+from harness.fleet import packing, tasks, worker
 from harness.fleet.access import access_to
 from harness.fleet.here import HostPlugin
 from harness.fleet.offer import OfferedToolchain
@@ -37,8 +37,9 @@ class FakeHost(HostPlugin):
         toolchain = make_fake_toolchain(folder / "tools")
         if folder.name.startswith("broken"):  # since it made its offer, somebody has installed another build
             toolchain = replace(toolchain, compiler_sha256="00" * 32)
-        changed: Any = tasks
+        changed: Any = packing
         changed.get_toolchains = lambda *_, **__: (toolchain,)
+        changed = tasks
         changed.measure_peak = lambda device, threads, *_, **__: Peak(device=device, threads=threads)
         os.environ["FAKE_WORKER"] = json.dumps(
             {"log": str(folder / "turns"), "per_call_ns": {"head": 1_200_000}, "round_s": 0.05}

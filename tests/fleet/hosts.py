@@ -41,7 +41,6 @@ def told(offer: Offer, /, **changes: Any) -> dict[str, Any]:
         "address": offer.address,
         "offer": to_text(offer),
         "doing": [],
-        "executing": [],
         "clock_behind_s": 0.0,
         "unseen_s": 0.5,
     }
@@ -50,4 +49,4 @@ def told(offer: Offer, /, **changes: Any) -> dict[str, Any]:
 
 def make_facts(*hosts: dict[str, Any], **changes: Any) -> dict[str, Any]:
     """A scheduler's facts, a thousand seconds after its clock began."""
-    return {"now": 1000.0, "dashboard": "", "hosts": hosts, "askers": 0, "waits": [], **changes}
+    return {"now": 1000.0, "dashboard": "", "hosts": hosts, "clients": 0, "waits": [], **changes}

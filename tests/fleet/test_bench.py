@@ -11,7 +11,7 @@ import pytest
 
 from harness.errors import Interrupted, RunError
 from harness.fleet.bench import FleetBench
-from harness.fleet.connection import Hosts
+from harness.fleet.connection import Offers
 from harness.stages import run as stages_run
 from harness.stages.options import RunOptions
 from harness.stages.run import run_suite
@@ -43,8 +43,7 @@ def a_bench(*names: str) -> FleetBench:
     offers = {name: make_offer(name) for name in names}
     fleet: Any = SimpleNamespace(
         access=SimpleNamespace(address="tls://bench:8786"),
-        hosts=lambda: Hosts(offers=offers, refused={}),
-        await_host=lambda _: None,
+        await_host=lambda _: Offers(usable=offers, refused={}),
     )
     return FleetBench(fleet)
 

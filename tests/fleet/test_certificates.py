@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from harness.fleet.certificates import (
     AUTHORITY_KEY,
     CERTIFICATE,
     KEY,
+    Member,
     make_fleet,
     make_member,
     read_member,
@@ -69,14 +71,65 @@ def test_files_are_for_their_owner_alone_and_never_overwritten(tmp_path: Path) -
     make_fleet(tmp_path / "fleet", "bench", 365)
     modes = {path.name: path.stat().st_mode & 0o777 for path in (tmp_path / "fleet").iterdir()}
     assert modes == dict.fromkeys((AUTHORITY, AUTHORITY_KEY, CERTIFICATE, KEY), 0o600)
-    key = (tmp_path / "fleet" / KEY).read_bytes()
-    with pytest.raises(UsageError, match="choose another folder"):
-        make_fleet(tmp_path / "fleet", "bench", 365)
     make_member(tmp_path / "member", tmp_path / "fleet", "host-a", 365)
-    with pytest.raises(UsageError, match="choose another folder"):
-        make_member(tmp_path / "member", tmp_path / "fleet", "host-a", 365)
-    assert (tmp_path / "fleet" / KEY).read_bytes() == key
+    for again in (lambda: make_fleet(tmp_path / "fleet", "bench", 365), lambda: _member(tmp_path, 365)):
+        with pytest.raises(UsageError, match="would be overwritten; choose another folder"):
+            again()
     assert not (tmp_path / "member" / AUTHORITY_KEY).exists()
+
+
+def _member(folder: Path, days: int = 30) -> Member:
+    return make_member(folder / "member", folder / "fleet", "host-a", days)
+
+
+def _of_another(folder: Path, file: str) -> None:
+    make_fleet(folder / "other", "bench", 365)
+    (folder / "fleet" / file).write_bytes((folder / "other" / file).read_bytes())
+
+
+@pytest.mark.parametrize(
+    ("harm", "words"),
+    [
+        (lambda folder: (folder / "fleet" / KEY).chmod(0o640), "run `chmod 600 "),
+        (lambda folder: _of_another(folder, KEY), "do not belong together, or are damaged"),
+        (lambda folder: (folder / "fleet" / CERTIFICATE).write_text("hello"), "do not belong together, or are damaged"),
+        (lambda folder: (folder / "fleet" / CERTIFICATE).unlink(), "certificate.pem missing; make a fleet with"),
+    ],
+)
+def test_what_is_wrong_with_a_members_folder_is_one_sentence(
+    tmp_path: Path, harm: Callable[[Path], object], words: str
+) -> None:
+    make_fleet(tmp_path / "fleet", "bench", 365)
+    harm(tmp_path)
+    with pytest.raises(UsageError, match=words):
+        read_member(tmp_path / "fleet")
+
+
+@pytest.mark.parametrize(("days", "words"), [(366, "expired .* make a new one"), (-1, "set the clock")])
+def test_a_certificate_is_of_its_time(tmp_path: Path, days: int, words: str) -> None:
+    make_fleet(tmp_path / "fleet", "bench", 365)
+    with pytest.raises(UsageError, match=words):
+        read_member(tmp_path / "fleet", datetime.now(timezone.utc) + timedelta(days=days))
+
+
+@pytest.mark.parametrize(
+    ("harm", "days", "words"),
+    [
+        (Path.resolve, 3651, "give fewer --days"),
+        (Path.resolve, 10**12, "give fewer --days"),
+        (lambda folder: (folder / "fleet" / AUTHORITY_KEY).chmod(0o644), 30, "chmod 600 .*authority-key.pem"),
+        (lambda folder: (folder / "fleet" / AUTHORITY_KEY).unlink(), 30, "give the folder in which"),
+        (lambda folder: _of_another(folder, AUTHORITY), 30, "take both from one fleet"),
+    ],
+)
+def test_what_no_member_can_be_made_of_is_one_sentence(
+    tmp_path: Path, harm: Callable[[Path], object], days: int, words: str
+) -> None:
+    make_fleet(tmp_path / "fleet", "bench", 365)
+    harm(tmp_path)
+    with pytest.raises(UsageError, match=words):
+        _member(tmp_path, days)
+    assert not (tmp_path / "member").exists()
 
 
 @pytest.mark.parametrize("name", ["", "höst", "two\nlines", "x" * 65])
@@ -84,43 +137,3 @@ def test_what_is_no_name_of_a_member_is_one_sentence(tmp_path: Path, name: str) 
     with pytest.raises(UsageError, match="is no name of a member; give at most 64 letters"):
         make_fleet(tmp_path / "fleet", name, 365)
     assert not (tmp_path / "fleet").exists()
-
-
-def test_every_fault_of_a_folder_is_one_sentence(tmp_path: Path) -> None:
-    fleet, other, member = tmp_path / "fleet", tmp_path / "other", tmp_path / "member"
-    make_fleet(fleet, "bench", 365)
-    make_fleet(other, "bench", 365)
-
-    def fault(now: datetime | None = None) -> str:
-        with pytest.raises(UsageError) as caught:
-            read_member(fleet, now)
-        return str(caught.value)
-
-    today = datetime.now(timezone.utc)
-    assert "expired" in fault(today + timedelta(days=366))
-    assert "set the clock" in fault(today - timedelta(days=1))
-    (fleet / KEY).chmod(0o640)
-    assert f"chmod 600 {fleet / KEY}" in fault()
-    (fleet / KEY).chmod(0o600)
-    (fleet / KEY).write_bytes((other / KEY).read_bytes())
-    assert "is not the key of" in fault()
-    (fleet / AUTHORITY).write_bytes((other / AUTHORITY).read_bytes())
-    assert "of another fleet" in fault()
-    with pytest.raises(UsageError, match="take both from one fleet"):
-        make_member(member, fleet, "host-a", 365)
-    for days in (3651, 10**12):
-        with pytest.raises(UsageError, match="fewer --days"):
-            make_member(member, other, "host-a", days)
-    with pytest.raises(UsageError, match="fewer --days"):
-        make_fleet(member, "bench", 3651)
-    (other / AUTHORITY_KEY).chmod(0o644)
-    with pytest.raises(UsageError, match=f"chmod 600 {other / AUTHORITY_KEY}"):
-        make_member(member, other, "host-a", 365)
-    (other / AUTHORITY_KEY).unlink()
-    with pytest.raises(UsageError, match="give the folder in which `harness fleet certificates` made the fleet"):
-        make_member(member, other, "host-a", 365)
-    assert not member.exists()
-    (fleet / CERTIFICATE).write_text("hello")
-    assert "is no certificate" in fault()
-    (fleet / CERTIFICATE).unlink()
-    assert f"{CERTIFICATE} missing" in fault()

@@ -23,7 +23,7 @@ from harness.fleet.connection import connect
 from harness.fleet.worker import COMPILE, MEASURE, OTHER_THREADS
 from harness.options import CERTIFICATES_VARIABLE
 from harness.process import Limits
-from tests.fleet.world import switch_off, wait_for
+from tests.fleet.world import on_host, switch_off, wait_for
 
 Start = Callable[..., Path]
 
@@ -56,8 +56,9 @@ def test_a_cluster_of_dasks_own_is_a_fleet(start: Start) -> None:
     given = ("--name", "7", "--nthreads", "2", "--memory-limit", "3 GiB")
     worker = start("dask_worker", address, *given, "--preload-nanny", "harness.fleet.cluster")
     with connect(access_to(address, "--fleet", None, trust_network=False)) as fleet:
-        offer = wait_for(fleet.offers)["7"]
-        assert (offer.name, offer.cores, list(fleet.refused())) == ("7", 2, [])
+        offers = fleet.await_host(60.0)
+        offer = offers.usable["7"]
+        assert (offer.name, offer.cores, offers.refused) == ("7", 2, {})
 
         def order() -> tuple[Limits, set[str], str, int]:
             import dask
@@ -70,7 +71,7 @@ def test_a_cluster_of_dasks_own_is_a_fleet(start: Start) -> None:
 
         tick = "distributed.admin.tick.interval"
         daskish = {"PYTHONHASHSEED", "OMP_NUM_THREADS", "MALLOC_TRIM_THRESHOLD_"} - set(os.environ)
-        asked = fleet.client.submit(order, resources={MEASURE: 1, COMPILE: 2}, pure=False)
+        asked = on_host(fleet, order, resources={MEASURE: 1, COMPILE: 2})
         limits = Limits(seconds=3600.0, memory_bytes=3 * 2**30)
         assert asked.result(timeout=60.0) == (limits, set(), "1 s", 2 + OTHER_THREADS)
     assert "7 has joined" in log.read_text()

@@ -17,7 +17,7 @@ from harness.cache import cache_root
 from harness.compare.options import CompareOptions
 from harness.compare.pairs import side_of
 from harness.errors import PlaceGone
-from harness.fleet import patience
+from harness.fleet import hosts
 from harness.fleet.bench import FleetBench
 from harness.records.comparison import Comparison
 from harness.stages import run as stages_run
@@ -158,7 +158,7 @@ def test_a_row_that_is_spread_is_measured_on_all_hosts_while_workers_die(two_hos
 def test_what_a_host_that_is_switched_off_has_not_measured_the_other_one_does(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(patience, "RETURN_S", 1.0)
+    monkeypatch.setattr(hosts, "RETURN_S", 1.0)
     first, _ = world.hosts("host-a", "host-b")
     killed = when_measured(world, 4, lambda: switch_off(first))
     comparison, path = compare(world, begun(world, spread=True))

@@ -14,29 +14,29 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 from filelock import FileLock
+from harness.fleet.waits import by_reason
 
 from harness.cache import cache_root
-from harness.errors import UsageError
+from harness.errors import PlaceGone, UsageError
 from harness.fleet.access import access_to, ask
 from harness.fleet.certificates import make_fleet, make_member
-from harness.fleet.connection import Fleet, HostChange, connect
+from harness.fleet.connection import Fleet, connect
 from harness.fleet.offer import Offer
-from harness.fleet.scheduler import FACTS
-from harness.fleet.waits import Reason, by_reason
+from harness.fleet.scheduler import FACTS, by_reason
 from harness.fleet.worker import COMPILE, MEASURE
 from harness.machine.environment import capture_environment
 from harness.machine.identity import processor_identity
 from harness.process import Limits
 from harness.toolchain import Toolchain
 from harness.toolchain.host_cpu import HOST_TARGET, memo_of
-from tests.fleet.world import switch_off, wait_for, worker_of
+from tests.fleet.world import on_host, switch_off, wait_for, worker_of
 
 _COMMAND = [sys.executable, "-c", "from harness.cli import main; main()", "fleet"]
 _PATIENCE_S = 60.0
@@ -135,10 +135,10 @@ def test_hosts_join_work_die_and_come_back(world: _World) -> None:
     stranger = world.start("stranger", "status", "--fleet", address)
     namesake = world.start("host-b", "worker", "--scheduler", address, "--name", "host-a", "--as-root")
     second_scheduler = world.start("bench", "scheduler", "--listen", address, "--as-root")
-    changes: list[HostChange] = []
+    changes: list[tuple[str, str]] = []
     with world.asked(address) as fleet:
-        fleet.listen(changes.append)
-        offers = fleet.offers()
+        fleet.on_change = lambda change, name: changes.append((name, change))
+        offers = offers_of(fleet)
         assert sorted(offers) == ["host-a", "host-b"]
         cpus = {name: next(iter(offer.toolchains.values())).cpu for name, offer in offers.items()}
         assert {name: cpu and cpu.name for name, cpu in cpus.items()} == {"host-a": "znver3", "host-b": "znver4"}
@@ -158,17 +158,18 @@ def test_hosts_join_work_die_and_come_back(world: _World) -> None:
 
         daskish = {"PYTHONHASHSEED", "OMP_NUM_THREADS", "MALLOC_TRIM_THRESHOLD_"} - set(os.environ)
 
+        at_b = {"workers": [offers["host-b"].address]}
+
         def submit(release: Path) -> Any:
-            place = {"workers": [offers["host-b"].address], "resources": {MEASURE: 1}, "pure": False}
-            return fleet.client.submit(order, str(release), **place)
+            return on_host(fleet, order, str(release), resources={MEASURE: 1}, **at_b)
 
         release = world.folder / "release"
         running, behind = submit(release), submit(release)
-        fleet.tell_waits(by_reason([(Reason("away", "host-a"), "esrgan@hip")]))
+        fleet.run(fleet.tell_waits(by_reason([("its host host-a has gone", "esrgan@hip")])))
         seen = wait_for(lambda: _status(world, address, lambda now: now["hosts"][1]["doing"] and now["waiting"]))
         assert [piece["of"] for piece in seen["hosts"][1]["doing"]] == ["mlp@cpu"]
         why = {each["why"] for each in seen["waiting"]}
-        assert why == {"its host host-a has gone, and may come back", "its host host-b measures mlp@cpu"}
+        assert why == {"its host host-a has gone", "its host host-b is busy"}
         release.touch()
         host, limits, added, temporary = running.result(timeout=_PATIENCE_S)
         assert host == offers["host-b"]
@@ -183,8 +184,8 @@ def test_hosts_join_work_die_and_come_back(world: _World) -> None:
                 return 7
 
         with FileLock(world.folder / "host-b-tmp" / f"iree-harness-{getpass.getuser()}-measures.lock"):
-            waits = fleet.client.submit(alone, workers=[offers["host-b"].address], pure=False)
-            wait_for(lambda: [change.change for change in changes] == ["waits"])
+            waits = on_host(fleet, alone, **at_b)
+            wait_for(lambda: changes == [("host-b", "waits")])
         assert waits.result(timeout=_PATIENCE_S) == 7
 
         lost = submit(world.folder / "never")
@@ -192,13 +193,11 @@ def test_hosts_join_work_die_and_come_back(world: _World) -> None:
         worker_of(second.started).kill()
         with pytest.raises(Exception, match="died"):
             lost.result(timeout=_PATIENCE_S)
-        wait_for(
-            lambda: [change.change for change in changes if change.name == "host-b"] == ["waits", "left", "joined"]
-        )
-        again = fleet.offers()["host-b"]
+        wait_for(lambda: [change for _, change in changes] == ["waits", "left", "joined"])
+        again = offers_of(fleet)["host-b"]
         assert again.address != offers["host-b"].address
         assert again.toolchains == offers["host-b"].toolchains
-        assert fleet.client.submit(lambda: 7, resources={COMPILE: 1}).result(timeout=_PATIENCE_S) == 7
+        assert on_host(fleet, lambda: 7, resources={COMPILE: 1}).result(timeout=_PATIENCE_S) == 7
     assert [each.started.wait(_PATIENCE_S) for each in (stranger, namesake, second_scheduler)] == [2, 2, 2]
     second_scheduler.says(r"cannot listen there \(Address already in use\)")
     stranger.says("the scheduler is of another fleet than .*stranger")
@@ -206,6 +205,10 @@ def test_hosts_join_work_die_and_come_back(world: _World) -> None:
     namesake.says("the host host-a is there already .*choose another name with --name")
     assert [process.end() for process in (first, second)] == [0, 0]
     assert not _status(world, address, bool)["hosts"]
+
+
+def offers_of(fleet: Fleet) -> Mapping[str, Offer]:
+    return fleet.run(fleet.offers()).usable
 
 
 def _status(world: _World, address: str, holds: Callable[[Any], Any]) -> Any:
@@ -223,20 +226,20 @@ def test_a_host_that_hangs_and_a_scheduler_that_dies_come_back(world: _World, mo
     host = world.start_worker("host-a", address)
     host.says("host-a has joined")
     with world.asked(address) as fleet:
-        assert list(fleet.offers()) == ["host-a"]
+        assert list(offers_of(fleet)) == ["host-a"]
         assert fleet.is_connected
         worker_of(host.started).suspend()
         scheduler.says("host-a is silent for more than 5 s, and is given up")
         scheduler.says("host-a has joined", times=2)
-        assert list(fleet.offers()) == ["host-a"]
+        assert list(offers_of(fleet)) == ["host-a"]
         scheduler.started.kill()
         scheduler.started.wait()
-        with pytest.raises(UsageError, match="the scheduler has gone"):
-            fleet.hosts()
+        with pytest.raises(PlaceGone, match="the scheduler has gone"):
+            offers_of(fleet)
         assert not fleet.is_connected
         host.says("it joins again when a scheduler answers there")
     world.start_scheduler(address)
     host.says("host-a has joined", times=2)
     with world.asked(address) as fleet:
-        assert list(fleet.offers()) == ["host-a"]
+        assert list(offers_of(fleet)) == ["host-a"]
     assert host.end() == 0

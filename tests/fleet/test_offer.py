@@ -8,9 +8,8 @@ from dataclasses import asdict, replace
 import pytest
 
 from harness.errors import UsageError
-from harness.fleet.connection import hosts_of, usable_offer
-from harness.fleet.offer import from_text, own_versions, to_text
-from harness.fleet.worker import require_same_versions
+from harness.fleet.connection import offers_in, usable_offer
+from harness.fleet.offer import from_text, own_versions, require_same_versions, to_text
 from harness.machine.identity import machine_class
 from tests.builders import a_device, a_suite
 from tests.fleet.hosts import make_facts, make_offer, told
@@ -61,9 +60,9 @@ def test_a_host_that_cannot_be_used_says_why() -> None:
         "cannot be read": told(offer, offer=json.dumps({"versions": asdict(own)})),
     }
     for words, host in faults.items():
-        hosts = hosts_of(make_facts(host))
-        assert not hosts.offers
-        assert words in hosts.refused["host-a"]
+        found = offers_in(make_facts(host))
+        assert not found.usable
+        assert words in found.refused["host-a"]
 
 
 def test_a_scheduler_of_other_versions_is_refused() -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.fleet.hosts import HostState
 from harness.fleet.placing import (
     Group,
     Host,
@@ -18,7 +19,6 @@ from harness.fleet.placing import (
     unfit,
     why_nowhere,
 )
-from harness.fleet.state import HostState
 from tests.builders import a_device, a_suite
 from tests.fleet.hosts import make_offer
 

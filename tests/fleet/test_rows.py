@@ -1,12 +1,11 @@
-"""Rows of a comparison on scripted hosts: what is measured where, and what happens when hosts go."""
+"""Rows of a comparison on scripted hosts: which measures what, and what happens when hosts go."""
 
 from __future__ import annotations
 
-import itertools
-import queue
+import asyncio
 import threading
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -14,117 +13,64 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from harness.compare.engine import Outcome, StoppedEarly, Task, decide
+from harness.compare.pairs import Pair
 from harness.compare.remeasure import _going_on
 from harness.errors import PlaceGone
-from harness.fleet import patience, rows
-from harness.fleet.connection import Fleet, Hosts
-from harness.fleet.desk import Answered, Died, Event, HostsChanged, HostWaits
-from harness.fleet.files import Luggage
-from harness.fleet.offer import Offer, OfferedToolchain
-from harness.fleet.orders import Trouble
-from harness.fleet.row_orders import RowMeasured
-from harness.fleet.rows import FleetRows
-from harness.fleet.waits import Waits
+from harness.fleet import hosts, rows
+from harness.fleet.packing import Packed
+from harness.fleet.placing import Group
+from harness.fleet.rows import FleetRows, need_of, place_rows
+from harness.fleet.tasks import Answer, RowMeasured, RowTask
 from harness.records.run import Failure
 from harness.store.journal import Begun
 from harness.store.sides_directory import ComparisonDirectory
 from tests.builders import Notes, a_device, a_suite
 from tests.compare.runs import TOOLCHAIN, a_build, a_case, a_side
 from tests.compare.scripted import EQUAL, RULE, SLOWER, a_generation
-from tests.fleet.hosts import make_offer
+from tests.fleet.scripted import Act, Died, ScriptedFleet, dies, refuses, when
+from tests.fleet.test_placing import a_group, a_host
 
 _BEGUN = Begun(created="", machine="", options={}, command=())
 _CREATED = datetime(2026, 1, 1, tzinfo=timezone.utc)
 _MODELS = ("a", "b", "c", "d")
-Act = Callable[["FakeFleet", int, str, str, int], Sequence[Event] | None]
 
 
-def an_offer(name: str, **changes: Any) -> Offer:
-    tools = {TOOLCHAIN.version: OfferedToolchain(compiler_sha256=TOOLCHAIN.compiler_sha256, revision="", cpu=None)}
-    return make_offer(name, address=f"tcp://{name}/1", toolchains=tools, **changes)
+class RowFleet(ScriptedFleet):
+    """Hosts on which each row has these ratios, over and over."""
 
+    def __init__(self, *names: str, ratios: Mapping[str, Sequence[float]] | None = None, act: Act = lambda *_: None):
+        tools: Any = TOOLCHAIN
+        super().__init__(tools, dict.fromkeys(names, "EPYC"), act)
+        self.notes = Notes()
+        self._ratios = ratios or {}
+        self.ratios = self._measured
 
-class FakeFleet:
-    """Hosts that answer at once, unless `act` says what happens instead."""
-
-    def __init__(
-        self, *hosts: str, ratios: Mapping[str, Sequence[float]] | None = None, act: Act | None = None
-    ) -> None:
-        self.offers = {name: an_offer(name) for name in hosts}
-        self.access = SimpleNamespace(address="tls://bench:8786")
-        self.is_connected = True
-        self.events: queue.Queue[Event] = queue.Queue()
-        self.asked: list[tuple[str, str, int, bool]] = []
-        self.takes = itertools.count()
-        self.stop_at = -1
-        self.refused: dict[str, str] = {}
-        self.notes, self.told = Notes(), list[Sequence[Waits]]()
-        self._said: dict[str, str] = {}
-        self._ratios, self._act = ratios or {}, act
-        self._tickets = itertools.count(1)
-
-    def hosts(self) -> Hosts:
-        """Those that are there."""
-        return Hosts(offers=dict(self.offers), refused=self.refused)
-
-    unsaid: Any = Fleet.unsaid
-
-    def tell_waits(self, waits: Sequence[Waits]) -> None:
-        """What `harness fleet status` shows; where a host is away, somebody starts x again."""
-        self.told.append(waits)
-        if any(each["why"] == "away" for each in waits):
-            self.come("x")
-
-    def await_host(self, _patience_s: float) -> None:
-        """They are there."""
-
-    def go(self, host: str) -> None:
-        """A host leaves."""
-        self.offers.pop(host, None)
-        self.events.put(HostsChanged())
-
-    def come(self, host: str, **changes: Any) -> None:
-        """A host is back, in a process of its own."""
-        self.offers[host] = replace(an_offer(host, **changes), address=f"tcp://{host}/2")
-        self.events.put(HostsChanged())
-
-    def give(self, host: str, _address: str, _task: object, order: Any, number: int, known: Any, **_: object) -> int:
-        """The desk's."""
-        ticket = next(self._tickets)
-        self.asked.append((order.row, host, number, bool(known)))
-        events = self._act(self, ticket, host, order.row, number) if self._act is not None else None
-        for event in [self.measured(ticket, host, order.row, number)] if events is None else events:
-            self.events.put(event)
-        return ticket
-
-    def measured(self, ticket: int, host: str, row: str, number: int) -> Event:
-        """A generation as it is written."""
-        steps = self._ratios.get(row, EQUAL)
+    def _measured(self, host: str, task: RowTask, number: int, _: object) -> RowMeasured:
+        steps = self._ratios.get(task.name, EQUAL)
         generation = replace(a_generation(steps[number % len(steps)]), host=host)
-        return Answered(ticket=ticket, value=RowMeasured(generation=generation, known={"base": (1, 1.0)}))  # type: ignore[dict-item]
+        return RowMeasured(generation=generation, known={"base": (1, 1.0)})  # type: ignore[dict-item]
 
-    def take(self, timeout_s: float) -> Event | None:
-        """The desk's."""
-        if next(self.takes) == self.stop_at:
-            raise KeyboardInterrupt
-        try:
-            return self.events.get(timeout=timeout_s)
-        except queue.Empty:
-            return None
-
-    def __enter__(self) -> FakeFleet:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Closed."""
+    @property
+    def measured(self) -> list[tuple[str, str, int, bool]]:
+        """What hosts were asked: row, host, generation, and whether the row was known there."""
+        return [
+            (task.name, host, number, bool(known))
+            for (host, _), (task, number, known) in zip(self.asked, self.taken, strict=True)
+        ]
 
 
 @pytest.fixture(autouse=True)
 def scripted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rows, "Desk", lambda fleet: fleet)
-    monkeypatch.setattr(rows, "latency_order", lambda work, *_, **__: (SimpleNamespace(row=work.name), Luggage()))
+    def packed(task: RowTask, number: int, known: object) -> Packed:
+        data: Any = (task, number, known)
+        return Packed(data=data, files={})
+
+    monkeypatch.setattr(RowTask, "packed", packed)
+    monkeypatch.setattr(rows, "_in", lambda module, _: module)
     monkeypatch.setattr(FleetRows, "_loaded_suite", lambda _: a_suite(devices=(a_device(),)))
 
 
@@ -142,19 +88,31 @@ def works_of(models: Sequence[str]) -> list[Any]:
     ]
 
 
-def a_place(fleet: FakeFleet, directory: ComparisonDirectory, works: Sequence[Any], *, spread: bool) -> FleetRows:
+def a_place(fleet: RowFleet, directory: ComparisonDirectory, works: Sequence[Any], *, spread: bool) -> FleetRows:
     """Where the rows of two runs of the same cases are measured."""
     side = a_side(*(work.pair.case for work in works))
     plan: Any = SimpleNamespace(base=side, head=side, options=SimpleNamespace(spread=spread))
-    return FleetRows(fleet, plan, directory, fleet.notes)  # type: ignore[arg-type]
+    return FleetRows(fleet, plan, directory, fleet.notes)
 
 
 def measure(
-    fleet: FakeFleet, directory: ComparisonDirectory, *, models: Sequence[str] = _MODELS, spread: bool = False
+    fleet: RowFleet,
+    directory: ComparisonDirectory,
+    *,
+    models: Sequence[str] = _MODELS,
+    spread: bool = False,
+    stop_at: int = -1,
 ) -> dict[str, Outcome]:
-    """Decide a row of each model."""
+    """Decide a row of each model; the user stops it after so many generations."""
     works = works_of(models)
-    with directory:
+    heard = [0]
+
+    def on_sample(*_: object) -> None:
+        heard[0] += 1
+        if heard[0] == stop_at:
+            raise KeyboardInterrupt
+
+    with directory, fleet:
         place = a_place(fleet, directory, works, spread=spread)
         assert place.missing(works) == {}
         tasks = []
@@ -163,7 +121,7 @@ def measure(
             task = Task(name=work.name, rule=RULE, budget_s=16, **vars(sampling))
             tasks.append(_going_on(task, "latency", work, directory))
         with place.alone(wait=True) as together:
-            outcomes = list(decide(tasks, lambda *_: None, together=together))
+            outcomes = list(decide(tasks, on_sample, together=together))
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("rows of")]
     return {outcome.name: outcome for outcome in outcomes}
 
@@ -173,7 +131,7 @@ def hosts_of(outcome: Outcome) -> Counter[str]:
 
 
 def test_each_row_is_measured_on_one_host_and_comes_to_what_it_comes_to_on_one_machine(tmp_path: Path) -> None:
-    fleet = FakeFleet("x", "y", ratios={"b": SLOWER, "d": SLOWER})
+    fleet = RowFleet("x", "y", ratios={"b": SLOWER, "d": SLOWER})
     found = measure(fleet, a_directory(tmp_path))
     assert {name: outcome.decision for name, outcome in found.items()} == {
         **dict.fromkeys("ac", "unchanged"),
@@ -182,188 +140,171 @@ def test_each_row_is_measured_on_one_host_and_comes_to_what_it_comes_to_on_one_m
     assert sorted(len(hosts_of(outcome)) for outcome in found.values()) == [1] * 4
     assert {host for outcome in found.values() for host in hosts_of(outcome)} == {"x", "y"}
     for name, outcome in found.items():
-        asked = [(number, known) for row, _, number, known in fleet.asked if row == name]
+        asked = [(number, known) for row, _, number, known in fleet.measured if row == name]
         assert asked == [(number, number > 0) for number in range(len(outcome.generations))]
 
 
 def test_a_row_that_is_spread_has_pairs_of_generations_on_each_host(tmp_path: Path) -> None:
-    fleet = FakeFleet("x", "y", ratios={"a": SLOWER})
+    fleet = RowFleet("x", "y", ratios={"a": SLOWER})
     outcome = measure(fleet, a_directory(tmp_path), models="a", spread=True)["a"]
     assert outcome.decision == "regressed"
     assert [generation.host for generation in outcome.generations[:8]] == ["x", "x", "y", "y"] * 2
-    assert [known for *_, known in fleet.asked].count(False) == 2  # the first of each host tells the others there
+    assert [known for *_, known in fleet.measured].count(False) == 2  # the first of each host tells the others there
 
 
-def goes_at(number: int, host: str) -> Act:
-    """A host leaves for good when it is asked for a generation."""
-
-    def act(fleet: FakeFleet, ticket: int, asked: str, row: str, asked_number: int) -> Sequence[Event] | None:
-        if asked == host and asked_number >= number:
-            fleet.go(host)
-            return [Died(ticket=ticket, address=f"tcp://{host}/1")]
-        return None
-
-    return act
-
-
-def refuses_at(number: int, host: str) -> Act:
-    """A host can measure no more."""
-
-    def act(fleet: FakeFleet, ticket: int, asked: str, row: str, asked_number: int) -> Sequence[Event] | None:
-        if asked == host and asked_number >= number:
-            return [Answered(ticket=ticket, value=Trouble(message="its disk is full"))]
-        return None
-
-    return act
-
-
-def comes_back_as_another_at(number: int, host: str) -> Act:
-    """Somebody else's machine has its name from now on."""
-
-    def act(fleet: FakeFleet, ticket: int, asked: str, row: str, asked_number: int) -> Sequence[Event] | None:
-        if asked == host and asked_number >= number:
-            fleet.come(host, host_cpu="Xeon", environment={"cpu": {"model": "Xeon"}})
-            return [Died(ticket=ticket, address=f"tcp://{host}/1")]
-        return None
-
-    return act
-
-
-@pytest.mark.parametrize("act", [goes_at(3, "y"), refuses_at(6, "y"), comes_back_as_another_at(3, "y")])
+@pytest.mark.parametrize("does", [dies("y"), refuses("its disk is full"), dies("y", comes_back_as="Xeon")])
 @pytest.mark.parametrize("spread", [False, True])
 def test_what_a_lost_host_has_not_measured_the_others_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spread: bool, act: Act
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spread: bool, does: Any
 ) -> None:
-    monkeypatch.setattr(patience, "RETURN_S", 0.0)
-    fleet = FakeFleet("x", "y", "z", act=act)
-    found = measure(fleet, a_directory(tmp_path), spread=spread)
+    monkeypatch.setattr(hosts, "RETURN_S", 0.0)
+
+    def act(fleet: ScriptedFleet, host: str, words: str) -> Answer | None:
+        return does(fleet) if host == "y" and int(words.split()[-1]) >= 3 else None
+
+    found = measure(RowFleet("x", "y", "z", act=act), a_directory(tmp_path), spread=spread)
     for outcome in found.values():
         assert outcome.decision == "unchanged"
-        assert hosts_of(outcome)["y"] <= 6
-    directory = next(tmp_path.iterdir())
-    kept = (directory / "generations.jsonl").read_text().splitlines()
+        assert hosts_of(outcome)["y"] <= 3
+    kept = (next(tmp_path.iterdir()) / "generations.jsonl").read_text().splitlines()
     assert len(kept) == sum(len(outcome.generations) for outcome in found.values())
 
 
-def test_a_host_that_does_not_come_to_an_end_gets_nothing_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patience, "RETURN_S", 0.0)
-    monkeypatch.setattr(patience, "BESIDE_CALLS_S", 1.0 - patience.CALLS)
-
-    def act(fleet: FakeFleet, ticket: int, host: str, row: str, number: int) -> Sequence[Event] | None:
-        return [] if host == "x" and number else None
-
-    fleet = FakeFleet("x", "y", act=act)
-    (outcome,) = measure(fleet, a_directory(tmp_path), models="a", spread=True).values()
-    assert outcome.decision == "unchanged"
-    assert hosts_of(outcome)["x"] == [host for _, host, *_ in fleet.asked].count("x") - 1 == 1
-    assert "a goes on without x: it has gone and did not come back within 0 s" in fleet.notes.lines
-
-
 def test_rows_wait_for_a_host_that_may_come_back_and_status_shows_them(tmp_path: Path) -> None:
-    def act(fleet: FakeFleet, ticket: int, host: str, row: str, number: int) -> Sequence[Event] | None:
-        if (row, number) != ("a", 2) or "x has gone; its rows wait for it for 60 s" in fleet.notes.lines:
-            return None
-        fleet.go(host)
-        return [Died(ticket=ticket, address="tcp://x/1")]
+    async def come_back() -> None:
+        await asyncio.sleep(1.5)
+        fleet.come("x", "EPYC", 2)
 
-    fleet = FakeFleet("x", act=act)
-    fleet.refused = {"z": "z: its clock is 2.0 h behind the scheduler's; set both by one time server"}
-    fleet.events.put(HostWaits(name="x"))
+    def go(fleet: ScriptedFleet) -> Answer | None:
+        fleet.start(come_back())
+        return dies("x")(fleet)
+
+    fleet = RowFleet("x", act=when("measure a 2", "x", go, times=1))
     found = measure(fleet, a_directory(tmp_path), models="ab")
     assert {outcome.decision for outcome in found.values()} == {"unchanged"}
-    (waits,) = [each for waits in fleet.told for each in waits if each["why"] == "away"]
-    assert (waits["host"], waits["first"][0], fleet.told[-1]) == ("x", "a", [])
+    assert "its host x has gone, and may come back" in fleet.waits
     said = Counter(fleet.notes.lines)
-    assert said[f"Not used: {fleet.refused['z']}"] == said["x is back"] == 1
-    assert said["x waits for another harness that measures there"] == 1
+    assert said["x has gone; its rows wait for it for 60 s"] == said["x is back"] == 1
 
 
 def test_a_row_that_ends_its_worker_three_times_fails(tmp_path: Path) -> None:
-    starts = itertools.count(2)
-
-    def act(fleet: FakeFleet, ticket: int, host: str, row: str, number: int) -> Sequence[Event] | None:
-        if row != "a":
-            return None
-        address = fleet.offers[host].address
-        fleet.offers[host] = replace(fleet.offers[host], address=f"tcp://x/{next(starts)}")
-        return [Died(ticket=ticket, address=address), HostsChanged()]
-
-    found = measure(FakeFleet("x", act=act), a_directory(tmp_path), models="ab")
+    act = when("measure a ", "x", dies("x", comes_back_as="EPYC"))
+    found = measure(RowFleet("x", act=act), a_directory(tmp_path), models="ab")
     assert (found["a"].decision, found["b"].decision) == ("failed", "unchanged")
     assert found["a"].reason == "x: its worker ended, or came to no end, 3 times while it measured this row"
 
 
 def test_a_row_that_no_host_can_measure_says_what_each_says(tmp_path: Path) -> None:
-    def act(fleet: FakeFleet, ticket: int, host: str, row: str, number: int) -> Sequence[Event]:
-        return [Answered(ticket=ticket, value=Trouble(message="its disk is full"))]
-
-    (outcome,) = measure(FakeFleet("x", "y", act=act), a_directory(tmp_path), models="a").values()
+    fleet = RowFleet("x", "y", act=lambda *_: Answer(trouble="its disk is full"))
+    (outcome,) = measure(fleet, a_directory(tmp_path), models="a").values()
     said = outcome.reason.removesuffix("; no other host of its class is there").split("; ")
     assert sorted(said) == ["x: its disk is full", "y: its disk is full"]
 
 
 def test_a_side_that_fails_fails_the_row(tmp_path: Path) -> None:
-    def act(fleet: FakeFleet, ticket: int, host: str, row: str, number: int) -> Sequence[Event]:
-        failure = Failure(stage="measure", message="the head's module: it crashed")
-        return [Answered(ticket=ticket, value=RowMeasured(failure=failure))]
-
-    (outcome,) = measure(FakeFleet("x", act=act), a_directory(tmp_path), models="a").values()
-    assert (outcome.decision, outcome.reason) == ("failed", "x: the head's module: it crashed")
+    failure = Failure(stage="measure", message="the head's module: it crashed")
+    fleet = RowFleet("x", "y", act=lambda *_: Answer(value=failure))
+    (outcome,) = measure(fleet, a_directory(tmp_path), models="a", spread=True).values()
+    assert (outcome.decision, outcome.reason[1:]) == ("failed", ": the head's module: it crashed")
 
 
 @pytest.mark.parametrize("spread", [False, True])
 def test_one_that_goes_on_repeats_nothing_and_has_as_many_hosts_as_before(tmp_path: Path, spread: bool) -> None:
-    whole = measure(FakeFleet("x", "y"), a_directory(tmp_path / "whole"), spread=spread)
-    fleet, directory = FakeFleet("x", "y"), a_directory(tmp_path)
-    fleet.stop_at = 9
+    whole = measure(RowFleet("x", "y"), a_directory(tmp_path / "whole"), spread=spread)
+    directory = a_directory(tmp_path)
     with pytest.raises(StoppedEarly):
-        measure(fleet, directory, spread=spread)
-    later = FakeFleet("x", "y", "z")
+        measure(RowFleet("x", "y"), directory, spread=spread, stop_at=9)
+    kept = len((directory.path / "generations.jsonl").read_text().splitlines())
+    later = RowFleet("x", "y", "z")
     found = measure(later, ComparisonDirectory.resume(directory.path), spread=spread)
     assert found == whole
-    before = {(row, host, number) for row, host, number, _ in fleet.asked}
-    again = [(row, host, number) for row, host, number, _ in later.asked]
-    answered = len((directory.path / "generations.jsonl").read_text().splitlines()) - len(again)
-    assert 0 < answered <= len(before)
-    assert not {host for _, host, _ in again} & {"z"}
+    assert kept >= 9
+    assert len(later.measured) == sum(len(outcome.generations) for outcome in whole.values()) - kept
+    assert not {host for _, host, *_ in later.measured} & {"z"}
 
 
 def test_one_that_goes_on_without_a_host_says_that_its_rows_wait_for_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(patience, "RETURN_S", 0.0)
-    fleet, directory = FakeFleet("x", "y"), a_directory(tmp_path)
-    fleet.stop_at = 9
+    monkeypatch.setattr(hosts, "RETURN_S", 0.0)
+    directory = a_directory(tmp_path)
     with pytest.raises(StoppedEarly):
-        measure(fleet, directory, spread=True)
-    later = FakeFleet("x", "z")
+        measure(RowFleet("x", "y"), directory, spread=True, stop_at=9)
+    later = RowFleet("x", "z")
     found = measure(later, ComparisonDirectory.resume(directory.path), spread=True)
     assert {outcome.decision for outcome in found.values()} == {"unchanged"}
-    assert {host for _, host, *_ in later.asked} == {"x"}
+    assert {host for _, host, *_ in later.measured} == {"x"}
     assert later.notes.lines[0] == "y is not here; its rows wait for it for 0 s"
 
 
 def test_a_row_whose_device_the_suite_no_longer_has_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    fleet, directory = FakeFleet("x"), a_directory(tmp_path)
-    fleet.stop_at = 9
-    with pytest.raises(StoppedEarly):
-        measure(fleet, directory)
     monkeypatch.setattr(FleetRows, "_loaded_suite", lambda _: a_suite(devices=(a_device("gpu"),)))
-    with ComparisonDirectory.resume(directory.path) as resumed:
-        (known,) = a_place(FakeFleet("x"), resumed, works := works_of("a"), spread=False).missing(works).values()
+    works = works_of("a")
+    with a_directory(tmp_path) as directory, RowFleet("x") as fleet:
+        (known,) = a_place(fleet, directory, works, spread=False).missing(works).values()
     assert known.reason == "suites/small.toml no longer has the device cpu; put it back"
 
 
 def test_a_fleet_that_has_gone_ends_it_with_how_to_go_on(tmp_path: Path) -> None:
-    def act(fleet: FakeFleet, ticket: int, host: str, row: str, number: int) -> Sequence[Event] | None:
-        fleet.is_connected = number < 2
-        return None
+    def go(fleet: ScriptedFleet) -> Answer | None:
+        fleet.client.status = "closed"
+        raise Died
 
     directory = a_directory(tmp_path)
     with pytest.raises(PlaceGone) as caught:
-        measure(FakeFleet("x", act=act), directory)
+        measure(RowFleet("x", act=when("measure a 2", "x", go)), directory)
     assert str(caught.value) == (
         "tls://bench:8786: the scheduler has gone; what has arrived is kept: go on with "
         f"`harness compare --resume {directory.path}`"
     )
     assert directory.can_go_on
+
+
+# --- which hosts ---
+
+_CPU = "--iree-llvmcpu-target-cpu=host"
+
+
+def placed(needs: dict[str, Group], *there: Any, spread: bool = False, **given: Any) -> Any:
+    return place_rows(needs, there, **{"kept": {}, "checked_on": {}, "spread": spread, **given})
+
+
+def needed_by(*environments: dict[str, Any], **case: Any) -> Group | str:
+    base, head = (a_side(a_case(**case), environment=environment) for environment in environments)
+    pair = Pair(name="net/stock@cpu", base=a_case(**case), head=a_case(**case))
+    return need_of(SimpleNamespace(pair=pair), SimpleNamespace(base=base, head=head))  # type: ignore[arg-type]
+
+
+def test_all_rows_of_a_group_are_where_its_head_was_checked_if_it_is_there() -> None:
+    needs = {"net/a@cpu": a_group("net"), "net/b@cpu": a_group("net"), "mlp/a@cpu": a_group("mlp")}
+    found, _ = placed(needs, a_host("a"), a_host("b"), a_host("c"), checked_on={"net@cpu": "c", "mlp@cpu": "gone"})
+    assert found["net/a@cpu"] == found["net/b@cpu"] == ("c",)
+    assert found["mlp/a@cpu"] in [("a",), ("b",)]
+
+
+def test_rows_are_spread_over_hosts_of_one_class_alone() -> None:
+    there = [a_host(name, "gpu", classes={"gpu": "H100" if name == "c" else "A100"}) for name in "dcba"]
+    there[2] = replace(there[2], host_cpu="Xeon")
+    found, _ = placed({"row": a_group("net", "gpu")}, *there, spread=True, checked_on={"net@gpu": "a"})
+    assert found == {"row": ("a", "d")}
+
+
+@given(names=st.sets(st.sampled_from("abcdef"), min_size=1), spread=st.booleans())
+def test_a_row_keeps_its_hosts_whoever_is_there_when_it_goes_on(names: set[str], spread: bool) -> None:
+    there = [a_host(name) for name in sorted(names)]
+    kept = {"row": ("a", "b")}
+    assert placed({"row": a_group("net")}, *there, spread=spread, kept=kept) == (kept, {})
+
+
+def test_a_module_is_measured_on_the_cpu_that_it_is_made_for() -> None:
+    epyc, xeon = ({"cpu": {"model": model, "flags": "avx2"}} for model in ("EPYC", "Xeon"))
+    untied, need = needed_by(epyc, xeon), needed_by(epyc, epyc, compile_flags=(_CPU,))
+    assert isinstance(untied, Group) and isinstance(need, Group)
+    assert (untied.cpu, need.cpu) == ("", "EPYC avx2")
+    other = a_host("a", host_cpu="Xeon avx2", compilers={})
+    assert placed({"row": need}, other, a_host("b", compilers={}))[0] == {"row": ("b",)}
+    why = "it has another CPU than the one that the group's modules are made for"
+    assert placed({"row": need}, other)[1] == {"row": f"net@cpu: no host can measure it (a: {why})"}
+    assert needed_by(epyc, xeon, compile_flags=(_CPU,)) == (
+        "its two modules are made for two CPUs; make both runs again, with --fleet"
+    )

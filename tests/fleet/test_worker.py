@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
@@ -14,7 +15,7 @@ from harness.errors import UsageError
 from harness.fleet import worker
 from harness.fleet.access import access_to
 from harness.fleet.offer import own_versions
-from harness.fleet.worker import _join_again, host_name, require_place
+from harness.fleet.worker import await_place, host_name, require_place
 
 _ACCESS = access_to("tcp://127.0.0.1:1", "--scheduler", None, trust_network=False)
 
@@ -43,11 +44,18 @@ def test_a_host_waits_as_long_as_its_patience(questions: int, is_there: bool, mo
     else:
         with pytest.raises(UsageError, match="nobody answers"):
             require_place(_ACCESS, "host-a", patience_s, said.append)
-    monkeypatch.setattr(worker, "ask", _answering_after(questions))
-    again = _join_again(_ACCESS, "host-a", patience_s, asyncio.Event(), said.append)
+    assert said == ["nobody answers"]
+
+
+def test_a_host_that_is_ended_waits_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "ask", _answering_after(10**6))
+
+    async def ended_at_once() -> object:
+        stop = asyncio.Event()
+        return await await_place(_ACCESS, "host-a", math.inf, lambda _: stop.set(), stop)
+
     with ThreadPoolExecutor(1) as apart:  # a browser's test may have left an event loop in this thread
-        assert apart.submit(asyncio.run, again).result() is is_there
-    assert said == ["nobody answers", "nobody answers"]
+        assert apart.submit(asyncio.run, ended_at_once()).result() is None
 
 
 def test_a_host_that_returns_at_once_waits_until_its_name_is_free(monkeypatch: pytest.MonkeyPatch) -> None:

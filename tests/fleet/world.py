@@ -12,12 +12,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
 import psutil
 
 from harness.fleet.access import access_to, ask
+from harness.fleet.connection import Fleet
 from harness.fleet.scheduler import FACTS
 from harness.store.run_directory import load_run
 from tests.fleet.asking import Asking
@@ -80,6 +82,15 @@ class World:
             return len({(each.group, each.generation) for each in rounds if host in ("", each.host)}) >= generations
 
         return once(measured, act)
+
+
+def on_host(fleet: Fleet, function: Callable[..., Any], *arguments: Any, **options: Any) -> Future[Any]:
+    """What a function gives on a host."""
+
+    async def ask() -> Any:
+        return await fleet.client.submit(function, *arguments, pure=False, **options)
+
+    return fleet.start(ask())
 
 
 def once(condition: Callable[[], Any], act: Callable[[], object]) -> threading.Thread:

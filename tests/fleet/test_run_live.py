@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import RunError
-from harness.fleet import bench, patience
+from harness.fleet import bench, hosts
 from harness.fleet.bench import FleetBench
 from harness.records.run import Run
 from harness.stages import run as stages_run
@@ -93,7 +93,7 @@ def test_a_run_waits_for_a_host_that_has_gone_since_it_was_planned(
 
 
 def test_groups_of_a_host_that_stays_away_begin_again_elsewhere(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patience, "RETURN_S", 1.0)
+    monkeypatch.setattr(hosts, "RETURN_S", 1.0)
     host, _ = world.hosts("host-a", "host-b")
     killed = world.when_measured(2, lambda: switch_off(host), host="host-a")
     run = world.asking.run()
@@ -120,13 +120,13 @@ def test_a_run_whose_asker_was_killed_goes_on_without_repeating(two_hosts: World
 
 
 def test_a_run_goes_on_without_a_host_that_went_meanwhile(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patience, "RETURN_S", 1.0)
+    monkeypatch.setattr(hosts, "RETURN_S", 1.0)
     _, host = world.hosts("host-a", "host-b")
     asker = world.start("asker", [sys.executable, "-m", "tests.fleet.asking", str(world.folder), world.address])
     world.when_measured(1, lambda: switch_off(asker, host), host="host-b").join()
     asker.wait()
     with world.asking.asked() as fleet:
-        wait_for(lambda: list(fleet.offers()) == ["host-a"])
+        wait_for(lambda: list(fleet.run(fleet.offers()).usable) == ["host-a"])
     run = world.asking.run()
     _assert_whole(run)
     assert set(run.host_of_group.values()) == {"host-a"}
@@ -137,7 +137,7 @@ def test_what_a_host_cannot_do_another_does(world: World) -> None:
     run = world.asking.run()
     _assert_whole(run)
     assert set(run.host_of_group.values()) == {"host-a"}
-    why = "its IREE 0.0.0 is another build than the asker's; install the same packages on both"
+    why = "its IREE 0.0.0 is another build than the client's; install the same packages on both"
     assert any(line.startswith("broken-b cannot compile") and line.endswith(why) for line in world.asking.notes.lines)
     assert any("moves to host-a: broken-b: " in line for line in world.asking.notes.lines)
 

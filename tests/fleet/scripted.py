@@ -1,0 +1,162 @@
+"""A fleet without Dask: hosts that do at once what they are asked to, unless a test says what happens instead."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+from harness.cache import cache_root
+from harness.compile import BuildCache
+from harness.files import file_sha256
+from harness.fleet import tasks
+from harness.fleet.access import Access, parse_address
+from harness.fleet.connection import Fleet, Offers
+from harness.fleet.offer import Offer, OfferedToolchain
+from harness.fleet.packing import Packed
+from harness.fleet.scheduler import Waits
+from harness.fleet.tasks import Answer
+from harness.records.run import Build, Check, Reference, Round, Sizes, Turn
+from harness.store.files import adapter
+from harness.toolchain import Toolchain
+from tests.fleet.hosts import make_offer
+
+# What a host does instead: an Answer, None for what it does else, or an error of Dask's.
+Act = Callable[["ScriptedFleet", str, str], Answer | None]
+
+
+class Died(concurrent.futures.CancelledError):
+    """As Dask says that a worker has gone."""
+
+
+class ScriptedFleet(Fleet):
+    """Hosts that have these CPUs by name. What they are asked is in `asked`, with the host's name."""
+
+    def __init__(self, toolchain: Toolchain, cpus: dict[str, str], act: Act = lambda *_: None) -> None:
+        super().__init__(Access(address=parse_address("tls://bench:8786", "--fleet"), member=None))
+        self._offered = {
+            toolchain.version: OfferedToolchain(compiler_sha256=toolchain.compiler_sha256, revision="", cpu=None)
+        }
+        self.here: dict[str, Offer] = {}
+        self.refused: dict[str, str] = {}
+        self.asked: list[tuple[str, str]] = []
+        self.taken: list[tuple[Any, ...]] = []  # what each of these takes
+        self.waits: list[str] = []
+        self.ratios: Callable[[str, int], Any] = lambda *_: None
+        self._act = act
+        for name, cpu in cpus.items():
+            self.come(name, cpu)
+
+    def come(self, name: str, cpu: str, start: int = 1) -> None:
+        """A host's worker is here, after so many starts."""
+        facts = {"environment": {"cpu": {"model": cpu}}, "host_cpu": f"{cpu} ", "toolchains": self._offered}
+        self.here[name] = make_offer(name, address=f"tcp://{name}/{start}", cores=1, **facts)
+        self.on_change("joined", name)
+
+    def go(self, name: str) -> None:
+        """A host leaves."""
+        self.here.pop(name, None)
+        self.on_change("left", name)
+
+    async def _join(self) -> None:
+        async def close() -> None:
+            pass
+
+        client: Any = SimpleNamespace(submit=self._submit, status="running", close=close)
+        self.client = client
+
+    async def offers(self) -> Offers:
+        """Those that are here."""
+        return Offers(usable=dict(self.here), refused=self.refused)
+
+    async def tell_waits(self, waits: Sequence[Waits]) -> None:
+        """What `harness fleet status` shows."""
+        self.waits += [each["why"] for each in waits]
+
+    def _submit(
+        self, task: Any, *arguments: Any, workers: list[str], key: str = "", **_: Any
+    ) -> asyncio.Future[Answer]:
+        found: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        if not key:  # files, which all hosts have
+            found.set_result(Answer(value=()))
+            return found
+        name, words = workers[0].split("/")[2], key.rpartition(" #")[0]
+        self.asked.append((name, words))
+        takes = arguments[0]
+        self.taken.append(takes)
+        try:
+            answer = self._act(self, name, words)
+        except Died as died:
+            found.set_exception(died)
+            return found
+        found.set_result(answer if answer is not None else self._answer(task, name, *takes))
+        return found
+
+    def _answer(self, task: Any, host: str, *takes: Any) -> Answer:
+        if task is tasks.compile_case:
+            return Answer(value=(a_build(takes[1]), ""))
+        if task is tasks.check_group:
+            first = Check(case="", against="", command=(), relative_tolerance=0.0, absolute_tolerance=0.0)
+            return Answer(value=(tuple(replace(first, case=case.name) for case in takes[0].cases), ()))
+        if task is tasks.ask_reference:
+            return Answer(value=(tuple(Reference(case=name, command=()) for name in takes[1]), None))
+        if task is tasks.measure:
+            turns = tuple(Turn(case=case.name, calls=1, wall_ns=10**9, cpu_ns=1) for case in takes[0].cases)
+            wanted = takes[1]
+            timed = Round(group=wanted.group, generation=wanted.generation, round=0, started_unix_ns=0, turns=turns)
+            return Answer(value=[replace(timed, host=host)])
+        return Answer(value=self.ratios(host, *takes))
+
+
+def pack_nothing(*values: Any) -> Packed:
+    """In the place of `pack`: a scripted host takes the values themselves, and no file is looked at."""
+    data: Any = values
+    return Packed(data=data, files={})
+
+
+def a_build(key: str) -> Build:
+    """A build that is in the cache."""
+    module = BuildCache(cache_root()).folder(key) / "module.vmfb"
+    module.parent.mkdir(parents=True, exist_ok=True)
+    module.write_text(key)
+    sizes = Sizes(module_bytes=len(key), vm_bytes=0, constant_bytes=0, dispatch_bytes={})
+    build = Build(case="", command=(), cache_key=key, module_sha256=file_sha256(module), sizes=sizes)
+    (module.parent / BuildCache.FACTS_FILE).write_bytes(adapter(Build).dump_json(build))
+    return build
+
+
+def when(words: str, host: str, does: Callable[[ScriptedFleet], Answer | None], times: int = 10**9) -> Act:
+    """What a host does instead where what it is asked begins with these words, the first so many times."""
+    left = iter(range(times))
+
+    def act(fleet: ScriptedFleet, name: str, asked: str) -> Answer | None:
+        is_meant = asked.startswith(words) and name == host and next(left, None) is not None
+        return does(fleet) if is_meant else None
+
+    return act
+
+
+def dies(host: str, *, comes_back_as: str = "") -> Callable[[ScriptedFleet], Answer | None]:
+    """Its worker ends; another one may have the host's name then."""
+
+    def die(fleet: ScriptedFleet) -> Answer | None:
+        start = int(fleet.here[host].address.rpartition("/")[2])
+        fleet.go(host)
+        if comes_back_as:
+            fleet.come(host, comes_back_as, start + 1)
+        raise Died
+
+    return die
+
+
+def refuses(why: str) -> Callable[[ScriptedFleet], Answer]:
+    """It cannot do that."""
+    return lambda _: Answer(trouble=why)
+
+
+def hosts_of(asked: Iterable[tuple[str, str]], words: str) -> set[str]:
+    """Who was asked what begins with these words."""
+    return {host for host, each in asked if each.startswith(words)}

@@ -1,0 +1,218 @@
+"""What a run does next, on scripted hosts: refusals, workers that go, and runs that go on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness.errors import PlaceGone
+from harness.fleet import hosts, run
+from harness.fleet.bench import FleetBench
+from harness.fleet.groups import compile_limits
+from harness.fleet.tasks import Answer
+from harness.process import Limits
+from harness.records.run import Failure, Lost, Run
+from harness.stages.context import unchecked
+from harness.stages.options import RunOptions
+from harness.store.run_directory import load_run
+from tests.fleet.asking import CASES, Asking
+from tests.fleet.scripted import Act, Died, ScriptedFleet, dies, hosts_of, pack_nothing, refuses, when
+
+_EPYC = {"a": "EPYC", "b": "EPYC"}
+
+
+@pytest.fixture
+def asking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Asking:
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(hosts, "RETURN_S", 3.0)
+    monkeypatch.setattr(run, "pack", pack_nothing)
+    return Asking(tmp_path, "")
+
+
+def on_fleet(asking: Asking, cpus: Mapping[str, str], act: Act = lambda *_: None) -> tuple[Run, ScriptedFleet]:
+    """The run, once all is done that is left of it."""
+    with ScriptedFleet(asking.toolchain, dict(cpus), act) as fleet:
+        FleetBench(fleet).run(asking.context(), asking.artifacts, asking.folder)
+    return load_run(asking.directory.path), fleet
+
+
+def stopped_after(asking: Asking, cpus: Mapping[str, str], words: str, number: int) -> Run:
+    """The run, stopped when hosts have been asked for so many things that begin with these words."""
+
+    def stop(fleet: ScriptedFleet, _: str, __: str) -> Answer | None:
+        if sum(asked.startswith(words) for _, asked in fleet.asked) > number:
+            raise PlaceGone("stopped")
+        return None
+
+    with pytest.raises(PlaceGone):
+        on_fleet(asking, cpus, stop)
+    return load_run(asking.directory.path)
+
+
+def test_groups_are_shared_out_and_progress_counts_each_step_once(
+    asking: Asking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    totals, done = [], []
+    monkeypatch.setattr(asking.notes, "stage", lambda title, total: totals.append(total) if title == "Fleet" else None)
+    monkeypatch.setattr(
+        asking.notes, "step", lambda text, advance=1: done.append(advance) if " " in text or "/" in text else None
+    )
+    asking.prepared = replace(asking.prepared, cases=(*CASES, replace(CASES[0], name="a/same@cpu", baseline=False)))
+    found, fleet = on_fleet(asking, _EPYC)
+    assert {timed.host for timed in found.rounds} == {"a", "b"}
+    assert all(timed.host == found.host_of_group[timed.group] for timed in found.rounds)
+    assert len({(timed.group, timed.generation) for timed in found.rounds}) == len(found.rounds) == 4 * 3
+    assert sum(done) == totals[0]
+    limits = {takes[0].limits for takes, (_, words) in zip(fleet.taken, fleet.asked, strict=True) if "compile" in words}
+    assert limits == {Limits(seconds=900.0)}  # and as much memory as each host gives
+    assert compile_limits(RunOptions(compile_memory_gib=2)).memory_bytes == 2**31
+
+
+def test_what_a_host_cannot_do_another_does_and_it_is_not_asked_again(asking: Asking) -> None:
+    found, fleet = on_fleet(asking, _EPYC, when("check", "a", refuses("it has no network")))
+    assert {timed.host for timed in found.rounds} == {"b"}
+    checks = [words for host, words in fleet.asked if host == "a" and words.startswith("check")]
+    assert len(checks) == len(set(checks))
+    assert any(line.endswith("moves to b: a: it has no network") for line in asking.notes.lines)
+
+
+def test_where_no_host_can_do_it_the_cases_fail_with_each_hosts_reason(asking: Asking) -> None:
+    def act(fleet: ScriptedFleet, host: str, words: str) -> Answer | None:
+        return Answer(trouble=f"{host} is tired") if words in ("compile b/fast@cpu", "measure a@cpu") else None
+
+    found, _ = on_fleet(asking, _EPYC, act)
+    (failed,) = [build for build in found.builds if build.failure is not None]
+    assert failed.failure is not None
+    assert sorted(failed.failure.message.split("; ")) == [
+        "a: a is tired",
+        "b: b is tired",
+        "no other host can compile it",
+    ]
+    assert {lost.case for lost in found.lost} == {"a/stock@cpu", "a/fast@cpu"}
+    assert "no other host of the fleet can go on with this group" in found.lost[0].failure.message
+    assert {timed.group for timed in found.rounds} == {"b@cpu", "c@cpu", "d@cpu"}
+
+
+def test_a_worker_that_cannot_be_reached_costs_each_of_its_groups_one_try(asking: Asking) -> None:
+    def unreachable(_: ScriptedFleet) -> Answer:
+        raise Died
+
+    found, fleet = on_fleet(asking, _EPYC, when("measure", "a", unreachable))
+    assert not found.lost
+    assert {timed.host for timed in found.rounds} == {"b"}
+    assert sum(host == "a" and words.startswith("measure") for host, words in fleet.asked) <= 2
+
+
+def test_a_group_fails_over_which_a_worker_dies_again_and_again(asking: Asking) -> None:
+    found, fleet = on_fleet(asking, {"a": "EPYC"}, when("measure c@cpu", "a", dies("a", comes_back_as="EPYC")))
+    assert {lost.case for lost in found.lost} == {"c/stock@cpu", "c/fast@cpu"}
+    assert found.lost[0].failure.message == "a: its worker ended 3 times while it measured this group"
+    assert fleet.asked.count(("a", "measure c@cpu")) <= 3
+    assert {timed.group for timed in found.rounds} >= {"a@cpu", "b@cpu", "d@cpu"}
+    assert "a is back" in asking.notes.lines
+
+
+def test_a_host_that_does_not_come_to_an_end_gets_nothing_more(asking: Asking, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "limit_s", lambda *_: 1.0)
+
+    class Hanging(ScriptedFleet):
+        def _submit(self, task: object, *arguments: object, workers: list[str], **options: object) -> object:  # type: ignore[override]
+            found = super()._submit(task, *arguments, workers=workers, **options)  # type: ignore[arg-type]
+            hangs = "//a/" in workers[0] and str(options.get("key")).startswith("measure")
+            return found.get_loop().create_future() if hangs else found
+
+    with Hanging(asking.toolchain, _EPYC) as fleet:
+        FleetBench(fleet).run(asking.context(), asking.artifacts, asking.folder)
+    assert {timed.host for timed in load_run(asking.directory.path).rounds} == {"b"}
+    assert any(
+        line.startswith("a does not come to an end with measure") and "nothing more until" in line
+        for line in asking.notes.lines
+    )
+
+
+def test_who_says_that_a_case_is_wrong_is_kept_also_where_nothing_is_timed(asking: Asking) -> None:
+    failure = Failure(stage="verify", message="it crashed")
+    wrong = tuple(unchecked(case, failure) for case in CASES if case.group == "a@cpu")
+    found, _ = on_fleet(asking, {"h": "EPYC"}, when("check a@cpu", "h", lambda _: Answer(value=(wrong, ()))))
+    assert {timed.group for timed in found.rounds} == {"b@cpu", "c@cpu", "d@cpu"}
+    assert found.host_of_group["a@cpu"] == "h"
+
+
+def test_a_case_that_is_lost_is_in_no_later_task_of_its_group(asking: Asking) -> None:
+    lost = (Lost(case="a/fast@cpu", generation=0, failure=Failure(stage="measure", message="it crashed")),)
+    act = when("measure a@cpu", "h", lambda _: Answer(value=[lost]), times=1)
+    _, fleet = on_fleet(asking, {"h": "EPYC"}, act)
+    asked = zip(fleet.asked, fleet.taken, strict=True)
+    variants = [[case.variant for case in takes[0].cases] for (_, words), takes in asked if words == "measure a@cpu"]
+    assert variants == [["stock", "fast"], ["stock"], ["stock"]]
+
+
+def test_a_host_that_waits_for_another_harness_and_one_that_is_refused_are_told_of(asking: Asking) -> None:
+    def act(fleet: ScriptedFleet, host: str, words: str) -> Answer | None:
+        fleet.refused = {"z": "z: its clock is 2.0 h behind the scheduler's"}
+        fleet.on_change("waits", host)
+        fleet.on_change("joined", "z")
+        return None
+
+    on_fleet(asking, _EPYC, act)
+    assert "a waits for another harness that measures there" in asking.notes.lines
+
+
+def test_a_compile_waits_for_the_one_host_that_may_do_it(asking: Asking) -> None:
+    """Hosts do not say what `host` means to them, so that only their CPU makes their modules."""
+
+    def act(fleet: ScriptedFleet, host: str, words: str) -> Answer | None:
+        if host == "a" and words.startswith("compile") and "stock" in words and len(fleet.waits) < 3:
+            fleet.start(_come_back(fleet))
+            return dies("a")(fleet)
+        return None
+
+    async def _come_back(fleet: ScriptedFleet) -> None:
+        import asyncio
+
+        await asyncio.sleep(1.5)
+        fleet.come("a", "EPYC", len(fleet.asked) + 2)
+
+    found, fleet = on_fleet(asking, {"a": "EPYC", "b": "Xeon"}, act)
+    assert not any(build.failure for build in found.builds)
+    assert "its host a has gone, and may come back" in fleet.waits
+
+
+def test_a_group_goes_on_where_the_cpu_is_that_its_modules_are_made_for(asking: Asking) -> None:
+    made = stopped_after(asking, {"a": "EPYC", "b": "Xeon"}, "compile", len(CASES) - 1)
+    assert set(made.host_of_group.values()) == {"a", "b"}
+    found, _ = on_fleet(asking, {"c": "EPYC", "d": "Xeon"})
+    same = {"a": "c", "b": "d"}
+    groups = {case.group for case in CASES for build in made.builds if build.case == case.name}
+    assert groups
+    assert {group: found.host_of_group[group] for group in groups} == {
+        group: same[made.host_of_group[group]] for group in groups
+    }
+
+
+def test_another_machine_under_a_hosts_name_measures_nothing_of_its_groups(asking: Asking) -> None:
+    before = stopped_after(asking, _EPYC, "measure", len(CASES))
+    assert {timed.host for timed in before.rounds} == {"a", "b"}
+    found, fleet = on_fleet(asking, {"a": "Xeon", "b": "EPYC"})
+    assert {timed.host for timed in found.rounds} == {"b"}
+    assert hosts_of(fleet.asked, "") == {"b"}
+    assert any(line.startswith("a is another machine than before, Xeon") for line in asking.notes.lines)
+
+
+@pytest.mark.parametrize("gone", ["scheduler", "hosts"])
+def test_a_fleet_that_has_gone_ends_the_run_with_how_to_go_on(asking: Asking, gone: str) -> None:
+    def act(fleet: ScriptedFleet, host: str, words: str) -> Answer | None:
+        if not words.startswith("measure"):
+            return None
+        if gone == "hosts":
+            return dies(host)(fleet)
+        fleet.client.status = "closed"
+        raise Died
+
+    said = {"scheduler": "the scheduler has gone", "hosts": "all hosts have gone; start one"}[gone]
+    with pytest.raises(PlaceGone, match=rf"{said}; what has arrived is kept: go on with `harness run --resume "):
+        on_fleet(asking, _EPYC, act)
+    assert load_run(asking.directory.path).checks
