@@ -1,7 +1,8 @@
 """The asking side of a made-up run, in a process of its own: `python -m benchmarks.fleet.asker ADDRESS FOLDER SIZE`.
 
-All of it is the harness's: how it asks hosts, and the run directory. It goes on where the folder has a run that was begun. It
-prints what it took, as JSON. What `harness run` does after the fleet is done, which computes here alone, is left out.
+All of it is the harness's: how it asks hosts, and the run directory. It goes on where the folder has a run that was
+begun. It prints what it took, as JSON. What `harness run` does after the fleet is done, which computes here alone, is
+left out.
 """
 
 from __future__ import annotations

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 DEFAULT_PORT = 8786
 TRUST_OPTION = "--trust-network"
-_NAME_THE_FOLDER = "name the folder of the scheduler's fleet with --certificates"
 # A scheduler greets at once, and briefly; what does not is something else. Dask's messages begin with their length.
 _CONNECT_S, _GREET_S, _ANSWER_S = 10.0, 5.0, 30.0
 _LENGTH, _LONGEST_GREETING = struct.Struct("Q"), 2**20
@@ -149,8 +148,8 @@ def require_answer(access: Access) -> None:
                     greeting = channel.recv(_LENGTH.size)
     except ssl.SSLError as error:
         raise UsageError(_refusal(access, error)) from error
-    except TimeoutError as error:
-        raise UsageError(_silence(access)) from error
+    except TimeoutError:
+        greeting = b""
     except OSError as error:
         raise UsageError(
             f"{address}: nobody answers ({error.strerror or error}); start `harness fleet scheduler` there, or check"
@@ -168,32 +167,17 @@ def _silence(access: Access) -> str:
     )
 
 
-# Why two sides do not trust each other, by what OpenSSL says of ours on the other side, in part.
-_REFUSALS = {
-    "EXPIRED": "the scheduler takes {folder}/certificate.pem for expired; compare the clocks of both machines",
-    "CERTIFICATE": f"the scheduler takes {{folder}} for another fleet's; {_NAME_THE_FOLDER}",
-    "UNKNOWN_CA": f"the scheduler takes {{folder}} for another fleet's; {_NAME_THE_FOLDER}",
-    "DECRYPT_ERROR": f"the scheduler takes {{folder}} for another fleet's; {_NAME_THE_FOLDER}",
-}
-# And by the X509_V_ERR_* of OpenSSL's x509_vfy.h that it gives to the other's certificate.
-_FAULTS = {
-    9: "the scheduler's certificate is not valid yet; set the clocks of both machines",
-    10: "the scheduler's certificate has expired; make a new one for it, and start it again",
-}
-_OTHER_FLEET = f"the scheduler is of another fleet than {{folder}}; {_NAME_THE_FOLDER}"
-
-
 def _refusal(access: Access, error: ssl.SSLError) -> str:
-    reason = (error.reason or "").upper()
-    folder = access.member.folder if access.member is not None else default_folder()
+    """Why two sides do not trust each other, in OpenSSL's words."""
+    reason = (error.reason or str(error)).upper()
     if any(word in reason for word in ("WRONG_VERSION", "RECORD_LAYER", "EOF")):
         return _silence(access)
+    mend = "compare the clocks of both machines, and name the folder of the scheduler's fleet with --certificates"
     if isinstance(error, ssl.SSLCertVerificationError):
-        said = _FAULTS.get(error.verify_code, _OTHER_FLEET)
-    else:
-        otherwise = f"the connection was refused ({reason or error}); check the certificates of both sides"
-        said = next((words for word, words in _REFUSALS.items() if word in reason), otherwise)
-    return f"{access.address}: {said.format(folder=folder)}"
+        return f"{access.address}: this machine does not trust the scheduler ({error.verify_message}); {mend}"
+    own = access.member.folder if access.member is not None else default_folder()
+    why = reason.partition("ALERT_")[2].replace("_", " ").lower() or reason
+    return f"{access.address}: the scheduler does not trust {own} ({why}); {mend}"
 
 
 def ask(access: Access, operation: str, **message: Any) -> Any:

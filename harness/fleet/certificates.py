@@ -46,7 +46,7 @@ class Member:
     """What a folder's certificate says."""
 
     folder: Path
-    name: str  # Of the member, for people; nothing depends on it
+    name: str  # For people; nothing depends on it
     ends: datetime  # When it is no longer valid, in UTC
 
     def soon_over(self, now: datetime) -> str:

@@ -18,7 +18,7 @@ from distributed.client import Client
 from harness.errors import PlaceGone, UsageError
 from harness.fleet.access import Access, ask
 from harness.fleet.here import HOSTS_TOPIC
-from harness.fleet.offer import Offer, Versions, from_text, own_versions, require_same_versions, versions_in
+from harness.fleet.offer import Offer, require_same_versions, usable_offer
 from harness.fleet.scheduler import FACTS, FORGET_MESSAGES, WAITS, Waits
 
 # A scheduler that has gone is noticed after so long, where Dask would try for half a minute.
@@ -75,6 +75,7 @@ class Fleet:
     def _end(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(_END_S)
+        self._loop.close()
 
     async def _join(self) -> None:
         try:
@@ -166,28 +167,13 @@ def offers_in(facts: Mapping[str, Any]) -> Offers:
     usable: dict[str, Offer] = {}
     refused: dict[str, str] = {}
     for host in facts["hosts"]:
-        offer = usable_offer(host, own_versions())
-        if isinstance(offer, Offer):
-            usable[offer.name] = offer
+        name, behind_s = str(host["name"]), float(host["clock_behind_s"])
+        offer = usable_offer(name, str(host["offer"]))
+        if isinstance(offer, str):
+            refused[name] = offer
+        elif abs(behind_s) > CLOCK_TOLERANCE_S:
+            hours = f"{abs(behind_s) / 3600:.1f} h {'behind' if behind_s > 0 else 'ahead of'}"
+            refused[name] = f"{name}: its clock is {hours} the scheduler's; set both by one time server"
         else:
-            refused[str(host["name"])] = offer
+            usable[name] = offer
     return Offers(usable=usable, refused=refused)
-
-
-def usable_offer(host: Mapping[str, Any], own: Versions) -> Offer | str:
-    """A host's offer, or why it cannot be used, as a sentence."""
-    name, text = host["name"], str(host["offer"])
-    try:
-        differences = versions_in(text).differences(own)
-    except ValueError:
-        return f"{name}: a Dask worker, and no host of the harness; start it with `harness fleet worker`"
-    if differences:
-        return f"{name} and this machine differ: {name} has {', '.join(differences)}; install the same on both"
-    behind_s = float(host["clock_behind_s"])
-    if abs(behind_s) > CLOCK_TOLERANCE_S:
-        ahead = "behind" if behind_s > 0 else "ahead of"
-        return f"{name}: its clock is {abs(behind_s) / 3600:.1f} h {ahead} the scheduler's; set both by one time server"
-    try:
-        return from_text(text)
-    except ValueError:
-        return f"{name}: what it offers cannot be read; install the same harness on it as here"

@@ -30,8 +30,7 @@ OFFER_KEY, DOING_KEY = "harness_offer", "harness_doing"
 HOSTS_TOPIC = "harness-hosts"
 
 _lock = threading.Lock()
-# What the host is at: `measure`, `compile`, `check` or `wait`; the group or case; and since when, in seconds since 1970 by
-# the host's clock.
+# Pieces of work: `measure`, `compile`, `check` or `wait`; the group or case; since when, in seconds since 1970.
 _doing: dict[int, list[str | float]] = {}
 _host: HostPlugin | None = None
 

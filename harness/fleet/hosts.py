@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
-import contextlib
 import itertools
 import os
 import time
@@ -114,8 +113,7 @@ class HostState:
     async def wait_for_news(self) -> None:
         """Wait until there may be something for it to do; a second at most."""
         self.news.clear()
-        with contextlib.suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(self.news.wait(), _LOOK_S)
+        await _hear(self.news)
 
     def record(self, suite: Suite) -> HostRecord:
         """What a run keeps of it."""
@@ -213,8 +211,7 @@ class Hosts:
     async def watch(self, every_second: Callable[[], Any]) -> NoReturn:
         """See who comes and goes, and give up hosts that hang, until the fleet has gone."""
         while True:
-            with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(self._news.wait(), _LOOK_S)
+            await _hear(self._news)
             is_news = self._news.is_set()
             self._news.clear()
             self.require_fleet()
@@ -347,6 +344,15 @@ class Hosts:
                 f"{error.filename}: the cache cannot be written ({error.strerror}); make room or set HARNESS_CACHE"
             ) from error
         state.known.update(answer.items)
+
+
+async def _hear(event: asyncio.Event) -> None:
+    """Wait until an event is set; a second at most."""
+    waiting = asyncio.ensure_future(event.wait())
+    try:  # asyncio.wait_for may overlook that it is cancelled, before Python 3.12
+        await asyncio.wait({waiting}, timeout=_LOOK_S)
+    finally:
+        waiting.cancel()
 
 
 async def _result(future: Future[Any]) -> Answer | None:

@@ -18,6 +18,7 @@ from harness.errors import ToolchainError, UsageError
 from harness.machine.environment import harness_commit
 from harness.machine.identity import machine_class, processor_identity
 from harness.process import Limits
+from harness.store.files import adapter
 from harness.suite.load import Suite
 from harness.suite.present import Presence, devices_among
 from harness.toolchain import Toolchain, find_toolchain, installed_environments
@@ -28,30 +29,6 @@ from harness.toolchain.host_cpu import TargetCpu, host_target_cpu
 _PROBE_LIMITS = Limits(seconds=60)
 _COMMIT_DIGITS = 12
 _MOST_OFFERS = 1000
-
-
-@dataclass(frozen=True, kw_only=True)
-class Versions:
-    """What has to be the same on all hosts of a fleet: values travel between them as Python pickles them."""
-
-    harness: str  # The release, and the commit where it is known
-    dask: str
-    distributed: str
-    python: str  # Major and minor version
-
-    @classmethod
-    def told(cls, record: Mapping[str, Any]) -> Versions:
-        """What another host says of itself, which may be of a harness that says other things."""
-        return cls(**{name: str(record.get(name, "unknown")) for name in cls.__dataclass_fields__})
-
-    def differences(self, other: Versions) -> tuple[str, ...]:
-        """Each version that is not the other's, as in `harness 0.2.0 instead of 0.1.0`."""
-        names = {"harness": "harness", "dask": "Dask", "distributed": "distributed", "python": "Python"}
-        return tuple(
-            f"{title} {own} instead of {theirs}"
-            for name, title in names.items()
-            if (own := getattr(self, name)) != (theirs := getattr(other, name))
-        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +54,7 @@ class Offer:
 
     name: str  # Of the host in its fleet; no other host has it
     address: str = ""  # Of its worker, as Dask has it; another one after each start of the worker
-    versions: Versions  # Of what runs there
+    versions: Mapping[str, str]  # Of what runs there, see `own_versions`
     host_cpu: str  # Identity of its CPU, as machine.identity.processor_identity says it
     cores: int  # How many compiles run there at once
     environment: dict[str, dict[str, Any]]  # As that of a run's header, without what depends on a suite
@@ -106,22 +83,27 @@ class Offer:
 
 
 @cache
-def own_versions() -> Versions:
-    """Of this process."""
+def own_versions() -> dict[str, str]:
+    """What has to be the same on all hosts of a fleet: values travel between them as Python pickles them."""
     commit = harness_commit().removesuffix("+dirty")[:_COMMIT_DIGITS]
-    return Versions(
-        harness=f"{__version__} ({commit})" if commit else __version__,
-        dask=version("dask"),
-        distributed=version("distributed"),
-        python=".".join(platform.python_version_tuple()[:2]),
-    )
+    return {
+        "harness": f"{__version__} ({commit})" if commit else __version__,
+        "Dask": version("dask"),
+        "distributed": version("distributed"),
+        "Python": ".".join(platform.python_version_tuple()[:2]),
+    }
+
+
+def differences(versions: Mapping[str, Any], other: Mapping[str, Any]) -> str:
+    """Each version that is not the other's, as in `harness 0.2.0 instead of 0.1.0`; "": there is none."""
+    unequal = [name for name in own_versions() if versions.get(name) != other.get(name)]
+    return ", ".join(f"{name} {versions.get(name)} instead of {other.get(name)}" for name in unequal)
 
 
 def require_same_versions(facts: Mapping[str, Any], there: str, here: str) -> None:
     """See that a scheduler and this process can exchange values."""
-    differences = own_versions().differences(Versions.told(facts["versions"]))
-    if differences:
-        raise UsageError(f"{there} and {here} differ: {here} has {', '.join(differences)}; install the same on both")
+    if said := differences(own_versions(), facts["versions"]):
+        raise UsageError(f"{there} and {here} differ: {here} has {said}; install the same on both")
 
 
 def offer_of_this_host(name: str, cores: int, host_class: str = "") -> Offer:
@@ -166,17 +148,15 @@ def to_text(offer: Offer) -> str:
     return json.dumps(asdict(offer))
 
 
-def versions_in(text: str) -> Versions:
-    """The versions in an offer, whose other parts may have a form that is not known here."""
-    try:
-        return Versions.told(json.loads(text)["versions"])
-    except (TypeError, LookupError, AttributeError) as error:
-        raise ValueError("no versions") from error
-
-
 @lru_cache(maxsize=_MOST_OFFERS)
-def from_text(text: str) -> Offer:
-    """An offer as it came; it comes again, the same, whenever any host joins or leaves."""
-    from pydantic import TypeAdapter
-
-    return TypeAdapter(Offer).validate_json(text)
+def usable_offer(name: str, text: str) -> Offer | str:
+    """A host's offer as it came, or why it cannot be used; it comes again whenever any host joins or leaves."""
+    try:
+        versions = json.loads(text)["versions"]
+        said = differences(versions, own_versions())
+    except (ValueError, TypeError, LookupError, AttributeError):
+        return f"{name}: a Dask worker, and no host of the harness; start it with `harness fleet worker`"
+    if said:
+        return f"{name} and this machine differ: {name} has {said}; install the same on both"
+    offer: Offer = adapter(Offer).validate_json(text)
+    return offer

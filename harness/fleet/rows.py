@@ -313,7 +313,7 @@ class FleetRows:
 
 def _in(module: Module, environment: Mapping[str, str]) -> Module:
     """A side with a host's environment."""
-    return replace(module, case=replace(module.case, environment=environment))
+    return replace(module, case=replace(module.case, environment=dict(environment)))
 
 
 # --- Which hosts measure which rows: pure decisions ---

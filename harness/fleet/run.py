@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -295,10 +295,17 @@ class FleetRun:
                 state.timing -= is_timed
         group.todo.popleft()
         if value is not None:
-            keep = {CHECK: self._keep_checks, REFERENCE: self._keep_references}.get(step, self._keep_generation)
-            keep(group, value)
+            self._keep(group, step, value)
         what = f"generation {step + 1}" if isinstance(step, int) else step
         self._context.progress.step(f"{state.name}: {group.name} {what}")
+
+    def _keep(self, group: GroupState, step: Step, value: Any) -> None:
+        if step == CHECK:
+            self._keep_checks(group, *value)
+        elif step == REFERENCE:
+            self._keep_references(group, *value)
+        else:
+            self._keep_generation(group, value)
 
     def _work_of(
         self, state: HostState, group: GroupState, step: Step
@@ -347,9 +354,8 @@ class FleetRun:
 
     # --- what comes of it ---
 
-    def _keep_checks(self, group: GroupState, found: tuple[tuple[Check, ...], tuple[Lost, ...]]) -> None:
+    def _keep_checks(self, group: GroupState, checks: Sequence[Check], losses: Losses) -> None:
         """A group has been checked; where a case failed, it is said which host says so."""
-        checks, losses = found
         if group.noted != group.host and any(check.failure is not None for check in checks):
             self._note_place(group, self.hosts.all[group.host])
         cases = {case.name: case for case in group.cases}
@@ -361,8 +367,7 @@ class FleetRun:
         failed = {check.case for check in checks if check.failure is not None}
         self._drop(group, failed | {lost.case for lost in losses})
 
-    def _keep_references(self, group: GroupState, found: tuple[tuple[Reference, ...], Peak | None]) -> None:
-        references, peak = found
+    def _keep_references(self, group: GroupState, references: Sequence[Reference], peak: Peak | None) -> None:
         for reference in references:
             self._asked.add(reference.case)
             self._context.directory.append(replace(reference, attempt=group.attempt))

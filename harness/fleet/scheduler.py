@@ -12,7 +12,6 @@ import logging
 import signal
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
-from dataclasses import asdict
 from typing import Any, TypedDict
 
 import dask
@@ -124,7 +123,7 @@ class FleetPlugin(SchedulerPlugin):
         """Who is here, what each does, and what waits, as plain values."""
         queued = [(why, str(task.key)) for task in self._scheduler.tasks.values() if (why := self._why(task))]
         return {
-            "versions": asdict(own_versions()),
+            "versions": own_versions(),
             "now": time.time(),
             "dashboard": self.dashboard,
             "hosts": [

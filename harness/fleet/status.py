@@ -138,8 +138,11 @@ def _hosts_table(hosts: list[dict[str, Any]]) -> Table:
         Column("toolchains", [", ".join(each["version"] for each in host["toolchains"]) for host in hosts], rank=3),
         Column("host CPU", [cpu or "" for cpu in cpus], rank=5),
     )
-    tones = ["open" if host["unseen_s"] > _UNSEEN_NOTICED_S else "" for host in hosts]
-    return Table(title="Hosts", columns=columns, tones=tones)
+    return Table(
+        title="Hosts",
+        columns=columns,
+        tones=["open" if host["unseen_s"] > _UNSEEN_NOTICED_S else "" for host in hosts],
+    )
 
 
 def _does(host: Mapping[str, Any]) -> str:

@@ -29,7 +29,7 @@ from harness.records.case import Case
 from harness.records.run import Build, Check, Failure, Round
 from harness.stages.check import distinct, run_checks, run_reference, runnable_module, runnable_peer
 from harness.stages.context import GivenUp
-from harness.stages.measure import Wanted, call_group_again, run_generation
+from harness.stages.measure import Losses, Wanted, call_group_again, run_generation
 from harness.suite.present import why_gone
 from harness.text import one_line
 from harness.toolchain import Toolchain, find_toolchain
@@ -239,10 +239,10 @@ def ask_reference(task: GroupTask, asked: Collection[str], toolchain: Toolchain 
 def measure(task: GroupTask, wanted: Wanted) -> Answer:
     """Measure one generation of a group; its value are rounds, and losses in their place among them."""
     with _alone(), doing("measure", task.group), _runnable(task) as (runnable, _):
-        results: list[Any] = []
+        results: list[Round | Losses] = []
         for result in run_generation(wanted, runnable, task.checks, task.given_up):
-            is_round = isinstance(result, Round)
-            results.append(_of_this_host(result) if is_round else tuple(map(_of_this_host, result)))
+            of_here = _of_this_host(result) if isinstance(result, Round) else tuple(map(_of_this_host, result))
+            results.append(of_here)
         if any(not isinstance(result, Round) for result in results):
             _require_device(task.cases[0])
         return Answer(value=results)

@@ -7,7 +7,7 @@ import concurrent.futures
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeVar
 
 from harness.cache import cache_root
 from harness.compile import BuildCache
@@ -24,6 +24,7 @@ from harness.store.files import adapter
 from harness.toolchain import Toolchain
 from tests.fleet.hosts import make_offer
 
+_Scripted = TypeVar("_Scripted", bound="ScriptedFleet")
 # What a host does instead: an Answer, None for what it does else, or an error of Dask's.
 Act = Callable[["ScriptedFleet", str, str], Answer | None]
 
@@ -45,7 +46,7 @@ class ScriptedFleet(Fleet):
         self.asked: list[tuple[str, str]] = []
         self.taken: list[tuple[Any, ...]] = []  # what each of these takes
         self.waits: list[str] = []
-        self.ratios: Callable[[str, int], Any] = lambda *_: None
+        self.ratios: Callable[..., Any] = lambda *_: None
         self._act = act
         for name, cpu in cpus.items():
             self.come(name, cpu)
@@ -60,6 +61,10 @@ class ScriptedFleet(Fleet):
         """A host leaves."""
         self.here.pop(name, None)
         self.on_change("left", name)
+
+    def __enter__(self: _Scripted) -> _Scripted:
+        super().__enter__()
+        return self
 
     async def _join(self) -> None:
         async def close() -> None:

@@ -163,11 +163,11 @@ def members(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("scheduler", "asker", "words"),
     [
         ("ours", "ours", ""),
-        ("ours", "stranger", "the scheduler is of another fleet than "),
-        ("ended", "ours", "the scheduler's certificate has expired"),
-        ("early", "ours", "the scheduler's certificate is not valid yet; set the clocks"),
-        ("ours", "ended", "/ended/certificate.pem for expired; compare the clocks"),
-        ("ours", "defector", "/defector for another fleet's; name the folder"),
+        ("ours", "stranger", "does not trust the scheduler (unable to get local issuer certificate)"),
+        ("ended", "ours", "does not trust the scheduler (certificate has expired); compare the clocks"),
+        ("early", "ours", "does not trust the scheduler (certificate is not yet valid); compare the clocks"),
+        ("ours", "ended", "/ended (certificate expired); compare the clocks"),
+        ("ours", "defector", "/defector (unknown ca); compare"),
     ],
 )
 def test_sides_that_do_not_trust_each_other_say_why(members: Path, scheduler: str, asker: str, words: str) -> None:

@@ -21,7 +21,6 @@ from typing import Any
 
 import pytest
 from filelock import FileLock
-from harness.fleet.waits import by_reason
 
 from harness.cache import cache_root
 from harness.errors import PlaceGone, UsageError

@@ -13,7 +13,7 @@ import pytest
 from harness.compare.samplers import Module
 from harness.compile import BuildCache, CompileRequest
 from harness.fleet import here as here_room
-from harness.fleet import packing, tasks
+from harness.fleet import files, packing, tasks
 from harness.fleet.files import lacking_here, write_chunk
 from harness.fleet.tasks import Answer, RowMeasured, RowTask
 from harness.measure import Known, LoadableModule, session
@@ -137,5 +137,5 @@ def test_a_host_says_what_of_its_own_is_wrong(world: World, monkeypatch: pytest.
     assert world.measure().trouble == "its disk is full; make room there, or set HARNESS_CACHE or TMPDIR"
     monkeypatch.setattr(packing, "get_toolchains", lambda *_, **__: (_ for _ in ()).throw(MemoryError))
     assert world.measure().trouble == "its memory is full"
-    monkeypatch.setattr(tasks.files, "use", lambda _: False)
+    monkeypatch.setattr(files, "use", lambda _: False)
     assert world.measure().trouble.endswith("is gone, which was sent here; leave the cache alone while it is used")

@@ -6,7 +6,6 @@ import asyncio
 import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
 from typing import Any
 
 import pytest
@@ -28,7 +27,7 @@ def _answering_after(questions: int) -> Callable[..., Any]:
         left[0] -= 1
         if left[0] > 0:
             raise UsageError("nobody answers")
-        return {"versions": asdict(own_versions()), "hosts": []}
+        return {"versions": own_versions(), "hosts": []}
 
     return ask
 
@@ -61,7 +60,7 @@ def test_a_host_that_is_ended_waits_no_longer(monkeypatch: pytest.MonkeyPatch) -
 def test_a_host_that_returns_at_once_waits_until_its_name_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker, "_TRY_AGAIN_S", 0.01)
     before = [{"name": "host-a", "address": "tcp://127.0.0.1:2"}]
-    facts = [{"versions": asdict(own_versions()), "hosts": hosts} for hosts in (before, before, [], before)]
+    facts = [{"versions": own_versions(), "hosts": hosts} for hosts in (before, before, [], before)]
     monkeypatch.setattr(worker, "ask", lambda *_: facts.pop(0))
     said: list[str] = []
     require_place(_ACCESS, "host-a", 60.0, said.append)
