@@ -88,8 +88,8 @@ def make_member(folder: Path, authority_folder: Path, name: str, days: int) -> M
     try:
         trusted = (authority_folder / AUTHORITY).read_bytes()
         key = serialization.load_pem_private_key((authority_folder / AUTHORITY_KEY).read_bytes(), password=None)
-        known = {each.public_key(): each for each in x509.load_pem_x509_certificates(trusted)}
-        signer = next(each for public, each in known.items() if public == key.public_key())
+        known = x509.load_pem_x509_certificates(trusted)
+        signer = next(each for each in known if each.public_key() == key.public_key())
         assert isinstance(key, ec.EllipticCurvePrivateKey)  # noqa: S101 (else it is no key of ours)
     except (OSError, ValueError, TypeError, StopIteration, AssertionError) as error:
         raise UsageError(

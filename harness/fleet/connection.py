@@ -45,42 +45,40 @@ class Fleet:
     Attributes:
         client: Dask's, for coroutines.
         access: Where the scheduler is.
-        on_change: Called in the fleet's thread when a host has `joined` or `left`, or `waits` for another harness that
-            measures there; with which, and the host's name.
     """
 
     client: Client
 
     def __init__(self, access: Access) -> None:
         self.access = access
+        # Called in the fleet's thread when a host has `joined` or `left`, or `waits` for another harness that measures
+        # there; with which, and the host's name.
         self.on_change: Callable[[str, str], None] = lambda *_: None
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="fleet", daemon=True)
         self._waits: Sequence[Waits] = ()
 
-    def __enter__(self) -> Fleet:
+    @contextlib.contextmanager
+    def joined(self) -> Iterator[None]:
+        """Have a client there as long as this goes on."""
         self._thread.start()
         try:
-            self.run(self._join())
-        except BaseException:
-            self._end()
-            raise
-        return self
+            self.client = self.run(self._join())
+            try:
+                yield
+            finally:
+                with contextlib.suppress(Exception):  # of a scheduler that has gone
+                    self.run(self.client.close())
+        finally:
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join(_END_S)
+            self._loop.close()
 
-    def __exit__(self, *_: object) -> None:
-        with contextlib.suppress(Exception):  # of a scheduler that has gone
-            self.run(self.client.close())
-        self._end()
-
-    def _end(self) -> None:
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(_END_S)
-        self._loop.close()
-
-    async def _join(self) -> None:
+    async def _join(self) -> Client:
+        address = str(self.access.address)
         try:
-            self.client = await Client(
-                str(self.access.address),
+            client = await Client(
+                address,
                 asynchronous=True,
                 security=self.access.security(),
                 timeout=_CONNECT_S,
@@ -88,10 +86,9 @@ class Fleet:
                 direct_to_workers=False,  # hosts may be reached by the scheduler alone
             )
         except OSError as error:
-            raise UsageError(f"{self.access.address}: the scheduler does not answer ({error}); see what it says") from (
-                error
-            )
-        self.client.subscribe_topic(HOSTS_TOPIC, self._heard)
+            raise UsageError(f"{address}: the scheduler does not answer ({error}); see what it says") from error
+        client.subscribe_topic(HOSTS_TOPIC, self._heard)
+        return client
 
     def run(self, work: Coroutine[Any, Any, _T]) -> _T:
         """Do something in the fleet's thread; where the user stops it, it has ended when this returns."""
@@ -158,7 +155,8 @@ def connect(access: Access, here: str = "this machine") -> Iterator[Fleet]:
     for logger in ("distributed", "distributed.client"):  # Dask gives the second a level of its own
         logging.getLogger(logger).setLevel(logging.CRITICAL)  # what goes wrong is said by the harness
     settings = {**FORGET_MESSAGES, "distributed.comm.timeouts.connect": f"{_CONNECT_S} s"}
-    with dask.config.set(settings), Fleet(access) as fleet:
+    fleet = Fleet(access)
+    with dask.config.set(settings), fleet.joined():
         yield fleet
 
 

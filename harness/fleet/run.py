@@ -166,11 +166,6 @@ class FleetRun:
                 waits.append((why if state.address else away(state), group.name))
         await self._fleet.tell_waits(by_reason(waits))
 
-    def _wake(self) -> None:
-        """Hosts may have something to do."""
-        for state in self.hosts.all.values():
-            state.news.set()
-
     # --- compiles ---
 
     async def _compile(self, state: HostState) -> None:
@@ -195,7 +190,6 @@ class FleetRun:
                 self._context.progress.note(f"{state.name} cannot compile {job.name}: {why}")
                 job.refused[state.name] = str(why)
                 self._jobs.append(job)
-                self._wake()
             else:
                 own_names = packed.with_own_names(build.command)
                 self._keep_build(replace(build, command=own_names), stderr, job.cases)
@@ -234,7 +228,8 @@ class FleetRun:
             group.uncompiled.discard(case.name)
             if build.failure is not None:
                 self._drop(group, {case.name})
-        self._wake()
+            if group.host in self.hosts.all:
+                self.hosts.all[group.host].news.set()
 
     # --- steps of groups ---
 

@@ -59,17 +59,11 @@ SETTINGS = {
 
 @dataclass(frozen=True, kw_only=True)
 class HostOptions:
-    """How this machine takes part.
-
-    Attributes:
-        offer: What it offers.
-        limits: The most that any child of an order may use here.
-        patience_s: For how long it waits for a scheduler that has gone; None: without end.
-    """
+    """How this machine takes part."""
 
     offer: Offer
-    limits: Limits
-    patience_s: float | None = None
+    limits: Limits  # The most that any child of a task may use here
+    patience_s: float | None = None  # For how long it waits for a scheduler that has gone; None: without end
 
 
 def refuse_root(command: str, *, as_root: bool, option: str = "--as-root") -> None:

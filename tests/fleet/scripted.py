@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
@@ -38,6 +39,7 @@ class ScriptedFleet(Fleet):
 
     def __init__(self, toolchain: Toolchain, cpus: dict[str, str], act: Act = lambda *_: None) -> None:
         super().__init__(Access(address=parse_address("tls://bench:8786", "--fleet"), member=None))
+        self._stack = contextlib.ExitStack()
         self._offered = {
             toolchain.version: OfferedToolchain(compiler_sha256=toolchain.compiler_sha256, revision="", cpu=None)
         }
@@ -63,15 +65,17 @@ class ScriptedFleet(Fleet):
         self.on_change("left", name)
 
     def __enter__(self: _Scripted) -> _Scripted:
-        super().__enter__()
+        self._stack.enter_context(self.joined())
         return self
 
-    async def _join(self) -> None:
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    async def _join(self) -> Any:
         async def close() -> None:
             pass
 
-        client: Any = SimpleNamespace(submit=self._submit, status="running", close=close)
-        self.client = client
+        return SimpleNamespace(submit=self._submit, status="running", close=close)
 
     async def offers(self) -> Offers:
         """Those that are here."""

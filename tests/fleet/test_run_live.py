@@ -21,7 +21,6 @@ from harness.store.run_directory import load_run
 from tests.fleet.asking import CASES, GENERATIONS
 from tests.fleet.world import World, switch_off, wait_for, worker_of
 
-_PATIENCE_S = 60.0
 _GROUPS = {case.group for case in CASES}
 
 
@@ -132,22 +131,11 @@ def test_a_run_goes_on_without_a_host_that_went_meanwhile(world: World, monkeypa
     assert set(run.host_of_group.values()) == {"host-a"}
 
 
-def test_what_a_host_cannot_do_another_does(world: World) -> None:
-    world.hosts("host-a", "broken-b")
-    run = world.asking.run()
-    _assert_whole(run)
-    assert set(run.host_of_group.values()) == {"host-a"}
-    why = "its IREE 0.0.0 is another build than the client's; install the same packages on both"
-    assert any(line.startswith("broken-b cannot compile") and line.endswith(why) for line in world.asking.notes.lines)
-    assert any("moves to host-a: broken-b: " in line for line in world.asking.notes.lines)
-
-
 def test_a_scheduler_that_goes_away_ends_the_run_with_how_to_go_on(world: World) -> None:
     world.hosts("host-a")
     killed = world.when_measured(1, world.scheduler.kill)
-    with pytest.raises(
-        RunError, match=r"the scheduler has gone; what has arrived is kept: go on with .* --fleet tcp://"
-    ):
+    gone = r"the scheduler has gone; what has arrived is kept: go on with .* --fleet tcp://"
+    with pytest.raises(RunError, match=gone):
         world.asking.run()
     killed.join()
     assert load_run(world.asking.directory.path).rounds

@@ -12,8 +12,8 @@ import pytest
 
 from harness.compare.samplers import Module
 from harness.compile import BuildCache, CompileRequest
-from harness.fleet import here as here_room
 from harness.fleet import files, packing, tasks
+from harness.fleet import here as here_room
 from harness.fleet.files import lacking_here, write_chunk
 from harness.fleet.tasks import Answer, RowMeasured, RowTask
 from harness.measure import Known, LoadableModule, session
