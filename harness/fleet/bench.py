@@ -97,9 +97,9 @@ class FleetBench:
         BuildCache(cache_root()).sweep()
         sweep_writing(cache_root())
         trim_outputs(cache_root())
-        self._fleet.await_host(timeouts.RETURN_S)
         run = FleetRun(self._fleet, context, artifacts, self._like)
         try:
+            self._fleet.await_host(timeouts.RETURN_S)
             self._fleet.run(run.do())
         except PlaceGone as gone:
             raise PlaceGone(gone.what, context.options.command_to_go_on(context.directory.path, self.address)) from gone

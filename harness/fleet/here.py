@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from distributed.diagnostics.plugin import WorkerPlugin
-from distributed.worker import Worker
+from distributed.worker import Worker, get_worker
 
 from harness import process
 from harness.errors import UsageError
@@ -43,7 +43,6 @@ class HostPlugin(WorkerPlugin):
     def __init__(self, offer: Offer, limits: Limits) -> None:
         self.offer, self.limits = offer, limits
         self._temporary: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
-        self._worker: Worker | None = None
 
     def setup(self, worker: Worker) -> None:
         """Be the host from here on."""
@@ -59,18 +58,12 @@ class HostPlugin(WorkerPlugin):
         tempfile.tempdir = None
         self._temporary = own_temporary_folder()
         self._temporary.__enter__()
-        self._worker = worker
         _host = self
 
     def teardown(self, worker: Worker) -> None:  # noqa: ARG002 (Dask's signature)
         """End what the host has started; the threads that wait for it then end too."""
         process.stop_all()
         self._temporary.__exit__(None, None, None)
-
-    def tell_that_it_waits(self) -> None:
-        """Let every client know that another harness measures on this host, and is waited for; from any thread."""
-        assert self._worker is not None  # noqa: S101 (`setup` has set it)
-        self._worker.log_event(HOSTS_TOPIC, change_of_host("waits", self.offer.name))
 
 
 def change_of_host(change: str, name: str) -> dict[str, str]:
@@ -79,8 +72,8 @@ def change_of_host(change: str, name: str) -> dict[str, str]:
 
 
 def tell_that_it_waits() -> None:
-    """See HostPlugin."""
-    _plugin().tell_that_it_waits()
+    """Let every client know that another harness measures on this host, and is waited for; from any thread."""
+    get_worker().log_event(HOSTS_TOPIC, change_of_host("waits", host().name))
 
 
 def host() -> Offer:

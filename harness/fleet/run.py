@@ -6,7 +6,6 @@ twice, and a host that is lost takes no more than a generation with it.
 
 from __future__ import annotations
 
-import copy
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -338,7 +337,7 @@ class FleetRun:
             peers={case.variant: prepared.peers[case.variant] for case in cases if case.peer is not None},
             compile_limits=compile_limits(self._context.options),
             call_timeout_s=self._context.options.call_timeout_s,
-            given_up=copy.deepcopy(self._context.given_up),
+            given_up=self._context.given_up,
             checks={case.name: self._context.checks[case.name] for case in cases if case.name in self._context.checks},
         )
 
@@ -366,8 +365,8 @@ class FleetRun:
         for reference in references:
             self._asked.add(reference.case)
             self._context.directory.append(replace(reference, attempt=group.attempt))
+        self._peaks.add((group.host, group.need.device))
         if peak is not None:
-            self._peaks.add((group.host, group.need.device))
             self._context.directory.append(peak)
 
     def _keep_generation(self, group: GroupState, results: list[Round | Losses]) -> None:
