@@ -215,7 +215,7 @@ class Hosts:
             is_news = self._news.is_set()
             self._news.clear()
             self.require_fleet()
-            if is_news or len(self.here) < len(self.all):
+            if is_news:
                 await self.look()
             for state in self.here:
                 self._end_hanging(state)
