@@ -77,7 +77,7 @@ class Fleet:
     async def _join(self) -> Client:
         address = str(self.access.address)
         try:
-            client = await Client(
+            client: Client = await Client(
                 address,
                 asynchronous=True,
                 security=self.access.security(),

@@ -143,7 +143,7 @@ def members(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("scheduler", "asker", "words"),
     [
         ("ours", "ours", ""),
-        ("ours", "stranger", "does not trust the scheduler (unable to get local issuer certificate)"),
+        ("ours", "stranger", "does not trust the scheduler (self-signed certificate"),
         ("ended", "ours", "does not trust the scheduler (certificate has expired); compare the clocks"),
         ("early", "ours", "does not trust the scheduler (certificate is not yet valid); compare the clocks"),
         ("ours", "ended", "/ended (certificate expired); compare the clocks"),
