@@ -24,7 +24,7 @@ from harness.records.comparison import Verdict
 from harness.records.run import Run, ToolchainRecord
 from harness.stages import bisect_session, bisecting, bisecting_parts, session
 from harness.stages.bisect_session import BisectSession
-from harness.stages.bisecting import session_of, turned_round
+from harness.stages.bisecting import session_of
 from harness.stages.options import BisectOptions
 from harness.store.search_directory import TRIALS_FILE
 from harness.suite.load import load_suite
@@ -400,13 +400,6 @@ def test_a_bisect_goes_on_with_its_own_settings_on_its_own_machine(
         gone_on(path)
 
 
-def test_a_measurement_seen_from_the_other_side() -> None:
-    trial = Trial(base="a", head="b", floor=0.01, verdict="regressed", ratio=2.0, ci_low=1.6, ci_high=2.5, base_value=1)
-    back = {"base": "b", "head": "a", "verdict": "improved", "ratio": 0.5, "ci_low": 0.4, "ci_high": 0.625}
-    assert turned_round(trial) == replace(trial, base_value=None, head_value=1, **back)  # type: ignore[arg-type]
-    assert turned_round(turned_round(trial)) == trial
-
-
 # --- parts ---
 
 
@@ -433,11 +426,6 @@ def test_a_plugin_and_its_option_are_found_together(machine: Machine) -> None:
     found = over_parts()
     assert found.causes[0].parts == (5, 6)
     assert len(found.trials) == len({trial.key for trial in found.trials}), "each is told once"
-
-
-def test_variants_that_do_not_differ_in_the_figure_have_no_cause(machine: Machine) -> None:
-    found = over_parts()
-    assert (found.causes, found.open, machine.asked) == ((), (), [("none", "1+2+3+4+5+6")])
 
 
 def test_a_set_that_a_suite_refuses_cannot_be_told(machine: Machine) -> None:

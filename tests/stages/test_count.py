@@ -18,9 +18,8 @@ from harness.records.case import Case
 from harness.records.run import Build, EncodedTensor, Failure, IrCounts, Peak, Storage, Work
 from harness.report.run_rows import counting_remarks
 from harness.stages import count as room
-from harness.stages import ir
 from harness.stages.context import Done
-from harness.stages.count import ir_stage, peak_stage, storage_of, work_stage
+from harness.stages.count import ir_stage, peak_stage, work_stage
 from harness.stages.ir import Compiled
 from harness.toolchain import Toolchain
 from harness.verify import AnyRunnable, Runnable
@@ -177,28 +176,6 @@ def test_encoded_tensors_are_sized_once_for_each_compile_that_chooses_layouts(
     assert sorted(sized) == ["one", "two"]
     late = counted(under_way, a_build(STOCK, "three", "--compile-from=stream"), wanted={}, storage=True)
     assert (late[STOCK.name].storage, "three" in sized) == (None, False)
-
-
-def test_what_encodings_cost_is_kept_for_these_inputs(
-    under_way: UnderWay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    read = list[object]()
-
-    def answer(_: Path, inputs: object, **__: object) -> Storage:
-        read.append(inputs)
-        if len(read) == 3:
-            raise CaseError("ir", "cannot be told")
-        return COST
-
-    monkeypatch.setattr(ir, "dump_phases", lambda *_, **__: {"encodings": tmp_path})
-    monkeypatch.setattr(room, "read_storage", answer)
-
-    def ask(*shape: int) -> Storage | Failure:
-        return storage_of(replace(under_way.compiled(a_build(STOCK)), shapes=[list(shape)]))
-
-    assert ask(1, 8) == ask(1, 8) == ask(2, 8) == COST
-    assert ask(3, 8) == UNKNOWN
-    assert read == [[[1, 8]], [[2, 8]], [[3, 8]]]
 
 
 # ----------------------------------------------------------------------------------------------------- work and peaks

@@ -23,10 +23,9 @@ from harness.process import Limits
 from harness.records.case import Case
 from harness.records.explanation import Elsewhere
 from harness.stages import explaining
-from harness.stages.explaining import INTERRUPTED, Found, explain_command, explain_pair, keep, keep_in
+from harness.stages.explaining import INTERRUPTED, Found, explain_command, explain_pair, keep_in
 from harness.stats.rule import Rule
 from harness.store.journal import Begun
-from harness.store.kinds import EXPLANATION
 from harness.store.sides_directory import ExplanationDirectory, KeptGeneration
 from tests.builders import Notes
 from tests.compare.runs import a_case, a_side
@@ -203,12 +202,6 @@ def test_what_other_modules_gave_is_no_part_of_it(edges: Edges, tmp_path: Path) 
         edges.explain()
 
 
-def test_it_is_kept_with_its_id(edges: Edges, tmp_path: Path) -> None:
-    explanation, folder = keep(edges.explain().explanation, tmp_path, "small")
-    assert explanation.id == folder.name
-    assert EXPLANATION.load(folder) == explanation
-
-
 def test_the_command_means_the_same_tomorrow() -> None:
     base, head = a_side(STOCK, label="iree==3.12.0"), a_side(STOCK, label="iree==3.13.0")
     pair = Pair(name=STOCK.name, base=STOCK, head=STOCK)
@@ -218,8 +211,3 @@ def test_the_command_means_the_same_tomorrow() -> None:
     )
     other = Pair(name="net/inert@cpu", base=FAST, head=a_case("inert"))
     assert explain_command(other, SIDE, SIDE, within=True)[4:8] == ("--variant", "fast", "--variant", "inert")
-
-
-def test_a_latency_of_too_few_generations_has_no_ratio_and_still_says_what_a_call_takes(edges: Edges) -> None:
-    latency = edges.explain().explanation.latency
-    assert (latency.ratio, latency.base_value, latency.head_value) == (None, 3.2e6, 5.2e6)

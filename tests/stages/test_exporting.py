@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from iree.compiler import ir
 
-from harness.errors import CaseError, RunError, UsageError
+from harness.errors import CaseError, UsageError
 from harness.plugins import Flags, Plugin, Rewrite, TransformSpec
 from harness.stages.exporting import export_program
 from tests.builders import PRODUCT, a_plugin, example_file, register
@@ -101,10 +101,6 @@ def test_where_plugins_change_nothing_it_is_the_models_own(suite: Path, tmp_path
     assert [(effect.name, effect.matched, effect.changed) for effect in exported.effects] == [("idle", 0, False)]
 
 
-def test_without_a_device_the_first_that_has_the_case_is_taken(suite: Path, tmp_path: Path) -> None:
-    assert export_program(suite, "net", tmp_path / "out", variant="plus").effects
-
-
 @pytest.mark.parametrize(
     ("model", "variant", "device", "sentence"),
     [
@@ -127,12 +123,3 @@ def test_a_plugin_that_fails_leaves_nothing_behind(suite: Path, tmp_path: Path) 
     with pytest.raises(CaseError, match=r"^plugin broken raised KeyError"):
         export_program(suite, "net", tmp_path / "out", variant="broken", device="cpu")
     assert not (tmp_path / "out").exists()
-
-
-def test_a_folder_that_cannot_be_written(suite: Path, tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(RunError) as caught:
-        export_program(suite, "net", tmp_path / "file" / "out", variant="idle", device="cpu")
-    assert str(caught.value) == (
-        f"{tmp_path}/file/out: cannot be written (Not a directory); choose another folder with --out"
-    )

@@ -17,9 +17,9 @@ from harness.models.model import Input, Model
 from harness.process import Limits
 from harness.records.run import Failure
 from harness.stages import models as room
-from harness.stages.models import Tensor, check_entry, materialize_models, tensor_of
+from harness.stages.models import check_entry, materialize_models
 from harness.toolchain import Toolchain
-from tests.builders import Notes, a_model, a_peer, a_suite, make_artifact, make_case
+from tests.builders import Notes, a_model, a_suite, make_artifact, make_case
 from tests.stages.conftest import UnderWay
 
 
@@ -61,50 +61,7 @@ def test_one_model_that_cannot_be_made_does_not_stop_the_others(
     assert notes.lines == [f"Failed (model): bad: {message}; 2 cases fail with it"]
 
 
-@pytest.mark.parametrize(
-    ("model", "peers", "wanted"),
-    [
-        (a_model(), {}, False),
-        (a_model(), {"onnxruntime": a_peer()}, True),
-        (a_model(reference="onnxruntime"), {}, True),
-    ],
-    ids=["neither", "peers", "reference"],
-)
-def test_the_onnx_form_is_written_where_somebody_reads_it(
-    under_way: UnderWay, monkeypatch: pytest.MonkeyPatch, model: Model, peers: dict[str, Any], wanted: bool
-) -> None:
-    asked: list[object] = []
-
-    def materialize(_: Model, *, with_onnx: bool, **__: object) -> ModelArtifact:
-        asked.append(with_onnx)
-        return under_way.artifact
-
-    monkeypatch.setattr(room, "materialize", materialize)
-    monkeypatch.setattr(room, "check_entry", lambda *_, **__: None)
-    made(under_way, model, peers=peers)
-    assert asked == [wanted]
-
-
 # ------------------------------------------------------------------------------------------------------ entry function
-
-
-@pytest.mark.parametrize(
-    ("text", "tensor"),
-    [
-        ("tensor<4x?xf32>", Tensor(shape=(4, None), dtype="f32")),
-        ("tensor<f16>", Tensor(shape=(), dtype="f16")),
-        ("tensor<2xi1, #encoding>", Tensor(shape=(2,), dtype="i1")),
-        ("tensor<3xui8>", Tensor(shape=(3,), dtype="i8")),
-        ("!torch.vtensor<[1,?],si64>", Tensor(shape=(1, None), dtype="i64")),
-        ("!torch.vtensor<[],bf16>", Tensor(shape=(), dtype="bf16")),
-        ("tensor<*xf32>", None),
-        ("tensor<4xcomplex<f32>>", None),
-        ("i32", None),
-        ("!hal.buffer_view", None),
-    ],
-)
-def test_types_of_arguments(text: str, tensor: Tensor | None) -> None:
-    assert tensor_of(text) == tensor
 
 
 PROGRAM = """

@@ -339,10 +339,3 @@ def test_what_cannot_go_on_says_why(runs: Runs, damage: Callable[[Path], object]
     damage(path / "unfinished.json")
     with pytest.raises(RunError, match=words):
         again(path)
-
-
-def test_two_do_not_go_on_with_one_comparison_at_once(runs: Runs) -> None:
-    path = runs.stopped(STOPPED)
-    first, second = (again(path) for _ in range(2))
-    with first, pytest.raises(RunError, match="another harness is writing this comparison"), second:
-        pass

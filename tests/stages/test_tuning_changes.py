@@ -14,7 +14,7 @@ import pytest
 from harness.stages import tuning_changes
 from harness.stages.tune_session import Untimed
 from harness.stages.tuning_changes import ChangeSearch, FoundForms
-from harness.tune.changes import Change, combine
+from harness.tune.changes import Change
 from tests.stages.tuned import Scripted, a_change, found_in
 
 Begin = Callable[..., Scripted]
@@ -80,15 +80,6 @@ def test_the_time_for_changes_alone_is_limited(begin: Begin) -> None:
     untried = [each for each in found.singles if each.standing == "untried"]
     assert [each.name for each in untried] == ["x16", "x17", "x18", "x19"]
     assert {each.reason for each in untried} == {"the time for single changes was over"}
-
-
-def test_the_compilers_levels_are_raced_before_anything_else_is_compiled(begin: Begin) -> None:
-    session = begin("--a", level("--o2"), level("--o3"), "--b", budget=1000.0)
-    session.ms = {"--o2": 0.8}
-    found = search(session)
-    assert list(session.batches.items())[:2] == [("alone-1", ["o2", "o3"]), ("alone-2", ["a", "b"])]
-    assert [*session.seconds][:2] == ["optimisation levels", "changes alone"]
-    assert found.best.name == "o2" and found.untried_levels == ()
 
 
 def test_a_level_that_takes_long_may_take_the_time_of_what_comes_later(begin: Begin) -> None:
@@ -180,15 +171,6 @@ def asking(*sets: frozenset[str]) -> type:
     return Asking
 
 
-def test_what_turns_out_to_contradict_itself_is_told_as_failed(begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tuning_changes, "Sampler", asking(frozenset("ab")))
-    monkeypatch.setattr(
-        tuning_changes, "combine", lambda start, changes: combine(start, changes) if len(changes) == 1 else None
-    )
-    (each,) = search(begin("--a", "--b")).combinations
-    assert (each.name, each.standing, each.reason) == ("a+b", "failed", "its changes contradict each other")
-
-
 def test_a_combination_that_is_wrong_is_told_and_one_of_known_bytes_is_not_raced(begin: Begin) -> None:
     session = begin("--a", "--b", "--c", "--d")
     session.ms = {"--a": 0.5, "--b": 0.8, "--c": 0.8, "--d": 0.8, "--a --c": 0.4}
@@ -199,19 +181,6 @@ def test_a_combination_that_is_wrong_is_told_and_one_of_known_bytes_is_not_raced
     standings = {each.name: each.standing for each in found.combinations}
     assert standings["a+b"] == "wrong"
     assert standings["a+d"] == "inert"
-
-
-def test_of_two_of_equal_code_in_a_batch_the_sampler_is_told_the_same(
-    begin: Begin, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    told: dict[frozenset[str], float | None] = {}
-    monkeypatch.setattr(asked := asking(), "tell", lambda _, names, log: told.update({frozenset(names): log}))
-    monkeypatch.setattr(tuning_changes, "Sampler", asked)
-    session = begin("--a", "--b", "--c")
-    session.ms = {"--a": 0.5, "--a --b": 0.4}
-    session.code_of = lambda way: {"--a --c": "--a --b"}.get(code := " ".join(sorted(way.flags)), code)
-    search(session)
-    assert [told[frozenset(names)] for names in ("ab", "ac")] == pytest.approx([math.log(0.4)] * 2)
 
 
 @pytest.mark.parametrize(("helps", "batches"), [(False, 3), (True, 6)])

@@ -96,14 +96,6 @@ def test_equal_code_is_raced_once_and_what_is_refused_has_its_reason(session: Sc
     assert (conv.chosen, conv.reason) == ("", "nothing was better than the compiler's own")
 
 
-def test_a_program_without_dispatches_is_told_and_not_profiled(
-    session: Scripted, dispatches: Dispatches, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    dispatches.taken = []
-    monkeypatch.setattr(LoweringSearch, "_profile", None)
-    assert search(session).note.startswith("the program has no dispatches")
-
-
 def test_a_gain_of_one_per_cent_is_worth_no_entry(session: Scripted, dispatches: Dispatches) -> None:
     session.ms = {"conv 4": 0.99}
     found = search(session)
