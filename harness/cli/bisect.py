@@ -10,9 +10,9 @@ from harness.errors import ExitCode
 from harness.metrics import metric_named
 from harness.options import PageFormat
 from harness.report.bisect_page import bisect_exit_code, bisect_json, bisect_page, times_that_of
+from harness.stages.bisect_session import Judged, Word, judge_now
 from harness.stages.bisecting import session_of
 from harness.stages.options import BisectOptions, VerdictOptions
-from harness.stages.verdict import Judged, Word, judge_now
 
 # As `git bisect run` wants it.
 _CANNOT_TELL = 125

@@ -13,8 +13,7 @@ from harness.errors import ExitCode, Interrupted
 from harness.metrics import LATENCY
 from harness.options import Flag, Format
 from harness.process import stop_all
-from harness.stages.explained_sides import AskedPair, ExplanationSession, going_on
-from harness.stages.explaining import Found, explain_pair, keep_in
+from harness.stages.explaining import AskedPair, ExplanationSession, Found, explain_pair, going_on, keep_in
 from harness.stages.options import ExplainOptions
 from harness.stages.session import policy_of
 from harness.store.folders import find_folder

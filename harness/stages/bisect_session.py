@@ -1,6 +1,7 @@
 """A bisect from its first position to its answer: positions compiled once, and measurements that are kept as they end.
 
-What is searched, releases or a variant's parts, is the matter of harness.stages.bisecting and bisecting_parts.
+What is searched, releases or a variant's parts, is the matter of harness.stages.bisecting. `harness verdict`, for `git
+bisect run`, measures one position beside a run's.
 """
 
 from __future__ import annotations
@@ -11,10 +12,10 @@ import shlex
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from harness.bisect.search import Measured, Unusable
 from harness.bisect.trials import (
@@ -28,26 +29,30 @@ from harness.bisect.trials import (
 )
 from harness.compare.pairs import Pair, side_of
 from harness.compare.samplers import MeasurementPolicy
-from harness.errors import CaseError, Interrupted, RunError, SuiteError, UsageError
+from harness.compare.sides import noise_of
+from harness.errors import CaseError, Interrupted, NothingSelected, RunError, SuiteError, ToolchainError, UsageError
 from harness.machine.identity import describe_machine
-from harness.metrics import LATENCY, METRICS, REFERENCE_FACTS, TIMED, Metric, metric_named
+from harness.metrics import FLOORS, LATENCY, METRICS, REFERENCE_FACTS, TIMED, Metric, metric_named
 from harness.progress import Progress
 from harness.records.bisection import Bisection, Nearer, Position, Trial
+from harness.records.case import Case
 from harness.records.comparison import Verdict
 from harness.report.bisect_page import bisect_json, bisect_page
 from harness.report.markdown import to_markdown
 from harness.stages.explaining import explain_pair, keep
-from harness.stages.options import BisectOptions, OneCase
+from harness.stages.options import BisectOptions, OneCase, VerdictOptions
 from harness.stages.run import run_suite
-from harness.stages.session import begun_run, policy_of, unmeasured
+from harness.stages.session import begun_run, policy_of, toolchain_named, unmeasured
 from harness.stats.rule import Rule
 from harness.store.evidence import find_failure
 from harness.store.files import FINISHED_FILE
+from harness.store.folders import find_folder
 from harness.store.run_directory import RunDirectory, load_run
 from harness.store.search_directory import BisectDirectory, KeptSentence
 from harness.suite.load import load_suite
-from harness.text import did_you_mean
+from harness.text import did_you_mean, such_as
 from harness.toolchain import Toolchain
+from harness.toolchain.find import with_own_build
 from harness.toolchain.host_cpu import environment_here
 
 # Why a position was not measured for lack of time; such a one has no trial.
@@ -357,3 +362,84 @@ class BisectSession(ABC):
         if isinstance(found, Place):
             revision = next((record.revision for record in found.side.toolchains.values()), "")
         return Position(name=name, revision=revision, run="" if run is None else run.name, unusable=unusable)
+
+
+# --- `harness verdict`: a suite as it is now -> its case, compiled -> measured beside a run's -> a word ---
+
+
+Word = Literal["good", "bad", "cannot tell"]
+_GOOD: frozenset[Verdict] = frozenset({"unchanged", "improved", "identical"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judged:
+    """What is said of the suite as it is now."""
+
+    case: str
+    word: Word
+    reason: str  # Why, in plain words
+    trial: Trial | None = None  # The measurement; None: it did not come to one
+
+
+def judge_now(options: VerdictOptions, progress: Progress) -> Judged:
+    """Say whether a case is as good as a run's.
+
+    What is wrong with the suite or the compiler of this moment cannot tell; what is wrong with the question raises.
+    """
+    metric = require_metric(options.metric)
+    path = find_folder(options.against, options.results, kind="run")
+    run = load_run(path, rounds=False)
+    case = _case_meant(options, path, run.header.cases)
+    release = next(known.toolchain for known in run.header.cases if known.name == case)
+    if not release:
+        raise UsageError(f"--against {path}: {case} is run by another engine; name a case of a variant")
+    recorded = next(record for record in run.header.toolchains if record.version == release)
+    toolchain = toolchain_named(release, progress.note)
+    if toolchain.compiler_sha256 != recorded.compiler_sha256 and not metric.exact:
+        raise ToolchainError(f"{path}: IREE {release} here has another compiler than the run's; make the run again")
+    good = place_in(path, "the run", case, toolchain)
+    if isinstance(good, Unusable):
+        raise RunError(f"--against {path}: {case} cannot be measured there: {good.reason}; give another run")
+    counts = good.side.evidence.ir.get(case)
+    if "/" in metric.name and (counts is None or metric.name not in counts.counts):
+        raise UsageError(f"--metric {metric.name}: --against {path} did not count it; add it to the suite's [ir]")
+    now = _now(options, case, toolchain, progress)
+    if isinstance(now, Unusable):
+        return Judged(case=case, word="cannot tell", reason=now.reason)
+    floors = FLOORS | now.side.run.header.floors
+    rule = Rule(floor=floors.get(metric.name, metric.floor) if options.floor is None else options.floor)
+    noise = noise_of(environment_here())
+    policy = policy_of(options, rule, budget_s=options.row_budget, cap_s=options.row_cap, noise=noise)
+    trial = try_pair(good, now, metric, policy, progress)
+    return Judged(case=case, word=word_of(trial.verdict), reason=trial.reason, trial=trial)
+
+
+def word_of(verdict: Verdict) -> Word:
+    """What a verdict is to a search that knows good and bad alone."""
+    if verdict in _GOOD:
+        return "good"
+    return "bad" if verdict == "regressed" else "cannot tell"
+
+
+def _case_meant(options: VerdictOptions, path: Path, cases: Sequence[Case]) -> str:
+    """The case that the user names, or the only one of the run; what the suite of this moment has does not matter."""
+    names = [case.name for case in cases]
+    if options.case is None:
+        own = [case.name for case in cases if case.peer is None]
+        if len(own) != 1:
+            raise UsageError(f"--against {path}: which case is not said; give it behind the suite{such_as(own)}")
+        return own[0]
+    if options.case not in names:
+        hint = did_you_mean(options.case, names, f"; `harness report {path}` shows them all")
+        raise UsageError(f"--against {path}: the run has no case {options.case!r}{hint}")
+    return options.case
+
+
+def _now(options: VerdictOptions, case: str, release: Toolchain, progress: Progress) -> Place | Unusable:
+    """The case as the suite and the compiler have it now, or why it cannot be measured."""
+    try:
+        toolchain = with_own_build(release, compiler=options.compiler, runtime=options.runtime)
+        others = (release,) if release.version != toolchain.version else ()
+        return make_place("now", options.suite, case, toolchain, options, progress, others=others)
+    except (ToolchainError, NothingSelected) as error:
+        return Unusable(reason=str(error))

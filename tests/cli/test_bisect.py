@@ -13,7 +13,7 @@ from harness.cli import run_command_line
 from harness.errors import UsageError
 from harness.records.bisection import Bisection, FoundStep, OpenStretch, Trial
 from harness.report.bisect_page import bisect_json
-from harness.stages.verdict import Judged, Word
+from harness.stages.bisect_session import Judged, Word
 from harness.store.kinds import BISECT
 from tests.builders import make_bisection
 

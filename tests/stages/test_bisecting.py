@@ -22,7 +22,7 @@ from harness.progress import Progress, Silent
 from harness.records.bisection import Bisection, Trial
 from harness.records.comparison import Verdict
 from harness.records.run import Run, ToolchainRecord
-from harness.stages import bisect_session, bisecting, bisecting_parts, session
+from harness.stages import bisect_session, bisecting, session
 from harness.stages.bisect_session import BisectSession
 from harness.stages.bisecting import session_of
 from harness.stages.options import BisectOptions
@@ -82,7 +82,7 @@ class Machine:
         monkeypatch.setattr(bisect_session, "try_pair", self._measure)
         monkeypatch.setattr(session, "get_toolchains", self._install)
         monkeypatch.setattr(session, "find_toolchain", lambda: self.toolchain)
-        monkeypatch.setattr(bisecting_parts, "compiler_flags", lambda _: frozenset({"a-opt-level", "b-opt-level"}))
+        monkeypatch.setattr(bisecting, "compiler_flags", lambda _: frozenset({"a-opt-level", "b-opt-level"}))
 
     def _install(self, versions: Sequence[str], **_: object) -> tuple[Toolchain, ...]:
         for version in versions:

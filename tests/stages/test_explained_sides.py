@@ -13,8 +13,8 @@ from harness.compare import sides
 from harness.compare.pairs import Side
 from harness.errors import Interrupted, UsageError
 from harness.records.run import Failure
-from harness.stages import explained_sides, sides_session
-from harness.stages.explained_sides import ExplanationSession, going_on, pair_of_runs, pair_of_variants
+from harness.stages import explaining, sides_session
+from harness.stages.explaining import ExplanationSession, going_on, pair_of_runs, pair_of_variants
 from harness.stages.options import ExplainOptions, RunOptions
 from harness.store.folders import find_folder
 from harness.store.run_directory import RunDirectory
@@ -43,8 +43,8 @@ TWO_DEVICES = a_side(STOCK, FAST, *OTHER, label="results/run")
 def test_words_of_a_command_line(
     words: tuple[str, ...], options: dict[str, Any], case: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(explained_sides, "what_is_named", lambda word, _: Path(word))
-    monkeypatch.setattr(explained_sides, "find_folder", lambda word, *_, **__: Path(word))
+    monkeypatch.setattr(explaining, "what_is_named", lambda word, _: Path(word))
+    monkeypatch.setattr(explaining, "find_folder", lambda word, *_, **__: Path(word))
     asked = ExplanationSession(ExplainOptions(words, **options)).options
     assert (asked.words, asked.case) == (words[: 1 if asked.within else 2], case)
 

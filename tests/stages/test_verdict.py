@@ -12,9 +12,9 @@ import pytest
 from harness.errors import NothingSelected, RunError, SuiteError, UsageError
 from harness.progress import Silent
 from harness.records.run import Build, Failure, Statistics, ToolchainRecord
-from harness.stages import bisect_session, verdict
+from harness.stages import bisect_session
+from harness.stages.bisect_session import Judged, judge_now
 from harness.stages.options import VerdictOptions
-from harness.stages.verdict import Judged, judge_now
 from harness.store.run_directory import RunDirectory
 from tests.builders import make_case, make_header
 from tests.fakes.fake_toolchain import make_fake_toolchain
@@ -57,7 +57,7 @@ def say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Say:
     """What is said where the case has so many dispatches now, and 10 in the run that was good."""
     toolchain = make_fake_toolchain(tmp_path / "tools")
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(verdict, "toolchain_named", lambda *_: toolchain)
+    monkeypatch.setattr(bisect_session, "toolchain_named", lambda *_: toolchain)
     good = write_run(tmp_path / "results", 10)
 
     def said(now: int | Failure | Exception, **options: Any) -> Judged:
