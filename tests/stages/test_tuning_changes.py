@@ -89,13 +89,6 @@ def test_a_level_that_takes_long_may_take_the_time_of_what_comes_later(begin: Be
     assert found.best.name == "o2" and found.untried_levels == ()
 
 
-def test_a_start_that_takes_half_the_budget_leaves_the_levels_untried(begin: Begin) -> None:
-    session = begin("--a", level("--o2"), budget=10.0)
-    session.once("compile", "start", lambda: setattr(session, "now", 5.0))
-    found = search(session)
-    assert (found.untried_levels, [*session.batches]) == (("o2",), [])
-
-
 def test_a_plugin_that_finds_nothing_is_not_compiled(begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tuning_changes, "looks_of", lambda _, change: [change.name] * (change.name != "flag"))
     monkeypatch.setattr(tuning_changes, "find_idle", lambda _, looks, __: [name for name in looks if name == "idle"])
@@ -194,10 +187,3 @@ def test_batches_in_vain_end_the_search_and_a_better_one_begins_their_count_anew
     found = search(session)
     assert len([batch for batch in session.batches if "together" in batch]) == batches
     assert found.best.name == ("x10+x9" if helps else "start")
-
-
-def test_nothing_better_leaves_the_start(begin: Begin) -> None:
-    session = begin("--a", "--b")
-    session.ms = {"--a": 1.2, "--b": 1.02, "--a --b": 1.3}
-    found = search(session)
-    assert (found.best.name, found.best.changes, found.best_single) == ("start", (), None)

@@ -125,18 +125,6 @@ def test_a_search_that_goes_on_has_what_it_compiled_and_timed_itself(session: Sc
     assert (dispatches.compiled, session.raced) == (compiled, raced)
 
 
-def test_other_configurations_of_a_round_are_not_taken_for_those_of_an_earlier_stretch(
-    session: Scripted, dispatches: Dispatches
-) -> None:
-    session.ms = {"conv 4": 0.7, "conv 16": 0.5}
-    search(session)
-    dispatches.sizes = (8, 16)  # as when a longer budget has found other winners before
-    (conv,) = search(session).dispatches
-    assert conv.chosen == tile(16).text
-    assert conv.alone == pytest.approx(0.5)
-    assert [each.name for each in conv.tried] == [tile(8).text, tile(16).text]
-
-
 def test_what_won_is_tried_first_for_the_next_dispatch(session: Scripted, dispatches: Dispatches) -> None:
     dispatches.ns = {"a": 60.0, "b": 40.0}
     dispatches.taken = [a_dispatch("a"), a_dispatch("b")]
