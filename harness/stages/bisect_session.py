@@ -49,7 +49,7 @@ from harness.store.files import FINISHED_FILE
 from harness.store.folders import find_folder
 from harness.store.run_directory import RunDirectory, load_run
 from harness.store.search_directory import BisectDirectory, KeptSentence
-from harness.suite.load import load_suite
+from harness.suite.load import Suite
 from harness.text import did_you_mean, such_as
 from harness.toolchain import Toolchain
 from harness.toolchain.find import with_own_build
@@ -60,17 +60,17 @@ SPENT = "the budget of all measurements was spent"
 _DIFFERENT: frozenset[Verdict] = frozenset({"regressed", "improved"})
 
 
-def require_metric(name: str, suite: Path | None = None) -> Metric:
+def require_metric(name: str, suite: Suite | None = None) -> Metric:
     """The metric of that name, which a suite has to count, if it is an op."""
     metric = metric_named(name)
     if metric is None:
         raise UsageError(f"--metric {name}: there is no such metric{did_you_mean(name, [*METRICS])}")
     phase, slash, op = name.partition("/")
     if slash and suite is not None:
-        counted = [f"{phase}/{op}" for phase, ops in load_suite(suite).suite.ir.items() for op in ops]
+        counted = [f"{phase}/{op}" for phase, ops in suite.ir.items() for op in ops]
         if name not in counted:
             hint = did_you_mean(name, counted, f"; add {op!r} to {phase} in [ir]")
-            raise UsageError(f"--metric {name}: {suite} does not count it{hint}")
+            raise UsageError(f"--metric {name}: {suite.path} does not count it{hint}")
     return metric
 
 
@@ -132,11 +132,10 @@ class BisectSession(ABC):
         planned: How many measurements share the error that all may make together.
     """
 
-    def __init__(self, options: BisectOptions, directory: BisectDirectory, progress: Progress) -> None:
+    def __init__(self, options: BisectOptions, suite: Suite, directory: BisectDirectory, progress: Progress) -> None:
         self.options, self.directory, self.progress = options, directory, progress
         self.metric = require_metric(options.metric)
-        floors = load_suite(options.chosen[0]).suite.floors
-        own_floor = floors.get(self.metric.name, self.metric.floor)
+        own_floor = suite.floors.get(self.metric.name, self.metric.floor)
         self.floor = own_floor if options.floor is None else options.floor
         self.trials: dict[tuple[str, str, float], Trial] = {}
         self.planned = JUDGED_OF_SEARCH

@@ -12,7 +12,6 @@ import hashlib
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 from packaging.version import Version
@@ -43,7 +42,7 @@ from harness.store.folders import find_folder
 from harness.store.kinds import BISECT
 from harness.store.search_directory import SUITES_FOLDER, BegunBisect, BisectDirectory, KeptSentence
 from harness.suite.completion import case_meant
-from harness.suite.load import load_suite
+from harness.suite.load import Suite, load_suite
 from harness.text import plural
 from harness.toolchain import Toolchain, compiler_flags, release_named, releases_between
 
@@ -73,9 +72,9 @@ class Question:
     parts: tuple[Part, ...]
 
 
-def question_of(path: Path, case: str, base: str | None) -> Question:
+def question_of(suite: Suite, case: str, base: str | None) -> Question:
     """What is searched where a case is held against a variant; None: the suite's baseline."""
-    suite = load_suite(path).suite
+    path = suite.path
     cells = product(suite.models, suite.variants, suite.devices)
     found = [cell for cell in cells if case == f"{cell[0].name}/{cell[1].name}@{cell[2].name}"]
     if not found:
@@ -104,9 +103,9 @@ def question_of(path: Path, case: str, base: str | None) -> Question:
 class PartSearch(BisectSession):
     """A bisect whose positions are sets of parts, added to the base variant."""
 
-    def __init__(self, options: BisectOptions, directory: BisectDirectory, progress: Progress) -> None:
-        super().__init__(options, directory, progress)
-        self.question = question_of(*options.chosen, options.base)
+    def __init__(self, options: BisectOptions, suite: Suite, directory: BisectDirectory, progress: Progress) -> None:
+        super().__init__(options, suite, directory, progress)
+        self.question = question_of(suite, options.chosen[1], options.base)
         self.words = tuple(part.words for part in self.question.parts)
         self._parts = {str(number): part for number, part in enumerate(self.question.parts, start=1)}
         self._sets: dict[str, Names] = {}  # By the names of positions, in the order in which they were first asked for
@@ -251,25 +250,27 @@ def session_of(options: BisectOptions, command: Sequence[str], progress: Progres
         options = options_going_on(
             options, directory.begun, directory.path, BISECT, stretch=("budget",), if_given=if_given
         )
+        suite = load_suite(options.chosen[0]).suite
     else:
-        options, history = _begun(options, progress.note)
+        if options.suite is None:
+            raise UsageError("say what is bisected, as in `harness bisect suites/esrgan.toml --case rdb/stock@cpu`")
+        suite = load_suite(options.suite).suite
+        options, history = _begun(options, suite, progress.note)
         begun = BegunBisect(**begun_now(options, command), history=history)
-        directory = BisectDirectory.create(options.results, load_suite(options.chosen[0]).suite.name, begun)
+        directory = BisectDirectory.create(options.results, suite.name, begun)
     kind = PartSearch if options.over == "flags" else ReleaseSearch
-    return kind(options, directory, progress)
+    return kind(options, suite, directory, progress)
 
 
-def _begun(options: BisectOptions, note: Callable[[str], None]) -> tuple[BisectOptions, tuple[str, ...]]:
+def _begun(options: BisectOptions, suite: Suite, note: Callable[[str], None]) -> tuple[BisectOptions, tuple[str, ...]]:
     """The options in words that mean the same tomorrow, and the releases that are searched; () of parts."""
-    if options.suite is None:
-        raise UsageError("say what is bisected, as in `harness bisect suites/esrgan.toml --case rdb/stock@cpu`")
-    options = replace(options, case=case_meant(options.suite, options.case))
-    require_metric(options.metric, options.suite)
+    options = replace(options, case=case_meant(suite.path, options.case))
+    require_metric(options.metric, suite)
     of_releases = {"--good": options.good, "--bad": options.bad, "--fixed": options.fixed}
     if options.over == "flags":
         if given := [name for name, value in of_releases.items() if value is not None]:
             raise UsageError(f"{given[0]} is a release, and --over flags searches one variant's parts; leave it out")
-        question_of(*options.chosen, options.base)
+        question_of(suite, options.chosen[1], options.base)
         # Another release may be installed when it goes on.
         return replace(options, toolchain=toolchain_named(options.toolchain, note).version), ()
     if options.good is None or options.bad is None:
@@ -317,8 +318,8 @@ def _history(options: BisectOptions, note: Callable[[str], None]) -> tuple[str, 
 class ReleaseSearch(BisectSession):
     """A bisect whose positions are releases: each is installed, compiled and checked when it is first asked for."""
 
-    def __init__(self, options: BisectOptions, directory: BisectDirectory, progress: Progress) -> None:
-        super().__init__(options, directory, progress)
+    def __init__(self, options: BisectOptions, suite: Suite, directory: BisectDirectory, progress: Progress) -> None:
+        super().__init__(options, suite, directory, progress)
         self.releases, self._ends = directory.begun.history, _ends(options)
         self._toolchains: dict[str, Toolchain] = {}
 

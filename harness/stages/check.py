@@ -39,22 +39,17 @@ def lay_out_stage(
     peers: bool,
 ) -> list[AnyRunnable]:
     """Make every case of a batch ready that compiled, in the plan's order."""
-    ready = _ready(prepared, artifacts, batch, scratch)
-    return [runnable for runnable in ready if peers or isinstance(runnable, Runnable)]
-
-
-def _ready(
-    prepared: Prepared, artifacts: Mapping[str, ModelArtifact | Failure], batch: Batch, scratch: Path
-) -> Iterator[AnyRunnable]:
-    models = {model.name: model for model in prepared.suite.models}
+    models, ready = {model.name: model for model in prepared.suite.models}, list[AnyRunnable]()
     for number, case in enumerate(prepared.cases):
         build, artifact = batch.builds.get(case.name), artifacts.get(case.model)
         if case.model not in batch.models or case.skip is not None or not isinstance(artifact, ModelArtifact):
             continue
-        if case.peer is not None:
-            yield runnable_peer(case, prepared.peers[case.variant], models[case.model], artifact)
-        elif build is not None and build.failure is None:
-            yield runnable_module(case, build, artifact, prepared.toolchain_of(case), scratch / str(number))
+        if case.peer is not None and peers:
+            ready.append(runnable_peer(case, prepared.peers[case.variant], models[case.model], artifact))
+        elif case.peer is None and build is not None and build.failure is None:
+            toolchain, folder = prepared.toolchain_of(case), scratch / str(number)
+            ready.append(runnable_module(case, build, artifact, toolchain, folder))
+    return ready
 
 
 def runnable_module(case: Case, build: Build, artifact: ModelArtifact, toolchain: Toolchain, folder: Path) -> Runnable:
