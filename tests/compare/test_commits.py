@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from harness.cache import cache_root
-from harness.compare import commits
 from harness.compare.commits import (
     Commit,
     empty_submodules,
@@ -147,15 +146,6 @@ def test_a_tree_that_cannot_be_laid_out(repository: Path, tmp_path: Path, monkey
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "file"))
     with pytest.raises(UsageError, match=r"file/worktrees: cannot be written \(Not a directory\); make room or set"):
         tree_of(found).__enter__()
-
-
-def test_changes_since_the_commit_that_is_checked_out(repository: Path) -> None:
-    old, new, suite = require_commit("v1"), require_commit("main"), repository / "suites/small.toml"
-    (repository / "untracked").write_text("")
-    assert not commits.is_changed(new)
-    suite.write_text("changed\n")
-    assert (commits.is_changed(old), commits.is_changed(new)) == (False, True)
-    git(repository, "checkout", "--quiet", ".")
 
 
 def test_a_path_into_a_submodule_says_that_it_is_empty(repository: Path) -> None:

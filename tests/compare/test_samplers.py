@@ -125,14 +125,6 @@ def test_what_is_gone_is_named(kept: Kept, file: str, sentence: str) -> None:
     assert kept.gone() == sentence.format(file=path)
 
 
-def test_a_module_of_other_bytes_is_not_the_runs(kept: Kept) -> None:
-    build = replace(kept.side.run.builds[0], module_sha256="0" * 64)
-    assert kept.gone(side_of(replace(kept.side.run, builds=(build,)), "results/base")) == MODULE_GONE
-    module = find_module(kept.side, CASE, kept.toolchain, kept.cache).loadable.module
-    module.write_bytes(module.read_bytes()[:10])
-    assert kept.gone() == MODULE_GONE
-
-
 # --- Latencies ---
 
 

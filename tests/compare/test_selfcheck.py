@@ -21,7 +21,6 @@ from harness.errors import CaseError, RunError
 from harness.machine.environment import last_selfcheck, selfcheck_file
 from harness.progress import Silent
 from harness.records.run import Failure
-from harness.report.selfcheck import render_selfcheck
 from tests.compare.runs import a_case, a_side
 
 MACHINE = "3f2a91c04b7e"
@@ -133,16 +132,6 @@ def test_rows_that_are_called_changed_are_false_alarms_and_those_that_failed_say
         LOST.name: (0, 2),
     }
     assert (check.facts.flagged, check.facts.rows) == (2, 4)
-
-
-def test_rows_that_stay_open_are_counted_and_what_they_would_miss_is_not_guessed(machine: Machine) -> None:
-    machine.log_ratios = {STOCK.name: WILD}
-    check = machine.check(a_side(STOCK))
-    (case,) = check.cases
-    assert (case.inconclusive, case.flagged, case.detects) == (2, 0, None)
-    assert (check.facts.rows, check.facts.detects) == (2, None)
-    text = render_selfcheck(check, "terminal", width=200, color=False)
-    assert "Where rows stay inconclusive (net/stock@cpu), give more time: harness compare --row-budget 20" in text
 
 
 # --- What later reports are told ---

@@ -24,11 +24,10 @@ from harness.compare.sides import (
     what_is_named,
 )
 from harness.errors import HarnessError, RunError, ToolchainError, UsageError
-from harness.records.comparison import Verdict
 from harness.records.run import HostRecord, Placed
 from harness.store.run_directory import RunDirectory
 from harness.toolchain import Toolchain
-from tests.builders import commit, git, make_header, make_row
+from tests.builders import commit, git, make_header
 from tests.compare.runs import TOOLCHAIN, a_case, a_side
 
 HERE = Toolchain(
@@ -330,23 +329,6 @@ def test_of_several_hosts_it_is_that_of_each_case_that_counts() -> None:
         "chooses cases"
     )
     assert side_facts(base, "base").machine == "ash: machine ash; elm: machine elm"
-
-
-def test_a_side_says_which_run_and_which_compiler_it_is() -> None:
-    toolchains = [
-        replace(TOOLCHAIN, version="3.13.0", revision="89ece87b890123456789"),
-        replace(TOOLCHAIN, version="3.12.0"),
-    ]
-    facts = side_facts(a_side(a_case(), toolchains=toolchains, environment={}), "results/base")
-    assert (facts.label, facts.run, facts.suite) == ("results/base", "20261121-035012-small", "suites/small.toml")
-    assert facts.toolchains == ("3.13.0 (89ece87b89)", "3.12.0")
-
-
-def test_controls_that_were_called_changed_are_counted() -> None:
-    verdicts: list[Verdict] = ["regressed", "improved", "unchanged", "failed"]
-    rows = [make_row("regressed"), *(make_row(verdict, control=True) for verdict in verdicts)]
-    facts = machine_facts({"machine": MACHINE}, rows)
-    assert (facts.controls, facts.controls_flagged, facts.selfcheck) == (4, 2, None)
 
 
 def test_a_comparison_on_a_fleet_tells_of_its_hosts_in_one_line() -> None:

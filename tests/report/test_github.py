@@ -14,7 +14,7 @@ from harness.cli import run_command_line
 from harness.records.comparison import Comparison, MachineFacts, Row
 from harness.records.run import Run
 from harness.report import render
-from harness.report.github import portable, portable_comparison, render_comment
+from harness.report.github import portable, render_comment
 from harness.report.run_report import build_report
 from harness.store.sides_directory import ComparisonDirectory
 from tests.history.made import make_night, step, store
@@ -169,18 +169,6 @@ def test_links_of_actions_are_found_by_themselves(
     assert "@ commit [`0a1b2c3d4e`](https://github.com/org/repo/commit/0a1b2c3d4e5f)" in text
 
 
-def test_a_run_without_a_base_has_a_comment_too(
-    nights: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    full = tmp_path / "full.md"
-    options = ("--full-out", full, "--images-url", "https://org.github.io/p")
-    assert report(nights[0], "--format", "github", *options) == 0
-    text = capsys.readouterr().out
-    assert text.startswith("<!--harness report: ")
-    assert "https://org.github.io/p/variants-light.png" in text
-    assert "## Full Benchmark Summary" in full.read_text()
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -247,9 +235,3 @@ def test_a_comment_has_no_folder_of_the_runner_and_the_full_report_keeps_them(sm
     checked = {"selfcheck": asdict(replace(SELFCHECK, suite="/home/me/checked.toml"))}
     header = replace(small_run.header, environment=small_run.header.environment | checked)
     assert "(checked with checked.toml)" in render_comment(build_report(replace(small_run, header=header)))
-
-
-def test_what_has_no_such_folder_stays_as_it_is(full_comparison: Comparison) -> None:
-    assert portable_comparison(full_comparison) == full_comparison
-    unreadable = make_comparison([make_timed("m/v@d", 1.0, 1.2, "regressed", repro=("harness 'compare /tmp/a",))])
-    assert portable_comparison(unreadable).rows == unreadable.rows

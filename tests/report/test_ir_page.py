@@ -6,21 +6,15 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
 from harness.ir.canonical import canonical_lines
 from harness.ir.counts import Inspected, OpCounts
 from harness.ir.differences import ComparedCase, Executable, ProgramParts, compare_ir
-from harness.metrics import PHASES
 from harness.records.run import Sizes
 from harness.report.ir_page import (
     TELLING_OPS,
     comparison_json,
     comparison_page,
     counts_page,
-    render_counts_json,
-    texts_difference,
 )
 from harness.report.terminal import to_terminal
 from tests.builders import make_case
@@ -59,32 +53,6 @@ def test_ops_at_a_place_are_rows_of_their_own() -> None:
     telling = [line.split()[0] for line in shown().splitlines()[3:-1]]
     assert telling == ["flow.dispatch", "flow.tensor.update", "linalg.fill", "linalg.matmul", "memref.alloca"]
     assert shown("linalg.fill", "*.fill", "linalg.fill").count("linalg.fill") == 1
-
-
-@settings(max_examples=25)
-@given(
-    st.dictionaries(
-        st.sampled_from(PHASES),
-        st.builds(
-            OpCounts,
-            host=st.dictionaries(st.sampled_from(["a.b", "a.c", "d.e"]), st.integers(1, 499)),
-            executables=st.dictionaries(st.sampled_from(["a.b", "d.e"]), st.integers(1, 499)),
-        ),
-        min_size=1,
-    )
-)
-def test_the_table_has_every_count_and_json_tells_places_apart(counts: dict[str, OpCounts]) -> None:
-    text = shown("*", counts=counts, width=400)
-    table = {line.split()[0]: line.split()[1:] for line in text.splitlines() if line.startswith(("a.", "d."))}
-    every = {name for found in counts.values() for name in found.total}
-    assert table == {
-        name: [str(found.total[name]) if name in found.total else "-" for found in counts.values()]
-        for name in sorted(every)
-    }
-    document = json.loads(render_counts_json(inspected(counts)))
-    assert {phase: OpCounts(**found) for phase, found in document["phases"].items()} == counts
-    case = make_case("tiled")
-    assert (document["schema_version"], document["case"], document["id"]) == (1, case.name, case.id)
 
 
 CONFIGURED = "executable-configurations"
@@ -194,9 +162,3 @@ def test_a_phase_that_cannot_be_read_back_is_named_with_its_reason() -> None:
     sentence = "Phase encodings is not compared: the IR of one of the two cannot be read back there (bad shape)."
     assert sentence in to_terminal(comparison_page(compared, TELLING_OPS), width=140)
     assert json.loads(comparison_json(compared))["unread"] == {"encodings": "bad shape"}
-
-
-def test_the_ir_itself_as_a_difference() -> None:
-    lines = texts_difference(BASE, HEAD, "flow").splitlines()
-    assert lines == ["--- 3.10.0", "+++ 3.12.0", "@@ -1,2 +1,2 @@", " module", "-call", "+call twice"]
-    assert texts_difference(BASE, BASE, "flow") == ""

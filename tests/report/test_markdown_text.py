@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from harness.report.markdown import blocks, escape, fenced, marker, name, paragraph, table
+from harness.report.markdown import blocks, escape, fenced, name, paragraph, table
 from harness.text import one_line
 
 PARSER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
@@ -88,12 +88,3 @@ def test_a_fence_holds_any_text(text: str) -> None:
     assert [token.type for token in tokens if token.level == 0] == [
         *("paragraph_open", "paragraph_close", "fence", "paragraph_open", "paragraph_close")
     ]
-
-
-@given(ANY_TEXT)
-def test_a_marker_is_one_comment(text: str) -> None:
-    comment = marker(text)
-    assert comment.startswith("<!--harness report: ")
-    assert comment.count("-->") == 1
-    assert comment.endswith("-->")
-    assert "\n" not in comment

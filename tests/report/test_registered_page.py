@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Annotated, Any, Literal
 
@@ -16,7 +16,7 @@ from harness.plugins import PLUGINS, Plugin
 from harness.plugins.options import options_of
 from harness.report.registered_page import find_registered, registered_json, registered_page
 from harness.report.terminal import to_terminal
-from tests.builders import a_peer, register
+from tests.builders import register
 
 
 class Order(Enum):
@@ -88,12 +88,6 @@ def test_all_builders_and_peers_are_there() -> None:
     assert tuple(row.name for row in found if row.kind == "builders") == BUILDERS.names
     assert tuple(row.name for row in found if row.kind == "peers") == PEERS.names
     assert all(row.package.startswith("iree-harness ") for row in found if row.kind != "plugins")
-
-
-def test_a_peer_that_is_not_installed_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    register(monkeypatch, PEERS.group, ("lost", replace(a_peer("lost").peer, missing=lambda: "it is lost")))
-    (found,) = find_registered(["lost"])
-    assert found.unavailable == "it is lost; pip install lost"
 
 
 def test_the_document_has_schemas_and_defaults() -> None:

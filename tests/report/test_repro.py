@@ -60,13 +60,6 @@ def test_only_files_of_the_folder_are_renamed(case: Case, build: Build, argument
     assert shlex.split(lines[-1])[2] == translated
 
 
-def test_what_the_harness_asks_for_itself_is_left_out(case: Case, build: Build) -> None:
-    reference = reference_of(case, "--benchmark_format=json", "--benchmark_out=x.json", "--benchmark_repetitions=3")
-    *_, compiling, running = repro_lines(case, "s.toml", build, reference, None)
-    assert "--iree-scheduling-dump-statistics" not in compiling
-    assert shlex.split(running)[2:] == ["--benchmark_repetitions=3"]
-
-
 def test_what_there_is_decides_where_the_commands_end(case: Case, build: Build) -> None:
     failed = replace(build, failure=Failure(stage="compile", message="no"))
     lines = repro_lines(case, "s.toml", failed, None, None)
@@ -104,10 +97,3 @@ def test_names_for_a_shell_are_quoted_or_made_harmless(case: Case, build: Build)
     export, compiling = repro_lines(odd, "my suite.toml", build, None, None)
     assert shlex.split(export) == ["harness", "export", "my suite.toml", "-rf $(x); y", "--out", "rf_x_y"]
     assert shlex.split(compiling)[:4] == ["iree-compile", "rf_x_y/model.mlir", "-o", "rf_x_y/a_b_c.local-sync.vmfb"]
-
-
-def test_what_a_device_needs_comes_before_the_tool_that_runs_on_it(case: Case, build: Build) -> None:
-    on_swiftshader = replace(case, environment={"VK_DRIVER_FILES": "/usr/lib/a b/icd.json"})
-    _, compiles, runs = repro_lines(on_swiftshader, "s.toml", build, reference_of(case), None)
-    assert compiles.startswith("iree-compile ")
-    assert runs.startswith("VK_DRIVER_FILES='/usr/lib/a b/icd.json' iree-benchmark-module ")

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.records.run import Failure, Lost, Run
-from harness.report.rows import rows_of, series_id, toolchain_role
+from harness.report.rows import rows_of, series_id
 from harness.report.run_report import build_report
 from harness.store.run_directory import load_run
 from tests.history.made import NEWEST, REFERENCE, make_night, step
@@ -129,13 +129,6 @@ def test_an_id_stays_what_it_is_since_histories_are_kept() -> None:
     assert series_id("esrgan", "c0bca5be6afb3971", "latency", "AMD EPYC, 2 cores", "newest") == "a335a65fb23408a2"
 
 
-@pytest.mark.parametrize(
-    ("places", "roles"), [(1, ["newest"]), (2, ["reference", "newest"]), (3, ["reference", "other", "newest"])]
-)
-def test_the_last_toolchain_is_the_newest_and_the_first_of_several_the_reference(places: int, roles: list[str]) -> None:
-    assert [toolchain_role(place, places) for place in range(places)] == roles
-
-
 def series_of(role: str, metric: str, *toolchains: str) -> list[str]:
     points = tables_of(make_night(toolchains=toolchains)).points
     return [row.series for row in points if (row.role, row.metric) == (role, metric)]
@@ -148,13 +141,6 @@ def test_the_newest_release_may_change_within_a_series_and_the_reference_may_not
         assert not set(series_of(role, metric, *before)) & set(series_of(role, metric, *after))
     others = series_of("other", "latency", "3.10.0", *before, "3.13.0")
     assert len(set(others)) == len(others) == 4
-
-
-def test_no_run_has_two_points_of_one_series_even_where_two_variants_have_the_same_flags() -> None:
-    run = make_night(toolchains=(REFERENCE, NEWEST))
-    alike = tuple(replace(case, id="c0bca5be6afb3971") for case in run.header.cases)
-    found = tables_of(replace(run, header=replace(run.header, cases=alike))).points
-    assert len({row.series for row in found}) == len(found)
 
 
 def test_a_renamed_variant_goes_on_with_its_series() -> None:

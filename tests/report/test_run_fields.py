@@ -5,11 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import PurePosixPath
 from typing import Any
 
 import pytest
@@ -19,7 +17,7 @@ from harness.report import render
 from harness.report.data import tabulate
 from harness.report.run_fields import FIELDS, ROOFLINE, ir_columns, main_columns, roofline_line
 from harness.report.run_report import Report, build_report
-from tests.report.builders import NASTY, make_full_run, make_nasty_run, make_small_run, make_unfinished_run
+from tests.report.builders import make_full_run, make_nasty_run, make_small_run, make_unfinished_run
 from tests.report.test_engines import peers_run
 
 NAMES = re.findall(
@@ -77,17 +75,6 @@ def test_csv_and_json_have_every_case_with_the_same_figures(run: Run) -> None:
             found = [row[name] for name in (prefix, f"{prefix}_low", f"{prefix}_high")]
             assert found == [None if value is None else pytest.approx(value, rel=1e-8) for value in expected]
         assert (row["toolchain"], row["peer"]) == (facts.toolchain, facts.peer or None)
-
-
-def test_what_is_no_number_is_none_and_texts_stay_as_they_are(full_run: Run, small_run: Run) -> None:
-    odd: dict[str, dict[str, Any]] = {"load": {"now": math.nan, "peaks": (math.inf,), "file": PurePosixPath("a/b")}}
-    document = as_json(replace(small_run, header=replace(small_run.header, environment=odd)))
-    assert document["run"]["environment"]["load"] == {"now": None, "peaks": [None], "file": "a/b"}
-    checks = tuple(replace(check, max_absolute=math.inf, max_relative=math.nan) for check in full_run.checks)
-    run = replace(full_run, checks=checks)
-    assert {row["max_absolute_error"] for row in as_json(run)["rows"]} == {None}
-    assert {line["max_relative_error"] for line in as_csv(run)} == {""}
-    assert as_json(make_nasty_run())["rows"][1]["failure_message"] == NASTY
 
 
 # --- Operations, encodings, devices ---

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -129,18 +128,8 @@ def test_a_row_says_what_became_of_it(full_run: Run, variant: str, status: str, 
             "measured",
             ("measured in 3 of 5 generations",),
         ),
-        (lambda run: quoted(run, math.nan, 0.0, math.inf), "fast", "measured", ()),
-        # A later record of a case replaces an earlier one.
-        (
-            lambda run: replace(
-                run, builds=(replace(run.builds[1], failure=Failure(stage="compile", message="no")), *run.builds)
-            ),
-            "fast",
-            "measured",
-            (),
-        ),
     ],
-    ids=["no single flag", "no time", "a turn without time", "missed generations", "useless times", "built again"],
+    ids=["no single flag", "no time", "a turn without time", "missed generations"],
 )
 def test_what_is_odd_is_remarked(
     small_run: Run, change: Callable[[Run], Run], variant: str, status: str, remarks: tuple[str, ...] | None
@@ -298,7 +287,6 @@ def test_a_group_that_other_processes_took_time_from_says_so(small_run: Run) -> 
 
 UTIL = "--iree-preprocessing-pass-pipeline=builtin.module(util.func(cse))"
 FUNC = UTIL.replace("util.func(", "func.func(")
-OTHER = UTIL.replace("util.func(", "my.func.func(")
 REASON = "passes for func.func find nothing, since functions are util.func by then"
 
 
@@ -315,7 +303,6 @@ def step(name: str = "spec", *, changed: bool = False) -> PluginEffect:
     [
         ([], "", []),
         ([rewrite(0, changed=False)], "", ["fold matched 0 places"]),
-        ([rewrite(1)], "", ["fold matched 1 place"]),
         ([rewrite(16)], "", ["fold matched 16 places"]),
         ([rewrite(3, changed=False)], "", ["fold matched 3 places, and changed nothing"]),
         (
@@ -324,8 +311,6 @@ def step(name: str = "spec", *, changed: bool = False) -> PluginEffect:
             ["fold matched 0 places; it left alone 1 loop of no size, 1,200 loops in loops"],
         ),
         ([step()], "", ["spec changed nothing"]),
-        ([step(changed=True)], "", []),
-        ([rewrite(2), step()], "", ["fold matched 2 places", "spec changed nothing"]),
         ([rewrite(5), rewrite(1), rewrite(0, changed=False)], "", ["fold matched 5, 1 and 0 places"]),
         (
             [rewrite(0, changed=False), rewrite(2, changed=False)],
@@ -333,13 +318,10 @@ def step(name: str = "spec", *, changed: bool = False) -> PluginEffect:
             ["fold matched 0 and 2 places, and changed nothing"],
         ),
         ([step(changed=True), step(), step(changed=True)], "", ["1 of the 3 steps of spec changed nothing"]),
-        ([step(), step()], "", ["spec changed nothing"]),
         # The usual mistake is named, and of several effects it is not laid at the wrong door.
         ([step()], FUNC, [f"spec changed nothing ({REASON})"]),
         ([step()], UTIL, ["spec changed nothing"]),
-        ([step()], OTHER, ["spec changed nothing"]),
         ([step(), step("passes")], FUNC, ["spec changed nothing", "passes changed nothing", REASON]),
-        ([step(changed=True), step("passes", changed=True)], FUNC, []),
     ],
 )
 def test_what_plugins_matched_and_changed(effects: list[PluginEffect], flag: str, remarks: list[str]) -> None:
