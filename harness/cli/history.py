@@ -14,9 +14,8 @@ from harness.cli.app import app
 from harness.cli.output import print_page, print_text, tell, terminal_width
 from harness.errors import ExitCode, UsageError
 from harness.history.acknowledged import acknowledge, find_events, marked_events, match_marks
-from harness.history.bisects import open_questions, runs_of_suites
 from harness.history.changes import history_changes
-from harness.history.dating import Dated, date_steps
+from harness.history.dating import Dated, date_steps, open_questions, runs_of_suites
 from harness.history.events import ChangeEvent, group_changes, order_of
 from harness.history.failures import CaseNews, case_news
 from harness.history.open import History, RunChoice, open_history

@@ -15,8 +15,7 @@ import pytest
 
 from harness.cli import history as command
 from harness.cli import run_command_line
-from harness.history.bisects import Question
-from harness.history.dating import Dated
+from harness.history.dating import Dated, Question
 from harness.report.rows import rows_of
 from tests.history import made
 from tests.history.made import night_id, step, store

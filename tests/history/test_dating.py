@@ -13,8 +13,7 @@ import pytest
 
 from harness.errors import SuiteError
 from harness.history import dating
-from harness.history.bisects import Question, RunOfSuite, open_questions, runs_of_suites
-from harness.history.dating import Dated, date_steps
+from harness.history.dating import Dated, Question, RunOfSuite, date_steps, open_questions, runs_of_suites
 from harness.history.events import ChangeEvent
 from harness.history.open import open_history
 from harness.progress import Silent

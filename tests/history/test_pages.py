@@ -10,9 +10,8 @@ import pandas as pd
 import pytest
 
 from harness.history.acknowledged import acknowledge
-from harness.history.bisects import Question
 from harness.history.changes import Change
-from harness.history.dating import Dated
+from harness.history.dating import Dated, Question
 from harness.history.events import group_changes
 from harness.history.pages import (
     add_cases,
