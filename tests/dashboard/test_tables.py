@@ -15,14 +15,8 @@ from tests.dashboard.made import (
     HOSTILE,
     NIGHTS,
     STEP_AT,
-    Made,
     digest,
     key_of_series,
-    make_case,
-    make_change,
-    make_point,
-    make_run,
-    make_site,
     run_id,
 )
 from tests.dashboard.reading import decode, load, table
@@ -100,32 +94,3 @@ def test_commands_are_kept_once_for_all_nights_with_each_ones_toolchain(site: Pa
     assert load(site, f"commands/{key}") == {
         "commands": ["harness export suites/blocks.toml rdb\n# IREE \1\niree-compile m.mlir"]
     }
-
-
-def test_figures_stay_as_they_are_on_every_page(tmp_path: Path) -> None:
-    exact, huge = 19_003_904, 1_234_567_890_123
-    runs = [make_run(night) for night in range(4)]
-    sizes = [
-        make_point(run, "a/b@cpu", "module-size", "bytes", value)
-        for run, value in zip(runs, [exact, huge], strict=False)
-    ]
-    odd = [math.nan, math.inf, 5e-324, 1e300]
-    times = [make_point(run, "a/b@cpu", "latency", "ns", value) for run, value in zip(runs, odd, strict=True)]
-    ratio = make_point(runs[0], "a/b@cpu", "latency-vs-reference", "ratio", 1.02, low=1.01, high=1.03)
-    made = Made(
-        runs=runs,
-        points=[*sizes, *times, ratio],
-        cases=[make_case(run, "a/b@cpu") for run in runs],
-        changes=[make_change("a/b@cpu", "module-size", "bytes", before=exact, after=huge)],
-    )
-    site = make_site(tmp_path / "site", made)
-    series = table(load(site, "series")["series"])
-    assert huge in series["value"]
-    assert table(load(site, f"series/{sizes[0].series}")["points"])["value"] == [exact, huge]
-    assert table(load(site, f"series/{times[0].series}")["points"])["value"] == [None, None, 5e-324, 1e300]
-    metrics = {metric["metric"]: table(metric) for metric in load(site, f"run/{digest(run_id(0))}")["metrics"]}
-    assert metrics["module-size"]["value"] == [exact]
-    found = metrics["latency-vs-reference"]
-    assert (found["low"], found["value"], found["high"]) == ([1.01], [1.02], [1.03])
-    listed = table(load(site, "changes"))
-    assert (listed["before"], listed["after"]) == ([exact], [huge])

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from harness.cli import run_command_line
-from harness.errors import GitHubError, RunError, UsageError
+from harness.errors import RunError
 from harness.github.api import Client
-from harness.github.pictures import Shelf, branch_named, publish
+from harness.github.pictures import Shelf, publish
 from harness.github.posting import read_figures
 from harness.report import render
 from harness.report.pages import Links
@@ -344,25 +344,3 @@ def test_where_another_job_was_faster_they_are_added_to_its_commit(
     assert github.files(BRANCH).keys() == PATHS | others | {"pr-1/a/forest-light.png"}
     moved = [sentence for sentence in sentences if "has moved on" in sentence]
     assert moved == [f"branch {BRANCH} has moved on meanwhile; adding the pictures again"] * races
-
-
-@pytest.mark.parametrize(
-    ("fault", "sentence"),
-    [
-        ({"status": 403}, r"keep forest-light\.png; .* `permissions: contents: write`"),
-        ({"status": 201, "body": '{"sha": "../../etc"}'}, "answers without the hash of what was sent"),
-        ({"status": 201, "body": "[]"}, "answers without the hash of what was sent"),
-    ],
-)
-def test_pictures_that_are_not_taken(github: FakeGitHub, client: Client, fault: dict[str, str], sentence: str) -> None:
-    github.fail("POST", "blobs", **fault)  # type: ignore[arg-type]  # a fault's fields, by name
-    with pytest.raises(GitHubError, match=sentence):
-        publish(client, SHELF, FILES)
-
-
-@pytest.mark.parametrize(
-    "name", ["", "-x", "a b", "a..b", "a/", "/a", "a//b", "x.lock", "a~1", "a:b", "a\nb", "x" * 300]
-)
-def test_names_that_no_branch_has(name: str) -> None:
-    with pytest.raises(UsageError, match=r"is no name of a branch; harness-pictures is one"):
-        branch_named(name)
