@@ -213,6 +213,8 @@ class Canvas:
     cut = staticmethod(cut)
     cut_end = staticmethod(cut_end)
     width = staticmethod(width_px)
+    drawable = staticmethod(drawable)
+    left_out = staticmethod(left_out_text)
 
     def __init__(self, theme: Theme, title: str, lines: Sequence[str]) -> None:
         from matplotlib.figure import Figure

@@ -12,20 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from harness.plots.canvas import (
-    MARGIN,
-    POINTS_PER_PIXEL,
-    SMALL,
-    WIDTH,
-    Canvas,
-    Format,
-    Look,
-    Theme,
-    blank,
-    cut,
-    left_out_text,
-    width_px,
-)
+from harness.plots.canvas import MARGIN, POINTS_PER_PIXEL, SMALL, WIDTH, Canvas, Format, Look, Theme, blank
 from harness.report.ratio_axis import RatioAxis, ratio_axis
 from harness.report.run_report import Report
 from harness.report.run_row import Row, Section
@@ -170,7 +157,7 @@ def _foot(panels: Sequence[ReleasePanel], left_out: int) -> list[str]:
     left = f"... and {plural(len(told) - _MOST_REASONS, 'more reason')}." if len(told) > _MOST_REASONS else ""
     rest = sum(panel.rest for panel in panels)
     more = f"Not drawn: {plural(rest, 'more variant')}." if rest else ""
-    return [" ".join([_FOOT, *words]), *told[:_MOST_REASONS], left, more, left_out_text(left_out)]
+    return [" ".join([_FOOT, *words]), *told[:_MOST_REASONS], left, more, Canvas.left_out(left_out)]
 
 
 def _places(places: Sequence[str]) -> str:
@@ -198,7 +185,7 @@ def _draw_panel(canvas: Canvas, panel: ReleasePanel) -> None:
     _draw_times(axes, panel, times)
     for line in strips:
         middle = canvas.down(_STRIP) + _STRIP / 2
-        canvas.note(_LEFT - 8, middle, cut(line.variant, _LEFT - 8 - MARGIN, SMALL), align="right")
+        canvas.note(_LEFT - 8, middle, Canvas.cut(line.variant, _LEFT - 8 - MARGIN, SMALL), align="right")
         for release, point in enumerate(line.points):
             x = _LEFT + _width_of_column(panel) * (release + 0.5)
             canvas.text(x, middle, point.mark, size=SMALL, align="center")
@@ -212,10 +199,10 @@ def _scale(axes: Axes, panel: ReleasePanel, theme: Theme, *, strips: int) -> Non
     axes.set_yticks([math.log(tick.ratio) for tick in axis.ticks], [tick.text for tick in axis.ticks])
     axes.grid(axis="y", color=theme.grid, linewidth=1.0)
     axes.axhline(0.0, color=theme.axis, linewidth=1.0)
-    widest = max(width_px(release, SMALL) for release in panel.releases) + 8
+    widest = max(Canvas.width(release, SMALL) for release in panel.releases) + 8
     stride = max(1, -int(-widest // width))
     named = range(len(panel.releases) - 1, -1, -stride)
-    names = [cut(panel.releases[place], max(width * stride - 6, 20.0), SMALL) for place in named]
+    names = [Canvas.cut(panel.releases[place], max(width * stride - 6, 20.0), SMALL) for place in named]
     axes.set_xticks(named, names)
     axes.tick_params(axis="x", pad=5 + strips * _STRIP * POINTS_PER_PIXEL)
 
@@ -249,7 +236,7 @@ def _times(panel: ReleasePanel) -> tuple[dict[int, str], str]:
     places = [*measured[:1], *(after for _, after in line.steps)]
     unit = time_unit(line.points[place].latency_ns for place in places)
     texts = {place: unit.text(line.points[place].latency_ns) for place in places}
-    has_room = max(width_px(text, SMALL) for text in texts.values()) < _width_of_column(panel)
+    has_room = max(Canvas.width(text, SMALL) for text in texts.values()) < _width_of_column(panel)
     return (texts, unit.name) if has_room and not others else ({}, "")
 
 

@@ -8,20 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import RunError
-from harness.plots.canvas import (
-    BODY,
-    MARGIN,
-    POINTS_PER_PIXEL,
-    SMALL,
-    WIDTH,
-    Format,
-    Look,
-    Theme,
-    blank,
-    cut,
-    drawable,
-    width_px,
-)
+from harness.plots.canvas import BODY, MARGIN, POINTS_PER_PIXEL, SMALL, WIDTH, Canvas, Format, Look, Theme, blank
 from harness.records.run import Peak
 from harness.report.run_report import Report
 from harness.text import one_line
@@ -108,8 +95,8 @@ def paint_roofline(panels: Sequence[Panel], title: str, subtitle: str, theme: Th
     models, labels = dict.fromkeys(point.model for point in points), dict.fromkeys(point.label for point in points)
     colors = {model: theme.series[number % len(theme.series)] for number, model in enumerate(models)}
     numbers = {label: number for number, label in enumerate(labels)}
-    names = {model: cut(model, _LONGEST_NAME, SMALL, bold=True) for model in models}
-    longest = max(width_px(name, SMALL, bold=True) for name in names.values())
+    names = {model: Canvas.cut(model, _LONGEST_NAME, SMALL, bold=True) for model in models}
+    longest = max(Canvas.width(name, SMALL, bold=True) for name in names.values())
     above = longest * math.sin(_LEAN) + 24
     columns, plot = (2, _SMALL_PLOT) if len(panels) > _MOST_ALONE else (1, _PLOT)
     column = (WIDTH - MARGIN) / columns
@@ -126,7 +113,7 @@ def paint_roofline(panels: Sequence[Panel], title: str, subtitle: str, theme: Th
                 for look in _looks(point, colors[point.model], numbers[point.label], theme):
                     axes.plot(point.intensity, point.operations_per_s / 1e9, zorder=4, **look)
             _draw_names(axes, panel, colors, names, _NAME_ROOM / width)
-            caption = cut(_caption(panel), width - 20, BODY, bold=True)
+            caption = Canvas.cut(_caption(panel), width - 20, BODY, bold=True)
             canvas.text(left + width - 8, top + plot - 14, caption, align="right", bold=True, bbox=_on_ground(theme))
             if (number + 1) % columns == 0 or number + 1 == len(panels):
                 canvas.down(above + plot + 54)
@@ -194,7 +181,7 @@ def _draw_roof(axes: Axes, peak: Peak, theme: Theme) -> None:
     axes.plot([low, ridge, high], [low * slope, top, top], color=theme.ink, linewidth=1.6, zorder=2)
     axes.fill_between([low, ridge, high], [low * slope, top, top], bottom, color=theme.ink, alpha=0.045, linewidth=0)
     axes.annotate(
-        drawable(f"{top:.3g} GFLOP/s, f32 ({peak.operations_by})"),
+        Canvas.drawable(f"{top:.3g} GFLOP/s, f32 ({peak.operations_by})"),
         (high, top),
         xytext=(-4, 4),
         textcoords="offset points",
@@ -203,9 +190,9 @@ def _draw_roof(axes: Axes, peak: Peak, theme: Theme) -> None:
         bbox=_on_ground(theme),
     )
     start = max(low, bottom / slope)
-    rate = drawable(f"{slope:.3g} GB/s ({peak.bytes_by})")
+    rate = Canvas.drawable(f"{slope:.3g} GB/s ({peak.bytes_by})")
     x, y = axes.transData.transform([(start, start * slope), (ridge, top)]).T
-    short = x[1] - x[0] < 2 * width_px(rate, SMALL)  # a figure has two pixels for each of a page
+    short = x[1] - x[0] < 2 * Canvas.width(rate, SMALL)  # a figure has two pixels for each of a page
     at, align, aside = (start, "left", 4) if short else (math.sqrt(start * ridge), "center", -3)
     axes.annotate(
         rate,
