@@ -16,10 +16,9 @@ from harness.models.model import Tolerance
 from harness.process import Limits
 from harness.records.run import Check, Failure
 from harness.verify.difference import Right, below_tolerance, compare_outputs
-from harness.verify.kept import keep_outputs
+from harness.verify.kept import keep_outputs, keep_refused
 from harness.verify.outputs import Array
 from harness.verify.reference import References, has_text
-from harness.verify.refused import keep_refused
 from harness.verify.runnable import AnyRunnable, Runnable, RunnablePeer
 
 # What takes no longer is run a second time, on other inputs; a peer begins each time with a process that loads it.
@@ -125,8 +124,7 @@ class _Checker:
         return check
 
     def _baseline(self, item: AnyRunnable, *, asked: bool) -> tuple[Right, ...]:
-        own, others = (item.case.group, asked), (item.case.model, asked)
-        right = self._baselines.get(own) or self._baselines.get(others)
+        right = self._baselines.get((item.case.group, asked)) or self._baselines.get((item.case.model, asked))
         return (right,) if right is not None else ()
 
     def _with_other_inputs(self, check: Check, other: AnyRunnable) -> Check:
@@ -143,13 +141,7 @@ class _Checker:
 
 
 def _compared(
-    check: Check,
-    item: AnyRunnable,
-    outputs: Sequence[Array],
-    right: Right,
-    tolerance: Tolerance | None,
-    *,
-    first: bool,
+    check: Check, item: AnyRunnable, outputs: Sequence[Array], right: Right, tolerance: Tolerance | None, *, first: bool
 ) -> Check:
     """The check with one more comparison; the first that is made says what the outputs were held against."""
     same = (right.of_case or bool(right.kinds)) and item.case.peer is None

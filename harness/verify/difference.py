@@ -150,13 +150,9 @@ def below_tolerance(right: Right, tolerance: Tolerance | None) -> tuple[int, ...
     """Positions of the outputs for which zeros would pass, though they are none."""
     positions = []
     for position, true in enumerate(right.outputs):
-        zeros = np.zeros_like(true)
-        one = Right(
-            source="",
-            outputs=[true],
-            allowed=None if right.allowed is None else [right.allowed[position]],
-        )
-        if true.size and true.any() and compare_outputs([zeros], one, tolerance).problem is None:
+        allowed = None if right.allowed is None else [right.allowed[position]]
+        one = Right(source="", outputs=[true], allowed=allowed)
+        if true.size and true.any() and compare_outputs([np.zeros_like(true)], one, tolerance).problem is None:
             positions.append(position)
     return tuple(positions)
 

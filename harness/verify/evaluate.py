@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from harness.models.inputs import Argument, load_argument
-from harness.verify import affine, generic_ops, interpreter, linalg_ext_ops, tensor_ops
+from harness.verify import generic_ops, interpreter, linalg_ext_ops, tensor_ops
 from harness.verify.interpreter import Exported, TooLongError, kind_of
 from harness.verify.rounding import FACTOR, TINY, UNIT, Array, Shaker, UnsupportedError, spread
 from harness.verify.sampled import WHOLE, Plan, SampledEvaluator, plan_sample
@@ -30,7 +30,6 @@ from harness.verify.scalar_ops import dtype_of
 _OPERATIONS = {
     **interpreter.OPERATIONS,
     **tensor_ops.OPERATIONS,
-    **affine.OPERATIONS,
     **generic_ops.OPERATIONS,
     **linalg_ext_ops.OPERATIONS,
 }

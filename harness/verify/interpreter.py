@@ -188,18 +188,19 @@ class Evaluator:
             raise UnsupportedError("control flow or sizes that hang on rounded values")
         return int(values.flat[0])
 
-    def numbers(self, operation: Any, scope: Scope, dynamic: Sequence[Any], attribute: str) -> list[int]:
-        """A list of numbers of which some are attributes and the others operands."""
+    def numbers(self, static: Iterable[int], dynamic: Sequence[Any], scope: Scope) -> list[int]:
+        """Numbers, such as a tensor's sizes, of which those that are not known are given by operands."""
         rest = iter(dynamic)
         sentinel = self.ir.ShapedType.get_dynamic_size()
-        static = list(operation.attributes[attribute])
-        return [self.number(scope.get(next(rest))) if size == sentinel else int(size) for size in static]
+        return [self.number(scope.get(next(rest))) if number == sentinel else int(number) for number in static]
 
-    def sizes(self, tensor: Any, dynamic: Sequence[Any], scope: Scope) -> list[int]:
-        """A tensor's shape, whose unknown sizes operands give."""
-        rest = iter(dynamic)
-        sentinel = self.ir.ShapedType.get_dynamic_size()
-        return [self.number(scope.get(next(rest))) if size == sentinel else int(size) for size in tensor.shape]
+    def over(self, operation: Any, arguments: Sequence[Any], shape: Sequence[int], scope: Scope) -> Any:
+        """What the body of an operation yields at every place of a space at once."""
+        inside = Scope(parent=scope, bounds=tuple((0, int(size)) for size in shape))
+        block = operation.regions[0].blocks[0]
+        inside.values.update(zip(block.arguments, arguments, strict=True))
+        (result,) = (inside.get(value) for value in self.run(block, inside).operands)
+        return result
 
     def constant(self, attribute: Any, type_: Any) -> Array:
         """A constant's values; a splat takes the place of one element."""
@@ -240,6 +241,12 @@ def _symbol(attribute: Any) -> str:
 def is_tensor(type_: Any) -> bool:
     """Whether it is a tensor's type, and no scalar's."""
     return hasattr(type_, "shape")
+
+
+def with_equal_samples(parts: Sequence[Array]) -> list[Array]:
+    """Ensembles with as many samples as the one that has most."""
+    samples = max(part.shape[0] for part in parts)
+    return [np.broadcast_to(part, (samples, *part.shape[1:])) for part in parts]
 
 
 def in_each_sample(places: Iterable[Any]) -> tuple[Any, ...]:
@@ -298,7 +305,7 @@ def _import(run: Evaluator, op: Any, scope: Scope) -> Results:
     given = scope.get(op.operands[0])
     values = given.values if isinstance(given, Exported) else given
     tensor, sizes = op.results[0].type, list(op.operands)[1:]
-    shape = run.sizes(tensor, [size for size in sizes if str(size.type) == "index"], scope)
+    shape = run.numbers(tensor.shape, [size for size in sizes if str(size.type) == "index"], scope)
     if math.prod(shape) != math.prod(values.shape[1:]):
         raise UnsupportedError(f"an input of shape {values.shape[1:]} that the program takes for {tensor}")
     return [values.reshape(values.shape[0], *shape)]

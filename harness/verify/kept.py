@@ -1,6 +1,7 @@
-"""Outputs that were right, kept in the cache: a later call and another run's case are compared with them.
+"""Outputs that are kept in the cache: right ones, which later calls and other runs are held against, and refused ones.
 
-Of all that were kept, those that were used last stay, up to a limit; what a run of today kept stays in any case.
+Of the right ones those that were used last stay, up to a limit; what a run of today kept stays in any case. Beside a
+refused one lies what a person needs to look at it with IREE's plain tools.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ import hashlib
 import io
 import os
 import re
+import shlex
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -22,6 +25,7 @@ from harness.records.run import Check, Failure, OutputRecord
 from harness.verify.difference import Right, compare_outputs
 from harness.verify.outputs import Array, load_array
 from harness.verify.reference import kept_reference
+from harness.verify.runnable import AnyRunnable, Runnable
 
 _FOLDER = "outputs"
 _FILE = re.compile(rf"{_FOLDER}/[0-9a-f]{{32}}\.npy")
@@ -96,3 +100,38 @@ def later_problem(check: Check, files: Sequence[Path], cache: Path) -> Failure |
         return None
     message = f"a later call in one process gives other outputs than the first: {problem}"
     return Failure(stage="verify", message=message, mismatch=True)
+
+
+_REFUSED_FOLDER = "refused"
+# Programs with larger weights are named by their place in the cache.
+_LARGEST_BYTES = 64 * 2**20
+
+
+def keep_refused(item: AnyRunnable, outputs: Sequence[Array], right: Right, problem: str, cache: Path) -> str:
+    """Keep program, inputs, module, outputs and right outputs with the commands that show the difference."""
+    name = hashlib.sha256(f"{item.case.id} {item.case.toolchain} {item.case.device}".encode()).hexdigest()[:16]
+    folder = cache / _REFUSED_FOLDER / name
+    try:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        program = item.artifact.mlir
+        if program.stat().st_size <= _LARGEST_BYTES:
+            program = Path(shutil.copy(program, folder / "model.mlir"))
+        if isinstance(item, Runnable):
+            for file in item.bench.folder.iterdir():
+                if file.is_symlink() and file.exists() and file.stat().st_size <= _LARGEST_BYTES:
+                    shutil.copy(file, folder / file.name)
+        for position, (ours, true) in enumerate(zip(outputs, right.outputs, strict=False)):
+            np.save(folder / f"refused{position}.npy", ours)
+            np.save(folder / f"right{position}.npy", true)
+            if right.allowed is not None:
+                np.save(folder / f"allowed{position}.npy", right.allowed[position])
+        lines = [f"# {item.case.name}: refused*.npy is not right*.npy, which is from {right.source}", f"# {problem}"]
+        if isinstance(item, Runnable):
+            plugins = " # after the plugins of the variant" if item.case.plugins else ""
+            compiled = ["iree-compile", program.name, "-o", "module.vmfb", *item.case.compile_flags]
+            lines += [shlex.join(compiled) + plugins, shlex.join(item.command)]
+        (folder / "reproduce.sh").write_text("\n".join(lines) + "\n")
+    except OSError:
+        return ""
+    return f"{_REFUSED_FOLDER}/{name}"

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.verify.affine import indices_of
-from harness.verify.generic_ops import softmax_of
+from harness.verify.generic_ops import indices_of, softmax_of
 from harness.verify.interpreter import (
     ELEMENT_S,
     PRODUCT_S,
@@ -20,6 +19,7 @@ from harness.verify.interpreter import (
     Scope,
     in_each_sample,
     kind_of,
+    with_equal_samples,
 )
 from harness.verify.linalg_ops import Products, Space, view
 from harness.verify.rounding import Array, UnsupportedError, merged
@@ -95,10 +95,7 @@ def _scatter(run: Evaluator, op: Any, scope: Scope) -> Results:
         window = updates[in_each_sample(at)]
         old = result[in_each_sample(where)]
         shape = old.shape[1:]
-        inside = Scope(parent=scope, bounds=tuple((0, size) for size in shape))
-        block = op.regions[0].blocks[0]
-        inside.values.update(zip(block.arguments, [window.reshape(-1, *shape), old], strict=True))
-        (new,) = (inside.get(value) for value in run.run(block, inside).operands)
+        new = run.over(op, [window.reshape(-1, *shape), old], shape, scope)
         if new.shape[0] > result.shape[0]:
             result = run.shaker.full(result)
         result[in_each_sample(where)] = new
@@ -113,16 +110,13 @@ def _arg_compare(run: Evaluator, op: Any, scope: Scope) -> Results:
         raise UnsupportedError("iree_linalg_ext.arg_compare of given indices")
     axis = 1 + op.attributes["dimension"].value
     base = run.number(scope.get(list(op.operands)[-1])) if len(segments) > 2 and segments[2] else 0
-    block = op.regions[0].blocks[0]
-    shape = tuple(size for at, size in enumerate(values.shape) if at not in (0, axis))
     best = np.take(values, 0, axis=axis)
+    shape = best.shape[1:]
     found = np.zeros((1, *shape), dtype=np.int64) + base
     run.may_take(values.shape[axis] * STEP_S + values.size * 4 * ELEMENT_S)
     for at in range(1, values.shape[axis]):
-        inside = Scope(parent=scope, bounds=tuple((0, size) for size in shape))
         here = np.take(values, at, axis=axis)
-        inside.values.update(zip(block.arguments, [here, best], strict=True))
-        (better,) = (inside.get(value) for value in run.run(block, inside).operands)
+        better = run.over(op, [here, best], shape, scope)
         best = merged(np.where(better, here, best))
         found = merged(np.where(better, at + base, found))
     return [best, found.astype(dtype_of(kind_of(op.results[1].type)))][: len(op.results)]
@@ -136,18 +130,14 @@ def _sort(run: Evaluator, op: Any, scope: Scope) -> Results:
     shape = columns[0].shape[1:]
     size = shape[-1]
     run.may_take(math.prod(shape) * size * samples * 8 * ELEMENT_S)
-    inside = Scope(parent=scope, bounds=tuple((0, extent) for extent in (*shape, size)))
     pairs = [side for column in columns for side in (column[..., :, None], column[..., None, :])]
-    block = op.regions[0].blocks[0]
-    inside.values.update(zip(block.arguments, pairs, strict=True))
-    (first,) = (inside.get(value) for value in run.run(block, inside).operands)
+    first = run.over(op, pairs, (*shape, size), scope)
     # Each goes behind those that come before it; what is equal stays in its order.
     other = first.swapaxes(-1, -2)
     before = np.where(first == other, np.tri(size, k=-1, dtype=bool), other)
     order = np.argsort(before.sum(axis=-1), axis=-1, kind="stable")
-    samples = max(samples, order.shape[0])
-    full = [np.broadcast_to(values, (samples, *values.shape[1:])) for values in (order, *columns)]
-    return [merged(np.moveaxis(np.take_along_axis(column, full[0], axis=-1), -1, axis)) for column in full[1:]]
+    order, *columns = with_equal_samples([order, *columns])
+    return [merged(np.moveaxis(np.take_along_axis(column, order, axis=-1), -1, axis)) for column in columns]
 
 
 @OPERATIONS.known("iree_linalg_ext.scan")
@@ -156,17 +146,12 @@ def _scan(run: Evaluator, op: Any, scope: Scope) -> Results:
     axis, inclusive = 1 + op.attributes["dimension"].value, op.attributes["inclusive"].value
     values = np.moveaxis(given, axis, 0)
     run.may_take(len(values) * STEP_S + values.size * 4 * ELEMENT_S)
-    block = op.regions[0].blocks[0]
     last = values[0] if inclusive else start
     found = [last]
     for at in range(1, len(values)):
-        inside = Scope(parent=scope, bounds=tuple((0, size) for size in last.shape[1:]))
-        inside.values.update(zip(block.arguments, [last, values[at if inclusive else at - 1]], strict=True))
-        (last,) = (inside.get(value) for value in run.run(block, inside).operands)
+        last = run.over(op, [last, values[at if inclusive else at - 1]], last.shape[1:], scope)
         found.append(last)
-    samples = max(part.shape[0] for part in found)
-    whole = np.stack([np.broadcast_to(part, (samples, *part.shape[1:])) for part in found])
-    return [np.moveaxis(whole, 0, axis), last]
+    return [np.moveaxis(np.stack(with_equal_samples(found)), 0, axis), last]
 
 
 def _spread_out(run: Evaluator, op: Any, scope: Scope) -> list[Array]:

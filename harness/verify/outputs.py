@@ -52,11 +52,8 @@ def module_devices(module: Path) -> dict[str, tuple[Place, ...]]:
 
 
 def _places(target: str) -> tuple[Place, ...]:
-    places = []
-    for kind, rest in _TARGET.findall(target):
-        ordinal = _ORDINAL.search(rest)
-        places.append(Place(kind, int(ordinal[1]) if ordinal else 0))
-    return tuple(places)
+    ordinals = ((kind, _ORDINAL.search(rest)) for kind, rest in _TARGET.findall(target))
+    return tuple(Place(kind, int(ordinal[1]) if ordinal else 0) for kind, ordinal in ordinals)
 
 
 def misfit(devices: Mapping[str, Sequence[Place]], uris: Sequence[str]) -> str | None:
@@ -120,16 +117,10 @@ class ModuleCall:
 
     def run(self, stage: str, command: Sequence[str], limits: Limits) -> Finished:
         """Run one of the runtime's tools with this command line, to its end."""
-        tool = str(self.toolchain.runtime_tool(command[0]))
-        return run_tool(
-            stage,
-            command[0],
-            [tool, *command[1:]],
-            cwd=self.folder,
-            limits=limits,
-            environment=self.environment,
-            cpus=self.cpus,
-        )
+        name, *arguments = command
+        started = [str(self.toolchain.runtime_tool(name)), *arguments]
+        environment, cpus = self.environment, self.cpus
+        return run_tool(stage, name, started, cwd=self.folder, limits=limits, environment=environment, cpus=cpus)
 
 
 def require_success(stage: str, finished: Finished, limits: Limits) -> None:

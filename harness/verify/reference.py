@@ -15,9 +15,9 @@ import mmap
 import shutil
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -46,8 +46,6 @@ _FOLDER = "references"
 # Of all references in the cache, those that were used last stay, up to this; what a run of today needs stays anyway.
 LIMIT_BYTES = 4 * 2**30
 _YOUNG_S = 24 * 3600.0
-# Flags that change the types of the program itself, so that each setting of them is another program.
-_INPUT_FLAGS = "--iree-input-"
 _CONVERSION_S = 120.0
 _ADVICE = '; where that is what is wrong, give expected files, or set check = "none" and say why'
 # What the interpreter may take for a compile, and again for a call.
@@ -76,18 +74,17 @@ class References:
     scratch: Path  # A folder for what is run
     compile_limits: Limits
     call_limits: Limits
-    _evaluated: dict[str, Right | str] = field(default_factory=dict)
-    _outside: dict[str, Right | None] = field(default_factory=dict)
-    _interpreted: dict[str, Right | str] = field(default_factory=dict)
+    _found: dict[str, Right | str | None] = field(default_factory=dict)
 
     def judges(self, case: Case, artifact: ModelArtifact, runnable: Runnable | None, *, asked: bool = True) -> Judges:
         """What the outputs of a case are held against."""
         model = self.models[case.model]
         found = self._from_evaluator(case, artifact, model)
         outside = self._from_outside(model, artifact) if asked else None
-        if outside is not None and isinstance(found, Right) and _alike(outside, found) and found.allowed is not None:
+        off = found.allowed if isinstance(found, Right) else None
+        if isinstance(outside, Right) and off is not None and _has_shapes(outside, off):
             # Both sides round, each as much as the evaluator allows.
-            outside = replace(outside, allowed=[2.0 * allowed for allowed in found.allowed])
+            outside = replace(outside, allowed=[2.0 * allowed for allowed in off])
         rights = [right for right in (found, outside) if isinstance(right, Right)]
         why = found if isinstance(found, str) else ""
         if not rights and runnable is not None:
@@ -104,28 +101,32 @@ class References:
             return model.tolerance
         return _ROUGH_TOLERANCE if has_text(artifact.mlir, _ROUGH) else Tolerance()
 
-    def _from_evaluator(self, case: Case, artifact: ModelArtifact, model: Model) -> Right | str:
-        flags = tuple(flag for flag in case.compile_flags if flag.startswith(_INPUT_FLAGS))
-        key = _key(artifact, flags)
-        if key not in self._evaluated:
-            self._evaluated[key] = evaluated(artifact, flags, model.check_seconds, self.compile_limits)
-        return self._evaluated[key]
+    def _once(self, key: str, make: Callable[[], Right | str | None]) -> Right | str | None:
+        if key not in self._found:
+            self._found[key] = make()
+        return self._found[key]
 
-    def _from_outside(self, model: Model, artifact: ModelArtifact) -> Right | None:
-        if model.name not in self._outside:
-            self._outside[model.name] = _outside(model, artifact)
-        return self._outside[model.name]
+    def _from_evaluator(self, case: Case, artifact: ModelArtifact, model: Model) -> Right | str | None:
+        flags = _input_flags(case)
+        make = partial(evaluated, artifact, flags, model.check_seconds, self.compile_limits)
+        return self._once(_key(artifact, flags), make)
 
-    def _from_interpreter(self, runnable: Runnable, why: str) -> Right | str:
-        key = _key(runnable.artifact, ())
-        if key not in self._interpreted:
-            self._interpreted[key] = _interpreted(runnable, self.scratch, self.compile_limits, self.call_limits)
-        found = self._interpreted[key]
+    def _from_outside(self, model: Model, artifact: ModelArtifact) -> Right | str | None:
+        return self._once(f"outside of {model.name}", partial(_outside, model, artifact))
+
+    def _from_interpreter(self, runnable: Runnable, why: str) -> Right | str | None:
+        make = partial(_interpreted, runnable, self.scratch, self.compile_limits, self.call_limits)
+        found = self._once(f"interpreted {_key(runnable.artifact, ())}", make)
         return replace(found, source=f"{found.source}, since {why}") if isinstance(found, Right) else found
 
 
-def _alike(one: Right, other: Right) -> bool:
-    return [output.shape for output in one.outputs] == [output.shape for output in other.outputs]
+def _input_flags(case: Case) -> tuple[str, ...]:
+    """Those that change the types of the program itself, so that each setting of them is another program."""
+    return tuple(flag for flag in case.compile_flags if flag.startswith("--iree-input-"))
+
+
+def _has_shapes(right: Right, arrays: Sequence[Array]) -> bool:
+    return [output.shape for output in right.outputs] == [array.shape for array in arrays]
 
 
 def has_text(mlir: Path, *words: bytes) -> bool:
@@ -303,14 +304,13 @@ def _evaluate(
 def _interpreted(runnable: Runnable, scratch: Path, compile_limits: Limits, call_limits: Limits) -> Right | str:
     """What IREE's interpreter makes of the model, or why it says nothing."""
     source = "IREE's interpreter VMVX"
-    flags = [flag for flag in runnable.case.compile_flags if flag.startswith(_INPUT_FLAGS)]
     case = replace(
         runnable.case,
         name=f"{runnable.case.name} (vmvx)",
         uri="local-sync",
         more_uris=(),
         environment={},
-        compile_flags=(*_VMVX, *flags),
+        compile_flags=(*_VMVX, *_input_flags(runnable.case)),
         run_flags=(),
     )
     artifact = runnable.artifact
@@ -328,9 +328,8 @@ def _interpreted(runnable: Runnable, scratch: Path, compile_limits: Limits, call
         return f"{source}: {build}"
     if build.module_sha256 == runnable.build.module_sha256:
         return f"{source} gives the same module"
-    bench = lay_out(
-        Path(tempfile.mkdtemp(prefix="vmvx", dir=scratch)) / "bench", BuildCache(cache_root()).module(build), artifact
-    )
+    folder = Path(tempfile.mkdtemp(prefix="vmvx", dir=scratch)) / "bench"
+    bench = lay_out(folder, BuildCache(cache_root()).module(build), artifact)
     try:
         outputs = replace(runnable, case=case, build=build, bench=bench).outputs(_at_most(call_limits))
     except CaseError as error:
@@ -361,5 +360,4 @@ def _compiled(request: CompileRequest) -> Build | str:
 
 
 def _at_most(limits: Limits) -> Limits:
-    seconds = _INTERPRETER_S if limits.seconds is None else min(limits.seconds, _INTERPRETER_S)
-    return replace(limits, seconds=seconds)
+    return replace(limits, seconds=min(limits.seconds or _INTERPRETER_S, _INTERPRETER_S))

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from harness.verify.interpreter import Evaluator, Operations, Results, Scope, in_each_sample, kind_of
+from harness.verify.interpreter import (
+    Evaluator,
+    Operations,
+    Results,
+    Scope,
+    in_each_sample,
+    kind_of,
+    with_equal_samples,
+)
 from harness.verify.rounding import UnsupportedError, merged
 from harness.verify.scalar_ops import dtype_of
 
@@ -18,14 +27,14 @@ OPERATIONS = Operations()
 @OPERATIONS.known("tensor.empty")
 def _empty(run: Evaluator, op: Any, scope: Scope) -> Results:
     tensor = op.results[0].type
-    shape = run.sizes(tensor, list(op.operands), scope)
+    shape = run.numbers(tensor.shape, list(op.operands), scope)
     return [np.broadcast_to(np.zeros((), dtype=dtype_of(kind_of(tensor))), (1, *shape))]
 
 
 @OPERATIONS.known("tensor.splat", "flow.tensor.splat")
 def _splat(run: Evaluator, op: Any, scope: Scope) -> Results:
     value, *dynamic = op.operands
-    shape = run.sizes(op.results[0].type, dynamic, scope)
+    shape = run.numbers(op.results[0].type.shape, dynamic, scope)
     values = scope.get(value)
     return [np.broadcast_to(values.reshape(-1, *(1,) * len(shape)), (values.shape[0], *shape))]
 
@@ -65,17 +74,15 @@ def _insert(run: Evaluator, op: Any, scope: Scope) -> Results:
 
 @OPERATIONS.known("tensor.from_elements")
 def _from_elements(_: Evaluator, op: Any, scope: Scope) -> Results:
-    values = [scope.get(value) for value in op.operands]
-    samples = max(value.shape[0] for value in values)
-    rows = np.stack([np.broadcast_to(value, (samples,)) for value in values], axis=1)
-    return [rows.reshape(samples, *op.results[0].type.shape)]
+    rows = np.stack(with_equal_samples([scope.get(value) for value in op.operands]), axis=1)
+    return [rows.reshape(len(rows), *op.results[0].type.shape)]
 
 
 @OPERATIONS.known("tensor.expand_shape", "tensor.collapse_shape", "tensor.reshape")
 def _reshape(run: Evaluator, op: Any, scope: Scope) -> Results:
     values = scope.get(op.operands[0])
     if op.name == "tensor.expand_shape":
-        shape = run.numbers(op, scope, list(op.operands)[1:], "static_output_shape")
+        shape = run.numbers(op.attributes["static_output_shape"], list(op.operands)[1:], scope)
     elif op.name == "tensor.reshape":
         shape = [run.number(size[None]) for size in scope.get(op.operands[1])[0]]
     else:
@@ -85,13 +92,10 @@ def _reshape(run: Evaluator, op: Any, scope: Scope) -> Results:
 
 
 def _slices(run: Evaluator, op: Any, scope: Scope) -> tuple[tuple[slice, ...], list[int]]:
-    segments = list(op.attributes["operandSegmentSizes"])
-    groups, at = [], 0
-    for size in segments:
-        groups.append(list(op.operands)[at : at + size])
-        at += size
+    ends = [0, *itertools.accumulate(op.attributes["operandSegmentSizes"])]
+    groups = [list(op.operands)[begin:end] for begin, end in itertools.pairwise(ends)]
     offsets, sizes, strides = (
-        run.numbers(op, scope, group, f"static_{name}")
+        run.numbers(op.attributes[f"static_{name}"], group, scope)
         for group, name in zip(groups[-3:], ("offsets", "sizes", "strides"), strict=True)
     )
     spans = zip(offsets, sizes, strides, strict=True)
@@ -136,9 +140,7 @@ def _insert_slice(run: Evaluator, op: Any, scope: Scope) -> Results:
 
 @OPERATIONS.known("tensor.concat")
 def _concat(_: Evaluator, op: Any, scope: Scope) -> Results:
-    parts = [scope.get(value) for value in op.operands]
-    samples = max(part.shape[0] for part in parts)
-    parts = [np.broadcast_to(part, (samples, *part.shape[1:])) for part in parts]
+    parts = with_equal_samples([scope.get(value) for value in op.operands])
     return [np.concatenate(parts, axis=1 + op.attributes["dim"].value)]
 
 
@@ -146,8 +148,8 @@ def _concat(_: Evaluator, op: Any, scope: Scope) -> Results:
 def _pad(run: Evaluator, op: Any, scope: Scope) -> Results:
     segments = list(op.attributes["operandSegmentSizes"])
     operands = list(op.operands)
-    low = run.numbers(op, scope, operands[1 : 1 + segments[1]], "static_low")
-    high = run.numbers(op, scope, operands[1 + segments[1] :], "static_high")
+    low = run.numbers(op.attributes["static_low"], operands[1 : 1 + segments[1]], scope)
+    high = run.numbers(op.attributes["static_high"], operands[1 + segments[1] :], scope)
     values = scope.get(operands[0])
     (fill,) = run.region(op.regions[0], [np.zeros(1, dtype=np.int64)] * len(low), scope)
     samples = max(values.shape[0], fill.shape[0])

@@ -14,13 +14,7 @@ from harness.errors import CaseError
 from harness.process import Limits
 from harness.records.run import DeviceMemory, Reference
 from harness.toolchain import Toolchain
-from harness.verify.benchmark_module import (
-    REPETITIONS,
-    benchmark_command,
-    parse_memory,
-    parse_times,
-    run_benchmark_module,
-)
+from harness.verify.benchmark_module import REPETITIONS, parse_memory, parse_times, run_benchmark_module
 from harness.verify.outputs import ModuleCall
 from tests.verify.conftest import MATMUL, Compile, make_call
 
@@ -46,54 +40,35 @@ def repetition(real_time: Any = 2000.0, unit: str = "ns", **changes: Any) -> dic
     return {**row, "real_time": real_time, "cpu_time": 7.0, "time_unit": unit, **changes}
 
 
-def aggregate(of: str, real_time: float, unit: str = "time") -> dict[str, Any]:
-    """A row of Google Benchmark's own statistics. Its time_unit is ns even where the value is a fraction."""
-    row = repetition(real_time, name=f"{NAME}_{of}", run_type="aggregate")
-    return {**row, "aggregate_name": of, "aggregate_unit": unit}
-
-
-def dispatch(real_time: float) -> dict[str, Any]:
-    """A row of --dispatch_statistics: an iteration row, but of a dispatch."""
-    name = "BM_main/main_dispatch_0_matmul_4x4x8_f32"
-    return repetition(real_time, name=name, run_name=name, calls=1.0, percent=100.0)
+# Of Google Benchmark's own statistics, whose time_unit is ns even where the value is a fraction, and of a dispatch.
+AGGREGATE = repetition(0.0069, run_type="aggregate", aggregate_name="cv", aggregate_unit="percentage")
+DISPATCH = repetition(39.5, run_name="BM_main/main_dispatch_0_matmul_4x4x8_f32", calls=1.0, percent=100.0)
+ERROR = repetition(0.0, "ms", error_occurred=True, error_message="INVALID_ARGUMENT; bad shape")
 
 
 def document(*rows: dict[str, Any], **context: Any) -> str:
     return json.dumps({"context": {"num_cpus": 2, **context}, "benchmarks": list(rows)})
 
 
-def test_only_the_functions_own_repetitions_are_taken() -> None:
-    text = document(
-        repetition(2892.0),
-        repetition(2867.5),
-        aggregate("mean", 2880.0),
-        aggregate("cv", 0.0069, "percentage"),
-        dispatch(39.5),
-        load_avg=[0.23, 0.4, 0.27],
-    )
-    assert parse_times(text) == ((2892.0, 2867.5), 0.23)
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (
+            document(repetition(2892.0), repetition(2867.5), AGGREGATE, DISPATCH, ERROR, load_avg=[0.23, 0.4, 0.27]),
+            ((2892.0, 2867.5), 0.23),
+        ),
+        *(
+            (document(repetition(1.5, unit), load_avg=[]), ((1.5 * factor,), None))
+            for unit, factor in (("ns", 1), ("us", 1e3), ("ms", 1e6), ("s", 1e9))
+        ),
+        (json.dumps({"benchmarks": [repetition()]}), ((2000.0,), None)),
+    ],
+)
+def test_only_the_functions_own_repetitions_are_taken(text: str, found: tuple[tuple[float, ...], float | None]) -> None:
+    assert parse_times(text) == found
 
 
-@pytest.mark.parametrize(("unit", "factor"), [("ns", 1), ("us", 1e3), ("ms", 1e6), ("s", 1e9)])
-def test_every_unit_becomes_nanoseconds(unit: str, factor: float) -> None:
-    assert parse_times(document(repetition(1.5, unit))) == ((1.5 * factor,), None)
-
-
-def test_a_row_of_an_error_is_no_time() -> None:
-    error = repetition(0.0, "ms", error_occurred=True, error_message="INVALID_ARGUMENT; bad shape")
-    assert parse_times(document(error, repetition(5.0)))[0] == (5.0,)
-    with pytest.raises(CaseError, match="measured nothing"):
-        parse_times(document(error))
-
-
-@pytest.mark.parametrize("load", [None, []])
-def test_a_system_without_load_average_has_none(load: list[float] | None) -> None:
-    context = {} if load is None else {"load_avg": load}
-    assert parse_times(document(repetition(), **context))[1] is None
-    assert parse_times(json.dumps({"benchmarks": [repetition()]}))[1] is None
-
-
-@pytest.mark.parametrize("rows", [(), (dispatch(1.0),), (aggregate("mean", 1.0),)])
+@pytest.mark.parametrize("rows", [(), (DISPATCH,), (AGGREGATE,), (ERROR,)])
 def test_nothing_measured_is_a_failure(rows: Sequence[dict[str, Any]]) -> None:
     with pytest.raises(CaseError, match=r"^iree-benchmark-module exited with status 0 and measured nothing$"):
         parse_times(document(*rows))
@@ -102,20 +77,12 @@ def test_nothing_measured_is_a_failure(rows: Sequence[dict[str, Any]]) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "",
-        "EXEC @main",
-        "[]",
-        "{}",
-        '{"benchmarks": null}',
-        '{"benchmarks": [3]}',
+        *("", "EXEC @main", "[]", "{}", '{"benchmarks": null}', '{"benchmarks": [3]}'),
         document(repetition())[:-1],
         document(repetition(unit="fortnights")),
         document(repetition(real_time="soon")),
+        document({"run_name": NAME, "run_type": "iteration"}),
         json.dumps({"context": None, "benchmarks": [repetition()]}),
-        *(
-            document({key: value for key, value in repetition().items() if key != gone})
-            for gone in ("run_name", "run_type", "real_time", "time_unit")
-        ),
     ],
 )
 def test_another_form_is_a_failure(text: str) -> None:
@@ -124,24 +91,17 @@ def test_another_form_is_a_failure(text: str) -> None:
     assert caught.value.stage == "reference"
 
 
-def test_each_device_has_peaks_of_its_own() -> None:
+def test_each_device_has_peaks_of_its_own_where_there_are_statistics() -> None:
     assert parse_memory(TWO_DEVICES) == (
         DeviceMemory(device="local-sync", host_peak_bytes=16, device_peak_bytes=384),
         DeviceMemory(device="local-task", host_peak_bytes=4, device_peak_bytes=25_510_912),
     )
+    assert parse_memory("c/runtime/x.c:1: UNAVAILABLE; no device\n") == ()
 
 
-@pytest.mark.parametrize("text", ["", "c/runtime/x.c:1: UNAVAILABLE; no device\n"])
-def test_without_statistics_there_are_no_peaks(text: str) -> None:
-    assert parse_memory(text) == ()
-
-
-def run_it(call: ModuleCall, seconds: float = 60) -> Reference:
-    return run_benchmark_module("net/stock@cpu", call, Limits(seconds=seconds))
-
-
-def message_of(reference: Reference) -> str:
+def message_of(call: ModuleCall, seconds: float = 60) -> str:
     """What went wrong, after a look that nothing else is claimed."""
+    reference = run_benchmark_module("net/stock@cpu", call, Limits(seconds=seconds))
     assert reference.failure is not None
     assert reference.failure.stage == "reference"
     assert "\n" not in reference.failure.message
@@ -149,32 +109,19 @@ def message_of(reference: Reference) -> str:
     return reference.failure.message
 
 
-def test_the_command_is_one_that_an_iree_engineer_would_type(
+def test_a_reference_keeps_times_peaks_load_and_a_command_that_an_iree_engineer_would_type(
     fake: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("harness.verify.benchmark_module.MIN_TIME_S", 0.3)  # which tests make shorter
-    call = make_call(fake, tmp_path, "--task_topology_max_group_count=1", parameters=("w=w.irpa",), inputs=("4xf32",))
-    assert benchmark_command(call) == (
-        "iree-benchmark-module",
-        "--module=module.vmfb",
-        "--device=local-sync",
-        "--function=main",
-        "--parameters=w=w.irpa",
-        "--input=4xf32",
-        "--task_topology_max_group_count=1",
-        "--benchmark_repetitions=3",
-        "--benchmark_min_time=0.3s",
-        "--time_unit=ns",
-        "--print_statistics=true",
-        "--benchmark_format=json",
-    )
-
-
-def test_a_reference_keeps_times_peaks_load_and_command(fake: Toolchain, tmp_path: Path) -> None:
-    call = make_call(fake, tmp_path, "--fake-times-ns=5,6,7")
-    assert run_it(call) == Reference(
+    call = make_call(fake, tmp_path, "--fake-times-ns=5,6,7", parameters=("w=w.irpa",), inputs=("4xf32",))
+    assert run_benchmark_module("net/stock@cpu", call, Limits(seconds=60)) == Reference(
         case="net/stock@cpu",
-        command=benchmark_command(call),
+        command=(
+            "iree-benchmark-module",
+            *("--module=module.vmfb", "--device=local-sync", "--function=main", "--parameters=w=w.irpa"),
+            *("--input=4xf32", "--fake-times-ns=5,6,7", "--benchmark_repetitions=3", "--benchmark_min_time=0.3s"),
+            *("--time_unit=ns", "--print_statistics=true", "--benchmark_format=json"),
+        ),
         real_time_ns=(5.0, 6.0, 7.0),
         host_peak_bytes=0,
         device_peak_bytes=64,
@@ -192,7 +139,7 @@ def test_a_reference_keeps_times_peaks_load_and_command(fake: Toolchain, tmp_pat
     ],
 )
 def test_a_failure_is_kept(fake: Toolchain, tmp_path: Path, flag: str, seconds: float, message: str) -> None:
-    assert message_of(run_it(make_call(fake, tmp_path, flag), seconds)).startswith(message)
+    assert message_of(make_call(fake, tmp_path, flag), seconds).startswith(message)
 
 
 def test_the_real_tool_on_a_tiny_matmul(
@@ -200,12 +147,11 @@ def test_the_real_tool_on_a_tiny_matmul(
 ) -> None:
     monkeypatch.setattr("harness.verify.benchmark_module.MIN_TIME_S", 0.01)
     call = make_call(real_toolchain, compile_text(MATMUL), "--dispatch_statistics", inputs=("4x8xf32=1", "8x4xf32=1"))
-    reference = run_it(call)
+    reference = run_benchmark_module("net/stock@cpu", call, Limits(seconds=60))
     assert reference.failure is None
     assert len(reference.real_time_ns) == REPETITIONS
     assert all(time_ns > 0 for time_ns in reference.real_time_ns)
     assert (reference.device_peak_bytes or 0) > 0
     assert reference.load_1min is not None
-
-    refused = run_it(replace(call, inputs=call.inputs[:1]))
-    assert message_of(refused).startswith("iree-benchmark-module exited with status 1: INVALID_ARGUMENT; input list")
+    refused = message_of(replace(call, inputs=call.inputs[:1]))
+    assert refused.startswith("iree-benchmark-module exited with status 1: INVALID_ARGUMENT; input list")

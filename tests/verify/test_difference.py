@@ -38,9 +38,6 @@ def test_outputs_for_which_zeros_would_pass(right: Any, tolerance: Tolerance, fo
 EXACT = Tolerance(relative=0.0, absolute=0.0)
 HUGE = Tolerance(relative=1e30, absolute=1e30)
 SHAPES = hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4)
-DTYPES = st.sampled_from(
-    [np.float16, np.float32, np.float64, np.int8, np.int32, np.int64, np.uint8, np.bool_, np.complex64]
-)
 VALUES = st.sampled_from([0.0, 1.0, 1.25, -1.0, 100.0, 101.0, np.nan, np.inf, -np.inf]) | st.floats(width=32)
 TOLERANCES = st.builds(Tolerance, relative=st.floats(0, 10), absolute=st.floats(0, 1e6))
 PAIRS = SHAPES.flatmap(lambda shape: st.tuples(*[hnp.arrays(np.float32, shape, elements=VALUES)] * 2))
@@ -58,29 +55,12 @@ def problem(ours: Any, right: Any, tolerance: Tolerance = EXACT) -> str | None:
     return compared([np.asarray(ours)], [np.asarray(right)], tolerance).problem
 
 
-@given(DTYPES.flatmap(lambda dtype: hnp.arrays(dtype, SHAPES)))
-def test_an_array_agrees_with_itself_exactly(array: NDArray[Any]) -> None:
-    difference = compared([array], [array.copy()], EXACT)
-    assert (difference.problem, difference.max_absolute, difference.max_relative) == (None, 0.0, 0.0)
-
-
 @given(pair=PAIRS, tolerance=TOLERANCES)
 def test_agreement_is_numpys_allclose(pair: tuple[NDArray[Any], NDArray[Any]], tolerance: Tolerance) -> None:
     ours, right = (array.astype(np.float64) for array in pair)
     assert tolerance.absolute is not None
     expected = np.allclose(ours, right, rtol=tolerance.relative, atol=tolerance.absolute, equal_nan=True)
     assert (problem(*pair, tolerance) is None) == expected
-
-
-@given(data=st.data(), shape=hnp.array_shapes(min_dims=0, max_dims=3, max_side=4))
-def test_a_single_wrong_value_is_found_and_its_place_named(data: st.DataObject, shape: tuple[int, ...]) -> None:
-    right = data.draw(hnp.arrays(np.float32, shape, elements=st.floats(-1e3, 1e3, width=32)))
-    place = tuple(data.draw(st.integers(0, size - 1)) for size in shape)
-    ours = right.copy()
-    ours[place] += 1.0
-    found = problem(ours, right)
-    assert found is not None
-    assert f"output 0 differs in 1 of {right.size} values, worst at [{', '.join(map(str, place))}]: " in found
 
 
 @given(st.integers(-(2**63), 2**63 - 2))
@@ -148,22 +128,20 @@ def test_outputs_agree_or_differ(ours: Any, right: Any, tolerance: Tolerance, ag
     assert (problem(ours, right, tolerance) is None) == agree
 
 
+DIFFERS = "output 0 differs in"
+
+
 @pytest.mark.parametrize(
     ("ours", "right", "tolerance", "sentence"),
     [
-        (
-            [[1.0, 2.0], [3.0, 9.0]],
-            [[1.0, 2.5], [3.0, 4.0]],
-            EXACT,
-            "output 0 differs in 2 of 4 values, worst at [1, 1]: 9 where 4 is right",
-        ),
-        (2.0, 1.0, EXACT, "output 0 differs in 1 of 1 values, worst at []: 2 where 1 is right"),
+        ([[1, 2], [3, 9]], [[1, 2.5], [3, 4]], EXACT, f"{DIFFERS} 2 of 4 values, worst at [1, 1]: 9 where 4 is right"),
+        (2.0, 1.0, EXACT, f"{DIFFERS} 1 of 1 values, worst at []: 2 where 1 is right"),
         # An error of 5 in 1000 is within 1 %, so that the one of 1 in 10 is named.
         (
             [1005.0, 11.0],
             [1000.0, 10.0],
             Tolerance(relative=0.01, absolute=0.0),
-            "output 0 differs in 1 of 2 values, worst at [1]: 11 where 10 is right",
+            f"{DIFFERS} 1 of 2 values, worst at [1]: 11 where 10 is right",
         ),
         (
             [np.nan, np.inf, 1.0],
@@ -172,40 +150,29 @@ def test_outputs_agree_or_differ(ours: Any, right: Any, tolerance: Tolerance, ag
             "output 0 has 2 NaN or infinite values of 3 where finite ones are right, the first at [0]: nan where 1 is "
             "right",
         ),
-        ([1.0, 1.0], [np.nan, 1.0], EXACT, "output 0 differs in 1 of 2 values, worst at [0]: 1 where nan is right"),
+        ([1.0, 1.0], [np.nan, 1.0], EXACT, f"{DIFFERS} 1 of 2 values, worst at [0]: 1 where nan is right"),
         (np.zeros(3), np.zeros((3, 1)), EXACT, "output 0 has shape (3,) where (3, 1) is right"),
-        (np.zeros(()), np.zeros(1), EXACT, "output 0 has shape () where (1,) is right"),
-        (np.zeros((2, 3)), np.zeros((3, 2)), EXACT, "output 0 has shape (2, 3) where (3, 2) is right"),
     ],
 )
 def test_words_for_what_differs(ours: Any, right: Any, tolerance: Tolerance, sentence: str) -> None:
     assert problem(ours, right, tolerance) == sentence
 
 
-def test_differences_are_measured_even_where_they_are_allowed() -> None:
-    difference = compared(
-        [np.array([1.0, 8.0]), np.array([0.5])], [np.array([2.0, 10.0]), np.array([0.0])], Tolerance(absolute=3.0)
-    )
+def test_differences_are_measured_even_where_they_are_allowed_and_never_overflow_or_wrap_around() -> None:
+    ours, right = [np.array([1.0, 8.0]), np.array([0.5])], [np.array([2.0, 10.0]), np.array([0.0])]
+    difference = compared(ours, right, Tolerance(absolute=3.0))
     assert (difference.problem, difference.max_absolute) == (None, 2.0)
     assert difference.max_relative == 0.5, "where all is zero, the absolute difference stands for it"
-
-
-def test_differences_neither_overflow_nor_wrap_around() -> None:
-    difference = compared([np.array([1.7e308])], [np.array([-1.7e308])], Tolerance(relative=0.5))
-    assert (difference.max_absolute, difference.problem is None) == (np.inf, False)
+    far = compared([np.array([1.7e308])], [np.array([-1.7e308])], Tolerance(relative=0.5))
+    assert (far.max_absolute, far.problem is None) == (np.inf, False)
     assert compared([np.array([0], np.uint8)], [np.array([255], np.uint8)], EXACT).max_absolute == 255
 
 
-@pytest.mark.parametrize(("ours", "right"), [(0, 1), (1, 0), (3, 2)])
-def test_the_number_of_outputs_has_to_be_right(ours: int, right: int) -> None:
-    difference = compared([np.zeros(2)] * ours, [np.zeros(2)] * right, EXACT)
-    assert difference.problem == f"outputs are {ours} where {right} are right"
-    assert compared([], [], EXACT).problem is None
-
-
-def test_a_later_output_is_compared_too() -> None:
+def test_every_output_is_compared_and_their_number_has_to_be_right() -> None:
     difference = compared([np.zeros(2), np.ones(2)], [np.zeros(2), np.array([1.0, 2.0])], EXACT)
     assert difference.problem == "output 1 differs in 1 of 2 values, worst at [1]: 1 where 2 is right"
+    assert compared([np.zeros(2)], [np.zeros(2)] * 2, EXACT).problem == "outputs are 1 where 2 are right"
+    assert compared([], [], EXACT).problem is None
 
 
 def by_reference(right: Any, allowed: Any, **fields: Any) -> Right:

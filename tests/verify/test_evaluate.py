@@ -161,7 +161,7 @@ def test_what_takes_too_long_is_refused() -> None:
         evaluate(MATMUL.format(m=8, k=8, n=8), "main", [ones, ones], {}, 0.0)
 
 
-# ------------------------------------------------------------------------------------------------------------- tensors
+# --- tensors ---
 
 
 def test_slices_inserts_pads_and_shapes() -> None:

@@ -51,10 +51,6 @@ def test_what_is_compared_or_kept_again_is_used(tmp_path: Path) -> None:
     assert kept_outputs(old, tmp_path) is None
 
 
-def test_a_cache_without_outputs_has_nothing_to_trim(tmp_path: Path) -> None:
-    trim_outputs(tmp_path / "nowhere", 0)
-
-
 def test_a_record_of_a_stranger_names_no_other_file(tmp_path: Path) -> None:
     np.save(tmp_path / "mine.npy", np.zeros(3))
     before = (tmp_path / "mine.npy").stat().st_mtime_ns
