@@ -48,23 +48,19 @@ class Account:
     def read(self) -> dict[str, Any]:
         """The fields of harness.records.run.Account since `before`; what this system does not tell is None."""
         delays, now = self._delays(), self._read_slowly()
-        fields: dict[str, Any] = {
-            name: None if value is None or (before := self._before[name]) is None else value - before
-            for name, value in now.items()
-        }
         # Of a thread that has ended since, nothing is known.
         waits = [delay - self._delays_before.get(thread, 0) for thread, delay in delays.items()]
-        fields["delayed_ns"] = sum(waits) if waits else None
-        fields["on_calling_thread"] = self._on_calling_thread
-        fields["thread_ns"] = self._thread_ns if self._has_thread_clock else None
-        fields["core"] = None if self._sched_getcpu is None else max(self._sched_getcpu(), 0)
-        return fields
+        return {
+            **{name: _since(self._before[name], value) for name, value in now.items()},
+            "delayed_ns": sum(waits) if waits else None,
+            "on_calling_thread": self._on_calling_thread,
+            "thread_ns": self._thread_ns if self._has_thread_clock else None,
+            "core": None if self._sched_getcpu is None else max(self._sched_getcpu(), 0),
+        }
 
     def _read_slowly(self) -> dict[str, int | None]:
-        return {
-            **(_usage() if self._counts_waits else dict.fromkeys(_SWITCHES_AND_FAULTS)),
-            "throttled": _throttled(self._quotas),
-        }
+        usage = _usage() if self._counts_waits else dict.fromkeys(_SWITCHES_AND_FAULTS)
+        return {**usage, "throttled": _throttled(self._quotas)}
 
     def _delays(self) -> dict[str, int]:
         """Nanoseconds for which each living thread that matters has waited for a core, runnable."""
@@ -73,6 +69,10 @@ class Account:
         if self._on_calling_thread:
             return {"": int(os.pread(self._schedstat, 100, 0).split()[1])}
         return dict(_delays_of_threads())
+
+
+def _since(before: int | None, now: int | None) -> int | None:
+    return None if before is None or now is None else now - before
 
 
 def unavailable_reason() -> str | None:

@@ -80,14 +80,8 @@ def open_event(event: Event) -> int:
     libc = ctypes.CDLL(None, use_errno=True)
     libc.syscall.restype = ctypes.c_long
     this_thread, any_cpu, no_group = ctypes.c_int(0), ctypes.c_int(-1), ctypes.c_int(-1)
-    descriptor: int = libc.syscall(
-        ctypes.c_long(number),
-        ctypes.byref(attributes),
-        this_thread,
-        any_cpu,
-        no_group,
-        ctypes.c_ulong(_CLOSE_ON_EXEC),
-    )
+    which = (this_thread, any_cpu, no_group, ctypes.c_ulong(_CLOSE_ON_EXEC))
+    descriptor: int = libc.syscall(ctypes.c_long(number), ctypes.byref(attributes), *which)
     if descriptor < 0:
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code))
@@ -98,7 +92,7 @@ class Counters:
     """Counts events of this process from construction on, or from the last `start`.
 
     Make it on the main thread before anything starts threads: a thread is counted (as long as it lives and after) only
-    if the thread that started it was counted already. Threads that run before are never seen.
+    if the thread that started it was counted already.
 
     Each event has its own descriptor, since the kernel does not combine inheriting events with group reads. Where a
     machine has fewer counters than events, the kernel lets them take turns, and counts are scaled to the whole time:
@@ -128,12 +122,11 @@ class Counters:
 
         An event that never got a hardware counter in that time is left out: its count is not known, which is not 0.
         """
-        counts = {}
-        for name, descriptor in self._descriptors.items():
-            count = _scaled(self._started.get(name, _NOTHING), _reading(descriptor))
-            if count is not None:
-                counts[name] = count
-        return counts
+        counts = {
+            name: _scaled(self._started.get(name, _NOTHING), _reading(descriptor))
+            for name, descriptor in self._descriptors.items()
+        }
+        return {name: count for name, count in counts.items() if count is not None}
 
     def close(self) -> None:
         """Stop counting; `names` and readings are empty from then on."""

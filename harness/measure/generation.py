@@ -61,7 +61,7 @@ _UNWARMED_NS = 1e8
 
 
 class Known(NamedTuple):
-    """What an earlier generation told of a case: calls of one turn, and what one call takes."""
+    """What is known of a case, maybe by an earlier generation: calls of one turn, and what one call takes."""
 
     calls: int
     per_call_ns: float
@@ -132,14 +132,6 @@ def measure_generation(
             return
 
 
-class _Ready(NamedTuple):
-    """A case that its worker holds: calls of one turn, and what one call takes."""
-
-    worker: WorkerSession
-    calls: int
-    per_call_ns: float
-
-
 def _rounds(
     group: Group,
     cases: Mapping[str, Loadable],
@@ -152,7 +144,7 @@ def _rounds(
 ) -> Iterator[Round | Lost]:
     with contextlib.ExitStack() as stack:
         workers: dict[Hashable, WorkerSession] = {}
-        ready: dict[str, _Ready] = {}
+        ready: dict[str, Known] = {}
         lost = []
         # All or none: a first call costs more than others, and would be found on the side that was not warmed up.
         are_known = all(name in known for name in cases)
@@ -166,10 +158,12 @@ def _rounds(
                     workers[case.home] = stack.enter_context(started_worker)
                 worker = workers[case.home]
                 worker.load(case.name, case.request())
-                if are_known:
-                    made = _make_warm(worker, known[case.name], case.name, settings, is_long=are_long)
-                else:
+                if not are_known:
                     made = _calibrate(worker, case.name, settings)
+                else:
+                    made = known[case.name]
+                    if not are_long:
+                        _warm_up(worker, made, case.name, settings)
             except WorkerRefused as refused:
                 lost.append(Lost(case=case.name, generation=generation, failure=Failure.of(refused)))
                 continue
@@ -177,7 +171,7 @@ def _rounds(
                 if died.case:
                     raise
                 raise _DiedUnloaded(case.home, died) from None
-            if check is not None and (wrong := _check_outputs(made.worker, case.name, check)) is not None:
+            if check is not None and (wrong := _check_outputs(worker, case.name, check)) is not None:
                 lost.append(Lost(case=case.name, generation=generation, failure=wrong))
                 continue
             ready[case.name] = made
@@ -185,35 +179,28 @@ def _rounds(
         if not ready:
             return
         calls = _alike({name: made.calls for name, made in ready.items()})
-        warm = _warm_calls(ready) if len({made.worker for made in ready.values()}) > 1 else {}
+        warm = _warm_calls(ready) if len({cases[name].home for name in ready}) > 1 else {}
         started = time.monotonic()
         for position, order in enumerate(_orders(group.name, generation, settings, ready)):
             if position >= settings.least_rounds and position % 2 == 0 and time.monotonic() - started >= seconds:
                 return
-            turns = [(ready[name].worker, name, calls[name]) for name in order]
+            turns = [(workers[cases[name].home], name, calls[name]) for name in order]
             yield _round(group.name, generation, numbers, turns, warm, settings.call_limit_s)
 
 
-def _calibrate(worker: WorkerSession, name: str, settings: Settings) -> _Ready:
+def _calibrate(worker: WorkerSession, name: str, settings: Settings) -> Known:
     """Warm a case up, and ask how many calls fill a turn."""
-    answer = worker.ask(
-        op="calibrate",
-        case=name,
-        target_ns=settings.target_turn_ns,
-        limit_s=_CALIBRATION_CALLS * settings.call_limit_s,
-    )
-    return _Ready(worker, int(answer["calls"]), float(answer["per_call_ns"]))
+    limit_s = _CALIBRATION_CALLS * settings.call_limit_s
+    answer = worker.ask(op="calibrate", case=name, target_ns=settings.target_turn_ns, limit_s=limit_s)
+    return Known(int(answer["calls"]), float(answer["per_call_ns"]))
 
 
-def _make_warm(worker: WorkerSession, known: Known, name: str, settings: Settings, *, is_long: bool) -> _Ready:
-    """Warm a case up whose turns are known; not one whose calls are long."""
-    if not is_long:
-        calls = max(1, int(_WARM_UP_NS / max(1.0, known.per_call_ns)))
-        worker.ask(op="warm", case=name, calls=calls, limit_s=_CALIBRATION_CALLS * settings.call_limit_s)
-    return _Ready(worker, known.calls, known.per_call_ns)
+def _warm_up(worker: WorkerSession, known: Known, name: str, settings: Settings) -> None:
+    calls = max(1, int(_WARM_UP_NS / max(1.0, known.per_call_ns)))
+    worker.ask(op="warm", case=name, calls=calls, limit_s=_CALIBRATION_CALLS * settings.call_limit_s)
 
 
-def _warm_calls(ready: Mapping[str, _Ready]) -> dict[str, int]:
+def _warm_calls(ready: Mapping[str, Known]) -> dict[str, int]:
     return {
         name: max(1, int(_WARM_NS / max(1.0, made.per_call_ns)))
         for name, made in ready.items()
@@ -221,7 +208,7 @@ def _warm_calls(ready: Mapping[str, _Ready]) -> dict[str, int]:
     }
 
 
-def _orders(group: str, generation: int, settings: Settings, ready: Mapping[str, _Ready]) -> Iterable[tuple[str, ...]]:
+def _orders(group: str, generation: int, settings: Settings, ready: Mapping[str, Known]) -> Iterable[tuple[str, ...]]:
     """Orders of the generation's rounds; of one with a single long round the one before backwards, or a new one."""
     round_s = sum(made.calls * made.per_call_ns for made in ready.values()) / 1e9
     if settings.long_round_s is None or round_s <= settings.long_round_s:

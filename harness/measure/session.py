@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import queue
@@ -30,20 +31,16 @@ class Loadable(Protocol):
     @property
     def name(self) -> str:
         """The case's."""
-        ...
 
     @property
     def home(self) -> Hashable:
         """Cases with equal homes live in one worker."""
-        ...
 
     def worker(self, group: Group, limits: Limits) -> WorkerSession:
         """A worker for this case and others of the same home, not started yet."""
-        ...
 
     def request(self) -> Mapping[str, Any]:
         """What the worker's `load` takes besides the case."""
-        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,14 +162,8 @@ class WorkerSession:
         handle, marker = tempfile.mkstemp(prefix="harness-worker-")
         os.close(handle)
         self._marker = Path(marker)
-        self._child = spawn(
-            self._command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._stderr,
-            cwd=self._cwd,
-            env=self._env,
-        )
+        pipe, stderr = subprocess.PIPE, self._stderr
+        self._child = spawn(self._command, stdin=pipe, stdout=pipe, stderr=stderr, cwd=self._cwd, env=self._env)
         assert self._child.stdout is not None  # noqa: S101 (asked for a pipe)
         threading.Thread(target=self._read, args=(self._child.stdout,), daemon=True).start()
         try:
@@ -194,11 +185,9 @@ class WorkerSession:
             stop(self._child)
         forget(self._child)
         for pipe in (self._child.stdin, self._child.stdout):
-            if pipe is not None:
-                try:
+            with contextlib.suppress(BrokenPipeError):
+                if pipe is not None:
                     pipe.close()
-                except BrokenPipeError:
-                    continue
         self._stderr.close()
         self._marker.unlink(missing_ok=True)
 
@@ -217,9 +206,8 @@ class WorkerSession:
             raise self._died(f"took longer than the limit of {limit:g} s and was stopped (--call-timeout)") from None
         if line is None:
             self._child.wait()
-            ended = Finished(
-                command=(), returncode=self._child.returncode, stdout="", stderr="", wall_ns=0, peak_rss_bytes=None
-            )
+            code = self._child.returncode
+            ended = Finished(command=(), returncode=code, stdout="", stderr="", wall_ns=0, peak_rss_bytes=None)
             raise self._died(ended.how_it_ended())
         answer = json.loads(line)
         if not answer["ok"]:
@@ -232,18 +220,14 @@ class WorkerSession:
 
     def _send(self, request: Mapping[str, Any]) -> None:
         assert self._child.stdin is not None  # noqa: S101 (asked for a pipe)
-        try:
+        with contextlib.suppress(BrokenPipeError):  # the reader thread reports its end
             self._child.stdin.write(json.dumps(request).encode() + b"\n")
             self._child.stdin.flush()
-        except BrokenPipeError:
-            return  # the reader thread reports its end
 
     def _read(self, stdout: IO[bytes]) -> None:
-        try:
+        with contextlib.suppress(ValueError):  # closed while reading, at the end of a session
             for line in stdout:
                 self._answers.put(line.decode())
-        except ValueError:  # closed while reading, at the end of a session
-            pass
         self._answers.put(None)
 
     def _died(self, how: str) -> WorkerDied:
