@@ -18,7 +18,6 @@ from harness.records.case import Case
 from harness.records.run import Build, Failure
 from harness.scratch import scratch_folder, sweep
 
-_FACTS_FILE = "build.json"
 _STDERR_FILE = "stderr.txt"
 _BUILD = TypeAdapter(Build)
 
@@ -30,7 +29,7 @@ class BuildCache:
     to the tools, what rewrites printed, and the facts.
     """
 
-    FACTS_FILE = _FACTS_FILE
+    FACTS_FILE = "build.json"
 
     def __init__(self, root: Path) -> None:
         self._builds = root / "builds"
@@ -57,7 +56,7 @@ class BuildCache:
         """The build with that key, if it is there and whole."""
         folder = self.folder(key)
         try:
-            build = _BUILD.validate_json((folder / _FACTS_FILE).read_bytes())
+            build = _BUILD.validate_json((folder / self.FACTS_FILE).read_bytes())
             whole = build.sizes is not None and (folder / MODULE_FILE).stat().st_size == build.sizes.module_bytes
         except (OSError, ValidationError):
             return None
@@ -96,7 +95,7 @@ class BuildCache:
         if not build.rewritten:
             (scratch / MODEL_FILE).unlink()
         (scratch / _STDERR_FILE).write_text(stderr)
-        (scratch / _FACTS_FILE).write_bytes(_BUILD.dump_json(replace(build, case="", cached=False)))
+        (scratch / self.FACTS_FILE).write_bytes(_BUILD.dump_json(replace(build, case="", cached=False)))
         if final.exists():  # a build that `find` refused: its module was cut short
             shutil.rmtree(final)
         scratch.chmod(0o755)  # temporary folders are private
@@ -122,18 +121,12 @@ def compile_cases(
 ) -> Iterator[tuple[Build, str] | Underway]:
     """Compile cases in up to `jobs` processes at once; builds come as they end, while the caller is busy too.
 
-    Cases with the same cache key (one module for several devices, say) share one compile.
+    Cases with the same cache key (one module for several devices, say) share one compile. Each case's build comes with
+    all that its compiler printed on stderr; between them, about twice a second, what is being compiled.
 
     Args:
         refusal: Asked in another thread when a compile would begin: why the case is not compiled; None: it is.
         on_end: Called in that thread when it has ended, before the next one begins.
-
-    Yields:
-        Each case's build, and all that its compiler printed on stderr; between them, about twice a second, what is
-        being compiled.
-
-    Raises:
-        OSError: The cache cannot be written.
     """
     by_key: dict[str, list[CompileRequest]] = {}
     for request in requests:

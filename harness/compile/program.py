@@ -17,7 +17,7 @@ import sysconfig
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import harness
 from harness.compile.request import MODEL_FILE, CompileRequest
@@ -111,19 +111,16 @@ def _step(folder: Path, name: str) -> str:
 def _rewrite(request: CompileRequest, call: RewriteCall, source: str, output: str, folder: Path) -> PluginEffect:
     where = f"plugin {call.plugin}"
     question, answer_file = folder / f"{output}.request.json", folder / f"{output}.answer.json"
-    question.write_text(
-        json.dumps(
-            {
-                "input": source,
-                "output": output,
-                "answer": str(answer_file),
-                "function": call.function,
-                "options": {**call.options, **(_target(request, where) if call.for_target else {})},
-                "entry": request.function,
-                "sites": sites(),
-            }
-        )
-    )
+    asked = {
+        "input": source,
+        "output": output,
+        "answer": str(answer_file),
+        "function": call.function,
+        "options": {**call.options, **(_target(request, where) if call.for_target else {})},
+        "entry": request.function,
+        "sites": sites(),
+    }
+    question.write_text(json.dumps(asked))
     command = [*request.toolchain.python_command, str(CHILD), str(question)]
     finished = run_tool("compile", where, command, cwd=folder, limits=request.limits, pausable=True)
     printed = tail(finished.stderr)
@@ -171,8 +168,7 @@ def sites() -> Sequence[str]:
     return [str(place) for place in places if place not in (library, library / "lib-dynload")]
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Kind:
+class _Kind(NamedTuple):
     """A kind of flag whose effect on a program can be seen."""
 
     flag: str  # Its name
@@ -185,16 +181,15 @@ class _Kind:
 _EMPTY_FILE = "steps/empty.mlir"
 # In the order in which iree-compile comes to them.
 _KINDS = (
-    _Kind(flag=PIPELINE_FLAG, phase="preprocessing", step=PassPipeline),
-    _Kind(flag=TRANSFORM_SPEC_FLAG, phase="preprocessing", step=TransformSpec),
-    _Kind(flag=PDL_SPEC_FLAG, phase="preprocessing", step=PdlSpec, folds=True),
-    _Kind(flag=TUNING_SPEC_FLAG, phase="executable-configurations", step=TuningSpec),
-    _Kind(flag=TRANSFORM_LIBRARY_FLAG, phase="executable-configurations", step=TransformLibrary),
+    _Kind(PIPELINE_FLAG, "preprocessing", PassPipeline),
+    _Kind(TRANSFORM_SPEC_FLAG, "preprocessing", TransformSpec),
+    _Kind(PDL_SPEC_FLAG, "preprocessing", PdlSpec, folds=True),
+    _Kind(TUNING_SPEC_FLAG, "executable-configurations", TuningSpec),
+    _Kind(TRANSFORM_LIBRARY_FLAG, "executable-configurations", TransformLibrary),
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Added:
+class _Added(NamedTuple):
     """A flag whose effect is looked for."""
 
     owner: str  # The plugin, or the flag itself where the suite gives it
@@ -226,7 +221,7 @@ def _added(request: CompileRequest, phase: str) -> list[_Added]:
         owned = [(owner or f"--{kind.flag}", f"--{kind.flag}={text}") for owner, text in pipelines]
         without = (*flags, f"--{kind.flag}={_EMPTY_FILE}") if kind.folds else flags
         for owner, flag in owned or [(_owner(request, kind), by_name[kind.flag])]:
-            steps.append(_Added(owner=owner, without=without, flags=(*flags, flag)))
+            steps.append(_Added(owner, without, (*flags, flag)))
             without = steps[-1].flags
         flags = without
     return steps
