@@ -199,38 +199,3 @@ main_dispatch_0_conv_16x16x32x3x3x16_f32:
 	vzeroupper
 	retq
 .Lfunc_end0:
-memset:
-.Lfunc_begin12:
-	movq	%rdi, %rax
-	testq	%rdx, %rdx
-	je	.LBB12_6
-	movl	%edx, %ecx
-	andl	$7, %ecx
-	cmpq	$8, %rdx
-	jae	.LBB12_7
-	xorl	%edx, %edx
-	jmp	.LBB12_4
-.LBB12_7:
-	movzbl	%sil, %r9d
-	movabsq	$72340172838076673, %r8
-	andq	$-8, %rdx
-	xorl	%edi, %edi
-	imulq	%r9, %r8
-.LBB12_8:
-	movq	%r8, (%rax,%rdi)
-	addq	$8, %rdi
-	cmpq	%rdi, %rdx
-	jne	.LBB12_8
-	testq	%rcx, %rcx
-	je	.LBB12_6
-.LBB12_4:
-	addq	%rax, %rdx
-	xorl	%edi, %edi
-.LBB12_5:
-	movb	%sil, (%rdx,%rdi)
-	incq	%rdi
-	cmpq	%rdi, %rcx
-	jne	.LBB12_5
-.LBB12_6:
-	retq
-.Lfunc_end12:
