@@ -53,6 +53,11 @@ class Kind(Generic[_T]):
     go_on: str = ""  # How one that was begun goes on, where the command has no --resume
     fields: Callable[[Mapping[str, Any]], dict[str, Any]] = _fields  # Of the value, from the document
 
+    @property
+    def again(self) -> str:
+        """What helps where it is damaged."""
+        return f"make the {self.name} again"
+
     def is_at(self, folder: Path) -> bool:
         """Whether a folder is one that has come to its end (of a run: one that was begun)."""
         return (folder / self.file).is_file()
@@ -63,23 +68,23 @@ class Kind(Generic[_T]):
 
     def parse(self, content: str | bytes, source: str = "") -> _T:
         """The value of a document as it was kept."""
-        source, again = source or self.file, f"make the {self.name} again"
+        source = source or self.file
         try:
             document = from_json(content)
         except ValueError as error:
-            raise RunError(f"{source}: is not JSON ({error}); {again}") from None
+            raise RunError(f"{source}: is not JSON ({error}); {self.again}") from None
         found = document.get("schema_version") if isinstance(document, dict) else None
         require_schema(found, source, self.version)
         if found != self.version:
             raise RunError(
                 f"{source}: is no {self.name} of schema version {self.version}, the one that this harness reads; read "
-                f"it with the harness that wrote it, or {again}"
+                f"it with the harness that wrote it, or {self.again}"
             )
         try:
             value: _T = adapter(self.value).validate_python(self.fields(document))
         except (ValidationError, TypeError, AttributeError, LookupError) as error:
             where = ".".join(map(str, error.errors()[0]["loc"])) if isinstance(error, ValidationError) else "its rows"
-            raise RunError(f"{source}: is damaged at {where}; {again}") from None
+            raise RunError(f"{source}: is damaged at {where}; {self.again}") from None
         return value
 
 
