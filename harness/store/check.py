@@ -28,7 +28,7 @@ from harness.store.folders import (
     is_table,
     look_into,
 )
-from harness.store.kinds import BISECT, COMPARISON, EXPLANATION, TUNING
+from harness.store.kinds import BISECT, COMPARISON, COMPILES_FILE, EXPLANATION, TUNING
 from harness.store.marks import mark_files, parse_mark
 from harness.store.place import Place
 from harness.store.run_directory import HEADER_FILE
@@ -98,9 +98,7 @@ def check_folder(folder: Path, *, name: str, named_by_id: bool = True) -> Findin
     try:
         contents = look_into(folder)
         if contents.kind is None:
-            begun = any(name in contents.known for name in (TURNS_FILE, "compiles.jsonl"))
-            begun = begun or EXPLANATION.begun_file in contents.unknown
-            raise _WrongError("unfinished" if begun else "not a run", _why_without_kind(contents, begun=begun))
+            raise _WrongError(*_without_kind(contents))
         kind = contents.kind.name
         kept = contents.kind.load(folder)
         own_id = kept.header.id if isinstance(kept, Run) else kept.id
@@ -118,7 +116,7 @@ def check_folder(folder: Path, *, name: str, named_by_id: bool = True) -> Findin
 def why_not_mergeable(contents: Contents, name: str) -> str | None:
     """Why a folder is no finished run or comparison with a name that the harness gives; None: it is one."""
     if contents.kind is None:
-        return _why_without_kind(contents, begun=TURNS_FILE in contents.known)
+        return _without_kind(contents)[1]
     if not is_id(name):
         return f"{shown(name)!r} is no id of a run; rename it to the id that its {HEADER_FILE} has"
     if not contents.finished:
@@ -126,13 +124,16 @@ def why_not_mergeable(contents: Contents, name: str) -> str | None:
     return None
 
 
-def _why_without_kind(contents: Contents, *, begun: bool) -> str:
+def _without_kind(contents: Contents) -> tuple[State, str]:
+    """What a folder is that holds no run, comparison or explanation."""
     for kind in (BISECT, TUNING):
         if kind.begun_file in contents.unknown:
-            return f"{kind.phrase}, which stays where it was made"
+            return "not a run", f"{kind.phrase}, which stays where it was made"
     if EXPLANATION.begun_file in contents.unknown:
-        return "an explanation that was stopped"
-    return "a comparison that was stopped" if begun else f"it has neither {HEADER_FILE} nor {COMPARISON.file}"
+        return "unfinished", "an explanation that was stopped"
+    if TURNS_FILE in contents.known or COMPILES_FILE in contents.known:
+        return "unfinished", "a comparison that was stopped"
+    return "not a run", f"it has neither {HEADER_FILE} nor {COMPARISON.file}"
 
 
 def _check_files(folder: Path, contents: Contents, kind: str) -> None:

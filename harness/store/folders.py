@@ -29,8 +29,6 @@ MARKS_FOLDER = "marks"
 BESIDE = (PUBLISHED_FOLDER, MARKS_FOLDER)
 # About 20 million turns: a folder is read as a whole before it is let in.
 FOLDER_LIMIT_BYTES = 2 * 2**30
-# A log for each case of the largest plan that the harness is measured with.
-FILES_LIMIT = 100_000
 
 # As harness.store.run_directory.new_run_id makes them, from suite names of harness/suite/schema.py.
 _ID = re.compile(r"[0-9]{8}-[0-9]{6}-[A-Za-z0-9][A-Za-z0-9._+-]{0,199}")
@@ -105,32 +103,30 @@ def look_into(folder: Path) -> Contents:
     """List a folder without following a link or opening a file."""
     known: dict[str, int] = {}
     unknown: list[str] = []
-    waiting = [""]
     try:
-        if stat.S_ISLNK(folder.lstat().st_mode):
+        if folder.is_symlink():
             raise RunError(f"{folder}: is a symbolic link, which is not followed; give the folder itself")
-        while waiting:
-            below = waiting.pop()
-            with os.scandir(folder / below) as entries:
-                for entry in entries:
-                    path = f"{below}{entry.name}"
-                    mode = entry.stat(follow_symlinks=False).st_mode
-                    if stat.S_ISDIR(mode):
-                        waiting.append(f"{path}/")
-                    elif not stat.S_ISREG(mode):
-                        what = "a symbolic link" if stat.S_ISLNK(mode) else "a pipe, a socket or a device"
-                        raise RunError(f"{folder}: {shown(path)} is {what}, which no run has; take it away")
-                    elif is_known(path):
-                        known[path] = entry.stat(follow_symlinks=False).st_size
-                    elif not entry.name.startswith("."):  # locks, and files that were being written
-                        unknown.append(path)
-                    if len(known) + len(unknown) + len(waiting) > FILES_LIMIT:
-                        raise RunError(f"{folder}: holds more than {FILES_LIMIT:,} files, which no run does")
+        for below, folders, files in os.walk(folder, onerror=_raise):
+            for file in (Path(below, name) for name in (*folders, *files)):
+                path, status = file.relative_to(folder).as_posix(), file.lstat()
+                if stat.S_ISDIR(status.st_mode):
+                    continue
+                if not stat.S_ISREG(status.st_mode):
+                    what = "a symbolic link" if stat.S_ISLNK(status.st_mode) else "a pipe, a socket or a device"
+                    raise RunError(f"{folder}: {shown(path)} is {what}, which no run has; take it away")
+                if is_known(path):
+                    known[path] = status.st_size
+                elif not file.name.startswith("."):  # locks, and files that were being written
+                    unknown.append(path)
     except OSError as error:
         raise RunError(f"{folder}: cannot be listed ({error.strerror}); mend its permissions") from None
     if len(telling := [kind.file for kind in COPIED if kind.file in known]) > 1:
         raise RunError(f"{folder}: has both {telling[0]} and {telling[1]}, which no folder does; look at it")
     return Contents(kind=kind_of(known), known=dict(sorted(known.items())), unknown=tuple(sorted(unknown)))
+
+
+def _raise(error: OSError) -> None:
+    raise error
 
 
 # --- Names ---
