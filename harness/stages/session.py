@@ -72,7 +72,7 @@ def options_going_on(
     try:
         before: _Options = adapter(type(given)).validate_python(begun.options)
     except ValidationError:
-        raise RunError(f"{folder / kind.begun_file}: is damaged; {kind.again}") from None
+        raise RunError(f"{folder / kind.begun_file}: is damaged; make the {kind.name} again") from None
     anew = {name: getattr(given, name) for name in names if name in stretch or (name in if_given and name in changed)}
     return replace(before, results=folder.parent, **anew)
 

@@ -346,7 +346,7 @@ def test_the_index_says_what_lies_between(machine: Machine, monkeypatch: pytest.
     assert asked == [("3.0.0", "3.2.0", True)]
 
 
-ENDS = {"good": "3.1.0", "bad": "3.3.0"}
+ENDS: dict[str, Any] = {"good": "3.1.0", "bad": "3.3.0"}
 PARTS = {"case": "net/fast@cpu", "over": "flags"}
 
 

@@ -40,7 +40,7 @@ def test_compiles_may_take_most_of_this_machines_memory_and_on_a_fleet_what_each
     monkeypatch.setattr(comparing, "remeasure", stop)
     side = a_side(a_case())
     with pytest.raises(Interrupted), ComparisonSession(CompareOptions(results=tmp_path)) as session:
-        session.executor = SimpleNamespace(address=fleet, rows=lambda *_: None)  # type: ignore[assignment]
+        session.executor = SimpleNamespace(address=fleet, rows=lambda *_: None)
         compare_sides(side, side, {}, session)
     assert given == [None if fleet else RunOptions().compile_limits.memory_bytes]
 
