@@ -7,8 +7,7 @@ import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -33,36 +32,12 @@ _STORAGE = TypeAdapter(Storage)
 _T = TypeVar("_T")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Found:
-    """What was found in a build's IR."""
-
-    counts: dict[str, OpCounts] | Failure  # By phase
-    lacking: tuple[str, ...] = ()  # Phases that the release does not have
-    storage: Storage | Failure | None = None
-
-
 def ir_stage(context: Context, artifacts: Mapping[str, ModelArtifact | Failure], builds: Mapping[str, Build]) -> None:
     """Count the ops of every case that compiled, where the suite's [ir] names any, and size its encoded tensors."""
     suite = context.prepared.suite
     if not suite.ir and not suite.storage:
         return
-    todo = unread(context, artifacts, builds)
-    context.progress.stage(IR, sum(len(alike) for alike in todo))
-    look = partial(look_at, wanted=suite.ir, storage=suite.storage)
-    with _pool(context) as pool:
-        for alike, found in zip(todo, pool.map(look, [alike[0] for alike in todo]), strict=True):
-            keep_found(context, [compiled.build.case for compiled in alike], found)
-
-
-def unread(
-    context: Context, artifacts: Mapping[str, ModelArtifact | Failure], builds: Mapping[str, Build]
-) -> list[list[Compiled]]:
-    """Builds whose IR the suite asks about and that nobody has looked at; those of one list have the same IR."""
-    suite = context.prepared.suite
-    if not suite.ir and not suite.storage:
-        return []
-    todo: dict[object, list[Compiled]] = {}
+    todo: dict[object, list[Compiled]] = {}  # those of one list have the same IR
     for case in context.prepared.cases:
         build, artifact = builds.get(case.name), artifacts.get(case.model)
         if build is None or build.failure is not None or case.name in context.done.ir:
@@ -73,21 +48,16 @@ def unread(
             # What inputs decide differs between models of equal programs.
             key = (build.cache_key, str(compiled.shapes) if suite.storage else None)
             todo.setdefault(key, []).append(compiled)
-    return list(todo.values())
+    context.progress.stage(IR, sum(map(len, todo.values())))
 
+    def look(alike: Sequence[Compiled]) -> IrCounts:
+        return _counts(alike[0], suite.ir, storage=suite.storage)
 
-def look_at(compiled: Compiled, wanted: Collection[str], *, storage: bool) -> Found:
-    """Count a build's ops at these phases on this machine, and size its encoded tensors."""
-    sized = storage and compiled.reached([ENCODINGS])
-    found = _counts(compiled, compiled.reached(wanted))
-    return replace(found, storage=storage_of(compiled)) if sized else found
-
-
-def keep_found(context: Context, cases: Sequence[str], found: Found) -> None:
-    """Write down what was found in the IR that these cases share."""
-    for case in cases:
-        context.directory.append(_record(case, found, context.prepared.suite.ir))
-        context.progress.step(case)
+    with _pool(context) as pool:
+        for alike, found in zip(todo.values(), pool.map(look, todo.values()), strict=True):
+            for compiled in alike:
+                context.directory.append(replace(found, case=compiled.build.case))
+                context.progress.step(compiled.build.case)
 
 
 @contextmanager
@@ -100,40 +70,33 @@ def _pool(context: Context) -> Iterator[ThreadPoolExecutor]:
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _record(case: str, found: Found, wanted: Mapping[str, tuple[str, ...]]) -> IrCounts:
-    counts, storage = found.counts, found.storage
-    record = IrCounts(
-        case=case,
-        lacking=found.lacking,
-        storage=storage if isinstance(storage, Storage) else None,
-        storage_failure=storage if isinstance(storage, Failure) else None,
-    )
-    if isinstance(counts, Failure):
-        return replace(record, failure=counts)
-    reached = {phase: ops for phase, ops in wanted.items() if phase in counts}
-    return replace(record, counts=select_counts(counts, reached))
+def _counts(compiled: Compiled, wanted: Mapping[str, tuple[str, ...]], *, storage: bool) -> IrCounts:
+    """The ops of a build that are wanted, by phase, and the size of its encoded tensors.
 
-
-def _counts(compiled: Compiled, phases: list[str]) -> Found:
-    """All ops of a build's IR at those of these phases that its release has.
-
-    They are kept in the cache, since most suites ask for the same ones again.
+    All ops of a phase are kept in the cache, since most suites ask for the same ones again.
     """
-    memo = kept_counts(compiled.build.cache_key)
+    sized = storage_of(compiled) if storage and compiled.reached([ENCODINGS]) else None
+    record = IrCounts(
+        case=compiled.build.case,
+        storage=sized if isinstance(sized, Storage) else None,
+        storage_failure=sized if isinstance(sized, Failure) else None,
+    )
+    phases, memo = compiled.reached(wanted), kept_counts(compiled.build.cache_key)
     counts = _kept(memo, _COUNTS) or {}
-    lacking: list[str] = []
+    lacking: list[str] = []  # that the release does not have
     while missing := [phase for phase in phases if phase not in counts and phase not in lacking]:
         try:
             counts |= count_build(compiled, missing)
         except LacksPhase as error:
             if error.phase not in missing:
-                return Found(counts=Failure.of(error))
+                return replace(record, failure=Failure.of(error))
             lacking.append(error.phase)
         except CaseError as error:
-            return Found(counts=Failure.of(error))
+            return replace(record, failure=Failure.of(error))
         else:
             write_memo(memo, _COUNTS.dump_python(counts))
-    return Found(counts={phase: counts[phase] for phase in phases if phase in counts}, lacking=tuple(lacking))
+    reached = {phase: ops for phase, ops in wanted.items() if phase in phases and phase in counts}
+    return replace(record, counts=select_counts(counts, reached), lacking=tuple(lacking))
 
 
 def kept_counts(cache_key: str) -> Path:
