@@ -18,13 +18,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from harness.compare.pairs import Pair
 from harness.records.case import Case
 from harness.records.comparison import Row, Verdict
 
 _NS_PER_MS = 1_000_000
+# The largest difference that is still similar: in percent of the base, or in milliseconds.
+_Limit = tuple[float, Literal["%", "ms"]]
 
 
 class UpstreamVerdict(NamedTuple):
@@ -35,51 +37,35 @@ class UpstreamVerdict(NamedTuple):
     reason: str  # Figure and threshold in words
 
 
-class _Threshold(NamedTuple):
-    """The largest difference that is still similar: in percent of the base or, where `ns` is set, in nanoseconds."""
-
-    pattern: re.Pattern[str]
-    percent: float = 0.0
-    ns: float | None = None
-
-
-def _percent(pattern: str, percent: float) -> _Threshold:
-    return _Threshold(pattern=re.compile(pattern), percent=percent)
-
-
-def _ms(pattern: str, ms: float) -> _Threshold:
-    return _Threshold(pattern=re.compile(pattern), ns=ms * _NS_PER_MS)
-
-
-_LATENCY = (
+_LATENCY: Mapping[str, _Limit] = {
     # Models that took 10 ms at most on x86-64.
-    _ms(r"^DeepLabV3_fp32.*x86_64", 1),
-    _ms(r"^EfficientNet_int8.*x86_64", 1),
-    _ms(r"^MobileNetV1_fp32.*x86_64", 1),
-    _ms(r"^MobileNetV2_fp32.*x86_64", 2),
-    _ms(r"^MobileNetV3Small_fp32.*x86_64", 1),
-    _ms(r"^PersonDetect_int8.*x86_64", 0.5),
-    _ms(r"^PoseNet_fp32.*x86_64", 1),
+    r"^DeepLabV3_fp32.*x86_64": (1, "ms"),
+    r"^EfficientNet_int8.*x86_64": (1, "ms"),
+    r"^MobileNetV1_fp32.*x86_64": (1, "ms"),
+    r"^MobileNetV2_fp32.*x86_64": (2, "ms"),
+    r"^MobileNetV3Small_fp32.*x86_64": (1, "ms"),
+    r"^PersonDetect_int8.*x86_64": (0.5, "ms"),
+    r"^PoseNet_fp32.*x86_64": (1, "ms"),
     # Mobile GPUs. Upstream's expressions also asked for tags, such as full-inference, that our names do not have.
-    _percent(r"^MobileBert.*(int8|fp16).*GPU-Mali", 10),
-    _ms(r"^MobileNetV3Small.*GPU-Mali", 2),
-    _ms(r"^DeepLabV3.*GPU-Mali", 1),
-    _ms(r"^PersonDetect.*int8.*GPU-Mali", 0.2),
-    _ms(r"^EfficientNet.*int8.*GPU-Mali", 1.5),
-    _ms(r"^MobileNet.*GPU", 1),
+    r"^MobileBert.*(int8|fp16).*GPU-Mali": (10, "%"),
+    r"^MobileNetV3Small.*GPU-Mali": (2, "ms"),
+    r"^DeepLabV3.*GPU-Mali": (1, "ms"),
+    r"^PersonDetect.*int8.*GPU-Mali": (0.2, "ms"),
+    r"^EfficientNet.*int8.*GPU-Mali": (1.5, "ms"),
+    r"^MobileNet.*GPU": (1, "ms"),
     # Everything else; the CPUs had 5 % too until iree#12915 and #12925 ("not stable in general").
-    _percent(r".*CPU-ARM.*", 10),
-    _percent(r".*x86_64.*", 10),
-    _percent(r".*", 5),
-)
+    r".*CPU-ARM.*": (10, "%"),
+    r".*x86_64.*": (10, "%"),
+    r".*": (5, "%"),
+}
 
 # By our names of the metrics that upstream judged.
-_THRESHOLDS: Mapping[str, tuple[_Threshold, ...]] = {
+_THRESHOLDS: Mapping[str, Mapping[str, _Limit]] = {
     "latency": _LATENCY,
-    "compile-time": (_percent(r".*", 100),),  # 5 %, then 50 % (#12308), then 100 % (#13490): "very unstable"
-    "dispatch-size": (_percent(r".*", 5),),
-    "module-size": (_percent(r".*", 5),),
-    "dispatches": (_percent(r".*", 0),),
+    "compile-time": {r".*": (100, "%")},  # 5 %, then 50 % (#12308), then 100 % (#13490): "very unstable"
+    "dispatch-size": {r".*": (5, "%")},
+    "module-size": {r".*": (5, "%")},
+    "dispatches": {r".*": (0, "%")},
 }
 
 UPSTREAM_METRICS = frozenset(_THRESHOLDS)
@@ -105,18 +91,18 @@ def judge_upstream(metric: str, name: str, base: float, head: float) -> Upstream
 
     Where the base was zero, upstream divided by it. Here a percentage of zero allows no change.
     """
-    threshold = next(threshold for threshold in _THRESHOLDS[metric] if threshold.pattern.match(name))
+    limit, unit = next(limit for pattern, limit in _THRESHOLDS[metric].items() if re.match(pattern, name))
     change = abs(head - base)
-    if threshold.ns is not None:
-        similar, floor = change <= threshold.ns, threshold.ns / base if base else 0.0
-        words = f"{change / _NS_PER_MS:.3g} ms against {threshold.ns / _NS_PER_MS:g} ms"
+    if unit == "ms":
+        similar, floor = change <= limit * _NS_PER_MS, limit * _NS_PER_MS / base if base else 0.0
+        words = f"{change / _NS_PER_MS:.3g} ms against {limit:g} ms"
     elif base == 0:
         similar, floor = change == 0, 0.0
         words = "zero on both sides" if similar else "the base is zero, so no percentage holds, and any change counts"
     else:
         percent = change / base * 100
-        similar, floor = percent <= threshold.percent, threshold.percent / 100
-        words = f"{percent:.1f} % against {threshold.percent:g} %"
+        similar, floor = percent <= limit, limit / 100
+        words = f"{percent:.1f} % against {limit:g} %"
     verdict: Verdict = "unchanged" if similar else "regressed" if head > base else "improved"
     return UpstreamVerdict(verdict=verdict, floor=floor, reason=f"upstream's rule: {words}")
 

@@ -1,9 +1,9 @@
 """Comparison -> page: for a terminal, as a comment of bounded length, or with everything there is.
 
 From top to bottom: the verdict, what to do, figures at a glance, what failed, violated gates, a picture, the largest
-changes; then, folded away, what is not decided and what did not change; how far to trust it, how it was measured, the
-commands that repeat it. The lists are those of IREE's old comments; verdict, advice and the table below them come as
-rustc-perf's do. A run is a comparison of its variants with their baseline, and has the same lists, `changed_lists`.
+changes; then, folded away, what is not decided and what did not change; how it was measured and how far to trust it;
+the commands that repeat it. The lists are those of IREE's old comments; verdict, advice and the table below them come
+as rustc-perf's do. A run is a comparison of its variants with their baseline, and has the same lists, `changed_lists`.
 """
 
 from __future__ import annotations
@@ -226,7 +226,6 @@ def _lists(comparison: Comparison, around: ReportContext, *, full: bool) -> list
         Choice("violated gates", 2, parts_by_metric("Violated Gates: {} 🚨", gates, layout)),
         Choice("the picture", 4, _picture(comparison, rows, around)),
         *changed_lists(layout),
-        Bullets(trust(comparison)),
         Choice("the geometric means", 9, _means(comparison)),
         Choice("how it was measured", 4, _method(comparison, full=full)),
         Choice("the commands", 11, _commands(comparison, full=full)),
@@ -366,6 +365,7 @@ def _method(comparison: Comparison, *, full: bool) -> list[Part]:
     name: tuple[str | Name, ...] = (" ", Name(comparison.id)) if comparison.id else ()
     by_host = Counter(host.host for row in of_metric(comparison.rows, LATENCY.name) for host in row.hosts)
     parts: list[Part] = [
+        Bullets(trust(comparison)),
         sides_table(comparison.base, comparison.head),
         Paragraph(("Comparison", *name, f" of {comparison.created}, {made} on {comparison.machine.description}.")),
         *(hosts_table(comparison, "Hosts", "latencies", by_host) if len(comparison.hosts) > 1 else ()),

@@ -108,33 +108,21 @@ def test_cases_meet_by_name_where_that_is_asked_for(head: list[Case], pairs: Nam
     assert names(pair_runs(a_side(STOCK, FAST), a_side(*head), by_name=True)) == pairs
 
 
+BOTH_OLD, BOTH_NEW = (":3.12.0", ":3.12.0", ":3.12.0"), (":3.13.0", ":3.13.0", ":3.13.0")
+
+
 @pytest.mark.parametrize(
     ("base", "head", "pairs"),
     [
-        pytest.param([OLD], [NEW], [(":3.13.0", ":3.12.0", ":3.13.0")], id="one a side is what is compared"),
-        pytest.param(
-            [OLD, NEW],
-            [OLD, NEW],
-            [(":3.12.0", ":3.12.0", ":3.12.0"), (":3.13.0", ":3.13.0", ":3.13.0")],
-            id="several meet their own releases",
-        ),
-        pytest.param(
-            [OLD, NEW],
-            [NEW],
-            [(":3.13.0", ":3.13.0", ":3.13.0"), (":3.12.0", ":3.12.0", None)],
-            id="one of several meets its own release",
-        ),
-        pytest.param(
-            [REFERENCE],
-            [OLD, NEW],
-            [(":3.12.0", None, ":3.12.0"), (":3.13.0", ":3.11.0", ":3.13.0")],
-            id="the newest of several meets one that they do not have",
-        ),
-        pytest.param(
+        ([OLD], [NEW], [(":3.13.0", ":3.12.0", ":3.13.0")]),  # one a side is what is compared
+        ([OLD, NEW], [OLD, NEW], [BOTH_OLD, BOTH_NEW]),  # several meet their own releases
+        ([OLD, NEW], [NEW], [BOTH_NEW, (":3.12.0", ":3.12.0", None)]),
+        # The newest of several meets one that they do not have: so do the newest of two nights.
+        ([REFERENCE], [OLD, NEW], [(":3.12.0", None, ":3.12.0"), (":3.13.0", ":3.11.0", ":3.13.0")]),
+        (
             [REFERENCE, OLD],
             [REFERENCE, NEW],
             [(":3.11.0", ":3.11.0", ":3.11.0"), (":3.13.0", ":3.12.0", ":3.13.0")],
-            id="the newest releases of two nights meet, and the reference meets itself",
         ),
     ],
 )
@@ -175,28 +163,18 @@ def test_within_a_run_of_nothing_but_baselines() -> None:
 
 INERT, TILED = a_case("inert"), a_case("tiled")
 PEER = a_case("onnxruntime", peer="onnxruntime", toolchain="")
+BOTH_CRASH = dict.fromkeys([STOCK.name, FAST.name], CRASH)
 
 
 @pytest.mark.parametrize(
     ("side", "base", "why"),
     [
-        pytest.param(a_side(STOCK, FAST), STOCK, "", id="the suite's, where it works"),
-        pytest.param(
-            a_side(STOCK, FAST, TILED, failures={STOCK.name: CRASH}), FAST, "failed at compile", id="else the first"
-        ),
-        pytest.param(a_side(replace(STOCK, skip="no GPU"), FAST), FAST, "is skipped", id="a skipped one"),
-        pytest.param(
-            a_side(STOCK, PEER, FAST, TILED, failures=dict.fromkeys([STOCK.name, FAST.name], CRASH)),
-            TILED,
-            "failed at compile",
-            id="that is right, and of IREE",
-        ),
-        pytest.param(
-            a_side(STOCK, FAST, failures=dict.fromkeys([STOCK.name, FAST.name], CRASH)),
-            STOCK,
-            "failed at compile",
-            id="none is right",
-        ),
+        (a_side(STOCK, FAST), STOCK, ""),
+        (a_side(STOCK, FAST, TILED, failures={STOCK.name: CRASH}), FAST, "failed at compile"),
+        (a_side(replace(STOCK, skip="no GPU"), FAST), FAST, "is skipped"),
+        # The first that is right, and of IREE; where none is, the suite's.
+        (a_side(STOCK, PEER, FAST, TILED, failures=BOTH_CRASH), TILED, "failed at compile"),
+        (a_side(STOCK, FAST, failures=BOTH_CRASH), STOCK, "failed at compile"),
     ],
 )
 def test_what_a_group_is_compared_with(side: Side, base: Case, why: str) -> None:

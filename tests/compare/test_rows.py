@@ -9,7 +9,6 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from harness.compare.comparison import Plan, conclude, plan_comparison
@@ -35,7 +34,6 @@ from harness.records.case import Gate
 from harness.records.comparison import VERDICTS, Row, Verdict
 from harness.records.run import Build, IrCounts, Reference, Round, Run, Sizes, Statistics, Turn
 from harness.stats import Estimate
-from harness.stats.hosts import locate_on_hosts
 from harness.stats.intervals import Location
 from tests.builders import make_header, make_row
 from tests.compare.runs import a_case, a_side, sha256
@@ -126,33 +124,6 @@ def test_a_row_that_was_measured() -> None:
     assert row.ci_high is None
     assert (row.base_value, row.head_value) == (1010.0, 1100.0)
     assert (row.generations, row.rounds, row.seconds) == (3, 60, 0.75)
-
-
-@pytest.mark.parametrize(
-    ("labels", "hosts", "seconds"),
-    [
-        (["", ""], (), 3.0),
-        (["a", "a"], (("a", 1.1, 2),), 3.0),
-        (["a", "b"], (("a", 1.0, 1), ("b", 1.21, 1)), 2.0),  # at the same time
-    ],
-)
-def test_a_row_says_what_each_host_of_a_fleet_says(
-    labels: list[str], hosts: tuple[tuple[str, float, int], ...], seconds: float
-) -> None:
-    logs = np.array([0.0, 2 * math.log(1.1)])
-    outcome = Outcome(
-        name="x",
-        decision="inconclusive",
-        reason="the hosts disagree",
-        estimate=Estimate(where=locate_on_hosts(logs, labels, confidence=0.95), confidence=0.95, rounds=4),
-        generations=tuple(
-            replace(a_generation(), host=host, seconds=1.0 + number) for number, host in enumerate(labels)
-        ),
-        hosts_disagree=True,
-    )
-    row = measured_row(PAIR, LATENCY, outcome, 0.01)
-    assert [(host.host, round(host.ratio, 9), host.generations) for host in row.hosts] == list(hosts)
-    assert (row.seconds, row.hosts_disagree) == (seconds, True)
 
 
 # --- All rows together ---

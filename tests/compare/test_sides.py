@@ -203,34 +203,18 @@ def test_commits_are_made_of_the_suite_and_keep_where_their_trees_are(repository
     assert (facts.label, facts.commit, facts.subject) == ("main", git(repository, "rev-parse", "main"), "Second")
 
 
+ON_A_SUITE = "are compared on a suite; give one with --suite, as in --suite suites/x.toml"
+NOT_THERE = "new.toml is not there in the {}; `harness run new.toml` measures it alone where it is there"
+
+
 @pytest.mark.parametrize(
     ("base", "head", "suite", "sentence"),
     [
-        (
-            "HEAD~1",
-            "main",
-            None,
-            "two commits are compared on a suite; give one with --suite, as in --suite suites/x.toml",
-        ),
+        ("HEAD~1", "main", None, f"two commits {ON_A_SUITE}"),
         ("main", "HEAD", "x.toml", "main and HEAD are one commit, SECOND; give two"),
-        (
-            "HEAD~1",
-            "main",
-            "gone.toml",
-            "gone.toml is not there in the base FIRST and in the head SECOND; check the path",
-        ),
-        (
-            "HEAD~1",
-            "main",
-            "new.toml",
-            "new.toml is not there in the base FIRST; `harness run new.toml` measures it alone where it is there",
-        ),
-        (
-            "iree==3.13.0",
-            "HEAD~1",
-            "new.toml",
-            "new.toml is not there in the head FIRST; `harness run new.toml` measures it alone where it is there",
-        ),
+        ("HEAD~1", "main", "gone", "gone is not there in the base FIRST and in the head SECOND; check the path"),
+        ("HEAD~1", "main", "new.toml", NOT_THERE.format("base FIRST")),
+        ("iree==3.13.0", "HEAD~1", "new.toml", NOT_THERE.format("head FIRST")),
     ],
 )
 def test_what_is_wrong_with_commits_is_said_before_anything_is_made(
