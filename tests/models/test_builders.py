@@ -24,7 +24,6 @@ from harness.models.builder import BUILDERS
 from harness.models.model import Input
 from harness.models.onnx_file import run_onnx
 from harness.models.residual_dense_block import BUILDER
-from tests.builders import register
 from tests.models.conftest import Make, RunMain
 from tests.models.formulas import blocks, constants_of, convolution, layers, product, trunk, without_biases
 
@@ -246,17 +245,6 @@ def test_each_is_registered_under_its_own_name() -> None:
     assert len(names) == 13
     assert {find_builder(name).name for name in names} == names
     assert find_builder("residual-dense-block") is BUILDER
-
-
-def test_names_that_stand_for_no_builder(monkeypatch: pytest.MonkeyPatch) -> None:
-    unknown = (
-        "[models.rdb] builder: there is no builder 'residual-dense-blocks'; did you mean \"residual-dense-block\"?"
-    )
-    with pytest.raises(SuiteError, match=re.escape(unknown)):
-        find_builder("residual-dense-blocks", "[models.rdb] builder")
-    register(monkeypatch, BUILDERS.group, ("odd", SuiteError))
-    with pytest.raises(SuiteError, match=r"builder 'odd': a_package:ODD is not a harness\.models\.Builder"):
-        find_builder("odd")
 
 
 WRONG: list[tuple[str, dict[str, Any], str]] = [
