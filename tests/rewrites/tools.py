@@ -30,7 +30,7 @@ CPU = (
     "--iree-hal-local-target-device-backends=llvm-cpu",
     "--iree-llvmcpu-target-cpu=host",
 )
-COMPILE_LIMITS = process.Limits(seconds=60)
+COMPILE_S = 60.0
 VULKAN = ("--iree-hal-target-device=vulkan",)
 _DTYPES = {
     int(rt.HalElementType.FLOAT_32): np.dtype(np.float32),
@@ -78,17 +78,22 @@ def assert_left_alone(text: str, rewrite: Rewrite, *reasons: str) -> None:
 # ----------------------------------------------------------------------------------------------------------- compiling
 
 
-def iree_compile(text: str, *flags: str, target: Sequence[str] = CPU) -> bytes:
-    """What iree-compile makes of a module; one of util.func is at phase `input`, one of flow.executable at `flow`."""
+def iree_compile(text: str, *flags: str, target: Sequence[str] = CPU, seconds: float = COMPILE_S) -> bytes:
+    """What iree-compile makes of a module; one of util.func is at phase `input`, one of flow.executable at `flow`.
+
+    It is stopped after so many seconds and tried once more: a compile of a product of 64x128x32 hung once for five
+    minutes, where it takes one second.
+    """
     phase = "flow" if "flow.executable" in text else "input" if "util.func" in text else ""
     begin = [f"--compile-from={phase}"] if phase else []
     with TemporaryDirectory() as folder:
         (Path(folder) / "in.mlir").write_text(text)
         command = [str(find_toolchain().iree_compile), "in.mlir", "-o", "out", *target, *begin, *flags]
-        finished = process.run(command, cwd=Path(folder), limits=COMPILE_LIMITS)
-        if finished.limit is not None:  # a compile of 64x128x32 that takes a second hung once for five minutes
-            finished = process.run(command, cwd=Path(folder), limits=COMPILE_LIMITS)
-        assert finished.ok, finished.stderr
+        for _ in range(2):
+            finished = process.run(command, cwd=Path(folder), limits=process.Limits(seconds=seconds))
+            if finished.limit is None:
+                break
+        assert finished.ok, finished.stderr or finished.limit
         return (Path(folder) / "out").read_bytes()
 
 
@@ -105,10 +110,10 @@ def configurations_taken(text: str) -> list[str]:
 class Program:
     """A program on the CPU, whose functions are called with arrays; uint16 arrays are bf16."""
 
-    def __init__(self, text: str, *flags: str) -> None:
+    def __init__(self, text: str, *flags: str, seconds: float = COMPILE_S) -> None:
         self._device = rt.get_device("local-sync")
         instance = rt.VmInstance()
-        self._module = rt.VmModule.copy_buffer(instance, iree_compile(text, *flags))
+        self._module = rt.VmModule.copy_buffer(instance, iree_compile(text, *flags, seconds=seconds))
         self._context = rt.VmContext(instance, [rt.create_hal_module(instance, self._device), self._module])
 
     def __call__(self, *arguments: Array, function: str = "main") -> list[Array]:
@@ -197,7 +202,8 @@ class Together:
         for number, (before, (after, _)) in enumerate(self._rewritten.items()):
             functions |= {f"before_{number}": before, f"after_{number}": after}
         # Else constants are programs to compile too.
-        self._program = Program(in_one_module(functions), "--iree-opt-const-eval=false")
+        flag, seconds = "--iree-opt-const-eval=false", COMPILE_S + 10 * len(functions)
+        self._program = Program(in_one_module(functions), flag, seconds=seconds)
 
     def agree(self, text: str) -> list[int]:
         """Check that one of the programs gives the same in both forms; what each rewrite has matched."""
