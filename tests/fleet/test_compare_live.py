@@ -17,7 +17,6 @@ from harness.cache import cache_root
 from harness.compare.options import CompareOptions
 from harness.compare.pairs import side_of
 from harness.errors import PlaceGone
-from harness.fleet import hosts
 from harness.fleet.bench import FleetBench
 from harness.records.comparison import Comparison
 from harness.stages import run as stages_run
@@ -27,7 +26,7 @@ from harness.store.kinds import COMPARISON
 from harness.store.run_directory import load_run
 from harness.store.sides_directory import ComparisonDirectory
 from tests.builders import make_artifact
-from tests.fleet.world import World, once, switch_off, worker_of
+from tests.fleet.world import World, once, worker_of
 
 _SUITE = """\
 name = "small"
@@ -153,20 +152,6 @@ def test_a_row_that_is_spread_is_measured_on_all_hosts_while_workers_die(two_hos
     assert [hosts[number] for number in range(4)] == ["host-a", "host-a", "host-b", "host-b"]
     assert len(hosts) == latency.generations
     assert "host-a is back" in two_hosts.asking.notes.lines
-
-
-def test_what_a_host_that_is_switched_off_has_not_measured_the_other_one_does(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(hosts, "RETURN_S", 1.0)
-    first, _ = world.hosts("host-a", "host-b")
-    killed = when_measured(world, 4, lambda: switch_off(first))
-    comparison, path = compare(world, begun(world, spread=True))
-    killed.join()
-    latency = next(row for row in comparison.rows if row.metric == "latency")
-    assert latency.verdict == "regressed"
-    counted = Counter(hosts_by_generation(path).values())
-    assert counted["host-b"] > counted["host-a"] > 0
 
 
 def test_one_whose_scheduler_has_gone_goes_on_without_repeating(world: World) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import RunError
-from harness.fleet import bench, hosts
+from harness.fleet import bench
 from harness.fleet.bench import FleetBench
 from harness.records.run import Run
 from harness.stages import run as stages_run
@@ -19,7 +19,7 @@ from harness.stages.options import RunOptions
 from harness.stages.run import run_suite
 from harness.store.run_directory import load_run
 from tests.fleet.asking import CASES, GENERATIONS
-from tests.fleet.world import World, switch_off, wait_for, worker_of
+from tests.fleet.world import World, switch_off, worker_of
 
 _GROUPS = {case.group for case in CASES}
 
@@ -91,20 +91,6 @@ def test_a_run_waits_for_a_host_that_has_gone_since_it_was_planned(
     _assert_whole(world.asking.run())
 
 
-def test_groups_of_a_host_that_stays_away_begin_again_elsewhere(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hosts, "RETURN_S", 1.0)
-    host, _ = world.hosts("host-a", "host-b")
-    killed = world.when_measured(2, lambda: switch_off(host), host="host-a")
-    run = world.asking.run()
-    killed.join()
-    _assert_whole(run)
-    moved = [placed for placed in run.placed if placed.attempt]
-    assert moved
-    assert {(placed.host, placed.why.startswith("host-a has gone and did not come back")) for placed in moved} == {
-        ("host-b", True)
-    }
-
-
 def test_a_run_whose_asker_was_killed_goes_on_without_repeating(two_hosts: World) -> None:
     command = [sys.executable, "-m", "tests.fleet.asking", str(two_hosts.folder), two_hosts.address]
     asker = two_hosts.start("asker", command)
@@ -116,19 +102,6 @@ def test_a_run_whose_asker_was_killed_goes_on_without_repeating(two_hosts: World
     run = two_hosts.asking.run()
     _assert_whole(run)
     assert run.rounds[: len(before.rounds)] == before.rounds
-
-
-def test_a_run_goes_on_without_a_host_that_went_meanwhile(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hosts, "RETURN_S", 1.0)
-    _, host = world.hosts("host-a", "host-b")
-    asker = world.start("asker", [sys.executable, "-m", "tests.fleet.asking", str(world.folder), world.address])
-    world.when_measured(1, lambda: switch_off(asker, host), host="host-b").join()
-    asker.wait()
-    with world.asking.asked() as fleet:
-        wait_for(lambda: list(fleet.run(fleet.offers()).usable) == ["host-a"])
-    run = world.asking.run()
-    _assert_whole(run)
-    assert set(run.host_of_group.values()) == {"host-a"}
 
 
 def test_a_scheduler_that_goes_away_ends_the_run_with_how_to_go_on(world: World) -> None:
