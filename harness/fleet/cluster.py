@@ -42,7 +42,6 @@ AS_ROOT, TRUST_NETWORK = "HARNESS_FLEET_AS_ROOT", "HARNESS_FLEET_TRUST_NETWORK"
 _HASH_SEED = "PYTHONHASHSEED"
 # What a nanny would do beside everything that is timed: `tick` 50 times a second.
 _BESIDE_TIMED = ("tick", "ticks", "monitor")
-_watches = set[asyncio.Task[None]]()
 
 
 def configuration(certificates: Path | None = None) -> dict[str, Any]:
@@ -89,23 +88,13 @@ def _trusts_network() -> bool:
 def _make_scheduler(scheduler: Scheduler) -> None:
     own_versions()  # of the code that runs here, whatever the checkout is later
     dask.config.set(FORGET_MESSAGES)
-    plugin = FleetPlugin(scheduler, _say)
-    scheduler.add_plugin(plugin)
+    scheduler.add_plugin(FleetPlugin(scheduler, _say, LOST_AFTER_S))
     scheduler.allowed_failures = 0
     # Silent hosts are given up by the plugin, sooner and with their nannies.
     scheduler.periodic_callbacks.pop("worker-ttl", None)
     shown_at = [address for address, *_ in get_tcp_server_addresses(scheduler.http_server)]
     if not (all(map(is_loopback, shown_at)) or _trusts_network()):
         scheduler.http_server.stop()  # the dashboard asks nobody who they are
-    watch = asyncio.ensure_future(plugin.watch(LOST_AFTER_S))
-    _watches.add(watch)  # a task that nobody holds may be collected
-    watch.add_done_callback(_ended)
-
-
-def _ended(watch: asyncio.Task[None]) -> None:
-    _watches.discard(watch)
-    if not watch.cancelled() and (error := watch.exception()) is not None:
-        _say(f"Silent hosts are no longer given up: {type(error).__name__}: {error}")
 
 
 async def _make_host(nanny: Nanny) -> None:

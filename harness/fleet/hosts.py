@@ -66,14 +66,6 @@ def why_lost(host: str) -> str:
     return f"{host} has gone and did not come back within {RETURN_S:.0f} s"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Piece:
-    """What a host measures, or is to measure next."""
-
-    what: str  # For people
-    limit_s: float  # Within which it ends once it is its turn
-
-
 @dataclass(kw_only=True, eq=False)
 class HostState:
     """A host, now."""
@@ -86,7 +78,8 @@ class HostState:
     # Those of them for other hosts: they are not held still, so nothing is timed until they are done
     helping: int = 0
     timing: int = 0  # What it has in hand at which its compilers stand still
-    measuring: dict[int, Piece] = field(default_factory=dict)  # What takes its right to measure, in order
+    # What takes its right to measure, in order: what it is, for people, and within how many seconds it surely ends
+    measuring: dict[int, tuple[str, float]] = field(default_factory=dict)
     turn_since: float = 0.0  # Since when the first of these is at its turn, by the monotonic clock, in seconds
     was_at: int = 0  # The one at which its last worker ended
     known: set[Item] = field(default_factory=set)  # Files that its worker has
@@ -223,9 +216,9 @@ class Hosts:
             await every_second()
 
     def _end_hanging(self, state: HostState) -> None:
-        for piece in list(state.measuring.values())[:1]:
-            if time.monotonic() - state.turn_since > piece.limit_s:
-                why = f"does not come to an end with {piece.what} within {piece.limit_s:.0f} s"
+        for what, limit_s in list(state.measuring.values())[:1]:
+            if time.monotonic() - state.turn_since > limit_s:
+                why = f"does not come to an end with {what} within {limit_s:.0f} s"
                 self._lose(state, f"{why}; it gets nothing more until its worker starts again")
 
     def require_fleet(self) -> None:
@@ -266,7 +259,7 @@ class Hosts:
         """Have a host do what takes its right to measure; as `compile`."""
         number = next(self._numbers)
         state.turn_since = state.turn_since if state.measuring else time.monotonic()
-        state.measuring[number] = Piece(what=name, limit_s=limit_s)
+        state.measuring[number] = name, limit_s
         try:
             return await self._do(state, task, packed, name, MEASURE)
         except WorkerLost:

@@ -17,6 +17,7 @@ from typing import Any, TypedDict
 import dask
 from distributed.diagnostics.plugin import SchedulerPlugin
 from distributed.scheduler import Scheduler, TaskState, heartbeat_interval
+from tornado.ioloop import PeriodicCallback
 
 from harness.errors import UsageError
 from harness.fleet.access import Access, Address, bracketed
@@ -68,13 +69,15 @@ class FleetPlugin(SchedulerPlugin):
 
     name = "harness-fleet"
 
-    def __init__(self, scheduler: Scheduler, say: Callable[[str], None]) -> None:
-        self._scheduler, self._say = scheduler, say
+    def __init__(self, scheduler: Scheduler, say: Callable[[str], None], lost_after_s: float) -> None:
+        self._scheduler, self._say, self._lost_after_s = scheduler, say, lost_after_s
         self.dashboard = ""  # its address, once there is one
         self._hosts: dict[str, str] = {}  # of all that ever joined: name by address
         self._waits: dict[str, Sequence[Waits]] = {}  # by client
         scheduler.handlers[FACTS] = self.facts
         scheduler.handlers[WAITS] = self.waits
+        every_ms = 1000 * min(lost_after_s / 4, _LOOK_EVERY_S)
+        scheduler.periodic_callbacks[self.name] = PeriodicCallback(self.give_up_silent, every_ms)
 
     def add_worker(self, scheduler: Scheduler, worker: str) -> None:
         """A host has joined."""
@@ -99,20 +102,15 @@ class FleetPlugin(SchedulerPlugin):
         self._waits[client] = waits
         return "OK"
 
-    async def watch(self, lost_after_s: float) -> None:
-        """Give up hosts that are silent, for ever.
-
-        A host gives a sign of life every half second; where there are many of them, less often.
-        """
-        while True:
-            await asyncio.sleep(min(lost_after_s / 4, _LOOK_EVERY_S))
-            states = list(self._scheduler.workers.values())
-            patience_s = max(lost_after_s, 10 * heartbeat_interval(len(states)))
-            silent = [state for state in states if time.time() - state.last_seen > patience_s]
-            for state in silent:
-                self._say(f"{state.name} is silent for more than {patience_s:g} s, and is given up")
-                await self._scheduler.remove_worker(address=state.address, stimulus_id=f"silent-{time.time()}")
-            await asyncio.gather(*(self._kill(state.nanny) for state in silent if state.nanny))
+    async def give_up_silent(self) -> None:
+        """Give up hosts that are silent: each gives a sign of life every half second, or where many are, less often."""
+        states = list(self._scheduler.workers.values())
+        patience_s = max(self._lost_after_s, 10 * heartbeat_interval(len(states)))
+        silent = [state for state in states if time.time() - state.last_seen > patience_s]
+        for state in silent:
+            self._say(f"{state.name} is silent for more than {patience_s:g} s, and is given up")
+            await self._scheduler.remove_worker(address=state.address, stimulus_id=f"silent-{time.time()}")
+        await asyncio.gather(*(self._kill(state.nanny) for state in silent if state.nanny))
 
     async def _kill(self, nanny: str) -> None:
         """Let a host's nanny, if it lives, kill its worker process, which may hang; it starts another then."""
@@ -188,7 +186,7 @@ async def _serve(access: Access, dashboard: Address | None, lost_after_s: float,
                 dashboard_address=f"{dashboard.host}:{dashboard.port}" if dashboard is not None else "127.0.0.1:0",
                 dashboard=dashboard is not None,
             )
-            plugin = FleetPlugin(scheduler, say)
+            plugin = FleetPlugin(scheduler, say, lost_after_s)
             scheduler.add_plugin(plugin)
             await scheduler
         except RuntimeError as error:
@@ -203,7 +201,7 @@ async def _serve(access: Access, dashboard: Address | None, lost_after_s: float,
             plugin.dashboard = f"http://{dashboard.host}:{port}/status"
         shown = f"; its dashboard is at {plugin.dashboard}" if plugin.dashboard else ""
         say(f"{scheduler.address}: a scheduler listens{shown}")
-        await until(plugin.watch(lost_after_s), stop)
+        await stop.wait()
         await scheduler.close()
 
 

@@ -152,9 +152,9 @@ def dies(host: str, *, comes_back_as: str = "") -> Callable[[ScriptedFleet], Ans
     """Its worker ends; another one may have the host's name then."""
 
     def die(fleet: ScriptedFleet) -> Answer | None:
-        start = int(fleet.here[host].address.rpartition("/")[2])
+        start = int(fleet.here[host].address.rpartition("/")[2]) if host in fleet.here else 0
         fleet.go(host)
-        if comes_back_as:
+        if comes_back_as and start:
             fleet.come(host, comes_back_as, start + 1)
         raise Died
 
