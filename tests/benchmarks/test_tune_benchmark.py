@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from benchmarks.tune.defaults import defaults
-from benchmarks.tune.first import PROGRAM, FirstAnswers, render_first, suite_of
+from benchmarks.tune.first import FirstAnswers, render_first
 from benchmarks.tune.measuring import ROOT
 from benchmarks.tune.outcomes import Contender, Outcome, count, measured
 from benchmarks.tune.searches import SEARCHES, Search
@@ -137,12 +136,3 @@ def test_first_answers_are_counted_beside_the_best_level() -> None:
     rows = [line.split(" | ") for line in text.splitlines() if line.startswith("| ")][2:]
     assert [row[-1][:5] for row in rows] == ["1.033", "1.333", "1.067", "0.833"]
     assert [row[1][:7] for row in rows[:2]] == ["`channe", "nothing"]
-
-
-def test_the_suites_of_first_answers_can_be_planned(tmp_path: Path) -> None:
-    (tmp_path / "softmax-matmul.mlir").write_text(PROGRAM)
-    assert [each.name for each in load_suite(suite_of(tmp_path / "a.toml", {})).suite.variants] == ["stock"]
-    spec = {"name": "tuning-spec", "options": {"spec": "module {}"}}
-    found = {"search-1": {"flags": ["--iree-opt-level=O2"], "run_flags": [], "plugins": [spec]}}
-    suite = load_suite(suite_of(tmp_path / "b.toml", found)).suite
-    assert [each.name for each in suite.variants] == ["stock", "O1", "O2", "O3", "data-tiling", "search-1"]

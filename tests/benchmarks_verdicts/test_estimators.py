@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks.verdicts.estimators import ESTIMATORS, compare_intervals, load_order, place_effect
+from benchmarks.verdicts.estimators import ESTIMATORS, load_order, place_effect
 from benchmarks.verdicts.recording import Recorded
-from tests.benchmarks_verdicts.conftest import Script, side
+from tests.benchmarks_verdicts.conftest import side
 
 
 def generation(*ratios: float) -> Recorded:
@@ -54,15 +54,3 @@ def test_the_second_turn_is_found_slower() -> None:
     slower_second = generation(-0.01, 0.01, -0.01, 0.01)  # the head comes first in even rounds
     assert place_effect([slower_second]) == pytest.approx(0.01)
     assert math.isnan(place_effect([generation(0.01)]))
-
-
-def test_intervals_at_equal_confidence(script: Script) -> None:
-    normal = np.random.default_rng(0).normal(0.3, 0.01, 1600)
-    found = compare_intervals([normal, np.array([])], 8)
-    assert found is not None
-    assert (found.size, found.stretches) == (8, 200)
-    assert found.confidence == pytest.approx(1 - 2 * 5 / 256)
-    assert found.rank_covers == pytest.approx(found.confidence, abs=0.04)
-    assert found.t_covers == pytest.approx(found.confidence, abs=0.04)
-    assert found.rank_width == pytest.approx(found.t_width, rel=0.1)
-    assert compare_intervals([normal[:7]], 8) is None

@@ -33,18 +33,6 @@ def test_one_host_is_played_back_as_rows_of_one_machine_are(script: Script) -> N
     assert trial.seconds == pytest.approx(0.5 * len(alone.generations))
 
 
-def test_each_host_reads_on_from_its_own_place_and_a_batch_waits_for_the_slowest(script: Script) -> None:
-    stream = as_sampled(script(generations=150, change=0.0))
-    hosts = [AS_RECORDED, Host(slowness=3.0, noise=2.0, log_ratio=0.001)]
-    trial = play_on(stream, hosts, [10, 148], floor=0.01)
-    used = trial.outcome.generations
-    assert [generation.log_ratio for generation in used[:2]] == [stream[place].log_ratio for place in (10, 11)]
-    second = [generation for generation in used if generation.host == "host 2"]
-    expected = [2 * (stream[place].log_ratio or 0.0) + 0.001 for place in (148, 149, 0, 1)]
-    assert [generation.log_ratio for generation in second[:4]] == pytest.approx(expected)
-    assert trial.seconds == sum(generation.seconds for generation in second) == 1.5 * len(used) / 2
-
-
 def test_ratios_of_hosts_are_what_the_tables_say(script: Script) -> None:
     generator = np.random.default_rng(0)
     assert np.expm1(on_one(0.05)(generator, 3)) == pytest.approx([0.05, 0, 0])

@@ -75,7 +75,6 @@ def test_a_bisect_ends_by_what_it_knows_and_is_printed_again(
             1,
             "bad: latency of net/stock@cpu 15.00 ms, and 10.00 ms with the run",
         ),
-        ("good", replace(TRIAL, verdict="identical", ratio=1.0, generations=0), 0, "good: net/stock@cpu: confirmed"),
         ("cannot tell", None, 125, "cannot tell: net/stock@cpu: confirmed"),
     ],
 )

@@ -21,7 +21,6 @@ from harness.toolchain import Toolchain, get_toolchains, install, install_toolch
 from harness.toolchain.find import being_made, environment_folder
 from harness.toolchain.install import (
     Installer,
-    choose_installer,
     newest_release,
     parse_release,
     releases_between,
@@ -317,16 +316,6 @@ def test_pip_installs_it_once_and_says_what_it_has(
     assert left_in(root) == [environment_folder(root, RELEASE).name]
     monkeypatch.setenv("PIP_FIND_LINKS", "")
     assert get() == first
-
-
-@posix
-def test_uv_is_taken_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    uv = tmp_path / "uv"
-    uv.touch(mode=0o755)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert choose_installer() == Installer(uv=str(uv))
-    uv.unlink()
-    assert choose_installer() == Installer(uv=None)
 
 
 def test_the_commands_of_pip_and_of_uv() -> None:
