@@ -10,7 +10,7 @@ import pytest
 
 from harness.errors import GitHubError, UsageError
 from harness.github import api
-from harness.github.api import Client, Purpose, api_address, repository_named, token_of
+from harness.github.api import Client, Purpose, api_address, repository_named, server_of, token_of
 from tests.github.conftest import NOON, TOKEN
 from tests.github.fake_github import FakeGitHub, running_server
 
@@ -222,6 +222,11 @@ def test_a_token_that_is_none_is_not_shown(text: str) -> None:
 def test_addresses_that_no_token_may_go_to(url: str, sentence: str) -> None:
     with pytest.raises(UsageError, match=sentence):
         api_address(url)
+
+
+def test_where_people_see_what_an_api_serves() -> None:
+    apis = ("https://api.github.com", "https://ghe.example/api/v3")
+    assert list(map(server_of, apis)) == ["https://github.com", "https://ghe.example"]
 
 
 @pytest.mark.parametrize("name", ["o", "o/r/x", "../r", "o/..", "o/.", "o/r?x", "o r/x", "", "-o/r", "o/r\n"])

@@ -97,7 +97,8 @@ def test_without_a_reference_modules_and_instructions_decide(facts: dict[str, An
 
 
 def test_the_first_bad_run_and_those_around_it_are_named() -> None:
-    changes = search(nights(36, compiler=step(24, 1.1)), metrics={"latency"})
+    history = InMemory(nights(36, compiler=step(24, 1.1)))
+    changes = history_changes(history, metrics={"latency"})
 
     assert [change.case for change in changes] == [STOCK, TILED]
     for change in changes:
@@ -107,6 +108,7 @@ def test_the_first_bad_run_and_those_around_it_are_named() -> None:
         assert change.started == "2026-01-25T02:00:00+00:00"
         assert change.ratio == pytest.approx(1.1, abs=0.01)
         assert change.after / change.before == change.ratio
+    assert history_changes(history, metrics={"latency"}, jobs=2) == changes  # in several processes
 
 
 def test_runs_with_a_wrong_clock_and_unfinished_ones_are_left_out() -> None:
