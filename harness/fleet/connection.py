@@ -138,10 +138,10 @@ class Fleet:
         scheduler = self.client.scheduler  # None once the client has given it up
         try:
             if scheduler is None:
-                raise ConnectionError("it was not found again")
+                raise ConnectionError
             return await getattr(scheduler, operation)(**message)
         except OSError as error:
-            raise PlaceGone(f"{self.access.address}: the scheduler has gone ({error}); start it again") from error
+            raise PlaceGone(f"{self.access.address}: the scheduler has gone") from error
 
     def _heard(self, event: tuple[float, Mapping[str, Any]]) -> None:
         _, told = event
