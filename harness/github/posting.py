@@ -8,9 +8,11 @@ harness.github.commands decides which of their command lines may stand in it.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from harness.errors import GitHubError, RunError
 from harness.github.api import Client
@@ -36,6 +38,7 @@ from harness.text import one_line
 _COMPARISON_BYTES = 128 * 2**20
 # A suite's names have at most 100 each, of which a case's has four.
 _NAME_CHARACTERS = 4_000
+_TEXT_CHARACTERS = 100_000  # A flag may be a pass pipeline
 _RUN_BYTES = 1024 * 2**20
 
 
@@ -81,10 +84,22 @@ def read_figures(path: Path, checkout: Path | None = None, say: Callable[[str], 
         raise RunError(f"{file}: is a link; give the comparison's own folder")
     if not file.is_file():
         raise RunError(f"{folder}: holds neither {COMPARISON.file} nor run.json; give what `harness compare` made")
-    key = hashlib.sha256(read_document(file, _COMPARISON_BYTES)).hexdigest()[:12]
+    document = read_document(file, _COMPARISON_BYTES)
+    key = hashlib.sha256(document).hexdigest()[:12]
     comparison = finite(COMPARISON.load(folder))
+    if (longest := max(map(len, _texts(json.loads(document))), default=0)) > _TEXT_CHARACTERS:
+        raise RunError(f"{file}: has a text of {longest:,} characters, which no harness writes; compare again")
     flags = suite_flags(checkout, comparison.base.suite, say) if checkout is not None else frozenset()
     return Figures(key=key, source=with_allowed_commands(comparison, flags))
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Each is looked through and written many times in a comment."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for member in value.values() if isinstance(value, dict) else value:
+            yield from _texts(member)
 
 
 def _figures_of_run(folder: Path, checkout: Path | None, say: Callable[[str], None]) -> Figures:

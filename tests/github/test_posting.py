@@ -82,16 +82,12 @@ def test_a_flag_stands_where_the_suite_of_the_base_has_it_and_nowhere_else(folde
     assert sentences == []
 
 
-@pytest.mark.parametrize(
-    ("field", "length", "why"),
-    [("case", 10_000_000, "case of 10,000,000 characters"), ("reason", 200_000, "reason of 200,000 characters")],
-)
-def test_a_name_or_a_text_that_no_harness_writes_is_refused(folder: Path, field: str, length: int, why: str) -> None:
-    """Each is looked through and written many times in a comment."""
+@pytest.mark.parametrize(("field", "length"), [("case", 10_000_000), ("reason", 200_000)])
+def test_a_text_that_no_harness_writes_is_refused(folder: Path, field: str, length: int) -> None:
     document = json.loads((folder / "comparison.json").read_text())
     document["rows"][0][field] = "|" * length
     (folder / "comparison.json").write_text(json.dumps(document))
-    with pytest.raises(RunError, match=rf"is damaged \({why}\); make the comparison again"):
+    with pytest.raises(RunError, match=rf"has a text of {length:,} characters, which no harness writes"):
         read_figures(folder)
 
 
@@ -99,7 +95,7 @@ def test_a_name_or_a_text_that_no_harness_writes_is_refused(folder: Path, field:
     ("file", "content", "sentence"),
     [
         ("comparison.json", "\xff\xfe", r"is not JSON"),
-        ("comparison.json", "[" * 100_000, r"is damaged"),
+        ("comparison.json", "[" * 100_000, r"is not JSON"),
         ("comparison.json", '{"schema_version": 99}', r"has schema 99, and this harness reads 1; upgrade it"),
         ("run.json", "{", r"run\.json"),
         ("other.json", "{}", r"holds neither comparison\.json nor run\.json; give what"),
