@@ -15,7 +15,7 @@ from harness.models.materialize import input_files
 from harness.models.model import Tolerance
 from harness.process import Limits
 from harness.records.run import Check, Failure
-from harness.verify.difference import Right, below_tolerance, compare_outputs
+from harness.verify.difference import COARSE, Right, below_tolerance, compare_outputs
 from harness.verify.kept import keep_outputs, keep_refused
 from harness.verify.outputs import Array
 from harness.verify.reference import References, has_text
@@ -101,6 +101,8 @@ class _Checker:
             absolute_tolerance=tolerance.absolute or 0.0,
             no_second_opinion="" if judges.rights else judges.why_none,
         )
+        if runnable is None:
+            rights = tuple(replace(right, coarse=COARSE) for right in rights)
         for position, right in enumerate(rights):
             strict = judges.evaluated and position == 0 and runnable is not None
             within = model.tolerance if strict else tolerance

@@ -37,7 +37,7 @@ from harness.scratch import scratch_folder
 from harness.text import one_line
 from harness.toolchain import Toolchain, find_toolchain
 from harness.toolchain.tools import error_lines, run_tool
-from harness.verify.difference import Right
+from harness.verify.difference import COARSE, Right
 from harness.verify.outputs import Array, load_array
 from harness.verify.runnable import Runnable
 from harness.verify.sampled import PLACES as SAMPLED
@@ -150,7 +150,8 @@ def _outside(model: Model, artifact: ModelArtifact) -> Right | None:
     if model.reference == "auto" and version is None:
         return None
     inputs = [load_argument(argument) for argument in artifact.arguments]
-    return Right(source=f"ONNX Runtime {version}", outputs=run_onnx(artifact.onnx, inputs))
+    outputs = run_onnx(artifact.onnx, inputs)
+    return Right(source=f"ONNX Runtime {version}", outputs=outputs, coarse=COARSE)
 
 
 def _load_expected(path: Path) -> Array:

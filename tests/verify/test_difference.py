@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 
 from harness.models.model import Tolerance
-from harness.verify.difference import Difference, Right, below_tolerance, compare_outputs
+from harness.verify.difference import COARSE, Difference, Right, below_tolerance, compare_outputs
 from harness.verify.rounding import FACTOR
 from harness.verify.sampled import places
 
@@ -67,6 +68,15 @@ def test_agreement_is_numpys_allclose(pair: tuple[NDArray[Any], NDArray[Any]], t
 def test_neighbours_among_large_integers_differ(number: int) -> None:
     """float64 holds no whole numbers beyond 2**53 one by one."""
     assert problem(np.array([number + 1], np.int64), np.array([number], np.int64)) is not None
+
+
+def test_a_source_that_computes_no_closer_is_given_room() -> None:
+    ours, zeros = np.full(3, 8.6e-8, np.float32), np.zeros(3, np.float32)
+    allowed = [np.full(3, 1e-15)]
+    strict, coarse = (Right(source="", outputs=[zeros], allowed=allowed, coarse=room) for room in (0.0, COARSE))
+    assert compare_outputs([ours], strict).problem is not None
+    assert compare_outputs([ours], coarse).problem is None
+    assert compare_outputs([np.ones(3, np.int8)], replace(coarse, outputs=[np.zeros(3, np.int8)])).problem is not None
 
 
 TEN_PERCENT = Tolerance(relative=0.1, absolute=0.0)
