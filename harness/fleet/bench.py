@@ -21,6 +21,7 @@ from harness.progress import Progress
 from harness.records.run import Failure
 from harness.stages.context import Context
 from harness.stages.count import ir_stage, work_stage
+from harness.stages.executor import Executor
 from harness.store.run_directory import load_run
 from harness.store.sides_directory import ComparisonDirectory
 from harness.suite.hosts import each_host, patterns_on_each
@@ -30,7 +31,7 @@ from harness.toolchain import Toolchain
 from harness.verify.kept import trim_outputs
 
 
-class FleetBench:
+class FleetBench(Executor):
     """A fleet, to which this process is connected, in the place of this machine.
 
     It is planned for the hosts that are there when it is made; later ones help.
@@ -105,4 +106,4 @@ class FleetBench:
             raise PlaceGone(gone.what, context.options.command_to_go_on(context.directory.path, self.address)) from gone
         ir_stage(context, artifacts, run.builds)
         if context.options.measure:
-            work_stage(context, artifacts, artifacts)
+            work_stage(context, artifacts)

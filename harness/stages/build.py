@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import shlex
-import time
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -39,68 +36,23 @@ def require_cache(path: Path, artifacts: Mapping[str, ModelArtifact | Failure], 
         )
 
 
-# Where nothing has been finished for so long, what is ready is measured before waiting on.
-_PATIENCE_S = 15.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Batch:
-    """Models whose cases are all compiled, so that they can be checked and measured."""
-
-    models: frozenset[str]
-    builds: Mapping[str, Build]  # The builds of their cases, by the case's name
-    groups_elsewhere: int  # How many groups belong to models of other batches, or to other shards
-
-
-def compile_stage(context: Context, artifacts: Mapping[str, ModelArtifact | Failure]) -> Iterator[Batch]:
-    """Compile what is not compiled yet, in the background, small models first.
-
-    There is one batch with everything, unless some compiles take long: then what is ready comes first, so that it need
-    not wait to be measured.
-    """
-    progress, prepared = context.progress, context.prepared
-    cache = BuildCache(cache_root())
+def compile_stage(context: Context, artifacts: Mapping[str, ModelArtifact | Failure]) -> dict[str, Build]:
+    """Compile what is not compiled yet, small models first; all builds, by case."""
+    cache, progress = BuildCache(cache_root()), context.progress
     cache.sweep()
     sweep_writing(cache_root())
     trim_outputs(cache_root())
     builds = dict(context.done.builds)
     requests = requests_of(context, artifacts, builds, processor_identity(context.directory.header.environment))
-    models = dict.fromkeys(case.model for case in prepared.cases if case.skip is None)
-    cases = {case.name: case for case in prepared.cases}
-    waiting = Counter(request.case.model for request in requests)
-    yielded: set[str] = set()
-
-    def batch() -> Batch:
-        ready = frozenset(model for model in models if model not in yielded and not waiting[model])
-        yielded.update(ready)
-        elsewhere = {case.group for case in prepared.cases if case.skip is None and case.model not in ready}
-        of_ready = {case.name for case in prepared.cases if case.model in ready}
-        return Batch(
-            models=ready,
-            builds={name: build for name, build in builds.items() if name in of_ready},
-            groups_elsewhere=len(elsewhere) + prepared.groups_elsewhere,
-        )
-
     progress.stage(COMPILE, len(requests))
-    finished = time.monotonic()
-    compiling: Sequence[str] = ()
     for item in _compiled(requests, cache, context):
         if isinstance(item, Underway):
-            compiling = item.cases
-            progress.step(", ".join(compiling), advance=0)
-            is_ready = any(not waiting[model] for model in models if model not in yielded)
-            if is_ready and time.monotonic() - finished > _PATIENCE_S:
-                progress.note(f"Measuring what is ready; held still meanwhile: the compiler at {', '.join(compiling)}")
-                yield batch()
-                progress.stage(COMPILE, sum(waiting.values()))
-                finished = time.monotonic()
+            progress.step(", ".join(item.cases), advance=0)
             continue
         build, stderr = item
-        finished = time.monotonic()
         keep_build(context, build, stderr, builds)
-        waiting[cases[build.case].model] -= 1
         progress.step(build.case, seconds=None if build.compile_ns is None else build.compile_ns / 1e9)
-    yield batch()
+    return builds
 
 
 def keep_build(

@@ -19,7 +19,6 @@ from harness.peers.worker import LoadablePeer
 from harness.process import Limits
 from harness.records.case import Case
 from harness.records.run import Build, Check, Failure, Reference
-from harness.stages.build import Batch
 from harness.stages.context import REFERENCE, VERIFY, Context, GivenUp, unchecked
 from harness.stages.models import peer_model
 from harness.stages.prepare import Prepared
@@ -33,16 +32,16 @@ from harness.verify.reference import has_text
 def lay_out_stage(
     prepared: Prepared,
     artifacts: Mapping[str, ModelArtifact | Failure],
-    batch: Batch,
+    builds: Mapping[str, Build],
     scratch: Path,
     *,
     peers: bool,
 ) -> list[AnyRunnable]:
-    """Make every case of a batch ready that compiled, in the plan's order."""
+    """Make every case ready that compiled, in the plan's order."""
     models, ready = {model.name: model for model in prepared.suite.models}, list[AnyRunnable]()
     for number, case in enumerate(prepared.cases):
-        build, artifact = batch.builds.get(case.name), artifacts.get(case.model)
-        if case.model not in batch.models or case.skip is not None or not isinstance(artifact, ModelArtifact):
+        build, artifact = builds.get(case.name), artifacts.get(case.model)
+        if case.skip is not None or not isinstance(artifact, ModelArtifact):
             continue
         if case.peer is not None and peers:
             ready.append(runnable_peer(case, prepared.peers[case.variant], models[case.model], artifact))

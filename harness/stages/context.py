@@ -10,7 +10,7 @@ from harness.errors import UsageError
 from harness.process import PAST_TIME
 from harness.progress import Progress, Remaining
 from harness.records.case import Case
-from harness.records.run import Build, Check, Failure, IrCounts, Lost, Peak, Reference, Run
+from harness.records.run import Build, Check, Failure, IrCounts, Lost, Reference, Run
 from harness.stages.options import RunOptions
 from harness.stages.prepare import Prepared
 from harness.store.evidence import is_expected
@@ -144,8 +144,6 @@ class Context:
     progress: Progress
     failures: FailureNotes  # What is printed of them as they happen
     given_up: GivenUp  # What is not tried since another case timed out
-    # What was measured of this machine, by device; a run that goes on measures again
-    peaks: dict[str, Peak] = field(default_factory=dict)
     checks: dict[str, Check] = field(default_factory=dict)  # Of all cases that were checked so far, by name
     with_reference: bool = True  # Whether iree-benchmark-module is asked of each case, which says what memory it takes
     remaining: Remaining = field(default_factory=Remaining)  # The pieces of work that are left

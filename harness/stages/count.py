@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -22,7 +22,7 @@ from harness.ir.roofline import count_work, measure_peak, peak_threads
 from harness.machine.identity import processor_identity
 from harness.metrics import ENCODINGS
 from harness.models.materialize import ModelArtifact
-from harness.records.run import Build, Failure, IrCounts, Storage, Work
+from harness.records.run import Build, Failure, IrCounts, Peak, Storage, Work
 from harness.stages.context import IR, Context
 from harness.stages.ir import Compiled
 from harness.verify import AnyRunnable
@@ -134,8 +134,8 @@ def _kept(memo: Path, adapter: TypeAdapter[_T]) -> _T | None:
         return None
 
 
-def work_stage(context: Context, artifacts: Mapping[str, ModelArtifact | Failure], models: Collection[str]) -> None:
-    """Count the arithmetic and the bytes of these models, under the newest toolchain that can.
+def work_stage(context: Context, artifacts: Mapping[str, ModelArtifact | Failure]) -> None:
+    """Count the arithmetic and the bytes of each model, under the newest toolchain that can.
 
     The counter knows the newest releases' IR best; a program that the first toolchain imported may be too old for them.
     """
@@ -143,7 +143,7 @@ def work_stage(context: Context, artifacts: Mapping[str, ModelArtifact | Failure
     todo = [
         (artifact, flags[name])
         for name, artifact in artifacts.items()
-        if name in models and name in flags and name not in context.done.work and isinstance(artifact, ModelArtifact)
+        if name in flags and name not in context.done.work and isinstance(artifact, ModelArtifact)
     ]
     context.progress.stage("Count", len(todo))
 
@@ -177,18 +177,16 @@ def work_stage(context: Context, artifacts: Mapping[str, ModelArtifact | Failure
 
 def peak_stage(context: Context, runnable: Sequence[AnyRunnable]) -> None:
     """Measure the peaks that these cases are held against: once a run for each number of threads."""
-    cases = [item.case for item in runnable if item.case.device not in context.peaks]
-    devices = {case.device: peak_threads(case) for case in cases}
+    devices = {item.case.device: peak_threads(item.case) for item in runnable}
     todo = {device: threads for device, threads in devices.items() if threads is not None}
     if not todo:
         return
     context.progress.stage("Peaks", len(todo))
     host_cpu = processor_identity(context.directory.header.environment)
+    measured: dict[int, Peak] = {}
     for device, threads in todo.items():
-        peak = next((peak for peak in context.peaks.values() if peak.threads == threads), None)
-        if peak is None:
+        if threads not in measured:
             toolchain, cache = context.prepared.toolchain, cache_root() / "peaks"
-            peak = measure_peak(device, threads, toolchain, host_cpu=host_cpu, cache=cache)
-        context.peaks[device] = replace(peak, device=device)
-        context.directory.append(context.peaks[device])
+            measured[threads] = measure_peak(device, threads, toolchain, host_cpu=host_cpu, cache=cache)
+        context.directory.append(replace(measured[threads], device=device))
         context.progress.step(device)

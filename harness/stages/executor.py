@@ -1,7 +1,4 @@
-"""Where a run's devices are and its work is done: what `run_suite` takes for that, and this machine as one.
-
-A fleet is another. Both do the same work with the same functions of the stages.
-"""
+"""Where a run's devices are and its work is done: this machine, or a fleet, with the same functions of the stages."""
 
 from __future__ import annotations
 
@@ -11,7 +8,6 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Protocol
 
 from harness.cache import cache_root
 from harness.compare.comparison import Plan
@@ -22,16 +18,15 @@ from harness.errors import HarnessError
 from harness.machine.identity import processor_identity
 from harness.measure.alone import only_one_measures
 from harness.models.materialize import ModelArtifact
-from harness.process import hold_still
 from harness.progress import Progress, Remaining, WithTimeLeft
 from harness.records.case import Case
 from harness.records.run import Build, Check, Failure
-from harness.stages.build import Batch, compile_stage, request_for, require_cache
+from harness.stages.build import compile_stage, request_for, require_cache
 from harness.stages.check import distinct, lay_out_stage, reference_stage, verify_stage
 from harness.stages.context import COMPILE, IR, MEASURE, REFERENCE, VERIFY, Context
 from harness.stages.count import ir_stage, kept_counts, peak_stage, work_stage
 from harness.stages.measure import call_again_stage, measure_stage
-from harness.stages.prepare import DevicePlace, OwnDevices
+from harness.stages.prepare import DevicePlace
 from harness.store.folders import folder_names
 from harness.store.run_directory import load_run
 from harness.store.sides_directory import ComparisonDirectory
@@ -137,43 +132,26 @@ def _generations(context: Context, cases: Sequence[Case]) -> tuple[float, dict[t
     return share_s, {key: seconds for key, seconds in left_s.items() if seconds > 0}
 
 
-class Executor(DevicePlace, Protocol):
-    """Where a run's devices are found, and where its cases are compiled, checked and measured."""
+class Executor(DevicePlace):
+    """Where a run's cases are compiled, checked and measured: this machine, of which a fleet is another kind."""
+
+    hosts: Mapping[str, str] = MappingProxyType({})  # That a suite is planned for, with the class of each
 
     @property
     def address(self) -> str:
         """What `--fleet` says of it; "": this machine."""
+        return ""
 
-    @property
-    def hosts(self) -> Mapping[str, str]:
-        """The hosts that a suite is planned for, with the class of each; {}: this machine."""
-
-    def following(self, runs: Sequence[Path]) -> Executor:
+    def following(self, runs: Sequence[Path]) -> Executor:  # noqa: ARG002 (a fleet needs it)
         """The same place, for a run that goes on or is compared with these runs, which may be begun only."""
-
-    def rows(self, plan: Plan, directory: ComparisonDirectory, progress: Progress, noise: float) -> RowPlace:
-        """Where the rows of a comparison are measured."""
-
-    def run(self, context: Context, artifacts: Mapping[str, ModelArtifact | Failure], scratch: Path) -> None:
-        """Do all of a run that is not done yet; each result is in the run's directory before the next one begins."""
-
-
-class LocalExecutor(OwnDevices):
-    """This machine."""
-
-    address = ""
-    hosts: Mapping[str, str] = MappingProxyType({})
-
-    def following(self, runs: Sequence[Path]) -> LocalExecutor:  # noqa: ARG002 (Executor's signature)
-        """Here too."""
         return self
 
-    def rows(self, plan: Plan, directory: ComparisonDirectory, progress: Progress, noise: float) -> ThisMachine:  # noqa: ARG002
-        """Here too."""
+    def rows(self, plan: Plan, directory: ComparisonDirectory, progress: Progress, noise: float) -> RowPlace:  # noqa: ARG002
+        """Where the rows of a comparison are measured."""
         return ThisMachine(progress=progress, noise=noise)
 
     def run(self, context: Context, artifacts: Mapping[str, ModelArtifact | Failure], scratch: Path) -> None:
-        """Compile, and check and measure what is compiled; from now on the progress says how long the rest takes."""
+        """Do all of a run that is not done yet; each result is on disk before the next one begins."""
         directory = context.directory
         programs = [artifact.sha256 for artifact in artifacts.values() if isinstance(artifact, ModelArtifact)]
         sentence, remaining = foresee(
@@ -181,44 +159,38 @@ class LocalExecutor(OwnDevices):
         )
         context.progress.note(sentence)
         context = replace(context, remaining=remaining, progress=WithTimeLeft(context.progress, remaining))
-        for batch in compile_stage(context, artifacts):
-            directory.before_failure = partial(require_cache, directory.path, artifacts, batch.builds)
-            _check_and_measure(context, artifacts, batch, scratch)
+        builds = compile_stage(context, artifacts)
+        directory.before_failure = partial(require_cache, directory.path, artifacts, builds)
+        _check_and_measure(context, artifacts, builds, scratch)
 
 
-LOCAL = LocalExecutor()
+LOCAL = Executor()
 
 
 def _check_and_measure(
-    context: Context, artifacts: Mapping[str, ModelArtifact | Failure], batch: Batch, scratch: Path
+    context: Context, artifacts: Mapping[str, ModelArtifact | Failure], builds: Mapping[str, Build], scratch: Path
 ) -> None:
-    """Check and measure a batch's models; the compilers of other models are held still while anything is timed."""
-    progress, options = context.progress, context.options
-    ir_stage(context, artifacts, batch.builds)
+    options = context.options
+    ir_stage(context, artifacts, builds)
     if options.measure:
-        work_stage(context, artifacts, batch.models)
-    runnable = lay_out_stage(context.prepared, artifacts, batch, scratch, peers=options.measure)
-    _forget_all_but(runnable, context, batch)
+        work_stage(context, artifacts)
+    runnable = lay_out_stage(context.prepared, artifacts, builds, scratch, peers=options.measure)
+    _forget_all_but(runnable, context)
     right = verify_stage(context, runnable, scratch)
-    _forget_all_but(distinct(right), context, batch)
+    _forget_all_but(distinct(right), context)
     if not options.measure:
         right = call_again_stage(context, right)
         if not context.with_reference:
             return
-    with (
-        only_one_measures(progress.note, wait=options.wait),
-        hold_still(),
-    ):
+    with only_one_measures(context.progress.note, wait=options.wait):
         if context.with_reference:
             reference_stage(context, right)
         if options.measure:
             peak_stage(context, right)
-            measure_stage(context, right, groups_elsewhere=batch.groups_elsewhere)
+            measure_stage(context, right)
 
 
-def _forget_all_but(runnable: Sequence[AnyRunnable], context: Context, batch: Batch) -> None:
-    """Foresee nothing more of a batch's cases but these, and of groups that have none of them."""
+def _forget_all_but(runnable: Sequence[AnyRunnable], context: Context) -> None:
+    """Foresee nothing more of other cases than these, and of groups that have none of them."""
     alive = {name for item in runnable for name in (item.case.name, item.case.group)}
-    cases = [case for case in context.prepared.cases if case.model in batch.models]
-    planned = {name for case in cases for name in (case.name, case.group)}
-    context.remaining.forget(planned - alive)
+    context.remaining.forget({name for case in context.prepared.cases for name in (case.name, case.group)} - alive)

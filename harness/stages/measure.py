@@ -62,7 +62,7 @@ def run_generation(
             return
 
 
-def measure_stage(context: Context, runnable: Sequence[AnyRunnable], *, groups_elsewhere: int = 0) -> None:
+def measure_stage(context: Context, runnable: Sequence[AnyRunnable]) -> None:
     """Measure generation by generation, so that each group's generations are spread over the whole stage."""
     done, progress = context.done, context.progress
     generations = int(context.directory.header.settings["generations"])
@@ -70,11 +70,12 @@ def measure_stage(context: Context, runnable: Sequence[AnyRunnable], *, groups_e
     groups = list(dict.fromkeys(item.case.group for item in alive))
     if not groups:
         return
+    shares = len(groups) + context.prepared.groups_elsewhere
     progress.stage(MEASURE, generations * len(groups))
     timed = {item.case.name for item in alive if any(group == item.case.group for group, _ in done.generations)}
     for generation in range(generations):
         for name in groups:
-            wanted = wanted_generation(context, name, generation, timed, groups=len(groups) + groups_elsewhere)
+            wanted = wanted_generation(context, name, generation, timed, groups=shares)
             members = [item for item in alive if item.case.group == name]
             if not members:
                 context.remaining.forget([name])

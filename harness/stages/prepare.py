@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
 
 from harness.errors import SuiteError, UsageError
 from harness.models.materialize import model_id
@@ -73,47 +72,27 @@ class Prepared:
         return chain_of(self.suite, variant, device, self.plugins_of(case))
 
 
-class DevicePlace(Protocol):
-    """Where a suite's devices and peers are."""
+class DevicePlace:
+    """Where a suite's devices and peers are: on this machine, unless a fleet says otherwise."""
 
     def suite(self, suite: Suite) -> Suite:
         """The suite as that place has it: a device may be there more than once."""
-        ...
-
-    def patterns(self, suite: Suite, patterns: tuple[str, ...]) -> tuple[str, ...]:
-        """Patterns on the names of a suite's cases, for the suite as that place has it."""
-        ...
-
-    def devices(self, suite: Suite, toolchain: Toolchain) -> Mapping[str, Presence]:
-        """Each of the suite's devices by name, or why it is not there."""
-        ...
-
-    def missing(self, peer: AppliedPeer) -> str | None:
-        """Why a peer cannot be used there, as a sentence; None: it can."""
-        ...
-
-
-class OwnDevices:
-    """What is on this machine."""
-
-    def suite(self, suite: Suite) -> Suite:
-        """The suite as it is."""
         return suite
 
-    def patterns(self, suite: Suite, patterns: tuple[str, ...]) -> tuple[str, ...]:  # noqa: ARG002 (DevicePlace's signature)
-        """As they are."""
+    def patterns(self, suite: Suite, patterns: tuple[str, ...]) -> tuple[str, ...]:  # noqa: ARG002 (a fleet needs it)
+        """Patterns on the names of a suite's cases, for the suite as that place has it."""
         return patterns
 
     def devices(self, suite: Suite, toolchain: Toolchain) -> Mapping[str, Presence]:
-        """As the toolchain's runtime sees them."""
+        """Each of the suite's devices by name, or why it is not there."""
         return find_devices(suite, toolchain)
 
     def missing(self, peer: AppliedPeer) -> str | None:
-        """As the peer itself says it."""
+        """Why a peer cannot be used there, as a sentence; None: it can."""
         return peer.missing
 
 
-_OWN_DEVICES = OwnDevices()
+_HERE = DevicePlace()
 
 
 def prepare(
@@ -122,7 +101,7 @@ def prepare(
     toolchains: Sequence[Toolchain] = (),
     others: Sequence[Toolchain] = (),
     shard: Shard | None = None,
-    place: DevicePlace = _OWN_DEVICES,
+    place: DevicePlace = _HERE,
 ) -> Prepared:
     """Load a suite and plan its cases; nothing is compiled, and models are not built."""
     loaded = load_suite(path)

@@ -211,10 +211,10 @@ def test_the_newest_release_that_can_counts_a_models_work_once_for_all_cases(
     releases = tuple(replace(under_way.toolchain, version=release) for release in ("3.9.0", "3.13.0"))
     several = replace(context, prepared=replace(context.prepared, toolchains=releases))
     artifacts = {"net": replace(under_way.artifact, name="net")}
-    work_stage(several, artifacts, {"net"})
+    work_stage(several, artifacts)
     assert (under_way.run.work, seen) == ((work,), asked)
-    work_stage(under_way.context([STOCK], done=Done(work=frozenset({"net"}))), artifacts, {"net"})
-    work_stage(several, {"net": Failure(stage="model", message="never made")}, {"net"})
+    work_stage(under_way.context([STOCK], done=Done(work=frozenset({"net"}))), artifacts)
+    work_stage(several, {"net": Failure(stage="model", message="never made")})
     assert seen == asked
 
 
@@ -241,7 +241,6 @@ def test_each_number_of_threads_is_measured_once_and_each_device_has_its_peak(
         runnable(device="both", uri="local-task", pin=False, threads=2),
         runnable(device="gpu", uri="cuda", pin=False),
     ]
-    peak_stage(context, runnables[:1])
     peak_stage(context, runnables)
     assert asked == [1, 2]
     peaks = {peak.device: peak.threads for peak in under_way.run.peaks}

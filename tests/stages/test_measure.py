@@ -9,14 +9,15 @@ from typing import Any
 
 import pytest
 
-from harness.measure import Group
+from harness.measure import Group, Settings
 from harness.process import PAST_TIME
 from harness.records.case import Case
 from harness.records.run import Failure, Lost, Round, Turn
 from harness.stages import measure as room
 from harness.stages.context import Context, FailureNotes, GivenUp
 from harness.stages.measure import measure_stage
-from tests.builders import Notes, make_case
+from harness.suite.shards import Part, Shard, part_of
+from tests.builders import Notes, a_model, make_case
 from tests.stages.conftest import UnderWay
 
 STOCK, FAST, TILED = (make_case(variant) for variant in ("stock", "fast", "tiled"))
@@ -30,6 +31,7 @@ class Measuring:
 
     def __init__(self, under_way: UnderWay, monkeypatch: pytest.MonkeyPatch) -> None:
         self.groups: list[tuple[str, ...]] = []
+        self.seconds: list[float] = []
         self.notes = Notes()
         self._under_way = under_way
         self._lost: dict[tuple[str, int], tuple[int, Failure]] = {}
@@ -39,7 +41,8 @@ class Measuring:
             room, "_group", lambda name, members: SimpleNamespace(name=name, cases=[item.case for item in members])
         )
 
-    def _measure(self, group: Group, generation: int, *_: object, **__: object) -> Iterator[Round | Lost]:
+    def _measure(self, group: Group, generation: int, limits: Settings, **_: object) -> Iterator[Round | Lost]:
+        self.seconds.append(limits.seconds)
         cases: list[Any] = sorted(group.cases, key=lambda case: case.name)
         self.groups.append(tuple(case.variant for case in cases))
         for number in range(2):
@@ -51,7 +54,14 @@ class Measuring:
             turns = tuple(Turn(case=case.name, calls=1, wall_ns=1, cpu_ns=1) for case in cases)
             yield Round(group=group.name, generation=generation, round=number, started_unix_ns=0, turns=turns)
 
-    def run(self, cases: Sequence[Case], lost: tuple[int, int, Failure], *, keep_going: bool = False) -> dict[str, str]:
+    def run(
+        self,
+        cases: Sequence[Case],
+        lost: tuple[int, int, Failure],
+        *,
+        keep_going: bool = False,
+        part: Part | None = None,
+    ) -> dict[str, str]:
         """What is lost, where fast is lost in a generation after so many rounds."""
         generation, rounds, failure = lost
         self._lost = {(FAST.name, generation): (rounds, failure)}
@@ -60,6 +70,7 @@ class Measuring:
             failures=FailureNotes(self.notes),
             given_up=GivenUp(keep_going=keep_going),
         )
+        context = replace(context, prepared=replace(context.prepared, part=part))
         context.directory.header.settings["seed"] = 0
         runnable: Any = [SimpleNamespace(case=case) for case in cases]
         measure_stage(context, runnable)
@@ -91,3 +102,12 @@ def test_what_has_been_timed_goes_on_and_so_does_all_where_one_only_crashes(
 
 def test_who_wants_them_all_gets_them_all(measuring: Measuring) -> None:
     assert list(measuring.run([STOCK, FAST, TILED], (0, 0, HANGS), keep_going=True)) == [FAST.name]
+
+
+def test_a_shard_gives_its_groups_the_seconds_that_they_have_in_the_whole_run(measuring: Measuring) -> None:
+    models = (a_model("net"), a_model("other"), a_model("third"))
+    part = part_of([make_case(model=model.name) for model in models], models, Shard(number=1, count=3))
+    measuring.run(part.cases, (9, 0, HANGS))
+    whole = measuring.seconds.pop()
+    measuring.run(part.cases, (9, 0, HANGS), part=part)
+    assert measuring.seconds.pop() == pytest.approx(whole / 3)
