@@ -34,12 +34,12 @@ COMMANDS = {
         "Print a script that makes a shell complete commands, options, files and names of runs.",
     ),
     "dashboard": (
-        "dashboard:dashboard",
+        "plot:dashboard",
         "Make a folder of pages that shows a whole history, for a browser or any web server.",
     ),
     "doctor": ("inspect:doctor", "Say what is here: tools, drivers, devices, and what would make timing noisy."),
     "explain": (
-        "explain:explain",
+        "compare:explain",
         "Say where the time of a case goes on two sides, and what the compiler did differently.",
     ),
     "export": ("inspect:export", "Write a model's MLIR and inputs to a folder, for use with plain IREE tools."),
@@ -68,7 +68,7 @@ COMMANDS = {
         "compare:selfcheck",
         "Compare modules with themselves: how often is a verdict wrong, how small a change seen?",
     ),
-    "tune": ("tune:tune", "Search the flags, plugins and lowering configurations that make a model fast."),
+    "tune": ("bisect:tune", "Search the flags, plugins and lowering configurations that make a model fast."),
     "verdict": (
         "bisect:verdict",
         "Say whether a case is as good as a run's, with the exit status that `git bisect run` wants.",

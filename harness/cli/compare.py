@@ -1,4 +1,4 @@
-"""`harness compare` and `harness selfcheck`."""
+"""`harness compare`, `harness explain` and `harness selfcheck`."""
 
 from __future__ import annotations
 
@@ -10,22 +10,28 @@ from harness.cli.app import app
 from harness.cli.fleet import bench_at, require_waiting
 from harness.cli.output import print_report, print_text, reporter, tell_where, terminal_form
 from harness.compare.commits import Commit
+from harness.compare.judge import rules_of
 from harness.compare.options import CompareOptions, SelfcheckOptions
 from harness.compare.pairs import require_whole, side_of
 from harness.compare.selfcheck import check_machine
 from harness.compare.sides import Named, require_two, resolve, toolchains_here, what_is_named
 from harness.errors import ExitCode, Interrupted, UsageError
+from harness.metrics import LATENCY
 from harness.options import Flag, Format
 from harness.process import stop_all
 from harness.records.comparison import Comparison
 from harness.report.comparison import comparison_exit_code
 from harness.report.selfcheck import render_selfcheck
-from harness.stages.comparing import ComparisonSession, InterruptedComparison, compare_sides, going_on
-from harness.stages.options import RunOptions
+from harness.stages.comparing import ComparisonSession, InterruptedComparison, begun_comparison, compare_sides
+from harness.stages.explaining import AskedPair, ExplanationSession, Found, explain_pair, keep_in
+from harness.stages.options import ExplainOptions, RunOptions
 from harness.stages.run import run_suite
+from harness.stages.session import policy_of
+from harness.stages.sides_session import going_on
 from harness.store.folders import find_folder
+from harness.store.journal import require_writable
 from harness.store.run_directory import load_run
-from harness.store.sides_directory import ComparisonDirectory
+from harness.store.sides_directory import ExplanationDirectory
 from harness.toolchain.host_cpu import environment_here
 
 
@@ -76,11 +82,7 @@ def compare(
 
 def _session(options: CompareOptions) -> tuple[ComparisonSession, tuple[Named, Named] | None]:
     """The comparison that the options ask for, new or to go on with, and its sides; None: variants within one run."""
-    folder = None
-    if options.resume is not None:
-        path = find_folder(options.resume, options.results, kind="comparison", unfinished=True)
-        folder = ComparisonDirectory.resume(path)
-        options = going_on(folder, options)
+    options, folder = begun_comparison(options)
     if options.controls and not options.remeasure:
         raise UsageError("--controls are measured, and --no-remeasure measures nothing; leave one of them out")
     if options.explain and not options.remeasure:
@@ -146,3 +148,65 @@ def selfcheck(options: SelfcheckOptions) -> int:
         checked = check_machine(side, toolchains_here([side], progress.note), environment_here(), options, progress)
     print_text(render_selfcheck(checked, options.format, **terminal_form()))
     return ExitCode.OK
+
+
+@app.command
+def explain(
+    options: ExplainOptions | None = None,
+    *,
+    format: Format = "terminal",  # noqa: A002 (the option's name)
+    full: Flag = False,
+    out: Path | None = None,
+) -> int:
+    """Say where the time of a case goes on two sides, and what the compiler did differently.
+
+    harness explain iree==3.10.0 iree==3.12.0 rdb/stock@cpu --suite suites/esrgan.toml
+
+    harness explain results/base results/head rdb/stock@cpu
+
+    harness explain latest --within --variant nhwc
+
+    What is stopped with Ctrl-C prints what is known by then, and how to go on. The exit status is 0 whatever it finds.
+
+    Args:
+        format: How to print it.
+        full: Markdown with every part and every line that differs.
+        out: Write it to this file instead of stdout.
+    """
+    options, folder = going_on(ExplanationDirectory, options or ExplainOptions())
+    session = ExplanationSession(options, sys.argv[1:], folder)
+    options = session.options
+    require_writable(options.results)
+    with reporter(quiet=options.quiet, verbose=options.verbose) as progress, session:
+        session.progress = progress
+        try:
+            found = _explained(session.asked(), session)
+        except KeyboardInterrupt:
+            raise Interrupted(session.how_to_go_on) from None
+        path = session.folder("").path
+        explanation = found.explanation if found.is_stopped else keep_in(session.folder(""), found.explanation)
+    print_report(explanation, format, out, full=full, results=path.parent)
+    if found.is_stopped:
+        stop_all()
+        sys.stdout.flush()
+        raise Interrupted(session.how_to_go_on)
+    if not options.quiet:
+        tell_where(path)
+    return ExitCode.OK
+
+
+def _explained(asked: AskedPair, session: ExplanationSession) -> Found:
+    options, head = session.options, asked.head
+    rule = rules_of(head.run.header, head.label, options.floor)[LATENCY.name]
+    return explain_pair(
+        asked.pair,
+        asked.base,
+        head,
+        toolchains_here((asked.base, head), session.progress.note),
+        policy_of(options, rule, budget_s=options.budget, cap_s=options.row_cap, noise=session.noise),
+        session.progress,
+        within=asked.within,
+        created=session.created,
+        command=session.command,
+        directory=session.folder(head.run.header.suite_name),
+    )

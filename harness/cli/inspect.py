@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import shlex
 from collections.abc import Sequence
@@ -11,13 +10,13 @@ from pathlib import Path
 from typing import Literal
 
 from harness.cache import environments_root
-from harness.cli.app import app, application_for, own_options
-from harness.cli.output import emit, print_text, reporter, tell, tell_where, teller
-from harness.cli.run import print_interrupted, print_run, run_one
+from harness.cli.app import app, application_for
+from harness.cli.output import emit, print_text, reporter, tell, teller
+from harness.cli.run import print_run, run_and_print
 from harness.doctor import devices_of, diagnose, diagnosis_page, render_json
-from harness.errors import ExitCode, Interrupted, ToolchainError, UsageError
+from harness.errors import ExitCode, ToolchainError, UsageError
 from harness.ir.counts import check_ops
-from harness.options import DataFormat
+from harness.options import DataFormat, Format, Loudness
 from harness.process import Limits
 from harness.report.ir_page import (
     TELLING_OPS,
@@ -31,8 +30,8 @@ from harness.report.markdown import to_markdown
 from harness.report.registered_page import find_registered, registered_json, registered_page
 from harness.report.run_page import ablation_page
 from harness.report.run_report import build_report, exit_code
+from harness.stages.build import export_program
 from harness.stages.derived_suites import write_ablation, write_bench
-from harness.stages.exporting import export_program
 from harness.stages.ir import NamedCase, compare_cases, inspect_case, named_cases
 from harness.stages.options import AblateOptions, BenchOptions, IrOptions, RunOptions
 from harness.store.run_directory import load_run
@@ -94,29 +93,23 @@ def _print_two(named: Sequence[NamedCase], options: IrOptions) -> None:
 def ablate(options: AblateOptions) -> int:
     """Run a model with no option of a plugin, each alone, all but each, and all; show what each does."""
     suite = write_ablation(options)
-    say = teller(quiet=options.quiet)
-    say(f"{suite}: each option as a variant; `harness run {shlex.quote(str(suite))}` repeats this")
+    _say_where(suite, "option", options)
     chosen = RunOptions(suite, budget_s=options.budget_s, results=options.results)
-    path = run_one(replace(chosen, quiet=options.quiet, verbose=options.verbose), purpose="ablate")
-    if options.format == "markdown":
-        report = build_report(load_run(path))
-        print_text(to_markdown(ablation_page(report)))
-        status = int(exit_code(report.summary))
-    else:
-        status = print_run(path, options.format)
-    if not options.quiet:
-        tell_where(path)
-    return status
+    chosen = replace(chosen, quiet=options.quiet, verbose=options.verbose)
+    return run_and_print(chosen, options.format, purpose="ablate", show=_print_ablation)
 
 
-def _require_no_option_of_ours(flags: Sequence[str]) -> None:
-    """Refuse what was meant for `harness bench`; no flag of iree-compile has nearly the name of such an option."""
-    own = own_options(app["bench"])
-    for word in " ".join(flags).split():
-        if near := difflib.get_close_matches(word.partition("=")[0], own, n=1, cutoff=0.8):
-            raise UsageError(
-                f"--flags: {word} is no flag of iree-compile; give {near[0]} of harness bench beside --flags"
-            )
+def _say_where(suite: Path, each: str, options: Loudness) -> None:
+    sentence = f"{suite}: each {each} as a variant; `harness run {shlex.quote(str(suite))}` repeats this"
+    teller(quiet=options.quiet)(sentence)
+
+
+def _print_ablation(path: Path, output_format: Format) -> int:
+    if output_format != "markdown":
+        return print_run(path, output_format)
+    report = build_report(load_run(path))
+    print_text(to_markdown(ablation_page(report)))
+    return int(exit_code(report.summary))
 
 
 @app.command
@@ -125,20 +118,11 @@ def bench(options: BenchOptions) -> int:
 
     harness bench model.mlir --flags "--iree-opt-level=O2" --flags "--iree-opt-level=O3"
     """
-    _require_no_option_of_ours(options.flags)
     suite = write_bench(options)
-    say = teller(quiet=options.quiet)
-    say(f"{suite}: each set of flags as a variant; `harness run {shlex.quote(str(suite))}` repeats this")
+    _say_where(suite, "set of flags", options)
     chosen = RunOptions(suite, toolchains=options.toolchains, generations=options.generations, results=options.results)
-    try:
-        path = run_one(replace(chosen, quiet=options.quiet, verbose=options.verbose), purpose="bench")
-    except Interrupted as error:
-        print_interrupted(error, options.format)
-        raise
-    status = print_run(path, options.format)
-    if not options.quiet:
-        tell_where(path)
-    return status
+    chosen = replace(chosen, quiet=options.quiet, verbose=options.verbose)
+    return run_and_print(chosen, options.format, purpose="bench")
 
 
 @app.command

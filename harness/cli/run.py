@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -43,16 +44,8 @@ def run(options: RunOptions | None = None, *, format: Format = "terminal") -> in
     options = options or RunOptions()
     if options.suite is not None and options.resume is None and (suites := find_list(options.suite)) is not None:
         return run_list(suites, options, format)
-    try:
-        # Of a harness that makes a side of a comparison in a tree of its own.
-        path = run_one(options, purpose=os.environ.get("HARNESS_PURPOSE", ""))
-    except Interrupted as error:
-        print_interrupted(error, format)
-        raise
-    status = print_run(path, format)
-    if not options.quiet:
-        tell_where(path)
-    return status
+    # Of a harness that makes a side of a comparison in a tree of its own.
+    return run_and_print(options, format, purpose=os.environ.get("HARNESS_PURPOSE", ""))
 
 
 def run_one(options: RunOptions, *, purpose: str = "") -> Path:
@@ -117,14 +110,27 @@ def print_run(path: Path, output_format: Format) -> int:
     return int(exit_code(build_report(found).summary))
 
 
-def print_interrupted(error: Interrupted, output_format: Format) -> None:
-    """Print the report of the run that was interrupted, as far as it came."""
-    stop_all()  # before rendering, which takes a moment
-    if error.run is None:
-        return
-    with contextlib.suppress(HarnessError, OSError):  # it may be too young, and the terminal gone
-        print_report(load_run(error.run), output_format, results=error.run.parent)
-        sys.stdout.flush()
+def run_and_print(
+    options: RunOptions,
+    output_format: Format,
+    *,
+    purpose: str = "",
+    show: Callable[[Path, Format], int] = print_run,
+) -> int:
+    """Run one suite and print its report, also as far as it came where the user stops it; the exit status."""
+    try:
+        path = run_one(options, purpose=purpose)
+    except Interrupted as error:
+        stop_all()  # before rendering, which takes a moment
+        if error.run is not None:
+            with contextlib.suppress(HarnessError, OSError):  # it may be too young, and the terminal gone
+                show(error.run, output_format)
+                sys.stdout.flush()
+        raise
+    status = show(path, output_format)
+    if not options.quiet:
+        tell_where(path)
+    return status
 
 
 def run_list(suites: SuiteList, options: RunOptions, output_format: Format) -> int:

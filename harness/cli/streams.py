@@ -9,80 +9,53 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal, TextIO, cast
 
 
-class _Stream:
-    """A stream of text with all its attributes, but that `write` and `flush` are another's."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
-
-
-class Output(_Stream):
-    """stdout. A reader that has gone is an error at once; any other is remembered.
+class Stream:
+    """stdout or stderr with all its attributes, but that an error is remembered, and what comes after it goes nowhere.
 
     Attributes:
         error: Why not all that was written is there.
         replaced: Whether characters that its encoding lacks are `?` there.
     """
 
-    def __init__(self, stream: TextIO) -> None:
-        super().__init__(stream)
+    def __init__(self, stream: TextIO, *, is_report: bool) -> None:
+        """Of a report, a reader that has gone is an error at once."""
+        self._stream, self._is_report = stream, is_report
         self.error: OSError | None = None
         self.replaced = False
-        if hasattr(stream, "reconfigure"):
+        if is_report and hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
     def write(self, text: str) -> int:
         """Write a text, unless an earlier one could not be written."""
-        if self.error is None:
-            try:
-                text.encode(self._stream.encoding)
-            except UnicodeEncodeError:
-                self.replaced = True
-            try:
-                self._stream.write(text)
-            except BrokenPipeError:
-                raise
-            except OSError as error:
-                self._give_up(error)
+        try:
+            text.encode(self._stream.encoding)
+        except UnicodeEncodeError:
+            self.replaced = True
+        self._try(partial(self._stream.write, text))
         return len(text)
 
     def flush(self) -> None:
         """Hand on what is buffered."""
-        if self.error is None:
-            try:
-                self._stream.flush()
-            except BrokenPipeError:
-                raise
-            except OSError as error:
-                self._give_up(error)
+        self._try(self._stream.flush)
 
-    def _give_up(self, error: OSError) -> None:
-        self.error = error
-        os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())  # what is buffered is flushed at the end
-
-
-class Messages(_Stream):
-    """stderr; what cannot be written there is lost."""
-
-    def write(self, text: str) -> int:
-        """Write a text, if that is possible."""
-        try:
-            return self._stream.write(text)
-        except OSError:
-            return len(text)
-
-    def flush(self) -> None:
-        """Hand on what is buffered, if that is possible."""
-        try:
-            self._stream.flush()
-        except OSError:
+    def _try(self, action: Callable[[], object]) -> None:
+        if self.error is not None:
             return
+        try:
+            action()
+        except OSError as error:
+            if self._is_report and isinstance(error, BrokenPipeError):
+                raise
+            self.error = error
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())  # what is buffered is flushed at the end
 
 
 def prepare_streams() -> None:
@@ -99,18 +72,18 @@ def prepare_streams() -> None:
         if getattr(sys, name) is None:
             mode: Literal["r", "w"] = "r" if name == "stdin" else "w"
             setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))
-    sys.stdout = cast("TextIO", Output(sys.stdout))
-    sys.stderr = cast("TextIO", Messages(sys.stderr))
+    sys.stdout = cast("TextIO", Stream(sys.stdout, is_report=True))
+    sys.stderr = cast("TextIO", Stream(sys.stderr, is_report=False))
 
 
 def is_cut_short() -> bool:
     """Whether stdout did not take all."""
-    return isinstance(sys.stdout, Output) and sys.stdout.error is not None
+    return isinstance(sys.stdout, Stream) and sys.stdout.error is not None
 
 
 def what_was_lost() -> str:
     """A sentence about what stdout did not take; "" where it took all."""
-    if isinstance(sys.stdout, Output):
+    if isinstance(sys.stdout, Stream):
         if sys.stdout.error is not None:
             reason = sys.stdout.error.strerror
             return f"stdout: cannot be written ({reason}), so not all was printed; what was measured is kept"

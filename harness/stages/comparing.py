@@ -27,8 +27,8 @@ from harness.report.explanation_words import short_form
 from harness.report.verdicts import largest_first, of_metric, of_verdict, real_rows
 from harness.stages.explaining import explain_pair, keep
 from harness.stages.options import compile_limits
-from harness.stages.session import options_going_on, policy_of
-from harness.stages.sides_session import SidesSession, words_of
+from harness.stages.session import policy_of
+from harness.stages.sides_session import SidesSession, going_on, words_of
 from harness.store.files import read_document
 from harness.store.kinds import COMPARISON
 from harness.store.run_directory import load_run
@@ -65,13 +65,12 @@ class ComparisonSession(SidesSession[CompareOptions, ComparisonDirectory]):
         super().__init__(options, sides, words, folder)
 
 
-def going_on(folder: ComparisonDirectory, options: CompareOptions) -> CompareOptions:
-    """The options of a comparison that goes on."""
-    assert folder.begun is not None  # noqa: S101 (else it could not be resumed)
-    going = options_going_on(options, folder.begun, folder.path, folder.kind, if_given=_ON_FLEET)
-    if options.fleet is not None and folder.begun.options.get("fleet") is None:
+def begun_comparison(options: CompareOptions) -> tuple[CompareOptions, ComparisonDirectory | None]:
+    """The options of a comparison that goes on with --resume, and its folder; None: it begins."""
+    going, folder = going_on(ComparisonDirectory, options, if_given=_ON_FLEET)
+    if folder is not None and options.fleet is not None and folder.begun and not folder.begun.options.get("fleet"):
         raise RunError(f"{folder.path}: one machine measured it; go on there, without --fleet")
-    return going
+    return going, folder
 
 
 def compare_sides(

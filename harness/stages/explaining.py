@@ -39,7 +39,6 @@ from harness.report.explanation_words import is_changed
 from harness.report.names import side_names
 from harness.stages.ir import Compiled, at_readable_phases
 from harness.stages.options import ExplainOptions
-from harness.stages.session import options_going_on
 from harness.stages.sides_session import SidesSession, words_of
 from harness.store.folders import find_folder
 from harness.store.run_directory import load_run
@@ -392,12 +391,6 @@ class ExplanationSession(SidesSession[ExplainOptions, ExplanationDirectory]):
         for side in (base, head):
             require_whole(side)
         return AskedPair(base=base, head=head, pair=pair_of_runs(base, head, case), within=False)
-
-
-def going_on(folder: ExplanationDirectory, options: ExplainOptions) -> ExplainOptions:
-    """The options of an explanation that goes on."""
-    assert folder.begun is not None  # noqa: S101 (else it could not be resumed)
-    return options_going_on(options, folder.begun, folder.path, folder.kind)
 
 
 def _apart(options: ExplainOptions) -> tuple[tuple[str, ...], str | None]:

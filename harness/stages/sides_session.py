@@ -29,8 +29,9 @@ from harness.progress import Progress, Silent
 from harness.stages.executor import LOCAL, Executor
 from harness.stages.options import ExplainOptions, RunOptions
 from harness.stages.run import run_suite
-from harness.stages.session import begun_now, begun_run, unmeasured
+from harness.stages.session import begun_now, begun_run, options_going_on, unmeasured
 from harness.store.files import FINISHED_FILE
+from harness.store.folders import find_folder
 from harness.store.journal import Begun
 from harness.store.run_directory import HEADER_FILE, RunDirectory
 from harness.store.sides_directory import SidesDirectory
@@ -54,6 +55,18 @@ def command_of(words: Sequence[str], sides: Sequence[Named]) -> tuple[str, ...]:
     """A command line whose commits are the same ones tomorrow."""
     commits = {side.name: side.sha for side in sides if isinstance(side, Commit)}
     return ("harness", *(commits.get(word, word) for word in words))
+
+
+def going_on(
+    directory: type[_Folder], options: _Options, *, if_given: Sequence[str] = ()
+) -> tuple[_Options, _Folder | None]:
+    """The options of what goes on with --resume, and its folder; of what begins, those that are given and None."""
+    if options.resume is None:
+        return options, None
+    path = find_folder(options.resume, options.results, kind=directory.kind.name, unfinished=True)
+    folder = directory.resume(path)
+    assert folder.begun is not None  # noqa: S101 (else it could not be resumed)
+    return options_going_on(options, folder.begun, folder.path, folder.kind, if_given=if_given), folder
 
 
 class SidesSession(Generic[_Options, _Folder]):

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from harness.cli import bisect as commands
 from harness.cli import run_command_line
-from harness.cli import tune as commands
 from harness.records.tuning import Tuning
 from harness.report.tune_page import tune_json
 from harness.stages.options import TuneOptions

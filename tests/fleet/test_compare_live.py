@@ -20,11 +20,10 @@ from harness.errors import PlaceGone
 from harness.fleet.bench import FleetBench
 from harness.records.comparison import Comparison
 from harness.stages import run as stages_run
-from harness.stages.comparing import ComparisonSession, compare_sides, going_on
+from harness.stages.comparing import ComparisonSession, begun_comparison, compare_sides
 from harness.stages.options import RunOptions
 from harness.store.kinds import COMPARISON
 from harness.store.run_directory import load_run
-from harness.store.sides_directory import ComparisonDirectory
 from tests.builders import make_artifact
 from tests.fleet.world import World, once, worker_of
 
@@ -101,8 +100,8 @@ def begun(world: World, **options: Any) -> ComparisonSession:
 
 def again(world: World) -> ComparisonSession:
     (path,) = (world.folder / "results").glob("*-compare")
-    folder = ComparisonDirectory.resume(path)
-    return ComparisonSession(going_on(folder, CompareOptions(fleet=world.address)), folder=folder)
+    going, folder = begun_comparison(CompareOptions(resume=path, fleet=world.address))
+    return ComparisonSession(going, folder=folder)
 
 
 def when_measured(world: World, generations: int, act: Any) -> threading.Thread:

@@ -14,8 +14,9 @@ from harness.compare.pairs import Side
 from harness.errors import Interrupted, UsageError
 from harness.records.run import Failure
 from harness.stages import explaining, sides_session
-from harness.stages.explaining import ExplanationSession, going_on, pair_of_runs, pair_of_variants
+from harness.stages.explaining import ExplanationSession, pair_of_runs, pair_of_variants
 from harness.stages.options import ExplainOptions, RunOptions
+from harness.stages.sides_session import going_on
 from harness.store.folders import find_folder
 from harness.store.run_directory import RunDirectory
 from harness.store.sides_directory import ExplanationDirectory
@@ -176,10 +177,10 @@ def test_the_case_may_be_left_out_where_a_suite_has_one_and_it_goes_on_with_what
     folder = ExplanationDirectory.resume(path)
     assert folder.begun is not None
     assert list(folder.begun.runs) == ["0.0.0"]
-    again = going_on(folder, ExplainOptions(resume=path, quiet=True))
+    again, _ = going_on(ExplanationDirectory, ExplainOptions(resume=path, quiet=True))
     assert (again.words, again.seed, again.quiet) == (options.words, 7, True)
     with pytest.raises(UsageError, match="goes on with the explanation's own settings; leave out seed"):
-        going_on(folder, ExplainOptions(resume=path, seed=3))
+        going_on(ExplanationDirectory, ExplainOptions(resume=path, seed=3))
 
 
 def test_what_the_suite_of_two_releases_does_not_say_is_said_before_anything_is_compiled(

@@ -10,7 +10,7 @@ from iree.compiler import ir
 
 from harness.errors import CaseError, UsageError
 from harness.plugins import Flags, Plugin, Rewrite, TransformSpec
-from harness.stages.exporting import export_program
+from harness.stages.build import export_program
 from tests.builders import PRODUCT, a_plugin, example_file, register
 
 SUITE = """\

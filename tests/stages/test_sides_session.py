@@ -16,11 +16,10 @@ from harness.compare.commits import require_commit
 from harness.compare.options import CompareOptions
 from harness.errors import Interrupted, PlaceGone, RunError, UsageError
 from harness.stages import sides_session
-from harness.stages.comparing import ComparisonSession, going_on
+from harness.stages.comparing import ComparisonSession, begun_comparison
 from harness.stages.options import RunOptions
 from harness.store.files import FINISHED_FILE
 from harness.store.run_directory import RunDirectory
-from harness.store.sides_directory import ComparisonDirectory
 from tests.builders import Notes, commit, git, make_header
 
 SUITE = Path("../suites/small.toml")
@@ -248,8 +247,8 @@ def make(session: ComparisonSession) -> None:
 
 
 def again(path: Path, **options: Any) -> ComparisonSession:
-    folder = ComparisonDirectory.resume(path)
-    return ComparisonSession(going_on(folder, CompareOptions(**options)), folder=folder)
+    going, folder = begun_comparison(CompareOptions(resume=path, **options))
+    return ComparisonSession(going, folder=folder)
 
 
 def test_sides_that_are_made_are_not_made_again(runs: Runs) -> None:
