@@ -33,7 +33,7 @@ from harness.measure.alone import only_one_measures
 from harness.measure.worker import ON_CALLING_THREAD
 from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY
 from harness.process import Limits
-from harness.progress import Left, Progress, Silent, duration
+from harness.progress import Progress, Remaining, WithTimeLeft, duration
 from harness.records.comparison import Row
 from harness.records.run import Failure, HostRecord, Round
 from harness.stats.rule import Rule
@@ -101,8 +101,13 @@ class ThisMachine:
 
     def missing(self, works: Sequence[Work]) -> Mapping[str, Known]:
         """Rows whose device the runs had and this machine does not have now."""
-        absent = _absent_devices(works)
-        return {work.name: absent[work.pair.case.device] for work in works if work.pair.case.device in absent}
+        absent = {}
+        for work in works:
+            case = work.pair.case
+            for module in (work.base, work.head):
+                if reason := why_gone(case.uris, module.loadable.toolchain, case.environment):
+                    absent[work.name] = Known(verdict="failed", reason=reason)
+        return absent
 
     @contextmanager
     def alone(self, *, wait: bool) -> Iterator[Together]:
@@ -118,16 +123,6 @@ class ThisMachine:
     def compiles(self, work: Work, limits: Limits) -> Sampling:
         """On the core on which latencies are measured too."""
         return Sampling(sample=partial(sample_compiles, work.base, work.head, last_core(), limits))
-
-
-def _absent_devices(works: Sequence[Work]) -> dict[str, Known]:
-    absent = {}
-    for work in works:
-        case = work.pair.case
-        for toolchain in (work.base.loadable.toolchain, work.head.loadable.toolchain):
-            if reason := why_gone(case.uris, toolchain, case.environment):
-                absent[case.device] = Known(verdict="failed", reason=reason)
-    return absent
 
 
 # --- How long rows take that are to be measured: as long as they took in earlier comparisons of the results folder ---
@@ -152,80 +147,33 @@ def earlier_rows(results: Path) -> dict[str, float]:
     return {metric: sum(seconds) / len(seconds) for metric, seconds in found.items()}
 
 
-class RowsLeft:
-    """What is left of rows that are decided together, each of which takes what rows took before, else its budget.
+# What is measured of rows, by metric: the title of its stage, and what it is called in a sentence.
+_STAGES = {LATENCY.name: ("Compare", "latencies"), COMPILE_TIME.name: ("Compile times", "compile times")}
 
-    Rows may be decided in threads, which call it at the same time.
+
+def foresee(
+    planned: Mapping[str, Sequence[Task]], earlier: Mapping[str, float], abreast: int = 1
+) -> tuple[str, Remaining]:
+    """What is to be measured, by metric, in a sentence with how long that should take; and what is left of it.
+
+    A row takes what rows took in earlier comparisons, else its budget.
     """
-
-    def __init__(
-        self,
-        tasks: Sequence[Task],
-        row_s: float | None,
-        progress: Progress | None = None,
-        *,
-        abreast: int = 1,
-        later_s: float = 0.0,
-    ) -> None:
-        """`later_s` is what other rows take that come after these."""
-        self.is_known = row_s is not None or not tasks
-        self._expected = {task.name: task.budget_s if row_s is None else row_s for task in tasks}
-        self._spent = dict.fromkeys(self._expected, 0.0)
-        self._open: Collection[str] = tuple(self._expected)
-        self._hosts = {task.name: task.hosts for task in tasks}
-        self._progress, self._abreast, self._later_s = progress or Silent(), abreast, later_s
-        self._budget, self._shown, self._lock = int(sum(task.budget_s for task in tasks)), 0, threading.Lock()
-
-    @property
-    def seconds(self) -> float:
-        """That are left."""
-        return sum(max(self._expected[name] - self._spent[name], 0.0) for name in self._open)
-
-    def begin(self, title: str) -> None:
-        """Show that they begin."""
-        self._tell()
-        self._progress.stage(f"{title} (s at most)", self._budget)
-
-    def spend(self, name: str, generation: Generation) -> None:
-        """A generation of a row has ended."""
-        with self._lock:
-            self._spent[name] += generation.seconds / self._hosts[name]  # hosts measure at the same time
-            self._tell()
-            now = min(int(sum(self._spent.values())), self._budget)
-            self._progress.step(name, advance=now - self._shown)
-            self._shown = now
-
-    def extend(self, name: str, seconds: float, sentence: str) -> None:
-        """A row goes on beyond its budget, and takes so long in all."""
-        with self._lock:
-            self._expected[name] = seconds
-            self._progress.note(sentence)
-
-    def keep_open(self, names: Collection[str]) -> None:
-        """Only these rows are not decided yet."""
-        self._open = names
-
-    def end(self) -> None:
-        """All of them are decided."""
-        self._progress.step("", advance=self._budget - self._shown)
-
-    def _tell(self) -> None:
-        self._progress.left(Left(seconds=(self.seconds + self._later_s) / self._abreast).words)
-
-
-def foresee(latency: Sequence[Task], compiled: Sequence[Task], rows: Sequence[RowsLeft], abreast: int = 1) -> str:
-    """What is to be measured, and how long that should take."""
+    planned = {metric: tasks for metric, tasks in planned.items() if tasks}
+    remaining = Remaining(
+        steps={_STAGES[metric][0]: [task.name for task in tasks] for metric, tasks in planned.items()},
+        step_s={_STAGES[metric][0]: earlier.get(metric, tasks[0].budget_s) for metric, tasks in planned.items()},
+        at_once={_STAGES[metric][0]: abreast for metric in planned},
+    )
     parts = [
-        f"{what} of {plural(len(tasks), 'row')} for up to {tasks[0].budget_s:g} s each"
-        for what, tasks in (("latencies", latency), ("compile times", compiled))
-        if tasks
+        f"{_STAGES[metric][1]} of {plural(len(tasks), 'row')} for up to {tasks[0].budget_s:g} s each"
+        for metric, tasks in planned.items()
     ]
-    seconds = sum(of.seconds for of in rows) / abreast
-    todo = f"To measure: {', '.join(parts)}"
-    if all(of.is_known for of in rows):
-        return f"{todo}; {Left(seconds=seconds).words}, as earlier comparisons here took"
-    most = f"{seconds:.0f} s" if seconds < 2 * _MINUTE_S else duration(seconds)
-    return f"{todo}; up to {most}, and longer where a difference is confirmed, or is plain and calls take long"
+    todo, left = f"To measure: {', '.join(parts)}", remaining.left()
+    if planned.keys() <= earlier.keys():
+        return f"{todo}; {left.words}, as earlier comparisons here took", remaining
+    most = f"{left.seconds:.0f} s" if left.seconds < 2 * _MINUTE_S else duration(left.seconds)
+    more = "and longer where a difference is confirmed, or is plain and calls take long"
+    return f"{todo}; up to {most}, {more}", remaining
 
 
 # --- Pairs -> rows, measured again now and side by side ---
@@ -274,20 +222,20 @@ def remeasure(plan: Plan, bench: Bench) -> list[Row]:
     rounds: dict[str, list[Round]] = {work.name: [] for work in works}
     for kept in bench.directory.rounds:
         rounds.setdefault(kept.group, []).append(kept)
-    tasks = [_latency_task(work, plan, bench, rounds[work.name]) for work in works]
-    compiles = _compile_tasks(works, plan, bench)
-    earlier, abreast, progress = earlier_rows(plan.options.results), bench.place.abreast, bench.progress
-    left_of_compiles = RowsLeft(compiles, earlier.get(COMPILE_TIME.name), progress, abreast=abreast)
-    later_s = left_of_compiles.seconds
-    left = RowsLeft(tasks, earlier.get(LATENCY.name), progress, abreast=abreast, later_s=later_s)
+    planned = {
+        LATENCY.name: [_latency_task(work, plan, bench, rounds[work.name]) for work in works],
+        COMPILE_TIME.name: _compile_tasks(works, plan, bench),
+    }
     if number := len(bench.directory.generations):
-        progress.note(f"Of before the interruption: {plural(number, 'generation')}, which count")
-    progress.note(foresee(tasks, compiles, (left, left_of_compiles), abreast))
+        bench.progress.note(f"Of before the interruption: {plural(number, 'generation')}, which count")
+    sentence, remaining = foresee(planned, earlier_rows(plan.options.results), bench.place.abreast)
+    bench.progress.note(sentence)
+    progress = WithTimeLeft(bench.progress, remaining)
     compiled: Mapping[str, Outcome] = {}
     with bench.place.alone(wait=plan.options.wait) as together:
-        latency, is_stopped = _decide(tasks, "Compare", left, together)
+        latency, is_stopped = _decide(LATENCY.name, planned, progress, together)
         if not is_stopped:
-            compiled, is_stopped = _decide(compiles, "Compile times", left_of_compiles, together)
+            compiled, is_stopped = _decide(COMPILE_TIME.name, planned, progress, together)
         if not is_stopped:
             _keep_compiles(compiled, bench.directory)
     for work in works:
@@ -402,16 +350,34 @@ def _keep_compiles(outcomes: Mapping[str, Outcome], directory: ComparisonDirecto
             directory.keep_compile(name, fields)
 
 
-def _decide(tasks: Sequence[Task], title: str, left: RowsLeft, together: Together) -> tuple[dict[str, Outcome], bool]:
+def _decide(
+    metric: str, planned: Mapping[str, Sequence[Task]], progress: Progress, together: Together
+) -> tuple[dict[str, Outcome], bool]:
     """Outcomes by name, and whether the user stopped them."""
-    if not tasks:
+    if not (tasks := planned[metric]):
         return {}, False
-    left.begin(title)
+    progress.stage(_STAGES[metric][0], len(tasks))
+    undecided, lock = {task.name for task in tasks}, threading.Lock()  # rows may be decided in threads
+
+    def show(name: str, _: Generation) -> None:
+        with lock:
+            progress.step(name, advance=0)
+
+    def end_others(left: Collection[str]) -> None:
+        with lock:
+            for name in undecided.difference(left):
+                progress.step(name)
+            undecided.intersection_update(left)
+
+    def note(_name: str, _seconds: float, sentence: str) -> None:
+        with lock:
+            progress.note(sentence)
+
     try:
-        outcomes: Sequence[Outcome] = list(decide(tasks, left.spend, left.keep_open, left.extend, together))
+        outcomes: Sequence[Outcome] = list(decide(tasks, show, end_others, note, together))
     except StoppedEarly as stopped:
         return {outcome.name: outcome for outcome in stopped.outcomes}, True
-    left.end()
+    end_others(())
     return {outcome.name: outcome for outcome in outcomes}, False
 
 

@@ -15,7 +15,7 @@ import pytest
 from harness.compare.comparison import conclude, plan_comparison
 from harness.compare.engine import Generation, Outcome, StoppedEarly, Task, by_host, decide
 from harness.compare.options import CompareOptions
-from harness.compare.remeasure import RowsLeft, _going_on, earlier_rows, foresee
+from harness.compare.remeasure import _going_on, earlier_rows, foresee
 from harness.errors import CaseError, NoHost, RunError
 from harness.records.comparison import Row
 from harness.report.comparison import json_document
@@ -23,7 +23,7 @@ from harness.store.journal import Begun
 from harness.store.sides_directory import ComparisonDirectory
 from tests.builders import make_row
 from tests.compare.runs import a_build, a_case, a_side
-from tests.compare.scripted import EQUAL, NOISY, SLOWER, Step, a_generation, a_task, crash, generations, ignore
+from tests.compare.scripted import EQUAL, NOISY, SLOWER, Step, a_task, crash, generations, ignore
 
 BEGUN = Begun(created="", machine="", options={}, command=())
 ROWS: dict[str, Sequence[Step]] = {
@@ -141,28 +141,17 @@ def test_a_row_takes_the_mean_of_the_rows_that_were_measured(tmp_path: Path) -> 
     assert earlier_rows(tmp_path) == {"latency": 4.0}
 
 
-def test_rows_take_what_rows_took_else_their_budget_and_decided_ones_nothing_more() -> None:
-    assert (RowsLeft([QUICK, SLOW], None).seconds, RowsLeft([QUICK, SLOW], None).is_known) == (16 + 16, False)
-    left = RowsLeft([QUICK, SLOW], 4.0)
-    left.spend("quick", a_generation(0.1, seconds=3))
-    assert (left.seconds, left.is_known) == (1 + 4, True)
-    left.spend("quick", a_generation(0.1, seconds=3))  # longer than ever
-    assert left.seconds == 4
-    left.extend("quick", 10, "it goes on")
-    assert left.seconds == 4 + 4
-    left.keep_open(["slow"])
-    assert left.seconds == 4
-
-
 def test_what_is_to_be_measured_in_a_sentence() -> None:
-    tasks = [QUICK, SLOW]
-    unknown = RowsLeft(tasks, None)
-    assert foresee(tasks, [], [unknown]) == (
+    """A row takes what rows took, else its budget."""
+    planned = {"latency": [QUICK, SLOW], "compile-time": []}
+    sentence, remaining = foresee(planned, {})
+    assert sentence == (
         "To measure: latencies of 2 rows for up to 16 s each; up to 32 s, and longer where a difference is confirmed, "
         "or is plain and calls take long"
     )
-    known = RowsLeft(tasks, 45.0)
-    assert foresee(tasks, [SLOW], [known, known]) == (
+    assert remaining.left().seconds == 32
+    sentence, remaining = foresee({**planned, "compile-time": [SLOW]}, {"latency": 45.0, "compile-time": 90.0})
+    assert sentence == (
         "To measure: latencies of 2 rows for up to 16 s each, compile times of 1 row for up to 16 s each; about 3 min, "
         "as earlier comparisons here took"
     )
