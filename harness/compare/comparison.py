@@ -203,12 +203,7 @@ def recorded(plan: Plan) -> list[Row]:
 
 
 def judge_plan(plan: Plan, base: Timings, head: Timings) -> dict[str, Judgement]:
-    """Judge all that was recorded, by name of the pair.
-
-    Rows are judged together with those that the user's patterns leave out: leaving rows out after they were measured
-    makes none of the rest more certain. So the report of a run, a comparison within it and one that repeats a single
-    row of it say the same of a row.
-    """
+    """Judge all that was recorded, by name: also what patterns leave out, which makes no row that is left surer."""
     pairs = {pair.name: pair for pair in plan.every if plan.fates[pair.name] is None}
     return judge_recorded(pairs, base, head, plan.rules[LATENCY.name], within=plan.within)
 
@@ -285,12 +280,7 @@ def _is_identical(fate: Known | str | None) -> bool:
 
 
 def _has_figures(fate: Known | str | None) -> bool:
-    """Whether a pair's counted figures are compared: not where it is left out, fails, is equal or gives other outputs.
-
-    Equal modules under the same runtime have equal sizes, counts and memory, so their one row stands for all of them.
-    Peaks of memory that differ all the same are noise of iree-benchmark-module, and ops that are only in an earlier
-    phase of the one compiler's program are not in what is run.
-    """
+    """Whether counted figures are compared: equal modules have equal ones, and what differs all the same is noise."""
     return not isinstance(fate, str) and not (isinstance(fate, Known) and fate.verdict in _WITHOUT_FIGURES)
 
 

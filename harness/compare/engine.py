@@ -186,10 +186,7 @@ class _Row:
 
     @property
     def price(self) -> float:
-        """Wall seconds of a generation: the mean, but for the first one, which finds caches cold and files unread.
-
-        Of several hosts, that of the slowest, by their number.
-        """
+        """Wall seconds of a generation: the mean but for the first one, whose caches are cold; of the slowest host."""
         paid = [seconds[1:] or seconds for seconds in seconds_by_host(self.generations).values()]
         return max(sum(seconds) / len(seconds) for seconds in paid) / self.task.hosts
 
@@ -206,8 +203,7 @@ class _Row:
     def is_plain(self) -> bool:
         """Whether its generations differ from zero by far more than from each other, the floor, or the noise here.
 
-        Only how far they lie from zero counts, not on which side: of equal programs either side is as likely, whatever
-        this says, so that going on because of it makes no false alarm.
+        Only sizes count, and equal programs are as likely on either side: going on because of it makes no false alarm.
         """
         sizes = np.abs(self.ratios())
         if sizes.size < len(self.generations):
@@ -274,12 +270,8 @@ def decide(
     """Decide all rows together; outcomes come at the end, in the order of the tasks.
 
     Look by look over all rows that are still open, so that each row's generations are spread over the comparison and
-    not over one stretch of the machine's weather. After each pass the p-values of all rows are corrected for their
-    number; rows that were found to differ are confirmed when all looking is over, later and in fresh processes.
-
-    What a row comes to depends on its generations alone, not on when they were measured. So rows that were interrupted
-    go on where they were, if their tasks give the generations of the first stretch again: the rule takes the same looks
-    at the same numbers.
+    not over one stretch of the machine's weather. Rows that were found to differ are confirmed when all looking is
+    over, in fresh processes. A row depends on its generations alone, so interrupted ones go on where they were.
     """
     rows = [_Row(task=task, rule=for_hosts(task.rule, task.hosts)) for task in tasks]
     try:
@@ -304,11 +296,7 @@ def decide(
 
 
 def _plan(row: _Row, rows: int, on_sample: OnSample, on_beyond: OnBeyond) -> bool:
-    """Measure what tells how many generations the budget has room for; False where the row failed.
-
-    A row that has room for a first look, and that so many rows leave too little room to be called changed however plain
-    it is, gets the generations that it takes. So does a row that differs plainly, whatever it has room for.
-    """
+    """Measure what tells how many generations there is room for, or a plain change needs; False: the row failed."""
     task = row.task
     if not _sample(row, on_sample):
         return False

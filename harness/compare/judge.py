@@ -47,11 +47,7 @@ class Judgement:
 
 
 def judge(estimates: Mapping[str, Estimate], rule: Rule) -> dict[str, Judgement]:
-    """Judge recorded rows together, by name.
-
-    A row is changed where its p-value, corrected for the number of rows (Benjamini and Hochberg), is at most
-    `rule.alpha` and its ratio lies beyond the floor; it is unchanged where its whole interval lies within the floor.
-    """
+    """Judge recorded rows together, by name: p-values are corrected for the number of rows (Benjamini and Hochberg)."""
     corrected = adjust_p([estimate.where.p for estimate in estimates.values()])
     return {
         name: _judgement(estimate, float(p), rule)

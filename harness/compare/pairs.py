@@ -146,9 +146,8 @@ class Known:
 def pair_runs(base: Side, head: Side, *, by_name: bool = False) -> list[Pair]:
     """Pair cases of two runs by their identity, which holds model, flags, plugins and device, but no names.
 
-    Peers are no part of a comparison. Where a side has several toolchains, a case meets the one of the same release;
-    of two nights, each of which measured the newest release beside the same reference, the newest of one meets the
-    newest of the other. With one toolchain a side, the toolchains are what is compared.
+    Where a side has several toolchains, a case meets the one of the same release, and the newest of two nights each
+    other. With one toolchain a side, the toolchains are what is compared.
     """
     meets = _releases_that_meet(base, head)
 

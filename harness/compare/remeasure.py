@@ -154,10 +154,7 @@ _STAGES = {LATENCY.name: ("Compare", "latencies"), COMPILE_TIME.name: ("Compile 
 def foresee(
     planned: Mapping[str, Sequence[Task]], earlier: Mapping[str, float], abreast: int = 1
 ) -> tuple[str, Remaining]:
-    """What is to be measured, by metric, in a sentence with how long that should take; and what is left of it.
-
-    A row takes what rows took in earlier comparisons, else its budget.
-    """
+    """What is to be measured, by metric, in a sentence with how long that should take; and what is left of it."""
     planned = {metric: tasks for metric, tasks in planned.items() if tasks}
     remaining = Remaining(
         steps={_STAGES[metric][0]: [task.name for task in tasks] for metric, tasks in planned.items()},

@@ -128,11 +128,7 @@ def _median(values: Iterable[float | None]) -> float | None:
 
 
 def instructions_row(pair: Pair, rounds: Sequence[Round], floor: float, *, control: bool = False) -> Row | None:
-    """What instructions per call say of a pair on one thread; None where they were not counted.
-
-    They are exact to parts per million from one process to the next, so there is nothing to estimate: the row is
-    changed where all generations lie beyond the floor on one side, and unchanged where all lie within it.
-    """
+    """What instructions per call say of a pair on one thread, where all generations agree; None: not counted."""
     logs, values = [], []
     for number in sorted({measured.generation for measured in rounds}):
         counts = counter_per_call((measured for measured in rounds if measured.generation == number), "instructions")
@@ -183,11 +179,7 @@ def with_kind_of_change(latency: Row, instructions: Row | None) -> Row:
 
 
 def exact_rows(pair: Pair, base: Side, head: Side, floors: Mapping[str, float] = FLOORS) -> list[Row]:
-    """One row for each exact metric of a pair (sizes, counts, peak memory) that both sides have a value of.
-
-    A value that only one side has gives no row: it comes from a tool that may not print it, and says nothing of the
-    code. What a case lacks altogether is told by its latency row.
-    """
+    """One row for each exact metric of a pair (sizes, counts, peak memory) that both sides have a value of."""
     if pair.base is None or pair.head is None:
         return []
     before, after = _exact_figures(pair.base, base), _exact_figures(pair.head, head)
@@ -292,9 +284,8 @@ def geometric_means(rows: Sequence[Row]) -> tuple[GeometricMean, ...]:
 def geometric_mean(rows: Iterable[Row]) -> MeanFacts | None:
     """Of the ratios of decided rows of one metric, equal modules counting with 1; None where no row is decided.
 
-    The ends of its interval are the geometric means of the rows' own ends. That holds at their confidence whatever
-    rows have in common, such as a baseline, since the standard deviation of a mean is at most the mean of the standard
-    deviations; of rows that are independent it is too wide.
+    The ends of its interval are the geometric means of the rows' own ends: they hold whatever rows have in common,
+    since the standard deviation of a mean is at most the mean of the standard deviations.
     """
     ratios, lows, highs = [], [], []
     for row in rows:
@@ -342,12 +333,7 @@ def require_gated_cases(pairs: Sequence[Pair], gates: Sequence[Gate], suite: str
 def apply_gates(
     rows: Sequence[Row], gates: Sequence[Gate], left_out: Sequence[Pair] = (), *, upstream: bool = False
 ) -> tuple[list[Row], list[str]]:
-    """The same rows, with `gate` set where a gate's metric and case pattern match, and notes of gates that match none.
-
-    A row of a statistical metric violates a gate if its verdict is a change in the gate's direction and the estimate
-    lies beyond the limits; one of an exact metric if its values do. A/A controls and rows without figures have no gate.
-    An identical row passes all gates of exact metrics that are of its case: equal modules have no rows of these.
-    """
+    """The rows, with `gate` set where a gate is of them, and notes of gates that match none; controls have no gate."""
     if upstream and gates:
         return list(rows), ["The suite's gates were not applied: upstream's rule has none"]
     notes = []

@@ -127,10 +127,7 @@ def measure_both(
     known: Mapping[str, Known],
     on_round: Callable[[Round], None],
 ) -> tuple[Generation, Mapping[str, Known]]:
-    """Measure a generation of two cases, base and head, in fresh workers; and what is known of them from then on.
-
-    The side that is loaded first, which has other addresses, changes from one generation to the next.
-    """
+    """Measure a generation of base and head, loaded in turns of order; and what is known of them from then on."""
     started = time.monotonic()
     cases = group.cases if number % 2 == 0 else group.cases[::-1]
     rounds: list[Round] = []
@@ -236,10 +233,7 @@ def _median(generations: tuple[FloatArray, ...]) -> float | None:
 
 
 def sample_compiles(base: Module, head: Module, cpus: frozenset[int] | None, limits: Limits, number: int) -> Generation:
-    """Compile both sides, one after the other on the same core; the one that comes first changes each time.
-
-    Nothing comes from the cache.
-    """
+    """Compile both sides on the same core, nothing from the cache; the one that comes first changes each time."""
     sides = [(BASE, base), (HEAD, head)]
     ns = {name: _compile_ns(name, side, cpus, limits) for name, side in (sides if number % 2 == 0 else sides[::-1])}
     return Generation(

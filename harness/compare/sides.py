@@ -213,10 +213,7 @@ def noise_of(environment: Environment) -> float:
 
 
 def require_comparable(base: Side, head: Side, pairs: Sequence[Pair], *, across_hosts: bool) -> None:
-    """Refuse to compare recorded numbers of different machines or devices, unless that is what was asked for.
-
-    Where a run has several hosts, it is the host of each case that counts.
-    """
+    """Refuse recorded numbers of different machines or devices, those of each case, unless that was asked for."""
     if across_hosts or base is head:
         return
     both = f"{base.label} and {head.label}"

@@ -75,10 +75,7 @@ _ARCHITECTURES = {"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "CPU-ARM64",
 
 
 def upstream_name(case: Case, architecture: str) -> str:
-    """A case's name in the manner of upstream's.
-
-    Upstream's read `<model> [<targets>][<compile tags>] <driver>[<execution tags>] with <input> @ <device>`.
-    """
+    """As upstream's: `<model> [<targets>][<compile tags>] <driver>[<execution tags>] with <input> @ <device>`."""
     driver = case.uri.split("://", 1)[0]
     target = case.backend
     if driver in _CPU_DRIVERS:
@@ -87,10 +84,7 @@ def upstream_name(case: Case, architecture: str) -> str:
 
 
 def judge_upstream(metric: str, name: str, base: float, head: float) -> UpstreamVerdict:
-    """Judge two figures as upstream did: no samples, no spread, the mean alone; smaller is better.
-
-    Where the base was zero, upstream divided by it. Here a percentage of zero allows no change.
-    """
+    """Judge two means as upstream did; smaller is better, and a percentage of zero allows no change."""
     limit, unit = next(limit for pattern, limit in _THRESHOLDS[metric].items() if re.match(pattern, name))
     change = abs(head - base)
     if unit == "ms":
@@ -108,10 +102,7 @@ def judge_upstream(metric: str, name: str, base: float, head: float) -> Upstream
 
 
 def judge_by_upstream(rows: Iterable[Row], pairs: Mapping[str, Pair], architecture: str) -> Iterator[Row]:
-    """The rows that upstream had, with its verdicts; what it did not judge is left out, and so are our intervals.
-
-    A row without figures, such as a failed or an identical one, keeps its verdict.
-    """
+    """The rows that upstream had, with its verdicts; a row without figures keeps its own."""
     for row in rows:
         if row.metric not in UPSTREAM_METRICS:
             continue

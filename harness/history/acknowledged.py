@@ -109,10 +109,7 @@ def marked_events(events: Sequence[ChangeEvent], history: History, order: RunOrd
 
 
 def match_marks(events: Sequence[ChangeEvent], marks: Sequence[Acknowledgement], order: RunOrder) -> list[ChangeEvent]:
-    """The events with what people said of them, the earliest first.
-
-    An event that may fail a build for a latency and for a compile time is covered where both are.
-    """
+    """The events with what people said of them, the earliest first."""
     by_series: dict[str, list[tuple[Acknowledgement, MarkedChange]]] = {}
     for mark in marks:
         for change in mark.changes:

@@ -157,10 +157,7 @@ def _with_reference(change: ChangeEvidence) -> Explanation:
 
 
 def _against_baseline(change: ChangeEvidence) -> Explanation:
-    """A ratio to the baseline; of a peer, where its engine is the same on both sides.
-
-    Two cases have a part in it, and one of them may be no code of IREE's.
-    """
+    """A ratio to the baseline, in which two cases have a part; of a peer, where its engine stayed the same."""
     programs = [(change.before.program, change.after.program)]
     if change.baseline_program is not None:
         programs.append(change.baseline_program)
@@ -236,10 +233,7 @@ def _machine_changes(change: ChangeEvidence) -> str:
 
 
 def _differ(before: Sequence[str], after: Sequence[str]) -> bool:
-    """Whether a fact changed with the change: a fact that differs in every run, as on hired machines, explains nothing.
-
-    The two sides have no value in common, and one of them kept to a single one.
-    """
+    """Whether the sides have no value in common, and one kept to a single one: on hired machines all values differ."""
     if not before or not after or set(before) & set(after):
         return False
     longer = before if len(before) >= len(after) else after

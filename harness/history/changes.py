@@ -96,10 +96,7 @@ def history_changes(
     jobs: int | None = None,
     progress: Progress | None = None,
 ) -> list[Change]:
-    """The changes of all series, the latest first, the largest first within a run.
-
-    Runs that are not finished and runs whose clock was wrong are left out.
-    """
+    """The changes of all series in finished runs whose clock was right: the latest first, then the largest."""
     rows, runs = series_rows(history), usable_runs(history)
     chosen = [
         row
@@ -183,8 +180,7 @@ def _search_one(task: tuple[NDArray[np.float64], bool]) -> Sequence[ChangePoint]
 def _compiler_step(change: SeriesChange, related: RelatedSeries, found: ChangePoints) -> SeriesChange | None:
     """The step of the case's ratio to the reference that is the compiler's part of a change of its latency.
 
-    Where the machine changes a few runs apart from the compiler, the two steps of a latency look like one, which may
-    lie where neither was, or like a drift. The ratio shows the compiler's alone.
+    Where the machine changes a few runs apart, two steps of a latency look like one; the ratio shows the compiler's.
     """
     if (change.row.metric, change.row.role) != (LATENCY.name, "newest"):
         return None

@@ -73,11 +73,7 @@ class Question:
 
 
 def open_questions(events: Sequence[ChangeEvent], runs: Mapping[str, RunOfSuite]) -> list[Question]:
-    """What to ask of each new step that came with another release: first of what fails, then of the latest.
-
-    Left out are drifts, other engines, and what happened under one release: another build of the same number, or no
-    change of the compiler at all.
-    """
+    """What to ask of each new step that came with another release: first of what fails, then of the latest."""
     new = sorted((event for event in events if event.recent and not event.settled), key=lambda event: not event.fails)
     questions = (_question(event, runs) for event in new)
     return list(dict.fromkeys(question for question in questions if question is not None))[:_MOST]

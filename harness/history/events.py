@@ -145,10 +145,7 @@ def _overlapping(changes: Sequence[Change], places: Mapping[str, int]) -> list[l
 
 
 def _rank(change: Change) -> tuple[bool, int, bool, str]:
-    """What stands for an event: what may fail a build, then times before counts, the newest toolchain before others.
-
-    A ratio to the baseline comes last, since it also moves when the baseline changes, which has an event of its own.
-    """
+    """What may fail a build, times before counts, the newest toolchain before others, ratios to the baseline last."""
     place = _LEADING.index(change.metric) if change.metric in _LEADING else len(_LEADING)
     if change.metric == LATENCY_VS_BASELINE:
         place = 2 * len(_LEADING)

@@ -163,10 +163,7 @@ class ChangeEvidence:
 
     @property
     def other_input(self) -> bool:
-        """Whether the case is another program under the reference toolchain too, which itself is the same.
-
-        Toolchains were then given something else: the model, its flags or a plugin changed.
-        """
+        """Whether it is another program under the reference toolchain too: model, flags or a plugin changed."""
         if self.reference_counts is not None and self.reference_counts[0] != self.reference_counts[1]:
             return True
         if self.reference_program is None:

@@ -80,11 +80,7 @@ def failure_groups(failing: Sequence[CaseNews]) -> list[tuple[CaseNews, ...]]:
 
 
 def case_news(history: History, last: int) -> list[CaseNews]:
-    """Cases that fail, work again or are new; those that fail first, and within these the latest.
-
-    Left out are runs that are not finished and runs whose clock was wrong. The cases of a suite's first run are not
-    new, and cases that its last run did not plan are left out.
-    """
+    """Cases that fail, work again or are new, by their suite's finished runs; those that fail come first."""
     frame = history.query(_QUERY.replace("$last", str(int(last))))
     news = []
     for row in frame.itertuples(index=False, name=None):

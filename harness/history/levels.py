@@ -154,10 +154,7 @@ def movement_between(before: Sequence[float], after: Sequence[float]) -> Movemen
 
 
 def movement_of(values: SeriesValues, change: SeriesChange) -> Movement | None:
-    """How far a series moved between the levels of a change of another one.
-
-    Steps inside a drift are changes of their own, and what they did is taken off.
-    """
+    """How far a series moved between the levels of a change of another one, less what steps inside a drift did."""
     whole, *steps = (
         movement_between(*(values.values_at(level) for level in part.levels)) for part in (change, *change.steps_inside)
     )

@@ -65,8 +65,7 @@ def series_rows(history: History) -> list[SeriesRow]:
 def match_series(rows: Sequence[SeriesRow], wanted: str, metrics: Sequence[str] = ()) -> list[SeriesRow]:
     """Series by their id, by the name of their case, or by case and metric with a space or a `/` between them.
 
-    A text that is the name of some series as it stands is no pattern for others. The series that people ask for first
-    come first: latencies, then ratios of them, and the newest toolchain before the reference.
+    A text that is the name of some series is no pattern for others. What people ask for first comes first.
     """
     chosen = [row for row in rows if not metrics or row.metric in metrics]
     named = [row for row in chosen if wanted in _names(row)]
@@ -233,10 +232,7 @@ def usable_runs(history: History) -> Runs:
 
 
 def load_values(history: History, series: Iterable[str], runs: Runs) -> dict[str, SeriesValues]:
-    """The points of these series in these runs, by the series' ids; a series without any is left out.
-
-    Numbers alone come out of the database: a text for each point would take most of the time.
-    """
+    """The points of these series in these runs, by id, where there are any; numbers alone: texts take long."""
     wanted = sorted(set(series))
     frame = history.query(
         "SELECT chosen.number, usable.place, points.value FROM points "

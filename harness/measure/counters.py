@@ -91,12 +91,9 @@ def open_event(event: Event) -> int:
 class Counters:
     """Counts events of this process from construction on, or from the last `start`.
 
-    Make it on the main thread before anything starts threads: a thread is counted (as long as it lives and after) only
-    if the thread that started it was counted already.
-
-    Each event has its own descriptor, since the kernel does not combine inheriting events with group reads. Where a
-    machine has fewer counters than events, the kernel lets them take turns, and counts are scaled to the whole time:
-    estimates then, exact otherwise.
+    Make it on the main thread before anything starts threads: a thread is counted only if the one that started it was.
+    Each event has its own descriptor, since inheriting events cannot be read in groups. Where there are fewer counters
+    than events, the kernel lets them take turns, and counts are scaled to the whole time: estimates then.
     """
 
     def __init__(self, events: Sequence[Event] = HARDWARE_EVENTS) -> None:
@@ -118,10 +115,7 @@ class Counters:
         self._started = {name: _reading(descriptor) for name, descriptor in self._descriptors.items()}
 
     def read(self) -> dict[str, int]:
-        """Counts since `start`, or since construction, by name.
-
-        An event that never got a hardware counter in that time is left out: its count is not known, which is not 0.
-        """
+        """Counts since `start`, by name; an event that never got a counter in that time has none."""
         counts = {
             name: _scaled(self._started.get(name, _NOTHING), _reading(descriptor))
             for name, descriptor in self._descriptors.items()

@@ -20,8 +20,7 @@ from harness.records.run import Account, Failure, Lost, Round, Turn
 def load_order(cases: Sequence[str], seed: str) -> tuple[str, ...]:
     """The order in which a generation's cases are loaded: random, another one in each generation.
 
-    What is loaded first finds the heap as the process began with it, and where its buffers then lie is much the same
-    in every process: a case that is always loaded first can be several times slower than its equal in all of them.
+    What is loaded first finds the heap as the process began with it, and may be several times slower in every process.
     """
     generator = random.Random(f"load/{seed}")  # noqa: S311 (an order, not a secret)
     order = list(cases)
@@ -32,8 +31,7 @@ def load_order(cases: Sequence[str], seed: str) -> tuple[str, ...]:
 def balanced_orders(cases: Sequence[str], seed: str) -> Iterator[tuple[str, ...]]:
     """Endless orders of one turn each, in pairs: a random order, then the same backwards (ABBA for two cases).
 
-    Within a pair every case has the same mean position, so a machine that drifts steadily through the pair slows all
-    cases alike; drawing each pair anew keeps neighbours from being always the same.
+    So a machine that drifts steadily slows all cases of a pair alike, and neighbours are not always the same.
     """
     generator = random.Random(seed)  # noqa: S311 (an order, not a secret)
     while True:

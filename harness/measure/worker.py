@@ -209,10 +209,7 @@ class Session(Turns):
         self.shared: dict[str, tuple[Any, Any]] = {}
 
     def put(self, argument: dict[str, Any]) -> Any:
-        """Copy one argument, an .npy file or the raw bytes of a type that numpy lacks, to the first device.
-
-        A scalar is no buffer but a number of Python.
-        """
+        """Copy one argument, an .npy file or raw bytes, to the first device; a scalar is a number of Python."""
         import numpy as np
 
         rt = self.runtime
@@ -268,11 +265,7 @@ class Session(Turns):
 
 
 def serve(start: Callable[[dict[str, Any]], Any]) -> None:
-    """Answer requests until `quit` or the end of stdin, which comes when the harness dies.
-
-    Args:
-        start: Makes the session of an `open` request; each other op is a method of it.
-    """
+    """Answer requests until `quit` or the end of stdin; `start` makes the session, whose methods the other ops are."""
     channel = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # whatever engines print goes to stderr; the protocol has stdout for itself
     session: Any = None

@@ -205,10 +205,7 @@ def _settings(theme: Theme) -> dict[str, Any]:
 
 
 class Canvas:
-    """What a picture is drawn on, from top to bottom; made by `blank`. Any text may be given: it is made drawable here.
-
-    Places are pixels of a page from the top left; how high the picture is follows from what was drawn.
-    """
+    """What a picture is drawn on, in pixels of a page from the top left; made by `blank`. Any text may be given."""
 
     cut = staticmethod(cut)
     cut_end = staticmethod(cut_end)

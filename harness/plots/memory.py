@@ -86,11 +86,7 @@ def draw_memory(report: Report, theme: Theme, picture: Format, top: int | None =
 
 
 def memory_panels(report: Report) -> list[MemoryPanel]:
-    """What to draw, in the report's order; models whose variants all take the same memory are left out.
-
-    Memory is what the program's schedule takes beside its arguments and results, as iree-compile states it; where
-    that is not known of all variants, the peak of the device's allocator in one process of iree-benchmark-module.
-    """
+    """What to draw: transient memory where it is known of all variants, else the device's peak, if they differ."""
     panels = (_panel(section) for section in report.sections)
     return [panel for panel in panels if len({point.memory_bytes for point in panel.points}) > 1]
 

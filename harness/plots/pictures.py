@@ -97,10 +97,7 @@ def pictures_of(
     keep: Keep = lambda _: True,
     top: int | None = None,
 ) -> dict[str, bytes]:
-    """Every picture of it, by its file's name: `forest-light.png`, `forest-dark.png`, ...
-
-    Pictures with nothing on them are left out.
-    """
+    """Every picture that has anything on it, by its file's name: `forest-light.png`, `forest-dark.png`, ..."""
     wanted = tuple(kinds) or sorted(kinds_of(source)[1], key=list(TITLES).index)
     pictures: dict[str, bytes] = {}
     for kind in wanted:

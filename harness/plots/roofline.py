@@ -57,10 +57,7 @@ def draw_roofline(report: Report, theme: Theme, picture: Format, top: int | None
 
 
 def panels_of(report: Report) -> list[Panel]:
-    """What to draw, devices and cases in the plan's order.
-
-    Cases with the module of another one are left out: that one's point is theirs.
-    """
+    """What to draw, in the plan's order; a case with another's module has its point there."""
     if not any(row.attained for row in report.rows() if row.status == "measured"):
         reasons = {section.work.failure.message for section in report.sections if section.work and section.work.failure}
         why = f" ({one_line(min(reasons))})" if reasons else ""
@@ -123,10 +120,7 @@ def paint_roofline(panels: Sequence[Panel], title: str, subtitle: str, theme: Th
 
 
 def _looks(point: Point, color: str, number: int, theme: Theme) -> list[Look]:
-    """What is drawn for a point, from back to front; a peer's has a ring around it.
-
-    A dozen shapes are filled, then hollow, then both smaller: 48 in all.
-    """
+    """From back to front; a peer's has a ring. A dozen shapes are filled, then hollow, then both smaller: 48 in all."""
     turn, shape = divmod(number, len(_SHAPES))
     hollow = turn % 2 == 1
     own = {

@@ -37,10 +37,7 @@ class HostCentre:
 
 @dataclass(frozen=True, kw_only=True)
 class HostsLocation(Location):
-    """Where samples of several hosts lie: the interval is of the mean of these hosts, and as wide as they differ.
-
-    Its p-value is of no difference on any host.
-    """
+    """Where samples of several hosts lie: as wide as the hosts differ; p is of no difference on any of them."""
 
     hosts: tuple[HostCentre, ...]  # In the order of their names
     p_alike: float  # Of the hosts having one ratio; small where they differ. 1 where that cannot be told.
@@ -104,9 +101,8 @@ def _centre(samples: FloatArray) -> float:
 def _differing(parts: Sequence[FloatArray], centres: FloatArray) -> float:
     """Of the variance between the hosts' centres, the share that samples within hosts do not explain.
 
-    The variance between hosts is Hedges's estimate of moments (1983); its share is 1 less that by which Morris (1983)
-    shrinks, without his correction for how well it is known, which takes more than three hosts.
-    Where no host has two samples, nothing is known of how they vary within one, and all of it counts as the hosts'.
+    Hedges's estimate of moments (1983), and 1 less that by which Morris (1983) shrinks, without his correction for how
+    well it is known. Where no host has two samples, all of it counts as the hosts'.
     """
     squares = sum(float(((part - part.mean()) ** 2).sum()) for part in parts)
     freedom = sum(part.size - 1 for part in parts)

@@ -52,8 +52,7 @@ def own_ns(turn: Turn) -> float:
 def taken_share(turn: Turn) -> float | None:
     """The share of a turn that other processes took: of its wall time, or of the core time its threads asked for.
 
-    Of a device with threads of its own it has in it what they took from each other: 3 to 7 % on a quiet machine. None
-    where the system does not tell, or a quota stopped the turn: that looks the same, and is not others' doing.
+    None where the system does not tell, or a quota stopped the turn. Threads of a device take 3 to 7 % from each other.
     """
     account = turn.account
     if account is None or account.throttled:

@@ -37,10 +37,8 @@ class Ratios:
     def centre(self) -> float:
         """The generation's one sample: the mean of two medians, one over rounds of either order.
 
-        Whoever comes second finds caches and branch predictors as the other left them, which moves short calls by some
-        tenths of a per cent: the ratios of the two orders are two heaps, and a median over both would jump from one to
-        the other. docs/statistics.md compares it with other estimators: some are narrower on one workload and wider on
-        another, and verdicts hardly depend on the choice.
+        Whoever comes second finds caches as the other left them, so ratios of the two orders are two heaps, between
+        which one median would jump; docs/statistics.md compares it with other estimators.
         """
         orders = [self.logs[self.case_first], self.logs[~self.case_first]]
         return float(np.mean([np.median(logs) for logs in orders if logs.size]))

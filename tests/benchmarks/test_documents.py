@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks import bisect
 from benchmarks.explain import __main__ as explain
+from benchmarks.fleet import __main__ as fleet
 from benchmarks.plugins import __main__ as plugins
 from benchmarks.tune import __main__ as tune
 from benchmarks.tune import first
@@ -18,6 +19,7 @@ MARKS = [
     ("explain.md", explain.BEGIN, explain.END),
     ("tuning.md", tune.BEGIN, tune.END),
     *(("tuning.md", *first.marks_of(vectors)) for vectors in ("AVX2", "AVX-512")),
+    *((fleet.DOCUMENT.name, fleet.mark(part, "begin"), fleet.mark(part, "end")) for part in fleet.PARTS),
     *(("seeds.md", f"<!-- {mark} -->", f"<!-- /{mark} -->") for mark in plugins.SUITES),
 ]
 

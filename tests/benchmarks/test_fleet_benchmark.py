@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.fleet.__main__ import DOCUMENT, PARTS, mark
 from benchmarks.fleet.audit import audit
 from benchmarks.fleet.waits import Event, waits_of
 from harness.records.run import Build, Check, Failure, Lost, Placed, Reference, Run
@@ -21,22 +20,23 @@ def _event(what: str, began: float, ended: float, host: str = "host-a") -> Event
     return Event(host=host, what=what, began=began, ended=ended)
 
 
-def test_a_host_that_is_never_idle_waits_for_nobody() -> None:
-    events = [_event("compile", 0, 10), _event("compile", 0, 12), _event("measure", 10, 20)]
-    waits = waits_of(events, hosts=1, cores=2, began=0, ended=25)
-    assert waits.waited == 0.0
-    assert waits.after == pytest.approx(0.2)
+COMPILES = [_event("compile", 0, 10), _event("compile", 0, 12), _event("measure", 10, 20)]
+LATE = [_event("compile", 0, 10), _event("compile", 10, 12), _event("measure", 16, 20)]
 
 
-def test_a_free_core_waits_while_compiles_have_not_begun_and_an_idle_host_after_that() -> None:
-    events = [_event("compile", 0, 10), _event("compile", 10, 12), _event("measure", 16, 20)]
-    waits = waits_of(events, hosts=1, cores=2, began=0, ended=20)
-    # Half of the host up to 10, when the last compile begins; all of it from 12 to 16.
-    assert waits.waited == pytest.approx((0.5 * 10 + 4) / 20)
-
-
-def test_a_host_that_gets_nothing_waits_all_the_time() -> None:
-    assert waits_of([_event("measure", 0, 10)], hosts=2, cores=1, began=0, ended=10).waited == pytest.approx(0.5)
+@pytest.mark.parametrize(
+    ("events", "hosts", "cores", "ended", "waited"),
+    [
+        (COMPILES, 1, 2, 25, 0.0),
+        # Half of the host up to 10, when the last compile begins; all of it from 12 to 16.
+        (LATE, 1, 2, 20, (0.5 * 10 + 4) / 20),
+        ([_event("measure", 0, 10)], 2, 1, 10, 0.5),  # one that gets nothing
+    ],
+)
+def test_a_free_core_waits_while_compiles_have_not_begun_and_an_idle_host_after_that(
+    events: list[Event], hosts: int, cores: int, ended: float, waited: float
+) -> None:
+    assert waits_of(events, hosts=hosts, cores=cores, began=0, ended=ended).waited == pytest.approx(waited)
 
 
 @given(
@@ -68,13 +68,10 @@ def _run() -> Run:
     )
 
 
-def test_a_whole_run_has_everything_once() -> None:
-    found = audit(_run(), 2)
-    assert (found.generations, found.whole, found.reported, found.lost, found.twice) == (2, 2, 0, (), ())
-
-
 def test_what_is_missing_twice_or_of_another_host_is_named() -> None:
     run = _run()
+    found = audit(run, 2)
+    assert (found.generations, found.whole, found.reported, found.lost, found.twice) == (2, 2, 0, (), ())
     assert audit(replace(run, rounds=run.rounds[:2]), 2).lost == ("net@cpu generation 1: is not there",)
     assert audit(replace(run, rounds=run.rounds[1:]), 2).lost == ("net@cpu generation 0: has the rounds [1]",)
     assert audit(replace(run, rounds=(*run.rounds, run.rounds[0])), 2).twice == ("net@cpu generation 0: rounds [0]",)
@@ -82,16 +79,7 @@ def test_what_is_missing_twice_or_of_another_host_is_named() -> None:
     assert audit(elsewhere, 2).lost[0] == "net@cpu generation 0: is not of elm alone"
     assert audit(elsewhere, 2).moved == 1
     assert audit(replace(run, checks=run.checks[:1]), 2).lost == ("net/fast@cpu: no check",)
-
-
-def test_a_group_that_was_reported_is_not_lost() -> None:
     failure = Failure(stage="measure", message="host-a has gone")
     lost = tuple(Lost(case=case, generation=0, failure=failure) for case in _CASES)
-    found = audit(replace(_run(), rounds=(), lost=lost), 2)
+    found = audit(replace(run, rounds=(), lost=lost), 2)
     assert (found.reported, found.whole, found.lost) == (2, 0, ())
-
-
-@pytest.mark.parametrize("part", PARTS)
-def test_the_tables_have_places(part: str) -> None:
-    text = DOCUMENT.read_text()
-    assert text.index(mark(part, "begin")) < text.index(mark(part, "end"))

@@ -7,14 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
 from benchmarks.plugins import __main__ as command
 from benchmarks.plugins import engines
 from benchmarks.plugins.generation import Job, Timed, rounds
-from benchmarks.plugins.ratios import compare, fastest, median_ns
+from benchmarks.plugins.ratios import compare
 from benchmarks.plugins.recorded import (
     Group,
     Header,
@@ -74,32 +73,8 @@ def test_a_generation_counts_once_however_many_of_its_rounds_agree() -> None:
     assert (ratio.ahead, ratio.generations, ratio.rounds_ahead, ratio.rounds) == (2, 3, 6, 7)
 
 
-def test_only_rounds_in_which_both_had_a_turn_count() -> None:
-    ratio = compare(measured([{"a": 1, "b": 2}, {"a": 9}], [{"b": 3}]), "a", "b")
-    assert ratio is not None
-    assert (ratio.centre, ratio.generations, ratio.rounds) == (0.5, 1, 1)
-    assert compare(measured([{"a": 1}, {"b": 1}]), "a", "b") is None
-
-
 TIMES = st.floats(0.1, 1e4)
 GENERATIONS = st.lists(st.lists(st.tuples(TIMES, TIMES), min_size=1, max_size=5), min_size=1, max_size=5)
-
-
-@given(GENERATIONS)
-def test_turned_around_it_is_the_inverse(pairs: list[list[tuple[float, float]]]) -> None:
-    every = measured(*[[{"a": a, "b": b} for a, b in generation] for generation in pairs])
-    there, back = compare(every, "a", "b"), compare(every, "b", "a")
-    assert there is not None
-    assert back is not None
-    assert there.centre * back.centre == pytest.approx(1)
-    assert there.low * back.high == pytest.approx(1)
-    assert there.low <= there.centre <= there.high
-
-
-def test_the_fastest_program_stands_for_its_engine(recording: Recording) -> None:
-    assert fastest(recording.rounds, "Halide") == "Halide: tile 4x5"
-    assert fastest(recording.rounds, "ONNX Runtime") is None
-    assert median_ns(recording.rounds, TUNED) == pytest.approx(27e6), "the median of two generations' medians"
 
 
 # ---------------------------------------------------------------------------------------------------------- rounds

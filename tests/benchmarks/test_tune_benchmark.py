@@ -62,12 +62,6 @@ def test_the_result_is_held_against_all_that_was_measured_with_it() -> None:
     assert found.of_stock == pytest.approx(0.25, rel=0.01)
 
 
-def test_a_result_with_the_bytes_of_a_variant_takes_as_long() -> None:
-    contenders, _ = measured(run_beside({"stock": 8.0, "by-hand": 3.0}, **{TUNED: "by-hand"}), TUNED)
-    ratio = by_name(contenders)["by-hand"].ratio
-    assert ratio is not None and ratio.ratio == 1.0
-
-
 def test_a_result_with_wrong_outputs_has_no_time() -> None:
     run = run_beside({"stock": 8.0, TUNED: 2.0})
     case = next(case for case in run.header.cases if case.variant == TUNED)

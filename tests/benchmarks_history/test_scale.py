@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.history.made import DRIFT, FATES, KINDS, STEP, Size, made_cases, nights
+from benchmarks.history.made import DRIFT, FATES, STEP, Size, made_cases, nights
 from benchmarks.history.made_runs import Folders, write_runs
 from benchmarks.history.made_tables import write_history
 from benchmarks.history.scale import measure_scale
@@ -28,18 +28,6 @@ def test_run_folders_are_whole_runs_that_can_be_reported(tmp_path: Path) -> None
     assert len(run.rounds) == 3 * 3 * 2
     assert build_report(run).summary.measured == 24
     assert "model-0002/data-tiling@cpu" in (paths[1] / "report.md").read_text()
-
-
-def test_a_history_has_the_size_that_was_asked_for(tmp_path: Path) -> None:
-    write_history(tmp_path, Size(series=21, runs=110))
-    with open_history(str(tmp_path)) as history:
-        assert history.notes == ()
-        series = history.series()
-        assert len(series) == 21
-        assert set(series["points"]) == {110}
-        assert set(series["metric"]) == {kind.metric for kind in KINDS}
-        assert len(history.runs()) == 110
-        assert history.query("SELECT count(*) AS cases FROM cases")["cases"].item() == 2 * 3 * 110
 
 
 def test_what_happens_to_a_series_is_where_it_should_be(tmp_path: Path) -> None:

@@ -33,49 +33,44 @@ def scaled(factor: float, times: Sequence[float] = STEADY) -> list[float]:
     return [factor * one for one in times]
 
 
+LATER = [one + 10 for one in STEADY]
+TEN, SHIFTED = side(STEADY, STEADY), {factor: side(*[scaled(factor)] * 2) for factor in (0.8, 1.09, 1.15)}
+# Medians 17 % apart, but the ranks are mixed.
+WIDE = side(np.linspace(50, 200, 10).tolist(), np.linspace(60, 180, 10).tolist())
+OF_THREE = side(*([100 + place] * 3 for place in (0, 1, 2))), side(*([101.3 + place] * 3 for place in (0, 1, 2)))
+ONE_PER_CENT = {shift: side(*([99.0 + shift + place] for place in (0, 1, 2))) for shift in (0, 1, 2)}
+ALONE = side([1.0]), side([2.0])
+
+
 @pytest.mark.parametrize(
-    ("rule", "factor", "answer"),
+    ("rule", "base", "head", "answer"),
     [
-        *((golden_minimum, factor, answer) for factor, answer in ((1.0, 0), (1.099, 0), (1.101, 1), (0.5, 0))),
-        *((old_threshold, factor, answer) for factor, answer in ((1.0, 0), (1.099, 0), (1.101, 1))),
-        *((old_threshold, factor, answer) for factor, answer in ((0.901, 0), (0.899, -1))),
+        *(
+            (rule, side(STEADY), side(scaled(factor)), answer)
+            for rule, low in ((golden_minimum, 0), (old_threshold, -1))
+            for factor, answer in ((1.0, 0), (1.099, 0), (1.101, 1), (0.901, 0), (0.899, low))
+        ),
+        (compare_py, side(STEADY), side(STEADY), 0),
+        (compare_py, side(STEADY), side(LATER), 1),  # a shift that a process brought
+        (compare_py, side(LATER), side(STEADY), -1),
+        # Values of a process are no independent ones: t = 3.2 with 16 degrees of freedom, or 1.6 with 4.
+        (pyperf_student, *OF_THREE, 1),
+        (welch_processes, *OF_THREE, 0),
+        (asv_continuous, TEN, SHIFTED[1.15], 1),  # it needs both a difference and a factor
+        (asv_continuous, TEN, SHIFTED[0.8], -1),
+        (asv_continuous, TEN, SHIFTED[1.09], 0),
+        (asv_sensitive, TEN, SHIFTED[1.09], 1),
+        (asv_continuous, TEN, WIDE, 0),
+        (hyperfine, ONE_PER_CENT[0], ONE_PER_CENT[1], 0),  # it takes standard deviations for the error
+        (hyperfine, ONE_PER_CENT[0], ONE_PER_CENT[2], 1),
+        (hyperfine, ONE_PER_CENT[2], ONE_PER_CENT[0], -1),
+        *((rule, *ALONE, 0) for rule in (compare_py, welch_processes, hyperfine)),
     ],
 )
-def test_thresholds(rule: Callable[[Samples, Samples], int], factor: float, answer: int) -> None:
-    assert rule(side(STEADY), side(scaled(factor))) == answer
-
-
-def test_compare_py_is_sure_of_a_shift_that_a_process_brought() -> None:
-    assert compare_py(side(STEADY), side(STEADY)) == 0
-    assert compare_py(side(STEADY), side([one + 10 for one in STEADY])) == 1
-    assert compare_py(side([one + 10 for one in STEADY]), side(STEADY)) == -1
-    assert compare_py(side([1.0]), side([2.0])) == 0
-
-
-def test_student_counts_values_of_a_process_as_independent_and_welch_does_not() -> None:
-    base = side(*([100 + place] * 3 for place in (0, 1, 2)))
-    head = side(*([101.3 + place] * 3 for place in (0, 1, 2)))
-    assert pyperf_student(base, head) == 1  # t = 3.2 with 16 degrees of freedom
-    assert welch_processes(base, head) == 0  # t = 1.6 with 4
-    assert welch_processes(side([1.0]), side([2.0])) == 0
-
-
-def test_asv_needs_both_a_difference_and_a_factor() -> None:
-    base = side(STEADY, STEADY)
-    assert asv_continuous(base, side(scaled(1.15), scaled(1.15))) == 1
-    assert asv_continuous(base, side(scaled(0.8), scaled(0.8))) == -1
-    assert asv_continuous(base, side(scaled(1.09), scaled(1.09))) == 0
-    assert asv_sensitive(base, side(scaled(1.09), scaled(1.09))) == 1
-    wide = side(np.linspace(50, 200, 10).tolist(), np.linspace(60, 180, 10).tolist())
-    assert asv_continuous(base, wide) == 0  # medians 17 % apart, but the ranks are mixed
-
-
-def test_hyperfine_takes_standard_deviations_for_the_error() -> None:
-    base = side([99.0], [100.0], [101.0])  # 1 % each
-    assert hyperfine(base, side([100.0], [101.0], [102.0])) == 0
-    assert hyperfine(base, side([101.0], [102.0], [103.0])) == 1
-    assert hyperfine(side([101.0], [102.0], [103.0]), base) == -1
-    assert hyperfine(side([1.0]), side([2.0])) == 0
+def test_what_a_rule_answers(
+    rule: Callable[[Samples, Samples], int], base: Samples, head: Samples, answer: int
+) -> None:
+    assert rule(base, head) == answer
 
 
 def test_sides_come_from_either_half_of_a_stretch_and_far_apart(script: Script) -> None:

@@ -18,7 +18,7 @@ from benchmarks.verdicts.estimators import ESTIMATORS
 from benchmarks.verdicts.others import OTHERS
 from benchmarks.verdicts.preempted import CHOICES
 from benchmarks.verdicts.recording import Recorded
-from benchmarks.verdicts.tables import BEGIN, END, Recording, recorded, render, write_tables
+from benchmarks.verdicts.tables import BEGIN, END, Recording, recorded, render
 from benchmarks.verdicts.trials import ROW_CAP_S, Streams
 from harness.compare.samplers import GENERATION_S
 from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY
@@ -118,20 +118,6 @@ def test_rounds_from_which_much_was_taken_may_count_for_less(text: str) -> None:
     )
     alike, weighed, half, quarter = (choice(one) for choice in CHOICES.values())
     assert weighed == half == quarter == 0 < alike
-
-
-def test_only_what_stands_between_the_marks_changes(
-    streams: Streams, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tables, "render", lambda *_: text)
-    here = Recording(streams=streams, facts=MACHINE)
-    document = tmp_path / "document.md"
-    document.write_text(f"before\n{BEGIN}\nwhat stood here\n{END}\nafter\n")
-    write_tables(document, here, None)
-    once = document.read_text()
-    assert once.startswith(f"before\n{BEGIN}\n\n### What was recorded\n")
-    assert once.endswith(f"\n\n{END}\nafter\n")
-    assert "what stood here" not in once
 
 
 def test_replaying_reads_a_recording_and_writes_the_document(

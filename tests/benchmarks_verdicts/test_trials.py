@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.verdicts.recorded_runs import count
-from benchmarks.verdicts.stream_names import slowdown_of
 from benchmarks.verdicts.trials import (
     as_sampled,
     overlapping_starts,
@@ -16,14 +15,6 @@ from benchmarks.verdicts.trials import (
     slowed,
 )
 from tests.benchmarks_verdicts.conftest import Script
-
-
-@pytest.mark.parametrize(
-    ("name", "known"),
-    [("loop A/A", ("loop", 0.0)), ("tiny +1 %", ("tiny", 0.01)), ("long +3 % beside a hog", ("long", 0.03))],
-)
-def test_a_stream_says_its_workload_and_slowdown(name: str, known: tuple[str, float]) -> None:
-    assert slowdown_of(name) == known
 
 
 def test_a_trial_takes_consecutive_generations_and_their_seconds(script: Script) -> None:

@@ -140,9 +140,8 @@ def _find_noisy_changes(values: FloatArray) -> tuple[ChangePoint, ...]:
 def _sides(logs: FloatArray, cleaned: FloatArray, model: Model, shape: Shape) -> tuple[float, float]:
     """Logarithms of the level before a change and after it.
 
-    Each is the median of the points between the change and its neighbours, up to 30 of them. Where a drift passes under
-    them, they are taken as if it stood still at the change. A side of fewer than three points (a drift that goes on to
-    the last one) has the level that was fitted. The model was fitted to the series without its spikes, `cleaned`.
+    Each is the median of up to 30 points between the change and its neighbours, drifts under them taken off; of fewer
+    than three points, what was fitted to `cleaned`, the series without its spikes.
     """
     fitted = cleaned - model.residuals
     height = float(model.coefficients[1 + [other is shape for other in model.shapes].index(True)])
@@ -170,9 +169,8 @@ def _median(off: FloatArray) -> float:
 def _place_range(values: FloatArray, spiked: NDArray[np.bool_], model: Model, shape: Shape) -> tuple[int, int]:
     """First and last point that may be the first of the new level, with 95 % confidence.
 
-    Autocorrelated noise tells less of a place, so the likelihood ratio is divided by the noise's long-run variance over
-    its variance (as in Bai 1997, Review of Economics and Statistics 79). A spike tells of no level, so those next to
-    the range are in it too: `values` are without them, and `spiked` says where they were.
+    Autocorrelated noise tells less, so the likelihood ratio is divided by its long-run variance over its variance (as
+    in Bai 1997, Review of Economics and Statistics 79). Spikes next to the range are in it, for they tell of no level.
     """
     without = fit(values, [other for other in model.shapes if other is not shape])
     sums = without.sums()
@@ -227,9 +225,7 @@ def _drift_places(shape: Shape, size: int) -> tuple[IntArray, IntArray]:
 def _exact_changes(values: FloatArray) -> tuple[ChangePoint, ...] | None:
     """Every change of value that lasts, a new last value included; None where the values vary like noise.
 
-    A value that is left for another and taken up again within two points counts as one that stayed. Four or more
-    changes back and forth between two values are none: the program has two outcomes by chance. Such a series is quiet
-    until it shows a third value.
+    A value that is left for at most two points has stayed, and a program with two outcomes by chance has no changes.
     """
     starts, levels = _runs(values)
     starts, levels = _without_slips(starts, levels)

@@ -49,10 +49,9 @@ _FOLDS = np.array([1.3, 1.3, 1.4, 1.4, 1.4, 1.4, 1.4, 1.5, 1.6, 1.8])
 
 
 def noise_width(values: FloatArray, share: float) -> float:
-    """Standard deviation of the noise, from the differences of neighbours.
+    """Standard deviation of the noise, from the differences of neighbours, in which steps and drifts hardly count.
 
-    Levels drop out of differences, so steps and drifts hardly count: one difference for each step. A spike counts
-    twice. `share` is the quantile of the differences that tells; what is rarer than the others is not seen.
+    `share` is the quantile of the differences that tells; what is rarer than the others is not seen.
     """
     steps = np.abs(np.diff(values))
     return float(np.quantile(steps, share)) / (NormalDist().inv_cdf((1 + share) / 2) * math.sqrt(2))
@@ -67,11 +66,9 @@ def lag_one(residuals: FloatArray) -> float:
 
 
 def innovation_power(residuals: FloatArray) -> float:
-    """Sum of squares of what is new in each residual, where the noise is autoregressive of order 1.
+    """Sum of squares of what is new in each residual of autoregressive noise of order 1: slow noise is no change.
 
-    What half the size of the series times its logarithm loses is the gain in likelihood of a better fit, with the
-    autocorrelation fitted anew for each fit (the profile likelihood of an AR(1) model, Yule-Walker's estimate). So slow
-    noise explains itself and needs no change.
+    The profile likelihood of an AR(1) model (Yule-Walker's estimate) is half the size times the logarithm of it.
     """
     floor = residuals.size * SMALLEST_WIDTH**2
     return max(float(residuals @ residuals) * (1 - lag_one(residuals) ** 2), floor)
@@ -86,11 +83,9 @@ def power_at(residuals: FloatArray, lag: float) -> float:
 def pull_in_spikes(values: FloatArray) -> FloatArray:
     """The series with spikes replaced by what their neighbours have.
 
-    A spike lies more than three noise widths outside the medians of the nine values before it, around it and after it.
-    It moves to the one around it, so beside a step to the side on which it lies, whichever way it points. A level that
-    holds for five values, three at an end of the series, is one of these medians for each of its values and stays as it
-    is; single values and pairs are not, however large. In a series with spikes in more than about one run of 25 it has
-    to hold longer. (Hampel's identifier, with a median of either side so that edges stay.)
+    A spike lies more than three noise widths outside the medians of the nine values before it, around it and after it,
+    and moves to the one around it: Hampel's identifier, with a median of either side so that edges stay. A level that
+    holds for five values (three at an end, more in a series of many spikes) stays as it is; pairs do not.
     """
     longest = min(max(_INNER_WINDOW, _odd(values.size // 3)), _LONGEST_WINDOW)
     counting = min(_COUNTING_WINDOW, longest)
@@ -105,11 +100,7 @@ def pull_in_spikes(values: FloatArray) -> FloatArray:
 
 
 def _share_of_spikes(spiked: NDArray[np.bool_]) -> float:
-    """How often a value that is none is followed by one that is.
-
-    Several in a row count once, so that a short level, such as a new one at the end, is not taken for many; and one
-    alone says nothing of how often they come.
-    """
+    """How often a value that is none is followed by one that is; a single stretch of them says nothing of that."""
     starts = int(np.count_nonzero(spiked[1:] & ~spiked[:-1])) + int(spiked[0])
     return max(starts - 1, 0) / max(int(np.count_nonzero(~spiked)), 1)
 

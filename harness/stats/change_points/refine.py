@@ -148,10 +148,7 @@ def best_drift(sums: Sums) -> tuple[Drift | None, float]:
 
 
 def flapping_steps(logs: FloatArray, model: Model) -> set[Shape]:
-    """The steps of a model that are four or more changes back and forth between two levels.
-
-    Either the model has as many steps between the two, or it has one, and the series shows shorter visits besides.
-    """
+    """Steps that are four or more changes back and forth between two levels, in the model or in the series itself."""
     return _alternating(model) | _visited_often(logs, model)
 
 
