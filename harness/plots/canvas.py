@@ -377,15 +377,21 @@ class Canvas:
         return content.getvalue()
 
 
-def mark_of(theme: Theme, tone: Tone, *, hollow: bool = False) -> dict[str, Any]:
-    """How a point of a tone looks, for matplotlib."""
-    color = theme.tones[tone]
+def look_of(marker: str, size: float, face: str, edge: str, edge_width: float, **more: Any) -> Look:
+    """How points look, for matplotlib; sizes are points."""
     return {
         "linestyle": "none",
-        "marker": MARKERS[tone],
-        "markersize": (6.0 if MARKERS[tone] == "D" else 7.5) * POINTS_PER_PIXEL * 1.25,
-        "markerfacecolor": theme.ground if hollow or tone in HOLLOW else color,
-        "markeredgecolor": color,
-        "markeredgewidth": 1.3,
-        "zorder": 5,
+        "marker": marker,
+        "markersize": size,
+        "markerfacecolor": face,
+        "markeredgecolor": edge,
+        "markeredgewidth": edge_width,
+        **more,
     }
+
+
+def mark_of(theme: Theme, tone: Tone, *, hollow: bool = False) -> Look:
+    """How a point of a tone looks."""
+    color = theme.tones[tone]
+    size = (6.0 if MARKERS[tone] == "D" else 7.5) * POINTS_PER_PIXEL * 1.25
+    return look_of(MARKERS[tone], size, theme.ground if hollow or tone in HOLLOW else color, color, 1.3, zorder=5)

@@ -9,7 +9,18 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 from harness.errors import RunError
-from harness.plots.canvas import MARGIN, POINTS_PER_PIXEL, SMALL, WIDTH, Canvas, Format, Theme, blank, left_out_text
+from harness.plots.canvas import (
+    MARGIN,
+    POINTS_PER_PIXEL,
+    SMALL,
+    WIDTH,
+    Canvas,
+    Format,
+    Theme,
+    blank,
+    left_out_text,
+    look_of,
+)
 from harness.report.ratio_axis import round_figures
 from harness.report.run_report import Report
 from harness.report.run_row import Section
@@ -35,6 +46,7 @@ _DISTANCES = (9.0, 16.0, 26.0, 38.0, 52.0, 68.0, 86.0, 106.0)
 _DIRECTIONS = (0, 180, 45, -45, 135, -135, 90, -90, 20, -20, 160, -160, 70, -70, 110, -110)
 _NEAR = 12.0  # without a line from the point to its name
 _RADIUS = 6.0  # of a point
+_MARK = 8 * POINTS_PER_PIXEL
 _AIR = 2.0
 _CROWD = 90.0  # as far as this, points are neighbours
 
@@ -153,18 +165,8 @@ def _draw_panel(canvas: Canvas, panel: MemoryPanel, x: float, width: float, heig
     axes.plot(*zip(*steps, strict=True), color=theme.series[0], linewidth=1.4, alpha=0.7, zorder=2)
     for point, across, up, is_best in zip(panel.points, memory, times, best, strict=True):
         color = theme.series[0] if is_best else theme.muted
-        axes.plot(
-            [across],
-            [up],
-            linestyle="none",
-            marker="s" if point.baseline else "o",
-            markersize=8 * POINTS_PER_PIXEL,
-            markerfacecolor=color if is_best else theme.ground,
-            markeredgecolor=color,
-            markeredgewidth=1.4,
-            zorder=4,
-            clip_on=False,
-        )
+        look = look_of("s" if point.baseline else "o", _MARK, color if is_best else theme.ground, color, 1.4)
+        axes.plot([across], [up], zorder=4, clip_on=False, **look)
 
     def pixels(places: Sequence[Place]) -> list[Place]:
         """Where places of the axes lie in the picture."""

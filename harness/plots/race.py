@@ -6,7 +6,18 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from harness.errors import RunError
-from harness.plots.canvas import MARGIN, POINTS_PER_PIXEL, SMALL, WIDTH, Canvas, Format, Theme, blank, left_out_text
+from harness.plots.canvas import (
+    MARGIN,
+    POINTS_PER_PIXEL,
+    SMALL,
+    WIDTH,
+    Canvas,
+    Format,
+    Theme,
+    blank,
+    left_out_text,
+    look_of,
+)
 from harness.records.tuning import Moment, Tuning
 from harness.report.ratio_axis import RatioAxis, ratio_axis
 from harness.report.tune_page import beside_start
@@ -22,7 +33,7 @@ _LEFT = MARGIN + 58.0
 _LENGTH = WIDTH - MARGIN - 10.0 - _LEFT
 _FLOOR = 0.05  # the axis shows this much on either side of 1
 _UNITS = ((180.0, "s", 1.0), (3 * 3600.0, "min", 60.0), (float("inf"), "h", 3600.0))
-_MARK_PX = 6.5
+_MARK = 6.5 * POINTS_PER_PIXEL
 _FOOT = (
     "Line: the best so far. Dots: each candidate of the whole program when it was last timed; filled: the best then; "
     "triangle: above the axis."
@@ -85,17 +96,9 @@ def _draw_panel(canvas: Canvas, found: Tuning, height: float) -> None:
     xs, ys = [seconds / size for seconds, _ in line], [ratio for _, ratio in line]
     axes.plot(xs, ys, drawstyle="steps-post", color=theme.tones["better"], linewidth=1.6, zorder=3)
     for moment in found.moments:
-        axes.plot(
-            [moment.seconds / size],
-            [min(moment.ratio, axis.high)],
-            linestyle="none",
-            marker="^" if moment.ratio > axis.high else "o",
-            markersize=_MARK_PX * POINTS_PER_PIXEL,
-            markerfacecolor=theme.tones["better"] if moment.best else theme.ground,
-            markeredgecolor=theme.tones["better" if moment.best else "same"],
-            zorder=5 if moment.best else 4,
-            clip_on=False,
-        )
+        face, edge = (theme.tones["better"],) * 2 if moment.best else (theme.ground, theme.tones["same"])
+        look = look_of("^" if moment.ratio > axis.high else "o", _MARK, face, edge, 1.0, zorder=5 if moment.best else 4)
+        axes.plot([moment.seconds / size], [min(moment.ratio, axis.high)], clip_on=False, **look)
     places = [
         (_LEFT + _LENGTH * moment.seconds / end_s, top + height * (1 - axis.share(min(moment.ratio, axis.high))))
         for moment in found.moments

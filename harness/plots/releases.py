@@ -9,10 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from harness.plots.canvas import MARGIN, POINTS_PER_PIXEL, SMALL, WIDTH, Canvas, Format, Look, Theme, blank
+from harness.plots.canvas import MARGIN, POINTS_PER_PIXEL, SMALL, WIDTH, Canvas, Format, Look, Theme, blank, look_of
 from harness.report.ratio_axis import RatioAxis, ratio_axis
 from harness.report.run_report import Report
 from harness.report.run_row import Row, Section
@@ -57,22 +56,6 @@ class ReleaseLine:
 
     variant: str
     points: tuple[ReleasePoint, ...]
-
-    @property
-    def steps(self) -> dict[tuple[int, int], float]:
-        """log(second / first) of neighbours, by place, whose intervals have nothing in common."""
-        measured = [place for place, point in enumerate(self.points) if point.ratio]
-        changes = {(one, two): _log_change(self.points[one], self.points[two]) for one, two in pairwise(measured)}
-        return {places: change for places, change in changes.items() if change}
-
-
-def _log_change(one: ReleasePoint, other: ReleasePoint) -> float:
-    """log(other / one); 0 where their intervals have something in common."""
-    if not one.ratio or not other.ratio:
-        return 0.0
-    low = max(one.low or one.ratio, other.low or other.ratio)
-    high = min(one.high or one.ratio, other.high or other.ratio)
-    return math.log(other.ratio / one.ratio) if low > high else 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,7 +157,7 @@ def _draw_panel(canvas: Canvas, panel: ReleasePanel) -> None:
     beside = section.against or f"beside {section.baseline}"
     middle = canvas.heading(f"{section.model} @ {section.device}, {beside}")
     if unit:
-        canvas.note(WIDTH - MARGIN, middle, f"at the first point and behind steps: {unit}", align="right")
+        canvas.note(WIDTH - MARGIN, middle, f"above the points: {unit}", align="right")
     canvas.down(30)
     canvas.legend([(line.variant, [_look(theme, number)]) for number, line in enumerate(panel.lines)])
     strips = [line for line in panel.lines if any(point.mark for point in line.points)]
@@ -227,28 +210,21 @@ def _height_of(ratio: float | None, axis: RatioAxis) -> float:
 
 
 def _times(panel: ReleasePanel) -> tuple[dict[int, str], str]:
-    """What a call takes at the first point of a line and behind each step, by place, and in which unit.
-
-    Nothing where several lines or many releases would have such texts cover each other.
-    """
+    """What a call takes at each point of a line that is alone and has room for it, by place, and in which unit."""
     (line, *others) = panel.lines
-    measured = [place for place, point in enumerate(line.points) if point.ratio]
-    places = [*measured[:1], *(after for _, after in line.steps)]
-    unit = time_unit(line.points[place].latency_ns for place in places)
-    texts = {place: unit.text(line.points[place].latency_ns) for place in places}
-    has_room = max(Canvas.width(text, SMALL) for text in texts.values()) < _width_of_column(panel)
+    known = {place: point.latency_ns for place, point in enumerate(line.points) if point.ratio}
+    unit = time_unit(known.values())
+    texts = {place: unit.text(latency_ns) for place, latency_ns in known.items()}
+    has_room = max((Canvas.width(text, SMALL) for text in texts.values()), default=0.0) < _width_of_column(panel)
     return (texts, unit.name) if has_room and not others else ({}, "")
 
 
 def _draw_times(axes: Axes, panel: ReleasePanel, texts: Mapping[int, str]) -> None:
-    """Above a point, and below it behind a step downwards, where the line is not."""
-    line = panel.lines[0]
-    falls = {after for (_, after), change in line.steps.items() if change < 0}
+    """Above each point."""
+    look: dict[str, Any] = {"ha": "center", "va": "center", "size": SMALL * POINTS_PER_PIXEL}
     for place, text in texts.items():
-        aside = -_ASIDE if place in falls else _ASIDE
-        at = (place, _height_of(line.points[place].ratio, panel.axis))
-        look: dict[str, Any] = {"ha": "center", "va": "center", "size": SMALL * POINTS_PER_PIXEL}
-        axes.annotate(text, at, xytext=(0, aside), textcoords="offset points", **look)
+        at = (place, _height_of(panel.lines[0].points[place].ratio, panel.axis))
+        axes.annotate(text, at, xytext=(0, _ASIDE), textcoords="offset points", **look)
 
 
 def _width_of_column(panel: ReleasePanel) -> float:
@@ -256,13 +232,5 @@ def _width_of_column(panel: ReleasePanel) -> float:
 
 
 def _look(theme: Theme, number: int) -> Look:
-    """How the points of a variant look, for matplotlib."""
-    return {
-        "linestyle": "none",
-        "marker": _MARKERS[number],
-        "markersize": 5.5,
-        "markerfacecolor": theme.series[number],
-        "markeredgecolor": theme.ground,
-        "markeredgewidth": 0.8,
-        "zorder": 5,
-    }
+    """How the points of a variant look."""
+    return look_of(_MARKERS[number], 5.5, theme.series[number], theme.ground, 0.8, zorder=5)

@@ -8,7 +8,19 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import RunError
-from harness.plots.canvas import BODY, MARGIN, POINTS_PER_PIXEL, SMALL, WIDTH, Canvas, Format, Look, Theme, blank
+from harness.plots.canvas import (
+    BODY,
+    MARGIN,
+    POINTS_PER_PIXEL,
+    SMALL,
+    WIDTH,
+    Canvas,
+    Format,
+    Look,
+    Theme,
+    blank,
+    look_of,
+)
 from harness.records.run import Peak
 from harness.report.run_report import Report
 from harness.text import one_line
@@ -123,16 +135,9 @@ def _looks(point: Point, color: str, number: int, theme: Theme) -> list[Look]:
     """From back to front; a peer's has a ring. A dozen shapes are filled, then hollow, then both smaller: 48 in all."""
     turn, shape = divmod(number, len(_SHAPES))
     hollow = turn % 2 == 1
-    own = {
-        "linestyle": "none",
-        "marker": _SHAPES[shape],
-        "markersize": _SMALL_MARK if turn % 4 > 1 else _MARK,
-        "markerfacecolor": theme.ground if hollow else color,
-        "markeredgecolor": color if hollow else theme.ground,
-        "markeredgewidth": 1.6 if hollow else 0.7,
-    }
-    ring = {"marker": "o", "markersize": _RING, "markerfacecolor": "none", "markeredgecolor": color}
-    return [{**own, **ring, "markeredgewidth": 1.0}, own] if point.peer else [own]
+    face, edge, edge_width = (theme.ground, color, 1.6) if hollow else (color, theme.ground, 0.7)
+    own = look_of(_SHAPES[shape], _SMALL_MARK if turn % 4 > 1 else _MARK, face, edge, edge_width)
+    return [look_of("o", _RING, "none", color, 1.0), own] if point.peer else [own]
 
 
 def _on_ground(theme: Theme) -> dict[str, Any]:
