@@ -56,8 +56,8 @@ from harness.stats.rule import Rule
 from harness.store.evidence import why_refused
 from harness.suite.cases import matching
 
-# What is smaller in a module that fails, or gives other outputs, is no improvement.
-_WITHOUT_FIGURES: frozenset[Verdict] = frozenset({"identical", "outputs differ", "failed"})
+# Known verdicts of pairs whose figures are compared: what is smaller in a module that fails is no improvement.
+_WITH_FIGURES: frozenset[Verdict] = frozenset({"missing", "new"})
 # Cases that a note has room for.
 _MOST_NAMES = 5
 # A run compiles beside other compiles: its times of equal modules were up to 1.4 times each other.
@@ -137,7 +137,9 @@ class Plan:
     @property
     def controls(self) -> list[Pair]:
         """Identical pairs that are measured all the same."""
-        return [pair for pair in self.pairs if _is_identical(self.fates[pair.name])][: self.options.controls]
+        fates = ((pair, self.fates[pair.name]) for pair in self.pairs)
+        identical = [pair for pair, fate in fates if isinstance(fate, Known) and fate.verdict == "identical"]
+        return identical[: self.options.controls]
 
 
 def plan_comparison(base: Side, head: Side, options: CompareOptions) -> Plan:
@@ -230,7 +232,11 @@ def conclude(
     rows = [known_row(pair, fate) for pair in plan.pairs if isinstance(fate := plan.fates[pair.name], Known)]
     rows += compared
     floors = {metric: rule.floor for metric, rule in plan.rules.items()}
-    counted = [pair for pair in plan.pairs if _has_figures(plan.fates[pair.name])]
+    # Equal modules have equal figures, and what differs all the same (peaks of memory, ops of early phases) is noise.
+    fates = ((pair, plan.fates[pair.name]) for pair in plan.pairs)
+    counted = [
+        pair for pair, fate in fates if fate is None or (isinstance(fate, Known) and fate.verdict in _WITH_FIGURES)
+    ]
     rows += [row for pair in counted for row in exact_rows(pair, base, head, floors)]
     rows += [row for pair in counted if plan.is_gated(pair, _TRANSIENT) and (row := unknown_row(pair, base, head))]
     upstream = options.rule == "upstream"
@@ -273,15 +279,6 @@ def _with_program(row: Row, plan: Plan) -> Row:
     if known is None or not known.remark or row.metric != LATENCY.name or row.control:
         return row
     return replace(row, reason=f"{row.reason}; {known.remark}" if row.reason else known.remark)
-
-
-def _is_identical(fate: Known | str | None) -> bool:
-    return isinstance(fate, Known) and fate.verdict == "identical"
-
-
-def _has_figures(fate: Known | str | None) -> bool:
-    """Whether counted figures are compared: equal modules have equal ones, and what differs all the same is noise."""
-    return not isinstance(fate, str) and not (isinstance(fate, Known) and fate.verdict in _WITHOUT_FIGURES)
 
 
 def _in_order(rows: list[Row], pairs: Sequence[Pair]) -> list[Row]:

@@ -279,7 +279,10 @@ def decide(
             together(
                 {row.task.name: partial(_go_to_next_look, row, len(rows), on_sample, on_beyond) for row in pending}
             )
-            _settle(rows)
+            for row, p in zip(rows, _adjusted(rows), strict=True):
+                if row.state == "open" and row.look is not None and row.failure is None:
+                    alpha = max(row.rule.alpha, row.rule.plain_alpha if row.is_plain else 0.0)
+                    row.state = standing(row.look, differs=bool(p <= alpha), floor=row.rule.floor)
             on_pass([row.task.name for row in rows if row.wants_more or row.state in ("higher", "lower")])
         found = {row.task.name: row for row in rows if row.state in ("higher", "lower")}
 
@@ -363,7 +366,10 @@ def _go_to_next_look(row: _Row, rows: int, on_sample: OnSample, on_beyond: OnBey
         if not _sample(row, on_sample):  # they got cheaper, or it needs more
             return
     row.next_look += 1
-    _look(row)
+    if row.ratios().size:
+        row.look = row.take_look()
+        side = row.look.centre > 0
+        row.best[side] = min(row.best.get(side, 1.0), row.look.p)
 
 
 def _sample(row: _Row, on_sample: OnSample) -> bool:
@@ -386,22 +392,8 @@ def _sample(row: _Row, on_sample: OnSample) -> bool:
     return True
 
 
-def _look(row: _Row) -> None:
-    if row.ratios().size:
-        row.look = row.take_look()
-        side = row.look.centre > 0
-        row.best[side] = min(row.best.get(side, 1.0), row.look.p)
-
-
 def _adjusted(rows: Sequence[_Row]) -> FloatArray:
     return adjust_p([row.p for row in rows])
-
-
-def _settle(rows: Sequence[_Row]) -> None:
-    for row, p in zip(rows, _adjusted(rows), strict=True):
-        if row.state == "open" and row.look is not None and row.failure is None:
-            alpha = max(row.rule.alpha, row.rule.plain_alpha if row.is_plain else 0.0)
-            row.state = standing(row.look, differs=bool(p <= alpha), floor=row.rule.floor)
 
 
 def _confirm(row: _Row, on_sample: OnSample) -> None:

@@ -15,10 +15,9 @@ from pathlib import Path
 
 from harness.compare.commits import Commit
 from harness.errors import RunError, UsageError
-from harness.models.model import Tolerance
 from harness.records.case import Case
 from harness.records.comparison import AND_OTHER_OUTPUTS, ANOTHER_PROGRAM, Verdict
-from harness.records.run import Check, Failure, ModelRecord, Run, ToolchainRecord
+from harness.records.run import Failure, ModelRecord, Run, ToolchainRecord
 from harness.store.evidence import Evidence, baseline_of, find_failure, gather, is_expected, stand_ins
 from harness.store.files import log_path
 from harness.store.run_directory import load_rounds
@@ -149,7 +148,9 @@ def pair_runs(base: Side, head: Side, *, by_name: bool = False) -> list[Pair]:
     Where a side has several toolchains, a case meets the one of the same release, and the newest of two nights each
     other. With one toolchain a side, the toolchains are what is compared.
     """
-    meets = _releases_that_meet(base, head)
+    alone_in_base = [release for release in base.toolchains if release not in head.toolchains]
+    alone_in_head = [release for release in head.toolchains if release not in base.toolchains]
+    meets = dict(zip(reversed(alone_in_head), reversed(alone_in_base), strict=False))
 
     def identity(case: Case) -> tuple[str, str]:
         return case.id, meets.get(case.toolchain, case.toolchain)
@@ -183,13 +184,6 @@ def pair_runs(base: Side, head: Side, *, by_name: bool = False) -> list[Pair]:
         replace(pair, name=f"{pair.name} (base)") if pair.head is None and pair.name in heads else pair
         for pair in pairs
     ]
-
-
-def _releases_that_meet(base: Side, head: Side) -> dict[str, str]:
-    """By release of the head, the base's that its cases are compared with, where that is another one."""
-    alone_in_base = [release for release in base.toolchains if release not in head.toolchains]
-    alone_in_head = [release for release in head.toolchains if release not in base.toolchains]
-    return dict(zip(reversed(alone_in_head), reversed(alone_in_base), strict=False))
 
 
 def pair_within(side: Side) -> list[Pair]:
@@ -373,7 +367,9 @@ def compare_pair(pair: Pair, base: Side, head: Side, cache: Path) -> OutputsOfPa
     base_outputs, head_outputs = (kept_outputs(check.outputs, cache) for check in checks if check is not None)
     if base_outputs is None or head_outputs is None:
         return OutputsOfPair(same_program=same_program, unknown="they are no longer in the cache")
-    tolerance = _tolerance(checks[0], checks[1], of_case=checks[1].against in head.cases)
+    against = checks[1].against
+    of_both = checks[0].against == against and checks[0].max_relative is not None and against not in head.cases
+    tolerance = tolerance_of(checks[1], _BOTH_WAYS if of_both else 1.0)
     right = Right(source="base", outputs=base_outputs)
     problem = compare_outputs(head_outputs, right, tolerance, whose="base's", same_elements=True).problem
     return OutputsOfPair(same_program=same_program, difference=problem)
@@ -382,13 +378,6 @@ def compare_pair(pair: Pair, base: Side, head: Side, cache: Path) -> OutputsOfPa
 def _gives_any(case: Case, side: Side) -> bool:
     build = side.evidence.builds.get(case.name)
     return build is None or build.outputs != 0
-
-
-def _tolerance(base: Check, head: Check, *, of_case: bool) -> Tolerance:
-    """The tolerance of the head's suite; twice that where both sides were held against the same thing."""
-    same = base.against == head.against and base.max_relative is not None and not of_case
-    factor = _BOTH_WAYS if same else 1.0
-    return tolerance_of(head, factor)
 
 
 def _inputs(model: ModelRecord) -> list[tuple[str, ...]]:

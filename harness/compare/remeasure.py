@@ -5,10 +5,11 @@ Hosts of a fleet are such a place, see harness.fleet.rows.
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Protocol
@@ -234,7 +235,10 @@ def remeasure(plan: Plan, bench: Bench) -> list[Row]:
         if not is_stopped:
             compiled, is_stopped = _decide(COMPILE_TIME.name, planned, progress, together)
         if not is_stopped:
-            _keep_compiles(compiled, bench.directory)
+            for name, outcome in compiled.items():
+                for number, generation in enumerate(outcome.generations):
+                    fields = {"generation": number, "base_ns": generation.base, "head_ns": generation.head}
+                    bench.directory.keep_compile(name, fields)
     for work in works:
         rows += _rows_of(work, latency[work.name], compiled.get(work.name), rounds[work.name], plan.rules)
     if is_stopped:
@@ -320,7 +324,7 @@ def _going_on(task: Task, metric: str, work: Work, directory: ComparisonDirector
 def _as_it_was(kept: KeptGeneration) -> Generation | CaseError:
     if kept.failure is not None:
         return CaseError(kept.failure.stage, kept.failure.message, kept.failure.stderr)
-    return Generation(**{figure.name: getattr(kept, figure.name) for figure in fields(Generation)})
+    return Generation(**{figure.name: getattr(kept, figure.name) for figure in dataclasses.fields(Generation)})
 
 
 def _compile_tasks(works: Sequence[Work], plan: Plan, bench: Bench) -> list[Task]:
@@ -338,13 +342,6 @@ def _compile_tasks(works: Sequence[Work], plan: Plan, bench: Bench) -> list[Task
         )
         tasks.append(_going_on(task, COMPILE_TIME.name, work, bench.directory))
     return tasks
-
-
-def _keep_compiles(outcomes: Mapping[str, Outcome], directory: ComparisonDirectory) -> None:
-    for name, outcome in outcomes.items():
-        for number, generation in enumerate(outcome.generations):
-            fields = {"generation": number, "base_ns": generation.base, "head_ns": generation.head}
-            directory.keep_compile(name, fields)
 
 
 def _decide(

@@ -308,6 +308,8 @@ def _mean(ratios: Sequence[float | None]) -> float | None:
 # --- Rows and a suite's gates -> rows that say which gates they passed ---
 
 
+# Directions of gates that a verdict of a statistical metric is against.
+_FOUND: Mapping[Verdict, tuple[str, str]] = {"regressed": ("increase", "any"), "improved": ("decrease", "any")}
 # There is nothing to hold against a limit: the other side or the whole case is not there.
 _WITHOUT_FIGURES: frozenset[Verdict] = frozenset({"outputs differ", "failed", "missing", "new"})
 # Limits are written as decimal fractions, and their product with a value may be off by a rounding.
@@ -374,32 +376,22 @@ def _gated(row: Row, gates: Sequence[Gate]) -> Row:
 
 
 def _is_violated(gate: Gate, row: Row) -> bool:
-    if not _is_exact(row.metric) and not _is_found(gate, row):
+    exact = _is_exact(row.metric)
+    if not exact and gate.direction not in _FOUND.get(row.verdict, ()):
         return False
-    change = _change(row)
-    if change is None:  # changed beyond a floor, by how much is not known: no limit can excuse it
-        return True
+    if row.base_value is None or (row.head_value is None and (exact or row.ratio is None)):
+        return True  # changed beyond a floor, by how much is not known: no limit can excuse it
+    change = (
+        (row.ratio - 1) * row.base_value
+        if not exact and row.ratio is not None
+        else (row.head_value or 0.0) - row.base_value
+    )
     if gate.direction == "any":
         change = abs(change)
     elif gate.direction == "decrease":
         change = -change
     allowed = max(gate.absolute or 0.0, (gate.relative or 0.0) * (row.base_value or 0.0))
     return change > allowed and not math.isclose(change, allowed, rel_tol=_ROUNDING)
-
-
-def _is_found(gate: Gate, row: Row) -> bool:
-    if row.verdict == "regressed":
-        return gate.direction in ("increase", "any")
-    return row.verdict == "improved" and gate.direction in ("decrease", "any")
-
-
-def _change(row: Row) -> float | None:
-    """Head less base, in the metric's unit; of a statistical metric by the estimate of the ratio, where it has one."""
-    if row.base_value is None:
-        return None
-    if not _is_exact(row.metric) and row.ratio is not None:
-        return (row.ratio - 1) * row.base_value
-    return None if row.head_value is None else row.head_value - row.base_value
 
 
 def allowance(gate: Gate) -> str:
@@ -409,17 +401,12 @@ def allowance(gate: Gate) -> str:
     if gate.relative:
         limits.append(f"{sign}{gate.relative * 100:g} %")
     if gate.absolute:
-        limits.append(f"{sign}{_amount(gate.absolute, gate.metric)}")
+        unit = metric.unit if (metric := metric_named(gate.metric)) is not None else ""
+        amount, unit = (gate.absolute / _NS_PER_MS, "ms") if unit == "ns" else (gate.absolute, unit)
+        limits.append(f"{sign}{amount:,.10g}{f' {unit}' if unit not in ('', 'count') else ''}")
     return " or ".join(limits) or f"no {'change' if gate.direction == 'any' else gate.direction}"
 
 
 def _is_exact(name: str) -> bool:
     metric = metric_named(name)
     return metric is not None and metric.exact
-
-
-def _amount(value: float, metric: str) -> str:
-    unit = definition.unit if (definition := metric_named(metric)) is not None else ""
-    if unit == "ns":
-        return f"{value / _NS_PER_MS:,.10g} ms"
-    return f"{value:,.10g}" if unit == "count" else f"{value:,.10g} {unit}"

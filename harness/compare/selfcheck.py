@@ -95,7 +95,11 @@ def check_machine(
         floor=rule.floor,
         cases=checks,
     )
-    _keep(result)
+    path = selfcheck_file()
+    try:
+        write_atomically(path, json.dumps(asdict(result), allow_nan=False).encode())
+    except OSError as error:
+        raise RunError(f"{path}: cannot be written ({error.strerror}); make room or set HARNESS_CACHE") from None
     return result
 
 
@@ -160,11 +164,3 @@ def _facts(checks: Sequence[CaseCheck], side: Side, options: SelfcheckOptions) -
         when=datetime.now(timezone.utc).isoformat(timespec="seconds"),
         suite=side.run.header.suite,
     )
-
-
-def _keep(result: Selfcheck) -> None:
-    path = selfcheck_file()
-    try:
-        write_atomically(path, json.dumps(asdict(result), allow_nan=False).encode())
-    except OSError as error:
-        raise RunError(f"{path}: cannot be written ({error.strerror}); make room or set HARNESS_CACHE") from None

@@ -126,12 +126,13 @@ def history_changes(
     }
     programs = load_programs(history, needed)
     changes = [_explained(*parts, runs, programs) for parts in dated]
-    changes.sort(key=lambda change: (-_size(change.ratio), change.suite, change.case, change.metric))
+
+    def rank(change: Change) -> tuple[float, str, str, str]:
+        size = abs(math.log(change.ratio)) if 0 < change.ratio < math.inf else math.inf
+        return -size, change.suite, change.case, change.metric
+
+    changes.sort(key=rank)
     return sorted(changes, key=lambda change: change.started, reverse=True)
-
-
-def _size(ratio: float) -> float:
-    return abs(math.log(ratio)) if 0 < ratio < math.inf else math.inf
 
 
 def _changes_of(row: SeriesRow, values: SeriesValues, points: Sequence[ChangePoint]) -> Iterator[SeriesChange]:
@@ -160,14 +161,12 @@ def _search_all(tasks: Iterable[tuple[NDArray[np.float64], bool]], jobs: int) ->
     if jobs == 1:
         yield from map(_search_one, tasks)
         return
+    # The parent alone answers Ctrl-C.
     context = multiprocessing.get_context("spawn")  # DuckDB's threads cannot be forked
-    with ProcessPoolExecutor(jobs, mp_context=context, initializer=_ignore_interrupts) as pool:
+    with ProcessPoolExecutor(
+        jobs, mp_context=context, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN)
+    ) as pool:
         yield from pool.map(_search_one, tasks, chunksize=20)
-
-
-def _ignore_interrupts() -> None:
-    """The parent alone answers Ctrl-C."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _search_one(task: tuple[NDArray[np.float64], bool]) -> Sequence[ChangePoint]:

@@ -51,7 +51,10 @@ class Account:
         # Of a thread that has ended since, nothing is known.
         waits = [delay - self._delays_before.get(thread, 0) for thread, delay in delays.items()]
         return {
-            **{name: _since(self._before[name], value) for name, value in now.items()},
+            **{
+                name: None if value is None or (before := self._before[name]) is None else value - before
+                for name, value in now.items()
+            },
             "delayed_ns": sum(waits) if waits else None,
             "on_calling_thread": self._on_calling_thread,
             "thread_ns": self._thread_ns if self._has_thread_clock else None,
@@ -69,10 +72,6 @@ class Account:
         if self._on_calling_thread:
             return {"": int(os.pread(self._schedstat, 100, 0).split()[1])}
         return dict(_delays_of_threads())
-
-
-def _since(before: int | None, now: int | None) -> int | None:
-    return None if before is None or now is None else now - before
 
 
 def unavailable_reason() -> str | None:

@@ -87,7 +87,8 @@ def pull_in_spikes(values: FloatArray) -> FloatArray:
     and moves to the one around it: Hampel's identifier, with a median of either side so that edges stay. A level that
     holds for five values (three at an end, more in a series of many spikes) stays as it is; pairs do not.
     """
-    longest = min(max(_INNER_WINDOW, _odd(values.size // 3)), _LONGEST_WINDOW)
+    third = values.size // 3
+    longest = min(max(_INNER_WINDOW, third if third % 2 else third - 1), _LONGEST_WINDOW)
     counting = min(_COUNTING_WINDOW, longest)
     width = noise_width(values, _FIRST_SHARE)
     width = noise_width(_pulled_in(values, width, counting, counting), _FIRST_SHARE)
@@ -118,10 +119,6 @@ def _most(share: float, window: int) -> float:
     """The chance that more than half of so many independent values are spikes (binomial tail)."""
     counts = range(window // 2 + 1, window + 1)
     return sum(math.comb(window, count) * share**count * (1 - min(share, 1.0)) ** (window - count) for count in counts)
-
-
-def _odd(number: int) -> int:
-    return number if number % 2 else number - 1
 
 
 def _pulled_in(values: FloatArray, width: float, inner: int, end: int) -> FloatArray:
