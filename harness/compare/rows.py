@@ -376,22 +376,26 @@ def _gated(row: Row, gates: Sequence[Gate]) -> Row:
 
 
 def _is_violated(gate: Gate, row: Row) -> bool:
-    exact = _is_exact(row.metric)
-    if not exact and gate.direction not in _FOUND.get(row.verdict, ()):
+    if not _is_exact(row.metric) and gate.direction not in _FOUND.get(row.verdict, ()):
         return False
-    if row.base_value is None or (row.head_value is None and (exact or row.ratio is None)):
-        return True  # changed beyond a floor, by how much is not known: no limit can excuse it
-    change = (
-        (row.ratio - 1) * row.base_value
-        if not exact and row.ratio is not None
-        else (row.head_value or 0.0) - row.base_value
-    )
+    change = _change(row)
+    if change is None:  # changed beyond a floor, by how much is not known: no limit can excuse it
+        return True
     if gate.direction == "any":
         change = abs(change)
     elif gate.direction == "decrease":
         change = -change
     allowed = max(gate.absolute or 0.0, (gate.relative or 0.0) * (row.base_value or 0.0))
     return change > allowed and not math.isclose(change, allowed, rel_tol=_ROUNDING)
+
+
+def _change(row: Row) -> float | None:
+    """Head less base, in the metric's unit; of a statistical metric by the estimate of the ratio, where it has one."""
+    if row.base_value is None:
+        return None
+    if not _is_exact(row.metric) and row.ratio is not None:
+        return (row.ratio - 1) * row.base_value
+    return None if row.head_value is None else row.head_value - row.base_value
 
 
 def allowance(gate: Gate) -> str:

@@ -161,11 +161,9 @@ def _search_all(tasks: Iterable[tuple[NDArray[np.float64], bool]], jobs: int) ->
     if jobs == 1:
         yield from map(_search_one, tasks)
         return
-    # The parent alone answers Ctrl-C.
     context = multiprocessing.get_context("spawn")  # DuckDB's threads cannot be forked
-    with ProcessPoolExecutor(
-        jobs, mp_context=context, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN)
-    ) as pool:
+    ignore = signal.SIGINT, signal.SIG_IGN  # the parent alone answers Ctrl-C
+    with ProcessPoolExecutor(jobs, context, signal.signal, ignore) as pool:
         yield from pool.map(_search_one, tasks, chunksize=20)
 
 
