@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -275,8 +274,8 @@ def _value(row: Row, unit: Unit) -> str:
     ratio = row.ratio
     if ratio is None and row.metric not in TIMED and row.base_value > 0:
         ratio = row.head_value / row.base_value
-    is_told = ratio is not None and math.isfinite(ratio) and row.verdict != "inconclusive"
-    return change_text(unit.text(row.head_value), unit.text(row.base_value), ratio if is_told else None)
+    told = None if row.verdict == "inconclusive" else ratio
+    return change_text(unit.text(row.head_value), unit.text(row.base_value), told)
 
 
 def row_table(rows: Sequence[Row], layout: Layout, *, title: str) -> Table:

@@ -6,18 +6,15 @@ size; `row` in it counts the rows from 0.
 
 from __future__ import annotations
 
-import math
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
 from harness.errors import ExitCode
 from harness.metrics import LATENCY, TIMED
-from harness.records.comparison import VERDICTS, Comparison, Explained, ExplainedPart, Row
+from harness.records.comparison import VERDICTS, Comparison, Row
 from harness.report.data import stored_json, to_csv
 from harness.report.verdicts import LOST, MEASURED, of_metric, of_verdict, real_rows
 from harness.store.kinds import COMPARISON
-
-_FIGURES = ("ratio", "ci_low", "ci_high", "p", "base_value", "head_value")
 
 
 def comparison_exit_code(comparison: Comparison, *, strict: bool = False) -> ExitCode:
@@ -43,37 +40,12 @@ def is_regression(row: Row) -> bool:
     return row.verdict == "regressed" and row.metric in TIMED and row.gate != "passed"
 
 
-def finite(comparison: Comparison) -> Comparison:
-    """The comparison with None, or 0 where there has to be a number, in place of NaN and infinities."""
-    ends = ("ratio", "low", "high")
-    means = tuple(mean for mean in comparison.means if all(math.isfinite(getattr(mean, end) or 0.0) for end in ends))
-    explained = tuple(map(_finite_explained, comparison.explained))
-    return replace(comparison, rows=tuple(map(_finite_row, comparison.rows)), means=means, explained=explained)
-
-
-def _finite_row(row: Row) -> Row:
-    lost = [name for name in (*_FIGURES, "floor", "seconds") if not math.isfinite(getattr(row, name) or 0.0)]
-    changes: dict[str, Any] = {name: None if name in _FIGURES else 0.0 for name in lost}
-    return replace(row, **changes) if lost else row
-
-
-def _finite_explained(explained: Explained) -> Explained:
-    parts = (part for part in explained.parts if math.isfinite(part.base_ns) and math.isfinite(part.head_ns))
-    return replace(explained, parts=tuple(map(_finite_part, parts)))
-
-
-def _finite_part(part: ExplainedPart) -> ExplainedPart:
-    is_whole = all(math.isfinite(value or 0.0) for value in (part.ratio, part.ci_low, part.ci_high))
-    return part if is_whole else replace(part, ratio=None, ci_low=None, ci_high=None)
-
-
 def comparison_csv(comparison: Comparison) -> str:
     """A line a row; the commands that repeat it are left to the other formats, since they take several lines.
 
     Of hosts it has the names.
     """
-    rows = finite(comparison).rows
-    records = [row_record(row) | {"hosts": " ".join(host.host for host in row.hosts)} for row in rows]
+    records = [row_record(row) | {"hosts": " ".join(host.host for host in row.hosts)} for row in comparison.rows]
     return to_csv([{name: value for name, value in record.items() if name != "repro"} for record in records])
 
 

@@ -35,7 +35,6 @@ from harness.report.changes import (
     tool_output,
     verdict_counts,
 )
-from harness.report.comparison import finite
 from harness.report.comparison_words import (
     full_report_command,
     headline,
@@ -117,7 +116,6 @@ _CONCERN = ("regressed", "improved", "inconclusive", "new", "unchanged", "identi
 
 def terminal_page(comparison: Comparison, results: str = "") -> Page:
     """What somebody may have to act on, then the rest if it is short."""
-    comparison = finite(comparison)
     rows = real_rows(comparison)
     lost = of_verdict(comparison.rows, *LOST)
     timed = [row for row in timed_rows(rows) if row.verdict not in LOST]
@@ -181,7 +179,6 @@ def _lost_details(rows: Sequence[Row]) -> list[Part]:
 
 def content_of(comparison: Comparison, around: ReportContext, *, full: bool) -> Content:
     """What a comparison says, for a comment, or all of it."""
-    comparison = finite(comparison)
     head_commit = commit_name(around.links.head_commit_url)
     base_name, head_name = side_names(comparison.base, comparison.head)
     head = ("commit ", head_commit) if head_commit else (head_name,)

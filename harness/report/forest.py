@@ -12,7 +12,6 @@ from typing import Literal
 from harness.metrics import LATENCY, TIMED
 from harness.records.comparison import VERDICTS, Comparison, Row, Verdict
 from harness.report.changes import figure_unit
-from harness.report.comparison import finite
 from harness.report.comparison_words import headline, sides_line
 from harness.report.names import compared, tidy
 from harness.report.ratio_axis import RatioAxis, ratio_axis
@@ -145,7 +144,7 @@ def forest_of(
 ) -> Forest:
     """What to draw of a comparison."""
     wording = wording or Wording()
-    usable = finite(comparison if rows is None else replace(comparison, rows=tuple(rows)))
+    usable = comparison if rows is None else replace(comparison, rows=tuple(rows))
     candidates = real_rows(usable)
     drawn = chosen(candidates, top)
     left = Counter(row.verdict for row in candidates)
@@ -154,7 +153,7 @@ def forest_of(
     sides, suite = tidy(compared(comparison.base, comparison.head)), tidy(PurePath(comparison.head.suite).stem)
     return Forest(
         title=f"{suite}: {sides}" if suite else sides,
-        verdict=headline(finite(comparison)),
+        verdict=headline(comparison),
         method=tidy(sides_line(usable)),
         blocks=tuple(_block_of(group, usable, wording) for group in by_metric(drawn).values()),
         rest=f"Not drawn: {', '.join(rest)}." if rest else "",

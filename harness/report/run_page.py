@@ -29,7 +29,6 @@ from harness.report.changes import (
     says_something,
     tool_output,
 )
-from harness.report.comparison import finite
 from harness.report.comparison_page import changed_lists, hosts_table, trust
 from harness.report.data import tabulate
 from harness.report.page import (
@@ -223,7 +222,7 @@ def _lists(report: Report, around: ReportContext, *, full: bool) -> list[Part]:
     groups = [part for group in report.groups for part in side_by_side(group, report, full=full)]
     spans = {row.case: (row.latency.low_ns, row.latency.high_ns) for row in report.rows() if row.latency is not None}
     layout = Layout(
-        comparison=finite(report.comparison),
+        comparison=report.comparison,
         folded=None if full else around.folded,
         titles=partial(_title, report.facts.baseline),
         spans=spans,

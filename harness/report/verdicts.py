@@ -210,16 +210,14 @@ def medians_sentence(rows: Iterable[Row]) -> str:
 
 def machine_line(selfcheck: SelfcheckFacts | None, host: str = "this machine") -> str:
     """How often a machine's verdicts are wrong, and how small a change they see; "" where nobody knows."""
-    if selfcheck is None or not selfcheck.rows or not math.isfinite(selfcheck.upper_bound):
+    if selfcheck is None or not selfcheck.rows:
         return ""
-    if selfcheck.detects is None or not math.isfinite(selfcheck.detects):
-        detects = "detects nothing smaller than a doubling"
-    else:
-        detects = f"detects {_rough_share(selfcheck.detects)}"
-    time = f" in {selfcheck.seconds:.0f} s" if math.isfinite(selfcheck.seconds) else ""
+    found = selfcheck.detects
+    detects = "detects nothing smaller than a doubling" if found is None else f"detects {_rough_share(found)}"
     return (
         f"on {host}: {selfcheck.flagged} of {selfcheck.rows} A/A rows flagged (at most "
-        f"{_rough_share(selfcheck.upper_bound)} by the 95 % bound); {detects}{time} (checked with {selfcheck.suite})"
+        f"{_rough_share(selfcheck.upper_bound)} by the 95 % bound); {detects} in {selfcheck.seconds:.0f} s "
+        f"(checked with {selfcheck.suite})"
     )
 
 

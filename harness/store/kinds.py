@@ -6,7 +6,6 @@ harness.plots.pictures.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,7 +69,7 @@ class Kind(Generic[_T]):
         """The value of a document as it was kept."""
         source = source or self.file
         try:
-            document = from_json(content)
+            document = from_json(content, allow_inf_nan=False)
         except ValueError as error:
             raise RunError(f"{source}: is not JSON ({error}); {self.again}") from None
         found = document.get("schema_version") if isinstance(document, dict) else None
@@ -94,27 +93,12 @@ class _RunKind(Kind[Run]):
         return load_run(folder)
 
 
-# Numbers that a comparison needs and JSON may have lost, since it has neither NaN nor infinities.
-_NEEDED = {"rows": ("floor", "seconds"), "means": ("ratio",)}
-_NEEDED_OF_SELFCHECK = ("upper_bound", "seconds")
-
-
 def _fields_of_comparison(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The document with NaN where a needed number was none, and each tool's output back in its row."""
+    """The document with each tool's output back in its row."""
     kept = {key: value for key, value in document.items() if key not in ("schema_version", "tool_output")}
-    for key, names in _NEEDED.items():
-        kept[key] = [_filled(record, names) for record in kept[key]]
     for output in document.get("tool_output", ()):
         kept["rows"][output["row"]]["stderr"] = output["stderr"]
-    machine = dict(kept["machine"])
-    if machine.get("selfcheck"):
-        machine["selfcheck"] = _filled(machine["selfcheck"], _NEEDED_OF_SELFCHECK)
-    return {**kept, "machine": machine}
-
-
-def _filled(record: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
-    lost = {name: math.nan for name in names if name in record and record[name] is None}
-    return {**record, **lost}
+    return kept
 
 
 RUN: Kind[Run] = _RunKind(

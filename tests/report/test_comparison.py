@@ -17,7 +17,7 @@ from harness.records.comparison import (
     Row,
     Verdict,
 )
-from harness.report import Format, render
+from harness.report import render
 from harness.report.comparison import comparison_exit_code
 from harness.report.comparison_words import headline, next_steps
 from harness.report.verdicts import Busy, busy_line
@@ -264,7 +264,6 @@ NAMES = {
     "output": "row stderr",
     "mean": "kind name ratio rows low high",
 }
-FORMATS: tuple[Format, ...] = ("terminal", "markdown", "json", "csv")
 
 
 def document(comparison: Comparison) -> dict[str, Any]:
@@ -294,13 +293,9 @@ def test_names_and_all_verdicts() -> None:
 
 
 @pytest.mark.parametrize("make", [make_full_comparison, make_quiet_comparison, make_nasty_comparison])
-def test_what_is_kept_is_rendered_as_what_was_found(make: Callable[[], Comparison]) -> None:
-    """A NaN reads as nothing, so that it is the same only as far as it says anything."""
+def test_what_is_kept_reads_as_what_was_found(make: Callable[[], Comparison]) -> None:
     comparison = make()
-    again = COMPARISON.parse(json.dumps(document(comparison)))
-    for form in FORMATS:
-        assert render(comparison, form, full=True) == render(again, form, full=True)
-    assert make is make_nasty_comparison or again == comparison
+    assert COMPARISON.parse(json.dumps(document(comparison))) == comparison
 
 
 @pytest.mark.parametrize(
@@ -309,9 +304,10 @@ def test_what_is_kept_is_rendered_as_what_was_found(make: Callable[[], Compariso
         ("", "is not JSON"),
         ("[]", "is no comparison of schema version 1"),
         ('{"schema_version": 0}', "is no comparison of schema version 1"),
-        ('{"schema_version": 1}', "is damaged at its rows"),
+        ('{"schema_version": 1}', "is damaged at id"),
         ('{"schema_version": 1, "id": "\\ud800"}', r"is not JSON"),  # half a surrogate pair
         ("[" * 200_000, r"is not JSON"),
+        ('{"schema_version": 1, "means": [NaN]}', r"is not JSON"),
     ],
 )
 def test_what_is_no_comparison_is_told_in_a_sentence(text: str, says: str) -> None:
