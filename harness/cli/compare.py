@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from harness.cli.app import app
 from harness.cli.fleet import bench_at, require_waiting
-from harness.cli.output import print_report, print_text, reporter, tell_where, terminal_form
+from harness.cli.output import emit, print_report, reporter, tell_where
 from harness.compare.commits import Commit
 from harness.compare.judge import rules_of
 from harness.compare.options import CompareOptions, SelfcheckOptions
@@ -20,8 +20,9 @@ from harness.metrics import LATENCY
 from harness.options import Flag, Format
 from harness.process import stop_all
 from harness.records.comparison import Comparison
+from harness.report.command_pages import selfcheck_page
 from harness.report.comparison import comparison_exit_code
-from harness.report.selfcheck import render_selfcheck
+from harness.report.data import to_json
 from harness.stages.comparing import ComparisonSession, InterruptedComparison, begun_comparison, compare_sides
 from harness.stages.explaining import AskedPair, ExplanationSession, Found, explain_pair, keep_in
 from harness.stages.options import ExplainOptions, RunOptions
@@ -146,7 +147,7 @@ def selfcheck(options: SelfcheckOptions) -> int:
         path = run_suite(unmeasured, progress, purpose="selfcheck")
         side = side_of(load_run(path), str(path))
         checked = check_machine(side, toolchains_here([side], progress.note), environment_here(), options, progress)
-    print_text(render_selfcheck(checked, options.format, **terminal_form()))
+    emit(options.format, lambda: selfcheck_page(checked), lambda: to_json(asdict(checked)))
     return ExitCode.OK
 
 

@@ -18,6 +18,7 @@ from harness.errors import ExitCode, ToolchainError, UsageError
 from harness.ir.counts import check_ops
 from harness.options import DataFormat, Format, Loudness
 from harness.process import Limits
+from harness.report.command_pages import find_registered, registered_json, registered_page
 from harness.report.ir_page import (
     TELLING_OPS,
     comparison_json,
@@ -27,7 +28,6 @@ from harness.report.ir_page import (
     texts_difference,
 )
 from harness.report.markdown import to_markdown
-from harness.report.registered_page import find_registered, registered_json, registered_page
 from harness.report.run_page import ablation_page
 from harness.report.run_report import build_report, exit_code
 from harness.stages.build import export_program

@@ -26,8 +26,6 @@ from harness.store.folders import NAMED, find_folder
 from harness.store.kinds import Result, kind_of_value, load_result
 
 _COMMIT = re.compile(r"[0-9a-fA-F]{7,64}")
-# What a summary needs at least, to say anything.
-_LEAST_SUMMARY_BYTES = 4_096
 _ONLY_GITHUB = (
     *("full_out", "step_summary", "images_url", "run_url", "artifact_url", "dashboard_url"),
     *("base_commit", "head_commit"),
@@ -112,13 +110,12 @@ def report(options: ReportOptions) -> int:
 def _write_github(source: Comparison | Report, options: ReportOptions, links: Links) -> None:
     """Print the comment, and write the full report and the job's summary where they are asked for."""
     summary = options.step_summary or _path_of_environment("GITHUB_STEP_SUMMARY")
-    room_bytes = _room_bytes(summary) if summary is not None else 0
     pictures = _pictures(options, source)
     full = render(source, "markdown", full=True) if options.full or options.full_out is not None else ""
     comment = full if options.full else render_comment(source, pictures=pictures, links=links)
     step = ""
-    if room_bytes:
-        step = render_step_summary(source, pictures=pictures, links=links, limit_bytes=room_bytes)
+    if summary is not None:
+        step = render_step_summary(source, pictures=pictures, links=links, room_bytes=_room_bytes(summary))
     print_text(comment, options.out)
     if options.full_out is not None:
         print_text(full, options.full_out)
@@ -127,12 +124,11 @@ def _write_github(source: Comparison | Report, options: ReportOptions, links: Li
 
 
 def _room_bytes(summary: Path) -> int:
-    """What GitHub still takes of this step's summary; 0: nothing that says anything."""
+    """What GitHub still takes of this step's summary."""
     try:
-        left = STEP_SUMMARY_BYTES - 1 - (summary.stat().st_size if summary.exists() else 0)
+        return STEP_SUMMARY_BYTES - 1 - (summary.stat().st_size if summary.exists() else 0)
     except OSError:
         return STEP_SUMMARY_BYTES  # appending will say what is wrong
-    return left if left >= _LEAST_SUMMARY_BYTES else 0
 
 
 def _append(summary: Path, text: str) -> None:

@@ -18,9 +18,9 @@ from harness.errors import ExitCode, RunError, UsageError
 from harness.options import DataFormat
 from harness.progress import Silent, Terminal
 from harness.report import render
+from harness.report.command_pages import listed_page, merged_page, verified_page
 from harness.report.data import to_json
 from harness.report.names import compared
-from harness.report.results_page import listed_page, merged_page, verified_page
 from harness.report.rows import rows_of
 from harness.store.check import WRONG
 from harness.store.check import verify as verify_folders

@@ -13,15 +13,15 @@ from typing import Any
 
 from harness.cli.app import app
 from harness.cli.fleet import bench_at, require_waiting
-from harness.cli.output import print_report, print_text, reporter, tell, tell_where, teller, terminal_form
+from harness.cli.output import emit, print_report, print_text, reporter, tell, tell_where, teller, terminal_form
 from harness.cli.suites import NOTHING, WEIGHT, find_toolchains
 from harness.errors import ExitCode, HarnessError, Interrupted, NothingSelected, UsageError
 from harness.options import Format
 from harness.process import stop_all
 from harness.report import render
+from harness.report.command_pages import SuiteOutcome, outcome_records, outcomes_page
 from harness.report.data import to_json
 from harness.report.run_report import build_report, exit_code
-from harness.report.suite_list import SuiteOutcome, outcome_record, outcomes_markdown, outcomes_terminal
 from harness.stages.options import RunOptions
 from harness.stages.run import run_suite
 from harness.store.folders import find_folder
@@ -171,13 +171,8 @@ def run_list(suites: SuiteList, options: RunOptions, output_format: Format) -> i
             break
     if interrupted is None and all(outcome.run is None and outcome.status == ExitCode.OK for outcome in outcomes):
         raise UsageError(f"{suites.path}: {NOTHING} of any of its suites; `harness list {suites.path}` shows them all")
-    if output_format == "json":
-        records = [outcome_record(outcome) for outcome in outcomes]
-        print_text(to_json({"list": suites.path.as_posix(), "suites": records, "reports": reports}))
-    elif output_format == "markdown":
-        print_text(outcomes_markdown(outcomes))
-    else:
-        print_text(outcomes_terminal(outcomes, **terminal_form()))
+    document = {"list": suites.path.as_posix(), "suites": outcome_records(outcomes), "reports": reports}
+    emit(output_format, lambda: outcomes_page(outcomes), lambda: to_json(document))
     if interrupted is not None:
         raise interrupted
     return int(max((outcome.status for outcome in outcomes), key=WEIGHT.index))

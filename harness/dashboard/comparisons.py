@@ -19,8 +19,7 @@ from harness.errors import ExitCode
 from harness.history.changes import Change
 from harness.history.tables_page import frame_records
 from harness.records.comparison import VERDICTS, Comparison, Explained, MachineFacts, Row, SideFacts
-from harness.report.comparison import comparison_exit_code
-from harness.report.comparison_words import headline
+from harness.report.comparison import comparison_exit_code, headline
 from harness.report.names import compared
 from harness.store.files import adapter
 

@@ -22,8 +22,7 @@ from harness.github.event import Event, base_commit_of, pull_request_of
 from harness.github.pictures import Shelf, publish
 from harness.plots.pictures import kind_of_comment, pictures_of, published
 from harness.records.comparison import Comparison
-from harness.report.comparison import finite
-from harness.report.comparison_words import headline
+from harness.report.comparison import headline
 from harness.report.github import render_comment
 from harness.report.markdown import COMMENT, COMMENT_LIMIT, to_markdown
 from harness.report.page import Link, Page, Paragraph, Picture
@@ -86,7 +85,7 @@ def read_figures(path: Path, checkout: Path | None = None, say: Callable[[str], 
         raise RunError(f"{folder}: holds neither {COMPARISON.file} nor run.json; give what `harness compare` made")
     document = read_document(file, _COMPARISON_BYTES)
     key = hashlib.sha256(document).hexdigest()[:12]
-    comparison = finite(COMPARISON.load(folder))
+    comparison = COMPARISON.load(folder)
     if (longest := max(map(len, _texts(json.loads(document))), default=0)) > _TEXT_CHARACTERS:
         raise RunError(f"{file}: has a text of {longest:,} characters, which no harness writes; compare again")
     flags = suite_flags(checkout, comparison.base.suite, say) if checkout is not None else frozenset()

@@ -23,7 +23,7 @@ from harness.plots.canvas import (
 )
 from harness.report.ratio_axis import round_figures
 from harness.report.run_report import Report
-from harness.report.run_row import Section
+from harness.report.run_rows import Section
 from harness.report.run_words import run_line, verdict
 from harness.report.units import byte_unit, time_unit
 

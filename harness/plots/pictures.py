@@ -18,7 +18,7 @@ from harness.plots.waterfall import draw_waterfall
 from harness.records.comparison import Comparison
 from harness.records.explanation import Explanation
 from harness.records.tuning import Tuning
-from harness.report.comparison_words import headline
+from harness.report.comparison import headline
 from harness.report.names import tidy
 from harness.report.page import Picture
 from harness.report.run_report import Report

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from harness.plots.canvas import MARGIN, POINTS_PER_PIXEL, SMALL, WIDTH, Canvas, Format, Look, Theme, blank, look_of
 from harness.report.ratio_axis import RatioAxis, ratio_axis
 from harness.report.run_report import Report
-from harness.report.run_row import Row, Section
+from harness.report.run_rows import Row, Section
 from harness.report.run_words import run_line, verdict
 from harness.report.units import time_unit
 from harness.text import plural

@@ -180,6 +180,8 @@ class GeometricMean:
 class Comparison:
     """Everything that is known of two sides."""
 
+    __pydantic_config__ = {"allow_inf_nan": False}  # noqa: RUF012 (pydantic reads it, and nobody writes it)
+
     id: str  # Name of its directory
     created: str
     base: SideFacts

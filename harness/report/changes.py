@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from harness.compare.pairs import WHERE_ALL_IS
 from harness.compare.rows import geometric_mean
@@ -14,14 +14,12 @@ from harness.report.markdown import size_bytes
 from harness.report.page import Code, Column, Fold, Heading, Inline, Name, Paragraph, Part, Table, Tone, filled
 from harness.report.units import (
     NOTHING,
-    PLAIN,
     Unit,
     change_text,
-    count_unit,
     interval_text,
     p_text,
     percent,
-    time_unit,
+    unit_of,
 )
 from harness.report.verdicts import (
     CHANGED,
@@ -209,8 +207,7 @@ class Layout:
     """How the tables of a page are laid out."""
 
     comparison: Comparison
-    # How many rows of a list stand folded away below those that are always seen; None: all rows are seen
-    folded: int | None = None
+    full: bool = False  # Whether the page has every row of every list
     titles: Callable[[str, Verdict], str] = change_title  # The heading of changed rows of a metric
     # Latencies of the fastest and the slowest generation of a case in ns, where the page shows them
     spans: Mapping[str, tuple[float, float]] = field(default_factory=dict)
@@ -218,13 +215,9 @@ class Layout:
 
 def figure_unit(rows: Sequence[Row]) -> Unit:
     """One unit for both sides of rows of one metric; bytes stay bytes, as in IREE's comments."""
-    values = [value for row in rows for value in (row.base_value, row.head_value)]
-    kind = rows[0].unit if rows else ""
-    if kind == "ns":
-        return time_unit(values)
-    if kind == "instructions":
-        return count_unit(values)
-    return Unit(name="bytes", size=1.0, decimals=0) if kind == "bytes" else PLAIN
+    if rows[0].unit == "bytes":
+        return Unit(name="bytes", size=1.0, decimals=0)
+    return unit_of(rows[0].unit, [value for row in rows for value in (row.base_value, row.head_value)])
 
 
 def change_columns(rows: Sequence[Row], layout: Layout, *, why: bool, verdicts: bool = False) -> list[Column]:
@@ -303,16 +296,8 @@ def parts_by_metric(title: str, rows: Sequence[Row], layout: Layout) -> list[Par
 
 
 def list_parts(title: str, rows: Sequence[Row], layout: Layout, *, why: bool = False) -> list[Part]:
-    """Rows of one metric under a title; where lists are cut, the first of them, and others folded away below."""
-    if not rows:
-        return []
-    columns = change_columns(rows, layout, why=why)
-    below = len(rows) - MOST_SHOWN
-    if layout.folded is None or below <= 0 or not layout.folded:
-        return [Table(title=title, columns=columns, most=None if layout.folded is None else MOST_SHOWN)]
-    rest = Table(columns=[replace(column, cells=column.cells[MOST_SHOWN:]) for column in columns], most=layout.folded)
-    top = Table(title=title, columns=[replace(column, cells=column.cells[:MOST_SHOWN]) for column in columns])
-    return [top, Fold(f"{below:,} more", (rest,))]
+    """Rows of one metric under a title."""
+    return [Table(title=title, columns=change_columns(rows, layout, why=why), first=MOST_SHOWN)] if rows else []
 
 
 def folded_part(summary: str, rows: Sequence[Row], layout: Layout, *, why: bool) -> list[Part]:
@@ -320,13 +305,12 @@ def folded_part(summary: str, rows: Sequence[Row], layout: Layout, *, why: bool)
     if not rows:
         return []
     groups = by_metric(rows)
-    most = None if layout.folded is None else max(layout.folded, MOST_SHOWN)
     tables = [
         Table(
             title=list_title(metric) if len(groups) > 1 else "",
             level=4,
             columns=change_columns(group, layout, why=why),
-            most=most,
+            first=MOST_SHOWN,
         )
         for metric, group in groups.items()
     ]

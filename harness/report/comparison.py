@@ -1,20 +1,313 @@
-"""Comparison -> exit status, JSON and CSV; harness.store.kinds reads the JSON, in which it is kept.
+"""A comparison in sentences: its outcome, how it came about, what to do next; its exit status, as JSON and as CSV.
 
-What a tool printed of a failed row stands apart from the rows, in `tool_output`, so that rows stay records of one
-size; `row` in it counts the rows from 0.
+harness.store.kinds reads the JSON, in which it is kept. What a tool printed of a failed row stands apart from the rows
+there, in `tool_output`, so that rows stay records of one size; `row` in it counts the rows from 0.
 """
 
 from __future__ import annotations
 
+import math
+import re
+import shlex
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 from harness.errors import ExitCode
-from harness.metrics import LATENCY, TIMED
-from harness.records.comparison import VERDICTS, Comparison, Row
+from harness.metrics import COMPILE_TIME, LATENCY, TIMED, is_exact, metric_title
+from harness.records.comparison import VERDICTS, Comparison, Row, SideFacts
 from harness.report.data import stored_json, to_csv
-from harness.report.verdicts import LOST, MEASURED, of_metric, of_verdict, real_rows
+from harness.report.page import Step
+from harness.report.units import percent, share
+from harness.report.verdicts import (
+    CHANGED,
+    LOST,
+    MEASURED,
+    by_metric,
+    cases,
+    change_size,
+    controls,
+    counted_rows,
+    largest_first,
+    of_metric,
+    of_verdict,
+    real_rows,
+    setting,
+    timed_rows,
+    violated,
+    within_floor,
+)
 from harness.store.kinds import COMPARISON
+from harness.text import plural
+
+# As rows say it that had no room for enough generations: in their budget, or below the cap of plain ones.
+_NEEDS = re.compile(r"use --row-budget (\d{1,9})")
+_TAKES_IN_ALL = re.compile(r"(\d{1,9}) s, where --row-cap allows")
+
+
+# --- The outcome ---
+
+
+def headline(comparison: Comparison) -> str:
+    """The whole comparison in one sentence: other outputs, violated gates, latencies, then everything else."""
+    rows = real_rows(comparison)
+    wrong, others = len(cases(of_verdict(rows, "outputs differ"))), len(_with_other_outputs(rows))
+    gates, figures = len(violated(rows)), len(of_verdict(counted_rows(rows), *CHANGED))
+    compiles = ", ".join(_changes(of_metric(rows, COMPILE_TIME.name)))
+    parts = [
+        f"outputs differ in {plural(wrong, 'case')}" if wrong else "",
+        f"{plural(others, 'case')} of another program with other outputs" if others else "",
+        # Rows are counted, and many may violate one gate.
+        f"gates violated in {gates:,} rows" if gates > 1 else "1 gate violated" if gates else "",
+        _latencies(rows),
+        f"compilation times: {compiles}" if compiles else "",
+        f"{plural(figures, 'other figure')} changed" if figures else "",
+    ]
+    text = "; ".join(part for part in parts if part)
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _with_other_outputs(rows: Sequence[Row]) -> list[str]:
+    return cases([row for row in rows if row.has_other_outputs])
+
+
+def _latencies(rows: Sequence[Row]) -> str:
+    timed = of_metric(rows, LATENCY.name)
+    unsure = [row for row in of_verdict(timed, "inconclusive") if not row.lacked_time and not row.hosts_disagree]
+    numbers = {
+        "failed": len(cases(of_verdict(rows, "failed"))),
+        "missing": len(cases(of_verdict(rows, "missing"))),
+        "inconclusive": len(unsure),
+        "unchanged": len(of_verdict(timed, "unchanged")),
+        "identical": len(of_verdict(timed, "identical")),
+        "new": len(of_verdict(timed, "new")),
+    }
+    changes = ["no latency was compared"]
+    if of_verdict(timed, *MEASURED, "identical"):
+        lacking = [row for row in timed if row.lacked_time]
+        apart = sum(row.hosts_disagree for row in timed)
+        changes = _changes(timed)
+        if lacking:
+            fold = f"{math.exp(max(map(change_size, lacking))):.1f}-fold"
+            who = "1 row differs" if len(lacking) == 1 else f"{len(lacking)} rows differ up to"
+            changes.append(f"{who} {fold} and could not be decided for want of time")
+        if apart:
+            changes.append(f"the hosts disagree on {plural(apart, 'row')}")
+        changes = changes or ["no regression or improvement"]
+    return ", ".join([*changes, *(f"{number:,} {what}" for what, number in numbers.items() if number)])
+
+
+def _changes(rows: Sequence[Row]) -> list[str]:
+    """`2 regressions (1 within its gate), 1 improvement`, as far as there are any."""
+    regressed, improved = of_verdict(rows, "regressed"), of_verdict(rows, "improved")
+    allowed = sum(row.gate == "passed" for row in regressed)
+    excuse = f" ({allowed} within {'its gate' if allowed == 1 else 'their gates'})" if allowed else ""
+    parts = [f"{plural(len(regressed), 'regression')}{excuse}"] if regressed else []
+    return [*parts, *([plural(len(improved), "improvement")] if improved else [])]
+
+
+def verdict_line(comparison: Comparison) -> str:
+    """The outcome with a mark in front, which only repeats what the words say."""
+    text = headline(comparison)
+    status = comparison_exit_code(comparison)
+    if status is not ExitCode.OK:
+        mark = "🚩" if status is ExitCode.REGRESSION else "🚨"
+        return f"{mark} Needs attention: {text[0].lower()}{text[1:]}"
+    rows = real_rows(comparison)
+    if _with_other_outputs(rows):
+        mark = "⚠️"
+    elif of_verdict(timed_rows(rows), "improved"):
+        mark = "🎉"
+    elif of_verdict(of_metric(rows, LATENCY.name), "inconclusive"):
+        mark = "❔"
+    else:
+        mark = "ℹ️" if of_verdict(rows, *CHANGED) else "🏖️"  # noqa: RUF001 (the sign that GitHub shows as a mark)
+    return f"{mark} {text}"
+
+
+# --- How it came about ---
+
+
+def warning(comparison: Comparison) -> str:
+    """What keeps recorded numbers from being trusted as far as measured ones; "" where nothing does."""
+    if comparison.mode != "recorded" or comparison.within:
+        return ""
+    hosts = "" if comparison.base.machine == comparison.head.machine else " and on different machines"
+    return (
+        f"These are recorded numbers, taken at different times{hosts}: whatever else differed between them is in the "
+        "ratios too, and nothing was confirmed by measuring again."
+    )
+
+
+def sides_line(comparison: Comparison, *, releases: bool = True) -> str:
+    """What is compared with what, and how, in one line."""
+    base, head = (_toolchains(side) for side in (comparison.base, comparison.head))
+    versions = head if base == head else f"{head} vs. {base}" if releases else ""
+    how = {
+        "remeasured": f"both measured side by side on {_hosts(comparison)}{comparison.machine.description}",
+        "recorded": "as the run recorded it" if comparison.within else "as their runs recorded them",
+    }[comparison.mode]
+    run = f"of run {comparison.head.run}" if comparison.within else ""
+    return ", ".join(part for part in (run, versions, how) if part)
+
+
+def _hosts(comparison: Comparison) -> str:
+    """`4 hosts of one class: `, where rows were measured on several hosts at once; else ""."""
+    groups = {tuple(host.host for host in row.hosts) for row in comparison.rows if len(row.hosts) > 1}
+    if not groups:
+        return ""
+    most = max(map(len, groups))
+    return f"{most} hosts of one class: " if len(groups) == 1 else f"up to {most} hosts of one class each: "
+
+
+def _toolchains(side: SideFacts) -> str:
+    return f"IREE {' and '.join(side.toolchains)}" if side.toolchains else ""
+
+
+def reading(comparison: Comparison) -> str:
+    """How the figures of a row go together."""
+    of = "turns that ran side by side" if comparison.mode == "remeasured" or comparison.within else ""
+    return (
+        f"The ratio decides, and percentages are taken from it. It is that of {of or 'the generations of two runs'}, "
+        "so the two medians may differ by more or less."
+    )
+
+
+def rule_line(comparison: Comparison) -> str:
+    """When a row counts as changed."""
+    if comparison.rule == "upstream":
+        return (
+            "Rule: upstream. The thresholds of IREE's own old comments, held against one figure a side; no interval "
+            "and no p-value decides."
+        )
+    alpha, again = setting(comparison, "alpha", 0.0), setting(comparison, "confirm_alpha", 0.0)
+    level = f", p is at most {alpha:g} after correction for looks and for the number of rows" if alpha else ""
+    confirmed = ""
+    if comparison.mode == "remeasured":
+        confirmed = f", and fresh processes show it again{f' (one-sided p at most {again:g})' if again else ''}"
+    floors = _named_floors(timed_rows(real_rows(comparison)))
+    beyond = f"the change is larger than the floor{f' ({floors})' if floors else ''}"
+    counted = f"Counted figures need no statistics{_counted_floors(comparison)}."
+    return f"Rule: generations. A timed row is changed where {beyond}{level}{confirmed}. {counted}"
+
+
+def _counted_floors(comparison: Comparison) -> str:
+    exact = [row for row in real_rows(comparison) if is_exact(row.metric)]
+    floors = sorted({row.floor for row in exact if row.floor > 0})
+    if not floors:
+        return ""
+    if len(floors) == 1:
+        return f": any difference is a change, of a size in bytes one of more than {share(floors[0])}"
+    return f": any difference is a change, of these sizes one beyond its floor ({_named_floors(exact)})"
+
+
+def within_floors_line(rows: Sequence[Row]) -> str:
+    """`Changed by less than their floors: Module Size in 3 rows (at most +0.06 %)`; "" where nothing is."""
+    parts = []
+    for metric, group in by_metric(within_floor(rows)).items():
+        largest = percent(largest_first(group)[0].ratio or 0.0, decimals=2)
+        parts.append(f"{metric_title(metric)} in {plural(len(group), 'row')} (at most {largest})")
+    return f"Changed by less than their floors: {', '.join(parts)}." if parts else ""
+
+
+def _named_floors(rows: Sequence[Row]) -> str:
+    parts = []
+    for metric, group in by_metric([row for row in rows if row.floor > 0]).items():
+        floors = sorted({row.floor for row in group})
+        parts.append(f"{metric_title(metric).lower()} {' or '.join(map(share, floors))}")
+    return ", ".join(parts)
+
+
+# --- What to do next ---
+
+
+def next_steps(comparison: Comparison) -> list[Step]:
+    """What to do: decisions that only people can take, then commands; [] where nothing has to be done."""
+    rows, suite = real_rows(comparison), comparison.head.suite
+    latencies = of_metric(rows, LATENCY.name)
+    steps = []
+    if any(is_regression(row) for row in rows):
+        steps.append(Step("correct what regressed, or say here why it is worth it"))
+    if gates := violated(rows):
+        steps.append(Step(f"bring {plural(len(gates), 'row')} back within the gates, or move these in {suite}"))
+    steps += _repeat_the_largest(rows)
+    if of_verdict(rows, "outputs differ"):
+        text = "find out which side's outputs are wrong before anything is said of its speed; expected files decide it"
+        steps.append(Step(text))
+    if others := _with_other_outputs(rows):
+        steps.append(Step(f"see whether {_first(others)} should give other outputs: what it computes has changed"))
+    if of_verdict(rows, "failed"):
+        steps.append(Step("see what the tools said of the failed rows"))
+    if of_verdict(rows, "missing"):
+        steps.append(Step("find out why rows are missing: what the base has, the head should have too"))
+    if apart := [row.case for row in latencies if row.hosts_disagree]:
+        steps.append(Step(f'measure the hosts of {_first(apart)} one by one: hosts = "each" of its device'))
+    if open_rows := [row for row in of_verdict(latencies, "inconclusive") if not row.hosts_disagree]:
+        steps.append(_more_time(comparison, open_rows))
+    if of_verdict(controls(comparison), *CHANGED):
+        what = "there, how often each host is wrong" if comparison.hosts else "how often this machine is wrong"
+        steps.append(Step(f"find out {what}", f"harness selfcheck {shlex.quote(suite)}"))
+    if not steps and comparison_exit_code(comparison) is not ExitCode.OK:
+        steps = [Step("find out why nothing was compared; the notes and lists here have the reasons")]
+    return steps
+
+
+def _first(names: Sequence[str]) -> str:
+    return f"{names[0]} and {len(names) - 1} more" if len(names) > 1 else names[0]
+
+
+def _repeat_the_largest(rows: Sequence[Row]) -> list[Step]:
+    """The command that repeats the largest regression of a latency, or where none regressed, of a compile time.
+
+    What a gate allows is nobody's first concern.
+    """
+    for metric, what in ((LATENCY, "regression"), (COMPILE_TIME, "regression of a compilation time")):
+        regressed = largest_first(of_verdict(of_metric(rows, metric.name), "regressed"))
+        if regressed:
+            row = min(regressed, key=lambda row: row.gate == "passed")
+            # The first line repeats the row; those after it say what was compiled.
+            return [Step(f"repeat the largest {what}, {row.case}", row.repro[0])] if row.repro else []
+    return []
+
+
+def full_report_command(comparison: Comparison) -> str:
+    """Prints every row; a comparison that was not kept is made again, from what was recorded."""
+    if comparison.id:
+        return f"harness report {shlex.quote(f'results/{comparison.id}')} --format markdown --full"
+    command = shlex.join(comparison.command)
+    return f"{command} --format markdown --full" if command else ""
+
+
+def _more_time(comparison: Comparison, rows: Sequence[Row]) -> Step:
+    what = f"decide {plural(len(rows), 'inconclusive row')}"
+    if comparison.mode == "recorded":
+        command = [word for word in comparison.command if word != "--no-remeasure"]
+        return Step(f"{what} by measuring both sides again, side by side", shlex.join(command))
+    if plain := [row for row in rows if row.lacked_time]:
+        cap_s = 1.5 * max(_seconds_said(row, _TAKES_IN_ALL) for row in plain)
+        what = f"decide {plural(len(plain), 'row')} that differ{'s' if len(plain) == 1 else ''} plainly"
+        return Step(f"{what} with a higher cap", _with_option(comparison.command, "--row-cap", cap_s))
+    longest_s = max(math.ceil(row.seconds) for row in rows)  # which tells the budget, where that is not kept
+    doubled_s = 2 * setting(comparison, "row_budget_s", max(longest_s, 1))
+    needed_s = max(_seconds_said(row, _NEEDS) for row in rows)
+    time = "twice the time" if needed_s <= doubled_s else "the time that they need"
+    return Step(f"{what} with {time}", _with_option(comparison.command, "--row-budget", max(doubled_s, needed_s)))
+
+
+def _seconds_said(row: Row, takes: re.Pattern[str]) -> float:
+    match = takes.search(row.reason)
+    return float(match[1]) if match else 0.0
+
+
+def _with_option(command: Sequence[str], option: str, seconds: float) -> str:
+    words = [word for word in command if not word.startswith(f"{option}=")]
+    while option in words:
+        at = words.index(option)
+        del words[at : at + 2]
+    return shlex.join([*words, option, f"{seconds:.10g}"]) if command else ""
+
+
+# --- The exit status, and for other programs ---
 
 
 def comparison_exit_code(comparison: Comparison, *, strict: bool = False) -> ExitCode:

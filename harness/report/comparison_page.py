@@ -20,6 +20,7 @@ from harness.machine.identity import describe_machine
 from harness.metrics import COMPILE_TIME, LATENCY, TIMED
 from harness.records.comparison import VERDICTS, Comparison, Kind, Row
 from harness.report.changes import (
+    MOST_SHOWN,
     Layout,
     causes_of,
     change_parts,
@@ -35,7 +36,7 @@ from harness.report.changes import (
     tool_output,
     verdict_counts,
 )
-from harness.report.comparison_words import (
+from harness.report.comparison import (
     full_report_command,
     headline,
     next_steps,
@@ -210,7 +211,7 @@ def _notes(comparison: Comparison, *, full: bool) -> list[Part]:
 
 def _lists(comparison: Comparison, around: ReportContext, *, full: bool) -> list[Part]:
     rows = real_rows(comparison)
-    layout = Layout(comparison=comparison, folded=None if full else around.folded)
+    layout = Layout(comparison=comparison, full=full)
     lost = of_verdict(comparison.rows, *LOST)
     outputs = tool_output(causes_of(fates_of(lost)), {row.case: row.stderr for row in lost if row.stderr})
     gates = largest_first(violated(rows))
@@ -231,7 +232,7 @@ def _lists(comparison: Comparison, around: ReportContext, *, full: bool) -> list
 
 def changed_lists(layout: Layout) -> list[Part]:
     """What changed, what is not decided, what is new and what did not change, a list each."""
-    comparison, full = layout.comparison, layout.folded is None
+    comparison, full = layout.comparison, layout.full
     rows = real_rows(comparison)
     compiles = of_metric(rows, COMPILE_TIME.name)
     open_rows, new = largest_first(of_verdict(rows, "inconclusive")), new_rows(rows)
@@ -254,11 +255,11 @@ def _counted(rows: Sequence[Row], compiles: Sequence[Row], layout: Layout) -> li
         return _no_metric_changed(rows, compiles)
     title = f"Counted figures that changed ({plural(len(others), 'row')})"
     numbers = figure_table(rows, first=False) if layout.titles is change_title else []
-    return [Fold(title, [*numbers, *parts], open=layout.folded is None)]
+    return [Fold(title, [*numbers, *parts], open=layout.full)]
 
 
 def _unchanged(rows: Sequence[Row], layout: Layout) -> list[Part]:
-    unchanged, small, full = of_verdict(rows, "unchanged"), within_floor(rows), layout.folded is None
+    unchanged, small, full = of_verdict(rows, "unchanged"), within_floor(rows), layout.full
     equal = [row for row in counted_rows(unchanged) if row not in small]
     no_change = "Counted figures without a change"
     return [
@@ -333,6 +334,7 @@ def _means(comparison: Comparison) -> list[Part]:
             "Identical rows count with 1, and inconclusive ones not at all. An interval is the geometric mean of those "
             f"of its rows, which holds whatever they have in common.{rest}",
         ),
+        first=MOST_SHOWN,
     )
     return [Fold("Geometric means by model, device and variant", (table,))]
 

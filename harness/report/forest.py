@@ -12,7 +12,7 @@ from typing import Literal
 from harness.metrics import LATENCY, TIMED
 from harness.records.comparison import VERDICTS, Comparison, Row, Verdict
 from harness.report.changes import figure_unit
-from harness.report.comparison_words import headline, sides_line
+from harness.report.comparison import headline, sides_line
 from harness.report.names import compared, tidy
 from harness.report.ratio_axis import RatioAxis, ratio_axis
 from harness.report.run_report import Report

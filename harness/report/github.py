@@ -14,16 +14,13 @@ from typing import Any
 
 from harness.records.comparison import Comparison, Row, SideFacts
 from harness.report import comparison_page, run_page
-from harness.report.markdown import COMMENT, Limits, first_that_fits, size_bytes, to_markdown
+from harness.report.markdown import COMMENT, size_bytes, to_markdown
 from harness.report.page import Name, Page, Picture
 from harness.report.pages import Links, ReportContext, page_of
 from harness.report.run_report import Report
 
 # "$GITHUB_STEP_SUMMARY upload aborted, supports content up to a size of 1024k": of one step; nothing is shown then.
 STEP_SUMMARY_BYTES = 1_048_576
-# Rows of each list that are folded away, from the most that there may be to the fewest.
-_LEVELS = (300, 100, 30, 0)
-_SUMMARY_LEVELS = (100_000, 3_000, 1_000, *_LEVELS)
 
 
 def render_comment(source: Comparison | Report, *, pictures: Sequence[Picture] = (), links: Links | None = None) -> str:
@@ -36,30 +33,24 @@ def render_step_summary(
     *,
     pictures: Sequence[Picture] = (),
     links: Links | None = None,
-    limit_bytes: int = STEP_SUMMARY_BYTES,
+    room_bytes: int = STEP_SUMMARY_BYTES,
 ) -> str:
-    """What `$GITHUB_STEP_SUMMARY` takes: the full report where there is room for it, else as much as there is."""
-    whole = to_markdown(full_page(source))
-    if size_bytes(whole) < limit_bytes and not pictures:
-        return whole
-    around = replace(_around(source, "Abbreviated"), pictures=pictures, links=links or Links(), marked=False)
-    return _fitting(_portable(source), around, _SUMMARY_LEVELS, Limits(page_bytes=limit_bytes - 1))
+    """What `$GITHUB_STEP_SUMMARY` has room for: the full report, or with pictures the comment; "" without room."""
+    whole = "" if pictures else to_markdown(full_page(source))
+    if not whole or size_bytes(whole) >= room_bytes:
+        whole = render_comment(source, pictures=pictures, links=links)
+    return whole if size_bytes(whole) < room_bytes else ""
 
 
 def short_text(source: Comparison | Report, *, pictures: Sequence[Picture] = (), links: Links | None = None) -> str:
     """As much as a comment has room for."""
     around = replace(_around(source, "Abbreviated"), pictures=pictures, links=links or Links())
-    return _fitting(source, around, _LEVELS, COMMENT)
+    return to_markdown(_page(source, around, full=False), COMMENT)
 
 
 def full_page(source: Comparison | Report) -> Page:
     """Every row of every list, all settings, the environment and all commands."""
     return _page(source, _around(source, "Full"), full=True)
-
-
-def _fitting(source: Comparison | Report, around: ReportContext, levels: Sequence[int], limits: Limits) -> str:
-    pages = (_page(source, replace(around, folded=level), full=False) for level in levels)
-    return first_that_fits(pages, limits)
 
 
 def _around(source: Comparison | Report, word: str) -> ReportContext:

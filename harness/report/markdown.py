@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import quote, urlsplit
 
@@ -164,7 +164,9 @@ class Limits:
     command_bytes: int = 2_000  # Of a command line; a longer one is left out, since half a command is worse than none
 
 
-_LOG_LINES, _NO_LIMIT = 60, 10**12
+_LOG_LINES = 60
+# Rows of a long list that a comment folds away, from the most that there may be to the fewest.
+_LIST_ROWS = (300, 100, 30, 0)
 _RATIO = re.compile(r"(?<!\S)[▼▲=?] (?=\d)|\[\d\S*, \d\S*\]")
 _EXPONENT = re.compile(r"(?<=\de)-(?=\d)")
 
@@ -174,42 +176,31 @@ _EXPONENT = re.compile(r"(?<=\de)-(?=\d)")
 COMMENT = Limits(page_bytes=65_000)
 
 
-def to_markdown(page: Page, limits: Limits | None = None, left_out: Sequence[str] = ()) -> str:
-    """Lay a page out for GitHub; with limits, its least important choices are shortened until it keeps them.
-
-    Args:
-        page: What to lay out.
-        limits: None: it may be as long as it is.
-        left_out: What the page does without already.
-    """
-    writer = _Writer(limits)
-    texts = [writer.parts([part]) for part in page.parts]
-    text = _laid_out(page, writer, texts, left_out)
+def to_markdown(page: Page, limits: Limits | None = None) -> str:
+    """Lay a page out for GitHub; with limits, long lists and then the least important choices get shorter."""
+    if limits is None:
+        writer = _Writer(None)
+        return _laid_out(page, writer, [writer.parts([part]) for part in page.parts], ())
+    left_out: list[str] = []
+    whole: list[str] = []
+    for rows in _LIST_ROWS:
+        writer = _Writer(limits, rows)
+        texts = [writer.parts([part]) for part in page.parts]
+        whole = whole or texts
+        left_out = ["the rest of long lists"] if texts != whole else []
+        text = _laid_out(page, writer, texts, left_out)
+        if size_bytes(text) <= limits.page_bytes:
+            return text
     choices = [(part.rank, place, part) for place, part in enumerate(page.parts) if isinstance(part, Choice)]
     for _, place, choice in sorted(choices, key=lambda ranked: ranked[:2], reverse=True):
-        if limits is None or size_bytes(text) <= limits.page_bytes:
-            break
         shorter = writer.parts(choice.shorter)
         if shorter != texts[place]:
             texts[place] = shorter
-            left_out = [*left_out, choice.what]
+            left_out.append(choice.what)
             text = _laid_out(page, writer, texts, left_out)
-    return text
-
-
-def first_that_fits(pages: Iterable[Page], limits: Limits) -> str:
-    """The first page that keeps the limits as it is; where none does, the last one with its choices shortened.
-
-    The lists of each page are shorter than those of the one before.
-    """
-    longest, left_out = 0, list[str]()
-    for page in pages:
-        size = size_bytes(to_markdown(page, replace(limits, page_bytes=_NO_LIMIT)))
-        left_out = ["the rest of long lists"] if size < longest else []
-        longest = max(longest, size)
-        if size <= limits.page_bytes:
+        if size_bytes(text) <= limits.page_bytes:
             break
-    return to_markdown(page, limits, left_out)
+    return text
 
 
 def _laid_out(page: Page, writer: _Writer, texts: Sequence[str], left_out: Sequence[str]) -> str:
@@ -232,10 +223,12 @@ def size_bytes(text: str) -> int:
 
 
 class _Writer:
-    """Writes each kind of part, with the limits of a page; None: without any."""
+    """Writes each kind of part, with the limits of a page and of the rows that a list folds away; None: without any."""
 
-    def __init__(self, limits: Limits | None) -> None:
+    def __init__(self, limits: Limits | None, list_rows: int = 0) -> None:
         self._limits = limits
+        self._list_rows = list_rows
+        self._is_folded = False  # Whether it writes what is folded away
 
     @property
     def has_limits(self) -> bool:
@@ -246,7 +239,7 @@ class _Writer:
 
     def _part(self, part: Part) -> str:
         if isinstance(part, Table):
-            return self._table(part)
+            return self._table(part) if self._limits is None or part.first is None else self._list(part, part.first)
         if isinstance(part, Heading):
             return blocks(f"{'#' * part.level} {escape(self.cut(part.text))}", self.paragraph(part.aside))
         if isinstance(part, Paragraph):
@@ -263,7 +256,9 @@ class _Writer:
             lines = "\n".join(f"- {self._step(step)}" for step in part.steps)
             return blocks("What next:", lines) if lines else ""
         if isinstance(part, Fold):
+            self._is_folded = True
             body = self.parts(part.parts)
+            self._is_folded = False
             return details(self.cut(part.title), body, folded=not part.open) if body else ""
         if isinstance(part, Picture):
             return picture(part.alt, part.light_url, part.dark_url)
@@ -303,6 +298,18 @@ class _Writer:
         if self._limits is not None and size_bytes(command) > self._limits.command_bytes:
             command = ""
         return f"{self._text(step.text, paragraph)}{f': {command}' if command else ''}"
+
+    def _list(self, of: Table, first: int) -> str:
+        """The first rows, and others folded away as far as there is room; what is folded already is only cut."""
+        below = of.rows - first
+        if self._is_folded or below <= 0 or not self._list_rows:
+            return self._table(replace(of, most=max(first, self._list_rows if self._is_folded else 0)))
+        top, rest = (
+            [replace(column, cells=column.cells[rows]) for column in of.columns]
+            for rows in (slice(first), slice(first, None))
+        )
+        listed = self._table(Table(columns=rest, most=self._list_rows))
+        return blocks(self._table(replace(of, columns=top)), details(f"{below:,} more", listed))
 
     def _table(self, of: Table) -> str:
         # Beside sentences, a browser leaves figures no room.

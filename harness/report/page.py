@@ -96,6 +96,8 @@ class Table:
     before: Sequence[str] = ()  # Lines of a drawing between title and table, shown as they stand
     after: Sequence[Sentence] = ()  # Sentences below it
     most: int | None = None  # How many rows are shown, below which a line counts the others; None: all
+    # How many rows of a long list a comment shows, above the others that it folds away; None: it is no such list
+    first: int | None = None
     folded: bool = False  # Whether Markdown folds it away behind its title
     level: int = 3  # Of its heading in Markdown
 

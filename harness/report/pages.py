@@ -59,8 +59,6 @@ class ReportContext:
     title: Sentence
     pictures: Sequence[Picture] = ()  # Published elsewhere, the most important one first
     links: Links = field(default_factory=Links)
-    folded: int = 0  # How many rows of each list a comment has, folded away
-    marked: bool = True  # Whether the page begins with the marker by which a posted one is found again
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +79,7 @@ def page_of(content: Content, around: ReportContext) -> Page:
     """What both kinds of report are as a page."""
     advice = Steps(content.steps) if content.steps else Paragraph("No action needed.")
     return Page(
-        marker=content.marker if around.marked else (),
+        marker=content.marker,
         title=around.title,
         verdict=content.verdict,
         parts=(

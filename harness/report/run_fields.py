@@ -12,7 +12,7 @@ from harness.records.run import DeviceMemory
 from harness.report.data import Field, records, tabulate, to_csv, to_json
 from harness.report.page import Column
 from harness.report.run_report import Report
-from harness.report.run_row import Row, Section
+from harness.report.run_rows import Row, Section
 from harness.report.run_words import outcome_text
 from harness.report.units import PLAIN, interval_text, three_digits
 

@@ -52,7 +52,7 @@ from harness.report.page import (
 from harness.report.pages import Content, ReportContext, commit_name, pictures_of, values_table
 from harness.report.run_fields import ROOFLINE, ir_columns, main_columns, roofline_line
 from harness.report.run_report import Report, busy_sections, exit_code
-from harness.report.run_row import Row, Section, Status, side_label
+from harness.report.run_rows import Row, Section, Status, side_label
 from harness.report.run_words import (
     common_fate,
     correctness,
@@ -223,7 +223,7 @@ def _lists(report: Report, around: ReportContext, *, full: bool) -> list[Part]:
     spans = {row.case: (row.latency.low_ns, row.latency.high_ns) for row in report.rows() if row.latency is not None}
     layout = Layout(
         comparison=report.comparison,
-        folded=None if full else around.folded,
+        full=full,
         titles=partial(_title, report.facts.baseline),
         spans=spans,
     )

@@ -18,8 +18,7 @@ from harness.records.case import Case, VariantGroup
 from harness.records.comparison import Comparison
 from harness.records.comparison import Row as ComparedRow
 from harness.records.run import Run
-from harness.report.run_row import Row, Section
-from harness.report.run_rows import section_of, was_compared
+from harness.report.run_rows import Row, Section, section_of, was_compared
 from harness.report.verdicts import BUSY, BUSY_THREADS, Busy, busy_line, capital
 from harness.text import plural
 

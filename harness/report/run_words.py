@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from harness.records.comparison import Verdict
 from harness.report.page import Name, Sentence, Step
 from harness.report.run_report import Facts, Report
-from harness.report.run_row import Row, Section
+from harness.report.run_rows import Row, Section
 from harness.report.units import interval_text, percent, ratio_text, share
 from harness.report.verdicts import MARKS, RUN_WORDS
 from harness.stats import CONFIDENCE

@@ -8,12 +8,11 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY, TIMED, is_exact, metric_title
 from harness.records.comparison import Comparison, Row, SelfcheckFacts, Verdict
 from harness.report.page import Tone
-from harness.report.run_row import Change
 from harness.report.units import share
 from harness.stats import CONFIDENCE
 from harness.text import plural
@@ -41,7 +40,8 @@ TONES: Mapping[Verdict, Tone] = {
     "missing": "bad",
     "new": "new",
 }
-# The same verdicts on the page of a run.
+# What a run calls the ratio of a variant and its baseline, where a comparison has a verdict.
+Change = Literal["faster", "slower", "same", "unclear"]
 RUN_WORDS: Mapping[Verdict, Change] = {
     "regressed": "slower",
     "improved": "faster",

@@ -13,7 +13,7 @@ from harness.plots.pictures import draw
 from harness.plots.releases import draw_releases, release_panels
 from harness.records.run import Failure
 from harness.report.run_report import Report
-from harness.report.run_row import Row, Section
+from harness.report.run_rows import Row, Section
 from harness.stats import Estimate, Latency
 from harness.stats.intervals import Location
 from tests.plots.conftest import assert_readable, make_report, texts_of

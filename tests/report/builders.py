@@ -36,7 +36,7 @@ from harness.records.run import (
     Turn,
 )
 from harness.report.run_report import Report, build_report
-from harness.report.run_row import Row as ReportRow
+from harness.report.run_rows import Row as ReportRow
 from tests import builders
 
 # --- Runs ---

@@ -18,8 +18,7 @@ from harness.records.comparison import (
     Verdict,
 )
 from harness.report import render
-from harness.report.comparison import comparison_exit_code
-from harness.report.comparison_words import headline, next_steps
+from harness.report.comparison import comparison_exit_code, headline, next_steps
 from harness.report.verdicts import Busy, busy_line
 from harness.store.kinds import COMPARISON
 from tests.report.builders import (
@@ -308,6 +307,7 @@ def test_what_is_kept_reads_as_what_was_found(make: Callable[[], Comparison]) ->
         ('{"schema_version": 1, "id": "\\ud800"}', r"is not JSON"),  # half a surrogate pair
         ("[" * 200_000, r"is not JSON"),
         ('{"schema_version": 1, "means": [NaN]}', r"is not JSON"),
+        (render(make_quiet_comparison(), "json").replace("1.0007", "1e999"), r"is damaged at rows.0.ratio"),
     ],
 )
 def test_what_is_no_comparison_is_told_in_a_sentence(text: str, says: str) -> None:

@@ -14,7 +14,7 @@ from harness.models.builder import BUILDERS
 from harness.peers.peer import PEERS
 from harness.plugins import PLUGINS, Plugin
 from harness.plugins.options import options_of
-from harness.report.registered_page import find_registered, registered_json, registered_page
+from harness.report.command_pages import find_registered, registered_json, registered_page
 from harness.report.terminal import to_terminal
 from tests.builders import register
 
