@@ -12,11 +12,11 @@ from typing import Literal
 from harness.cache import environments_root
 from harness.cli.app import app, application_for
 from harness.cli.output import emit, print_text, reporter, tell, teller
-from harness.cli.run import print_run, run_and_print
+from harness.cli.run import run_and_print
 from harness.doctor import devices_of, diagnose, diagnosis_page, render_json
 from harness.errors import ExitCode, ToolchainError, UsageError
 from harness.ir.counts import check_ops
-from harness.options import DataFormat, Format, Loudness
+from harness.options import DataFormat, Loudness
 from harness.process import Limits
 from harness.report.command_pages import find_registered, registered_json, registered_page
 from harness.report.ir_page import (
@@ -27,14 +27,10 @@ from harness.report.ir_page import (
     render_counts_json,
     texts_difference,
 )
-from harness.report.markdown import to_markdown
-from harness.report.run_page import ablation_page
-from harness.report.run_report import build_report, exit_code
 from harness.stages.build import export_program
 from harness.stages.derived_suites import write_ablation, write_bench
 from harness.stages.ir import NamedCase, compare_cases, inspect_case, named_cases
 from harness.stages.options import AblateOptions, BenchOptions, IrOptions, RunOptions
-from harness.store.run_directory import load_run
 from harness.suite.load import find_list, load_suite
 from harness.suite.schema import Kind, json_schema
 from harness.toolchain import Toolchain, find_toolchain, installed_environments
@@ -96,20 +92,12 @@ def ablate(options: AblateOptions) -> int:
     _say_where(suite, "option", options)
     chosen = RunOptions(suite, budget_s=options.budget_s, results=options.results)
     chosen = replace(chosen, quiet=options.quiet, verbose=options.verbose)
-    return run_and_print(chosen, options.format, purpose="ablate", show=_print_ablation)
+    return run_and_print(chosen, options.format, purpose="ablate")
 
 
 def _say_where(suite: Path, each: str, options: Loudness) -> None:
     sentence = f"{suite}: each {each} as a variant; `harness run {shlex.quote(str(suite))}` repeats this"
     teller(quiet=options.quiet)(sentence)
-
-
-def _print_ablation(path: Path, output_format: Format) -> int:
-    if output_format != "markdown":
-        return print_run(path, output_format)
-    report = build_report(load_run(path))
-    print_text(to_markdown(ablation_page(report)))
-    return int(exit_code(report.summary))
 
 
 @app.command

@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -110,13 +109,7 @@ def print_run(path: Path, output_format: Format) -> int:
     return int(exit_code(build_report(found).summary))
 
 
-def run_and_print(
-    options: RunOptions,
-    output_format: Format,
-    *,
-    purpose: str = "",
-    show: Callable[[Path, Format], int] = print_run,
-) -> int:
+def run_and_print(options: RunOptions, output_format: Format, *, purpose: str = "") -> int:
     """Run one suite and print its report, also as far as it came where the user stops it; the exit status."""
     try:
         path = run_one(options, purpose=purpose)
@@ -124,10 +117,10 @@ def run_and_print(
         stop_all()  # before rendering, which takes a moment
         if error.run is not None:
             with contextlib.suppress(HarnessError, OSError):  # it may be too young, and the terminal gone
-                show(error.run, output_format)
+                print_run(error.run, output_format)
                 sys.stdout.flush()
         raise
-    status = show(path, output_format)
+    status = print_run(path, output_format)
     if not options.quiet:
         tell_where(path)
     return status

@@ -155,6 +155,18 @@ def tool_output(causes: Sequence[Cause], outputs: Mapping[str, str]) -> list[Par
     return parts
 
 
+def cause_details(
+    causes: Sequence[Cause], outputs: Mapping[str, str], repro: Mapping[str, Sequence[str]]
+) -> list[Part]:
+    """What the tools printed of the first case of each cause, and the commands that repeat that case."""
+    parts: list[Part] = []
+    for cause in causes:
+        first = cause.cases[0]
+        parts += tool_output([cause], outputs)
+        parts += [Code("\n".join(repro[first]), "sh", first)] if repro.get(first) else []
+    return parts
+
+
 # --- Names alone ---
 
 # Of a comment, what a list of nothing but names may take.

@@ -22,6 +22,7 @@ from harness.records.comparison import VERDICTS, Comparison, Kind, Row
 from harness.report.changes import (
     MOST_SHOWN,
     Layout,
+    cause_details,
     causes_of,
     change_parts,
     fates_of,
@@ -169,13 +170,9 @@ def _concern(row: Row) -> tuple[int, float]:
 
 
 def _lost_details(rows: Sequence[Row]) -> list[Part]:
-    first: dict[str, Row] = {row.case: row for row in reversed(rows)}
-    parts: list[Part] = []
-    for cause in causes_of(fates_of(rows)):
-        repro = first[cause.cases[0]].repro
-        parts += tool_output([cause], {case: row.stderr for case, row in first.items()})
-        parts += [Code("\n".join(repro), "sh", cause.cases[0])] if repro else []
-    return parts
+    first = {row.case: row for row in reversed(rows)}
+    outputs = {case: row.stderr for case, row in first.items()}
+    return cause_details(causes_of(fates_of(rows)), outputs, {case: row.repro for case, row in first.items()})
 
 
 def content_of(comparison: Comparison, around: ReportContext, *, full: bool) -> Content:

@@ -1,4 +1,4 @@
-"""Run -> page: for a terminal, as a comment of bounded length, or with everything there is; and that of an ablation.
+"""Run -> page: for a terminal, as a comment of bounded length, or with everything there is.
 
 What a run's variants changed is shown as a comparison within the run, in the lists of a comparison's page.
 """
@@ -23,6 +23,7 @@ from harness.report.changes import (
     Cause,
     Fate,
     Layout,
+    cause_details,
     cause_parts,
     causes_of,
     names_by_fate,
@@ -70,8 +71,6 @@ from harness.report.verdicts import LOST, TONES, list_title
 from harness.store.files import log_path
 
 _MOST_NOTES = 8
-# Columns of the main table that an ablation leaves out: it is about what each step does to code and latency.
-_NOT_ABLATED = ("instr/call", "module", "compile")
 
 
 def terminal_page(report: Report, results: str = "") -> Page:
@@ -85,8 +84,8 @@ def terminal_page(report: Report, results: str = "") -> Page:
             Paragraph(run_line(facts, report.sections), "dim"),
             *_hosts(report),
             Warnings(report.notes),
-            *(part for section in report.sections for part in _terminal_section(section)),
-            *_failures(report),
+            *_sections(report, full=False),
+            *cause_details(*_told_failures(report), {row.case: row.repro for row in report.rows()}),
             Paragraph(legend(report), "dim"),
             Paragraph(outcome(report), "strong"),
             *map(Paragraph, _closing(report)),
@@ -108,17 +107,31 @@ def _hosts(report: Report) -> list[Part]:
     return hosts_table(report.comparison, title, "groups", groups)
 
 
-def _terminal_section(section: Section) -> list[Part]:
-    if fate := common_fate(section):
-        return [Heading(section.title), Paragraph(fate, "dim")]
-    facts = (section.device_facts, section.call, sampling((section,)))
-    return [
-        Heading(section.title, aside="; ".join(fact for fact in facts if fact)),
-        Paragraph(roofline_line(section), "dim"),
-        Paragraph(section.against),
-        _main_table(section),
-        *_operations(section, folded=False),
-    ]
+def _sections(report: Report, *, full: bool, folded: bool = False) -> list[Part]:
+    """What is known of each group that was measured together, and its rows."""
+    parts: list[Part] = []
+    for section in report.sections:
+        if fate := common_fate(section):
+            parts += [Heading(section.title, level=4), Paragraph(f"{fate}.", "dim")]
+            continue
+        body: list[Part] = [
+            Paragraph(roofline_line(section), "dim"),
+            Paragraph(section.against),
+            _main_table(section),
+            *(_roofline(section) if full else ()),
+            *_operations(section),
+        ]
+        if folded:
+            parts.append(Fold(section.title, [Paragraph(_how(section)), *body]))
+        else:
+            parts += [Heading(section.title, level=4, aside=_how(section)), *body]
+    return parts
+
+
+def _how(section: Section) -> Sentence:
+    facts = f"{section.device_facts}; " if section.device_facts else ""
+    how = sampling((section,))
+    return (facts, Name(section.call), f"; {how}") if section.call else f"{facts}{how}"
 
 
 def _main_table(section: Section) -> Table:
@@ -128,10 +141,16 @@ def _main_table(section: Section) -> Table:
     return Table(columns=columns, tones=[_tone(row) for row in section.rows])
 
 
-def _operations(section: Section, *, folded: bool) -> list[Part]:
+def _roofline(section: Section) -> list[Part]:
+    figures = tabulate(ROOFLINE, section.rows)
+    names = Column("variant", [section.label(row) for row in section.rows])
+    return [Table(columns=[names, *figures])] if figures else []
+
+
+def _operations(section: Section) -> list[Part]:
     columns, tones = ir_columns(section), [_tone(row) for row in section.rows]
     title = "Operations, by phase of the compiler"
-    return [Table(title=title, columns=columns, tones=tones, folded=folded)] if columns else []
+    return [Table(title=title, columns=columns, tones=tones, folded=True)] if columns else []
 
 
 def _tone(row: Row) -> Tone:
@@ -144,23 +163,6 @@ def _tone(row: Row) -> Tone:
 
 
 # --- Cases without figures ---
-
-
-def _failures(report: Report) -> list[Part]:
-    rows = {row.case: row for row in report.rows() if row.status == "failed"}
-    parts: list[Part] = []
-    for cause in _causes(rows.values()):
-        row = rows[cause.cases[0]]
-        if row.failure is not None:
-            others = f"{', '.join(cause.cases)}; of the first:" if len(cause.cases) > 1 else ""
-            parts += [
-                Heading(f"{cause.who} failed at {row.failure.stage}"),
-                Paragraph(others, "dim"),
-                Code(row.failure.stderr or row.failure.message, "log"),
-                Paragraph(_log_line(row, report), "dim"),
-                Code("\n".join(row.repro), "sh"),
-            ]
-    return parts
 
 
 def _causes(rows: Iterable[Row]) -> list[Cause]:
@@ -176,17 +178,20 @@ def _log_line(row: Row, report: Report) -> str:
     return f"{WHERE_ALL_IS}{report.facts.folder}/{log_path(row.case)}"
 
 
-def _failed_cases(report: Report) -> list[Part]:
+def _told_failures(report: Report) -> tuple[list[Cause], dict[str, str]]:
+    """What rows without figures have in common, and by case what a tool said."""
     rows = [row for row in report.rows() if row.status in LOST]
-    if not rows:
-        return []
     outputs = {
-        row.case: "\n\n".join(text for text in (row.failure.stderr, _log_line(row, report)) if text)
+        row.case: "\n\n".join(filter(None, (row.failure.stderr or row.failure.message, _log_line(row, report))))
         for row in rows
         if row.failure is not None
     }
-    causes = _causes(rows)
-    return [Heading("Failed Cases 🚨"), *cause_parts(causes), *tool_output(causes, outputs)]
+    return _causes(rows), outputs
+
+
+def _failed_cases(report: Report) -> list[Part]:
+    causes, outputs = _told_failures(report)
+    return [Heading("Failed Cases 🚨"), *cause_parts(causes), *tool_output(causes, outputs)] if causes else []
 
 
 def _folded_cases(title: str, report: Report, status: Status) -> list[Part]:
@@ -258,25 +263,7 @@ def _title(baseline: str, metric: str, verdict: Verdict) -> str:
 
 def _results(report: Report, *, full: bool) -> list[Part]:
     folded = not full and len(report.sections) > MOST_SHOWN
-    parts: list[Part] = [Heading("Results"), Paragraph(legend(report), "dim")]
-    for section in report.sections:
-        if fate := common_fate(section):
-            parts += [Heading(section.title, level=4), Paragraph(f"{fate}.")]
-            continue
-        body: list[Part] = [Paragraph(_how(section)), Paragraph(section.against), _main_table(section)]
-        if full:
-            names = Column("variant", [section.label(row) for row in section.rows])
-            figures = tabulate(ROOFLINE, section.rows)
-            body += [Paragraph(roofline_line(section)), Table(columns=[names, *figures] if figures else [])]
-        body += _operations(section, folded=True)
-        parts += [Fold(section.title, body)] if folded else [Heading(section.title, level=4), *body]
-    return parts
-
-
-def _how(section: Section) -> Sentence:
-    facts = f"{section.device_facts}; " if section.device_facts else ""
-    how = sampling((section,))
-    return (facts, Name(section.call), f"; {how}") if section.call else f"{facts}{how}"
+    return [Heading("Results"), Paragraph(legend(report), "dim"), *_sections(report, full=full, folded=folded)]
 
 
 def _outputs(report: Report) -> list[Part]:
@@ -384,43 +371,3 @@ def _ends(row: Row) -> tuple[float, float] | None:
 
 def _is_baseline(row: Row) -> bool:
     return row.baseline or row.kind == "same"
-
-
-# --- An ablation ---
-
-
-def ablation_page(report: Report) -> Page:
-    """Facts of the run, then a table a section: what each option of a plugin does, alone and left out."""
-    first: dict[str, Row] = {}
-    for row in report.rows():
-        if row.module_sha256 is not None:
-            first.setdefault(row.module_sha256, row)
-    parts: list[Part] = [
-        Paragraph(run_line(report.facts, report.sections)),
-        Warnings(report.notes),
-        Paragraph(legend(report), "dim"),
-    ]
-    for section in report.sections:
-        main = [column for column in main_columns(section) if column.title not in _NOT_ABLATED]
-        counted = [column for column in ir_columns(section) if column.kind == "number"]
-        same = [_same_code(row, first) for row in section.rows]
-        module = [Column("same code as", same)] if any(same) else []
-        failures = [f"{row.variant}: {row.remarks[0]}" for row in section.rows if row.failure is not None]
-        parts += [
-            Heading(section.title, level=4),
-            Paragraph(_how(section)),
-            Paragraph(section.against),
-            Table(columns=(*main, *counted, *module)),
-            Bullets(failures),
-        ]
-    return Page(title=report.facts.suite_description or report.facts.suite_name, parts=parts)
-
-
-def _same_code(row: Row, first: Mapping[str, Row]) -> str:
-    """The first row with the same module: its variant, with its model where that is another; how a row failed."""
-    if row.failure is not None:
-        return f"failed at {row.failure.stage}"
-    if row.module_sha256 is None or first[row.module_sha256] is row:
-        return ""
-    other = first[row.module_sha256]
-    return other.variant if other.group == row.group else other.case
