@@ -96,11 +96,10 @@ def plan_seconds(cases: int) -> float:
         baseline="v0",
         models=tuple(Model(name=f"m{number}", params={}, parameters={}) for number in range(100)),
         variants=tuple(
-            Variant(name=f"v{number}", flag_sets=(flag_set,), compile_flags=(f"--iree-flag-{number}",))
-            for number in range(100)
+            Variant(name=f"v{number}", flag_sets=(flag_set,), flags=(f"--iree-flag-{number}",)) for number in range(100)
         ),
         devices=tuple(
-            Device(name=f"d{number}", uri="local-sync", backend="llvm-cpu", compile_flags=("--iree-x",))
+            Device(name=f"d{number}", uri=("local-sync",), backend="llvm-cpu", compile_flags=("--iree-x",))
             for number in range(cases // 10_000)
         ),
         include=("*",),

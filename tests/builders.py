@@ -251,12 +251,12 @@ def a_model(name: str = "net", **fields: Any) -> Model:
 
 def a_variant(name: str = "stock", *flags: str, **fields: Any) -> Variant:
     """A variant with these compile flags."""
-    return Variant(name=name, compile_flags=flags, **fields)
+    return Variant(name=name, flags=flags, **fields)
 
 
-def a_device(name: str = "cpu", **fields: Any) -> Device:
+def a_device(name: str = "cpu", uri: str = "local-sync", more_uris: Sequence[str] = (), **fields: Any) -> Device:
     """This machine's CPU, unless the test says otherwise."""
-    return Device(**{"name": name, "uri": "local-sync", "backend": "llvm-cpu", **fields})
+    return Device(**{"name": name, "uri": (uri, *more_uris), "backend": "llvm-cpu", **fields})
 
 
 def a_suite(

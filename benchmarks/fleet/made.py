@@ -30,7 +30,7 @@ from harness.toolchain.host_cpu import TargetCpu
 
 _DEVICE = Device(
     name="cpu",
-    uri="local-sync",
+    uri=("local-sync",),
     backend="llvm-cpu",
     pin=True,
     compile_flags=(
@@ -76,7 +76,7 @@ def suite_of(size: Size) -> Suite:
 
 
 def _variant(number: int) -> Variant:
-    return Variant(name=f"variant-{number:02}", compile_flags=(f"--iree-llvmcpu-distribution-size={number + 1}",))
+    return Variant(name=f"variant-{number:02}", flags=(f"--iree-llvmcpu-distribution-size={number + 1}",))
 
 
 def cases_of(suite: Suite) -> tuple[Case, ...]:

@@ -63,9 +63,8 @@ class Model:
     # What outputs are compared with otherwise: `baseline`, `onnxruntime`, or `auto`: ONNX Runtime for an ONNX model
     # where it is installed, else the baseline
     reference: Literal["auto", "baseline", "onnxruntime"] = "auto"
-    # `none`: outputs are held against nothing. `vmvx` and `plain` are read in suites written so far, and are `auto`:
-    # the evaluator judges, or else IREE's interpreter.
-    check: Literal["auto", "none", "plain", "vmvx"] = "auto"
+    # `auto`: the evaluator judges, or else IREE's interpreter; `none`: outputs are held against nothing.
+    check: Literal["auto", "none"] = "auto"
     check_seconds: float = 20.0  # What the evaluator may take
     why: str = ""  # The reason for `check = "none"`
     integers: bool = False  # Whether random floats are small whole numbers, for which outputs are exact

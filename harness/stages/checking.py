@@ -100,15 +100,9 @@ def _failed(prepared: Prepared, artifacts: Mapping[str, ModelArtifact | Failure]
 
 def no_longer_needed(prepared: Prepared) -> Iterator[str]:
     """Keys of models that were needed before outputs had a reference of their own."""
-    old: dict[str, list[str]] = {}
-    for model in prepared.suite.models:
-        if model.tolerance is not None:
-            old.setdefault("tolerance", []).append(model.name)
-        if model.check in ("plain", "vmvx"):
-            old.setdefault("check", []).append(model.name)
-    for key, names in old.items():
+    if names := [model.name for model in prepared.suite.models if model.tolerance is not None]:
         why = "the float64 reference knows by how much outputs may be off"
-        yield f"{_first_of(names)} {key}: {why}; try it without {key}"
+        yield f"{_first_of(names)} tolerance: {why}; try it without tolerance"
     if silent := [model.name for model in prepared.suite.models if model.check == "none" and not model.why]:
         yield f"{_first_of(silent)} check: nothing judges outputs, and reports cannot say why; add why = '...'"
 

@@ -71,7 +71,7 @@ def derived_suite(
         keys: Of the suite, tables that it has too.
     """
     table, _ = read_toml(origin, SuiteFile)
-    content = table.model_dump(exclude_none=True, exclude_defaults=True)
+    content = table.model_dump(exclude_none=True, exclude_defaults=True, by_alias=True)
     for model in content["models"].values():
         model.pop("expect", None)  # what is known to fail of the suite's own variants says nothing about these
     suite = {

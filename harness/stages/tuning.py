@@ -127,7 +127,7 @@ def _what_is_played_back(target: TuneTarget) -> dict[str, str]:
     model = next(model for model in target.suite.models if model.name == target.model)
     file = model.mlir or model.onnx  # of a builder's, the parameters are in the suite
     found = {"model file": file_sha256(file) if file is not None and file.is_file() else ""}
-    content = read_toml(target.suite.path, SuiteFile)[0].model_dump(mode="json", exclude_defaults=True)
+    content = read_toml(target.suite.path, SuiteFile)[0].model_dump(mode="json", exclude_defaults=True, by_alias=True)
     for kind, name in (("models", target.model), ("devices", target.device)):
         table = {key: value for key, value in content[kind][name].items() if key not in _OF_READERS}
         found[f"[{kind}.{name}]"] = digest([json.dumps(table, sort_keys=True)])

@@ -58,7 +58,9 @@ def _becoming(suite: Suite, hosts: Mapping[str, str]) -> dict[str, list[Device]]
 
 def _on_each(device: Device, hosts: Mapping[str, str]) -> list[Device]:
     fitting = [host for host in sorted(hosts) if fits(device, host, hosts[host])]
-    return [replace(device, name=f"{device.name}.{host}", hosts="one", host=host) for host in fitting]
+    return [
+        device.model_copy(update={"name": f"{device.name}.{host}", "hosts": "one", "host": host}) for host in fitting
+    ]
 
 
 def _widening(suite: Suite, becomes: Mapping[str, list[Device]]) -> Callable[[str], list[str]]:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from harness.errors import SuiteError, UsageError
 from harness.ir.counts import check_wanted
@@ -19,12 +19,12 @@ from harness.suite.schema import (
     DeviceTable,
     ExpectTable,
     FlagSetFile,
+    FlagSetTable,
     GateTable,
     InputTable,
     ListFile,
     ModelTable,
     PeerTable,
-    PluginTable,
     SuiteFile,
     VariantFile,
     VariantTable,
@@ -46,59 +46,39 @@ from harness.suite.toml_file import (
 from harness.text import did_you_mean
 
 
-@dataclass(frozen=True, kw_only=True)
-class FlagSet:
+class FlagSet(FlagSetTable):
     """A named list of flags, from flagsets/*.toml."""
 
     name: str
-    description: str = ""
-    compile: tuple[str, ...] = ()
-    run: tuple[str, ...] = ()
-    backends: tuple[str, ...] = ()  # Compiler backends it applies to; empty: all
-    toolchains: str = ""  # A PEP 440 specifier of the releases it applies to ("" means all)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Variant:
+class Variant(VariantTable):
     """A named way to compile and run: flag sets first, then its own flags, then plugins."""
 
     name: str
-    description: str = ""
     flag_sets: tuple[FlagSet, ...] = ()
-    compile_flags: tuple[str, ...] = ()
-    run_flags: tuple[str, ...] = ()
-    plugins: tuple[PluginTable, ...] = ()
-    toolchains: str = ""  # A PEP 440 specifier of the releases it applies to ("" means all)
-    tags: tuple[str, ...] = ()
+
+    @property
+    def compile_flags(self) -> tuple[str, ...]:
+        """Its own ones, after those of its flag sets."""
+        return self.flags
 
 
-@dataclass(frozen=True, kw_only=True)
-class Device:
+class Device(DeviceTable):
     """Where a module runs."""
 
     name: str
-    description: str = ""
-    uri: str  # What iree-run-module takes as --device: `local-sync`, `local-task`, `vulkan`, `cuda://0`, ...
-    # The other devices of a program that runs on several, in their order; arguments are put on `uri`.
-    more_uris: tuple[str, ...] = ()
-    # The only driver that the Vulkan loader sees: `lavapipe`, `swiftshader`; None: all of them.
-    vulkan_driver: str | None = None
-    # How many each local-task device and peers get; None: IREE's choice, and see `Case.threads`.
-    threads: int | None = None
-    backend: str  # The compiler backend that its flags choose: llvm-cpu, vmvx, vulkan-spirv, cuda, ...
-    compile_flags: tuple[str, ...] = ()
-    run_flags: tuple[str, ...] = ()
-    pin: bool = False  # Hold the process on one core
-    on: str = "*"  # With a fleet, a shell pattern on the names or the classes of the hosts that may measure it
-    # With a fleet, whether one of these hosts measures it, or each; see harness.suite.hosts.
-    hosts: Literal["one", "each"] = "one"
     host: str = ""  # The only one that may measure it, where it is one of several that `each` made; "": see `on`
-    tags: tuple[str, ...] = ()
 
     @property
-    def uris(self) -> tuple[str, ...]:
-        """All of its devices, the first one first."""
-        return (self.uri, *self.more_uris)
+    def uri(self) -> str:
+        """Where arguments are put: `local-sync`, `local-task`, `vulkan`, `cuda://0`, ..."""
+        return self.uris[0]
+
+    @property
+    def more_uris(self) -> tuple[str, ...]:
+        """The other devices of a program that runs on several, in their order."""
+        return self.uris[1:]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -220,7 +200,7 @@ def load_flag_sets(files: Iterable[Path]) -> dict[str, FlagSet]:
                 if name in flag_sets:
                     raise SuiteError(f"[flagsets.{name}] is defined in {origin[name]} too; rename one of them")
                 require_specifier(f"[flagsets.{name}] toolchains", table.toolchains)
-            flag_sets[name] = value_of(FlagSet, table, name=name)
+            flag_sets[name] = FlagSet.model_construct(**dict(table), name=name)
             origin[name] = path
     return flag_sets
 
@@ -265,24 +245,19 @@ def _suite(path: Path, table: SuiteFile, flag_sets: Mapping[str, FlagSet]) -> Su
 def _variant(name: str, table: VariantTable, flag_sets: Mapping[str, FlagSet]) -> Variant:
     require_known(f"[variants.{name}] flagsets", "flag set", table.flagsets, flag_sets)
     require_specifier(f"[variants.{name}] toolchains", table.toolchains)
-    return value_of(
-        Variant,
-        table,
-        name=name,
-        flag_sets=tuple(flag_sets[key] for key in table.flagsets),
-        compile_flags=tuple(table.flags),
-    )
+    own = tuple(flag_sets[key] for key in table.flagsets)
+    return Variant.model_construct(**dict(table), name=name, flag_sets=own)
 
 
 def _device(name: str, table: DeviceTable) -> Device:
-    drivers = {uri.split("://", 1)[0] for uri in table.uri}
+    drivers = {uri.split("://", 1)[0] for uri in table.uris}
     threads = table.threads or 1
     refuse(
         f"[devices.{name}]",
         ("" in drivers, "uri: '' must not be empty"),
         (
             table.vulkan_driver is not None and "vulkan" not in drivers,
-            f"vulkan_driver is for the URI vulkan, and uri is {shown(table.uri[0])}; remove it",
+            f"vulkan_driver is for the URI vulkan, and uri is {shown(table.uris[0])}; remove it",
         ),
         (threads > 1 and table.pin, f"has pin, for one core, and threads = {threads}; remove one of them"),
         (
@@ -290,7 +265,7 @@ def _device(name: str, table: DeviceTable) -> Device:
             "threads: local-sync computes on one thread, so use local-task, or remove threads",
         ),
     )
-    return value_of(Device, table, name=name, uri=table.uri[0], more_uris=tuple(table.uri[1:]))
+    return Device.model_construct(**dict(table), name=name)
 
 
 def _require_labels(peers: Sequence[PeerTable], variants: Collection[str]) -> None:

@@ -5,9 +5,18 @@ docs/*.schema.json are made from these classes by `harness schema`.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_serializer, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    Strict,
+    field_serializer,
+    field_validator,
+    model_validator,
+)
 
 from harness.metrics import FLOORS, METRICS, PHASES
 from harness.records.case import Direction
@@ -32,6 +41,9 @@ Pattern = Annotated[
 ]
 
 Floor = Annotated[float, Field(gt=0, lt=1)]
+_T = TypeVar("_T")
+# A list of TOML, as a value that nobody changes.
+Many = Annotated[tuple[_T, ...], Strict(strict=False)]
 
 # What pydantic leaves out of the JSON Schema of a dict[Name, ...], so that editors see a bad name too.
 _NAMED: dict[str, JsonValue] = {"additionalProperties": False, "propertyNames": {"maxLength": LONGEST_NAME}}
@@ -106,11 +118,10 @@ class ModelTable(_Table):
         description="What judges outputs beside the float64 reference when no expected files are given: ONNX Runtime "
         "on the same inputs, or nothing (baseline). auto: ONNX Runtime where the model is in ONNX and it is installed.",
     )
-    check: Literal["auto", "none", "plain", "vmvx"] = Field(
+    check: Literal["auto", "none"] = Field(
         "auto",
         description="auto: outputs are held against the float64 reference; where that cannot evaluate the program, "
-        "against IREE's interpreter. none: against nothing, for the reason that why gives. vmvx and plain, of suites "
-        "written for older versions, are auto.",
+        "against IREE's interpreter. none: against nothing, for the reason that why gives.",
     )
     check_seconds: float = Field(20.0, gt=0, le=86400, description="What the float64 reference may take.")
     why: str = Field("", description='Why outputs are not checked, with check = "none"; reports show it.')
@@ -175,16 +186,16 @@ class VariantTable(_Table):
     """A way to compile and run: flag sets in order, then flags, then plugins."""
 
     description: str = ""
-    flagsets: list[Name] = Field(default_factory=list, description="Names of flag sets from flagset_files.")
-    flags: list[Flag] = Field(default_factory=list, description="More iree-compile flags.")
-    run_flags: list[Flag] = Field(default_factory=list, description="More runtime flags.")
-    plugins: list[PluginTable] = Field(
-        default_factory=list,
+    flagsets: Many[Name] = Field((), description="Names of flag sets from flagset_files.")
+    flags: Many[Flag] = Field((), description="More iree-compile flags.")
+    run_flags: Many[Flag] = Field((), description="More runtime flags.")
+    plugins: Many[PluginTable] = Field(
+        (),
         description="Registered preprocessing plugins, in order: names, or { name = ..., options = { ... } }.",
         json_schema_extra=_or_bare_name,
     )
     toolchains: str = Field("", description=_RELEASES)
-    tags: list[Name] = Field(default_factory=list)
+    tags: Many[Name] = ()
 
 
 def _or_one(schema: dict[str, Any]) -> None:
@@ -197,7 +208,8 @@ class DeviceTable(_Table):
     """Where modules run."""
 
     description: str = ""
-    uri: list[str] = Field(
+    uris: Many[str] = Field(
+        alias="uri",
         min_length=1,
         description="What --device= takes: local-sync, local-task, vulkan, cuda://0, ...; or a list of them, in order, "
         "for programs that run on several devices.",
@@ -215,8 +227,8 @@ class DeviceTable(_Table):
     backend: str = Field(
         min_length=1, description="The backend that compile_flags choose: llvm-cpu, vmvx, vulkan-spirv, cuda, rocm."
     )
-    compile_flags: list[Flag] = Field(default_factory=list)
-    run_flags: list[Flag] = Field(default_factory=list)
+    compile_flags: Many[Flag] = ()
+    run_flags: Many[Flag] = ()
     pin: bool = Field(False, description="Hold the measuring process on one core, where the system can.")
     on: Pattern = Field(
         "*", description="With --fleet, the hosts that it may be measured on: a shell pattern on names or classes."
@@ -224,15 +236,15 @@ class DeviceTable(_Table):
     hosts: Literal["one", "each"] = Field(
         "one", description="With --fleet, whether one host of these measures it, or each of them, side by side."
     )
-    tags: list[Name] = Field(default_factory=list)
+    tags: Many[Name] = ()
 
-    @field_validator("uri", mode="before")
+    @field_validator("uris", mode="before")
     @classmethod
     def _one_uri(cls, value: object) -> object:
         return [value] if isinstance(value, str) else value
 
-    @field_serializer("uri")
-    def _written_uri(self, value: list[str]) -> str | list[str]:
+    @field_serializer("uris")
+    def _written_uri(self, value: tuple[str, ...]) -> str | tuple[str, ...]:
         """As people write it, in suites that the harness makes."""
         return value[0] if len(value) == 1 else value
 
@@ -336,9 +348,9 @@ class FlagSetTable(_Table):
     """A named list of flags."""
 
     description: str = ""
-    compile: list[Flag] = Field(default_factory=list, description="Flags for iree-compile.")
-    run: list[Flag] = Field(default_factory=list, description="Flags for the runtime.")
-    backends: list[str] = Field(default_factory=list, description="Compiler backends it is for; empty: all.")
+    compile: Many[Flag] = Field((), description="Flags for iree-compile.")
+    run: Many[Flag] = Field((), description="Flags for the runtime.")
+    backends: Many[str] = Field((), description="Compiler backends it is for; empty: all.")
     toolchains: str = Field("", description=_RELEASES)
 
 

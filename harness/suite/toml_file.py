@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -27,10 +26,6 @@ else:
 _Model = TypeVar("_Model", bound=BaseModel)
 
 _LONGEST_SHOWN = 60
-_LARGEST_BYTES = 16 << 20
-_TWICE = re.compile(
-    r"Cannot (?:declare \((?P<table>.*?),?\) twice|overwrite a value) \(at (?P<where>line \d+|end of).*\)"
-)
 # What a value must be, by the kind of pydantic's error and with its limits.
 _NEEDS = {
     "string_type": "must be a string",
@@ -39,6 +34,7 @@ _NEEDS = {
     "float_type": "must be a number",
     "bool_type": "must be true or false",
     "list_type": "must be a list",
+    "tuple_type": "must be a list",
     "dict_type": "must be a table",
     "model_type": "must be a table",
     "string_too_short": "must not be empty",
@@ -63,23 +59,18 @@ def read_toml(path: Path, model: type[_Model]) -> tuple[_Model, bytes]:
 def read_content(path: Path) -> tuple[dict[str, Any], bytes]:
     """What one TOML file of any form holds, and its bytes."""
     try:
-        if path.exists() and not path.is_file() and not path.is_dir():  # such as a pipe, which would never end
-            raise SuiteError(f"{path}: is no regular file; name a TOML file")
-        with path.open("rb") as file:
-            raw = file.read(_LARGEST_BYTES + 1)
+        raw = path.read_bytes()
     except FileNotFoundError:
         raise SuiteError(f"{path}: there is no such file; {_where_else(path)}") from None
     except (OSError, ValueError) as error:  # such as a name with a zero byte
         reason = getattr(error, "strerror", None) or error
         raise SuiteError(f"{path}: cannot be read ({reason}); check the path and its permissions") from None
-    if len(raw) > _LARGEST_BYTES:
-        raise SuiteError(f"{path}: has more than {_LARGEST_BYTES >> 20} MiB; name a TOML file")
     try:
         return tomllib.loads(raw.decode("utf-8-sig")), raw
     except UnicodeDecodeError as error:
         raise SuiteError(f"{path}: is not UTF-8 text (byte {error.start}); save it as UTF-8") from None
     except tomllib.TOMLDecodeError as error:
-        raise SuiteError(f"{path}: {_defined_twice(str(error)) or f'is not valid TOML: {error}'}") from None
+        raise SuiteError(f"{path}: is not valid TOML: {error}") from None
     except (RecursionError, ValueError) as error:  # thousands of brackets or digits
         raise SuiteError(f"{path}: cannot be read as TOML ({error})") from None
 
@@ -97,18 +88,6 @@ def validated(path: Path, content: dict[str, Any], model: type[_Model]) -> _Mode
         return model.model_validate(content)
     except ValidationError as invalid:
         raise SuiteError.of_all(_sentences(invalid, content, model)).of_file(path) from None
-
-
-def _defined_twice(error: str) -> str | None:
-    """The sentence for a table or key that is there twice; None where the parser complains of something else."""
-    twice = _TWICE.search(error)
-    if twice is None:
-        return None
-    where = twice["where"].replace("end of", "the last line")
-    if twice["table"]:
-        table = ".".join(part.strip(" '") for part in twice["table"].split(","))
-        return f"[{table}] is defined twice, the second time in {where}; rename or remove one of them"
-    return f"gives a key twice, the second time in {where}; remove one of them"
 
 
 def _sentences(invalid: ValidationError, content: dict[str, Any], model: type[BaseModel]) -> list[str]:

@@ -225,8 +225,8 @@ def test_without_a_toolchain_the_machine_and_every_registered_peer_are_judged_al
 
 def test_suites_ask_for_the_drivers_of_their_devices() -> None:
     """And for one driver of Vulkan where they say which."""
-    both = replace(a_device(), uri="cuda://0", more_uris=("hip",))
-    soft = replace(a_device(), uri="vulkan", vulkan_driver="lavapipe")
-    suites = (a_suite(devices=(a_device(), both, soft)), a_suite(devices=(replace(a_device(), uri="vulkan://1"),)))
+    both = a_device(uri="cuda://0", more_uris=("hip",))
+    soft = a_device(uri="vulkan", vulkan_driver="lavapipe")
+    suites = (a_suite(devices=(a_device(), both, soft)), a_suite(devices=(a_device(uri="vulkan://1"),)))
     assert devices_of(suites[:1]) == {"local-sync", "cuda", "hip", "lavapipe"}
     assert devices_of(suites) == {"local-sync", "cuda", "hip", "lavapipe", "vulkan"}

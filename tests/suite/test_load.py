@@ -31,7 +31,7 @@ def test_a_suite_that_says_no_more_than_it_must(write_suite: WriteSuite) -> None
     target = ("--iree-hal-target-device=local",)
     small = a_suite(
         a_variant(),
-        a_variant("tiled", flag_sets=(TILING,)),
+        a_variant("tiled", flagsets=("tiling",), flag_sets=(TILING,)),
         models=(a_model(function="main", inputs=(Input(shape=(4,), dtype="f32", fill="random", seed=0),)),),
         devices=(a_device(compile_flags=target),),
     )
@@ -167,15 +167,15 @@ def test_a_suite_that_says_everything(tmp_path: Path) -> None:
     )
     assert suite.variants[1] == Variant(
         name="both",
+        flagsets=("late", "early"),
         flag_sets=(FlagSet(name="late"), early),  # in the order of the variant
-        compile_flags=("--iree-opt-level=O3",),
+        flags=("--iree-opt-level=O3",),
         run_flags=("--task_topology_group_count=2",),
         plugins=(PluginTable(name="share-concat"),),
         tags=("data-tiling",),
     )
-    gpu = a_device("gpu", uri="vulkan://1", more_uris=("local-task",), backend="vulkan-spirv")
-    assert suite.devices == (replace(gpu, vulkan_driver="swiftshader", threads=4),)
-    assert gpu.uris == ("vulkan://1", "local-task")
+    gpu = {"vulkan_driver": "swiftshader", "threads": 4, "backend": "vulkan-spirv"}
+    assert suite.devices == (a_device("gpu", "vulkan://1", ["local-task"], **gpu),)
     assert (suite.include, suite.exclude) == (("built/*", "imported/*"), ("built/both@*",))
     assert suite.expectations == (Expectation(cases="*/both@gpu", message="shared memory"),)
     assert suite.groups == (VariantGroup(title="Data tiling", variants=("stock", "both")),)
@@ -207,7 +207,8 @@ def test_variants_of_another_file_follow_the_suites_own_and_the_hash_is_that_of_
     loaded = load_suite(path)
     *own, fast = loaded.suite.variants
     assert [variant.name for variant in own] == ["stock", "tiled"]
-    assert fast == a_variant("fast", flag_sets=(TILING,), plugins=(PluginTable(name="channels-last"),))
+    plugins = (PluginTable(name="channels-last"),)
+    assert fast == a_variant("fast", flagsets=("tiling",), flag_sets=(TILING,), plugins=plugins)
     Path("more.toml").write_text(f"{MORE}# a remark\n")
     others = {load_suite(path).text_sha256, load_suite(write_suite(flags=f"{FLAGS}# a remark\n")).text_sha256}
     assert len({plain, loaded.text_sha256, *others}) == 4

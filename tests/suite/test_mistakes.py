@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,10 +9,8 @@ import pytest
 import tomli
 from jsonschema import Draft202012Validator
 
-from harness.errors import SuiteError
 from harness.suite.load import load_suite
 from harness.suite.schema import json_schema
-from harness.suite.toml_file import read_content
 from tests.builders import FLAGS, SUITE
 from tests.suite.conftest import WriteSuite, refusal, replaced
 
@@ -190,18 +187,6 @@ def test_files_that_a_suite_takes_in_are_named(key: str, text: str, sentence: st
     assert refusal(write_suite('"flags.toml"]', given)) == f"more.toml: {sentence}"
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "sentence"),
-    [
-        ("", STOCK, "[variants.stock] is defined twice, the second time in line 19; rename or remove one of them"),
-        ('"small"', '"small"\n\nname = "b"', "gives a key twice, the second time in line 3; remove one of them"),
-        ("", "pin = true\npin = 1", "gives a key twice, the second time in the last line; remove one of them"),
-    ],
-)
-def test_what_stands_twice(old: str, new: str, sentence: str, write_suite: WriteSuite) -> None:
-    assert refusal(write_suite(old, new)) == f"suite.toml: {sentence}"
-
-
 def test_a_file_that_cannot_be_read(write_suite: WriteSuite, tmp_path: Path) -> None:
     path = write_suite('name = "small"', "name = small")
     assert refusal(path).startswith("suite.toml: is not valid TOML: ")
@@ -209,12 +194,6 @@ def test_a_file_that_cannot_be_read(write_suite: WriteSuite, tmp_path: Path) -> 
     assert refusal(path) == "suite.toml: is not UTF-8 text (byte 11); save it as UTF-8"
     assert refusal(Path("none.toml")) == "none.toml: there is no such file; check the path"
     assert refusal(tmp_path).endswith(": cannot be read (Is a directory); check the path and its permissions")
-    os.mkfifo("pipe.toml")
-    with Path("large.toml").open("wb") as file:
-        file.truncate(17 << 20)
-    for name, why in (("pipe.toml", "is no regular file"), ("large.toml", "has more than 16 MiB")):
-        with pytest.raises(SuiteError, match=f"^{name}: {why}; name a TOML file$"):
-            read_content(Path(name))
 
 
 def test_a_byte_order_mark_does_no_harm(write_suite: WriteSuite) -> None:
