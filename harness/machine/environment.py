@@ -16,14 +16,9 @@ import psutil
 import harness
 from harness import process
 from harness.cache import cache_root, read_memo
-from harness.machine.identity import (
-    NAME_VARIABLE,
-    made_class,
-    made_id,
-    processor_identity,
-)
+from harness.machine.identity import NAME_VARIABLE, made_class, made_id, processor_identity
 from harness.machine.processor import capture_cpu, has_hypervisor_flag
-from harness.machine.system_files import SystemFiles, as_integer, capture_limits, in_container, known
+from harness.machine.system_files import SystemFiles, capture_limits, in_container, known
 
 
 def selfcheck_file() -> Path:
@@ -70,7 +65,7 @@ def capture_environment(
         "machine": machine,
         "cpu": cpu,
         "memory": _memory(files),
-        "load": _load(files),
+        "load": _load(),
         "process": _process(files),
         **({"selfcheck": checked} if checked else {}),
     }
@@ -159,47 +154,32 @@ def _hypervisor(files: SystemFiles) -> str | None:
 
 
 def _memory(files: SystemFiles) -> dict[str, Any]:
-    sizes = {name: _kib(text) for name, text in files.fields("proc/meminfo").items()}
-    total, available = sizes.get("MemTotal"), sizes.get("MemAvailable")
-    swap_total, swap_free = sizes.get("SwapTotal"), sizes.get("SwapFree")
-    swap_used = swap_total - swap_free if swap_total is not None and swap_free is not None else None
-    if files.of_this_machine and total is None:
-        memory = psutil.virtual_memory()
-        total, available, swap_used = memory.total, memory.available, psutil.swap_memory().used
+    memory = psutil.virtual_memory()
     pages = re.search(r"\[(\w+)\]", files.text("sys/kernel/mm/transparent_hugepage/enabled") or "")
     return known(
         {
-            "total_bytes": total,
-            "available_bytes": available,
-            "swap_used_bytes": swap_used,
+            "total_bytes": memory.total,
+            "available_bytes": memory.available,
+            "swap_used_bytes": psutil.swap_memory().used,
             "transparent_huge_pages": pages[1] if pages else None,  # `madvise` of `always [madvise] never`
         }
     )
 
 
-def _kib(text: str) -> int | None:
-    number = as_integer(text.removesuffix(" kB"))
-    return number * 1024 if number is not None else None
-
-
-def _load(files: SystemFiles) -> dict[str, Any]:
-    words = (files.text("proc/loadavg") or "").split()[:3]
-    averages = [float(word) for word in words]
-    if files.of_this_machine and not averages and hasattr(os, "getloadavg"):
-        averages = list(os.getloadavg())
+def _load() -> dict[str, Any]:
+    averages = os.getloadavg() if hasattr(os, "getloadavg") else ()
     names = ("load_1min", "load_5min", "load_15min")
     rounded = (round(value, 2) for value in averages)
-    return known({**dict(zip(names, rounded, strict=False)), "steal_percent": _steal_percent(files)})
+    return known({**dict(zip(names, rounded, strict=False)), "steal_percent": _steal_percent()})
 
 
-def _steal_percent(files: SystemFiles) -> float | None:
+def _steal_percent() -> float | None:
     """Of the CPU time that this machine wanted since it started, the share that its host gave to others."""
-    ticks = [as_integer(word) or 0 for word in files.fields("proc/stat").get("cpu", "").split()]
-    if len(ticks) < 8:
+    times = psutil.cpu_times()._asdict()
+    if "steal" not in times:
         return None
-    user, nice, system, _idle, _iowait, irq, softirq, steal = ticks[:8]
-    wanted = user + nice + system + irq + softirq + steal
-    return round(100 * steal / wanted, 2) if wanted else None
+    wanted = sum(times[kind] for kind in ("user", "nice", "system", "irq", "softirq", "steal"))
+    return round(100 * times["steal"] / wanted, 2) if wanted else None
 
 
 def _process(files: SystemFiles) -> dict[str, Any]:
@@ -211,16 +191,7 @@ def _process(files: SystemFiles) -> dict[str, Any]:
             "python_implementation": platform.python_implementation(),
             # Whether every process gets another memory layout.
             "aslr": None if setting is None else setting > 0 and not personality & _NO_RANDOMISATION,
-            "niceness": _niceness(files),
+            "niceness": os.getpriority(os.PRIO_PROCESS, 0) if hasattr(os, "getpriority") else None,
             **capture_limits(files),
         }
     )
-
-
-def _niceness(files: SystemFiles) -> int | None:
-    # The second field is the program's name, which may hold spaces and brackets; niceness is the 19th.
-    _, _, after_name = (files.text("proc/self/stat") or "").rpartition(")")
-    fields = after_name.split()
-    if len(fields) > 16:
-        return as_integer(fields[16])
-    return os.getpriority(os.PRIO_PROCESS, 0) if files.of_this_machine and hasattr(os, "getpriority") else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import platform
 from pathlib import Path
@@ -26,18 +25,17 @@ _CODE_FLAG_FAMILIES = ("avx512", "avx10", "amx_")
 
 def capture_cpu(files: SystemFiles) -> dict[str, Any]:
     """What identifies the processor and explains its speed; what cannot be known is left out."""
-    processors = _processors(files)
-    first = next(iter(processors), {})
+    first = _first_processor(files)
     return known(
         {
-            "model": _model(first) or (platform.processor() or None if files.of_this_machine else None),
+            "model": _model(first) or platform.processor() or None,
             # As the processor numbers them itself; of 64-bit Arm, `model` has its part.
             "vendor": first.get("vendor_id"),
             "family": as_integer(first.get("cpu family")),
             "model_number": as_integer(first.get("model")),
             "flags": _code_flags(first),
-            **_cores(files, len(processors) or None),
-            **_frequencies(files, processors),
+            **_cores(files),
+            **_frequencies(),
             "governor": _common(files, "scaling_governor"),
             "energy_preference": _common(files, "energy_performance_preference"),
             "frequency_driver": files.text(f"{_CPU}/cpu0/cpufreq/scaling_driver"),
@@ -49,19 +47,18 @@ def capture_cpu(files: SystemFiles) -> dict[str, Any]:
 
 def has_hypervisor_flag(files: SystemFiles) -> bool | None:
     """Whether the processor itself says that it is a virtual one; None where processors do not say (not x86)."""
-    flags = next(iter(_processors(files)), {}).get("flags")
+    flags = _first_processor(files).get("flags")
     return None if flags is None else "hypervisor" in flags.split()
 
 
-def _processors(files: SystemFiles) -> list[dict[str, str]]:
-    """/proc/cpuinfo, one dict a logical processor."""
-    processors = []
+def _first_processor(files: SystemFiles) -> dict[str, str]:
+    """What /proc/cpuinfo says of the first logical processor."""
     for block in (files.text("proc/cpuinfo") or "").split("\n\n"):
         pairs = [line.partition(":") for line in block.splitlines() if ":" in line]
         fields = {name.strip(): value.strip() for name, _, value in pairs}
         if "processor" in fields:
-            processors.append(fields)
-    return processors
+            return fields
+    return {}
 
 
 def _model(first: dict[str, str]) -> str | None:
@@ -77,20 +74,14 @@ def _code_flags(first: dict[str, str]) -> list[str] | None:
     return sorted(flag for flag in flags.split() if flag in _CODE_FLAGS or flag.startswith(_CODE_FLAG_FAMILIES))
 
 
-def _cores(files: SystemFiles, logical: int | None) -> dict[str, Any]:
+def _cores(files: SystemFiles) -> dict[str, Any]:
     """How many cores there are and how many of them this process may use (its affinity)."""
-    siblings = {files.text(path) for path in files.matching(f"{_EACH_CORE}/topology/thread_siblings_list")} - {None}
-    physical = len(siblings) or None
-    usable = len(_cpus(files.fields("proc/self/status").get("Cpus_allowed_list"))) or None
-    if files.of_this_machine:
-        logical = logical or psutil.cpu_count(logical=True)
-        physical = physical or psutil.cpu_count(logical=False)
-        usable = usable or usable_cores()
+    logical, physical = psutil.cpu_count(), psutil.cpu_count(logical=False)
     smt = files.integer(f"{_CPU}/smt/active")
     return {
         "logical_cores": logical,
         "physical_cores": physical,
-        "usable_cores": usable,
+        "usable_cores": usable_cores(),
         "cores_by_kind": list(map(_cpu_list, kinds)) if len(kinds := core_kinds(files)) > 1 else None,
         "isolated_cores": files.text(f"{_CPU}/isolated"),
         "numa_nodes": len(files.matching("sys/devices/system/node/node[0-9]*")) or None,
@@ -137,29 +128,18 @@ def _cpu_list(cpus: frozenset[int]) -> str:
     return ",".join(f"{part[0]}-{part[-1]}" if len(part) > 1 else f"{part[0]}" for part in parts)
 
 
-def _frequencies(files: SystemFiles, processors: list[dict[str, str]]) -> dict[str, float | None]:
+def _frequencies() -> dict[str, int | None]:
     """Over all cores: the highest maximum, the lowest minimum, and the mean of now, in MHz."""
-    highest = _frequencies_mhz(files, "cpuinfo_max_freq")
-    lowest = _frequencies_mhz(files, "cpuinfo_min_freq")
-    now = _frequencies_mhz(files, "scaling_cur_freq")
-    if not now:
-        with contextlib.suppress(KeyError, ValueError):
-            now = [float(fields["cpu MHz"]) for fields in processors]
-    if files.of_this_machine and not now:
-        # On some Apple and virtual machines it fails; a fact less is no failure.
-        with contextlib.suppress(AttributeError, OSError, RuntimeError):
-            found = psutil.cpu_freq()
-            now, lowest, highest = [found.current], [found.min or 0], [found.max or 0]
+    try:
+        found = psutil.cpu_freq(percpu=True)
+    except (AttributeError, NotImplementedError, OSError, RuntimeError):  # as on some Apple and virtual machines
+        found = []
+    now = [core.current for core in found]
     return {
-        "max_mhz": max(highest, default=0) or None,
-        "min_mhz": min(lowest, default=0) or None,
+        "max_mhz": round(max((core.max for core in found), default=0)) or None,
+        "min_mhz": round(min((core.min for core in found), default=0)) or None,
         "current_mhz": round(sum(now) / len(now)) if now else None,
     }
-
-
-def _frequencies_mhz(files: SystemFiles, name: str) -> list[float]:
-    values_khz = [files.integer(path) for path in files.matching(f"{_EACH_CORE}/cpufreq/{name}")]
-    return [round(khz / 1000) for khz in values_khz if khz]
 
 
 def _common(files: SystemFiles, name: str) -> str | None:

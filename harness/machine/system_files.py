@@ -17,11 +17,6 @@ class SystemFiles:
 
     root: Path = Path("/")
 
-    @property
-    def of_this_machine(self) -> bool:
-        """Whether the root is the machine's own, so that other sources than files describe the same machine."""
-        return self.root == Path("/")
-
     def text(self, path: str) -> str | None:
         """A file's text without white space around it; None where there is none."""
         try:

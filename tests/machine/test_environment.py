@@ -7,28 +7,40 @@ import json
 import os
 import platform
 import re
+from collections import namedtuple
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
+import psutil
 import pytest
 
 import harness
-from harness import process
 from harness.machine.environment import capture_environment, harness_commit
-from harness.machine.processor import last_core
-from harness.machine.system_files import SystemFiles
+from harness.machine.processor import last_core, usable_cores
+from tests.builders import commit, git
 
 MakeMachine = Callable[[Mapping[str, str]], Path]
 
 CPU = "sys/devices/system/cpu"
 
 
+# What psutil says of the machine that runs the tests, whatever files it is given.
+MEASURED = {"logical_cores", "physical_cores", "usable_cores", "max_mhz", "min_mhz", "current_mhz"}
+
+
+def facts_of(captured: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """Of the processor, what its files say."""
+    return {name: fact for name, fact in captured["cpu"].items() if name not in MEASURED}
+
+
 def test_a_real_machine_that_saves_power(make_machine: MakeMachine, laptop: dict[str, str]) -> None:
     captured = capture_environment(root=make_machine(laptop))
     assert captured["machine"] == {
         "id": captured["machine"]["id"],
-        "class": "Intel(R) Core(TM) i7-1165G7 @ 2.80GHz (GenuineIntel 6/140, AVX-512), 4 cores, L1d 48 KiB, L3 12 MiB, "
+        "class": "Intel(R) Core(TM) i7-1165G7 @ 2.80GHz (GenuineIntel 6/140, AVX-512), "
+        f"{usable_cores()} core{'' if usable_cores() == 1 else 's'}, L1d 48 KiB, L3 12 MiB, "
         f"{platform.system()} {platform.machine()}",
         "system": platform.system(),
         "distribution": "Fedora Linux 44 (Workstation)",
@@ -37,20 +49,14 @@ def test_a_real_machine_that_saves_power(make_machine: MakeMachine, laptop: dict
         "virtual": False,
         "container": False,
     }
-    assert captured["cpu"] == {
+    assert facts_of(captured) == {
         "model": "Intel(R) Core(TM) i7-1165G7 @ 2.80GHz",
         "vendor": "GenuineIntel",
         "family": 6,
         "model_number": 140,
         "flags": ["avx2", "avx512f", "fma", "sse4_2"],
-        "logical_cores": 4,
-        "physical_cores": 2,
-        "usable_cores": 4,
         "numa_nodes": 1,
         "smt": True,
-        "max_mhz": 4700,
-        "min_mhz": 400,
-        "current_mhz": 1300,
         "governor": "powersave",
         "energy_preference": "balance_performance",
         "frequency_driver": "intel_pstate",
@@ -59,44 +65,43 @@ def test_a_real_machine_that_saves_power(make_machine: MakeMachine, laptop: dict
         "l1i_bytes": 32 * 1024,
         "l3_bytes": 12 * 1024 * 1024,
     }
-    assert captured["memory"] == {
-        "total_bytes": 16_000_000 * 1024,
-        "available_bytes": 8_000_000 * 1024,
-        "swap_used_bytes": 500_000 * 1024,
-        "transparent_huge_pages": "always",
-    }
-    assert captured["load"] == {"load_1min": 1.25, "load_5min": 0.5, "load_15min": 0.25, "steal_percent": 0.0}
-    assert captured["process"] == {
-        "python": platform.python_version(),
-        "python_implementation": platform.python_implementation(),
-        "aslr": True,
-        "niceness": 5,
-    }
+    assert captured["memory"]["transparent_huge_pages"] == "always"
+    assert captured["process"]["aslr"] is True
 
 
 def test_a_virtual_machine(make_machine: MakeMachine, virtual_machine: dict[str, str]) -> None:
     captured = capture_environment(root=make_machine(virtual_machine))
-    assert captured["machine"]["virtual"] is True
-    assert captured["machine"]["hypervisor"] == "KVM"
-    assert captured["load"] == {"steal_percent": 5.0}
-    assert captured["memory"] == {"transparent_huge_pages": "madvise"}
-    cpu = captured["cpu"]
-    assert (cpu["logical_cores"], cpu["physical_cores"], cpu["usable_cores"], cpu["smt"]) == (2, 2, 1, False)
-    assert cpu["current_mhz"] == 2050
-    assert not {"governor", "turbo", "max_mhz", "frequency_driver"} & cpu.keys()
+    assert (captured["machine"]["virtual"], captured["machine"]["hypervisor"]) == (True, "KVM")
+    assert captured["memory"]["transparent_huge_pages"] == "madvise"
+    assert not {"governor", "turbo", "frequency_driver"} & captured["cpu"].keys()
 
 
 def test_an_arm_server(make_machine: MakeMachine, arm_server: dict[str, str]) -> None:
     captured = capture_environment(root=make_machine(arm_server))
-    assert captured["machine"]["virtual"] is True
-    assert captured["machine"]["hypervisor"] == "Amazon EC2"
-    assert captured["cpu"] == {
-        "model": "Arm implementer 0x41, part 0xd40",
-        "flags": ["asimd", "bf16", "i8mm", "sve"],
-        "logical_cores": 8,
-        "isolated_cores": "4-7",
-        "turbo": True,
-    }
+    assert (captured["machine"]["virtual"], captured["machine"]["hypervisor"]) == (True, "Amazon EC2")
+    assert (
+        facts_of(captured).items()
+        >= {
+            "model": "Arm implementer 0x41, part 0xd40",
+            "flags": ["asimd", "bf16", "i8mm", "sve"],
+            "isolated_cores": "4-7",
+            "turbo": True,
+        }.items()
+    )
+
+
+def test_what_psutil_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    kinds = ("user", "nice", "system", "irq", "softirq", "steal", "idle")
+    times = namedtuple("times", kinds)(800, 0, 150, 0, 0, 50, 9000)
+    cores = [Mock(current=now, max=4700.0, min=400.0) for now in (1000.0, 1600.0)]
+    monkeypatch.setattr(psutil, "cpu_times", lambda: times)
+    monkeypatch.setattr(psutil, "cpu_freq", Mock(return_value=cores))
+    captured = capture_environment()
+    assert captured["load"]["steal_percent"] == 5.0
+    cpu = captured["cpu"]
+    assert (cpu["max_mhz"], cpu["min_mhz"], cpu["current_mhz"]) == (4700, 400, 1300)
+    monkeypatch.setattr(psutil, "cpu_freq", Mock(side_effect=NotImplementedError))
+    assert "current_mhz" not in capture_environment()["cpu"]
 
 
 @pytest.mark.parametrize(
@@ -121,27 +126,18 @@ def test_cores_of_different_kinds_are_told_and_a_fast_one_is_taken(
     assert last_core(root) == frozenset({3})
 
 
-def test_a_machine_that_tells_nothing(make_machine: MakeMachine) -> None:
+def test_a_machine_that_tells_nothing_or_nonsense(make_machine: MakeMachine) -> None:
     captured = capture_environment(root=make_machine({}))
     assert captured.keys() == {"machine", "cpu", "memory", "load", "process"}
     assert captured["machine"].keys() == {"id", "class", "system", "kernel", "architecture", "container"}
-    assert captured["cpu"] == captured["memory"] == captured["load"] == {}
-    assert captured["process"].keys() == {"python", "python_implementation"}
-
-
-def test_files_that_hold_nonsense_are_left_out(make_machine: MakeMachine) -> None:
+    assert facts_of(captured).keys() <= {"model", "smt"}
     files = {
-        "proc/stat": "cpu  1 2\n",
-        "proc/meminfo": "MemTotal: lots\n",
-        "proc/self/stat": "4711\n",
-        "proc/self/status": "Cpus_allowed_list:\t0-x\n",
         f"{CPU}/smt/active": "perhaps\n",
         f"{CPU}/cpu0/cache/index0/level": "1\n",
         f"{CPU}/cpu0/cache/index0/type": "Data\n",
         f"{CPU}/cpu0/cache/index0/size": "big\n",
     }
-    captured = capture_environment(root=make_machine(files))
-    assert captured["cpu"] == captured["memory"] == captured["load"] == {}
+    assert facts_of(capture_environment(root=make_machine(files))) == facts_of(captured)
 
 
 DMI = "sys/class/dmi/id"
@@ -240,7 +236,7 @@ def test_signs_of_one_thing(
 )
 def test_limits_of_a_container(make_machine: MakeMachine, files: dict[str, str], limits: dict[str, Any]) -> None:
     captured = capture_environment(root=make_machine(files))["process"]
-    assert {name: value for name, value in captured.items() if not name.startswith("python")} == limits
+    assert {name: value for name, value in captured.items() if "limit" in name or "throttled" in name} == limits
 
 
 def test_the_machine_id_is_stable_and_tells_nothing(make_machine: MakeMachine, laptop: dict[str, str]) -> None:
@@ -272,25 +268,8 @@ def test_this_machine_is_described_well_enough_without_names_and_folders() -> No
     assert captured["cpu"]["logical_cores"] >= captured["cpu"]["usable_cores"] >= 1
     assert captured["memory"]["total_bytes"] > captured["memory"]["available_bytes"] > 0
     assert captured["process"]["python"] == platform.python_version()
-
-
-def test_a_system_without_proc_is_described_through_psutil(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SystemFiles, "text", lambda _files, _path: None)
-    monkeypatch.setattr(SystemFiles, "matching", lambda _files, _pattern: [])
-    captured = capture_environment()
-    assert captured["cpu"]["logical_cores"] >= captured["cpu"]["usable_cores"] >= 1
-    assert captured["memory"]["total_bytes"] > captured["memory"]["available_bytes"] > 0
-    assert "swap_used_bytes" in captured["memory"]
-    assert captured["load"].keys() == {"load_1min", "load_5min", "load_15min"}
+    assert captured["load"].keys() >= {"load_1min", "load_5min", "load_15min"}
     assert isinstance(captured["process"]["niceness"], int)
-    assert captured["machine"]["kernel"] == platform.release()
-
-
-def git(folder: Path, *arguments: str) -> str:
-    identity = ("-c", "user.name=nobody", "-c", "user.email=nobody@example.org", "-c", "commit.gpgsign=false")
-    done = process.run(["git", "-C", str(folder), *identity, *arguments], limits=process.Limits(seconds=30))
-    assert done.ok, done.stderr
-    return done.stdout.strip()
 
 
 @pytest.fixture
@@ -300,8 +279,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     package.mkdir(parents=True)
     (package / "__init__.py").write_text("")
     git(package.parent, "init", "--quiet")
-    git(package.parent, "add", ".")
-    git(package.parent, "commit", "--quiet", "-m", "Begin")
+    commit(package.parent)
     monkeypatch.setattr(harness, "__file__", str(package / "__init__.py"))
     return package.parent
 
