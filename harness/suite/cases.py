@@ -235,8 +235,9 @@ def cell_of(
     """
     arranged = chain_of(suite, variant, device, plugins)
     compile_flags = merge_flags(_own_flags(variant, device), arranged.compile_flags)
+    has_pool = bool(device.threads) and any(uri.split("://", 1)[0] == "local-task" for uri in device.uris)
     run_flags = merge_flags(
-        _thread_flags(device),
+        (f"--task_topology_group_count={device.threads}",) if has_pool else (),
         device.run_flags,
         *(flag_set.run for flag_set in variant.flag_sets),
         variant.run_flags,
@@ -273,12 +274,6 @@ def cell_of(
         tags=(*variant.tags, *device.tags),
         skip=here.missing or _not_applicable(variant, device, toolchain, plugins),
     )
-
-
-def _thread_flags(device: Device) -> tuple[str, ...]:
-    """What gives the pools of local-task devices their number of threads."""
-    local = any(uri.split("://", 1)[0] == "local-task" for uri in device.uris)
-    return (f"--task_topology_group_count={device.threads}",) if device.threads and local else ()
 
 
 def _own_flags(variant: Variant, device: Device) -> tuple[str, ...]:

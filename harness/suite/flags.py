@@ -124,13 +124,10 @@ def refusal(flag: str, *, at_run: bool) -> str | None:
     if not at_run and _MODEL_FILE in pieces:
         return _NAMES_THE_MODEL
     if at_run or name not in _DUMPS:
-        return _HAS_A_PATH if _is_path(value) or ".." in pieces else None
+        has_a_path = "/" in value or "\\" in value or value.startswith("~") or ".." in pieces
+        return _HAS_A_PATH if has_a_path else None
     is_below = ".." not in pieces and not any(_is_absolute(part) for part in value.split("="))
     return None if is_below else _LEADS_OUTSIDE
-
-
-def _is_path(value: str) -> bool:
-    return "/" in value or "\\" in value or value.startswith("~")
 
 
 def _is_absolute(path: str) -> bool:

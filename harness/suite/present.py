@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from harness.errors import SuiteError
 from harness.process import Limits
-from harness.suite.load import Device, Suite
+from harness.suite.load import Suite
 from harness.text import did_you_mean
 from harness.toolchain.devices import (
     DRIVERS,
@@ -59,29 +59,31 @@ def devices_among(
     suite: Suite, probe: Probe, environment: Callable[[VulkanDriver], Mapping[str, str]]
 ) -> dict[str, Presence]:
     """Each of the suite's devices by name, among those that a machine's drivers offer, this one or another."""
-    return {device.name: _find_device(suite, device, probe, environment) for device in suite.devices}
+    found = {}
+    for device in suite.devices:
+        chosen = VULKAN_DRIVERS[device.vulkan_driver] if device.vulkan_driver is not None else None
+        infos = [_info(f"{suite.path}: [devices.{device.name}] uri", uri, probe, chosen) for uri in device.uris]
+        missing = next((info for info in infos if isinstance(info, str)), None)
+        here = [info for info in infos if isinstance(info, DeviceInfo)]
+        found[device.name] = (
+            Presence(missing=missing)
+            if missing is not None
+            else Presence(
+                facts=" + ".join(info.facts for info in here),
+                name=" + ".join(info.name for info in here if driver_of(info.uri) not in PROCESSORS and info.name),
+                environment=environment(chosen) if chosen is not None else {},
+            )
+        )
+    return found
 
 
-def _find_device(
-    suite: Suite, device: Device, probe: Probe, environment: Callable[[VulkanDriver], Mapping[str, str]]
-) -> Presence:
-    chosen = VULKAN_DRIVERS[device.vulkan_driver] if device.vulkan_driver is not None else None
-    infos: list[DeviceInfo] = []
-    for uri in device.uris:
-        name = driver_of(uri)
-        found = probe(name, chosen)
-        if found.reason is not None and name not in _DRIVERS:
-            hint = did_you_mean(name, _DRIVERS)
-            raise SuiteError(f"{suite.path}: [devices.{device.name}] uri: there is no driver {name!r}{hint}")
-        info = _by_uri(found, uri)
-        if isinstance(info, str):
-            return Presence(missing=info)
-        infos.append(info)
-    return Presence(
-        facts=" + ".join(info.facts for info in infos),
-        name=" + ".join(info.name for info in infos if driver_of(info.uri) not in PROCESSORS and info.name),
-        environment=environment(chosen) if chosen is not None else {},
-    )
+def _info(where: str, uri: str, probe: Probe, chosen: VulkanDriver | None) -> DeviceInfo | str:
+    """The device of that URI, or why it is not there, as a sentence."""
+    name = driver_of(uri)
+    offered = probe(name, chosen)
+    if offered.reason is not None and name not in _DRIVERS:
+        raise SuiteError(f"{where}: there is no driver {name!r}{did_you_mean(name, _DRIVERS)}")
+    return _by_uri(offered, uri)
 
 
 def why_gone(uris: Iterable[str], toolchain: Toolchain, environment: Mapping[str, str]) -> str:
