@@ -1,7 +1,7 @@
 """GitHub's REST API with patience: what fails for a while is asked again, what is refused is said in one sentence.
 
-The token travels in a header to the API's own host and nowhere else: redirects to another host lose it, netrc files
-are not asked, and no message holds it. How long a client waits follows GitHub's own advice:
+The token travels in a header to the API's own host and nowhere else: redirects to another host are not followed, netrc
+files are not asked, and no message holds it. How long a client waits follows GitHub's own advice:
 https://docs.github.com/rest/using-the-rest-api/best-practices-for-using-the-rest-api
 """
 
@@ -26,9 +26,6 @@ from harness.text import one_line
 
 # Seconds without a connection, and without a byte.
 _CONNECT_S, _READ_S = 10.0, 30.0
-# A page of 100 of the longest comments has some 10 MB.
-_ANSWER_BYTES = 64 * 2**20
-_MOST_PAGES = 1_000
 _MOST_REDIRECTS = 5
 _REDIRECTS = (301, 302, 307, 308)
 _FAILURES = (408, 500, 502, 503, 504)  # after which the same request may succeed
@@ -47,18 +44,23 @@ _ADVICE = {
 }
 _OTHER_ADVICE = "so it did not {what}; check --api-url and GitHub's status page"
 _NO_LIST = "{host}: gave no list when asked to {what}; check --api-url"
-_ENDLESS = "{host}: gives a list without end when asked to {what}; check --api-url and GitHub's status page"
 _LATER = "{host} {failure} when asked to {what}; post again later, or give a longer --patience"
 _NOT_JSON = "{host}: answers something that is not JSON; check --api-url, it is https://api.github.com for github.com"
-_ELSEWHERE = "{host}: sends the request on to another host, where nothing is posted; give its address with --api-url"
+_ELSEWHERE = "{host}: sends the request on to another host, to which nothing is sent; give its address with --api-url"
 _CIRCLE = "{host}: sends requests around in a circle; check --api-url and --repo"
-_LARGE = "{host}: answers with more than {most} MiB; check --api-url"
 _UNTRUSTED = (
     "{host}: its certificate is not trusted here; check the address, or name the authority's file in REQUESTS_CA_BUNDLE"
 )
 _LIMITED = (
     "{host} limits how often it may be asked{detail} until {end} UTC, for {wait} s, longer than is waited; post again "
     "then, or give --patience {patience}"
+)
+
+# By the kind of error, the first that fits.
+_FAILED: tuple[tuple[type[Exception], str], ...] = (
+    (requests.Timeout, "did not answer in time"),
+    (requests.exceptions.ChunkedEncodingError, "broke off its answer"),
+    (Exception, "could not be reached, or ended the connection"),
 )
 
 # The API version is GitHub's, see docs.github.com/rest/about-the-rest-api/api-versions.
@@ -121,10 +123,6 @@ class Purpose:
     needs: str  # The permission of a workflow's job that allows it
 
 
-class NoAnswer(Exception):
-    """The request got no answer, or half of one; whether it was carried out is not known."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Answer:
     """An answer of any status."""
@@ -180,6 +178,7 @@ class Client:
         self._waited_s = 0.0
         self._session = requests.Session()
         self._session.headers.update(_HEADERS)
+        self._session.auth = self._sign
 
     def get(self, path: str, purpose: Purpose, params: Mapping[str, str] | None = None) -> Any:
         """Read one document."""
@@ -188,9 +187,8 @@ class Client:
     def pages(self, path: str, purpose: Purpose, params: Mapping[str, str]) -> Iterator[Any]:
         """The items of a list, over all its pages."""
         query: Mapping[str, str] | None = {**params, "per_page": "100"}
-        url, seen = path, set[str]()
-        while url not in seen and len(seen) < _MOST_PAGES:
-            seen.add(url)
+        url = path
+        while url:
             answer = self._ask("GET", url, purpose, params=query)
             items = self._document(answer)
             if not isinstance(items, list):
@@ -198,10 +196,6 @@ class Client:
             yield from items
             links = requests.utils.parse_header_links(answer.headers.get("link", ""))
             url, query = next((link["url"] for link in links if link.get("rel") == "next"), ""), None
-            if not url:
-                return
-        # A comment in the missing half of a list would be created a second time.
-        raise self._error(_ENDLESS, what=purpose.what)
 
     def send(self, method: str, path: str, purpose: Purpose, document: Any, *, repeatable: bool = True) -> Any:
         """Create or change something."""
@@ -229,8 +223,10 @@ class Client:
             try:
                 answer = self._through_redirects(method, path, params, document)
                 status, failure = answer.status, f"answered {answer.status}"
-            except NoAnswer as error:
-                failure = str(error)
+            except requests.exceptions.SSLError:
+                raise self._error(_UNTRUSTED) from None
+            except (requests.RequestException, OSError) as error:  # whether it was carried out is not known
+                failure = next(words for kind, words in _FAILED if isinstance(error, kind))
             if answer is not None and 200 <= status < 300:
                 return answer
             if answer is not None and answer.is_rate_limit:
@@ -278,57 +274,26 @@ class Client:
         return GitHubError(hidden, status=answer.status if answer is not None else 0, uncertain=uncertain)
 
     def _through_redirects(self, method: str, path: str, params: Mapping[str, str] | None, document: Any) -> Answer:
+        """The answer of the API's own host: the token, and what is posted, go to no other."""
         url = path if "://" in path else f"{self._api_url}/{path}"
         for _ in range(_MOST_REDIRECTS + 1):
-            if not self._is_ours(url) and (method != "GET" or not _is_secure(url)):
+            if urlsplit(url)[:2] != urlsplit(self._api_url)[:2]:
                 raise self._error(_ELSEWHERE)
-            answer = self._once(method, url, params, document)
+            response = self._session.request(
+                method, url, params=params, json=document, timeout=(_CONNECT_S, _READ_S), allow_redirects=False
+            )
+            answer = Answer(status=response.status_code, headers=response.headers, body=response.content)
             target = answer.headers.get("location", "")
             if answer.status not in _REDIRECTS or not target:
                 return answer
             url, params = urljoin(url, target), None
         raise self._error(_CIRCLE)
 
-    def _once(self, method: str, url: str, params: Mapping[str, str] | None, document: Any) -> Answer:
-        def sign(request: requests.PreparedRequest) -> requests.PreparedRequest:
-            """Always there: without an `auth`, requests looks into netrc files."""
-            if self._token and self._is_ours(url):
-                request.headers["Authorization"] = f"Bearer {self._token}"
-            return request
-
-        timeouts = (_CONNECT_S, _READ_S)
-        body = bytearray()
-        try:
-            with self._session.request(
-                method,
-                url,
-                params=params,
-                json=document,
-                auth=sign,
-                timeout=timeouts,
-                allow_redirects=False,
-                stream=True,
-            ) as response:
-                for chunk in response.iter_content(65_536):
-                    body += chunk
-                    if len(body) > _ANSWER_BYTES:
-                        raise self._error(_LARGE, most=f"{_ANSWER_BYTES >> 20}")
-                return Answer(status=response.status_code, headers=response.headers, body=bytes(body))
-        except requests.exceptions.SSLError:
-            raise self._error(_UNTRUSTED) from None
-        except requests.Timeout:
-            raise NoAnswer("did not answer in time") from None
-        except requests.exceptions.ChunkedEncodingError:
-            raise NoAnswer("broke off its answer") from None
-        except (requests.RequestException, OSError):
-            raise NoAnswer("could not be reached, or ended the connection") from None
-
-    def _is_ours(self, url: str) -> bool:
-        return urlsplit(url)[:2] == urlsplit(self._api_url)[:2]
-
-
-def _is_secure(url: str) -> bool:
-    return urlsplit(url).scheme == "https"
+    def _sign(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+        """Always there: without an `auth`, requests looks into netrc files."""
+        if self._token:
+            request.headers["Authorization"] = f"Bearer {self._token}"
+        return request
 
 
 def _number(text: str | None) -> float:

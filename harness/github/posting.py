@@ -68,10 +68,6 @@ class Figures:
         """PNG files by name, one for each theme; none where there is nothing to draw."""
         return pictures_of(self.source, kinds=(kind_of_comment(self.source),))
 
-    def pictures(self, url: Callable[[str], str]) -> tuple[Picture, ...]:
-        """The pictures as a comment shows them, under the address that each file name has."""
-        return published(self.source, url)
-
 
 def read_figures(path: Path, checkout: Path | None = None, say: Callable[[str], None] = lambda _: None) -> Figures:
     """Those of a comparison's folder or its comparison.json, or of a run's folder where there was no base."""
@@ -175,7 +171,7 @@ def _pictures(
 ) -> Sequence[Picture]:
     """Links of the pictures; without pictures a comment has a plot of text, so failing here is no failure."""
     if destination.images_url:
-        return figures.pictures(lambda name: f"{destination.images_url}/{name}")
+        return published(figures.source, lambda name: f"{destination.images_url}/{name}")
     shelf = destination.shelf(number, figures.key)
     if shelf is None:
         return ()
@@ -189,7 +185,7 @@ def _pictures(
         except GitHubError as error:
             client.say(f"{error}; the comment goes without pictures")
             return ()
-    return figures.pictures(lambda name: shelf.url(commit, name))
+    return published(figures.source, lambda name: shelf.url(commit, name))
 
 
 def rehearse(figures: Figures, destination: Destination, say: Callable[[str], None]) -> str:
@@ -205,9 +201,9 @@ def rehearse(figures: Figures, destination: Destination, say: Callable[[str], No
     pictures: Sequence[Picture] = ()
     shelf = destination.shelf(number, figures.key)
     if destination.images_url:
-        pictures = figures.pictures(lambda name: f"{destination.images_url}/{name}")
+        pictures = published(figures.source, lambda name: f"{destination.images_url}/{name}")
     elif shelf is not None and (files := figures.draw()):
         say(f"would add {', '.join(files)} to branch {shelf.branch} in {shelf.folder}")
-        pictures = figures.pictures(lambda name: shelf.url("COMMIT", name))
+        pictures = published(figures.source, lambda name: shelf.url("COMMIT", name))
     say(f"would write to {where} of {destination.repository}")
     return figures.comment(pictures, destination.links)

@@ -57,8 +57,6 @@ def test_a_run_without_a_base() -> None:
     assert figures.comment((), Links()).startswith("<!--harness report: esrgan-->\n")
     assert figures.short_comment(Links()).startswith("<!--harness report: esrgan-->\n\n**")
     assert figures.draw().keys() == {"variants-light.png", "variants-dark.png"}
-    (image,) = figures.pictures(str)
-    assert image.alt.startswith("Latency of each variant: 72 cases: ")
 
 
 def test_a_flag_stands_where_the_suite_of_the_base_has_it_and_nowhere_else(folder: Path) -> None:
