@@ -8,8 +8,8 @@ A .param file is text, a layer a line; its .bin has the layers' weights in the s
     Split        twice  1 2 x a b
     Convolution  conv   1 1 a y 0=64 1=3 -23310=1,0.2      keys from -23300 down hold lists: their length, then values
 
-In the .bin a convolution's weights follow a mark of four bytes that says f32 or f16; biases and slopes are f32, and
-all of it is little-endian. The reader knows what the published super-resolution networks use. Their bytes are pinned
+In the .bin a convolution's weights are f16, behind a mark of four bytes; biases and slopes are f32, and all of it is
+little-endian. The reader knows what the published super-resolution networks use. Their bytes are pinned
 (harness.models.weights), so it is not asked what else a file might hold, or whether it is whole.
 
 Two layers are spelt out in simpler operations of ONNX, because IREE 3.13 imports the ONNX operator and computes
@@ -31,7 +31,6 @@ from harness.models.onnx_graph import OnnxGraph
 
 Floats = NDArray[np.float32]
 _FIRST_LIST = -23300
-_F16_MARK = 0x01306B47
 _RESIZE: Mapping[int, Mapping[str, Any]] = {
     1: {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"},
     3: {"mode": "cubic", "coordinate_transformation_mode": "half_pixel", "cubic_coeff_a": -0.75},
@@ -94,11 +93,9 @@ def _weights(file: IO[bytes], kind: str, options: Mapping[int, Any]) -> tuple[Fl
     if kind != "Convolution":
         return ()
     channels, kernel, count = options[0], options[1], options[6]
-    if int.from_bytes(file.read(4), "little") == _F16_MARK:
-        values = np.frombuffer(file.read(2 * count), "<f2").astype(np.float32)
-        file.read(-2 * count % 4)  # padding
-    else:
-        values = _floats(file, count)
+    file.read(4)  # a mark: f16
+    values = np.frombuffer(file.read(2 * count), "<f2").astype(np.float32)
+    file.read(-2 * count % 4)  # padding
     return values.reshape(channels, -1, kernel, kernel), _floats(file, channels)
 
 

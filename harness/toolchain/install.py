@@ -1,14 +1,15 @@
-"""Getting the toolchains that a user asks for: which releases there are, and an environment for each, by uv or pip."""
+"""Getting the toolchains that a user asks for: which releases there are, and an environment for each, by pip."""
 
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
 import sys
 import sysconfig
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Literal
 
 from packaging.version import InvalidVersion, Version
 
@@ -32,17 +33,25 @@ NEWEST = "newest"
 # Between the two ends of a range, as in `3.0.0..3.13.0`.
 RANGE = ".."
 
-UNREACHABLE = re.compile(
-    r"Could not fetch URL \S+ (?:connection error|There was a problem)|connection broken by|tim(?:ed|e) ?out"
-    r"|Failed to (?:fetch|download)|error sending request"
-    r"|network (?:was|is) (?:disabled|unreachable)|name resolution|Name or service not known|ProxyError|SSLError",
-    re.IGNORECASE,
-)
-NO_INDEX = re.compile(r"from versions: none|was not found in the|index lookups were disabled")
-
+# What pip prints, and what that means, the first that fits; whoever runs pip says what to do.
+Trouble = Literal["no pip", "disk full", "unreachable", "no index"]
+_TROUBLES: Mapping[Trouble, re.Pattern[str]] = {
+    "no pip": re.compile(r"No module named '?pip"),
+    "disk full": re.compile(r"No space left on device|Errno 28\b|not enough space on the disk|quota exceeded"),
+    "unreachable": re.compile(
+        r"Could not fetch URL \S+ (?:connection error|There was a problem)|connection broken by|tim(?:ed|e) ?out"
+        r"|name resolution|Name or service not known|ProxyError|SSLError",
+        re.IGNORECASE,
+    ),
+    "no index": re.compile(r"from versions: none"),
+}
 _LIMITS = Limits(seconds=120)
 _AVAILABLE = re.compile(r"^Available versions: (?P<versions>.+)$", re.MULTILINE)
-_NO_PIP = re.compile(r"No module named '?pip")
+
+
+def trouble_in(printed: str) -> Trouble | None:
+    """What is wrong by what pip printed; None where it is something else."""
+    return next((trouble for trouble, pattern in _TROUBLES.items() if pattern.search(printed)), None)
 
 
 # --- what a user writes ---
@@ -145,108 +154,69 @@ def _versions(package: str, what: str, instead: str, pre: bool) -> set[Version]:
 
 
 def _why(printed: str, package: str, instead: str) -> str:
-    if _NO_PIP.search(printed):
-        return f"needs pip, which this Python does not have; install pip, or {instead}"
-    if UNREACHABLE.search(printed):
-        return f"the package index cannot be reached; connect, or {instead}"
-    if NO_INDEX.search(printed) or "No matching distribution" in printed:
-        return f"no package index that is configured here has {package}; check pip's settings, or {instead}"
+    trouble = "no index" if "No matching distribution" in printed else None
+    match trouble_in(printed) or trouble:
+        case "no pip":
+            return f"needs pip, which this Python does not have; install pip, or {instead}"
+        case "unreachable":
+            return f"the package index cannot be reached; connect, or {instead}"
+        case "no index":
+            return f"no package index that is configured here has {package}; check pip's settings, or {instead}"
     return f"pip cannot say which releases {package} has; see what `pip index versions {package}` says"
 
 
-DISK_FULL = re.compile(r"No space left on device|os error 28\b|Errno 28\b|not enough space on the disk|quota exceeded")
-
-
-# pip lists the releases that fit this Python; uv only says that it found none.
-_PIP_HAS = re.compile(r"Could not find a version that satisfies .*\(from versions: (?!none)(?P<releases>[^)]+)\)")
-_UV_HAS_NOT = re.compile(r"there (?:is|are) no versions? of\s+iree-base-", re.IGNORECASE)
-_UV_NO_WHEEL = r"has no wheels with a matching|requires-python|does not satisfy Python"
-_NO_ENSUREPIP = re.compile(r"ensurepip|No module named '?venv")
+_HAS = re.compile(r"Could not find a version that satisfies .*\(from versions: (?!none)(?P<releases>[^)]+)\)")
 _SHOWN_RELEASES = 5
 
 
-@dataclass(frozen=True, kw_only=True)
-class Installer:
-    """A program that makes Python environments."""
-
-    uv: str | None  # The uv program; None: venv and pip of this Python
-
-    def commands(self, folder: Path, release: str) -> tuple[tuple[str, ...], ...]:
-        """The command lines that make an environment with a release's pair, to be run one after the other."""
-        python = str(environment_python(folder))
-        if self.uv is not None:
-            return (
-                (self.uv, "venv", "--no-project", "--python", sys.executable, str(folder)),
-                (self.uv, "pip", "install", "--python", python, "--only-binary", ":all:", *packages(release)),
-            )
-        return (
-            (sys.executable, "-I", "-m", "venv", str(folder)),
-            # With -vv, pip says which files it passed over and why.
-            (python, "-I", "-m", "pip", "install", "-vv", "--no-input", "--only-binary", ":all:", *packages(release)),
-        )
-
-    def by_hand(self, release: str) -> str:
-        """The command line that shows a user what goes wrong."""
-        words = " ".join(f"'{package}'" if "[" in package else package for package in packages(release))
-        return f"{'uv pip' if self.uv is not None else 'pip'} install {words}"
+def commands_for(folder: Path, release: str) -> tuple[tuple[str, ...], ...]:
+    """The command lines that make an environment with a release's pair, to be run one after the other."""
+    install = ("-I", "-m", "pip", "install", "-vv", "--no-input", "--only-binary", ":all:")
+    return (
+        (sys.executable, "-I", "-m", "venv", str(folder)),
+        # With -vv, pip says which files it passed over and why.
+        (str(environment_python(folder)), *install, *_packages(release)),
+    )
 
 
-def choose_installer() -> Installer:
-    """Choose uv where it is installed, since it takes a fraction of the time; else what comes with Python."""
-    return Installer(uv=shutil.which("uv"))
-
-
-def packages(release: str) -> tuple[str, ...]:
+def _packages(release: str) -> tuple[str, ...]:
     """What an environment gets: the pair, the importer's packages, and what the worker needs."""
     return (f"{COMPILER_PACKAGE}[onnx]=={release}", f"{RUNTIME_PACKAGE}=={release}", "numpy")
 
 
-def why_it_failed(release: str, printed: str, how_it_ended: str, by_hand: str) -> str:
+def why_it_failed(release: str, printed: str, how_it_ended: str) -> str:
     """One sentence about an installation that failed."""
-    listed = _PIP_HAS.search(printed)
-    releases = listed["releases"].split(", ")[-_SHOWN_RELEASES:] if listed is not None else []
-    # Files of another Python or system are passed over also beside the one that is taken.
-    passed_over = (
-        rf"(?:none of the wheel's tags|different Python)[^\n]*iree_base_(?:compiler|runtime)-{re.escape(release)}-"
-    )
-    other_python = re.compile(rf"(?s:{passed_over}.*Could not find a version)|{_UV_NO_WHEEL}", re.IGNORECASE)
-    here = f"Python {sys.version_info[0]}.{sys.version_info[1]} on {sysconfig.get_platform()}"
-    reasons = (
-        (
-            DISK_FULL,
+    trouble, listed = trouble_in(printed), _HAS.search(printed)
+    if trouble == "disk full":
+        return (
             f"IREE {release} cannot be installed: the disk of the cache or of the temporary folder is full; make room "
-            "(an environment takes about 700 MB), or set HARNESS_CACHE or TMPDIR to another disk",
-        ),
-        (
-            other_python,
+            "(an environment takes about 700 MB), or set HARNESS_CACHE or TMPDIR to another disk"
+        )
+    # Files of another Python or system are passed over also beside the one that is taken.
+    passed_over = rf"(?:wheel's tags|different Python)[^\n]*iree_base_(?:compiler|runtime)-{re.escape(release)}-"
+    if re.search(rf"(?s:{passed_over}.*Could not find a version)", printed):
+        here = f"Python {sys.version_info[0]}.{sys.version_info[1]} on {sysconfig.get_platform()}"
+        return (
             f"IREE {release} has no packages for {here}; give another release, or run the harness under a Python that "
-            "it is for",
-        ),
-        (
-            _PIP_HAS,
-            f"the package index has no IREE {release}; give a release that it has, such as {', '.join(releases)}",
-        ),
-        (_UV_HAS_NOT, f"the package index has no IREE {release}; give a release that it has"),
-        (
-            UNREACHABLE,
+            "it is for"
+        )
+    if listed is not None:
+        releases = ", ".join(listed["releases"].split(", ")[-_SHOWN_RELEASES:])
+        return f"the package index has no IREE {release}; give a release that it has, such as {releases}"
+    if trouble == "unreachable":
+        return (
             f"IREE {release} is not in the cache, and the package index cannot be reached; connect once to install "
-            "it, and later runs need no network",
-        ),
-        (
-            NO_INDEX,
+            "it, and later runs need no network"
+        )
+    if trouble == "no index":
+        return (
             f"IREE {release} is not in the cache, and no package index that is configured here has "
-            f"{COMPILER_PACKAGE}; check the settings of pip and uv (PIP_NO_INDEX, UV_NO_INDEX, their configuration "
-            "files)",
-        ),
-        (
-            _NO_ENSUREPIP,
-            "this Python cannot make environments; install its venv package (Debian's python3-venv), or uv",
-        ),
-    )
-    for pattern, sentence in reasons:
-        if pattern.search(printed):
-            return sentence
-    return f"IREE {release} cannot be installed (the installer {how_it_ended}); see what `{by_hand}` says"
+            f"{COMPILER_PACKAGE}; check pip's settings (PIP_NO_INDEX, its configuration files)"
+        )
+    if re.search(r"ensurepip|No module named '?venv", printed):
+        return "this Python cannot make environments; install its venv package (Debian's python3-venv)"
+    by_hand = f"pip install {shlex.join(_packages(release))}"
+    return f"IREE {release} cannot be installed (pip {how_it_ended}); see what `{by_hand}` says"
 
 
 # 200 MB over a slow line; a start that takes minutes will not get better.
@@ -307,13 +277,12 @@ def _make(release: str, folder: Path) -> None:
     being_made(folder).touch()
     try:
         shutil.rmtree(folder, ignore_errors=True)
-        installer = choose_installer()
-        for command in installer.commands(folder, release):
+        for command in commands_for(folder, release):
             finished = run(command, cwd=folder.parent, limits=_INSTALL_LIMITS, env=_VARIABLES)
             if not finished.ok:
                 printed = f"{finished.stdout}\n{finished.stderr}"
                 how = finished.how_it_ended(_INSTALL_LIMITS)
-                raise ToolchainError(why_it_failed(release, printed, how, installer.by_hand(release)))
+                raise ToolchainError(why_it_failed(release, printed, how))
         _require_that_it_works(release, folder)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)

@@ -31,15 +31,13 @@ class Made:
         self.lines.append(f"{kind} {output}_layer {len(inputs)} 1 {' '.join([*inputs, output])} {options}")
         return output
 
-    def convolution(
-        self, x: str, output: str, channels: tuple[int, int], options: str = "", *, kernel: int = 3, half: bool = True
-    ) -> str:
-        """A convolution between these numbers of channels, with bias, its weights in f16 or f32."""
+    def convolution(self, x: str, output: str, channels: tuple[int, int], options: str = "", *, kernel: int = 3) -> str:
+        """A convolution between these numbers of channels, with bias, its weights in f16."""
         read, made = channels
         count = read * made * kernel**2
         kernels = weights(count, len(self.blobs)) / np.float32(8)
-        data = kernels.astype("<f2" if half else "<f4").tobytes()
-        self.binary += struct.pack("<I", F16_MARK if half else 0) + data + b"\0" * (-len(data) % 4)
+        data = kernels.astype("<f2").tobytes()
+        self.binary += struct.pack("<I", F16_MARK) + data + b"\0" * (-len(data) % 4)
         self.binary += weights(made, count).tobytes()
         return self.add("Convolution", [x], output, f"0={made} 1={kernel} 4={kernel // 2} 5=1 6={count} {options}")
 

@@ -51,13 +51,13 @@ def test_an_input_says_its_array(value: Input) -> None:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_random_values_lie_where_they_should(dtype: str) -> None:
-    array = make_array(Input(shape=(100,), dtype=dtype, seed=3))
+    array, other = (make_array(Input(shape=(100,), dtype=dtype, seed=seed)) for seed in (3, 4))
     if dtype.startswith("i"):
         assert set(array.tolist()) <= set(range(10))
     else:
         assert abs(float(np.mean(array))) < 0.7
         assert 0.5 < float(np.std(array)) < 1.6
-    assert not np.array_equal(array, make_array(Input(shape=(100,), dtype=dtype, seed=4)))
+    assert not np.array_equal(array, other)
 
 
 def test_shapes_are_told_with_their_seed() -> None:
@@ -153,7 +153,6 @@ def test_an_npy_of_f32_is_rounded_to_bf16(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("array", "value", "message"),
     [
-        (None, Input(fill="npy"), r"^\[models\.net\] inputs\[0\] npy: there is no file .*x\.npy; check the path$"),
         (
             np.zeros((2, 3)),
             Input(fill="npy"),
@@ -167,9 +166,8 @@ def test_an_npy_of_f32_is_rounded_to_bf16(tmp_path: Path) -> None:
         (np.zeros((2, 3)), Input(shape=(3, 2), dtype="f64", fill="npy"), "is 2 x 3, not 3 x 2; correct shape"),
     ],
 )
-def test_wrong_npy_files_are_named(tmp_path: Path, array: NDArray[Any] | None, value: Input, message: str) -> None:
-    if array is not None:
-        np.save(tmp_path / "x.npy", array)
+def test_wrong_npy_files_are_named(tmp_path: Path, array: NDArray[Any], value: Input, message: str) -> None:
+    np.save(tmp_path / "x.npy", array)
     with pytest.raises(SuiteError, match=message):
         resolve(replace(value, path=tmp_path / "x.npy"), "[models.net] inputs[0]")
 
@@ -199,7 +197,6 @@ def test_broken_npy_files_are_named(tmp_path: Path) -> None:
         (Input(dtype="i1", value=2.0), "value: i1 cannot hold 2; give a whole number from 0 to 1"),
         (Input(dtype="i64", value=math.inf), "value: i64 cannot hold inf; give a whole number from"),
         (Input(dtype="f16", value=1e6), r"value: 1e\+06 is beyond what f16 can hold; give a smaller one"),
-        (Input(dtype="f8"), "dtype: 'f8' is not supported; use one of f16, bf16, f32"),
     ],
 )
 def test_a_constant_must_fit_its_type(value: Input, message: str) -> None:

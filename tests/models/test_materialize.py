@@ -16,7 +16,6 @@ import pytest
 from harness import process
 from harness.errors import CaseError, SuiteError
 from harness.models import Builder, BuiltModel, materialize, record, sources
-from harness.models.inputs import Argument
 from harness.models.materialize import MODULE_FILE, BenchFolder, input_files, lay_out
 from harness.models.model import Input, Model
 from harness.models.residual_dense_block import BUILDER
@@ -141,18 +140,6 @@ def test_a_builder_that_fails_is_one_failed_model(make: Make, monkeypatch: pytes
     )
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"function": "main"}, "function is for mlir and onnx files"),
-        ({"inputs": (Input(),)}, "inputs is for mlir and onnx files"),
-    ],
-)
-def test_a_builder_is_given_its_parameters_alone(make: Make, changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(SuiteError, match=rf"^\[models\.rdb\] {message}"):
-        make(block(**changes))
-
-
 SEVERAL = """
 util.global private @unused = dense<2.0> : tensor<4xf32>
 func.func @other(%a: tensor<4xf32>) -> tensor<4xf32> {
@@ -233,16 +220,10 @@ def test_a_diagnostic_that_repeats_a_weight_is_cut_short(make: Make, tmp_path: P
     assert len(caught.value.stderr) < 10_000
 
 
-def test_wrong_paths_are_the_suites_fault(make: Make, tmp_path: Path) -> None:
-    with pytest.raises(SuiteError, match=r"^\[models\.net\] mlir: there is no file .*gone\.mlir; check the path$"):
-        make(mlir(tmp_path / "gone.mlir"))
+def test_a_file_of_another_ending_is_the_suites_fault(make: Make, tmp_path: Path) -> None:
     (tmp_path / "net.txt").write_text(ADD)
     with pytest.raises(SuiteError, match=r"net\.txt does not end in \.mlir or \.mlirbc; name a file that does$"):
         make(mlir(tmp_path / "net.txt"))
-    with pytest.raises(SuiteError, match=r"^\[models\.net\] function is missing"):
-        make(mlir(tmp_path / "gone.mlir", function=None))
-    with pytest.raises(SuiteError, match="needs exactly one of builder, mlir and onnx"):
-        make(Model(name="net", params={}, parameters={}))
 
 
 @pytest.fixture
@@ -272,9 +253,7 @@ def test_external_weights_are_used_and_count_in_the_identity(
     assert make(mlir(path, parameters={"model": weights})).sha256 != weighted.sha256
 
 
-def test_missing_and_broken_weights_are_named(make: Make, weights: Path, add: Path, tmp_path: Path) -> None:
-    with pytest.raises(SuiteError, match=r"^\[models\.net\] parameters\.model: there is no file .*gone\.irpa; check"):
-        make(mlir(add, parameters={"model": tmp_path / "gone.irpa"}))
+def test_broken_weights_are_named(make: Make, weights: Path, add: Path) -> None:
     with pytest.raises(SuiteError, match=r"add\.mlir does not end in \.irpa or \.gguf or \.safetensors"):
         make(mlir(add, parameters={"model": add}))
     whole = weights.read_bytes()
@@ -332,12 +311,3 @@ def test_all_that_a_command_line_names_is_linked_into_the_folder(
     assert names(bench.folder) == {MODULE_FILE, *input_files(artifact)}
     with pytest.raises(FileExistsError):  # outputs of an earlier case would be taken for this one's
         lay_out(tmp_path / "deep" / "bench", module, artifact)
-
-
-def test_an_argument_that_is_used_twice_is_linked_once(tmp_path: Path, module: Path, add: Path) -> None:
-    file = tmp_path / "x.npy"
-    np.save(file, np.zeros(2, np.float32))
-    twice = [Argument(file=file, flag="@x.npy", shape=(2,), dtype="f32")] * 2
-    bench = lay_out(tmp_path / "bench", module, make_artifact(add, arguments=twice))
-    assert bench.inputs == ("@x.npy", "@x.npy")
-    assert names(bench.folder) == {MODULE_FILE, "x.npy"}

@@ -1,6 +1,6 @@
 """Toolchains by version: what a user may write, environments that appear whole or not at all, and why there is none.
 
-The packages are a few kilobytes; what pip and uv print is that of pip 23 and uv 0.13.
+The packages are a few kilobytes; what pip prints is that of pip 23.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import sys
 import sysconfig
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -20,7 +21,6 @@ from harness.process import run
 from harness.toolchain import Toolchain, get_toolchains, install, install_toolchain, installed_environments
 from harness.toolchain.find import being_made, environment_folder
 from harness.toolchain.install import (
-    Installer,
     newest_release,
     parse_release,
     releases_between,
@@ -137,7 +137,7 @@ def test_the_order_is_the_users_and_each_comes_once(
 
 # --- Environments ---
 
-# What uv and pip do, in a tenth of a second.
+# What pip does, in a tenth of a second.
 _UNPACK = """
 import sys, zipfile
 from pathlib import Path
@@ -148,17 +148,17 @@ for wheel in wheels.glob("*.whl"):
 """
 
 
-class QuickInstaller(Installer):
+@dataclass
+class QuickInstaller:
     """Unpacks the wheels of a folder, after a wait for a file where a test says so."""
 
     wheels: Path
     wait_for: Path | None = None
     started: int = 0
 
-    def commands(self, folder: Path, release: str) -> tuple[tuple[str, ...], ...]:
+    def commands(self, folder: Path, _: str) -> tuple[tuple[str, ...], ...]:
         """Make an environment without pip, and unpack all wheels in it."""
-        del release
-        type(self).started += 1
+        self.started += 1
         wait = ("sh", "-c", f'while [ ! -e "{self.wait_for}" ]; do sleep 0.01; done')
         return (
             *((wait,) if self.wait_for is not None else ()),
@@ -168,15 +168,11 @@ class QuickInstaller(Installer):
 
 
 @pytest.fixture
-def quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> type[QuickInstaller]:
-    """Installs from tmp_path / "wheels", and counts how often it was asked to."""
-
-    class Quick(QuickInstaller):
-        wheels = tmp_path / "wheels"
-
-    write_wheels(Quick.wheels, RELEASE)
-    monkeypatch.setattr(install, "choose_installer", lambda: Quick(uv=None))
-    return Quick
+def quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> QuickInstaller:
+    """Installs from a folder of wheels, and counts how often it was asked to."""
+    installer = QuickInstaller(write_wheels(tmp_path / "wheels", RELEASE))
+    monkeypatch.setattr(install, "commands_for", installer.commands)
+    return installer
 
 
 @pytest.fixture
@@ -205,7 +201,7 @@ def left_in(root: Path) -> list[str]:
 
 @posix
 def test_a_pair_is_installed_once_and_overlooks_what_the_user_has_elsewhere(
-    quick: type[QuickInstaller], root: Path, messages: list[str], get: Get, tmp_path: Path
+    quick: QuickInstaller, root: Path, messages: list[str], get: Get, tmp_path: Path
 ) -> None:
     assert installed_environments(root) == ()
     first = get()
@@ -230,7 +226,7 @@ def test_a_pair_is_installed_once_and_overlooks_what_the_user_has_elsewhere(
 
 @posix
 @pytest.mark.parametrize("missing", ["bin/python", "iree-compile", "iree_base_runtime-9.8.0.dist-info/METADATA", ""])
-def test_one_with_a_part_amiss_is_made_anew(missing: str, quick: type[QuickInstaller], root: Path, get: Get) -> None:
+def test_one_with_a_part_amiss_is_made_anew(missing: str, quick: QuickInstaller, root: Path, get: Get) -> None:
     first = get()
     folder = environment_folder(root, RELEASE)
     if missing:
@@ -246,7 +242,7 @@ def test_one_with_a_part_amiss_is_made_anew(missing: str, quick: type[QuickInsta
 
 @posix
 def test_two_harnesses_at_once_make_it_once(
-    quick: type[QuickInstaller], tmp_path: Path, messages: list[str], root: Path
+    quick: QuickInstaller, tmp_path: Path, messages: list[str], root: Path
 ) -> None:
     quick.wait_for = tmp_path / "go"
     found: list[Toolchain] = []
@@ -291,7 +287,7 @@ def test_two_harnesses_at_once_make_it_once(
     ],
 )
 def test_packages_that_do_not_work_are_refused_and_not_kept(
-    release: str, changes: Any, sentence: str, quick: type[QuickInstaller], root: Path, tmp_path: Path, get: Get
+    release: str, changes: Any, sentence: str, quick: QuickInstaller, root: Path, tmp_path: Path, get: Get
 ) -> None:
     quick.wheels = write_wheels(tmp_path / "others", release, **changes)
     assert refusal(get) == sentence
@@ -318,21 +314,6 @@ def test_pip_installs_it_once_and_says_what_it_has(
     assert get() == first
 
 
-def test_the_commands_of_pip_and_of_uv() -> None:
-    folder, python = Path("there"), str(Path("there/bin/python"))
-    packages = ("iree-base-compiler[onnx]==3.12.0", "iree-base-runtime==3.12.0", "numpy")
-    assert Installer(uv=None).commands(folder, "3.12.0") == (
-        (sys.executable, "-I", "-m", "venv", "there"),
-        (python, "-I", "-m", "pip", "install", "-vv", "--no-input", "--only-binary", ":all:", *packages),
-    )
-    assert Installer(uv="/bin/uv").commands(folder, "3.12.0") == (
-        ("/bin/uv", "venv", "--no-project", "--python", sys.executable, "there"),
-        ("/bin/uv", "pip", "install", "--python", python, "--only-binary", ":all:", *packages),
-    )
-    by_hand = "install 'iree-base-compiler[onnx]==3.12.0' iree-base-runtime==3.12.0 numpy"
-    assert Installer(uv="/bin/uv").by_hand("3.12.0") == f"uv pip {by_hand}"
-
-
 # --- Why it cannot be had ---
 
 REQUIREMENT = "iree-base-compiler[onnx]==3.12.0"
@@ -348,7 +329,6 @@ UNREACHABLE = (
     "Could not fetch URL https://index.invalid/simple/iree-base-compiler/: connection error: HTTPSConnection\n"
 )
 PAGE_IS_MISSING = "Could not fetch URL https://index.invalid/simple/x/: 404 Client Error: Not Found - skipping\n"
-UV = "error: No solution found when resolving dependencies\n  cause: Because %s and you require it\n"
 FULL = "ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device\n"
 
 
@@ -356,33 +336,21 @@ FULL = "ERROR: Could not install packages due to an OSError: [Errno 28] No space
     ("printed", "sentence"),
     [
         (UNREACHABLE + NONE, "the package index cannot be reached; connect once to install it"),
-        (
-            "error: Request failed\n  cause: Failed to fetch: https://index.invalid/",
-            "the package index cannot be reached",
-        ),
-        (UV % "it needs to be downloaded\nhint: the network was disabled", "the package index cannot be reached"),
         (PAGE_IS_MISSING + OTHERS, "such as 3.8.0, 3.9.0, 3.10.0, 3.11.0, 3.13.0"),
-        (
-            UV % f"there is no version of {REQUIREMENT}",
-            "the package index has no IREE 3.12.0; give a release that it has",
-        ),
         (OTHER_TAGS + OTHERS, "IREE 3.12.0 has no packages for "),
         (
             OTHER_PYTHON + NONE,
             f"on {sysconfig.get_platform()}; give another release, or run the harness under a Python",
         ),
-        (UV % f"{REQUIREMENT} has no wheels with a matching Python implementation tag", "IREE 3.12.0 has no packages"),
         # Files of another system beside the one that was taken say nothing.
         (OTHER_TAGS + FULL, "the disk of the cache or of the temporary folder is full; make room"),
-        (OTHER_TAGS + "ERROR: hashes do not match\n", "exited with status 1); see what `pip install x` says"),
-        (NONE, "no package index that is configured here has iree-base-compiler; check the settings of pip and uv"),
-        (UV % "it was not found in the provided package locations", "no package index that is configured here has"),
-        ("error: failed to copy file: No space left on device (os error 28)\n", "is full; make room"),
+        (OTHER_TAGS + "ERROR: hashes do not match\n", "exited with status 1); see what `pip install "),
+        (NONE, "no package index that is configured here has iree-base-compiler; check pip's settings"),
         ("The virtual environment was not created since ensurepip is not available.\n", "install its venv package"),
-        ("ERROR: https://index.invalid/ says no\n", "see what `pip install x` says"),
+        ("ERROR: https://index.invalid/ says no\n", "see what `pip install "),
     ],
 )
 def test_why_an_installation_failed(printed: str, sentence: str) -> None:
-    why = why_it_failed("3.12.0", printed, "exited with status 1", "pip install x")
+    why = why_it_failed("3.12.0", printed, "exited with status 1")
     assert sentence in why
     assert "index.invalid" not in why, "a company's own index is nobody else's business"
