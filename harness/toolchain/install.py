@@ -33,11 +33,12 @@ NEWEST = "newest"
 # Between the two ends of a range, as in `3.0.0..3.13.0`.
 RANGE = ".."
 
+DISK_FULL = re.compile(r"No space left on device|os error 28\b|Errno 28\b|not enough space on the disk|quota exceeded")
 # What pip prints, and what that means, the first that fits; whoever runs pip says what to do.
 Trouble = Literal["no pip", "disk full", "unreachable", "no index"]
 _TROUBLES: Mapping[Trouble, re.Pattern[str]] = {
     "no pip": re.compile(r"No module named '?pip"),
-    "disk full": re.compile(r"No space left on device|Errno 28\b|not enough space on the disk|quota exceeded"),
+    "disk full": DISK_FULL,
     "unreachable": re.compile(
         r"Could not fetch URL \S+ (?:connection error|There was a problem)|connection broken by|tim(?:ed|e) ?out"
         r"|name resolution|Name or service not known|ProxyError|SSLError",
