@@ -54,7 +54,7 @@ COMMANDS = {
     ),
     "ir": ("inspect:ir", "Count the operations of a case's IR at phases of the compiler, or compare two cases' IR."),
     "list": ("suites:list_cases", "Show a suite's cases, and which of them would be skipped here and why."),
-    "new": ("new:new_app", "Begin a plugin or a suite of your own, or write out the suites of the harness."),
+    "new": ("inspect:new_app", "Begin a plugin or a suite of your own, or write out the suites of the harness."),
     "plot": ("plot:plot", "Draw a run, a comparison, an explanation, a tuning, or a series of a results folder."),
     "plugins": ("inspect:plugins", "Show the plugins, builders and peers that are installed, with their options."),
     "report": ("report:report", "Print the report of a run or another result again, or of a run against another one."),

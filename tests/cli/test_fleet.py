@@ -80,20 +80,23 @@ def test_what_is_refused(
     assert words in sentence
 
 
-def test_a_selfcheck_is_of_one_machine(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_command_line(["selfcheck", "suite.toml", "--fleet", "tls://bench"]) == 2
-    assert "run it on each host, without --fleet" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     ("command", "words"),
     [
+        ("selfcheck suite.toml", "run it on each host, without --fleet"),
         ("run suites/smoke.toml --shard 1/2", "--shard over machines that do not know each other"),
         ("run suites/smoke.toml --jobs 2", "give it to harness fleet worker"),
         ("run suites/smoke.toml --no-wait", "waits for whoever measures there; leave one of them out"),
         ("compare a b --no-wait", "waits for whoever measures there; leave one of them out"),
+        ("compare a b --no-remeasure", "--fleet measures on hosts, and --no-remeasure measures nothing"),
+        ("compare a b --explain", "--explain measures on this machine, and --fleet on others"),
     ],
 )
 def test_what_is_of_one_machine_is_refused(command: str, words: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command_line([*command.split(), "--fleet", "tcp://127.0.0.1:1"]) == 2
     assert words in capsys.readouterr().err
+
+
+def test_rows_are_spread_over_a_fleet_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command_line(["compare", "a", "b", "--spread"]) == 2
+    assert "--spread spreads rows over hosts of a fleet; give --fleet, or leave it out" in capsys.readouterr().err

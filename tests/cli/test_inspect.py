@@ -1,19 +1,26 @@
-"""What `harness ir` refuses before it compiles anything, and which devices `harness doctor` is asked for."""
+"""What `harness ir` refuses, which devices `harness doctor` is asked for, and what `harness new` writes."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 
-from harness.cli import inspect
+from harness.cli import inspect, run_command_line
 from harness.cli.inspect import ir
 from harness.doctor import diagnose
 from harness.errors import ExitCode, SuiteError, ToolchainError, UsageError
 from harness.metrics import PHASES
+from harness.plugins import PLUGINS, Plugin, apply_plugin
+from harness.report.run_report import build_report, exit_code
 from harness.stages.options import IrOptions
-from tests.builders import FLAGS, SUITE
+from harness.store.run_directory import load_run
+from tests.builders import FLAGS, SUITE, register
 
 Format = Literal["terminal", "markdown", "mlir", "json"]
 ONE = "--format mlir prints one phase; say which with --phase"
@@ -71,3 +78,84 @@ def test_the_devices_of_suites_and_of_lists_of_suites(
     assert "no tools" in capsys.readouterr().out
     with pytest.raises(SuiteError, match=r"gone\.toml: there is no such file"):
         inspect.doctor(tmp_path / "gone.toml")
+
+
+# --- `harness new`: what it writes works as it is, and nothing is overwritten ---
+
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_new_plugin_passes_its_own_test_and_runs_in_its_suite(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run_command_line(["new", "plugin", "fold-twice"]) == 0
+    there = folder / "fold-twice"
+    environment = {**os.environ, "PYTHONPATH": str(there)}
+    tested = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"],
+        cwd=there,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert tested.returncode == 0, tested.stdout
+    assert "2 passed" in tested.stdout
+    points = tomllib.loads((there / "pyproject.toml").read_text())["project"]["entry-points"]["harness.plugins"]
+    monkeypatch.syspath_prepend(str(there))
+    assert isinstance(EntryPoint("fold-twice", points["fold-twice"], PLUGINS.group).load(), Plugin)
+    register(monkeypatch, PLUGINS.group, *points.items())
+    assert apply_plugin("fold-twice", {}).options == {"limit": 1000}
+    monkeypatch.chdir(there)
+    assert run_command_line(["run", "example.toml", "--no-measure"]) == 0
+    (run,) = (there / "results").iterdir()
+    effects = {build.case: build.effects for build in load_run(run).builds}
+    (effect,) = effects["product/fold-twice@cpu"]
+    assert (effect.matched, effect.changed) == (1, True)
+
+
+def test_a_new_suite_runs(folder: Path) -> None:
+    assert run_command_line(["new", "suite", "mine", "--out", "suites"]) == 0
+    assert run_command_line(["run", "suites/mine.toml", "--budget", "0.1", "--generations", "1"]) == 0
+    (run,) = (folder / "results").iterdir()
+    summary = build_report(load_run(run)).summary
+    assert (int(exit_code(summary)), summary.failed) == (0, 0)
+
+
+def test_a_suite_of_the_harness_that_was_not_written_out(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command_line(["list", "suites/esrgan.toml"]) == 2
+    assert capsys.readouterr().err == (
+        "harness: suites/esrgan.toml: there is no such file; `harness new examples` writes the one that comes with the "
+        "harness\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (
+            ["plugin", "Fold It"],
+            "a plugin cannot be called 'Fold It'; take small letters, digits and dashes: my-plugin",
+        ),
+        (["suite", "../mine"], "a suite cannot be called '../mine'; take small letters, digits and dashes: my-suite"),
+        (["plugin", "json"], "'json' is the name of a Python package or a plugin already; choose another"),
+        (["plugin", "tuned"], "'tuned' is the name of a Python package or a plugin already; choose another"),
+        (["suite", "old"], "old.toml: is there already; choose another name, or another folder with --out"),
+        (["examples", "--out", "mine"], "mine/docs: is there already; choose another folder with --out"),
+    ],
+)
+def test_a_name_that_cannot_be(
+    arguments: list[str], sentence: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "old.toml").write_text("mine")
+    (folder / "mine" / "docs").mkdir(parents=True)
+    assert run_command_line(["new", *arguments]) == 2
+    assert capsys.readouterr().err == f"harness: {sentence}\n"
+    assert {str(path.relative_to(folder)) for path in folder.rglob("*")} == {"old.toml", "mine", "mine/docs"}

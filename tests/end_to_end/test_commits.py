@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from pathlib import Path
 
 import pytest
@@ -81,16 +80,3 @@ def test_a_rows_command_in_a_comment_repeats_it_in_a_fresh_checkout(
         assert row.repro[0] == command
         again = reader.shell(f"{command} --format json || test $? = {status}")
         assert verdicts(document(again)) == {row.case: row.verdict}
-
-
-def test_the_report_names_the_commits_and_what_was_given(repository: Path, tmp_path: Path) -> None:
-    harness = checkout(repository, tmp_path)
-    base, head = (git(harness.folder, "rev-parse", name) for name in ("main~1", "main"))
-    ended = harness("compare", *SIDES, "--filter", STOCK)
-    assert ended.returncode == 0, ended.stderr
-    assert f"suites/small.toml: commit {head[:10]} against commit {base[:10]}" in ended.words
-    assert "; main (Break it) against main~1 (Canonicalize)" in ended.words
-    (path,) = harness.comparisons()
-    full = harness("report", str(path), "--format", "markdown", "--full").stdout
-    assert f"1, commit {base} (Canonicalize)" in full
-    assert f"harness compare {base} {head} {shlex.join(SIDES[2:])} --filter {STOCK}" in full  # not what main was then

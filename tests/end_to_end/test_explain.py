@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-from pathlib import Path
 
 import pytest
 
@@ -53,18 +52,3 @@ def test_a_killed_explanation_goes_on_with_what_it_measured(runs: Harness) -> No
     assert (found["id"], found["latency"]["verdict"]) == (path.name, "regressed")
     assert found["settings"]["generations"] > len(first)
     assert {file.name for file in path.iterdir()} == {"explanation.json", "report.md", "finished.json"}
-
-
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        (("explain", BASE, HEAD), "which case is not said; give it behind the sides"),
-        (("explain", BASE, HEAD, "product/slwo@cpu"), 'did you mean "product/slow@cpu"?'),
-        (("explain", "--within", BASE), "which variant is not said"),
-    ],
-)
-def test_what_is_not_clear_is_told_in_a_sentence(runs: Harness, words: tuple[str, ...], sentence: str) -> None:
-    ended = runs(*words)
-    assert ended.returncode == 2
-    assert sentence in ended.stderr
-    assert not list(Path(runs.folder / "results").glob("*-explain"))

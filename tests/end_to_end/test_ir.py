@@ -5,16 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import json
-import shutil
-import signal
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from harness.records.run import IrCounts
 from harness.store.run_directory import load_run
 from harness.suite.load import load_suite
-from tests.end_to_end.command import Harness, document, edit, timed
+from tests.end_to_end.command import Harness, document, timed
 from tests.end_to_end.suites import LONG, MARKED, STOCK
 
 BASE, HEAD = "results/base", "results/head"
@@ -64,44 +60,7 @@ def test_every_report_has_them(counted: Harness) -> None:
     assert {line["case"]: line["ir input/arith.addf"] for line in lines_of} == {STOCK: "1", MARKED: "", LONG: ""}
 
 
-def test_a_run_that_was_interrupted_goes_on_with_what_is_not_counted_yet(counted: Harness) -> None:
-    run = counted.folder / BASE
-    (run / "finished.json").unlink()
-    edit(run / "ir.jsonl", lambda one: one.update(counts={"flow/flow.dispatch": 77}))
-    kept = (run / "ir.jsonl").read_text().splitlines(keepends=True)
-    (run / "ir.jsonl").write_text(kept[2] + kept[0])
-    ended = counted("run", "--resume", BASE)
-    assert ended.returncode == 0, ended.stderr
-    found = counts_of(counted)
-    assert list(found) == [LONG, STOCK, MARKED]
-    assert found[STOCK].counts == {"flow/flow.dispatch": 77}
-    assert found[MARKED].counts == EVERYWHERE
-
-
 # --- comparisons ---
-
-
-def copy_with_other_modules(counted: Harness) -> None:
-    """The run as another one, since equal modules have equal counts and nothing of them is compared."""
-    shutil.copytree(counted.folder / BASE, counted.folder / HEAD)
-    edit(counted.folder / HEAD / "builds.jsonl", lambda build: build.update(module_sha256="0" * 64))
-
-
-def compared(counted: Harness, change: Callable[[dict[str, Any]], object], returncode: int) -> dict[Any, Any]:
-    """Compare the run with one of other modules that has other counts; the rows of op counts, by case and metric."""
-    copy_with_other_modules(counted)
-    edit(counted.folder / HEAD / "ir.jsonl", lambda one: change(one["counts"]))
-    ended = counted("compare", BASE, HEAD, "--no-remeasure", "--format", "json")
-    assert ended.returncode == returncode, ended.stderr
-    return {(row["case"], row["metric"]): row for row in document(ended)["rows"] if "/" in row["metric"]}
-
-
-def test_more_ops_violate_a_gate(counted: Harness) -> None:
-    rows = compared(counted, lambda counts: counts.update({"flow/flow.dispatch": 4}), returncode=1)
-    row = rows[STOCK, "flow/flow.dispatch"]
-    assert (row["verdict"], row["gate"], row["base_value"], row["head_value"]) == ("regressed", "violated", 1, 4)
-    assert row["reason"] == "4 ops where there was 1; gate dispatches allows no increase"
-    assert rows[STOCK, "input/arith.addf"]["gate"] is None
 
 
 # --- ir ---
@@ -180,16 +139,6 @@ def test_each_option_of_a_plugin(counted: Harness) -> None:
     again = counted("list", str(path))
     assert again.stdout.splitlines()[-1] == "5 cases, 0 of them skipped here"
     assert str(counted.folder) not in (counted.folder / path).read_text()
-
-
-def test_an_interrupted_ablation_says_how_to_go_on(counted: Harness) -> None:
-    command = ("ablate", "counted.toml", "--model", "twice", "--plugin", "switches", "--budget", "60")
-    packages = str(counted.folder / "packages")
-    ended, run = counted.killed(signal.SIGINT, "rounds.jsonl", *command, PYTHONPATH=packages)
-    assert ended.stderr.splitlines()[-1] == (
-        f"harness: interrupted; go on with `harness run --resume {run.relative_to(counted.folder)}`"
-    )
-    assert (ended.returncode, ended.stdout) == (130, "")
 
 
 def test_what_a_rewrite_prints_is_kept_and_shown_where_it_is_asked_for(counted: Harness) -> None:

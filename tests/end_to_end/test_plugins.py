@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import json
 import re
 import shutil
@@ -104,16 +102,6 @@ def test_they_make_other_modules_that_compute_the_same(example: Harness) -> None
     assert modules["product/one-exp@cpu"] == modules["product/one-exp-pdl@cpu"], "the same, written in two ways"
 
 
-def test_the_report_says_what_they_did(example: Harness) -> None:
-    (path,) = example.runs()
-    rows = csv.DictReader(io.StringIO(example("report", str(path), "--format", "csv").stdout))
-    remarks = {row["variant"]: row["remarks"] for row in rows}
-    assert "one-exp matched 2 places" in remarks["one-exp"]
-    assert "one-exp matched 1 place" in remarks["one-exp-once"]
-    assert "product-tiles changed nothing" in remarks["several"]
-    assert "changed" not in remarks["tiles"]
-
-
 def test_the_printed_commands_make_the_same_modules(example: Harness, installed: Harness) -> None:
     """As they stand, in another folder, with the tools on the path."""
     (path,) = example.runs()
@@ -128,19 +116,6 @@ def test_the_printed_commands_make_the_same_modules(example: Harness, installed:
         assert "BM_main" in done.stdout
         (module,) = (installed.folder / f"product.{variant}.cpu").glob("*.vmfb")
         assert hashlib.sha256(module.read_bytes()).hexdigest() == modules[f"product/{variant}@cpu"]
-
-
-def test_export_tells_what_rewrites_did(installed: Harness) -> None:
-    ended = installed("export", "example.toml", "product", "--variant", "several", "--out", "there")
-    assert ended.returncode == 0
-    told, files = ended.stderr.splitlines()
-    assert told == "one-exp matched 2"
-    assert re.fullmatch(
-        r"there: model\.mlir, input0\.npy, input1\.npy, input2\.npy, generic_product-[0-9a-f]{16}\.mlir, "
-        r"one_exp\.pdl-[0-9a-f]{16}\.mlir, product_tiles-[0-9a-f]{16}\.mlir; entry function main; "
-        r"compile it with --compile-from=input",
-        files,
-    )
 
 
 def test_compile_times_are_compared_of_what_plugins_made_with_their_files(example: Harness) -> None:
@@ -185,31 +160,6 @@ def test_a_kernel_of_ones_own_is_called(installed: Harness) -> None:
 
 
 # --- What can be wrong ---
-
-
-def refusal(harness: Harness, **environment: str) -> str:
-    """The one sentence with which a suite is refused, without where."""
-    ended = harness("list", "example.toml", **environment)
-    assert ended.returncode == 2
-    assert ended.stdout == ""
-    (line,) = ended.stderr.splitlines()
-    return line.removeprefix("harness: example.toml: ")
-
-
-def test_a_package_that_does_not_import_is_named(installed: Harness, tmp_path: Path) -> None:
-    """And only where a suite names its plugin."""
-    broken = tmp_path / "site" / "broken-1.dist-info"
-    broken.mkdir(parents=True)
-    (broken / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1\n")
-    (broken / "entry_points.txt").write_text("[harness.plugins]\nbroken = broken_package:PLUGIN\n")
-    (tmp_path / "site" / "broken_package.py").write_text("import no_such_dependency\n")
-    site = str(tmp_path / "site")
-    assert installed("list", "example.toml", PYTHONPATH=site).returncode == 0
-    edit(installed, ('["generic-product"]', '["broken"]'))
-    assert refusal(installed, PYTHONPATH=site) == (
-        "[variants.generic] plugins: plugin 'broken': broken_package:PLUGIN cannot be loaded "
-        "(No module named 'no_such_dependency') (broken_package.py:1); repair or remove the package that registers it"
-    )
 
 
 def test_a_compiler_plugin_that_is_no_shared_object_fails_its_case_only(installed: Harness) -> None:

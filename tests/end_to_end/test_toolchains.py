@@ -7,7 +7,6 @@ import io
 import json
 import os
 import shutil
-import signal
 from contextlib import suppress
 from pathlib import Path
 from unittest import mock
@@ -16,7 +15,6 @@ import pytest
 
 from harness.cache import environments_root
 from harness.errors import ToolchainError
-from harness.store.run_directory import load_run
 from harness.toolchain import Toolchain, get_toolchains
 from tests.end_to_end.command import Harness
 
@@ -78,17 +76,6 @@ def test_what_is_installed_needs_no_network(harness: Harness, older: Toolchain) 
     assert ended.returncode == 0, ended.stderr
     assert ended.stderr == ""
     assert {case["toolchain"] for case in json.loads(ended.stdout)["cases"]} == {OLDER}
-
-
-def test_a_run_that_was_killed_goes_on_with_the_same_toolchains(harness: Harness, two: tuple[str, ...]) -> None:
-    _, path = harness.killed(signal.SIGKILL, "rounds.jsonl", "run", "small.toml", *two, "--budget", "1.5")
-    before = load_run(path)
-    ended = harness("run", "--resume", str(path))
-    assert ended.returncode == 0, ended.stderr
-    run = load_run(path)
-    assert run.finished
-    assert run.builds == before.builds
-    assert {one.generation for one in run.rounds} == {0, 1, 2}
 
 
 def test_a_half_made_environment_is_not_used_and_another_one_needs_the_network(

@@ -98,12 +98,17 @@ def begun(tmp_path: Path) -> RunDirectory:
     return directory
 
 
-def test_each_case_fails_where_it_stood(begun: RunDirectory) -> None:
-    path = begun.path
+def test_each_case_that_matches_fails_where_it_stood(begun: RunDirectory) -> None:
     with begun:
         pass
-    directory, run = RunDirectory.resume(path)
+    directory, run = RunDirectory.resume(begun.path)
     with directory:
+        with pytest.raises(
+            UsageError, match=r"--skip gone\* matches no case of the run, such as net/unbuilt@cpu; corr"
+        ):
+            give_up(directory, run, done_in(run), ["gone*"])
+        some = give_up(directory, run, done_in(run), ["*/wrong@*"])
+        assert (len(some.builds), len(some.checks), some.lost) == (3, 2, frozenset())
         done = give_up(directory, run, done_in(run), ["net/*"])
     stages = {
         record.case: record.failure.stage
@@ -114,24 +119,9 @@ def test_each_case_fails_where_it_stood(begun: RunDirectory) -> None:
     assert stages == {UNBUILT.name: "compile", UNCHECKED.name: "verify", PEER.name: "verify"}
     assert done.lost == {CHECKED.name}
     assert done.checks[WRONG.name].failure == NO
-    again = RunDirectory.resume(path)
-    with again[0]:
-        assert done_in(again[1]) == done
-
-
-def test_only_what_matches_is_given_up(begun: RunDirectory) -> None:
-    path = begun.path
-    with begun:
-        pass
-    directory, run = RunDirectory.resume(path)
-    with directory:
-        done = give_up(directory, run, done_in(run), ["*/checked@*"])
-        assert done.lost == {CHECKED.name}
-        assert (len(done.builds), len(done.checks)) == (3, 2)
-        with pytest.raises(
-            UsageError, match=r"--skip gone\* matches no case of the run, such as net/unbuilt@cpu; corr"
-        ):
-            give_up(directory, run, done_in(run), ["gone*"])
+    again, run = RunDirectory.resume(begun.path)
+    with again:
+        assert done_in(run) == done
 
 
 def test_a_new_run_skips_nothing() -> None:

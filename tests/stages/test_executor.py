@@ -75,19 +75,14 @@ def foreseen(
     return sentence, remaining.left().seconds
 
 
-def test_without_earlier_runs_it_says_so(under_way: UnderWay) -> None:
-    sentence, _ = foreseen(under_way, {})
+def test_it_says_how_long_it_takes_where_earlier_runs_tell(under_way: UnderWay) -> None:
     budget_s = float(under_way.directory.header.settings["budget_s"])
+    sentence, _ = foreseen(under_way, {})
     assert sentence.startswith(f"To do: 2 compiles, 2 checks, {budget_s:.0f} s of timed rounds; ")
     assert sentence.endswith("no earlier run here says how long the compiles and the checks take")
-
-
-def test_with_earlier_runs_it_says_how_long(under_way: UnderWay) -> None:
     sentence, seconds = foreseen(under_way, ALL_KNOWN)
-    settings = under_way.directory.header.settings
-    assert seconds == 100 + 2 * (30 + 30) + float(settings["budget_s"])  # two compiles at once
-    assert "about " in sentence
-    assert "no earlier" not in sentence
+    assert seconds == 100 + 2 * (30 + 30) + budget_s  # two compiles at once
+    assert "about " in sentence and "no earlier" not in sentence
 
 
 def test_what_is_cached_costs_nothing_and_cases_of_one_compile_are_compiled_once(under_way: UnderWay) -> None:

@@ -51,26 +51,20 @@ def test_words_of_a_command_line(
 
 
 @pytest.mark.parametrize(
-    ("options", "sentence"),
+    ("words", "options", "sentence"),
     [
-        ({"words": ("a", "b", "c", "d")}, "4 words are given, and harness explain takes base, head and the case"),
-        ({"words": ("a",)}, "give two sides and a case, as in `harness explain"),
-        ({"words": ("a", "b", "c"), "case": "d"}, "c and --case d both say which case is meant; leave one of them out"),
-        ({"words": ("a", "b"), "variants": ("fast",)}, "--variant is for variants of one run; give --within too"),
-        ({"within": True, "variants": ("fast",)}, "or one run with --within and --variant"),
-        (
-            {"words": ("a", "b", "c"), "within": True},
-            "3 words are given, and harness explain takes a run and the case with --within; leave out c",
-        ),
-        (
-            {"words": ("a",), "within": True, "variants": ("a", "b", "c")},
-            "--variant is given 3 times, and there are two sides",
-        ),
+        ("a b c d", {}, "4 words are given, and harness explain takes base, head and the case"),
+        ("a", {}, "give two sides and a case, as in `harness explain"),
+        ("a b c", {"case": "d"}, "c and --case d both say which case is meant; leave one of them out"),
+        ("a b", {"variants": ("fast",)}, "--variant is for variants of one run; give --within too"),
+        ("", {"within": True, "variants": ("fast",)}, "or one run with --within and --variant"),
+        ("a b c", {"within": True}, "3 words are given, and harness explain takes a run and the case with --within"),
+        ("a", {"within": True, "variants": ("a", "b", "c")}, "--variant is given 3 times, and there are two sides"),
     ],
 )
-def test_words_that_do_not_go_together(options: dict[str, Any], sentence: str) -> None:
+def test_words_that_do_not_go_together(words: str, options: dict[str, Any], sentence: str) -> None:
     with pytest.raises(UsageError) as caught:
-        ExplanationSession(ExplainOptions(**options))
+        ExplanationSession(ExplainOptions(tuple(words.split()), **options))
     assert sentence in str(caught.value)
 
 
@@ -123,7 +117,7 @@ def test_the_case_of_two_runs() -> None:
         ("net/fats@cpu", "there is no case 'net/fats@cpu'; did you mean \"net/fast@cpu\"?"),
         (
             "net/inert@cpu",
-            "results/base has no case 'net/inert@cpu', so there is nothing to hold the other one against; name another",
+            "results/base has no case 'net/inert@cpu', so there is nothing to hold the other one against",
         ),
     ],
 )

@@ -132,12 +132,8 @@ def test_what_is_found_goes_into_the_explanation(edges: Edges) -> None:
     assert explanation.sentence.startswith("net/fast@cpu ")
     assert any("the head adds --fast" in note for note in explanation.notes)
     assert "a note of measuring" in explanation.notes
+    assert edges.coded == [["d_0"], ["d_0"]], "only what changed is compiled once more"
     assert explanation.command == ("harness", "explain", "--within", "results/run", "--case", "net/fast@cpu")
-
-
-def test_only_what_changed_is_compiled_once_more(edges: Edges) -> None:
-    edges.explain()
-    assert edges.coded == [["d_0"], ["d_0"]]
 
 
 def test_a_final_code_that_cannot_be_had_costs_nothing_else(edges: Edges) -> None:
@@ -147,20 +143,15 @@ def test_a_final_code_that_cannot_be_had_costs_nothing_else(edges: Edges) -> Non
     assert "The final code of dispatches is not compared: iree-compile was killed" in explanation.notes
 
 
-def test_one_that_is_stopped_says_so_and_compiles_nothing_more(edges: Edges) -> None:
+def test_one_that_is_stopped_loses_nothing_and_compiles_nothing_more(edges: Edges) -> None:
+    edges.code_error = INTERRUPTED
+    late = edges.explain()
+    assert late.is_stopped and [part.operation for part in late.explanation.parts] == ["conv", "pad"]
+    assert "Interrupted before the final code was compared" in late.explanation.notes
     edges.is_stopped = True
     found = edges.explain()
-    assert found.is_stopped
-    assert found.explanation.notes[0] == INTERRUPTED
+    assert found.is_stopped and found.explanation.notes[0] == INTERRUPTED
     assert edges.coded == []
-
-
-def test_one_that_is_stopped_after_measuring_loses_nothing_of_that(edges: Edges) -> None:
-    edges.code_error = INTERRUPTED
-    found = edges.explain()
-    assert found.is_stopped
-    assert [part.operation for part in found.explanation.parts] == ["conv", "pad"]
-    assert "Interrupted before the final code was compared" in found.explanation.notes
 
 
 def test_what_is_not_there_is_told_in_a_sentence(edges: Edges) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -177,19 +176,6 @@ def test_a_second_call_plays_back_and_measures_nothing(
     assert (tmp_path / "tuned" / "net@cpu" / "tuning.json").read_text() == document
 
 
-def test_a_search_that_was_killed_goes_on_from_the_middle_of_a_line(again: Again, tmp_path: Path) -> None:
-    record = record_in(tmp_path)
-    lines = record.read_text().splitlines(keepends=True)
-    races = [number for number, line in enumerate(lines) if '"race/' in line]
-    record.write_text("".join(lines[: races[0] + 1]) + lines[races[0] + 1][:40])
-    (tmp_path / "tuned" / "net@cpu" / VARIANT_FILE).unlink()
-    (found,) = again()
-    assert isinstance(found, Tuning)
-    assert record.read_text().startswith("".join(lines[: races[0] + 1]))
-    assert (found.answer, found.stages["compile"] > 0) == ("faster", True)
-    assert (tmp_path / "tuned" / "net@cpu" / VARIANT_FILE).is_file()
-
-
 def test_a_model_that_cannot_be_measured_leaves_the_others_alone(
     again: Again,
 ) -> None:
@@ -211,35 +197,6 @@ def test_another_search_in_the_same_folder_is_refused(again: Again, tmp_path: Pa
     (tmp_path / "net.mlir").write_text(f"{CONVOLUTION}// edited\n")
     with pytest.raises(UsageError, match="is a search with another model file; give the"):
         again()
-
-
-def test_what_is_not_confirmed_is_not_written(again: Again, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    trial: Any = vars(tune_session)["try_pair"]  # the one that `again` gives
-    monkeypatch.setattr(tune_session, "try_pair", lambda *given: replace(trial(*given), verdict="inconclusive"))
-    record = record_in(tmp_path)
-    record.write_text("".join(line for line in record.read_text().splitlines(keepends=True) if '"confirm/' not in line))
-    (found,) = again()
-    assert isinstance(found, Tuning)
-    assert (found.answer, found.variant, found.spec) == ("nothing beats the start", "", "")
-    assert "nothing that was tried is confirmed faster than stock, though with-spec may take 0." in found.sentence
-    assert not {VARIANT_FILE, SPEC_FILE} & {file.name for file in (tmp_path / "tuned" / "net@cpu").iterdir()}
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ({"budget": 0.01}, "net@cpu: the budget of 0.01 s ended before timing one candidate; 0 of "),
-        ({"lowering": False}, "net@cpu: nothing that was tried is confirmed faster than stock"),
-    ],
-)
-def test_a_search_in_which_nothing_is_timed(
-    options: dict[str, Any], sentence: str, made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(made)
-    (found,) = searched(out=tmp_path, **options)
-    assert isinstance(found, Tuning)
-    assert found.sentence.startswith(sentence)
-    assert not found.variant and not (tmp_path / "net@cpu" / VARIANT_FILE).exists()
 
 
 def test_a_compiler_that_hangs_eats_memory_or_lacks_a_flag_costs_one_candidate(tmp_path: Path) -> None:

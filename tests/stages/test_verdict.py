@@ -76,18 +76,19 @@ def say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Say:
     return said
 
 
-@pytest.mark.parametrize(("now", "word"), [(10, "good"), (9, "good"), (11, "bad")])
-def test_more_is_worse(say: Say, now: int, word: str) -> None:
-    assert say(now).word == word
-
-
-def test_the_case_may_be_left_out_where_the_run_has_one(say: Say) -> None:
-    judged = say(10, case=None)
-    assert (judged.word, judged.case) == ("good", CASE.name)
-
-
-def test_within_the_floor_it_is_good(say: Say) -> None:
-    assert say(11, floor=0.2).word == "good"
+@pytest.mark.parametrize(
+    ("now", "options", "word"),
+    [
+        (10, {}, "good"),
+        (9, {}, "good"),
+        (11, {}, "bad"),
+        (11, {"floor": 0.2}, "good"),
+        (10, {"case": None}, "good"),  # which may be left out where the run has one
+    ],
+)
+def test_more_than_the_floor_allows_is_worse(say: Say, now: int, options: dict[str, Any], word: str) -> None:
+    judged = say(now, **options)
+    assert (judged.word, judged.case) == (word, CASE.name)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from harness.explain.isolated_timing import own_flags
 from harness.process import Limits
 from harness.toolchain import Toolchain
 from harness.tune.dispatches import Compiled, Dispatch, Refused, compile_candidate, loadable, take_out, why_inert
-from harness.tune.tiles import Loop, Root, root_of
+from harness.tune.tiles import Configuration, Loop, Root, root_of, spec_of
 from tests.explain.modules import a_module
 from tests.ir.conftest import HASWELL_FLAGS, LIMITS
 
@@ -57,40 +57,10 @@ MODEL = f"""func.func @main(%x0: tensor<16x32xf32>) -> tensor<1x8x32xf32> {{
 }}
 {{-# dialect_resources: {{ builtin: {{ {BLOB} }} }} #-}}
 """
-SPEC = """module attributes {transform.with_named_sequence, iree_codegen.tuning_spec_with_default_entrypoint} {
-  transform.named_sequence @apply_op_config(
-      %op: !transform.any_op {transform.readonly}, %config: !transform.any_param {transform.readonly}) {
-    transform.annotate %op "compilation_info" = %config : !transform.any_op, !transform.any_param
-    transform.yield
-  }
-  transform.named_sequence @match(%op: !transform.any_op {transform.readonly})
-      -> (!transform.any_op, !transform.any_param) {
-    %ins, %outs = transform.iree.match.cast_compatible_dag_from_root %op {
-    ^bb0(ARGUMENTS):
-      MATCHER
-    } : (!transform.any_op) -> (!transform.any_value, !transform.any_value)
-    %config = transform.param.constant #iree_codegen.compilation_info<
-      lowering_config = #iree_cpu.lowering_config<TILES>,
-      translation_info = <pipeline = #iree_cpu.pipeline<PIPELINE>>> -> !transform.any_param
-    transform.yield %op, %config : !transform.any_op, !transform.any_param
-  }
-  transform.named_sequence @__kernel_config(%variant: !transform.any_op {transform.consumed}) -> !transform.any_op
-      attributes {iree_codegen.tuning_spec_entrypoint} {
-    %res = transform.foreach_match in %variant @match -> @apply_op_config : (!transform.any_op) -> !transform.any_op
-    transform.yield %res : !transform.any_op
-  }
-}
-"""
 
 
-def spec_of(root: Root, **tiles: tuple[int, ...]) -> str:
-    levels = ", ".join(f"{level} = {list(sizes)}" for level, sizes in {**root.tiles, **tiles}.items())
-    arguments = ", ".join(f"%arg{place}: {kind}" for place, kind in enumerate(root.operands))
-    parts = {"ARGUMENTS": arguments, "MATCHER": root.matcher, "TILES": levels, "PIPELINE": root.pipeline}
-    text = SPEC
-    for name, part in parts.items():
-        text = text.replace(name, part)
-    return text
+def a_spec(root: Root, **tiles: tuple[int, ...]) -> str:
+    return spec_of([(root, Configuration(pipeline=root.pipeline, tiles={**root.tiles, **tiles}))])
 
 
 @pytest.fixture(scope="module")
@@ -141,8 +111,8 @@ def test_a_spec_changes_the_code_or_it_is_told_why_not(
     tiles = {"vector_common_parallel": (2, 8, 0), "vector_reduction": (0, 0, 2)}
     specs = {
         "own": None,
-        "other": spec_of(layer.root, **tiles),
-        "stranger": spec_of(layer.root).replace("16x32xf32", "64x32xf32"),
+        "other": a_spec(layer.root, **tiles),
+        "stranger": a_spec(layer.root).replace("16x32xf32", "64x32xf32"),
     }
     found = {name: try_out(layer, spec, module, tmp_path / name) for name, spec in specs.items()}
     own, other, stranger = (each for each in found.values() if isinstance(each, Compiled))
@@ -159,7 +129,7 @@ def test_a_spec_changes_the_code_or_it_is_told_why_not(
 def test_what_does_not_compile_is_refused(dispatches: tuple[Dispatch, ...], module: Module, tmp_path: Path) -> None:
     layer = dispatches[0]
     assert layer.root is not None
-    wrong = try_out(layer, spec_of(layer.root).replace("linalg.matmul", "linalg.nothing"), module, tmp_path / "wrong")
+    wrong = try_out(layer, a_spec(layer.root).replace("linalg.matmul", "linalg.nothing"), module, tmp_path / "wrong")
     assert isinstance(wrong, Refused)
     assert "nothing" in wrong.reason
     late = try_out(layer, None, module, tmp_path / "wrong", Limits(seconds=0.001))

@@ -1,18 +1,23 @@
-"""Running a list of suites: each in turn, whatever became of the one before."""
+"""Running a list of suites, each in turn whatever became of the one before; and how loud commands are."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from harness.cli import compare, inspect, run
 from harness.cli import run as lists
+from harness.cli.output import reporter, teller
 from harness.cli.run import run_list
-from harness.errors import CaseError, Interrupted, NothingSelected, SuiteError
+from harness.compare.options import SelfcheckOptions
+from harness.errors import CaseError, Interrupted, NothingSelected, RunError, SuiteError, UsageError
+from harness.progress import Progress, Silent, Terminal
 from harness.records.run import Build, Failure, Run
-from harness.stages.options import RunOptions
+from harness.stages.options import BenchOptions, RunOptions
 from harness.suite.load import SuiteList
 from tests.report.builders import make_small_run
 
@@ -142,3 +147,54 @@ def test_newest_is_asked_once_for_all_suites(monkeypatch: pytest.MonkeyPatch) ->
     run_list(scripted.suites(), replace(OPTIONS, toolchains=("3.12", "newest")), "terminal")
 
     assert [arguments.toolchains for arguments in scripted.asked] == [("3.12.0", "9.9.0")] * 2
+
+
+# --- --quiet and --verbose: one declaration, the same in every long command ---
+
+
+QUIET = ("--quiet", "-q")
+VERBOSE = ("--verbose", "-v")
+ONE = Path("a.toml")
+
+
+def test_both_contradict_each_other() -> None:
+    with pytest.raises(UsageError, match="--quiet and --verbose contradict each other; leave one of them out"):
+        reporter(quiet=True, verbose=True)
+    assert isinstance(reporter(quiet=False, verbose=True), Terminal)
+
+
+def test_what_is_said_besides_the_result(capsys: pytest.CaptureFixture[str]) -> None:
+    teller(quiet=True)("kept")
+    with reporter(quiet=True) as progress:
+        progress.stage("Compile", 2)
+        progress.step("a")
+        progress.note("failed")
+        progress.left("1 min")
+    assert capsys.readouterr().err == ""
+    teller(quiet=False)("kept")
+    assert capsys.readouterr().err == "kept\n"
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+@pytest.mark.parametrize("command", ["run", "selfcheck", "bench"])
+def test_a_command_hands_on_what_it_is_told(command: str, quiet: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To the run that it makes, and by whom it is watched."""
+    seen: list[tuple[bool, bool, bool]] = []
+
+    def make(options: RunOptions, progress: Progress, *_: object, **__: object) -> Path:
+        seen.append((isinstance(progress, Silent), isinstance(progress, Terminal), options.verbose))
+        raise RunError("that is enough")
+
+    for module in (run, compare):
+        monkeypatch.setattr(module, "run_suite", make)
+    monkeypatch.setattr(inspect, "write_bench", lambda _: ONE)
+    loud: dict[str, Any] = {"quiet": quiet, "verbose": not quiet}
+    calls = {
+        "run": lambda: run.run(RunOptions(Path(__file__).with_name("none.toml"), **loud)),
+        "selfcheck": lambda: compare.selfcheck(SelfcheckOptions(ONE, **loud)),
+        "bench": lambda: inspect.bench(BenchOptions(Path("a.mlir"), flags=("", ""), **loud)),
+    }
+    monkeypatch.setattr(run, "find_list", lambda _: None)
+    with pytest.raises(RunError):
+        calls[command]()
+    assert seen == [(quiet, not quiet, not quiet)]
