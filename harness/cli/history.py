@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import App, Parameter
 
 from harness.cli.app import app
-from harness.cli.output import print_page, print_text, tell, terminal_width
+from harness.cli.output import emit, print_text, tell, terminal_width
 from harness.errors import ExitCode, UsageError
 from harness.history.acknowledged import acknowledge, find_events, marked_events, match_marks
 from harness.history.changes import history_changes
@@ -93,11 +93,6 @@ class HistoryOptions:
     format: Format = "terminal"
     out: Path | None = None
 
-    @property
-    def for_programs(self) -> bool:
-        """Whether data are printed, and no page."""
-        return self.format in ("json", "csv")
-
 
 history_app = App(name="history")
 app.command(history_app)
@@ -114,7 +109,7 @@ def history(options: HistoryOptions | None = None) -> int:
     options = options or HistoryOptions()
     _check(options)
     if options.columns:
-        _print_columns(options)
+        _print(options, columns_page, lambda: {"columns": column_records()}, "columns")
         return ExitCode.OK
     choice = RunChoice(everything=options.everything, leave_out=options.leave_out, only=options.only)
     with Terminal() as progress, open_history(options.results, progress=progress, choice=choice) as opened:
@@ -193,36 +188,29 @@ def _check(options: HistoryOptions) -> None:
             raise UsageError(f"--metric {one_line(name)}: is no metric; {lists} lists those that there are")
 
 
-def _print_columns(options: HistoryOptions) -> None:
-    if options.for_programs:
-        _print_data({"columns": column_records()}, "columns", options)
-    else:
-        _print_page(columns_page(), options)
-
-
 def _print_query(opened: History, options: HistoryOptions, sql: str) -> None:
     frame = opened.query(sql)
     _tell(opened.notes)
     heads = [str(name) for name in frame.columns]
-    if options.format == "json":
-        _print_data({"columns": heads, "rows": frame_records(frame)}, "rows", options)
-    elif options.format == "csv":
-        print_text(to_csv(frame_records(frame)) or f"{','.join(heads)}\n", options.out)
-    else:
-        _print_page(query_page(frame), options)
+    rows, empty = frame_records(frame), f"{','.join(heads)}\n"
+    _print(options, lambda: query_page(frame), lambda: {"columns": heads, "rows": rows}, "rows", empty=empty)
 
 
 def _print_overview(opened: History, options: HistoryOptions, progress: Progress) -> None:
     suites = opened.query(SUITES_QUERY)
     events = _events(opened, options, progress, options.metrics or (LATENCY.name, LATENCY_VS_REFERENCE))
     news = case_news(opened, options.last)
-    if options.for_programs:
+
+    def document() -> dict[str, Any]:
         rows = [{**row, "failing": _failing(news, row)} for row in frame_records(suites)]
-        _tell_csv_reader(options, [failures_verdict(news), *opened.notes])
-        _print_data({"cases": list(map(asdict, news)), "suites": rows, "notes": opened.notes}, "suites", options)
-    else:
-        page = overview_page(suites, events, last=options.last, notes=opened.notes)
-        _print_page(add_failures(page, news, last=options.last), options)
+        return {"cases": list(map(asdict, news)), "suites": rows, "notes": opened.notes}
+
+    def page() -> Page:
+        return add_failures(
+            overview_page(suites, events, last=options.last, notes=opened.notes), news, last=options.last
+        )
+
+    _print(options, page, document, "suites", beside=[failures_verdict(news), *opened.notes])
 
 
 def _failing(news: Sequence[CaseNews], row: dict[str, Any]) -> int:
@@ -237,9 +225,11 @@ def _print_changes(opened: History, options: HistoryOptions, progress: Progress)
     events = marked_events(events, opened, order_of(opened), options.last)
     marks, news = opened.marks.acknowledgements, case_news(opened, options.last)
     dated = _dated(opened, events, options, progress)
-    if options.for_programs:
-        failures, verdict = failures_verdict(news), changes_verdict(events, searched=len(rows), last=options.last)
-        document = {
+    failures = failures_verdict(news)
+
+    def document() -> dict[str, Any]:
+        verdict = changes_verdict(events, searched=len(rows), last=options.last)
+        return {
             "verdict": f"{failures} {verdict}".strip(),
             "cases": list(map(asdict, news)),
             "changes": [change_record(event, change) for event in events for change in event.changes],
@@ -247,15 +237,14 @@ def _print_changes(opened: History, options: HistoryOptions, progress: Progress)
             "bisects": list(map(dated_record, dated)),
             "notes": opened.notes,
         }
-        _tell_csv_reader(options, [failures, *opened.notes])
-        _print_data(document, "changes", options)
-    else:
+
+    def page() -> Page:
         noisy = sum(not is_exact(row.metric) for row in rows)
         gone = sum(not record["changes"] for record in acknowledgement_records(marks, events))
         notes = [f"{plural(gone, 'acknowledgement')} of changes that are found no longer; --format json has all."]
         notes = [*opened.notes, *(notes if gone else [])]
         command = " ".join(["harness history ack", *([] if options.results == "results" else [_where(options)])])
-        page = changes_page(
+        found = changes_page(
             events,
             searched=len(rows),
             noisy=noisy,
@@ -264,7 +253,9 @@ def _print_changes(opened: History, options: HistoryOptions, progress: Progress)
             notes=notes,
             bisects=dated,
         )
-        _print_page(add_cases(page, news, last=options.last), options)
+        return add_cases(found, news, last=options.last)
+
+    _print(options, page, document, "changes", beside=[failures, *opened.notes])
     if any(event.fails for event in events):
         return ExitCode.REGRESSION
     return ExitCode.CASE_FAILED if any(case.state == "fails" and case.recent for case in news) else ExitCode.OK
@@ -292,30 +283,33 @@ def _print_series(opened: History, options: HistoryOptions, pattern: str, progre
     if not found:
         lists = list_command_line(options.results)
         raise UsageError(f"--series {one_line(pattern)}: matches no series; {lists} lists them")
-    if options.for_programs:
+
+    def document() -> dict[str, Any]:
         rows = [record for row in found for record in frame_records(opened.points(row.series))]
-        _tell_csv_reader(options, opened.notes)
-        _print_data({"points": rows, "notes": opened.notes}, "points", options)
-        return
-    level = _constant(opened, found)
-    constant = [row for row in found if row.series in level]
-    varying = [row for row in found if row.series not in level]
-    first = varying[:_MOST_SERIES]
-    changes = history_changes(opened, series={row.series for row in first}, jobs=options.jobs, progress=progress)
-    tables = [
-        series_table(
-            row,
-            opened.points(row.series),
-            [change for change in changes if change.series == row.series],
-            width=min(_LINE, terminal_width()),
-            alone=len(first) == 1,
-        )
-        for row in first
-    ]
-    if constant:
-        tables.append(constant_table(constant[:_MOST_CONSTANT]))
-    hidden = len(varying) - len(first) + len(constant[_MOST_CONSTANT:])
-    _print_page(series_page(tables, hidden, opened.notes), options)
+        return {"points": rows, "notes": opened.notes}
+
+    def page() -> Page:
+        level = _constant(opened, found)
+        constant = [row for row in found if row.series in level]
+        varying = [row for row in found if row.series not in level]
+        first = varying[:_MOST_SERIES]
+        changes = history_changes(opened, series={row.series for row in first}, jobs=options.jobs, progress=progress)
+        tables = [
+            series_table(
+                row,
+                opened.points(row.series),
+                [change for change in changes if change.series == row.series],
+                width=min(_LINE, terminal_width()),
+                alone=len(first) == 1,
+            )
+            for row in first
+        ]
+        if constant:
+            tables.append(constant_table(constant[:_MOST_CONSTANT]))
+        hidden = len(varying) - len(first) + len(constant[_MOST_CONSTANT:])
+        return series_page(tables, hidden, opened.notes)
+
+    _print(options, page, document, "points", beside=opened.notes)
 
 
 def _constant(opened: History, rows: Sequence[SeriesRow]) -> set[str]:
@@ -329,20 +323,21 @@ def _constant(opened: History, rows: Sequence[SeriesRow]) -> set[str]:
     return set(level["series"])
 
 
-def _print_page(page: Page, options: HistoryOptions) -> None:
-    print_page(page, "markdown" if options.format == "markdown" else "terminal", options.out)
-
-
-def _print_data(document: dict[str, Any], rows: str, options: HistoryOptions) -> None:
-    """A document as JSON, or the list of that name in it as CSV."""
-    is_json = options.format == "json"
-    print_text(to_json(document) if is_json else to_csv(document[rows]) or "\n", options.out)
-
-
-def _tell_csv_reader(options: HistoryOptions, sentences: Sequence[str]) -> None:
-    """A CSV has one table, so what JSON has beside it goes to stderr."""
+def _print(
+    options: HistoryOptions,
+    page: Callable[[], Page],
+    document: Callable[[], dict[str, Any]],
+    rows: str,
+    *,
+    beside: Sequence[str] = (),
+    empty: str = "\n",
+) -> None:
+    """A page, a document as JSON, or of it the list of that name as CSV, of which the rest goes to stderr."""
     if options.format == "csv":
-        _tell(sentences)
+        _tell(beside)
+        print_text(to_csv(document()[rows]) or empty, options.out)
+    else:
+        emit(options.format, page, lambda: to_json(document()), options.out)
 
 
 def _tell(sentences: Sequence[str]) -> None:

@@ -367,7 +367,8 @@ class BisectSession(ABC):
 
 
 Word = Literal["good", "bad", "cannot tell"]
-_GOOD: frozenset[Verdict] = frozenset({"unchanged", "improved", "identical"})
+# What a verdict is to a search that knows good and bad alone; of any other it cannot tell.
+_WORDS: dict[Verdict, Word] = {"unchanged": "good", "improved": "good", "identical": "good", "regressed": "bad"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -410,14 +411,7 @@ def judge_now(options: VerdictOptions, progress: Progress) -> Judged:
     noise = noise_of(environment_here())
     policy = policy_of(options, rule, budget_s=options.row_budget, cap_s=options.row_cap, noise=noise)
     trial = try_pair(good, now, metric, policy, progress)
-    return Judged(case=case, word=word_of(trial.verdict), reason=trial.reason, trial=trial)
-
-
-def word_of(verdict: Verdict) -> Word:
-    """What a verdict is to a search that knows good and bad alone."""
-    if verdict in _GOOD:
-        return "good"
-    return "bad" if verdict == "regressed" else "cannot tell"
+    return Judged(case=case, word=_WORDS.get(trial.verdict, "cannot tell"), reason=trial.reason, trial=trial)
 
 
 def _case_meant(options: VerdictOptions, path: Path, cases: Sequence[Case]) -> str:

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
 
 from harness.cache import cache_root
 from harness.compare.engine import BASE, HEAD, Generation
@@ -47,6 +46,7 @@ from harness.suite.completion import case_meant, case_names
 from harness.text import did_you_mean, plural, such_as
 from harness.toolchain import Toolchain
 
+_OF_RULE = ("floor", "alpha", "confirm_alpha", "confidence", "first_look")
 INTERRUPTED = "Interrupted: what was not confirmed by then is inconclusive"
 
 
@@ -121,7 +121,13 @@ def explain_pair(
             *found.notes,
             *code_notes,
         ),
-        settings=_settings(policy, found),
+        settings={
+            **{name: getattr(policy.rule, name) for name in _OF_RULE},
+            "budget_s": policy.budget_s,
+            "cap_s": policy.cap_s,
+            "seed": policy.seed,
+            "generations": len(found.generations),
+        },
         command=tuple(command) or explain_command(pair, base, head, within=within),
     )
     sentence = explanation_sentence(replace(explanation, base=short[0], head=short[1]))
@@ -324,17 +330,6 @@ def _notes(pair: Pair, base: Side, head: Side, programs: _Programs) -> list[str]
     for phase, why in programs.unread.items():
         notes.append(f"Phase {phase} is not compared: the IR of one of the two cannot be read back there ({why})")
     return notes
-
-
-def _settings(policy: MeasurementPolicy, found: Attribution) -> dict[str, Any]:
-    names = ("floor", "alpha", "confirm_alpha", "confidence", "first_look")
-    return {
-        **{name: getattr(policy.rule, name) for name in names},
-        "budget_s": policy.budget_s,
-        "cap_s": policy.cap_s,
-        "seed": policy.seed,
-        "generations": len(found.generations),
-    }
 
 
 # --- What a user asks for -> one case on two sides, both compiled ---

@@ -113,7 +113,11 @@ def _open(
         header = _header(prepared, artifacts, options, purpose, executor)
         return RunDirectory.create(options.results, header), Done()
     directory, run = RunDirectory.resume(options.resume)
-    _require_same_kind_of_place(run.header.settings, executor.address, options.resume)
+    measured_by = run.header.settings.get("fleet")
+    if measured_by and not executor.address:
+        raise RunError(f"{options.resume}: hosts of a fleet measured it; go on with --fleet {measured_by}")
+    if executor.address and not measured_by:
+        raise RunError(f"{options.resume}: one machine measured it; go on there, without --fleet")
     _require_same_toolchains(run.header.toolchains, prepared, options.resume)
     planned = {(case.id, case.name, case.toolchain) for case in run.header.cases}
     if planned != {(case.id, case.name, case.toolchain) for case in prepared.cases}:
@@ -133,14 +137,6 @@ def _open(
         skip=[*settings.get("skip", ()), *options.skip],
     )
     return directory, done
-
-
-def _require_same_kind_of_place(settings: Mapping[str, Any], fleet: str, path: Path) -> None:
-    """Refuse to go on here with what hosts of a fleet measured, and the other way round."""
-    if settings.get("fleet") and not fleet:
-        raise RunError(f"{path}: hosts of a fleet measured it; go on with --fleet {settings['fleet']}")
-    if fleet and not settings.get("fleet"):
-        raise RunError(f"{path}: one machine measured it; go on there, without --fleet")
 
 
 def _require_devices(begun: Header, prepared: Prepared, done: Done, path: Path) -> None:
@@ -174,6 +170,8 @@ def _header(
 ) -> Header:
     now = datetime.now(timezone.utc)
     suite = prepared.suite
+    fleet = {"fleet": executor.address, "hosts": dict(executor.hosts)} if executor.address else {}
+    run = {case.variant for case in prepared.cases if case.peer is not None and case.skip is None}
     return Header(
         schema_version=SCHEMA_VERSION,
         id=new_run_id(suite.name, now),
@@ -197,30 +195,20 @@ def _header(
         groups=suite.groups,
         floors=dict(suite.floors),
         gates=suite.gates,
-        settings={**_settings(prepared, options), "purpose": purpose, **_fleet_settings(executor)},
+        settings={**_settings(prepared, options), "purpose": purpose, **fleet},
         environment={
             **environment_here(),
             "devices": dict(prepared.devices),
             "device_names": dict(prepared.device_names),
-            "peers": _peer_versions(prepared),
+            "peers": {label: peer.version for label, peer in prepared.peers.items() if label in run},
         },
     )
-
-
-def _peer_versions(prepared: Prepared) -> dict[str, str]:
-    """`ONNX Runtime 1.31.1`, by label, of the peers that are run."""
-    run = {case.variant for case in prepared.cases if case.peer is not None and case.skip is None}
-    return {label: peer.version for label, peer in prepared.peers.items() if label in run}
 
 
 def _model_record(name: str, artifact: ModelArtifact | Failure, suite: Path) -> ModelRecord:
     if isinstance(artifact, ModelArtifact):
         return record(artifact, cache=cache_root(), suite_folder=suite.parent)
     return ModelRecord(name=name, mlir_sha256="", mlir_bytes=0, function="", inputs=(), failure=artifact)
-
-
-def _fleet_settings(executor: Executor) -> dict[str, Any]:
-    return {"fleet": executor.address, "hosts": dict(executor.hosts)} if executor.address else {}
 
 
 def _settings(prepared: Prepared, options: RunOptions) -> dict[str, Any]:

@@ -15,7 +15,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -33,7 +32,7 @@ from harness.stages.session import begun_now, begun_run, options_going_on, unmea
 from harness.store.files import FINISHED_FILE
 from harness.store.folders import find_folder
 from harness.store.journal import Begun
-from harness.store.run_directory import HEADER_FILE, RunDirectory
+from harness.store.run_directory import HEADER_FILE
 from harness.store.sides_directory import SidesDirectory
 from harness.text import one_line
 from harness.toolchain import Toolchain
@@ -49,12 +48,6 @@ _HARNESS = "import sys; del sys.path[0]; from harness.cli import main; main()"
 def words_of(sides: Sequence[Named]) -> tuple[str, ...]:
     """Sides in words that mean the same tomorrow."""
     return tuple(side.sha if isinstance(side, Commit) else str(side) for side in sides)
-
-
-def command_of(words: Sequence[str], sides: Sequence[Named]) -> tuple[str, ...]:
-    """A command line whose commits are the same ones tomorrow."""
-    commits = {side.name: side.sha for side in sides if isinstance(side, Commit)}
-    return ("harness", *(commits.get(word, word) for word in words))
 
 
 def going_on(
@@ -98,7 +91,9 @@ class SidesSession(Generic[_Options, _Folder]):
         self.case: str | None = None
         self._sides, self._folder, self._here = words_of(sides), folder, Path.cwd()
         self._stack = ExitStack()
-        self._begun = self._kept or Begun(**begun_now(options, command_of(words, sides)))
+        commits = {side.name: side.sha for side in sides if isinstance(side, Commit)}  # the same ones tomorrow
+        command = ("harness", *(commits.get(word, word) for word in words))
+        self._begun = self._kept or Begun(**begun_now(options, command))
         self.command, self.noise = self._begun.command, self._begun.noise
         self.created = datetime.fromisoformat(self._begun.created)
 
@@ -171,11 +166,16 @@ class SidesSession(Generic[_Options, _Folder]):
         if (finished := self.finished_run(side)) is not None:
             return finished
         options = replace(options, resume=begun_run(self._kept, side))
-        keep = partial(self._keep, side)
         try:
             executor = self.executor.following(self._other_runs(side))
             return run_suite(
-                options, self.progress, toolchains, executor, others=others, purpose="compare", on_begin=keep
+                options,
+                self.progress,
+                toolchains,
+                executor,
+                others=others,
+                purpose="compare",
+                on_begin=lambda run: self._keep_run(side, run.header.suite_name, run.path),
             )
         except Interrupted:
             raise Interrupted(self.how_to_go_on) from None
@@ -197,9 +197,6 @@ class SidesSession(Generic[_Options, _Folder]):
         words = [*self._sides, *(run for name, run in made.items() if name != side)]
         runs = [self._here / word for word in words if word != side]
         return [run for run in runs if (run / HEADER_FILE).is_file()]
-
-    def _keep(self, side: str, run: RunDirectory) -> None:
-        self._keep_run(side, run.header.suite_name, run.path)
 
     def _keep_run(self, side: str, suite: str, run: Path) -> None:
         """Keep which run is made for a side, also where that is made in another working folder."""

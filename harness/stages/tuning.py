@@ -366,7 +366,10 @@ def _concluded(
     session: TuneSession, found: FoundForms, lowered: Lowered, answered: Answered, candidates: int
 ) -> Tuning:
     target, form, begun = session.target, answered.form, session.directory.begun
-    config = CompileConfig() if form is None else form.config
+    config, by_hand = CompileConfig(), tuple[str, ...]()
+    if form is not None:  # with the command lines that compile it with plain tools
+        config, place = form.config, form.place
+        by_hand = repro_lines(place.case, place.side.run.header.suite, form.module.build, None, None)
     seconds = session.stages.get("dispatches", 0.0)
     raced = bool(session.moments or candidates)
     is_open = form is None and (found.untried_levels or (session.left_s <= 0 and not raced))
@@ -396,7 +399,7 @@ def _concluded(
         run_flags=config.run_flags,
         plugins=tuple((use.name, dict(use.options)) for use in config.plugins),
         spec=answered.spec,
-        by_hand=() if form is None else _by_hand(form),
+        by_hand=by_hand,
         race_error=RULE.error,
         candidates_a_minute=60.0 * candidates / seconds if candidates and seconds else None,
         moments=tuple(session.moments),
@@ -405,11 +408,6 @@ def _concluded(
         settings={**begun.options, "out": session.options.out.as_posix()},
         command=begun.command,
     )
-
-
-def _by_hand(form: Form) -> tuple[str, ...]:
-    """The command lines that compile a form with plain tools."""
-    return repro_lines(form.place.case, form.place.side.run.header.suite, form.module.build, None, None)
 
 
 def _sentence(session: TuneSession, answer: Answer, found: FoundForms, answered: Answered) -> str:
