@@ -111,7 +111,7 @@ def main(what: str, place: str) -> float:
     import pandas  # noqa: F401 (it is loaded before anything is timed)
 
     from harness.history.changes import history_changes
-    from harness.history.open import open_history
+    from harness.history.series import open_history
     from harness.machine.processor import usable_cores
 
     began = time.perf_counter()

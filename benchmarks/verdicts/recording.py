@@ -26,8 +26,7 @@ from harness.measure import Group, Loadable, Settings, last_core
 from harness.measure.alone import only_one_measures
 from harness.records.run import Account, Round, Turn
 from harness.stats import tabulate_rounds
-from harness.stats.own_time import taken_share
-from harness.stats.pairing import FloatArray
+from harness.stats.pairing import FloatArray, taken_share
 from harness.toolchain import Toolchain
 
 CHUNK = 8

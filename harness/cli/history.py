@@ -18,7 +18,6 @@ from harness.history.changes import history_changes
 from harness.history.dating import Dated, date_steps, open_questions, runs_of_suites
 from harness.history.events import ChangeEvent, group_changes, order_of
 from harness.history.failures import CaseNews, case_news
-from harness.history.open import History, RunChoice, open_history
 from harness.history.pages import (
     SUITES_QUERY,
     acknowledgement_records,
@@ -32,15 +31,29 @@ from harness.history.pages import (
     failures_verdict,
     overview_page,
 )
-from harness.history.series import SeriesRow, history_command_line, list_command_line, match_series, series_rows
-from harness.history.series_page import constant_table, series_page, series_table
-from harness.history.tables_page import columns_page, frame_records, query_page
+from harness.history.series import (
+    History,
+    SeriesRow,
+    history_command_line,
+    list_command_line,
+    match_series,
+    open_history,
+    series_rows,
+)
+from harness.history.series_page import (
+    columns_page,
+    constant_table,
+    frame_records,
+    query_page,
+    series_page,
+    series_table,
+)
 from harness.metrics import LATENCY, LATENCY_VS_BASELINE, LATENCY_VS_REFERENCE, is_exact, metric_named
 from harness.options import Count, Everything, Flag, Format, Positive, Strings, command_options
 from harness.progress import Progress, Terminal
 from harness.report.data import to_csv, to_json
 from harness.report.page import Page
-from harness.store.marks import NOTE_LIMIT, checked_name, read_marks, write_marks
+from harness.store.marks import NOTE_LIMIT, RunChoice, checked_name, read_marks, write_marks
 from harness.store.place import without_password
 from harness.store.remote import open_place
 from harness.store.schema import column_records

@@ -18,8 +18,7 @@ from harness.dashboard.site import require_replaceable
 from harness.dashboard.tunings import load_tunings
 from harness.errors import ExitCode, RunError, UsageError
 from harness.history.changes import history_changes
-from harness.history.open import History, open_history
-from harness.history.series import choose_series, reference_of, series_rows, usable_runs
+from harness.history.series import History, choose_series, open_history, reference_of, series_rows, usable_runs
 from harness.options import Count, Everything, command_options
 from harness.plots.canvas import THEMES, Format, ThemeName
 from harness.plots.pictures import Source, draw, kinds_of, pictures_of

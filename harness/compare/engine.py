@@ -23,9 +23,8 @@ import numpy as np
 
 from harness.errors import CaseError
 from harness.records.run import Failure
-from harness.stats.estimate import Estimate, ratio_of
 from harness.stats.hosts import HostsLocation
-from harness.stats.intervals import Location
+from harness.stats.intervals import Estimate, Location, ratio_of
 from harness.stats.pairing import FloatArray
 from harness.stats.rule import (
     CONFIRMING_LOOKS,
@@ -58,7 +57,7 @@ class Generation:
     head: float | None  # The same of the head
     rounds: int  # Pairs of turns behind it
     seconds: float  # Wall time, starting and loading included
-    by_own_time: int = 0  # How many of the rounds are compared by own time, see harness.stats.own_time
+    by_own_time: int = 0  # How many of the rounds are compared by own time, see harness.stats.pairing
     taken: float | None = None  # The share of its turns' time that other processes took; None: not known
     host: str = ""  # Where it was measured; "": here
 

@@ -32,8 +32,8 @@ from harness.records.case import Case, Gate
 from harness.records.comparison import VERDICTS, GeometricMean, HostRatio, Kind, Row, Verdict
 from harness.records.run import Round
 from harness.stats import counter_per_call
-from harness.stats.estimate import Estimate, ratio_of
 from harness.stats.hosts import HostsLocation
+from harness.stats.intervals import Estimate, ratio_of
 from harness.suite.cases import matching
 
 # One and many of what a metric counts; sizes count bytes.

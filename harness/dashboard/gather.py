@@ -12,12 +12,12 @@ from harness.dashboard.encode import key_of, signed
 from harness.history.acknowledged import marked_events
 from harness.history.changes import Change
 from harness.history.events import ChangeEvent, EventState, group_changes, order_of
-from harness.history.tables_page import frame_records
+from harness.history.series_page import frame_records
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from harness.history.open import History
+    from harness.history.series import History
 
 
 _NAMES = """

@@ -12,7 +12,7 @@ from typing import Any
 
 from harness.dashboard.encode import cut, day, figure, seconds
 from harness.dashboard.gather import Gathered
-from harness.history.tables_page import frame_records
+from harness.history.series_page import frame_records
 from harness.report.units import interval_text, percent, ratio_text
 from harness.text import plural
 

@@ -46,7 +46,7 @@ from harness.text import printable
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-    from harness.history.open import History
+    from harness.history.series import History
 
 
 MARKER = ".harness-dashboard"

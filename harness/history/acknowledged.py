@@ -11,20 +11,17 @@ import hashlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
 from harness.errors import UsageError
 from harness.history.changes import Change
 from harness.history.events import ChangeEvent, RunOrder, may_fail
-from harness.history.series import Runs, SeriesValues, load_values, usable_runs
+from harness.history.series import History, Runs, SeriesValues, load_values, usable_runs
 from harness.metrics import COMPILE_TIME
 from harness.store.marks import CHANGES_LIMIT, Acknowledgement, MarkedChange
 from harness.text import one_line, shown
-
-if TYPE_CHECKING:
-    from harness.history.open import History
 
 # So many runs have to show the bad level for a fixed change to be back: as many as a step needs to be found.
 _HELD = 3

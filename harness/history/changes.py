@@ -20,6 +20,7 @@ from harness.history.causes import Cause, commits_text, explain, toolchain_text
 from harness.history.evidence import Programs, RelatedSeries, Relations, gather_evidence, programs_needed, sides_of
 from harness.history.levels import SeriesChange
 from harness.history.series import (
+    History,
     Runs,
     SeriesRow,
     SeriesValues,
@@ -34,7 +35,6 @@ from harness.progress import Progress, Silent
 from harness.store.schema import Role
 
 if TYPE_CHECKING:
-    from harness.history.open import History
     from harness.stats.change_points import ChangePoint
 
 # Two steps that are closer look like one; see docs/history.md on how long a level has to hold.

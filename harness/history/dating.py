@@ -11,12 +11,12 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from packaging.version import InvalidVersion, Version
 
 from harness.errors import HarnessError, Interrupted
 from harness.history.events import ChangeEvent
+from harness.history.series import History
 from harness.machine.identity import machine_id
 from harness.metrics import LATENCY, RATIO_TITLES, metric_named
 from harness.progress import Progress
@@ -26,9 +26,6 @@ from harness.stages.options import BisectOptions
 from harness.store.kinds import BISECT
 from harness.store.search_directory import earlier_bisect, has_answer
 from harness.toolchain.host_cpu import environment_here
-
-if TYPE_CHECKING:
-    from harness.history.open import History
 
 # So many are asked; each takes minutes.
 _MOST = 5

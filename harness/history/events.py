@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
 from harness.history.causes import Cause
 from harness.history.changes import Change
+from harness.history.series import History
 from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY, LATENCY_VS_BASELINE, LATENCY_VS_REFERENCE
 from harness.store.marks import Acknowledgement
-
-if TYPE_CHECKING:
-    from harness.history.open import History
 
 EventState = Literal["new", "acknowledged", "fixed", "came back"]
 

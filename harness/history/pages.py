@@ -12,12 +12,12 @@ from harness.history.acknowledged import event_id
 from harness.history.changes import Change
 from harness.history.events import ChangeEvent, EventState
 from harness.history.failures import CaseNews, State, failure_groups
-from harness.history.open import NOTHING_YET
 from harness.metrics import metric_title
 from harness.report.page import Bullets, Column, Heading, Name, Page, Part, Step, Steps, Table
 from harness.report.units import percent, ratio_text, unit_that_tells
 from harness.store.marks import Acknowledgement
 from harness.store.schema import BETWEEN_HOSTS
+from harness.store.tables import NOTHING_YET
 from harness.text import one_line, plural
 
 if TYPE_CHECKING:

@@ -13,25 +13,33 @@ import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from harness.errors import UsageError
 from harness.metrics import LATENCY, LATENCY_VS_BASELINE, LATENCY_VS_REFERENCE
+from harness.progress import Progress, Silent
+from harness.report.rows import rows_of
+from harness.store.marks import WITHOUT_EXPERIMENTS, RunChoice
 from harness.store.place import without_password
 from harness.store.schema import BETWEEN_HOSTS, Role
+from harness.store.tables import Tables, open_tables
 from harness.text import shown
 
-if TYPE_CHECKING:
-    from harness.history.open import History
-
+History = Tables
 _DEFAULT_RESULTS = "results"
 _FIRST_METRICS = (LATENCY.name, LATENCY_VS_REFERENCE, LATENCY_VS_BASELINE)
 _ROLES = ("newest", "reference", "other")
 _MOST_LISTED = 6  # in a message
 _NEXT_DEVICE = re.compile(r"; [^\s:;]+: ")
+
+
+def open_history(
+    place: str, *, progress: Progress | None = None, choice: RunChoice | None = WITHOUT_EXPERIMENTS
+) -> History:
+    """Open a results folder as a history to ask."""
+    return open_tables(place, rows_of, progress or Silent(), choice)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -75,7 +75,7 @@ class Account:
 
 
 def unavailable_reason() -> str | None:
-    """Why turns have no own time here (see harness.stats.own_time), as a sentence; None where they have."""
+    """Why turns have no own time here (see harness.stats.pairing), as a sentence; None where they have."""
     if not _waits_are_counted():
         return "this system does not tell how often a thread waits"
     if not _thread_clock_is_fine():

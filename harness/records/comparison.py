@@ -108,7 +108,7 @@ class Row:
     # The share of its turns' time that other processes took, the mean over generations; None: not known. Of a device
     # with threads, what they took from each other is in it.
     taken: float | None = None
-    # The share of its rounds that are compared by own time (see harness.stats.own_time), not by wall time
+    # The share of its rounds that are compared by own time (see harness.stats.pairing), not by wall time
     own_time: float = 0.0
     reason: str = ""  # Why the verdict is what it is, in plain words
     # Whether its sides differ by far more than the noise, and only time was lacking to call it changed

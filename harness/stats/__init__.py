@@ -1,6 +1,6 @@
 """Rounds -> ratios with intervals; pure, on numpy arrays."""
 
-from harness.stats.estimate import (
+from harness.stats.intervals import (
     CONFIDENCE,
     Estimate,
     Latency,

@@ -41,7 +41,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.stats.estimate import ratio_of
+from harness.stats.intervals import ratio_of
 from harness.stats.pairing import FloatArray
 from harness.stats.signed_rank import locate
 

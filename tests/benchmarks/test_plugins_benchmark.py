@@ -13,7 +13,6 @@ from syrupy.assertion import SnapshotAssertion
 from benchmarks.plugins import __main__ as command
 from benchmarks.plugins import engines
 from benchmarks.plugins.generation import Job, Timed, rounds
-from benchmarks.plugins.ratios import compare
 from benchmarks.plugins.recorded import (
     Group,
     Header,
@@ -64,13 +63,6 @@ def recording() -> Recording:
 
 
 # ---------------------------------------------------------------------------------------------------------- ratios
-
-
-def test_a_generation_counts_once_however_many_of_its_rounds_agree() -> None:
-    ratio = compare(measured([{"a": 9, "b": 10}] * 5, [{"a": 11, "b": 10}], [{"a": 8, "b": 10}]), "a", "b")
-    assert ratio is not None
-    assert (ratio.centre, ratio.low, ratio.high) == pytest.approx((0.9, 0.8, 1.1))
-    assert (ratio.ahead, ratio.generations, ratio.rounds_ahead, ratio.rounds) == (2, 3, 6, 7)
 
 
 TIMES = st.floats(0.1, 1e4)

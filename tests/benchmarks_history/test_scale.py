@@ -12,7 +12,7 @@ from benchmarks.history.made_runs import Folders, write_runs
 from benchmarks.history.made_tables import write_history
 from benchmarks.history.scale import measure_scale
 from benchmarks.history.scale_tables import BEGIN, END, write_scale
-from harness.history.open import open_history
+from harness.history.series import open_history
 from harness.report import render
 from harness.report.run_report import build_report
 from harness.store.run_directory import load_run

@@ -276,25 +276,6 @@ def test_a_row_that_fails_ends_there_and_the_others_go_on(before: int, kept: int
     assert outcomes["equal"].decision == "unchanged"
 
 
-# --- Constant timings ---
-
-
-@pytest.mark.parametrize(
-    ("ratio", "decision"),
-    [
-        (1.0, "unchanged"),
-        (1.05, "regressed"),
-        (1.0099, "unchanged"),
-        (1.0101, "regressed"),
-    ],
-)
-def test_timings_without_any_noise(ratio: float, decision: Decision) -> None:
-    outcome = outcome_of(generations(math.log(ratio)))
-    assert outcome.decision == decision
-    assert outcome.estimate is not None
-    assert outcome.estimate.low == outcome.estimate.ratio == outcome.estimate.high == pytest.approx(ratio)
-
-
 # --- Whatever it is given, it ends: within the budget, with finite numbers, and the same seen from either side ---
 
 MIRRORED: dict[Decision, Decision] = {
@@ -471,9 +452,3 @@ def test_hosts_that_disagree_are_named_and_nothing_is_called_changed() -> None:
     assert outcome.estimate.high is not None
     assert outcome.estimate.low < 1.001
     assert outcome.estimate.high > math.exp(0.05)
-
-
-@pytest.mark.parametrize(("fails", "kept"), [(0, 0), (5, 5), (13, 13)])
-def test_a_generation_that_fails_ends_the_row_and_those_before_it_count(fails: int, kept: int) -> None:
-    outcome = spread_outcome(Fleet(alike(4, NOISY), fails=fails), 4)
-    assert (outcome.decision, len(outcome.generations)) == ("failed", kept)

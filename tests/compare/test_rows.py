@@ -129,20 +129,18 @@ def test_a_row_that_was_measured() -> None:
 # --- All rows together ---
 
 
-def test_a_summary_counts_latencies_and_no_controls() -> None:
-    counted_rows = [make_row("regressed"), make_row("identical"), make_row("identical")]
-    summary = summarise([*counted_rows, make_row("regressed", "compile-time"), make_row("regressed", control=True)])
-    assert tuple(summary) == VERDICTS
-    assert {verdict: count for verdict, count in summary.items() if count} == {"regressed": 1, "identical": 2}
-
-
-def test_geometric_means_by_model_device_and_variant() -> None:
+def test_a_summary_and_geometric_means_by_model_device_and_variant() -> None:
     rows = [
         make_row("regressed", ratio=2.0),
         make_row("identical", variant="inert"),
         make_row("improved", ratio=0.5, model="other", device="gpu"),
         make_row("inconclusive", ratio=9.0),
     ]
+    others = [make_row("regressed", "compile-time"), make_row("regressed", control=True)]
+    summary = summarise([*rows, *others])
+    assert tuple(summary) == VERDICTS
+    counts = {"regressed": 1, "improved": 1, "identical": 1, "inconclusive": 1}
+    assert {verdict: count for verdict, count in summary.items() if count} == counts
     means = {(mean.kind, mean.name): (mean.ratio, mean.rows) for mean in geometric_means(rows)}
     assert means == {
         ("model", "net"): (pytest.approx(math.sqrt(2)), 2),  # an identical row counts with 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -80,19 +79,6 @@ def kept(tmp_path: Path) -> Kept:
     )
     header = make_header(cases=(CASE,), models=(model,), suite=str(suite / "net.toml"))
     return Kept(cache, suite, toolchain, side_of(Run(header=header, builds=(build,), finished=True), "results/base"))
-
-
-def test_everything_that_a_worker_and_a_compiler_need(kept: Kept) -> None:
-    module = find_module(kept.side, CASE, kept.toolchain, kept.cache)
-    assert hashlib.sha256(module.loadable.module.read_bytes()).hexdigest() == module.build.module_sha256
-    assert module.mlir.read_text() == "func.func @main()"
-    assert [dict(argument) for argument in module.loadable.arguments] == [
-        {"file": str(kept.cache / "models" / "input0.npy")}
-    ]
-    assert module.loadable.parameters == {"net": kept.suite / "net.irpa"}
-    assert module.loadable.function == "main"
-    assert module.loadable.run_flags == CASE.run_flags
-    assert module.loadable.toolchain == kept.toolchain
 
 
 def test_weights_of_a_commit_are_read_in_its_tree(kept: Kept, tmp_path: Path) -> None:

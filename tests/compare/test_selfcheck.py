@@ -26,7 +26,6 @@ from tests.compare.runs import a_case, a_side
 MACHINE = "3f2a91c04b7e"
 STOCK, FAST, LOST = a_case("stock"), a_case("fast"), a_case("lost")
 QUIET = np.random.default_rng(0).normal(0, 0.001, 8).tolist()
-WILD = [2.0, -2.0]
 SHIFTED = [0.05, 0.051, 0.049, 0.052]
 
 
@@ -78,14 +77,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine
 # --- Which rows ---
 
 
-def test_every_module_gets_equally_many_rows_and_they_take_turns(machine: Machine) -> None:
-    check = machine.check(a_side(STOCK, FAST), rows=5)
-    assert machine.order == [STOCK.name, FAST.name] * 3  # at least five
-    assert check.facts.rows == 6
-    assert {case.rows for case in check.cases} == {3}
-
-
-def test_a_module_is_checked_once_for_each_device_and_its_flags(machine: Machine) -> None:
+def test_each_module_is_checked_once_for_its_flags_in_turns_and_as_often_as_the_others(machine: Machine) -> None:
     inert, flagged, skipped = a_case("inert"), a_case("flagged", run_flags=("--x",)), a_case("skipped", skip="no GPU")
     wrong, late = a_case("wrong"), a_case("late")
     side = a_side(
@@ -94,8 +86,9 @@ def test_a_module_is_checked_once_for_each_device_and_its_flags(machine: Machine
         failures={wrong.name: Failure(stage="compile", message="it crashed")},
         uncompiled=[late.name],
     )
-    machine.check(side, rows=1)
-    assert machine.order == [STOCK.name, flagged.name]
+    check = machine.check(side, rows=5)
+    assert machine.order == [STOCK.name, flagged.name] * 3  # at least five
+    assert (check.facts.rows, {case.rows for case in check.cases}) == (6, {3})
 
 
 def test_a_run_of_which_nothing_can_be_measured(machine: Machine) -> None:

@@ -104,9 +104,6 @@ def test_sides_come_by_position_then_as_toolchains_in_this_order() -> None:
     assert require_two(["a"], ["3.12.0"], None) == ("a", "iree==3.12.0")
     assert require_two([], ["3.12.0", "iree==3.13.0"], None) == ("iree==3.12.0", "iree==3.13.0")
     assert not is_toolchain("results/iree==3.12.0")
-
-
-def test_within_a_run_there_are_no_other_sides() -> None:
     assert require_two([], [], Path("results/x")) == ("results/x", "results/x")
     assert message(UsageError, require_two, ["a"], ["3.12.0"], Path("results/x")) == (
         "--within results/x compares the variants of that run; leave out a, iree==3.12.0"

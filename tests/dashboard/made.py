@@ -17,7 +17,7 @@ from harness.dashboard.gather import Gathered, gather
 from harness.history.acknowledged import acknowledge
 from harness.history.changes import Change
 from harness.history.events import group_changes, order_of
-from harness.history.open import History
+from harness.history.series import History
 from harness.progress import Silent
 from harness.store.marks import Acknowledgement, Marks
 from tests.history.made import InMemory

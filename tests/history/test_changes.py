@@ -122,13 +122,6 @@ def test_runs_with_a_wrong_clock_and_unfinished_ones_are_left_out() -> None:
     assert history_changes(history) == []
 
 
-def test_a_drift_of_the_machine_is_a_drift_of_the_machine() -> None:
-    changes = search(nights(60, machine=lambda night: 1 + 0.1 * min(max(night - 20, 0), 30) / 30), metrics={"latency"})
-
-    assert {(change.kind, change.cause) for change in changes} == {("drift", "machine")}
-    assert all(change.first_bad < night_id(30) < change.until for change in changes)
-
-
 @pytest.mark.parametrize("whose", ["compiler", "machine"])
 def test_a_step_inside_a_drift_of_the_machine_has_a_cause_of_its_own(whose: str) -> None:
     inside = step(45, 1.05)

@@ -52,18 +52,6 @@ def csv_rows(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text)))
 
 
-def test_without_options_it_has_a_line_for_each_suite(ask: Ask, slower: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    status, out, _ = ask(slower)
-
-    assert status == 0
-    assert out.startswith("60 runs of 1 suite.")
-    (line,) = [line for line in out.splitlines() if line.startswith("nightly")]
-    assert line.split()[-3:] == ["▲", "2", "compiler"]
-    assert "2026-03-01" in line
-    assert "hidden:" not in out
-
-
 def test_changes_fail_where_the_compiler_became_slower_lately(ask: Ask, slower: Path, tmp_path: Path) -> None:
     verdict = "2 cases became slower by the compiler in the last 10 runs: "
 

@@ -15,7 +15,7 @@ from harness.errors import SuiteError
 from harness.history import dating
 from harness.history.dating import Dated, Question, RunOfSuite, date_steps, open_questions, runs_of_suites
 from harness.history.events import ChangeEvent
-from harness.history.open import open_history
+from harness.history.series import open_history
 from harness.progress import Silent
 from harness.records.bisection import Bisection, FoundStep, Trial
 from harness.report.bisect_page import bisect_json

@@ -21,11 +21,9 @@ from harness.history.pages import (
     failures_verdict,
     overview_page,
 )
-from harness.history.series_page import series_page, series_table
-from harness.history.tables_page import frame_records, query_page
+from harness.history.series_page import frame_records, query_page, series_page, series_table
 from harness.report.markdown import to_markdown
 from harness.report.page import Column, Page, Table
-from harness.report.terminal import to_terminal
 from tests.history.made import make_change, make_news, make_series
 from tests.history.test_events import EARLY, ORDER
 
@@ -270,25 +268,3 @@ def test_an_answer_is_a_table_of_plain_values() -> None:
         ("when", "text", when, "-"),
         ("list", "text", "[1, 2]", "-"),
     ]
-
-
-@pytest.mark.parametrize(
-    "page",
-    [
-        page_of([make_change(case=EVIL, evidence=EVIL, toolchain_after=EVIL, metric="flow/<b>|`", unit="count")],
-                [EVIL]),
-        add_cases(Page(), [make_news(case=EVIL, message=EVIL, suite=EVIL), make_news()], last=10),
-        query_page(pd.DataFrame({EVIL: [EVIL]})),
-        series_page([series_table(make_series(EVIL, case=EVIL), points_of([1.0]), [], width=9)], 0, ()),
-    ],
-    ids=["changes", "cases", "answer", "series"],
-)  # fmt: skip
-def test_no_name_and_no_message_breaks_out(page: Page) -> None:
-    text = to_markdown(page)
-
-    assert "<script>" not in text
-    assert "<b>" not in text
-    for block in text.split("\n\n"):
-        rows = [line for line in block.splitlines() if line.startswith("|")]
-        assert len({line.count("|") for line in rows}) <= 1
-    assert "\x1b" not in to_terminal(page, width=80)

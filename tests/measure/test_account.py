@@ -16,7 +16,7 @@ import pytest
 from harness.measure.account import Account, quota_files, unavailable_reason
 from harness.records.run import Account as Figures
 from harness.records.run import Turn
-from harness.stats.own_time import own_ns
+from harness.stats.pairing import own_ns
 
 # Where other tests take the cores, the clocks of a thread and of its process disagree by more than an account accepts.
 pytestmark = [

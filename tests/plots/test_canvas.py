@@ -81,14 +81,6 @@ def test_any_text_can_be_drawn(text: str, drawn: str) -> None:
     assert width_px(text, 13) == width_px(drawn, 13) < width_px(text, 13, bold=True)
 
 
-def test_a_long_name_loses_its_middle() -> None:
-    name = cut("residual-dense-block-with-a-long-name@local-task", 200, 13)
-    assert name.startswith("residual")
-    assert "…" in name
-    assert name.endswith("task")
-    assert width_px(cut("x" * 10_000, 300, 13), 13) <= 300
-
-
 @settings(max_examples=60, deadline=None)
 @given(st.text(max_size=80), st.floats(30, 400))
 def test_what_is_cut_fits(text: str, room: float) -> None:

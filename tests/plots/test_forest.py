@@ -6,11 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from harness.plots.canvas import DARK, LIGHT, THEMES, Theme
+from harness.plots.canvas import LIGHT, THEMES, Theme
 from harness.plots.forest import draw_forest
 from harness.records.comparison import Comparison, Row
-from harness.records.run import Run
-from harness.report.run_report import build_report
 from tests.plots.conftest import SVG, assert_readable, root_of, size_of, texts_of, written_in
 from tests.report.builders import make_comparison, make_row, make_timed
 
@@ -47,13 +45,6 @@ def test_a_comparison_is_told_by_words_shapes_and_colours(full_comparison: Compa
     assert [text for text in texts if text in verdicts] == verdicts
     colors = {text.color for text in written_in(svg)}
     assert {theme.ink, theme.muted, theme.tones["worse"], theme.tones["better"]} <= colors
-
-
-def test_a_runs_variants_against_its_baseline(full_run: Run) -> None:
-    svg = draw_forest(build_report(full_run), DARK, "svg")
-    assert_readable(svg)
-    assert "esrgan: variants against stock" in texts_of(svg)
-    assert any(text.startswith("baseline → variant") for text in texts_of(svg))
 
 
 def test_one_row_and_very_many() -> None:

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from harness.records.run import Round, Turn
 from harness.stats import Estimate, GroupTimes, estimate_ratio, summarise_latency, tabulate_rounds
-from harness.stats.estimate import ratio_of
-from harness.stats.intervals import paired_mean
+from harness.stats.intervals import paired_mean, ratio_of
 from harness.stats.pairing import Ratios
 
 Pairs = list[list[tuple[int, int]]]
@@ -94,13 +93,6 @@ def test_noise_that_a_round_shares_drops_out(every: int, pairs: Pairs, factor: i
         for rounds, of_rounds in zip(pairs, factors, strict=True)
     ]
     np.testing.assert_allclose(bounds(estimate(noisy)), bounds(estimate(pairs)), rtol=1e-9)
-
-
-@given(USABLE)
-def test_swapping_the_sides_mirrors_everything(pairs: Pairs) -> None:
-    forth, back = estimate(pairs), estimate(pairs, "b", "a")
-    np.testing.assert_allclose(bounds(back), [1 / value for value in reversed(bounds(forth))], rtol=1e-9)
-    assert (back.generations, back.rounds) == (forth.generations, forth.rounds)
 
 
 def test_latency_is_the_median_of_medians_between_its_extremes() -> None:

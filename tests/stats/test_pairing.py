@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from harness.records.run import Account, Round, Turn
 from harness.stats import counter_per_call, tabulate_rounds
-from harness.stats.own_time import on_core_ns, own_ns, taken_share, undelayed_ns
-from harness.stats.pairing import Ratios
+from harness.stats.pairing import Ratios, on_core_ns, own_ns, taken_share, undelayed_ns
 
 Turns = Sequence[tuple[str, int, int]]  # case, wall time and calls
 

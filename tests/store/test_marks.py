@@ -14,7 +14,7 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
 from harness.cli import run_command_line
-from harness.history.open import open_history
+from harness.history.series import open_history
 from harness.progress import Silent
 from harness.report.rows import rows_of
 from harness.store.check import verify

@@ -15,7 +15,7 @@ from harness.cli import run_command_line
 from harness.compare.pairs import pair_runs, side_of
 from harness.compare.sides import require_comparable
 from harness.errors import ExitCode, UsageError
-from harness.history.open import open_history
+from harness.history.series import open_history
 from harness.progress import Silent
 from harness.records.case import Case
 from harness.records.run import Peak

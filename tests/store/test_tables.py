@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from harness.errors import RunError, UsageError
-from harness.history.open import open_history
+from harness.history.series import open_history
 from harness.records.comparison import Comparison
 from harness.records.run import Round
 from harness.report.rows import rows_of

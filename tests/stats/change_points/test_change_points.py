@@ -112,13 +112,6 @@ def test_a_change_is_found_where_it_is(name: str) -> None:
         assert change.p < 0.005
 
 
-def test_a_new_level_counts_from_its_third_point() -> None:
-    series = level(103, seed=3) * step(103, 97, 0.05)
-    found = [find_changes(series[:size]) for size in range(97, 104)]
-    assert [len(changes) for changes in found] == [0, 0, 0, 1, 1, 1, 1]
-    assert {changes[0].index for changes in found[3:]} == {97}
-
-
 def test_a_step_within_a_drift_is_told_apart() -> None:
     found = find_changes(level(300, width=0.005) * ramp(300, 60, 240, 0.06) * step(300, 150, 0.05))
     assert sorted(change.kind for change in found) == ["drift", "step"]

@@ -70,31 +70,6 @@ def test_spikes_are_pulled_in_and_levels_stay() -> None:
     assert pull_in_spikes(pairs).tolist() == [0.0] * 24
 
 
-@pytest.mark.parametrize("one_in", [20, 10, 7])
-def test_frequent_spikes_are_pulled_in_too(one_in: int) -> None:
-    random = np.random.default_rng(one_in)
-    calm = noise(200, one_in)
-    spiked = calm + 40.0 * (random.random(200) < 1 / one_in)
-    assert np.abs(pull_in_spikes(spiked)).max() < 6
-
-
-def test_where_spikes_are_frequent_a_new_level_has_to_hold_longer() -> None:
-    def kept(points: int, *, spikes: bool) -> bool:
-        values = noise(100, 4, 0.1)
-        if spikes:
-            values[3:80:7] += 20
-        values[100 - points :] += 10
-        return bool(pull_in_spikes(values)[-1] > 5)
-
-    assert [kept(points, spikes=False) for points in (2, 3)] == [False, True]
-    assert [kept(points, spikes=True) for points in (3, 9)] == [False, True]
-
-
-def test_a_second_level_that_is_taken_often_is_no_spike() -> None:
-    levels = noise(200, 1, 0.1) + 3.0 * (np.random.default_rng(2).random(200) < 0.4)
-    assert pull_in_spikes(levels).tolist() == levels.tolist()
-
-
 def test_what_autocorrelation_explains_is_not_new() -> None:
     slow = autocorrelated(5000, 0.6)
     assert lag_one(slow) == pytest.approx(0.6, abs=0.05)
