@@ -30,7 +30,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import groupby
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +38,7 @@ from harness.records.run import Account, Round, Turn
 
 FloatArray = NDArray[np.float64]
 _TOO_LARGE = 1 << 63
+_WALL, _ON_CORE, _UNDELAYED, _PLACE = range(4)  # what is known of a case's turns in a round
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -63,32 +63,28 @@ class Ratios:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GroupTimes:
-    """Every turn of one group of cases.
+    """Every turn of one group of cases."""
 
-    Arrays are by number of the generation, in ascending order, of shape (rounds, cases).
-    """
-
-    columns: Mapping[str, int]  # Each case's column in the arrays
-    # Nanoseconds per call; NaN where a case had no turn in a round, or one that cannot be divided
+    columns: Mapping[str, int]  # Each case's, the last axis of the arrays
+    # By number, ascending, of shape (rounds, 4, cases): nanoseconds per call of wall time, of CPU time where no turn
+    # gave its core away, of wall time less waits for a core, each NaN where a case has none; and the place of the
+    # case's first turn in its round, from 0
     generations: Mapping[int, FloatArray]
-    on_core: Mapping[int, FloatArray]  # CPU time per call of turns that never gave their core away; NaN of others
-    undelayed: Mapping[int, FloatArray]  # Wall time per call less waits for a core; NaN where it is not known
-    places: Mapping[int, NDArray[np.int64]]  # The place of each case's first turn in its round, from 0
     taken: Mapping[str, float]  # By case, where it is known: the share of its turns' time that other processes took
     unusable: Mapping[str, int]  # By case: turns whose time or number of calls was not above zero
 
+    def _turns_of(self, case: str) -> Iterable[FloatArray]:
+        """Of shape (rounds, 4) for each generation."""
+        column = self.columns.get(case)
+        return () if column is None else (times[:, :, column] for times in self.generations.values())
+
     def ns_per_call(self, case: str) -> tuple[FloatArray, ...]:
         """What one call took in each round, for each generation that measured the case."""
-        if case not in self.columns:
-            return ()
-        return _finite(times[:, self.columns[case]] for times in self.generations.values())
+        return _finite(times[:, _WALL] for times in self._turns_of(case))
 
     def own_ns_per_call(self, case: str) -> tuple[FloatArray, ...]:
         """The same of own time; () of a case that has none."""
-        if case not in self.columns:
-            return ()
-        column = self.columns[case]
-        both = ((self.on_core[number][:, column], self.undelayed[number][:, column]) for number in self.generations)
+        both = ((times[:, _ON_CORE], times[:, _UNDELAYED]) for times in self._turns_of(case))
         return _finite(np.where(np.isfinite(on_core), on_core, undelayed) for on_core, undelayed in both)
 
     def medians(self, case: str) -> FloatArray:
@@ -101,39 +97,22 @@ class GroupTimes:
 
     def log_ratios(self, case: str, baseline: str) -> tuple[Ratios, ...]:
         """log(case / baseline) in each round that has both, for each generation that has such a round."""
-        if case not in self.columns or baseline not in self.columns:
-            return ()
         found = []
-        for generation, (above, below, is_own) in self.sides(case, baseline).items():
-            logs = np.log(above) - np.log(below)
+        for above, below in zip(self._turns_of(case), self._turns_of(baseline), strict=False):
+            # Both go by one clock: the first that is known of both.
+            known = [np.isfinite(above[:, clock]) & np.isfinite(below[:, clock]) for clock in (_ON_CORE, _UNDELAYED)]
+            clocks, rounds = np.select(known, [_ON_CORE, _UNDELAYED], default=_WALL), np.arange(len(above))
+            logs = np.log(above[rounds, clocks]) - np.log(below[rounds, clocks])
             usable = np.isfinite(logs)
             if usable.any():
-                places = self.places[generation]
                 found.append(
                     Ratios(
                         logs=logs[usable],
-                        case_first=(places[:, self.columns[case]] < places[:, self.columns[baseline]])[usable],
-                        by_own_time=int(is_own[usable].sum()),
+                        case_first=(above[:, _PLACE] < below[:, _PLACE])[usable],
+                        by_own_time=int((clocks != _WALL)[usable].sum()),
                     )
                 )
         return tuple(found)
-
-    def sides(self, case: str, baseline: str) -> dict[int, tuple[FloatArray, FloatArray, NDArray[np.bool_]]]:
-        """By generation: nanoseconds per call of both in each round by one clock, and whether that is own time."""
-        columns = [self.columns[case], self.columns[baseline]]
-        found = {}
-        for generation in self.generations:
-            wall, on_core, undelayed = (
-                times[generation][:, columns] for times in (self.generations, self.on_core, self.undelayed)
-            )
-            none_waited: NDArray[np.bool_] = np.isfinite(on_core[:, 0]) & np.isfinite(on_core[:, 1])
-            both_known: NDArray[np.bool_] = np.isfinite(undelayed[:, 0]) & np.isfinite(undelayed[:, 1])
-            case_ns, baseline_ns = (
-                np.where(none_waited, on_core[:, side], np.where(both_known, undelayed[:, side], wall[:, side]))
-                for side in (0, 1)
-            )
-            found[generation] = (case_ns, baseline_ns, none_waited | both_known)
-        return found
 
 
 def tabulate_rounds(rounds: Iterable[Round]) -> GroupTimes:
@@ -142,36 +121,17 @@ def tabulate_rounds(rounds: Iterable[Round]) -> GroupTimes:
     names = dict.fromkeys(turn.case for measured in ordered for turn in measured.turns)
     columns = {name: column for column, name in enumerate(names)}
     unusable: Counter[str] = Counter()
-    generations, on_core, undelayed, places = {}, {}, {}, {}
-    for number, members in groupby(ordered, key=lambda measured: measured.generation):
-        tabulated = [_tabulate(measured, columns, unusable) for measured in members]
-        generations[number] = np.array([row.wall for row in tabulated])
-        on_core[number] = np.array([row.on_core for row in tabulated])
-        undelayed[number] = np.array([row.undelayed for row in tabulated])
-        places[number] = np.array([row.places for row in tabulated], dtype=np.int64)
-    return GroupTimes(
-        columns=columns,
-        generations=generations,
-        on_core=on_core,
-        undelayed=undelayed,
-        places=places,
-        taken=_taken(ordered),
-        unusable=dict(unusable),
-    )
+    generations = {
+        number: np.array([_tabulate(measured, columns, unusable) for measured in members])
+        for number, members in groupby(ordered, key=lambda measured: measured.generation)
+    }
+    return GroupTimes(columns=columns, generations=generations, taken=_taken(ordered), unusable=dict(unusable))
 
 
-class _Tabulated(NamedTuple):
-    """One round, by column: nanoseconds per call of each clock, and the place of each case's first turn."""
-
-    wall: list[float]
-    on_core: list[float]
-    undelayed: list[float]
-    places: list[int]
-
-
-def _tabulate(measured: Round, columns: Mapping[str, int], unusable: Counter[str]) -> _Tabulated:
-    calls, places = [0] * len(columns), [0] * len(columns)
-    wall_ns, on_core, undelayed = ([0.0] * len(columns) for _ in range(3))
+def _tabulate(measured: Round, columns: Mapping[str, int], unusable: Counter[str]) -> list[list[float]]:
+    """One round, of shape (4, cases)."""
+    calls = [0] * len(columns)
+    wall_ns, on_core, undelayed, places = ([0.0] * len(columns) for _ in range(4))
     for place in range(len(measured.turns) - 1, -1, -1):
         turn = measured.turns[place]
         column = columns[turn.case]
@@ -187,7 +147,7 @@ def _tabulate(measured: Round, columns: Mapping[str, int], unusable: Counter[str
     def per_call(totals: list[float]) -> list[float]:
         return [total / number if number else math.nan for total, number in zip(totals, calls, strict=True)]
 
-    return _Tabulated(wall=per_call(wall_ns), on_core=per_call(on_core), undelayed=per_call(undelayed), places=places)
+    return [per_call(wall_ns), per_call(on_core), per_call(undelayed), places]
 
 
 def _taken(rounds: Iterable[Round]) -> dict[str, float]:
