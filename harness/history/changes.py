@@ -11,7 +11,7 @@ import signal
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -210,14 +210,10 @@ def _explained(
     row, point = change.row, change.point
     good, bad = dated.run(dated.last_good), dated.run(dated.point.end)
     first_bad = dated.run(dated.point.index)
+    of_row = ("series", "suite", "case", "metric", "unit", "machine_class", "role", "peer")
+    shared: dict[str, Any] = {name: getattr(row, name) for name in of_row}
     return Change(
-        series=row.series,
-        suite=row.suite,
-        case=row.case,
-        metric=row.metric,
-        unit=row.unit,
-        machine_class=row.machine_class,
-        role=row.role,
+        **shared,
         kind=dated.point.kind,
         direction=_direction(row.unit, up=point.after > point.before),
         ratio=evidence.ratio,
@@ -236,7 +232,6 @@ def _explained(
         commits=commits_text(runs.facts[good].commit, runs.facts[bad].commit),
         points=len(change.values.values),
         until=runs.ids[bad],
-        peer=row.peer,
     )
 
 

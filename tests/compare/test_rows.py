@@ -32,11 +32,12 @@ from harness.errors import UsageError
 from harness.metrics import EXACT, INSTRUCTIONS, LATENCY
 from harness.records.case import Gate
 from harness.records.comparison import VERDICTS, Row, Verdict
-from harness.records.run import Build, IrCounts, Reference, Round, Run, Sizes, Statistics, Turn
+from harness.records.run import IrCounts, Reference, Round, Run, Turn
 from harness.stats import Estimate
 from harness.stats.intervals import Location
 from tests.builders import make_header, make_row
 from tests.compare.runs import a_case, a_side, sha256
+from tests.report.builders import make_build
 
 STOCK, FAST = a_case("stock"), a_case("fast")
 PAIR = Pair(name=FAST.name, base=STOCK, head=FAST)
@@ -162,49 +163,30 @@ UPDATE = "flow/flow.tensor.update"
 
 def figures(
     *,
-    copies: int = 1,
-    transient: int | None = 0,
-    dispatches: int = 2,
-    fills: int = 0,
-    size: int = 4096,
-    host: int | None = 1000,
-    device: int | None = 2000,
     built: bool = True,
     referenced: bool = True,
     ir: Mapping[str, int] | None = None,
+    host: int | None = 1000,
+    device: int | None = 2000,
+    **counts: int | None,
 ) -> Side:
-    """A side whose one case has these counts; without a build or a reference it lacks theirs."""
-    name = TILED.name
-    build = Build(case=name, command=("iree-compile",), cache_key="ab")
-    if built:
-        sizes = Sizes(
-            module_bytes=size, vm_bytes=512, constant_bytes=0, dispatch_bytes={"a.so": size - 1024, "b.so": 1}
-        )
-        statistics = Statistics(
-            dispatches=dispatches,
-            copies=copies,
-            fills=fills,
-            awaits=1,
-            submissions=1,
-            executables=1,
-            transient_bytes=transient,
-            constant_bytes=0,
-            variable_bytes=0,
-        )
-        build = Build(case=name, command=("iree-compile",), cache_key="ab", sizes=sizes, statistics=statistics)
-    reference = Reference(case=name, command=(), host_peak_bytes=host, device_peak_bytes=device)
+    """A side whose one case has these statistics; without a build or a reference it lacks theirs."""
+    build = make_build(TILED)
+    assert build.statistics is not None
+    build = replace(build, statistics=replace(build.statistics, **counts))  # type: ignore[arg-type]
+    reference = Reference(case=TILED.name, command=(), host_peak_bytes=host, device_peak_bytes=device)
     run = Run(
         header=make_header(cases=(TILED,)),
-        builds=(build,),
+        builds=(build if built else replace(build, sizes=None, statistics=None),),
         references=(reference,) if referenced else (),
-        ir=() if ir is None else (IrCounts(case=name, counts=dict(ir)),),
+        ir=() if ir is None else (IrCounts(case=TILED.name, counts=dict(ir)),),
         finished=True,
     )
     return side_of(run, "x")
 
 
 def test_transient_memory_that_is_not_known_has_no_row_but_where_a_gate_is_about_it() -> None:
-    known, unknown = figures(), figures(transient=None)
+    known, unknown = figures(), figures(transient_bytes=None)
     assert "transient-memory" not in {row.metric for row in exact_rows(EXACT_PAIR, known, unknown)}
     assert unknown_row(EXACT_PAIR, known, known) is None
     for sides in ((known, unknown), (unknown, known), (unknown, unknown)):
@@ -225,10 +207,17 @@ def test_every_exact_metric_that_both_sides_have_is_a_row_and_op_counts_come_las
 @pytest.mark.parametrize(
     ("name", "metric", "base", "head", "verdict", "reason"),
     [
-        ("transient", "transient-memory", 19_796_992, 10_235, "improved", "10,235 bytes where there were 19,796,992"),
-        ("transient", "transient-memory", 4096, 4137, "regressed", "4,137 bytes where there were 4,096"),
-        ("transient", "transient-memory", 4096, 4097, "unchanged", "4,097 bytes where there were 4,096"),
-        ("transient", "transient-memory", 0, 1, "regressed", "1 byte where there were 0"),
+        (
+            "transient_bytes",
+            "transient-memory",
+            19_796_992,
+            10_235,
+            "improved",
+            "235 bytes where there were 19,992",
+        ),
+        ("transient_bytes", "transient-memory", 4096, 4137, "regressed", "4,137 bytes where there were 4,096"),
+        ("transient_bytes", "transient-memory", 4096, 4097, "unchanged", "4,097 bytes where there were 4,096"),
+        ("transient_bytes", "transient-memory", 0, 1, "regressed", "1 byte where there were 0"),
         ("copies", "copies", 13, 1, "improved", "1 copy where there were 13"),
         ("fills", "fills", 0, 0, "unchanged", "0 fills on both sides"),
         ("dispatches", "dispatches", 1, 0, "improved", "0 dispatches where there was 1"),
@@ -250,8 +239,8 @@ def test_a_row_of_a_figure_says_all_there_is_to_say(
             ratio=head / base if base else None,  # nothing is no base for a ratio
             base_value=base,
             head_value=head,
-            unit="bytes" if name == "transient" else "count",
-            floor=0.01 if name == "transient" else 0.0,
+            unit="bytes" if name == "transient_bytes" else "count",
+            floor=0.01 if name == "transient_bytes" else 0.0,
             reason=reason,
         )
     ]
