@@ -204,13 +204,6 @@ def unknown_row(pair: Pair, base: Side, head: Side) -> Row | None:
     )
 
 
-def exact_verdict(base: float, head: float, floor: float) -> Verdict:
-    """What two counted values say; the floor is symmetric in the logarithm, and nothing is no base for a share."""
-    if head == base or (base > 0 and head > 0 and abs(math.log(head / base)) <= math.log1p(floor)):
-        return "unchanged"
-    return "regressed" if head > base else "improved"
-
-
 def _exact_figures(case: Case, side: Side) -> dict[Metric, float]:
     build, reference = side.evidence.builds.get(case.name), side.evidence.references.get(case.name)
     figures = {metric: of(build) for metric, of in BUILD_FACTS.items()} if build is not None else {}
@@ -224,9 +217,12 @@ def _exact_figures(case: Case, side: Side) -> dict[Metric, float]:
 def _exact_row(pair: Pair, metric: Metric, base: float, head: float, floor: float) -> Row:
     singular, plural = _NOUNS.get(metric.name, ("op", "ops") if metric.unit == "count" else ("byte", "bytes"))
     text = f"{head:,.0f} {singular if head == 1 else plural}"
+    # The floor is symmetric in the logarithm, and nothing is no base for a share.
+    is_within = head == base or (base > 0 and head > 0 and abs(math.log(head / base)) <= math.log1p(floor))
+    verdict: Verdict = "unchanged" if is_within else "regressed" if head > base else "improved"
     before = "on both sides" if head == base else f"where there {'was' if base == 1 else 'were'} {base:,.0f}"
     return replace(
-        blank_row(pair, metric, exact_verdict(base, head, floor), floor),
+        blank_row(pair, metric, verdict, floor),
         ratio=head / base if base else None,
         base_value=base,
         head_value=head,

@@ -67,6 +67,11 @@ def find_module(side: Side, case: Case, toolchain: Toolchain, cache: Path) -> Mo
         raise CacheMiss(f"the module of {case.name} in {side.label} is no longer in the cache")
     if not model.mlir or not (cache / model.mlir).is_file():
         raise CacheMiss(f"the model of {case.name} in {side.label} is no longer in the cache")
+    folder = side.root / Path(side.run.header.suite).parent
+    parameters = {scope: folder / file for scope, file in model.parameter_files.items()}
+    for scope, file in parameters.items():
+        if not file.is_file():
+            raise CacheMiss(f"the weights {scope!r} of {case.name} in {side.label} are not at {file}")
     return Module(
         case=case,
         build=build,
@@ -77,7 +82,7 @@ def find_module(side: Side, case: Case, toolchain: Toolchain, cache: Path) -> Mo
             module=builds.module(build),
             function=model.function,
             arguments=tuple(argument.for_worker() for argument in _arguments(side, case, model, cache)),
-            parameters=_parameters(side, case, model),
+            parameters=parameters,
             run_flags=case.run_flags,
             toolchain=toolchain,
         ),
@@ -94,15 +99,6 @@ def _arguments(side: Side, case: Case, model: ModelRecord, cache: Path) -> list[
     if not all(argument.file.is_file() for argument in arguments):
         raise CacheMiss(f"the inputs of {case.name} in {side.label} are no longer in the cache")
     return arguments
-
-
-def _parameters(side: Side, case: Case, model: ModelRecord) -> dict[str, Path]:
-    folder = side.root / Path(side.run.header.suite).parent
-    files = {scope: folder / file for scope, file in model.parameter_files.items()}
-    for scope, file in files.items():
-        if not file.is_file():
-            raise CacheMiss(f"the weights {scope!r} of {case.name} in {side.label} are not at {file}")
-    return files
 
 
 class LatencySampler:
@@ -137,15 +133,12 @@ def measure_both(
             raise CaseError(failure.stage, f"the {item.case}'s module: {failure.message}", failure.stderr)
         rounds.append(item)
         on_round(item)
-    # Once, so that no generation decides how the next one is measured.
-    return summarise_generation(rounds, time.monotonic() - started), known or _known_from(rounds)
-
-
-def _known_from(rounds: list[Round]) -> dict[str, Known]:
-    times = tabulate_rounds(rounds)
-    medians = {name: _median(times.ns_per_call(name)) for name in (BASE, HEAD)}
-    calls = {turn.case: turn.calls for measured in rounds for turn in measured.turns}
-    return {name: Known(calls=calls[name], per_call_ns=ns) for name, ns in medians.items() if ns is not None}
+    generation = summarise_generation(rounds, time.monotonic() - started)
+    if not known:  # once, so that no generation decides how the next one is measured
+        calls = {turn.case: turn.calls for measured in rounds for turn in measured.turns}
+        medians = {BASE: generation.base, HEAD: generation.head}
+        known = {name: Known(calls=calls[name], per_call_ns=ns) for name, ns in medians.items() if ns is not None}
+    return generation, known
 
 
 def group_of_row(name: str, base: Module, head: Module) -> Group:

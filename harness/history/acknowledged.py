@@ -102,7 +102,20 @@ def marked_events(events: Sequence[ChangeEvent], history: History, order: RunOrd
         return marked
     runs = usable_runs(history)
     values = load_values(history, fixed, runs)
-    return [_with_return(event, marked, values, runs, order, last) for event in marked]
+    found = []
+    for event in marked:
+        lead, run = event.lead, ""
+        # A later change of the same series is the return, which then is an event of its own.
+        again = any(
+            (change.series, change.direction) == (lead.series, lead.direction)
+            and order.started[change.earliest] > order.started[lead.latest]
+            for other in marked
+            for change in other.changes
+        )
+        if event.state == "fixed" and lead.series in values and not again:
+            run = returned_since(lead, values[lead.series], runs, event.marks[-1].when)
+        found.append(replace(event, returned=run, recent=order.from_end[run] < last) if run else event)
+    return found
 
 
 def match_marks(events: Sequence[ChangeEvent], marks: Sequence[Acknowledgement], order: RunOrder) -> list[ChangeEvent]:
@@ -140,31 +153,6 @@ def _is_same(change: Change, marked: MarkedChange, order: RunOrder) -> bool:
     if marked.ratio is None or not 0 < change.ratio < math.inf:
         return True
     return abs(math.log(change.ratio)) <= _GROWTH * abs(math.log(marked.ratio)) + _SMALL_GROWTH
-
-
-def _with_return(
-    event: ChangeEvent,
-    events: Sequence[ChangeEvent],
-    values: Mapping[str, SeriesValues],
-    runs: Runs,
-    order: RunOrder,
-    last: int,
-) -> ChangeEvent:
-    lead = event.lead
-    if event.state != "fixed" or lead.series not in values or _changed_again(lead, events, order):
-        return event
-    run = returned_since(lead, values[lead.series], runs, event.marks[-1].when)
-    return replace(event, returned=run, recent=order.from_end[run] < last) if run else event
-
-
-def _changed_again(lead: Change, events: Sequence[ChangeEvent], order: RunOrder) -> bool:
-    """Whether a later change of the same series is the return, which then is an event of its own."""
-    end = order.started[lead.latest]
-    return any(
-        (change.series, change.direction) == (lead.series, lead.direction) and order.started[change.earliest] > end
-        for event in events
-        for change in event.changes
-    )
 
 
 def returned_since(change: Change, values: SeriesValues, runs: Runs, when: str) -> str:

@@ -36,7 +36,12 @@ def explain(change: ChangeEvidence) -> Explanation:
     if change.peer and engines[0] != engines[1]:
         return "unknown", f"the engine itself changed from {engines[0]} to {engines[1]}"
     if not change.same_toolchain and change.other_input:
-        return _other_input(change)
+        why = (
+            f"under the reference toolchain {change.reference_release}, itself the same on both sides, the program is "
+            "another too"
+        )
+        given = "so that what toolchains were given changed: the model, its flags or a plugin"
+        return _harness_or_unknown(change, f"{why}, and the harness changed", f"{why}, {given}")
     if change.exact:
         why = "a counted figure changed"
         if not change.same_toolchain:
@@ -69,16 +74,6 @@ def _harness_or_unknown(change: ChangeEvidence, by_harness: str, otherwise: str)
         return "unknown", otherwise
     before, after = change.before.commit, change.after.commit
     return "harness", f"{by_harness} ({commits_text(before, after)})"
-
-
-def _other_input(change: ChangeEvidence) -> Explanation:
-    """The toolchain changed, but the reference, which did not, made another program too."""
-    why = (
-        f"under the reference toolchain {change.reference_release}, itself the same on both sides, the program is "
-        "another too"
-    )
-    given = "so that what toolchains were given changed: the model, its flags or a plugin"
-    return _harness_or_unknown(change, f"{why}, and the harness changed", f"{why}, {given}")
 
 
 def _other_module(change: ChangeEvidence, whose: str) -> Explanation:

@@ -37,6 +37,8 @@ from harness.store.schema import Role
 if TYPE_CHECKING:
     from harness.stats.change_points import ChangePoint
 
+Direction = Literal["slower", "faster", "more", "less"]
+_DIRECTIONS: Mapping[str, tuple[Direction, Direction]] = {"time": ("slower", "faster"), "count": ("more", "less")}
 # Two steps that are closer look like one; see docs/history.md on how long a level has to hold.
 _NEAR_RUNS = 5
 # Noise alone makes smaller chances, but nobody knows them that well: tables of simulated noise end long before.
@@ -60,7 +62,7 @@ class Change:
     role: Role  # Of the toolchain that was measured
     kind: Literal["step", "drift"]  # A step is there from one run to the next; a drift goes on over many
     # `slower` and `faster` for times, `more` and `less` for counted figures
-    direction: Literal["slower", "faster", "more", "less"]
+    direction: Direction
     ratio: float  # The level after it, divided by that before it; infinite where that was 0
     before: float  # The level before, in `unit`
     after: float  # The level after
@@ -211,11 +213,12 @@ def _explained(
     good, bad = dated.run(dated.last_good), dated.run(dated.point.end)
     first_bad = dated.run(dated.point.index)
     of_row = ("series", "suite", "case", "metric", "unit", "machine_class", "role", "peer")
+    worse, better = _DIRECTIONS["time" if row.unit in ("ns", "ratio") else "count"]
     shared: dict[str, Any] = {name: getattr(row, name) for name in of_row}
     return Change(
         **shared,
         kind=dated.point.kind,
-        direction=_direction(row.unit, up=point.after > point.before),
+        direction=(worse if point.after > point.before else better),
         ratio=evidence.ratio,
         before=point.before,
         after=point.after,
@@ -233,9 +236,3 @@ def _explained(
         points=len(change.values.values),
         until=runs.ids[bad],
     )
-
-
-def _direction(unit: str, *, up: bool) -> Literal["slower", "faster", "more", "less"]:
-    if unit in ("ns", "ratio"):
-        return "slower" if up else "faster"
-    return "more" if up else "less"

@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from harness.measure.session import Group, Loadable, Settings, WorkerDied, WorkerRefused, WorkerSession
 from harness.process import Limits
@@ -149,6 +149,7 @@ def _rounds(
         are_long = (
             group.on_calling_thread and are_known and all(known[name].per_call_ns >= _UNWARMED_NS for name in cases)
         )
+        limit_s = _CALIBRATION_CALLS * settings.call_limit_s
         for case in cases.values():
             try:
                 if case.home not in workers:
@@ -157,11 +158,18 @@ def _rounds(
                 worker = workers[case.home]
                 worker.load(case.name, case.request())
                 if not are_known:
-                    made = _calibrate(worker, case.name, settings)
+                    asked: dict[str, Any] = {
+                        "case": case.name,
+                        "target_ns": settings.target_turn_ns,
+                        "limit_s": limit_s,
+                    }
+                    answer = worker.ask(op="calibrate", **asked)
+                    made = Known(int(answer["calls"]), float(answer["per_call_ns"]))
                 else:
                     made = known[case.name]
                     if not are_long:
-                        _warm_up(worker, made, case.name, settings)
+                        warm_up = max(1, int(_WARM_UP_NS / max(1.0, made.per_call_ns)))
+                        worker.ask(op="warm", case=case.name, calls=warm_up, limit_s=limit_s)
             except WorkerRefused as refused:
                 lost.append(Lost(case=case.name, generation=generation, failure=Failure.of(refused)))
                 continue
@@ -177,33 +185,18 @@ def _rounds(
         if not ready:
             return
         calls = _alike({name: made.calls for name, made in ready.items()})
-        warm = _warm_calls(ready) if len({cases[name].home for name in ready}) > 1 else {}
+        several = len({cases[name].home for name in ready}) > 1
+        warm = {
+            name: max(1, int(_WARM_NS / max(1.0, made.per_call_ns)))
+            for name, made in ready.items()
+            if several and made.per_call_ns < _WARM_BELOW_NS
+        }
         started = time.monotonic()
         for position, order in enumerate(_orders(group.name, generation, settings, ready)):
             if position >= settings.least_rounds and position % 2 == 0 and time.monotonic() - started >= seconds:
                 return
             turns = [(workers[cases[name].home], name, calls[name]) for name in order]
             yield _round(group.name, generation, numbers, turns, warm, settings.call_limit_s)
-
-
-def _calibrate(worker: WorkerSession, name: str, settings: Settings) -> Known:
-    """Warm a case up, and ask how many calls fill a turn."""
-    limit_s = _CALIBRATION_CALLS * settings.call_limit_s
-    answer = worker.ask(op="calibrate", case=name, target_ns=settings.target_turn_ns, limit_s=limit_s)
-    return Known(int(answer["calls"]), float(answer["per_call_ns"]))
-
-
-def _warm_up(worker: WorkerSession, known: Known, name: str, settings: Settings) -> None:
-    calls = max(1, int(_WARM_UP_NS / max(1.0, known.per_call_ns)))
-    worker.ask(op="warm", case=name, calls=calls, limit_s=_CALIBRATION_CALLS * settings.call_limit_s)
-
-
-def _warm_calls(ready: Mapping[str, Known]) -> dict[str, int]:
-    return {
-        name: max(1, int(_WARM_NS / max(1.0, made.per_call_ns)))
-        for name, made in ready.items()
-        if made.per_call_ns < _WARM_BELOW_NS
-    }
 
 
 def _orders(group: str, generation: int, settings: Settings, ready: Mapping[str, Known]) -> Iterable[tuple[str, ...]]:

@@ -92,16 +92,6 @@ class Sums:
         return _gains(products, (length - 1) * (2 * length - 1) / (6 * length) + self.size - end)
 
 
-def sums_of(residuals: FloatArray, columns: FloatArray) -> Sums:
-    """The running sums of residuals, shape (points,), and orthonormal rows, shape (1 + shapes, points)."""
-    rows = np.vstack([residuals, columns])
-    plain = np.zeros((rows.shape[0], rows.shape[1] + 1))
-    weighted = np.zeros_like(plain)
-    np.cumsum(rows, axis=1, out=plain[:, 1:])
-    np.cumsum(rows * np.arange(rows.shape[1]), axis=1, out=weighted[:, 1:])
-    return Sums(plain=plain, weighted=weighted)
-
-
 def _gains(products: FloatArray, norms: FloatArray) -> FloatArray:
     """Squared product with the residuals over the squared length of what the model does not span yet."""
     left = norms - np.einsum("ij,ij->j", products[1:], products[1:])
@@ -160,7 +150,12 @@ class Model:
     def sums(self) -> Sums:
         """What is needed to see how well more shapes would fit."""
         inverse = np.linalg.inv(np.linalg.cholesky(self.squares))
-        return sums_of(self.residuals, np.einsum("ij,jn->in", inverse, self.design))
+        rows = np.vstack([self.residuals, np.einsum("ij,jn->in", inverse, self.design)])
+        plain = np.zeros((rows.shape[0], rows.shape[1] + 1))
+        weighted = np.zeros_like(plain)
+        np.cumsum(rows, axis=1, out=plain[:, 1:])
+        np.cumsum(rows * np.arange(rows.shape[1]), axis=1, out=weighted[:, 1:])
+        return Sums(plain=plain, weighted=weighted)
 
 
 def fit(values: FloatArray, shapes: Sequence[Shape]) -> Model:
