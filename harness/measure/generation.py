@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from harness.measure.session import Group, Loadable, Settings, WorkerDied, WorkerRefused, WorkerSession
 from harness.process import Limits
@@ -158,12 +158,8 @@ def _rounds(
                 worker = workers[case.home]
                 worker.load(case.name, case.request())
                 if not are_known:
-                    asked: dict[str, Any] = {
-                        "case": case.name,
-                        "target_ns": settings.target_turn_ns,
-                        "limit_s": limit_s,
-                    }
-                    answer = worker.ask(op="calibrate", **asked)
+                    target_ns = settings.target_turn_ns
+                    answer = worker.ask(op="calibrate", case=case.name, target_ns=target_ns, limit_s=limit_s)
                     made = Known(int(answer["calls"]), float(answer["per_call_ns"]))
                 else:
                     made = known[case.name]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -13,7 +12,7 @@ from harness.errors import RunError
 from harness.plots.canvas import DARK, LIGHT, THEMES, Theme
 from harness.plots.memory import MemoryPoint, draw_memory, memory_panels, on_front
 from harness.plots.pictures import pictures_of
-from harness.plots.race import best_so_far, draw_race, race_axis
+from harness.plots.race import draw_race, race_axis
 from harness.plots.variants import bar_panels, draw_variants
 from harness.records.run import Run
 from harness.records.tuning import Moment
@@ -117,13 +116,6 @@ def test_every_variant_with_room_is_named_and_no_name_covers_another() -> None:
 
 
 # --- The race of a tuning ---
-
-
-def test_the_line_falls_from_the_start_to_the_winner_and_lasts_as_long_as_the_search() -> None:
-    line = best_so_far(make_tuning())
-    assert line[0] == (0.0, 1.0)
-    assert line[-1] == (884.0, 0.338)
-    assert all(seconds <= later and ratio >= lower for (seconds, ratio), (later, lower) in pairwise(line))
 
 
 def test_a_winner_far_below_all_others_lies_on_the_axis() -> None:

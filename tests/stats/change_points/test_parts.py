@@ -21,12 +21,7 @@ from harness.stats.change_points.model import (
     step_places,
 )
 from harness.stats.change_points.noise import (
-    ALPHA,
-    innovation_power,
-    lag_one,
     least_gain,
-    noise_width,
-    p_of,
     pull_in_spikes,
 )
 from harness.stats.pairing import FloatArray
@@ -43,38 +38,6 @@ def autocorrelated(size: int, lag: float, seed: int = 0) -> FloatArray:
     for place in range(size):
         last = values[place] = lag * last + fresh[place]
     return values
-
-
-# --- Noise ---
-
-
-@pytest.mark.parametrize("share", [0.6, 0.9, 0.95])
-def test_the_width_of_noise_does_not_see_steps_drifts_and_few_spikes(share: float) -> None:
-    values = noise(2000)
-    assert noise_width(values, share) == pytest.approx(1, rel=0.06)
-    changed = values + 20.0 * (np.arange(2000) > 700) + np.arange(2000) / 100
-    changed[::100] += 50
-    assert noise_width(changed, share) == pytest.approx(1, rel=0.2)
-    values[::8] += 50  # a lower share bears more spikes
-    assert (noise_width(values, share) < 1.6) == (share == 0.6)
-
-
-def test_spikes_are_pulled_in_and_levels_stay() -> None:
-    steps = np.repeat([0.0, 5.0, 2.0], [60, 5, 60])
-    spiked = steps.copy()
-    spiked[[4, 10, 11, 90]] = [40, -40, 40, 9]
-    assert pull_in_spikes(spiked).tolist() == steps.tolist()
-    ends = np.repeat([7.0, 0.0, 7.0], [3, 40, 3])
-    assert pull_in_spikes(ends).tolist() == ends.tolist()
-    pairs = np.repeat([7.0, 0.0, 7.0], [2, 20, 2])
-    assert pull_in_spikes(pairs).tolist() == [0.0] * 24
-
-
-def test_what_autocorrelation_explains_is_not_new() -> None:
-    slow = autocorrelated(5000, 0.6)
-    assert lag_one(slow) == pytest.approx(0.6, abs=0.05)
-    assert innovation_power(slow) / 5000 == pytest.approx(1 - 0.36, rel=0.1)
-    assert lag_one(np.tile([1.0, -1.0], 50)) == 0  # neighbours that avoid each other make no change likelier
 
 
 # --- Shapes ---
@@ -123,14 +86,6 @@ def test_gains_are_what_least_squares_gives(seed: int, shapes: list[Shape]) -> N
 
 
 # --- Prices ---
-
-
-def test_p_is_alpha_at_the_price_and_falls_beyond() -> None:
-    for size in (8, 25, 100, 777, 5000):
-        price = least_gain(size)
-        assert p_of(price, size) == pytest.approx(ALPHA)
-        assert p_of(price + 5, size) < ALPHA / 10
-        assert p_of(0.0, size) <= 1
 
 
 def test_the_table_holds_for_noise_that_was_not_in_it() -> None:
