@@ -15,12 +15,12 @@ import numpy as np
 
 from benchmarks.documents import replace_between
 from benchmarks.verdicts.words import percent
-from harness.compare.judge import Judgement, judge
+from harness.compare.judge import judge
 from harness.report.markdown import table
 from harness.stats import Estimate
 from harness.stats.intervals import paired_mean
 from harness.stats.pairing import FloatArray
-from harness.stats.rule import Rule
+from harness.stats.rule import Rule, Standing
 
 BEGIN, END = "<!-- made by `python -m benchmarks.verdicts --runs`: begin -->", "<!-- --runs: end -->"
 
@@ -67,10 +67,10 @@ def count(rows: int, generations: int, change: float, *, together: bool, runs: i
             )
             for row in range(rows)
         }
-        judgements: dict[str, Judgement] = {}
+        stand: dict[str, tuple[Standing, float]] = {}
         for part in [estimates] if together else [{name: estimate} for name, estimate in estimates.items()]:
-            judgements |= judge(part, rule)
-        slowed, *equal = (judgements[name].standing for name in estimates)
+            stand |= judge(part, rule)
+        slowed, *equal = (stand[name][0] for name in estimates)
         found += slowed == "higher"
         alarms += any(standing in ("higher", "lower") for standing in equal)
     return Counts(alarms=alarms / runs, found=found / runs)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.cache import cache_root
-from harness.compare.judge import Judgement, Timings, judge_recorded, recorded_row, rules_of
+from harness.compare.judge import Judged, Timings, judge_recorded, rules_of
 from harness.compare.options import CompareOptions
 from harness.compare.pairs import (
     ANOTHER_MODEL,
@@ -201,19 +201,14 @@ def recorded(plan: Plan) -> list[Row]:
         return []
     head = Timings(with_rounds(plan.head))
     base = head if plan.within else Timings(with_rounds(plan.base))
-    return recorded_rows(plan, judge_plan(plan, base, head), base, head)
+    judged = judge_plan(plan, base, head)
+    return [judged[pair.name].row for pair in plan.open]
 
 
-def judge_plan(plan: Plan, base: Timings, head: Timings) -> dict[str, Judgement]:
+def judge_plan(plan: Plan, base: Timings, head: Timings) -> dict[str, Judged]:
     """Judge all that was recorded, by name: also what patterns leave out, which makes no row that is left surer."""
     pairs = {pair.name: pair for pair in plan.every if plan.fates[pair.name] is None}
     return judge_recorded(pairs, base, head, plan.rules[LATENCY.name], within=plan.within)
-
-
-def recorded_rows(plan: Plan, judgements: Mapping[str, Judgement], base: Timings, head: Timings) -> list[Row]:
-    """Latency rows of the open pairs, from their judgements."""
-    rule = plan.rules[LATENCY.name]
-    return [recorded_row(pair, judgements.get(pair.name), base, head, rule) for pair in plan.open]
 
 
 def conclude(

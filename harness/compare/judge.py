@@ -37,33 +37,20 @@ CHANGED: frozenset[Verdict] = frozenset({"regressed", "improved"})
 
 
 @dataclass(frozen=True, kw_only=True)
-class Judgement:
-    """What the recorded generations of one row say."""
+class Judged:
+    """A latency row by what was recorded."""
 
-    standing: Standing
-    estimate: Estimate  # The ratio of head and base with its interval
-    p: float  # Two-sided, of no difference, corrected for the number of rows
-    reason: str  # Why it is what it is, in plain words
+    row: Row
+    estimate: Estimate | None  # The ratio of head and base with its interval; None where nothing usable was recorded
 
 
-def judge(estimates: Mapping[str, Estimate], rule: Rule) -> dict[str, Judgement]:
-    """Judge recorded rows together, by name: p-values are corrected for the number of rows (Benjamini and Hochberg)."""
+def judge(estimates: Mapping[str, Estimate], rule: Rule) -> dict[str, tuple[Standing, float]]:
+    """Where recorded rows that are judged together stand, by name, and their p-values, corrected for their number."""
     corrected = adjust_p([estimate.where.p for estimate in estimates.values()])
     return {
-        name: _judgement(estimate, float(p), rule)
-        for (name, estimate), p in zip(estimates.items(), corrected, strict=True)
+        name: (standing(estimate.where, differs=p <= rule.alpha, floor=rule.floor), p)
+        for (name, estimate), p in zip(estimates.items(), map(float, corrected), strict=True)
     }
-
-
-def _judgement(estimate: Estimate, p: float, rule: Rule) -> Judgement:
-    few = " of so few generations" if estimate.generations < rule.first_look else ""
-    reason = f"by the interval{few} that was recorded; not confirmed"
-    return Judgement(
-        standing=standing(estimate.where, differs=p <= rule.alpha, floor=rule.floor),
-        estimate=estimate,
-        p=p,
-        reason="one generation was recorded, and an interval needs two" if estimate.generations < 2 else reason,
-    )
 
 
 def rules_of(header: Header, label: str, floor: float | None = None) -> dict[str, Rule]:
@@ -119,26 +106,25 @@ class Timings:
 
 def judge_recorded(
     pairs: Mapping[str, Pair], base: Timings, head: Timings, rule: Rule, *, within: bool
-) -> dict[str, Judgement]:
-    """Judge pairs together, by name; those without usable turns of both sides are left out."""
+) -> dict[str, Judged]:
+    """Judge the latencies of pairs together, by name."""
     estimates = {
         name: head.within(pair, rule) if within else head.beside(base, pair, rule) for name, pair in pairs.items()
     }
-    return judge({name: estimate for name, estimate in estimates.items() if estimate is not None}, rule)
-
-
-def recorded_row(pair: Pair, judgement: Judgement | None, base: Timings, head: Timings, rule: Rule) -> Row:
-    """The latency row of a pair that was judged by what was recorded; None: nothing usable was."""
-    row = blank_row(pair, LATENCY, "inconclusive", rule.floor)
-    if judgement is None:
-        return replace(row, reason="no turns of both sides that took any time by the clock were recorded")
-    row = replace(
-        row,
-        verdict=VERDICT_OF[judgement.standing],
-        generations=judgement.estimate.generations,
-        rounds=judgement.estimate.rounds,
-        reason=judgement.reason,
-    )
-    sides = zip((base, head), pair.both, strict=True)
-    values = [float(np.median(timings.medians(case))) for timings, case in sides]
-    return with_estimate(row, judgement.estimate, judgement.p, *values)
+    stand = judge({name: estimate for name, estimate in estimates.items() if estimate is not None}, rule)
+    found = {}
+    for name, pair in pairs.items():
+        row, estimate = blank_row(pair, LATENCY, "inconclusive", rule.floor), estimates[name]
+        if estimate is None:
+            row = replace(row, reason="no turns of both sides that took any time by the clock were recorded")
+        else:
+            position, p = stand[name]
+            few = " of so few generations" if estimate.generations < rule.first_look else ""
+            reason = f"by the interval{few} that was recorded; not confirmed"
+            reason = reason if estimate.generations > 1 else "one generation was recorded, and an interval needs two"
+            sides = zip((base, head), pair.both, strict=True)
+            values = [float(np.median(timings.medians(case))) for timings, case in sides]
+            row = replace(row, generations=estimate.generations, rounds=estimate.rounds)
+            row = replace(with_estimate(row, estimate, p, *values), verdict=VERDICT_OF[position], reason=reason)
+        found[name] = Judged(row=row, estimate=estimate)
+    return found

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.compare.comparison import conclude, judge_plan, plan_run, recorded_rows
-from harness.compare.judge import Timings, judge_recorded, recorded_row
+from harness.compare.comparison import conclude, judge_plan, plan_run
+from harness.compare.judge import Timings, judge_recorded
 from harness.compare.pairs import pair_peers, side_of
 from harness.compare.sides import describe_toolchains
 from harness.errors import ExitCode
@@ -132,18 +132,18 @@ def build_report(run: Run) -> Report:
     side = side_of(run, f"run {run.header.id}")
     timings, plan = Timings(side), plan_run(side)
     rule = plan.rules[LATENCY.name]
-    judgements = judge_plan(plan, timings, timings)
+    judged = judge_plan(plan, timings, timings)
     peers = {pair.name: pair for pair in pair_peers(side)}
     of_peers = judge_recorded(peers, timings, timings, rule, within=True)
     comparison = conclude(
         plan,
-        recorded_rows(plan, judgements, timings, timings),
+        [judged[pair.name].row for pair in plan.open],
         run.header.environment,
         created=run.header.started,
         name=run.header.id,
         hosts=[host for host in run.hosts if host.name in run.environments],
     )
-    sections = tuple(section_of(name, plan, timings, judgements | of_peers) for name in side.groups)
+    sections = tuple(section_of(name, plan, timings, judged | of_peers) for name in side.groups)
     return Report(
         facts=collect_facts(run, sections),
         sections=sections,
@@ -151,7 +151,7 @@ def build_report(run: Run) -> Report:
         summary=count_rows(run, [row for section in sections for row in section.rows]),
         notes=collect_notes(run, sections),
         comparison=comparison,
-        peers=tuple(recorded_row(pair, of_peers.get(name), timings, timings, rule) for name, pair in peers.items()),
+        peers=tuple(peer.row for peer in of_peers.values()),
         floor=rule.floor,
     )
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from harness.compare.comparison import Plan
-from harness.compare.judge import VERDICT_OF, Judgement, Timings
+from harness.compare.judge import Judged, Timings
 from harness.compare.pairs import Known, Side
 from harness.ir.roofline import NARROW_TYPES, Attained, attained
 from harness.metrics import BUILD_FACTS, COMPILE_TIME, METRICS, REFERENCE_FACTS
@@ -181,14 +181,14 @@ class _Group:
 
     side: Side
     plan: Plan
-    judgements: Mapping[str, Judgement]
+    judged: Mapping[str, Judged]
     timings: Timings
     times: GroupTimes
     best_peer: Case | None  # The case of the fastest peer; None where none was measured
     instructions: Mapping[str, float]  # Per call, by case
 
 
-def section_of(name: str, plan: Plan, timings: Timings, judgements: Mapping[str, Judgement]) -> Section:
+def section_of(name: str, plan: Plan, timings: Timings, judged: Mapping[str, Judged]) -> Section:
     """The rows of the cases that were measured against each other."""
     side = plan.head
     cases, evidence, times = side.groups[name], side.evidence, timings.groups[name]
@@ -201,7 +201,7 @@ def section_of(name: str, plan: Plan, timings: Timings, judgements: Mapping[str,
     group = _Group(
         side=side,
         plan=plan,
-        judgements=judgements,
+        judged=judged,
         timings=timings,
         times=times,
         best_peer=_best_peer(cases, times),
@@ -316,10 +316,10 @@ def _with_times(row: Row, timed: Case, group: _Group) -> Row:
     fate = group.plan.fates.get(row.case)
     if isinstance(fate, Known) and fate.verdict == "identical":
         return replace(row, kind="same")
-    judgement = group.judgements.get(row.case)
-    if judgement is None:
+    judged = group.judged.get(row.case)
+    if judged is None or judged.estimate is None:
         return row
-    return replace(row, estimate=judgement.estimate, kind=RUN_WORDS[VERDICT_OF[judgement.standing]])
+    return replace(row, estimate=judged.estimate, kind=RUN_WORDS[judged.row.verdict])
 
 
 # --- Remarks ---
