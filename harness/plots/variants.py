@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from harness.plots.canvas import BODY, MARGIN, SMALL, WIDTH, Canvas, Format, Theme, blank, cut, left_out_text, width_px
 from harness.report.forest import Tone
 from harness.report.run_report import Report
-from harness.report.run_rows import Change, Row, Section
+from harness.report.run_rows import Row, Section
 from harness.report.run_words import outcome_text, run_line, verdict
 from harness.report.units import Unit, time_unit
+from harness.report.verdicts import Change
 from harness.stats import Latency
 
 _USUAL_PANELS = 12

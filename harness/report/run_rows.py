@@ -70,7 +70,7 @@ class Row:
     check: Check | None = None
     reference: Reference | None = None  # Of this case, or of the one whose timings it shows
     latency: Latency | None = None
-    own_ns: float | None = None  # The same of own time, see harness.stats.own_time; None where it is not known
+    own_ns: float | None = None  # The same of own time, see harness.stats.pairing; None where it is not known
     instructions_per_call: float | None = None  # Retired in user mode; the median over turns
     # Time of this case divided by the baseline's; None for the baseline and where one of them has none
     estimate: Estimate | None = None
