@@ -19,7 +19,7 @@ from harness.rewrites.tuned_configuration import LEVELS
 
 _SINCE = ">=3.12"
 # What goes before and after any rewrite that isolates convolutions.
-_NAMES = Rewrite(function="harness.rewrites.tuned_convolutions:name_convolutions", arguments={})
+_NAMES = Rewrite(function="harness.rewrites.tuned:name_convolutions", arguments={})
 _IN_PLACE = Rewrite(function="harness.rewrites.regions:regions_in_place", arguments={})
 
 
@@ -45,7 +45,7 @@ REPLICATE_STORES = Plugin(
     version="1",
     description="A dispatch writes its result into each tensor that it is inserted into",
     options=NoOptions,
-    steps=lambda _: (Rewrite(function="harness.rewrites.replicate_stores:replicate_stores", phase="flow"),),
+    steps=lambda _: (Rewrite(function="harness.rewrites.dispatches:replicate_stores", phase="flow"),),
     toolchains=_SINCE,
 )
 
@@ -55,7 +55,7 @@ FUSE_PADDING = Plugin(
     version="1",
     description="Padding is written by the dispatch whose result it surrounds; contiguous insertions stay apart",
     options=NoOptions,
-    steps=lambda _: (Rewrite(function="harness.rewrites.fuse_padding:fuse_padding", phase="flow"),),
+    steps=lambda _: (Rewrite(function="harness.rewrites.dispatches:fuse_padding", phase="flow"),),
     toolchains=_SINCE,
 )
 
@@ -144,7 +144,7 @@ class TunedConfiguration(TypedDict):
 
 @dataclass(frozen=True, kw_only=True)
 class TunedOptions:
-    """See harness.rewrites.tuned and harness.rewrites.tuned_convolutions."""
+    """See harness.rewrites.tuned and harness.rewrites.tuned."""
 
     vector_bytes: Literal[0, 16, 32, 64, 128] = 0  # Of the target's vector registers; 0: as its processor has them
     registers: Annotated[int, Field(ge=0, le=128)] = 0  # How many the target has; 0: as many as its processor
@@ -169,7 +169,7 @@ def _tuned(options: TunedOptions) -> tuple[Rewrite, ...]:
         unit = {"vector_bytes": options.vector_bytes, "registers": options.registers}
         steps += [
             _NAMES,
-            Rewrite(function="harness.rewrites.tuned_convolutions:tune_convolutions", arguments=unit, for_target=True),
+            Rewrite(function="harness.rewrites.tuned:tune_convolutions", arguments=unit, for_target=True),
             _IN_PLACE,
         ]
     return tuple(steps)
@@ -194,7 +194,7 @@ HALIDE_SCHEDULE = Plugin(
     steps=lambda options: (TransformLibrary(file=transform_library(options)),),
     backends=("llvm-cpu",),
     toolchains=">=3.13",
-    finds=Rewrite(function="harness.rewrites.tuned_convolutions:count_channelled", arguments={}),
+    finds=Rewrite(function="harness.rewrites.tuned:count_channelled", arguments={}),
 )
 
 

@@ -230,10 +230,7 @@ def _is_image(value: ir.Value) -> bool:
 
 
 def convert(op: ir.Operation, twins: Twins) -> ir.Value:
-    """Write a known operation once more, at the insertion point and with the channels last.
-
-    The old operation loses its body to the new one, and is only fit to be erased.
-    """
+    """Write a known operation once more, at the insertion point and with the channels last."""
     if op.name == "linalg.generic":
         return _generic(op, twins)
     images = image_operands(op)
@@ -255,10 +252,7 @@ def convert(op: ir.Operation, twins: Twins) -> ir.Value:
 
 
 def _generic(op: ir.Operation, twins: Twins) -> ir.Value:
-    """Elementwise arithmetic: the loops are renamed, and operands with a twin are read through it.
-
-    An operand of fewer dimensions, such as a bias, stays as it is and is read by the renamed loops.
-    """
+    """Elementwise arithmetic: the loops are renamed, and operands with a twin are read through it."""
     identity = ir.AffineMap.get_identity(len(TO_LAST))
     renaming = ir.AffineMap.get_permutation(FROM_LAST)
     operands, maps = [], []
@@ -302,10 +296,7 @@ def to_last(items: Sequence[Any]) -> list[Any]:
 
 
 class Twins:
-    """Twins of a block's tensors; new operations go to the insertion point.
-
-    Twins are asked for in the order of the program, so one that was made for an operation dominates all later ones.
-    """
+    """Twins of a block's tensors; new operations go to the insertion point."""
 
     def __init__(self) -> None:
         self._twins: dict[ir.Value, ir.Value] = {}

@@ -1,4 +1,27 @@
-"""Dispatches at phase `flow`: their results on the host's side, and the code in their executables with its stores."""
+"""Dispatches that write their result to several tensors, or into the tensor that it is padded to; at phase `flow`.
+
+`replicate_stores`: a dispatch whose result goes into several tensors writes each of them itself. Proposed as a "shady
+idea" in https://github.com/iree-org/iree/issues/11102.
+
+    %v = flow.dispatch @conv(...)                      %v:2 = flow.dispatch @conv(...)
+    %a1 = flow.tensor.update %v, %a[...]        ->     %a1 = flow.tensor.update %v#0, %a[...]
+    %b1 = flow.tensor.update %v, %b[...]               %b1 = flow.tensor.update %v#1, %b[...]
+
+A result that one update alone uses is placed into the update's target by IREE itself, and the update is gone. So there
+are as many results as updates, and inside the dispatch as many stores. Each captures only the part of the target that
+it writes, so that other dispatches may write other parts at the same time.
+
+`fuse_padding`: a dispatch whose result is padded writes it into the padded tensor itself. Asked for in
+https://github.com/iree-org/iree/pull/8662.
+
+    %v = flow.dispatch @conv(...)
+    %fill = flow.tensor.splat %zero                    %fill = flow.tensor.splat %zero
+    %padded = flow.dispatch @copy(%v, %fill)    ->     %padded = flow.dispatch @conv(..., %fill) -> %fill
+
+IREE does so by itself where nothing else uses the result. Where something does, it has a dispatch that only copies, as
+rows of a padded tensor have gaps between them; that one goes. What becomes one contiguous span of a larger tensor is
+flow.tensor.update and stays so: it needs no dispatch, and one that wrote it would hold on to the whole tensor.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +32,197 @@ from typing import NamedTuple
 from iree.compiler import ir
 from iree.compiler.dialects import linalg
 
-from harness.rewrites.operations import body_of, copy_annotations, find, is_parallel, operations_of, producer
+from harness.rewrites.operations import (
+    Matched,
+    body_of,
+    copy_annotations,
+    depends,
+    find,
+    is_parallel,
+    operations_of,
+    producer,
+)
+
+
+def replicate_stores(module: ir.Module) -> Matched:
+    """Let dispatches write each tensor that their result is inserted into. All results stay the same to the bit.
+
+    Only dispatches with one result, of a static shape, that end in elementwise arithmetic. A tensor that cannot exist
+    before the dispatch, because it is made of the result, keeps its copy.
+    """
+    dispatches = find(module, "flow.dispatch")
+    left = [obstacle for dispatch in dispatches if (obstacle := _obstacle_to_stores(module, dispatch))]
+    replicated = sum(_replicate(module, dispatch) for dispatch in dispatches)
+    return Matched(replicated, [f"results of dispatches {obstacle}" for obstacle in left])
+
+
+def _obstacle_to_stores(module: ir.Module, dispatch: ir.Operation) -> str:
+    """Why a dispatch keeps a copy of its result, as what follows `results of dispatches`; "" where it does not."""
+    uses = [use for value in dispatch.results for use in _find_uses(value)]
+    if len(uses) <= len(dispatch.results) or not any(map(_is_inserted, uses)):
+        return ""  # a result that is used once only is placed by IREE itself
+    if not has_own_result(dispatch):
+        return "with several results or dynamic sizes"
+    if find_code(module, dispatch) is None:
+        return "that do not end in elementwise arithmetic"
+    return "" if any(_is_update(use, dispatch) for use in uses) else "whose targets are made of them"
+
+
+def _replicate(module: ir.Module, dispatch: ir.Operation) -> bool:
+    """Give each update by a dispatch's result a result of its own; whether there was any to give."""
+    if not has_own_result(dispatch) or find_code(module, dispatch) is None:
+        return False
+    uses = _find_uses(dispatch.result)
+    updates = [use for use in uses if _is_update(use, dispatch)]
+    is_needed_otherwise = len(updates) < len(uses)
+    results = len(updates) + is_needed_otherwise
+    if not updates or results == 1:
+        return False
+    _replace_uses(dispatch, updates, write_again(module, dispatch, results))
+    return True
+
+
+def _find_uses(value: ir.Value) -> list[ir.OpOperand]:
+    """All uses of a value of a static shape, whatever shape flow.tensor.reshape has given it."""
+    found: list[ir.OpOperand] = []
+    for use in value.uses:
+        user = use.owner.operation
+        if user.name == "flow.tensor.reshape" and len(user.operands) == 1:
+            found += _find_uses(user.result)
+        else:
+            found.append(use)
+    return found
+
+
+def _is_update(use: ir.OpOperand, dispatch: ir.Operation) -> bool:
+    """Whether flow.tensor.update inserts a dispatch's result into a tensor that does not depend on the dispatch."""
+    user = use.owner.operation
+    return _is_inserted(use) and user.block == dispatch.block and not depends(user.operands[0], [dispatch], dispatch)
+
+
+def _is_inserted(use: ir.OpOperand) -> bool:
+    """Whether flow.tensor.update inserts a value into a tensor."""
+    user = use.owner.operation
+    if user.name != "flow.tensor.update":
+        return False
+    target_and_offsets = sum(list(user.attributes["operandSegmentSizes"])[:3])
+    return bool(use.operand_number == target_and_offsets)
+
+
+def _replace_uses(dispatch: ir.Operation, updates: Sequence[ir.OpOperand], values: Sequence[ir.Value]) -> None:
+    """Let updates insert one value each, and everything else use the last value; erase the dispatch they came from."""
+    for update, value in zip(updates, values, strict=False):
+        user, operand = update.owner.operation, update.operand_number
+        user.operands[operand] = _reshaped(value, user, user.operands[operand].type)
+    dispatch.result.replace_all_uses_with(values[-1])
+    _erase_unused_reshapes(values[-1])
+    dispatch.erase()
+
+
+def _reshaped(value: ir.Value, user: ir.Operation, wanted: ir.Type) -> ir.Value:
+    """The value in another shape, for a user."""
+    if value.type == wanted:
+        return value
+    sizes = {"operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, 0])}
+    with ir.InsertionPoint(user), user.location:
+        return ir.Operation.create("flow.tensor.reshape", results=[wanted], operands=[value], attributes=sizes).result
+
+
+def _erase_unused_reshapes(value: ir.Value) -> None:
+    for user in [use.owner.operation for use in value.uses]:
+        if user.name == "flow.tensor.reshape":
+            _erase_unused_reshapes(user.result)
+            if not list(user.result.uses):
+                user.erase()
+
+
+def fuse_padding(module: ir.Module) -> Matched:
+    """Let dispatches write their result into the tensor it is padded to. All results stay the same to the bit.
+
+    Only dispatches with one result, of a static shape, that end in elementwise arithmetic. Where a result is padded in
+    several ways, one of them is fused.
+    """
+    # A copy comes after what it copies, so it is not looked at again once it is erased.
+    fused = sum(_fuse(module, dispatch) for dispatch in reversed(find(module, "flow.dispatch")))
+    left = (_obstacle_to_fusion(module, copy) for copy in find(module, "flow.dispatch"))
+    return Matched(fused, [f"paddings {obstacle}" for obstacle in left if obstacle])
+
+
+def _obstacle_to_fusion(module: ir.Module, copy: ir.Operation) -> str:
+    """Why a dispatch that pads was not fused, as what follows `paddings`; "" where it does not pad."""
+    if not _pads(copy) or _part_copied_by(module, copy) is None:
+        return ""
+    dispatch = producer(copy.operands[0])
+    if dispatch is None or dispatch.name != "flow.dispatch":
+        return "of what is no dispatch's result"
+    if not has_own_result(dispatch):
+        return "of dispatches with several results or dynamic sizes"
+    return "of dispatches that do not end in elementwise arithmetic"
+
+
+def _fuse(module: ir.Module, dispatch: ir.Operation) -> bool:
+    """Fuse one padding of a dispatch's result; whether there was any."""
+    if not has_own_result(dispatch) or find_code(module, dispatch) is None:
+        return False
+    uses = [use for use in dispatch.result.uses if use.operand_number == 0]
+    copies = [use.owner.operation for use in uses if _pads(use.owner.operation)]
+    for copy in copies:
+        part = _part_copied_by(module, copy)
+        if part is not None:
+            _write_into(module, dispatch, copy, part)
+            return True
+    return False
+
+
+def _pads(user: ir.Operation) -> bool:
+    """Whether a dispatch of a value and of a tensor filled with a constant gives the tensor back, changed."""
+    if user.name != "flow.dispatch" or len(user.operands) != 2:
+        return False
+    fill = user.operands[1].owner
+    return (
+        list(user.attributes["operandSegmentSizes"]) == [0, 2, 0, 0]
+        and [operand.value for operand in user.attributes.get("tied_operands", ())] == [1]
+        and not isinstance(fill, ir.Block)
+        and fill.name == "flow.tensor.splat"
+        and len(fill.operands) == 1
+        and not isinstance(fill.operands[0].owner, ir.Block)
+        and fill.operands[0].owner.name == "arith.constant"
+    )
+
+
+def _part_copied_by(module: ir.Module, dispatch: ir.Operation) -> Part | None:
+    """Where a dispatch of two tensors puts the first into the second, if that is all it does."""
+    function = find_function(module, dispatch)
+    if function is None or [op.name for op in operations_of(function)] != [LOAD, STORE, "func.return"]:
+        return None
+    load, store, _ = operations_of(function)
+    source, target = body_of(function).arguments
+    whole = dispatch.operands[1].type
+    if list(load.operands) != [source] or list(store.operands) != [load.result, target]:
+        return None  # where to is known only when it runs
+    if not covers(load, load.result.type) or str(target.type) != f"{TENSOR}<readwrite:{whole}>":
+        return None
+    return Part(whole, {name: store.attributes[name] for name in PLACE})
+
+
+def _write_into(module: ir.Module, dispatch: ir.Operation, copy: ir.Operation, part: Part) -> None:
+    """Put a dispatch that writes a part of the copy's target in the place of both."""
+    uses = len(list(dispatch.result.uses))
+    wholes = int(uses > 1)  # something else needs the result as it is
+    fill = copy.operands[1].owner.operation
+    here = ir.InsertionPoint(dispatch)
+    own_fill = fill.clone(ip=here)
+    own_fill.operands[0] = fill.operands[0].owner.operation.clone(ip=ir.InsertionPoint(own_fill)).result
+    results = write_again(module, dispatch, wholes, part, own_fill.result)
+    copy.result.replace_all_uses_with(results[0])
+    executable = executable_of(copy)
+    copy.erase()
+    erase_if_unused(module, executable)
+    if not list(fill.result.uses):
+        fill.erase()
+    if wholes:
+        dispatch.result.replace_all_uses_with(results[1])
+    dispatch.erase()
 
 
 def has_own_result(dispatch: ir.Operation) -> bool:
@@ -24,10 +237,7 @@ def has_own_result(dispatch: ir.Operation) -> bool:
 def write_again(
     module: ir.Module, dispatch: ir.Operation, wholes: int, part: Part | None = None, target: ir.Value | None = None
 ) -> list[ir.Value]:
-    """A dispatch with other results, put before one that has one and code that can be repeated.
-
-    The results are: the target with the part written, if there is one; then one for each whole.
-    """
+    """A dispatch with other results, put before one that has one and code that can be repeated."""
     _own_executable(module, dispatch)
     code = find_code(module, dispatch)
     if code is not None:  # always: its executable is at most a copy of what it was
@@ -129,10 +339,7 @@ def find_code(module: ir.Module, dispatch: ir.Operation) -> Code | None:
 
 
 def _add_stores(code: Code, wholes: int, part: Part | None = None) -> None:
-    """Let the function write its result to several tensors.
-
-    In place of its last argument come: a tensor that is read and written, if there is a part; one for each whole.
-    """
+    """Let the function write its result to several tensors."""
     block, store = body_of(code.function), code.store
     value, written = store.operands[0], store.operands[1]
     generic = value.owner

@@ -116,10 +116,7 @@ def only_yields(op: ir.Operation) -> bool:
 
 
 def depends(value: ir.Value, sources: Collection[ir.Operation], earliest: ir.Operation) -> bool:
-    """Whether a value is computed, by whatever steps, from what some operations of a block compute.
-
-    Only what is computed in that block is looked into.
-    """
+    """Whether a value is computed, by whatever steps, from what some operations of a block compute."""
     waiting, seen = [value], set[ir.Operation]()
     while waiting:
         op = producer(waiting.pop())

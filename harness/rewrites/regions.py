@@ -95,10 +95,7 @@ def _obstacle(op: ir.Operation, loops: Loops) -> str:
 
 
 def isolate(op: ir.Operation) -> ir.Operation:
-    """Put a structured operation with one result into a dispatch region: its init, itself, then what follows pointwise.
-
-    What follows pointwise is a chain of elementwise operations, each the only reader of the one before.
-    """
+    """Put a structured operation with one result into a region: its init, itself, then what follows pointwise."""
     chain = [*_init_of(op), op, *_pointwise_after(op)]
     last = chain[-1]
     region = ir.Operation.create(

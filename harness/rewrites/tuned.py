@@ -2,16 +2,32 @@
 
 An operation that carries `compilation_info` keeps it through dispatch formation, and the CPU backend then takes its
 tile sizes and its pipeline from there (`iree-compile --compile-to=executable-configurations` shows what was taken).
+
+Those of channels-last convolutions are derived from their shapes and from the target's registers.
+
+A register tile is some columns or rows of the image times some vectors of output channels: that many accumulators live
+in registers through the whole reduction. For each input channel it loads every vector of the filter once and broadcasts
+one value of every column or row, so tiles with few loads a multiplication are best, as long as the registers hold out
+and there are enough accumulators to hide the latency of a multiplication.
+
+Whether tiles may have rows was measured, for each instruction set by itself (`OF_ROWS`).
+
+IREE's CPU backend recognises a convolution by its named operation's operand order and layout. Any other form (a
+linalg.generic with the filter first, say, or its input channels outermost) runs as scalar loops, thirty times as long.
+So `name_convolutions` first gives such generics their names.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from iree.compiler import ir
+from iree.compiler.dialects import linalg
 
-from harness.rewrites.operations import Loops, structured_ops
+from harness.rewrites.host import host_vector_unit, target_vector_unit
+from harness.rewrites.operations import Loops, Matched, body_of, find, operations_of, structured_ops, transpose
 from harness.rewrites.regions import in_region, isolate
 from harness.rewrites.tuned_configuration import compilation_info, matches, tiles_of
 
@@ -64,3 +80,259 @@ def _choose(op: ir.Operation, loops: Loops, entries: Sequence[Entry]) -> tuple[E
         if matches(entry, op.name, loops.ranges, names) and (is_static or not entry.get("isolate")):
             return entry, f"configurations[{number}]"
     return None
+
+
+CONVOLUTION = "linalg.conv_2d_nhwc_hwcf"
+PIPELINE = "ConvTileAndDecomposeExpert"
+
+# Two multiply-add units with a latency of four cycles need eight accumulators. Beyond twice as many, tiles of several
+# vectors were slower on Zen 4, and a single vector was not.
+_ENOUGH = 8
+_MANY = 16
+# Longer unrolled reductions were slower on Zen 4, and the backend refuses very large vectors.
+_UNROLL = 8
+# Vectors of output channels in a tile: the backend makes slow code of other numbers.
+_VECTORS = (1, 2, 4, 8)
+# Rows of a distributed tile: enough to find its input rows in the second-level cache again, few enough for threads.
+_ROWS = 8
+# Output channels of a distributed tile, at least: each row of the filter is then read in a few whole cache lines.
+_CHANNELS = 64
+
+
+def count_channelled(module: ir.Module) -> int:
+    """How many operations have four parallel loops and three of a reduction; nothing is changed."""
+    return sum(sorted(loops.kinds) == ["parallel"] * 4 + ["reduction"] * 3 for _, loops in structured_ops(module))
+
+
+# What was measured (a Zen 4, and one that runs AVX2 code), by bytes of a vector register and number of registers:
+# whether a tile may have rows of the image where these divide better than columns. On AVX-512 none was tried.
+OF_ROWS = {(64, 32): False, (32, 16): True}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RegisterTile:
+    """Columns of the image, or rows, by output channels."""
+
+    columns: int
+    channels: int
+    rows: int = 1
+
+
+def register_tile(width: int, channels: int, *, lanes: int, registers: int, height: int = 1) -> RegisterTile | None:
+    """The tile that loads least for each multiplication."""
+    tiles = [
+        (_cost(pixels, vectors), -pixels * vectors, of_rows, pixels, vectors)
+        for vectors in _VECTORS
+        if channels % (vectors * lanes) == 0
+        for of_rows, extent in enumerate((width, height))
+        for pixels in _divisors(extent)
+        if _fits(pixels, vectors, registers)
+    ]
+    if not tiles:
+        return None
+    *_, of_rows, pixels, vectors = min(tiles)
+    columns, rows = (1, pixels) if of_rows else (pixels, 1)
+    return RegisterTile(columns=columns, rows=rows, channels=vectors * lanes)
+
+
+def _fits(pixels: int, vectors: int, registers: int) -> bool:
+    accumulators = pixels * vectors
+    if vectors == 1:  # broadcasts come from memory
+        return accumulators + 1 <= registers
+    return accumulators <= _MANY and accumulators + vectors + 1 <= registers
+
+
+def _cost(pixels: int, vectors: int) -> float:
+    """Loads a multiplication, a broadcast of one element at half the price of a whole vector; more if it must wait."""
+    return (1 / pixels + 0.5 / vectors) * max(1.0, _ENOUGH / (pixels * vectors))
+
+
+def _divisors(number: int) -> list[int]:
+    return [divisor for divisor in range(1, number + 1) if number % divisor == 0]
+
+
+def _largest_divisor(number: int, limit: int) -> int:
+    return max(divisor for divisor in _divisors(number) if divisor <= limit)
+
+
+def _rows(height: int, tile: int) -> int:
+    """The most rows up to _ROWS that are whole tiles and divide all of them."""
+    return tile * _largest_divisor(height // tile, max(1, _ROWS // tile))
+
+
+def _distributed(channels: int, tile: int) -> int:
+    """The fewest channels from _CHANNELS up that are whole tiles and divide all channels."""
+    return min(tile * n for n in _divisors(channels // tile) if tile * n >= min(_CHANNELS, channels))
+
+
+def configure(ranges: Sequence[int], *, lanes: int, registers: int, of_rows: bool = False) -> dict[str, Any] | None:
+    """An entry of tune's `configurations` for linalg.conv_2d_nhwc_hwcf of these loop ranges."""
+    if len(ranges) != 7 or min(ranges) < 1:
+        return None
+    images, height, width, channels, kernel_height, kernel_width, channels_in = ranges
+    if kernel_height == kernel_width == 1:
+        return None
+    tile = register_tile(width, channels, lanes=lanes, registers=registers, height=height if of_rows else 1)
+    if tile is None:
+        return None
+    return {
+        "op": CONVOLUTION,
+        "loops": list(ranges),
+        "pipeline": PIPELINE,
+        "isolate": images == 1,
+        "distribution": [1, _rows(height, tile.rows), width, _distributed(channels, tile.channels), 0, 0, 0],
+        "vector_common_parallel": [1, tile.rows, tile.columns, tile.channels, 0, 0, 0],
+        "vector_reduction": [0, 0, 0, 0, 1, 1, _largest_divisor(channels_in, _UNROLL)],
+    }
+
+
+def _obstacle(ranges: Sequence[int]) -> str:
+    """Why `configure` gives none, as what follows `convolutions`."""
+    if min(ranges) < 1:
+        return "with dynamic sizes"
+    return "of one point, which IREE makes matmuls of" if tuple(ranges[4:6]) == (1, 1) else "that no tile fits"
+
+
+def tune_convolutions(
+    module: ir.Module, *, vector_bytes: int = 0, registers: int = 0, target: Mapping[str, str] | None = None
+) -> Matched:
+    """Put derived lowering configurations on all linalg.conv_2d_nhwc_hwcf whose shapes are known."""
+    unit = host_vector_unit() if target is None else target_vector_unit(target)
+    vector_bytes, registers = vector_bytes or unit.vector_bytes, registers or unit.registers
+    if registers < 4 or vector_bytes not in (16, 32, 64, 128):
+        raise ValueError(f"{registers} registers of {vector_bytes} bytes are none of a vector unit")
+    of_rows = OF_ROWS.get((vector_bytes, registers))
+    if of_rows is None:
+        print(f"Tiles for {registers} registers of {vector_bytes} bytes come from a rule that was not measured on any.")
+    entries: list[dict[str, Any]] = []
+    left_alone: list[str] = []
+    for op, loops in structured_ops(module):
+        if op.name != CONVOLUTION:
+            continue
+        bits = getattr(op.result.type.element_type, "width", 0)  # a complex type has none
+        if not bits:
+            continue
+        lanes = vector_bytes * 8 // bits
+        entry = configure(loops.ranges, lanes=lanes, registers=registers, of_rows=bool(of_rows))
+        if entry is None:
+            left_alone.append(f"convolutions {_obstacle(loops.ranges)}")
+        elif entry not in entries:
+            entries.append(entry)
+    return Matched(tune(module, configurations=entries), left_alone)
+
+
+# ---------------------------------------------------------------------------------------------------------------- forms
+
+
+# By the layouts of the image and of the result: the named operation, and the layout of its filter. A letter an axis:
+# image n, row y, column x, output channel o, input channel i, kernel row v, kernel column u.
+_NAMED = {
+    ("nyxi", "nyxo"): ("conv_2d_nhwc_hwcf", "vuio"),
+    ("niyx", "noyx"): ("conv_2d_nchw_fchw", "oivu"),
+}
+
+
+class _Convolution(NamedTuple):
+    """What a generic turned out to be."""
+
+    named: str
+    image: ir.Value
+    filter: ir.Value
+    permutation: list[int]
+    strides: list[int]
+    dilations: list[int]
+
+
+def name_convolutions(module: ir.Module) -> int:
+    """Turn generics that are 2-D convolutions into linalg.conv_2d_nhwc_hwcf or linalg.conv_2d_nchw_fchw.
+
+    The image may be channels-last or channels-first, and the result must be like it. The filter's axes and the order of
+    the operands are free: where the filter's axes stand otherwise, it is transposed first (for a constant, IREE does
+    that at compile time). All operands must have the same float type. The sums are those of the generic, but their
+    order is now the compiler's choice for the named operation, so the last bits may differ.
+    """
+    generics = find(module, "linalg.generic")
+    found = [(op, convolution) for op in generics if (convolution := _recognise(op)) is not None]
+    for op, convolution in found:
+        with ir.InsertionPoint(op), op.location:
+            filter_ = convolution.filter
+            if convolution.permutation != sorted(convolution.permutation):
+                filter_ = transpose(filter_, convolution.permutation)
+            named = getattr(linalg, convolution.named)(
+                convolution.image,
+                filter_,
+                outs=[op.operands[2]],
+                strides=convolution.strides,
+                dilations=convolution.dilations,
+            )
+        op.result.replace_all_uses_with(getattr(named, "result", named))
+        op.erase()
+    return len(found)
+
+
+def _recognise(op: ir.Operation) -> _Convolution | None:
+    """The convolution that a generic is; None where it is none, or none that has a name."""
+    operands = list(op.operands)
+    if not _are_alike([operand.type for operand in operands]) or not _multiplies_and_adds(op):
+        return None
+    maps = [attribute.value for attribute in op.attributes["indexing_maps"]]
+    image, filter_ = (1, 0) if all(isinstance(axis, ir.AffineDimExpr) for axis in maps[0].results) else (0, 1)
+    found = linalg.infer_convolution_dimensions_from_maps([maps[image], maps[filter_], maps[2]])
+    if found is None:
+        return None
+    batch, outputs, inputs = list(found.batch), list(found.output_channel), list(found.input_channel)
+    out = [axis.position for axis in maps[2].results]
+    slid = {
+        pixel: (tap, stride, dilation)
+        for pixel, tap, stride, dilation in zip(
+            found.output_image, found.filter_loop, found.strides, found.dilations, strict=True
+        )
+    }
+    windows = [(loop, *slid[loop]) for loop in out if loop in slid]
+    if [len(batch), len(windows), len(outputs), len(inputs)] != [1, 2, 1, 1] or list(found.depth):
+        return None
+    letters = {batch[0]: "n", outputs[0]: "o", inputs[0]: "i"}
+    for (pixel, tap, *_), (of_pixel, of_tap) in zip(windows, (("y", "v"), ("x", "u")), strict=True):
+        letters |= {pixel: of_pixel, tap: of_tap}
+    layouts = (_layout(maps[image], letters), _layout(maps[2], letters))
+    named, wanted = _NAMED.get(layouts, ("", ""))
+    layout = _layout(maps[filter_], letters)
+    strides, dilations = ([window[number] for window in windows] for number in (2, 3))
+    if not named or min(strides + dilations) < 1:
+        return None
+    permutation = [layout.index(letter) for letter in wanted]
+    return _Convolution(named, operands[image], operands[filter_], permutation, strides, dilations)
+
+
+def _are_alike(types: Sequence[ir.Type]) -> bool:
+    """Whether they are three tensors of four known sizes, of one float type."""
+    tensors = all(isinstance(t, ir.RankedTensorType) and t.rank == 4 and t.has_static_shape for t in types)
+    return tensors and len(types) == 3 and len({str(t.element_type) for t in types}) == 1
+
+
+def _layout(indexing: ir.AffineMap, letters: Mapping[int, str]) -> str:
+    """A letter an axis; of a window over the image, that of the result's loop."""
+    return "".join(min((letters[loop] for loop in _loops(axis)), key="nyxoivu".index) for axis in indexing.results)
+
+
+def _loops(expression: ir.AffineExpr) -> list[int]:
+    """The loops that an index is computed from."""
+    if isinstance(expression, ir.AffineDimExpr):
+        return [int(expression.position)]
+    if isinstance(expression, ir.AffineBinaryExpr):
+        return [*_loops(expression.lhs), *_loops(expression.rhs)]
+    return []
+
+
+def _multiplies_and_adds(op: ir.Operation) -> bool:
+    """Whether a generic's body is out + a * b, in whichever order."""
+    operations = operations_of(op)
+    if [operation.name for operation in operations] != ["arith.mulf", "arith.addf", "linalg.yield"]:
+        return False
+    product, total, given = operations
+    left, right, out = body_of(op).arguments
+    return (
+        set(product.operands) == {left, right}
+        and set(total.operands) == {product.result, out}
+        and list(given.operands) == [total.result]
+    )

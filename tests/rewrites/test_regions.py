@@ -9,7 +9,7 @@ import pytest
 from harness.rewrites.channels_last import channels_last
 from harness.rewrites.regions import isolate_convolutions, regions_in_place
 from harness.rewrites.share_concat import share_concat
-from harness.rewrites.tuned_convolutions import tune_convolutions
+from harness.rewrites.tuned import tune_convolutions
 from tests.programs import Writer, program
 from tests.rewrites.tools import agree, assert_left_alone, assert_rewritten, lowered, rewritten
 

@@ -121,15 +121,6 @@ def test_a_region_ends_where_a_value_has_two_readers() -> None:
     assert after.index("flow.return") < after.index("arith.maximumf")
 
 
-def test_what_stands_in_a_region_already_gets_no_second_one() -> None:
-    isolated, _ = tuned(layer(), CONVOLUTION | {"isolate": True})
-    bare = isolated.replace("compilation_info = #compilation, ", "")
-    assert bare != isolated
-    after, matched = tuned(bare, CONVOLUTION | {"isolate": True})
-    assert matched == 1
-    assert after.count("flow.dispatch.region") == 1
-
-
 @pytest.mark.parametrize(("images", "isolate", "columns"), [(1, True, 5), (2, False, 5), (2, True, 4)])
 def test_results_stay(images: int, isolate: bool, columns: int) -> None:
     """Also where the columns of a tile do not divide the width."""

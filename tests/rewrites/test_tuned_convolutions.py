@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.rewrites.host import target_vector_unit, vector_unit
-from harness.rewrites.tuned_configuration import LEVELS
-from harness.rewrites.tuned_convolutions import (
+from harness.rewrites.tuned import (
     CONVOLUTION,
     OF_ROWS,
     RegisterTile,
@@ -20,6 +19,7 @@ from harness.rewrites.tuned_convolutions import (
     register_tile,
     tune_convolutions,
 )
+from harness.rewrites.tuned_configuration import LEVELS
 from tests.programs import program
 from tests.rewrites.tools import agree, assert_left_alone, configurations_taken, rewritten
 

@@ -1,6 +1,6 @@
-"""One dispatch, several destinations: https://github.com/iree-org/iree/issues/11102, spelled as IREE 3.13 spells it.
+"""Dispatches that write their result to several places, and into the tensor that it is padded to.
 
-The residual dense block of that issue inserts the result of each convolution into all concatenations that follow.
+https://github.com/iree-org/iree/issues/11102 and https://github.com/iree-org/iree/pull/8662, as IREE 3.13 spells them.
 """
 
 from __future__ import annotations
@@ -9,12 +9,21 @@ import re
 from functools import cache, partial
 
 import pytest
+from harness.rewrites.fuse_padding import fuse_padding
+from harness.rewrites.replicate_stores import replicate_stores
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.rewrites.replicate_stores import replicate_stores
 from tests.programs import program
-from tests.rewrites.tools import VULKAN, assert_left_alone, at_flow, dense_block, left_alone, lowered, rewritten
+from tests.rewrites.tools import (
+    VULKAN,
+    assert_left_alone,
+    at_flow,
+    dense_block,
+    left_alone,
+    lowered,
+    rewritten,
+)
 
 # A value that goes into the tensors of the lines that follow.
 HEAD = "main x:4x6 y:4x6\nu = each mulf x y\n"
@@ -24,8 +33,12 @@ FLAT = "tensor<4x6xf32> into tensor<24xf32>"
 
 
 @cache
+def flow_text(text: str) -> str:
+    return lowered(text, "flow")
+
+
 def flow_of(lines: str) -> str:
-    return lowered(program(lines), "flow")
+    return flow_text(program(lines))
 
 
 @pytest.mark.parametrize(
@@ -121,9 +134,11 @@ def test_only_what_comes_from_outside_a_dense_block_is_copied() -> None:
 
 
 @pytest.mark.vulkan
-def test_a_dense_block_on_vulkan() -> None:
+def test_on_vulkan() -> None:
     matched, _, (_, copies, _) = at_flow(small_block(), replicate_stores, target=VULKAN)
     assert (matched, copies) == ([3], 4)
+    matched, stock, fused = at_flow(CONCATENATED, fuse_padding, target=VULKAN)
+    assert (matched, fused[0]) == ([1], stock[0] - 1)
 
 
 @settings(max_examples=3)
@@ -135,3 +150,69 @@ def test_concatenations_in_any_order(orders: list[list[str]]) -> None:
     text = program(f"main x:2x5x7 y:2x5x7\nu = each mulf x y\nv = each subf x u\n{joins}\nreturn {results}")
     _, stock, replicated = at_flow(text, replicate_stores)
     assert replicated[1] <= stock[1]
+
+
+# Two padded convolutions with ReLU, one after the other; the first one's result may be used otherwise as well.
+OF_NO_DISPATCH = "paddings of what is no dispatch's result"
+CHAIN = "\n".join(
+    [
+        "main v0:1x8x6x10 filter:8x8x3x3 bias:8",
+        *(
+            f"p{n} = pad v{n} zero 0,0,1,1 0,0,1,1\nc{n} = conv p{n} filter\ns{n} = each addf c{n} bias:c\n"
+            f"v{n + 1} = each maximumf s{n} zero"
+            for n in (0, 1)
+        ),
+    ]
+)
+ALONE = program(f"{CHAIN}\nreturn v2")
+CONCATENATED = program(f"{CHAIN}\nboth = concat 1 v1 v2\nreturn both")
+
+
+def captured(text: str) -> list[str]:
+    """The types of what dispatches hold on to in order to change a part of it."""
+    host = text[text.index("util.func") :]
+    return re.findall(r"flow\.dispatch [^\n]*, (tensor<[0-9xf]+32>)\) -> \(?%", host)
+
+
+def test_iree_fuses_what_is_only_padded() -> None:
+    """As the seed asks: a fill by itself, and the convolution inserts into it; only the argument needs a copy."""
+    flow = flow_text(ALONE)
+    assert len(re.findall("flow.dispatch @", flow)) == 3
+    assert captured(flow) == ["tensor<8x8x12xf32>"] * 2
+    assert rewritten(flow, fuse_padding)[1] == [0]
+
+
+def test_what_is_padded_and_used_otherwise_is_fused_too() -> None:
+    """One dispatch less than IREE has; the fills stay; one that writes into a padded tensor gets no more results."""
+    assert at_flow(CONCATENATED, fuse_padding, replicate_stores) == ([1, 0], (4, 1, 2), (3, 1, 2))
+
+
+def test_contiguous_insertions_stay_updates() -> None:
+    """No dispatch holds on to the concatenation, before or after."""
+    flow = flow_text(CONCATENATED)
+    for text in (flow, rewritten(flow, fuse_padding)[0]):
+        assert text.count("= flow.tensor.update") == 2
+        assert captured(text) == ["tensor<8x8x12xf32>"] * 2
+
+
+def test_it_says_why_it_left_paddings_alone() -> None:
+    """The argument's; and those of what a plain product or a dispatch with two results gives."""
+    assert left_alone(flow_text(ALONE), fuse_padding) == {OF_NO_DISPATCH: 1}
+    assert left_alone(flow_text(CONCATENATED), fuse_padding) == {OF_NO_DISPATCH: 1}
+    flow = flow_text(CONCATENATED)
+    passing = re.sub(r"linalg\.yield %\d+", "linalg.yield %in", flow)
+    no_arithmetic = "paddings of dispatches that do not end in elementwise arithmetic"
+    assert left_alone(passing, fuse_padding) == {OF_NO_DISPATCH: 1, no_arithmetic: 1}
+    replicated, _ = rewritten(flow, replicate_stores)
+    assert left_alone(replicated, fuse_padding) == {
+        OF_NO_DISPATCH: 1,
+        "paddings of dispatches with several results or dynamic sizes": 1,
+    }
+
+
+def test_insertions_into_what_is_no_fill_are_left_alone() -> None:
+    """Others may write other parts of that tensor at the same time."""
+    flow = flow_text(CONCATENATED)
+    value, type_ = re.findall(r"(%\w+) = flow\.tensor\.splat [^\n]*: (tensor<8x8x12xf32>)", flow)[0]
+    filled = re.sub(rf"{value} = flow\.tensor\.splat [^\n]*", f"{value} = flow.tensor.empty : {type_}", flow)
+    assert rewritten(filled, fuse_padding)[1] == [0]
