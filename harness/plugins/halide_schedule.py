@@ -14,7 +14,10 @@ seven loops, four of them parallel) and has its function lowered by @schedule, n
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from string import Template
 from typing import Annotated, Literal
 
@@ -23,158 +26,10 @@ from pydantic import Field
 from harness.plugins.plugin import PluginFile, written_file
 from harness.rewrites.host import host_vector_unit
 
+_TEXT = Path(__file__).with_suffix(".mlir")
+_PART = re.compile(r"^// ----- (.+)\n((?:// .*\n)*)", re.MULTILINE)
 _BYTES = 4  # of a float
 _MANY_REGISTERS = 32
-
-# Where the tutorial tiles with forall, so does this; its loops over output channels, images and rows are workgroups.
-_TILE = """\
-    %conv = transform.structured.match attributes {harness.convolution} in %f : (!op) -> !op
-    %relu = transform.get_consumers_of_result %conv[0] : (!op) -> !op
-    %init = transform.get_producer_of_operand %conv[2] : (!op) -> !op
-    %relu0, %outer = transform.structured.tile_using_forall %relu tile_sizes [1, 1, 0, $channels]
-      (mapping = [#iree_codegen.workgroup_mapping<y>, #iree_codegen.workgroup_mapping<x>,
-                  #iree_codegen.workgroup_mapping<z>]) : (!op) -> (!op, !op)
-    %relu1, %xo = transform.structured.tile_using_forall %relu0 tile_sizes [0, 0, $columns, 0] : (!op) -> (!op, !op)
-    %conv0, %outer1 = transform.structured.fuse_into_containing_op %conv into %outer : (!op, !op) -> (!op, !op)
-    %conv1, %xo1 = transform.structured.fuse_into_containing_op %conv0 into %xo : (!op, !op) -> (!op, !op)
-    %init0, %outer2 = transform.structured.fuse_into_containing_op %init into %outer1 : (!op, !op) -> (!op, !op)
-    %init1, %xo2 = transform.structured.fuse_into_containing_op %init0 into %xo1 : (!op, !op) -> (!op, !op)
-    %conv2, %r0, %r1, %r2 = transform.structured.tile_using_for %conv1 tile_sizes [0, 0, 0, 0, 1, 1, 1]
-      : (!op) -> (!op, !op, !op, !op)
-"""
-
-_ONE_VECTOR = """\
-    %init2, %init_x, %init_c = transform.structured.tile_using_for %init1 tile_sizes [0, 0, 1, $lanes]
-      : (!op) -> (!op, !op, !op)
-    %conv3, %conv_x, %conv_c = transform.structured.tile_using_for %conv2 tile_sizes [0, 0, 1, $lanes]
-      : (!op) -> (!op, !op, !op)
-    %relu2, %relu_x, %relu_c = transform.structured.tile_using_for %relu1 tile_sizes [0, 0, 1, $lanes]
-      : (!op) -> (!op, !op, !op)
-"""
-
-# Bufferization makes all handles invalid; the loops keep their attributes.
-_MARK = """\
-    transform.annotate %${op}_x "harness.columns" : !op
-    transform.annotate %${op}_c "harness.vectors" : !op
-"""
-
-_UNROLL = """\
-    "transform.loop.unroll"(%${op}_c) <{factor = $vectors : i64}> : (!op) -> ()
-    "transform.loop.unroll"(%${op}_x) <{factor = $columns : i64}> : (!op) -> ()
-"""
-
-_SIMPLIFY = """\
-    transform.apply_patterns to %f {
-      transform.apply_patterns.canonicalization
-      transform.apply_patterns.linalg.tiling_canonicalization
-    } : !op
-    transform.apply_cse to %f : !op
-    %loops = transform.structured.match interface{LoopLikeInterface} in %f : (!op) -> !op
-    transform.apply_licm to %loops : !op
-"""
-
-_VECTORIZE = """\
-    transform.apply_patterns to %f { transform.apply_patterns.linalg.fold_unit_extent_dims_via_slices } : !op
-    %v = transform.structured.vectorize_children_and_apply_patterns %f : (!op) -> !op
-    transform.apply_patterns to %v {
-      transform.apply_patterns.canonicalization
-      transform.apply_patterns.tensor.fold_tensor_subset_ops_into_vector_transfers
-    } : !op
-    transform.apply_cse to %v : !op
-    %vector_loops = transform.structured.match interface{LoopLikeInterface} in %v : (!op) -> !op
-    transform.apply_licm to %vector_loops : !op
-"""
-
-_HOIST = """\
-    transform.loop.hoist_loop_invariant_subsets %vector_loops : !op
-"""
-
-_BUFFERIZE = """\
-    %t = transform.structured.match ops{["func.func"]} in %module : (!op) -> !op
-    transform.iree.eliminate_empty_tensors %t : (!op) -> ()
-    %b = transform.iree.bufferize %t : (!op) -> !op
-"""
-
-_UNROLL_MARKED = """\
-    %late_c = transform.structured.match ops{["scf.for"]} attributes {harness.vectors} in %b : (!op) -> !op
-    "transform.loop.unroll"(%late_c) <{factor = $vectors : i64}> : (!op) -> ()
-    %late_x = transform.structured.match ops{["scf.for"]} attributes {harness.columns} in %b : (!op) -> !op
-    "transform.loop.unroll"(%late_x) <{factor = $columns : i64}> : (!op) -> ()
-"""
-
-# The second canonicalization removes copies of a buffer onto itself, once CSE has seen that it is one.
-_LOWER = """\
-    transform.apply_patterns to %b { transform.apply_patterns.canonicalization } : !op
-    transform.apply_cse to %b : !op
-    transform.apply_patterns to %b { transform.apply_patterns.canonicalization } : !op
-    transform.apply_patterns to %b {
-      transform.apply_patterns.vector.lower_contraction lowering_strategy = parallelarith
-      transform.apply_patterns.vector.lower_transfer max_transfer_rank = 1
-      transform.apply_patterns.vector.lower_transpose lowering_strategy = eltwise
-      transform.apply_patterns.vector.lower_shape_cast
-    } : !op
-    transform.apply_patterns to %b {
-      transform.apply_patterns.vector.transfer_to_scf full_unroll = true
-      transform.apply_patterns.memref.alloc_to_alloca
-    } : !op
-"""
-
-# One input channel of a tile's columns is read by a loop, which LLVM does not unroll here: half as much time again.
-_UNROLL_READS = """\
-    %reads = transform.structured.match ops{["scf.for"]} filter_result_type = vector<${columns}xf32> in %b
-      : (!op) -> !op
-    "transform.loop.unroll"(%reads) <{factor = $columns : i64}> : (!op) -> ()
-"""
-
-_FINISH = """\
-    transform.bufferization.buffer_loop_hoisting %b : !op
-    transform.apply_patterns to %b {
-      transform.apply_patterns.memref.fold_memref_alias_ops
-      transform.apply_patterns.canonicalization
-    } : !op
-    transform.apply_cse to %b : !op
-    %done = transform.param.constant
-      #iree_codegen.translation_info<pipeline = #iree_codegen.no_pipeline> -> !transform.any_param
-    transform.annotate %b "translation_info" = %done : !op, !transform.any_param
-"""
-
-_LIBRARY = """\
-!op = !transform.any_op
-module attributes {transform.with_named_sequence} {
-  transform.named_sequence @schedule(%module: !op) {
-    %f = transform.structured.match ops{["func.func"]} in %module : (!op) -> !op
-$schedule    transform.yield
-  }
-
-  transform.named_sequence @is_convolution(%op: !op {transform.readonly}) -> !op {
-    transform.match.operation_name %op ["linalg.generic"] : !op
-    %same = transform.match.structured %op : (!op) -> !op {
-    ^bb0(%one: !op):
-      %rank = transform.match.structured.rank %one : (!op) -> !transform.param<i64>
-      %seven = transform.param.constant 7 : i64 -> !transform.param<i64>
-      transform.match.param.cmpi eq %rank, %seven : !transform.param<i64>
-      "transform.match.structured.dim"(%one) <{raw_dim_list = array<i64: 0, 1, 2, 3>, parallel}> : (!op) -> ()
-      "transform.match.structured.dim"(%one) <{raw_dim_list = array<i64: 4, 5, 6>, reduction}> : (!op) -> ()
-      transform.match.structured.yield %one : !op
-    }
-    transform.yield %op : !op
-  }
-
-  transform.named_sequence @lower_by_schedule(%op: !op {transform.readonly}) {
-    transform.annotate %op "harness.convolution" : !op
-    %f = "transform.get_parent_op"(%op) <{op_name = "func.func"}> : (!op) -> !op
-    %info = transform.param.constant #iree_codegen.translation_info<
-      pipeline = #iree_codegen.transform_dialect_codegen codegen_spec = @schedule> -> !transform.any_param
-    transform.annotate %f "translation_info" = %info : !op, !transform.any_param
-    transform.yield
-  }
-
-  transform.named_sequence @__kernel_config(%executable: !op {transform.consumed}) -> !op {
-    %same = transform.foreach_match in %executable @is_convolution -> @lower_by_schedule : (!op) -> !op
-    transform.yield %same : !op
-  }
-}
-"""
 
 Step = Literal["tile", "vectorize", "unroll-early", "unroll-late", "vectors"]
 
@@ -198,23 +53,30 @@ class HalideScheduleOptions:
     lanes: Annotated[int, Field(ge=0, le=64)] = 0
 
 
+# By how far the schedule goes, the parts of it; a part with `op` in it is there for each of the three operations.
+_INNER, _LAST = ("tile", "one vector"), ("lower", "finish")
+_PARTS: Mapping[Step, tuple[str, ...]] = {
+    "tile": ("tile", "simplify", "bufferize", *_LAST),
+    "vectorize": (*_INNER, "simplify", "vectorize", "bufferize", *_LAST),
+    "unroll-early": (*_INNER, "unroll", "simplify", "vectorize", "bufferize", *_LAST),
+    "unroll-late": (*_INNER, "mark", "simplify", "vectorize", "bufferize", "unroll marked", *_LAST),
+    "vectors": ("tile", "simplify", "vectorize", "hoist", "bufferize", "lower", "unroll reads", "finish"),
+}
+_OF_EACH = ("unroll", "mark")
+
+
 def transform_library(options: HalideScheduleOptions) -> PluginFile:
     """The library as a file."""
     unit = host_vector_unit()
     vectors = options.vectors or (4 if unit.registers >= _MANY_REGISTERS else 2)
     lanes = options.lanes or unit.vector_bytes // _BYTES
-    schedule = Template("".join(_stages(options.step))).substitute(
-        vectors=vectors, columns=options.columns, lanes=lanes, channels=vectors * lanes
+    _, *found = _PART.split(_TEXT.read_text())
+    texts = dict(zip(found[::3], found[2::3], strict=True))
+    schedule = "".join(
+        Template(texts[part]).safe_substitute(op=operation)
+        for part in _PARTS[options.step]
+        for operation in (("init", "conv", "relu") if part in _OF_EACH else ("",))
     )
-    return written_file("halide-schedule.mlir", Template(_LIBRARY).substitute(schedule=schedule))
-
-
-def _stages(step: Step) -> list[str]:
-    if step == "tile":
-        return [_TILE, _SIMPLIFY, _BUFFERIZE, _LOWER, _FINISH]
-    if step == "vectors":
-        return [_TILE, _SIMPLIFY, _VECTORIZE, _HOIST, _BUFFERIZE, _LOWER, _UNROLL_READS, _FINISH]
-    inner = {"unroll-early": _UNROLL, "unroll-late": _MARK}.get(step, "")
-    of_each = [Template(inner).safe_substitute(op=op) for op in ("init", "conv", "relu")]
-    late = _UNROLL_MARKED if step == "unroll-late" else ""
-    return [_TILE, _ONE_VECTOR, *of_each, _SIMPLIFY, _VECTORIZE, _BUFFERIZE, late, _LOWER, _FINISH]
+    sizes = {"vectors": vectors, "columns": options.columns, "lanes": lanes, "channels": vectors * lanes}
+    text = Template(texts["library"]).substitute(schedule=Template(schedule).substitute(sizes))
+    return written_file("halide-schedule.mlir", text)
