@@ -1,17 +1,39 @@
-"""Assembly and IR that IREE wrote: a convolution of 3.13, and how 3.10 configures it."""
+"""Assembly as LLVM writes it, and IR that IREE wrote: a convolution of 3.13, and how 3.10 configures it."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 from harness.explain.assembly import Function, Instruction, read_functions
 from harness.ir.canonical import canonical_lines
 from harness.ir.differences import EXECUTABLE_PHASES, Executable
 
-# IREE 3.13 on a Zen 4: a convolution with tiles of 1x8x16.
-X86 = (Path(__file__).parent / "excerpts" / "x86_64.s").read_text()
 CONVOLUTION = "main_dispatch_0_conv_16x16x32x3x3x16_f32"
 MATMUL = "main_dispatch_0_matmul_8x8x64_f32"
+
+# As LLVM writes x86-64's assembly: two loops, the inner one with two accumulators.
+X86 = """\
+	.section	.text.main_dispatch_0_conv_16x16x32x3x3x16_f32,"ax",@progbits
+	.type	main_dispatch_0_conv_16x16x32x3x3x16_f32,@function
+main_dispatch_0_conv_16x16x32x3x3x16_f32:
+.Lfunc_begin0:
+	movq	%rsp, %rbp
+	xorl	%r8d, %r8d
+.LBB0_1:                                # =>This Loop Header: Depth=1
+	vmovups	-96(%rbp), %zmm0
+	xorl	%r9d, %r9d
+.LBB0_2:                                #   Parent Loop BB0_1 Depth=1
+	vmovups	(%r10,%rcx), %zmm14
+	vfmadd231ps	(%r10,%rcx,4){1to16}, %zmm14, %zmm0
+	vfmadd231ps	64(%r10,%rcx,4){1to16}, %zmm14, %zmm1
+	incq	%r9
+	cmpq	$3, %r9
+	jne	.LBB0_2
+	incq	%r8
+	jne	.LBB0_1
+	vmovups	%zmm0, (%rsi)
+	retq
+.Lfunc_end0:
+	.size	main_dispatch_0_conv_16x16x32x3x3x16_f32, .Lfunc_end0-main_dispatch_0_conv_16x16x32x3x3x16_f32
+"""
 
 # As LLVM writes AArch64's assembly.
 AARCH64 = """\

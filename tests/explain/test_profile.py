@@ -82,10 +82,6 @@ def test_of_a_device_of_its_own_the_first_call_does_not_count() -> None:
     assert read(rows, calls=3) == Profile(calls=3, call_ns=1000, dispatch_ns={"f": 200, "g": 20})
 
 
-def test_a_program_of_copies_alone() -> None:
-    assert read([], [an_event("copy", 0, 10)]) == Profile(calls=1, call_ns=1000, dispatch_ns={}, device_ns={"copy": 10})
-
-
 LOST = "the profile does not have all that happened"
 UNKNOWN = "iree-profile printed rows of an unknown form"
 EVENT = an_event("dispatch", 0, 10, ordinal=0)

