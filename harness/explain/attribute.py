@@ -143,11 +143,7 @@ def attribute(
     on_beyond: OnBeyond = lambda _name, _seconds, _sentence: None,
     on_compile: Callable[[str], None] = lambda _: None,
 ) -> Attribution:
-    """Measure both sides, and judge each part.
-
-    Where the runtimes of both can profile the device, that tells what a dispatch takes in its program; else each
-    dispatch of either side is timed alone, since figures of two methods do not compare.
-    """
+    """Measure both sides, and judge each part."""
     task = latency_task(LATENCY_ROW, base.module, head.module, policy)
     executables = (base.executables, head.executables)
 
@@ -264,11 +260,7 @@ def _part_ns(part: Counterparts, sampled: Sampled) -> tuple[float, float]:
 
 
 def sides_ns(outcome: Outcome) -> tuple[float, float] | None:
-    """What base and head of a row take: medians over its generations, which differ by the ratio that was judged.
-
-    The two sides of a generation ran side by side, and the two medians may be of generations between which the machine
-    changed its speed: of two calls of 0.76 ms that differed by 1.2 %, they said 0.8 %.
-    """
+    """What base and head of a row take: medians over its generations, which differ by the ratio that was judged."""
     known = [(each.base, each.head) for each in outcome.generations if each.base is not None and each.head is not None]
     if not known:
         return None
@@ -283,10 +275,7 @@ def _as_judged(base_ns: float, head_ns: float, outcome: Outcome) -> tuple[float,
 
 
 def _record(part: Counterparts, outcome: Outcome | None, taken: Sequence[Sampled]) -> Part:
-    """A part with its figures; without an outcome it is of one side, or its time is not known.
-
-    What it takes is as of `sides_ns`, but over all generations, also where its row was decided after fewer.
-    """
+    """A part with its figures; without an outcome it is of one side, or its time is not known."""
     is_timed = all(_is_timed(part, sampled) for sampled in taken)
     times = [_part_ns(part, sampled) for sampled in taken] if is_timed else []
     one_sided: Verdict = "missing" if part.base else "new"

@@ -64,10 +64,7 @@ class Program:
 
 
 def with_differences(part: Part, base: Program, head: Program) -> Part:
-    """A part with `differs_at`, `what` and `lines`, by what is known of its dispatches on both sides.
-
-    It stays as it is where the IR of one of its sides was not read. The first sentence tells most.
-    """
+    """A part with `differs_at`, `what` and `lines`, by what is known of its dispatches on both sides."""
     of_base = [base.executables[name] for name in part.base if name in base.executables]
     of_head = [head.executables[name] for name in part.head if name in head.executables]
     labels = (base.label, head.label)
@@ -92,11 +89,7 @@ def _of_one_side(part: Part, executables: Sequence[Executable], label: str) -> P
 def _of_several(
     part: Part, of_base: Sequence[Executable], of_head: Sequence[Executable], base: Program, head: Program
 ) -> Part:
-    """A part whose work is in other numbers of dispatches on the two sides.
-
-    Where some of them do the same work, what their kernels differ in is said too, and said first where all that is
-    beside them takes little time.
-    """
+    """A part whose work is in other numbers of dispatches on the two sides."""
     labels = (base.label, head.label)
     matches = match_executables(of_base, of_head)
     pairs = [(match.base, match.head) for match in matches if match.base is not None and match.head is not None]
@@ -225,10 +218,7 @@ _MEMORY = {"transient memory": "transient_bytes", "constants": "constant_bytes"}
 
 
 def schedule_differences(base: Build, head: Build, labels: Labels = ("base", "head")) -> tuple[str, ...]:
-    """What differs outside of dispatches, by the compiler's scheduling statistics: `copies: 13 on base, 1 on head`.
-
-    They are static counts over the whole program, initialisers included.
-    """
+    """What differs outside of dispatches, by the compiler's scheduling statistics: `copies: 13 on base, 1 on head`."""
     if base.statistics is None or head.statistics is None:
         return ()
     counts = {name: _of_both(base.statistics, head.statistics, name) for name in _COUNTS}

@@ -36,10 +36,7 @@ class Counterparts:
 
     @property
     def operation(self) -> str:
-        """What base does here, or head where base does nothing: `pad_f32 + conv_32x90x62x64x3x3_f32`.
-
-        An executable whose name says nothing stands there with its name.
-        """
+        """What base does here, or head where base does nothing: `pad_f32 + conv_32x90x62x64x3x3_f32`."""
         return " + ".join(dict.fromkeys(each.operation or each.name for each in self.base or self.head))
 
 

@@ -156,10 +156,7 @@ def _named(side: str) -> Iterator[None]:
 
 
 def mean_profile(profiles: Sequence[Profile]) -> Profile:
-    """One profile of several of one module: of each figure the geometric mean, whose ratios are means of ratios.
-
-    A figure that is zero in one of them, as of what a call does only now and then, has the arithmetic mean.
-    """
+    """One profile of several of one module: of each figure the geometric mean, whose ratios are means of ratios."""
     return Profile(
         calls=sum(profile.calls for profile in profiles),
         call_ns=_mean([profile.call_ns for profile in profiles]),

@@ -44,10 +44,7 @@ def _label(side: SideFacts) -> str:
 
 
 def explanation_sentence(explanation: Explanation) -> str:
-    """How much the latency changes, in which dispatches, and what differs there; what is left where nothing does.
-
-    It reads on its own, for a commit's message or a bug report.
-    """
+    """How much the latency changes, in which dispatches, and what differs there; what is left where nothing does."""
     labels = labels_of(explanation.base, explanation.head)
     how_much = f"{explanation.case} {_how_much(explanation.latency, labels)}"
     if _is_same_program(explanation):
@@ -214,10 +211,7 @@ def _why_untimed(parts: Sequence[Part]) -> str:
 
 
 def _outside_change_ns(explanation: Explanation) -> float:
-    """What head spends more outside of dispatches; 0 where that is not known, as they add up to more than a call.
-
-    Dispatches of a device do so that overlap, and such as take longer alone than in their program.
-    """
+    """What head spends more outside of dispatches; 0 where that is not known, as they add up to more than a call."""
     base, head = _outside_ns(explanation.base_elsewhere), _outside_ns(explanation.head_elsewhere)
     return head - base if min(base, head) >= 0 else 0.0
 
@@ -266,10 +260,7 @@ def _is_same_program(explanation: Explanation) -> bool:
 
 
 def _what_is_left(explanation: Explanation) -> str:
-    """What can make a difference where the compiler's IR is the same at every phase that both sides have.
-
-    One release then makes the same code of them; of two, the final code is compared for parts that changed only.
-    """
+    """What can make a difference where the compiler's IR is the same at every phase that both sides have."""
     toolchains = (explanation.base.toolchains, explanation.head.toolchains)
     another = toolchains[0] != toolchains[1]
     same = f"its dispatches have the same {'IR' if another else 'code'} on both sides, and the same schedule"

@@ -179,10 +179,7 @@ def pipelines_differ(base: Executable, head: Executable) -> bool:
 
 
 def target_changes(base: str, head: str) -> list[str]:
-    """What differs between two targets of executables: `cpu: "haswell" and "znver4"`.
-
-    Features that a target names as absent, which releases do differently, are no difference.
-    """
+    """What differs between two targets of executables: `cpu: "haswell" and "znver4"`."""
     facts = [dict(_FACT.findall(target)) for target in (base, head)]
     changes = []
     for key in dict.fromkeys((*facts[0], *facts[1])):
@@ -287,10 +284,7 @@ class IrComparison:
 
 
 def compare_ir(base: ComparedCase, head: ComparedCase, *, unread: Mapping[str, str] | None = None) -> IrComparison:
-    """Match the executables of two cases, and find the first phase at which each pair and the programs differ.
-
-    Executables whose code is the same at the last phase are the same, whatever they were before.
-    """
+    """Match the executables of two cases, and find the first phase at which each pair and the programs differ."""
     program = _difference(base.parts.program, head.parts.program, PROGRAM_PHASES)
     matches = match_executables(base.parts.executables, head.parts.executables)
     return IrComparison(

@@ -50,11 +50,7 @@ _NO_SUCH = re.compile(
 
 
 class LacksPhase(CaseError):
-    """The compiler's release has no such phase (stage `ir`).
-
-    Attributes:
-        phase: One of `PHASES`.
-    """
+    """The compiler's release has no such phase (stage `ir`)."""
 
     def __init__(self, phase: str, toolchain: Toolchain) -> None:
         super().__init__("ir", f"IREE {toolchain.version} has no phase {phase!r}; take another")
@@ -179,10 +175,7 @@ def _join_dispatches(folder: Path) -> Path:
 
 
 def _last_dumps(name: str, folder: Path) -> dict[Path, Path]:
-    """What a pass left behind last, by the folder of the op that it ran on.
-
-    Executables deeper down are of programs that the compiler ran by itself, to fold constants.
-    """
+    """What a pass left behind last, by the folder of the op that it ran on."""
     files = (folder / _PASSES_FOLDER).glob(f"builtin_module_*/hal_executable_*/**/*_{name}.mlir")
     return {file.parent: file for file in sorted(files, key=_order)}
 

@@ -283,10 +283,7 @@ def loop_ranges(maps: Sequence[Any], shapes: Sequence[Sequence[int]]) -> dict[in
 
 
 def touched(affine_map: Any, ranges: Mapping[int, int]) -> int:
-    """How many elements a map reaches over an iteration space, at most.
-
-    It is exact where each loop is in one result of the map, as in contractions, convolutions and broadcasts.
-    """
+    """How many elements a map reaches over an iteration space, at most."""
     return math.prod(_distinct(expr, ranges) for expr in affine_map.results)
 
 

@@ -66,10 +66,7 @@ def reduced(modules: Iterable[Any], phase: str, *, entry: str, target: str, as_b
 
 
 def ops(modules: Iterable[Any], phase: str) -> dict[str, Counter[str]]:
-    """How many of which ops a program has, outside executables (`host`) and inside them, as JSON.
-
-    The modules themselves are not counted.
-    """
+    """How many of which ops a program has, outside executables (`host`) and inside them, as JSON."""
     host, executables = Counter[str](), Counter[str]()
 
     def visit_inside(op: Any) -> Any:

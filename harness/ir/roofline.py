@@ -190,10 +190,7 @@ def measure_peak(device: str, threads: int, toolchain: Toolchain, *, host_cpu: s
 
 
 def _measured(command: list[str], threads: int, memo: Path) -> dict[str, dict[str, float]]:
-    """What the worker reached, or what one on this machine did within the hour.
-
-    Whatever else a machine does can only lower a peak, so the best of a day's measurements is nearest to it.
-    """
+    """What the worker reached, or what one on this machine did within the hour."""
     known = read_memo(memo)
     age_s = time.time() - known["unix_s"] if isinstance(known, dict) and "unix_s" in known else math.inf
     if known and 0 <= age_s < _FRESH_S:

@@ -28,12 +28,7 @@ _READERS = {
 
 
 class UnreadPhase(CaseError):
-    """The toolchain cannot read back the IR that it wrote at a phase (stage `ir`).
-
-    Attributes:
-        phase: One of `PHASES`.
-        why: Its first diagnostic.
-    """
+    """The toolchain cannot read back the IR that it wrote at a phase (stage `ir`)."""
 
     def __init__(self, phase: str, why: str, remedy: str) -> None:
         super().__init__("ir", f"the IR at phase {phase!r} cannot be read back ({why}); {remedy}")

@@ -158,11 +158,7 @@ def missing_compiler() -> str | None:
 
 
 def build_library(source: Path, libraries: Sequence[str], cache: Path) -> Path:
-    """Compile a source for this processor, unless that was done already.
-
-    It is compiled anew where the source changes, or a macro: those of the compiler say its version and the processor's
-    instruction sets, those of a library's headers its version.
-    """
+    """Compile a source for this processor, unless that was done already."""
     flags = ["-O3", "-march=native", "-std=gnu11", "-shared", "-fPIC"]
     links = [f"-l{library}" for library in libraries]
     macros = _run([compiler(), *flags, "-E", "-dM", str(source)])

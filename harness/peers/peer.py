@@ -114,11 +114,7 @@ def refuses_onnx(model: PeerModel, _: object) -> str | None:
 
 
 def onnx_file(model: PeerModel) -> Path:
-    """The ONNX file of a model that `refuses_onnx` does not refuse.
-
-    Raises:
-        ValueError: It has none.
-    """
+    """The ONNX file of a model that `refuses_onnx` does not refuse."""
     if model.onnx is None:
         raise ValueError("the model has no ONNX form")
     return model.onnx

@@ -30,13 +30,7 @@ _MODEL = TypeAdapter(PeerModel)
 
 @dataclass(frozen=True, kw_only=True)
 class LoadablePeer:
-    """A model that a peer runs.
-
-    Attributes:
-        name: The case's.
-        arguments: As in `harness.measure.LoadableModule`.
-        cache: A folder of the peer's own that lasts.
-    """
+    """A model that a peer runs."""
 
     name: str
     peer: AppliedPeer

@@ -74,11 +74,7 @@ class Option:
 
 
 def options_of(kind: type[Any], owner: str) -> tuple[Option, ...]:
-    """The options that a dataclass describes, in order.
-
-    Raises:
-        SuiteError: The class is none to check values by.
-    """
+    """The options that a dataclass describes, in order."""
     adapters = _adapters_of(kind, owner, owner, "option")
     found = []
     for field in dataclasses.fields(kind):
@@ -127,11 +123,7 @@ def _words(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
 
 
 def as_json(options: Any) -> dict[str, Any]:
-    """Checked options as values of JSON, as they identify what is done with them and go to other processes.
-
-    Raises:
-        ValueError: One of them is none.
-    """
+    """Checked options as values of JSON, as they identify what is done with them and go to other processes."""
     try:
         values: dict[str, Any] = TypeAdapter(type(options)).dump_python(options, mode="json")
     except PydanticSerializationError as error:

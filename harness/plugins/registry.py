@@ -151,11 +151,7 @@ def _sources_sha256(steps: tuple[Step, ...]) -> str:
 
 
 def _sources_of(function: str) -> Iterator[Path]:
-    """The Python files that a rewrite may be made of: its module, or all of the package that it lies in.
-
-    The module itself is not imported, but the packages around it are. Of the harness's own only the package of rewrites
-    counts.
-    """
+    """The Python files that a rewrite may be made of: its module, or all of the package that it lies in."""
     module, colon, name = function.partition(":")
     parts = module.split(".")
     reason = ""
