@@ -30,7 +30,6 @@ _SLOW = (
     "fleet/test_compare_live.py",
     "fleet/test_run_live.py",
     "fleet/test_live.py",
-    "rewrites/test_share_concat_models.py",
     "stages/test_tuning.py",
     "workflows/test_pull_request.py",
 )

@@ -369,6 +369,7 @@ def programs(draw: st.DrawFn) -> str:
     return writer.module(draw(st.lists(st.sampled_from(values), min_size=1, unique=True)))
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(before=programs(), padding=st.booleans())
 def test_the_results_are_the_same_and_nothing_is_left_to_share(before: str, padding: bool) -> None:
@@ -424,6 +425,7 @@ Counts = tuple[int, int, int]  # Dispatches, copies and fills
 BLOCK: tuple[Counts, Counts, Counts] = (10, 13, 5), (10, 0, 1), (10, 1, 5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "shared", "counts"),
     [

@@ -1,4 +1,4 @@
-"""Configurations put on operations: which ops get one, what it looks like, that IREE takes it, and that sums stay."""
+"""Configurations put on operations, given or derived: which ops get one, that IREE takes it, and that sums stay."""
 
 from __future__ import annotations
 
@@ -7,12 +7,25 @@ from functools import partial
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from harness.rewrites.tuned import tune
+from harness.rewrites.host import target_vector_unit, vector_unit
+from harness.rewrites.tuned import (
+    CONVOLUTION,
+    OF_ROWS,
+    RegisterTile,
+    configure,
+    name_convolutions,
+    register_tile,
+    tune,
+    tune_convolutions,
+)
+from harness.rewrites.tuned_configuration import LEVELS
 from tests.programs import in_util, program
 from tests.rewrites.tools import Rewrite, agree, assert_left_alone, configurations_taken, rewritten
 
-CONVOLUTION = {
+ENTRY = {
     "op": "linalg.conv_2d_nhwc_hwcf",
     "pipeline": "ConvTileAndDecomposeExpert",
     "distribution": [1, 4, 10, 32, 0, 0, 0],
@@ -36,7 +49,7 @@ MATMUL_TAKEN = (
 )
 
 
-def layer(images: int = 2) -> str:
+def biased(images: int = 2) -> str:
     """A convolution with bias and ReLU."""
     out = f"{images}x4x10x32"
     return program(f"""
@@ -70,9 +83,9 @@ def tuned(text: str, *configurations: dict[str, Any]) -> tuple[str, int]:
     return after, matched[0]
 
 
-@pytest.mark.parametrize("text", [layer(), in_util(layer())], ids=["func.func", "util.func"])
+@pytest.mark.parametrize("text", [biased(), in_util(biased())], ids=["func.func", "util.func"])
 def test_a_matched_operation_carries_its_configuration(text: str) -> None:
-    after, matched = tuned(text, CONVOLUTION)
+    after, matched = tuned(text, ENTRY)
     assert matched == 1
     assert re.findall(r"(\S+) \{compilation_info = ", after) == ["linalg.conv_2d_nhwc_hwcf"]
     assert after.count(TAKEN) == after.count("pipeline = #iree_cpu.pipeline<ConvTileAndDecomposeExpert>") == 1
@@ -103,29 +116,29 @@ def test_the_first_entry_that_matches_counts() -> None:
 
 
 def test_what_carries_a_configuration_keeps_it() -> None:
-    once, _ = tuned(layer(), CONVOLUTION)
-    assert_left_alone(once, tuning(CONVOLUTION | {"vector_reduction": [0, 0, 0, 0, 1, 1, 2]}))
+    once, _ = tuned(biased(), ENTRY)
+    assert_left_alone(once, tuning(ENTRY | {"vector_reduction": [0, 0, 0, 0, 1, 1, 2]}))
 
 
 @pytest.mark.parametrize(("images", "isolate", "taken"), [(2, False, True), (1, False, False), (1, True, True)])
 def test_the_backend_takes_the_configuration(images: int, isolate: bool, taken: bool) -> None:
     """That of a single image only where it stands in a region of its own."""
-    after, _ = tuned(layer(images), CONVOLUTION | {"isolate": isolate})
+    after, _ = tuned(biased(images), ENTRY | {"isolate": isolate})
     assert (TAKEN in configurations_taken(after)) == taken
 
 
 def test_a_region_ends_where_a_value_has_two_readers() -> None:
     corner = "tensor.extract_slice %sum[0, 0, 0, 0] [1, 1, 1, 1] [1, 1, 1, 1]"
     reader = f"%other = {corner} : tensor<2x4x10x32xf32> to tensor<1x1x1x1xf32>"
-    after, _ = tuned(layer().replace("%result = ", f"{reader}\n%result = "), CONVOLUTION | {"isolate": True})
+    after, _ = tuned(biased().replace("%result = ", f"{reader}\n%result = "), ENTRY | {"isolate": True})
     assert after.index("flow.return") < after.index("arith.maximumf")
 
 
 @pytest.mark.parametrize(("images", "isolate", "columns"), [(1, True, 5), (2, False, 5), (2, True, 4)])
 def test_results_stay(images: int, isolate: bool, columns: int) -> None:
     """Also where the columns of a tile do not divide the width."""
-    entry = CONVOLUTION | {"isolate": isolate, "vector_common_parallel": [1, 1, columns, 32, 0, 0, 0]}
-    assert agree(layer(images), tuning(entry)) == [1]
+    entry = ENTRY | {"isolate": isolate, "vector_common_parallel": [1, 1, columns, 32, 0, 0, 0]}
+    assert agree(biased(images), tuning(entry)) == [1]
 
 
 def test_matmuls_are_tuned_too() -> None:
@@ -143,7 +156,7 @@ def test_matmuls_are_tuned_too() -> None:
 )
 def test_tiles_that_do_not_fit_the_loops_are_refused(change: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        tuned(layer(), CONVOLUTION | change)
+        tuned(biased(), ENTRY | change)
 
 
 def test_a_dynamic_operation_gets_no_region() -> None:
@@ -154,3 +167,230 @@ func.func @main(%a: tensor<?x64xf32>, %b: tensor<64x64xf32>, %c: tensor<?x64xf32
 }"""
     assert tuned(text, MATMUL | {"isolate": True})[1] == 0
     assert tuned(text, MATMUL)[1] == 1
+
+
+AVX512: dict[str, Any] = {"lanes": 16, "registers": 32}
+AVX2: dict[str, Any] = {"lanes": 8, "registers": 16}
+
+
+@pytest.mark.parametrize(
+    ("cpuinfo", "machine", "unit"),
+    [
+        ("processor\t: 0\nflags\t\t: fpu sse2 avx2 avx512f avx512bw\n", "x86_64", (64, 32)),
+        ("processor\t: 0\nflags\t\t: fpu sse2 avx avx2\n", "x86_64", (32, 16)),
+        ("", "arm64", (16, 32)),
+        ("flags : avx512fp16 avx2_like", "x86_64", (16, 16)),
+    ],
+    ids=["AVX-512", "AVX2", "Arm", "a flag is a whole word"],
+)
+def test_registers_by_processor(cpuinfo: str, machine: str, unit: tuple[int, int]) -> None:
+    assert vector_unit(cpuinfo, machine) == unit
+
+
+def test_registers_of_a_target_by_the_last_mention_of_a_feature() -> None:
+    for features, unit in (("+avx2,+avx512f", (64, 32)), ("+avx2,+avx512f,+64bit,-avx512f", (32, 16))):
+        target = {"name": "", "features": features, "triple": "x86_64-unknown-unknown-eabi-elf"}
+        assert target_vector_unit(target) == unit
+
+
+@pytest.mark.parametrize(
+    ("width", "channels", "target", "columns", "tile_channels"),
+    [
+        (100, 128, AVX512, 4, 64),  # 16 accumulators, 4 vectors of the filter, 1 broadcast
+        (100, 128, AVX2, 5, 16),
+        (90, 64, AVX2, 6, 16),
+        (7, 16, AVX2, 7, 8),  # not 2 vectors: 14 accumulators, both and a broadcast are a register too many
+        (62, 32, AVX512, 31, 16),  # one vector of the filter; broadcasts come from memory
+        (61, 128, AVX512, 1, 128),  # a prime width: no column to share the filter's vectors with
+        (100, 48, AVX512, 25, 16),  # not 3 vectors, which the backend splits badly
+        (100, 24, AVX2, 10, 8),
+    ],
+)
+def test_tiles(width: int, channels: int, target: dict[str, int], columns: int, tile_channels: int) -> None:
+    assert register_tile(width, channels, **target) == RegisterTile(columns=columns, channels=tile_channels)
+
+
+def test_rows_are_an_instruction_sets_own_choice() -> None:
+    """A block of ESRGAN: 62 columns divide badly, and 90 rows well."""
+    block = (1, 90, 62, 32, 3, 3, 96)
+    tiles = [
+        configure(block, **unit, of_rows=of_rows)
+        for unit, of_rows in ((AVX512, OF_ROWS[64, 32]), (AVX2, OF_ROWS[32, 16]), (AVX2, False))
+    ]
+    found = [entry["vector_common_parallel"][1:4] for entry in tiles if entry]
+    assert found == [[1, 31, 16], [6, 1, 16], [1, 2, 32]]
+    assert tiles[1] is not None
+    assert tiles[1]["distribution"] == [1, 6, 62, 32, 0, 0, 0]
+
+
+def test_what_was_not_measured_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    said = {}
+    for features in ("+avx2", "+sse2"):
+        target = {"name": "", "features": features, "triple": "x86_64-unknown-unknown-eabi-elf"}
+        rewritten(TWO_RESULTS, partial(tune_convolutions, target=target))
+        said[features] = capsys.readouterr().out
+    assert said["+avx2"] == ""
+    assert "was not measured" in said["+sse2"]
+
+
+@given(
+    st.tuples(*[st.integers(1, 200)] * 4),
+    st.tuples(st.integers(1, 7), st.integers(2, 7), st.integers(1, 600)),
+    st.sampled_from(sorted(OF_ROWS)),
+)
+def test_every_size_divides_its_loop(
+    parallel: tuple[int, ...], reduction: tuple[int, ...], unit: tuple[int, int]
+) -> None:
+    ranges = (*parallel[:3], parallel[3] * 16, *reduction)
+    entry = configure(ranges, lanes=unit[0] // 4, registers=unit[1], of_rows=OF_ROWS[unit])
+    assert entry is not None
+    for level in LEVELS:
+        sizes = entry.get(level, [0] * 7)
+        assert all(not size or range_ % size == 0 for size, range_ in zip(sizes, ranges, strict=True))
+    whole_and_part = zip(entry["distribution"], entry["vector_common_parallel"], strict=True)
+    assert all(whole % part == 0 for whole, part in whole_and_part if part)
+
+
+@pytest.mark.parametrize(
+    "ranges",
+    [(5, 80, 100, 24, 3, 3, 128), (-1, 80, 100, 128, 3, 3, 128), (5, 80, 100, 128, 1, 1, 128), (80, 100, 128)],
+    ids=["no vector divides the channels", "an unknown size", "a kernel of one point", "other loops"],
+)
+def test_what_has_no_tile_is_left_to_iree(ranges: tuple[int, ...]) -> None:
+    assert configure(ranges, **AVX512) is None
+
+
+@pytest.mark.parametrize(("vector_bytes", "registers"), [(64, 3), (8, 32), (48, 32)])
+def test_a_target_must_have_vector_registers(vector_bytes: int, registers: int) -> None:
+    with pytest.raises(ValueError, match="none of a vector unit"):
+        rewritten(TWO_RESULTS, partial(tune_convolutions, vector_bytes=vector_bytes, registers=registers))
+
+
+def convolution(
+    images: int, height: int, width: int, inputs: int, outputs: int, kernel: int = 3, stride: int = 1
+) -> str:
+    """A convolution that starts from zero, of arguments only."""
+    rows, columns = ((size - 1) * stride + kernel for size in (height, width))
+    return program(f"""
+    main image:{images}x{rows}x{columns}x{inputs} filter:{kernel}x{kernel}x{inputs}x{outputs}
+    sum = conv image filter named={CONVOLUTION.removeprefix("linalg.")} strides={stride},{stride}
+    return sum
+    """)
+
+
+@pytest.mark.parametrize(
+    ("images", "kernel", "stride", "width", "inputs", "outputs"),
+    [(1, 3, 1, 10, 8, 32), (2, 3, 2, 7, 3, 16), (2, 2, 1, 10, 6, 48)],
+)
+def test_the_backend_takes_it_and_results_stay(
+    images: int, kernel: int, stride: int, width: int, inputs: int, outputs: int
+) -> None:
+    text = convolution(images, 4, width, inputs, outputs, kernel, stride)
+    tuning_all = partial(tune_convolutions, vector_bytes=64, registers=32)
+    assert agree(text, tuning_all) == [1]
+    entry = configure((images, 4, width, outputs, kernel, kernel, inputs), **AVX512)
+    assert entry is not None
+    levels = ", ".join(f"{level} = {entry[level]}" for level in LEVELS if level in entry)
+    assert f"#iree_cpu.lowering_config<{levels}>" in configurations_taken(rewritten(text, tuning_all)[0])
+
+
+# As ONNX's MaxPool has with the places of its maxima, and LayerNormalization.
+TWO_RESULTS = """
+#same = affine_map<(d0) -> (d0)>
+func.func @main(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %both:2 = linalg.generic {indexing_maps = [#same, #same, #same], iterator_types = ["parallel"]}
+    ins(%x : tensor<4xf32>) outs(%x, %x : tensor<4xf32>, tensor<4xf32>) {
+  ^bb0(%in: f32, %out: f32, %out_0: f32):
+    linalg.yield %in, %in : f32, f32
+  } -> (tensor<4xf32>, tensor<4xf32>)
+  return %both#0, %both#1 : tensor<4xf32>, tensor<4xf32>
+}
+"""
+
+
+def test_other_operations_are_left_alone() -> None:
+    assert_left_alone(convolution(2, 4, 10, 8, 9), tune_convolutions, "convolutions that no tile fits")
+    assert_left_alone(TWO_RESULTS, tune_convolutions, "")
+
+
+# ---------------------------------------------------------------------------------------------------------------- names
+
+SIZES = {"n": 2, "y": 3, "x": 4, "o": 5, "v": 3, "u": 2, "i": 6}
+BODY = ("%p = arith.mulf %l, %r : f32", "%t = arith.addf %s, %p : f32")
+
+
+def generic(
+    image: str = "nyxi",
+    filter_: str = "vuio",
+    out: str = "nyxo",
+    *,
+    loops: str = "nyxoviu",
+    filter_first: bool = False,
+    strides: tuple[int, int] = (1, 1),
+    dilations: tuple[int, int] = (1, 1),
+    body: tuple[str, str] = BODY,
+) -> str:
+    """A convolution as a generic: its layouts and the order of its loops, a letter each.
+
+    n, y, x, o, i: image, row, column, output and input channel; v, u: the kernel's row and column.
+    """
+    axes = list(zip("yx", "vu", strides, dilations, strict=True))
+    windows = {axis: f"{axis} * {stride} + {tap} * {dilation}" for axis, tap, stride, dilation in axes}
+    spans = {axis: (SIZES[axis] - 1) * by + (SIZES[tap] - 1) * apart + 1 for axis, tap, by, apart in axes}
+
+    def operand(name: str, layout: str, sizes: dict[str, int], terms: dict[str, str]) -> tuple[str, str, str]:
+        kind = f"tensor<{'x'.join(str(sizes[axis]) for axis in layout)}xf32>"
+        return name, kind, f"affine_map<({', '.join(loops)}) -> ({', '.join(terms.get(a, a) for a in layout)})>"
+
+    operands = [operand("%image", image, SIZES | spans, windows), operand("%filter", filter_, SIZES, {})]
+    (first, first_type, first_map), (second, second_type, second_map) = operands[::-1] if filter_first else operands
+    _, result, out_map = operand("%start", out, SIZES, {})
+    kinds = ", ".join('"parallel"' if loop in "nyxo" else '"reduction"' for loop in loops)
+    return f"""
+func.func @main(%image: {operands[0][1]}, %filter: {operands[1][1]}, %start: {result}) -> {result} {{
+  %sum = linalg.generic {{indexing_maps = [{first_map}, {second_map}, {out_map}], iterator_types = [{kinds}]}}
+    ins({first}, {second} : {first_type}, {second_type}) outs(%start : {result}) {{
+  ^bb0(%l: f32, %r: f32, %s: f32):
+    {body[0]}
+    {body[1]}
+    linalg.yield %t : f32
+  }} -> {result}
+  return %sum : {result}
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("form", "named"),
+    [
+        ({}, "nhwc_hwcf"),
+        ({"filter_": "ivuo", "filter_first": True, "loops": "iuxnvoy"}, "nhwc_hwcf"),
+        ({"filter_": "oivu", "strides": (2, 1)}, "nhwc_hwcf"),
+        ({"filter_": "uvoi", "strides": (1, 2), "dilations": (2, 3), "filter_first": True}, "nhwc_hwcf"),
+        ({"image": "niyx", "out": "noyx"}, "nchw_fchw"),
+    ],
+)
+def test_a_generic_gets_its_name_and_results_stay(form: dict[str, Any], named: str) -> None:
+    text = generic(**form)
+    assert agree(text, name_convolutions) == [1]
+    after, _ = rewritten(text, name_convolutions)
+    assert f"linalg.conv_2d_{named}" in after
+    assert ("linalg.transpose" in after) == (form != {})
+    assert "linalg.generic" not in after
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        generic(image="nxyi"),  # rows and columns exchanged in the image alone
+        generic(image="yxni", out="yxno"),  # a layout without a name
+        generic(image="niyx"),  # channels-first in, channels-last out
+        generic(body=("%p = arith.addf %l, %r : f32", "%t = arith.mulf %s, %p : f32")),
+        generic(body=("%p = arith.mulf %l, %l : f32", "%t = arith.addf %s, %p : f32")),
+        generic(body=("%p = arith.mulf %l, %r : f32", "%t = arith.addf %p, %p : f32")),
+        generic(body=("%p = arith.mulf %l, %r : f32", "%t = arith.subf %s, %p : f32")),
+    ],
+    ids=["exchanged", "nameless", "mixed", "min-plus", "square", "no-sum", "difference"],
+)
+def test_what_is_no_such_convolution_stays_as_it_is(text: str) -> None:
+    assert_left_alone(text, name_convolutions)
