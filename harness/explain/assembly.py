@@ -71,18 +71,15 @@ def read_functions(text: str, names: Collection[str]) -> dict[str, Function]:
     reading: list[str] | None = None
     for line in text.splitlines():
         label = _LABEL.match(line)
-        if label is not None and (name := _named(label["name"], wanted)):
+        # macOS puts an underscore before names.
+        named = (label["name"], label["name"].removeprefix("_")) if label is not None else ()
+        if name := next((name for name in named if name in wanted), ""):
             reading = lines.setdefault(name, [])
         elif _END.match(line):
             reading = None
         elif reading is not None:
             reading.append(line)
     return {name: _function(body) for name, body in lines.items()}
-
-
-def _named(label: str, names: Collection[str]) -> str:
-    """Which of the names a label is; macOS puts an underscore before them."""
-    return next((name for name in (label, label.removeprefix("_")) if name in names), "")
 
 
 def _function(lines: Sequence[str]) -> Function:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -173,7 +173,11 @@ def judge_parts(
     """Judge the latency and each part over generations that they share."""
     first = generations(0)
     parts = match_parts(_ran(BASE, executables[0], first.base), _ran(HEAD, executables[1], first.head))
-    rows = dict(zip(_row_names(parts), parts, strict=True))
+    seen: Counter[str] = Counter()
+    rows: dict[str, Counterparts] = {}
+    for part in parts:  # a number tells those apart that do the same
+        seen[part.operation] += 1
+        rows[part.operation + (f" #{seen[part.operation]}" if seen[part.operation] > 1 else "")] = part
     tasks = [replace(like, name=LATENCY_ROW, sample=partial(_latency_of, generations))]
     tasks += [
         replace(like, name=name, sample=partial(_part_of, generations, part))
@@ -189,7 +193,12 @@ def judge_parts(
     taken = generations.taken
     records = [_record(part, by_name.get(name), taken) for name, part in rows.items()]
     latency = by_name[LATENCY_ROW]
-    base_elsewhere, head_elsewhere = _elsewhere(latency, records, taken)
+    calls = sides_ns(latency) or (
+        _median(each.base.call_ns for each in taken),
+        _median(each.head.call_ns for each in taken),
+    )
+    base_elsewhere = _elsewhere(calls[0] - math.fsum(part.base_ns for part in records), [each.base for each in taken])
+    head_elsewhere = _elsewhere(calls[1] - math.fsum(part.head_ns for part in records), [each.head for each in taken])
     return Attribution(
         method=method,
         latency=latency,
@@ -212,16 +221,6 @@ def _ran(side: str, executables: Sequence[Executable], profile: Profile) -> tupl
             f"{plural(len(known), 'executable')}; compile the case again",
         )
     return in_order(executables, profile.dispatch_ns)
-
-
-def _row_names(parts: Iterable[Counterparts]) -> list[str]:
-    """What a part does, with a number where several do the same."""
-    seen: Counter[str] = Counter()
-    names = []
-    for part in parts:
-        seen[part.operation] += 1
-        names.append(part.operation + (f" #{seen[part.operation]}" if seen[part.operation] > 1 else ""))
-    return names
 
 
 def _is_timed(part: Counterparts, sampled: Sampled) -> bool:
@@ -300,17 +299,7 @@ def _record(part: Counterparts, outcome: Outcome | None, taken: Sequence[Sampled
     return replace(record, ci_low=estimate.low, ci_high=estimate.high)
 
 
-def _elsewhere(latency: Outcome, parts: Sequence[Part], taken: Sequence[Sampled]) -> tuple[Elsewhere, Elsewhere]:
-    calls = sides_ns(latency)
-    of_base, of_head = [sampled.base for sampled in taken], [sampled.head for sampled in taken]
-    base_ns, head_ns = calls or (_median(each.call_ns for each in of_base), _median(each.call_ns for each in of_head))
-    return (
-        _of_side(base_ns - math.fsum(part.base_ns for part in parts), of_base),
-        _of_side(head_ns - math.fsum(part.head_ns for part in parts), of_head),
-    )
-
-
-def _of_side(left_ns: float, profiles: Sequence[Profile]) -> Elsewhere:
+def _elsewhere(left_ns: float, profiles: Sequence[Profile]) -> Elsewhere:
     operations = dict.fromkeys(operation for profile in profiles for operation in profile.device_ns)
     device_ns = {name: _median(profile.device_ns.get(name, 0.0) for profile in profiles) for name in operations}
     ratios = [profile.call_ns / profile.plain_ns for profile in profiles if profile.plain_ns]
@@ -330,17 +319,13 @@ def _notes(taken: Sequence[Sampled], base: Elsewhere, head: Elsewhere) -> Iterab
                 "it; short dispatches look longer than they are"
             )
         if profile.untimed:
-            yield _of_untimed(side, profile.untimed, len(profile.dispatch_ns))
-
-
-def _of_untimed(side: str, untimed: Mapping[str, str], dispatches: int) -> str:
-    """`2 of 10 dispatches of the base are not timed: main_dispatch_3 and main_dispatch_5 (it does not compile ...)`."""
-    alike: dict[str, list[str]] = {}
-    for name, why in untimed.items():
-        alike.setdefault(why, []).append(name)
-    named = "; ".join(f"{enumerated(names)} ({why})" for why, names in alike.items())
-    are = "is" if len(untimed) == 1 else "are"
-    return f"{len(untimed)} of {plural(dispatches, 'dispatch', 'dispatches')} of the {side} {are} not timed: {named}"
+            alike: dict[str, list[str]] = {}
+            for name, why in profile.untimed.items():
+                alike.setdefault(why, []).append(name)
+            named = "; ".join(f"{enumerated(names)} ({why})" for why, names in alike.items())
+            are = "is" if len(profile.untimed) == 1 else "are"
+            of_all = plural(len(profile.dispatch_ns), "dispatch", "dispatches")
+            yield f"{len(profile.untimed)} of {of_all} of the {side} {are} not timed: {named}"
 
 
 def _median(values: Iterable[float]) -> float:

@@ -100,15 +100,11 @@ def final_code(
         remedy = "make the case compile"
         raise failure("iree-compile", finished, limits, where=", on its way to the final code", remedy=remedy)
     found: dict[str, Code] = {}
-    for file in sorted((folder / _FOLDER).rglob("*.s"), key=_written):
+    for file in sorted((folder / _FOLDER).rglob("*.s"), key=lambda file: (file.stat().st_mtime_ns, file.name)):
         object_file = file.with_suffix(".o")
         sizes = function_sizes(object_file.read_bytes()) if object_file.is_file() else {}
         found |= read_code(file.read_text(encoding="utf-8", errors="replace"), names, sizes)
     return found
-
-
-def _written(file: Path) -> tuple[int, str]:
-    return file.stat().st_mtime_ns, file.name
 
 
 def read_code(text: str, names: Collection[str], sizes: Mapping[str, int]) -> dict[str, Code]:

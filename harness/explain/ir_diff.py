@@ -8,7 +8,7 @@ another, operations that take little time come after it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
@@ -28,14 +28,13 @@ from harness.ir.canonical import Line, same_code
 from harness.ir.differences import (
     EXECUTABLE_PHASES,
     Executable,
-    Match,
     changed_lines,
     first_difference,
     match_executables,
     pipelines_differ,
 )
 from harness.records.explanation import Part
-from harness.records.run import Build, Statistics
+from harness.records.run import Build
 from harness.text import plural
 
 # Where dispatches differ whose IR is the same at every phase: another LLVM makes other code of it.
@@ -96,7 +95,9 @@ def _of_several(
     heavy = [[each for each in side if not are_light(decisions_of(each).operations)] for side in (of_base, of_head)]
     if not pairs and len(heavy[0]) == len(heavy[1]) == 1:  # under another name, as in another layout
         pairs = [(heavy[0][0], heavy[1][0])]
-    beside = [executable for match in matches for executable in _without_partner(match)]
+    beside = [
+        each for match in matches for each in (match.base, match.head) if each and not (match.base and match.head)
+    ]
     numbers = on(labels, plural(len(of_base), "dispatch", "dispatches"), f"{len(of_head):,}")
     happens = "fuses" if len(of_head) < len(of_base) else "splits" if len(of_head) > len(of_base) else "regroups"
     formed = [
@@ -109,11 +110,6 @@ def _of_several(
     lines = [[line for executable in side for line in executable.phases.get(phase, ())] for side in (of_base, of_head)]
     what = [*kernels, *formed] if others else [*formed, *kernels]
     return replace(part, differs_at=phase, what=tuple(what), lines=_shown(lines[0], lines[1]))
-
-
-def _without_partner(match: Match) -> list[Executable]:
-    found = [executable for executable in (match.base, match.head) if executable is not None]
-    return found if len(found) == 1 else []
 
 
 def _of_kernels(pair: tuple[Executable, Executable], base: Program, head: Program) -> list[str]:
@@ -213,30 +209,23 @@ def _decides(line: str) -> bool:
 
 # --- outside of dispatches ---
 
-_COUNTS = ("dispatches", "copies", "fills", "awaits", "submissions", "executables")
-_MEMORY = {"transient memory": "transient_bytes", "constants": "constant_bytes"}
+_SCHEDULE: Mapping[str, tuple[str, Callable[[int], str]]] = {
+    **{
+        name: (name, "{:,}".format)
+        for name in ("dispatches", "copies", "fills", "awaits", "submissions", "executables")
+    },
+    "transient memory": ("transient_bytes", bytes_text),
+    "constants": ("constant_bytes", bytes_text),
+}
 
 
 def schedule_differences(base: Build, head: Build, labels: Labels = ("base", "head")) -> tuple[str, ...]:
     """What differs outside of dispatches, by the compiler's scheduling statistics: `copies: 13 on base, 1 on head`."""
     if base.statistics is None or head.statistics is None:
         return ()
-    counts = {name: _of_both(base.statistics, head.statistics, name) for name in _COUNTS}
-    known = {
-        name: key
-        for name, key in _MEMORY.items()
-        if None not in (vars(base.statistics)[key], vars(head.statistics)[key])
-    }
-    memory = {name: _of_both(base.statistics, head.statistics, key) for name, key in known.items()}
-    return (
-        *(f"{name}: {on(labels, f'{old:,}', f'{new:,}')}" for name, (old, new) in counts.items() if old != new),
-        *(
-            f"{name}: {on(labels, bytes_text(old), bytes_text(new))}"
-            for name, (old, new) in memory.items()
-            if old != new
-        ),
-    )
-
-
-def _of_both(base: Statistics, head: Statistics, name: str) -> tuple[int, int]:
-    return int(getattr(base, name)), int(getattr(head, name))
+    found = []
+    for name, (key, text) in _SCHEDULE.items():
+        old, new = (getattr(statistics, key) for statistics in (base.statistics, head.statistics))
+        if old != new and None not in (old, new):
+            found.append(f"{name}: {on(labels, text(old), text(new))}")
+    return tuple(found)

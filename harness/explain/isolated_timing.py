@@ -295,7 +295,15 @@ class AloneTurns:
             if (ratio := self._paired_ratio(base, head, times)) is not None:
                 middle = math.sqrt(found[BASE][base.name] * found[HEAD][head.name])
                 found[BASE][base.name], found[HEAD][head.name] = middle / math.sqrt(ratio), middle * math.sqrt(ratio)
-        base_profile, head_profile = (self._profile(side, found[side], len(rounds)) for side in (BASE, HEAD))
+        base_profile, head_profile = (
+            Profile(
+                calls=len(rounds),
+                call_ns=math.fsum(found[side].values()),
+                dispatch_ns=found[side],
+                untimed=dict(self._untimed[side]),
+            )
+            for side in (BASE, HEAD)
+        )
         return base_profile, head_profile
 
     def _prepare(
@@ -344,14 +352,6 @@ class AloneTurns:
             return None
         batches = self._timed[cases[0][0]].batch / self._timed[cases[1][0]].batch
         return math.exp(ratios[0].centre) * batches * max(1, head.dispatches) / max(1, base.dispatches)
-
-    def _profile(self, side: str, dispatch_ns: Mapping[str, float], rounds: int) -> Profile:
-        return Profile(
-            calls=rounds,
-            call_ns=math.fsum(dispatch_ns.values()),
-            dispatch_ns=dispatch_ns,
-            untimed=dict(self._untimed[side]),
-        )
 
 
 def as_loadable(

@@ -7,7 +7,7 @@ tell. Every executable is in exactly one part.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -61,21 +61,25 @@ def match_parts(base: Sequence[Executable], head: Sequence[Executable]) -> tuple
     ]
     pairs += _pairs_of_kinds(base, head, _numbers(pairs))
     numbers = _numbers(pairs)
-    stretches = (_without_partner(base, numbers[0]), _without_partner(head, numbers[1]))
+    stretches = [_without_partner(side, known) for side, known in zip((base, head), numbers, strict=True)]
     on_both = set(stretches[0].values()) & set(stretches[1].values())
-    differ = {number for number, (_, _, by) in enumerate(pairs) if by != "same code"}
     parts: dict[Hashable, tuple[list[Executable], list[Executable]]] = {}
     for which, side in enumerate((base, head)):
         for executable in side:
-            number = numbers[which].get(executable.name)
-            key: Hashable = number
-            if number is None:
-                key = _key(which, executable, stretches[which][executable.name], on_both, differ)
+            key: Hashable = numbers[which].get(executable.name)
+            if key is None:
+                key = between = stretches[which][executable.name]
+                if between not in on_both:
+                    differing = (pair for pair in between if pair is not None and pairs[pair][2] != "same code")
+                    key = next(differing, (which, executable.name))
             parts.setdefault(key, ([], []))[which].append(executable)
-    return tuple(
-        Counterparts(base=tuple(of_base), head=tuple(of_head), matched_by=_why(key, of_base, of_head, pairs))
-        for key, (of_base, of_head) in parts.items()
-    )
+    found = []
+    for key, (of_base, of_head) in parts.items():
+        why: GroupedBy = FUSED if of_base and of_head else ""
+        if isinstance(key, int) and len(of_base) == len(of_head) == 1:
+            why = pairs[key][2]
+        found.append(Counterparts(base=tuple(of_base), head=tuple(of_head), matched_by=why))
+    return tuple(found)
 
 
 def _numbers(pairs: Sequence[_Pair]) -> tuple[dict[str, int], dict[str, int]]:
@@ -107,38 +111,13 @@ def _pairs_of_kinds(
 
 def _without_partner(side: Sequence[Executable], numbers: Mapping[str, int]) -> dict[str, _Between]:
     """By name of each executable that is in no pair: the pairs before and after it."""
-    before: list[int | None] = []
+    found: dict[str, _Between] = {}
+    waiting: list[str] = []
     last: int | None = None
     for executable in side:
-        before.append(last)
-        last = numbers.get(executable.name, last)
-    found: dict[str, _Between] = {}
-    after: int | None = None
-    for executable, pair_before in zip(reversed(side), reversed(before), strict=True):
         if executable.name in numbers:
-            after = numbers[executable.name]
+            found |= dict.fromkeys(waiting, (last, numbers[executable.name]))
+            waiting, last = [], numbers[executable.name]
         else:
-            found[executable.name] = (pair_before, after)
-    return found
-
-
-def _key(
-    which: int, executable: Executable, between: _Between, on_both: Collection[_Between], differ: Collection[int]
-) -> Hashable:
-    """The part of an executable that is in no pair: a stretch, a pair's number, or itself."""
-    if between in on_both:
-        return between
-    return next((pair for pair in between if pair is not None and pair in differ), (which, executable.name))
-
-
-def _why(
-    key: Hashable,
-    base: Sequence[Executable],
-    head: Sequence[Executable],
-    pairs: Sequence[_Pair],
-) -> GroupedBy:
-    if not base or not head:
-        return ""
-    if isinstance(key, int) and len(base) == len(head) == 1:
-        return pairs[key][2]
-    return FUSED
+            waiting.append(executable.name)
+    return found | dict.fromkeys(waiting, (last, None))

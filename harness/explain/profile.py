@@ -132,16 +132,16 @@ class ProfiledTurns:
 
     def _time(self, side: str) -> float:
         """With as many calls as its profile; the first time the tool tells what one takes."""
-        module, folder = self._modules[side], self._folders[side]
+        settings = self._modules[side], self._folders[side], _PROFILE_S, self._limits
         with _named(side):
             if side not in self._call_ns:
-                self._call_ns[side] = time_module(module, folder, _PROFILE_S, self._limits)
-            return time_module(module, folder, _PROFILE_S, self._limits, call_ns=self._call_ns[side])
+                self._call_ns[side] = time_module(*settings)
+            return time_module(*settings, call_ns=self._call_ns[side])
 
     def _profile(self, side: str) -> Profile:
-        module, folder = self._modules[side], self._folders[side]
         with _named(side):
-            return profile_module(module, folder, _PROFILE_S, self._limits, call_ns=self._call_ns[side])
+            settings = self._modules[side], self._folders[side], _PROFILE_S, self._limits
+            return profile_module(*settings, call_ns=self._call_ns[side])
 
 
 @contextlib.contextmanager
@@ -260,7 +260,11 @@ def read_profile(dispatches: str, queue: str, *, calls: int, call_ns: float) -> 
     """A profile as `iree-profile dispatch` and `iree-profile queue` print it with --format=jsonl."""
     try:
         rows, events = list(_rows(dispatches)), list(_rows(queue))
-        _require_whole([*rows, *events])
+        for row in (*rows, *events):
+            for loss in _LOSSES if row["type"] in _SUMMARIES else ():
+                if int(row.get(loss, 0)):
+                    lost = f"{loss.replace('_', ' ')}: {row[loss]}"
+                    raise CaseError("measure", f"the profile does not have all that happened ({lost})")
         names = {_function(row): str(row["key"]) for row in rows if row["type"] == "host_dispatch_group"}
         if on_device := [row for row in rows if row["type"] == "dispatch_event"]:
             dispatch_ns, device_ns = _on_device(on_device, calls), {}
@@ -289,14 +293,6 @@ def _rows(text: str) -> Iterator[Mapping[str, Any]]:
             if not isinstance(row.get("type") if isinstance(row, dict) else None, str):
                 raise ValueError(f"a row without a type: {line[:80]}")
             yield row
-
-
-def _require_whole(rows: Sequence[Mapping[str, Any]]) -> None:
-    for row in rows:
-        lost = [loss for loss in _LOSSES if int(row.get(loss, 0))] if row["type"] in _SUMMARIES else []
-        for loss in lost:
-            what = f"{loss.replace('_', ' ')}: {row[loss]}"
-            raise CaseError("measure", f"the profile does not have all that happened ({what})")
 
 
 def _function(row: Mapping[str, Any]) -> tuple[int, int, int]:

@@ -36,18 +36,14 @@ _KINDS = {
 
 def labels_of(base: SideFacts, head: SideFacts) -> Labels:
     """What sentences call the two sides: releases, commits, runs, or variants of one run."""
-    return _label(base), _label(head)
-
-
-def _label(side: SideFacts) -> str:
-    return enumerated(side.variants) or side.label
+    return enumerated(base.variants) or base.label, enumerated(head.variants) or head.label
 
 
 def explanation_sentence(explanation: Explanation) -> str:
     """How much the latency changes, in which dispatches, and what differs there; what is left where nothing does."""
     labels = labels_of(explanation.base, explanation.head)
     how_much = f"{explanation.case} {_how_much(explanation.latency, labels)}"
-    if _is_same_program(explanation):
+    if not explanation.schedule and not any(part.differs_at for part in explanation.parts):
         return f"{how_much}: {_what_is_left(explanation)}."
     where = _where(explanation)
     return f"{how_much}: {'; '.join(where)}." if where else f"{how_much}."
@@ -253,10 +249,6 @@ def _uncertain(explanation: Explanation, total_ns: float) -> list[str]:
 
 
 # --- nothing differs ---
-
-
-def _is_same_program(explanation: Explanation) -> bool:
-    return not explanation.schedule and not any(part.differs_at for part in explanation.parts)
 
 
 def _what_is_left(explanation: Explanation) -> str:

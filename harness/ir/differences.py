@@ -37,7 +37,6 @@ _FACT = re.compile(r'(\w+) = ("[^"]*"|[^,{}"]+)')
 _FEATURE = re.compile(r"\+[\w.-]+")
 # Of x86, each of which brings all before it; 3.12 names them too.
 _IN_ORDER = ("+sse", "+sse2", "+sse3", "+ssse3", "+sse4.1", "+sse4.2", "+avx", "+avx2", "+avx512f")
-_WORD = re.compile(r"[a-zA-Z_][\w.]*")
 _CONTEXT = 1
 # Longer programs are compared line by line only where that is quick.
 _QUICK_LINES = 20_000
@@ -137,40 +136,11 @@ def changed_lines(base: Sequence[Line], head: Sequence[Line]) -> list[str]:
             if kind == "equal":
                 shown += [f"  {line.text}" for line in base[begin:end]]
             else:
-                shown += _side_by_side(base[begin:end], head[other_begin:other_end])
-    return _outdented(shown)
-
-
-def _side_by_side(base: Sequence[Line], head: Sequence[Line]) -> list[str]:
-    """Lines that all differ, each of base with that of head which has its operation below it."""
-    heads = [[_first_word(line) for line in lines] for lines in (base, head)]
-    shown: list[str] = []
-    for kind, begin, end, other_begin, other_end in difflib.SequenceMatcher(
-        None, heads[0], heads[1], autojunk=False
-    ).get_opcodes():
-        pairs = (
-            zip(base[begin:end], head[other_begin:other_end], strict=True)
-            if kind == "equal"
-            else ((line, None) for line in base[begin:end])
-        )
-        for of_base, of_head in pairs:
-            shown += [f"- {of_base.text}"] + ([f"+ {of_head.text}"] if of_head is not None else [])
-        if kind != "equal":
-            shown += [f"+ {line.text}" for line in head[other_begin:other_end]]
-    return shown
-
-
-def _first_word(line: Line) -> str:
-    """What a line does: its operation's name, or what begins a part of a long one."""
-    found = _WORD.search(line.loose)
-    return found[0] if found else ""
-
-
-def _outdented(lines: Sequence[str]) -> list[str]:
-    """Lines of a difference without the indentation that all of them have behind their mark."""
-    indents = [len(line) - 2 - len(line[2:].lstrip()) for line in lines if line != "@@" and line[2:].strip()]
-    cut = min(indents, default=0)
-    return [line if line == "@@" else f"{line[:2]}{line[2 + cut :]}" for line in lines]
+                shown += [f"- {line.text}" for line in base[begin:end]]
+                shown += [f"+ {line.text}" for line in head[other_begin:other_end]]
+    indents = [len(line) - 2 - len(line[2:].lstrip()) for line in shown if line != "@@" and line[2:].strip()]
+    cut = min(indents, default=0)  # what all of them have behind their mark
+    return [line if line == "@@" else f"{line[:2]}{line[2 + cut :]}" for line in shown]
 
 
 def pipelines_differ(base: Executable, head: Executable) -> bool:

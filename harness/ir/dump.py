@@ -75,7 +75,6 @@ def dump_phases(
     files: Sequence[Path] = (),
 ) -> dict[str, Path]:
     """Write a model's IR at the named phases into files."""
-    check_phases(phases)
     first = entry_phase(flags)
     if earlier := [phase for phase in PHASES[: PHASES.index(first)] if phase in phases]:
         message = f"the model enters the compiler at phase {first!r}, so it has no IR at {earlier[0]!r}"
@@ -170,7 +169,9 @@ def _join_dispatches(folder: Path) -> Path:
     scripted = _last_dumps(_AFTER_SCRIPT, folder)
     files = [*functions.values(), *(file for module, file in scripted.items() if module not in with_functions)]
     joined = folder / _BUFFERIZED_FILE
-    joined.write_bytes(SEPARATOR.join(_text(file) for file in sorted(files, key=_order)))
+    # Each without its first line, which names the pass.
+    texts = (file.read_bytes().partition(b"\n")[2] for file in sorted(files, key=_order))
+    joined.write_bytes(SEPARATOR.join(texts))
     return joined
 
 
@@ -183,8 +184,3 @@ def _last_dumps(name: str, folder: Path) -> dict[Path, Path]:
 def _order(file: Path) -> list[str | int]:
     """The compiler's order, where dispatch 10 comes after dispatch 9."""
     return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", str(file))]
-
-
-def _text(file: Path) -> bytes:
-    """A dump without its first line, which names the pass."""
-    return file.read_bytes().partition(b"\n")[2]

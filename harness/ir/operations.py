@@ -75,10 +75,10 @@ def cost_of(op: Any) -> Cost:
         return Cost()
     if name not in _COST:
         return Cost(unknown=Counter({name: 1}))
-    operations = _COST[name]
+    operations, kind = _COST[name], op.operands[0].type
     return Cost(
         operations=operations,
-        integer=operations if _is_integer(op.operands[0].type) else 0,
+        integer=operations if isinstance(getattr(kind, "element_type", kind), ir.IntegerType) else 0,
         transcendental=operations if name in _TRANSCENDENTAL else 0,
     )
 
@@ -107,11 +107,6 @@ def is_inside(value: Any, op: Any) -> bool:
     while owner is not None and owner != op:
         owner = owner.operation.parent
     return owner is not None
-
-
-def _is_integer(kind: Any) -> bool:
-    element = kind.element_type if hasattr(kind, "element_type") else kind
-    return isinstance(element, ir.IntegerType)
 
 
 # ------------------------------------------------------------------------------------------------ operations on tensors
@@ -284,13 +279,9 @@ def loop_ranges(maps: Sequence[Any], shapes: Sequence[Sequence[int]]) -> dict[in
 
 def touched(affine_map: Any, ranges: Mapping[int, int]) -> int:
     """How many elements a map reaches over an iteration space, at most."""
-    return math.prod(_distinct(expr, ranges) for expr in affine_map.results)
-
-
-def _distinct(expr: Any, ranges: Mapping[int, int]) -> int:
-    """Of the values that an expression takes: no more than its span, and no more than its loops have iterations."""
-    low, high = _interval(expr, ranges)
-    return min(high - low + 1, math.prod(ranges[dim] for dim in _dims(expr)))
+    spans = ((expr, _interval(expr, ranges)) for expr in affine_map.results)
+    # An expression takes no more values than its span has, and no more than its loops have iterations.
+    return math.prod(min(high - low + 1, math.prod(ranges[dim] for dim in _dims(expr))) for expr, (low, high) in spans)
 
 
 def _interval(expr: Any, ranges: Mapping[int, int]) -> tuple[int, int]:

@@ -77,7 +77,8 @@ def streams(threads: int) -> dict[str, float]:
     """Bytes a second that numpy moves through arrays beyond the caches, each thread through its own part."""
     import numpy as np
 
-    size = min(_ARRAY_BYTES, _memory_bytes() // _MEMORY_SHARE) // 4 // threads * threads
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 16 * _ARRAY_BYTES
+    size = min(_ARRAY_BYTES, memory // _MEMORY_SHARE) // 4 // threads * threads
     first, second, third = (np.full(size, 1.0, np.float32) for _ in range(3))
     parts = [slice(number * size // threads, (number + 1) * size // threads) for number in range(threads)]
     programs: dict[str, tuple[int, Callable[[slice], object]]] = {
@@ -94,10 +95,6 @@ def streams(threads: int) -> dict[str, float]:
 
 def _on_all(pool: ThreadPoolExecutor, stream: Callable[[slice], object], parts: Sequence[slice]) -> None:
     list(pool.map(stream, parts))
-
-
-def _memory_bytes() -> int:
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 16 * _ARRAY_BYTES
 
 
 def main() -> None:

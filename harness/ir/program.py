@@ -38,17 +38,13 @@ def work(modules: Iterable[Any], _: str, *, function: str, shapes: Sequence[Sequ
 
 def work_of(module: Any, function: str, shapes: Sequence[Sequence[int]]) -> ProgramWork:
     """Of one call of a function; the module loses what nothing uses."""
-    remove_unused(module)
+    for region in module.operation.regions:
+        _remove_unused(region)
     return _Program(module).work(function, shapes)
 
 
-def remove_unused(module: Any) -> None:
-    """Take operations out whose results nobody uses, as every compiler would."""
-    for region in module.operation.regions:
-        _remove_unused(region)
-
-
 def _remove_unused(region: Any) -> None:
+    """Take operations out whose results nobody uses, as every compiler would."""
     for block in region:
         for op in reversed(list(block.operations)):
             operation = op.operation

@@ -128,7 +128,10 @@ def parts(modules: Iterable[Any], phase: str) -> dict[str, Any]:
     dispatched: Counter[str] = Counter()
     for module in modules:
         if phase != BUFFERIZED:
-            program += _attributes(module.operation)
+            held = module.operation.attributes
+            names = [str(getattr(item, "name", item)) for item in held]  # 3.13 iterates over names
+            shown = ", ".join(f"{name} = {held[name]}" for name in names)
+            program += [f"module attributes {{{shown}}}"] if shown else []
         for op in operations_in(module.operation):
             if op.name in _EXECUTABLES:
                 executables.append(_executable(op))
@@ -140,13 +143,6 @@ def parts(modules: Iterable[Any], phase: str) -> dict[str, Any]:
     for executable in executables:
         executable["dispatches"] = sum(dispatched[name] for name in set(executable["names"]))
     return {"program": program, "executables": executables}
-
-
-def _attributes(op: Any) -> list[str]:
-    """A module's, as a line; none where it has none."""
-    names = [str(getattr(item, "name", item)) for item in op.attributes]  # 3.13 iterates over names
-    shown = ", ".join(f"{name} = {op.attributes[name]}" for name in names)
-    return [f"module attributes {{{shown}}}"] if shown else []
 
 
 def _executable(op: Any) -> dict[str, Any]:

@@ -127,9 +127,8 @@ def attained(work: Work, latency_ns: float, peak: Peak | None, *, narrow: bool =
         return None
     operations_per_s = work.operations / latency_ns * 1e9
     intensity = work.operations / work.compulsory_bytes
-    known = None if narrow else peak
-    top = known.operations_per_s if known is not None else None
-    roof = roof_at(intensity, known) if known is not None else None
+    top = peak.operations_per_s if peak is not None and not narrow else None
+    roof = min(top, intensity * peak.bytes_per_s) if peak is not None and top and peak.bytes_per_s else None
     return Attained(
         operations_per_s=operations_per_s,
         bytes_per_s=work.compulsory_bytes / latency_ns * 1e9,
@@ -137,13 +136,6 @@ def attained(work: Work, latency_ns: float, peak: Peak | None, *, narrow: bool =
         peak_share=operations_per_s / top if top else None,
         roof_share=operations_per_s / roof if roof else None,
     )
-
-
-def roof_at(intensity: float, peak: Peak) -> float | None:
-    """The most operations a second of a program of that many operations for each byte."""
-    if not peak.operations_per_s or not peak.bytes_per_s:
-        return None
-    return min(peak.operations_per_s, intensity * peak.bytes_per_s)
 
 
 def peak_threads(case: Case) -> int | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from iree.compiler import ir
@@ -66,8 +67,9 @@ class Sizes:
                 self._shapes[value] = self.shape(other)
         elif other in self._shapes:  # a buffer view
             self._shapes[value] = self._shapes[other]
-        elif (number := self._try(other)) is not None:
-            self._numbers[value] = number
+        else:
+            with suppress(Unknown):
+                self._numbers[value] = self.number(other)
 
     def give(self, value: Any, shape: Sequence[int]) -> None:
         """Say which shape an argument of the program has."""
@@ -110,12 +112,6 @@ class Sizes:
         """Sizes with those that are dynamic put in."""
         values, marker = iter(dynamic), ir.ShapedType.get_dynamic_size()
         return [self.number(next(values)) if size == marker else size for size in sizes]
-
-    def _try(self, value: Any) -> int | None:
-        try:
-            return self.number(value)
-        except Unknown:
-            return None
 
     def _find_number(self, value: Any) -> int:
         if isinstance(value, ir.BlockArgument):

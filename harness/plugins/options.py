@@ -150,20 +150,13 @@ def _adapters(kind: Any) -> dict[str, TypeAdapter[Any]]:
 def _check_value(adapter: TypeAdapter[Any], value: object, where: str) -> Any:
     """The value, checked as JSON, whose lists may be tuples and whose strings may be members of an Enum."""
     try:
-        if _is_json(value):
-            return adapter.validate_json(json.dumps(value), strict=True)
-        return adapter.validate_python(value, strict=True)
+        try:
+            text = json.dumps(value)
+        except TypeError:  # a date, which TOML has, and JSON has not
+            return adapter.validate_python(value, strict=True)
+        return adapter.validate_json(text, strict=True)
     except ValidationError as invalid:
         error = invalid.errors(include_url=False)[0]
         place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error["loc"])
         message = f"{error['msg'][:1].lower()}{error['msg'][1:]}, not {str(error['input'])[:60]!r}"
         raise SuiteError(f"{where}{place}: {message}") from None
-
-
-def _is_json(value: object) -> bool:
-    """Whether JSON has it: a date, which TOML has, is none."""
-    try:
-        json.dumps(value)
-    except TypeError:
-        return False
-    return True

@@ -80,17 +80,13 @@ def _obstacle(convolution: ir.Operation) -> str:
         return "on something else than tensors of images"
     if in_region(convolution):
         return "in dispatch regions"
-    return "" if _is_straight(convolution) else "in functions with loops or branches"
-
-
-def _is_straight(op: ir.Operation) -> bool:
-    """Whether an operation stands in a function without loops and branches."""
-    function = op.parent
-    return (
+    function = convolution.parent
+    is_straight = (
         function.name in FUNCTIONS
         and len(function.regions[0].blocks) == 1
         and not any(inner.name.startswith("scf.") for inner in operations_of(function))
     )
+    return "" if is_straight else "in functions with loops or branches"
 
 
 def _turn(reach: list[ir.Operation]) -> None:
@@ -98,7 +94,7 @@ def _turn(reach: list[ir.Operation]) -> None:
     twins = Twins()
     for op in reach:
         with ir.InsertionPoint(op), op.location:
-            twins.remember(op.result, convert(op, twins))
+            twins[op.result] = convert(op, twins)
     before = [producer(operand) for op in reach for operand in op.operands]
     skipped = dict.fromkeys(op for op in before if op is not None and op.name == "linalg.transpose")
     # Last ones first, so that what still reads a result has not been turned.
@@ -112,7 +108,7 @@ def _turn(reach: list[ir.Operation]) -> None:
 
 def _restore(op: ir.Operation, twins: Twins, skipped: dict[ir.Operation, None]) -> None:
     """Give what still reads an old result that layout again, unless it is about to transpose it to the new one."""
-    twin = twins.known(op.result)
+    twin = twins[op.result]
     for use in list(op.result.uses):
         user = use.owner.operation
         if (
@@ -238,10 +234,12 @@ def convert(op: ir.Operation, twins: Twins) -> ir.Value:
     operands = []
     for number, operand in enumerate(op.operands):
         if number in images:
-            operands.append(twins.of(operand))
+            operands.append(twins[operand])
         else:
             operands.append(twins.filter_of(operand, permutation) if permutation else operand)
-    attributes = _permuted(op, _BY_DIMENSION.get(name, ()))
+    attributes: dict[str, ir.Attribute] = {
+        key: ir.DenseI64ArrayAttr.get(to_last(list(op.attributes[key]))) for key in _BY_DIMENSION.get(name, ())
+    }
     if name == "tensor.concat":
         old = op.attributes["dim"]
         attributes = {"dim": ir.IntegerAttr.get(old.type, FROM_LAST[old.value])}
@@ -258,16 +256,11 @@ def _generic(op: ir.Operation, twins: Twins) -> ir.Value:
     operands, maps = [], []
     for operand, attribute in zip(op.operands, op.attributes["indexing_maps"], strict=True):
         results = [result.compose(renaming) for result in attribute.value.results]
-        twin = twins.of(operand) if attribute.value == identity else twins.known(operand)
+        twin = twins[operand] if attribute.value == identity else twins.get(operand)
         operands.append(operand if twin is None else twin)
         maps.append(ir.AffineMap.get(len(TO_LAST), 0, results if twin is None else to_last(results)))
     attributes = {"indexing_maps": ir.ArrayAttr.get([ir.AffineMapAttr.get(indexing) for indexing in maps])}
     return _rewrite(op, op.name, operands, attributes)
-
-
-def _permuted(op: ir.Operation, names: Sequence[str]) -> dict[str, ir.Attribute]:
-    """Attributes with one number a dimension."""
-    return {name: ir.DenseI64ArrayAttr.get(to_last(list(op.attributes[name]))) for name in names}
 
 
 def _rewrite(
@@ -295,26 +288,19 @@ def to_last(items: Sequence[Any]) -> list[Any]:
     return [items[dimension] for dimension in TO_LAST]
 
 
-class Twins:
-    """Twins of a block's tensors; new operations go to the insertion point."""
+class Twins(dict[ir.Value, ir.Value]):
+    """Twins of a block's tensors; where there is none yet it is made, at the insertion point.
+
+    Twins are asked for in the order of the program, so one that was made for an operation dominates all later ones.
+    """
 
     def __init__(self) -> None:
-        self._twins: dict[ir.Value, ir.Value] = {}
+        super().__init__()
         self._filters: dict[ir.Value, ir.Value] = {}
 
-    def remember(self, value: ir.Value, twin: ir.Value) -> None:
-        """Let an existing value be the twin of another."""
-        self._twins[value] = twin
-
-    def known(self, value: ir.Value) -> ir.Value | None:
-        """The twin, if there is one already."""
-        return self._twins.get(value)
-
-    def of(self, value: ir.Value) -> ir.Value:
-        """The twin; where there is none yet it is transposed, or made like the value itself if that costs no more."""
-        twin = self._twins.get(value)
-        if twin is None:
-            twin = self._twins[value] = _make_twin(value)
+    def __missing__(self, value: ir.Value) -> ir.Value:
+        """Transposed, or made like the value itself if that costs no more."""
+        twin = self[value] = _make_twin(value)
         return twin
 
     def filter_of(self, value: ir.Value, permutation: Sequence[int]) -> ir.Value:

@@ -78,7 +78,13 @@ def _replicate(module: ir.Module, dispatch: ir.Operation) -> bool:
     results = len(updates) + is_needed_otherwise
     if not updates or results == 1:
         return False
-    _replace_uses(dispatch, updates, write_again(module, dispatch, results))
+    values = write_again(module, dispatch, results)
+    for update, value in zip(updates, values, strict=False):
+        user, operand = update.owner.operation, update.operand_number
+        user.operands[operand] = _reshaped(value, user, user.operands[operand].type)
+    dispatch.result.replace_all_uses_with(values[-1])  # of all else
+    _erase_unused_reshapes(values[-1])
+    dispatch.erase()
     return True
 
 
@@ -107,16 +113,6 @@ def _is_inserted(use: ir.OpOperand) -> bool:
         return False
     target_and_offsets = sum(list(user.attributes["operandSegmentSizes"])[:3])
     return bool(use.operand_number == target_and_offsets)
-
-
-def _replace_uses(dispatch: ir.Operation, updates: Sequence[ir.OpOperand], values: Sequence[ir.Value]) -> None:
-    """Let updates insert one value each, and everything else use the last value; erase the dispatch they came from."""
-    for update, value in zip(updates, values, strict=False):
-        user, operand = update.owner.operation, update.operand_number
-        user.operands[operand] = _reshaped(value, user, user.operands[operand].type)
-    dispatch.result.replace_all_uses_with(values[-1])
-    _erase_unused_reshapes(values[-1])
-    dispatch.erase()
 
 
 def _reshaped(value: ir.Value, user: ir.Operation, wanted: ir.Type) -> ir.Value:

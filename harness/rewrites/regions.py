@@ -96,7 +96,10 @@ def _obstacle(op: ir.Operation, loops: Loops) -> str:
 
 def isolate(op: ir.Operation) -> ir.Operation:
     """Put a structured operation with one result into a region: its init, itself, then what follows pointwise."""
-    chain = [*_init_of(op), op, *_pointwise_after(op)]
+    start = producer(op.operands[-1])
+    is_alone = start is not None and start.block == op.block and len(list(start.result.uses)) == 1
+    starts = [start] if start is not None and is_alone and start.name in _INITS else []
+    chain = [*starts, op, *_pointwise_after(op)]
     last = chain[-1]
     region = ir.Operation.create(
         _REGION,
@@ -113,14 +116,6 @@ def isolate(op: ir.Operation) -> ir.Operation:
         body.append(member)
     ir.Operation.create("flow.return", operands=[last.result], loc=op.location, ip=ir.InsertionPoint(body))
     return region
-
-
-def _init_of(op: ir.Operation) -> list[ir.Operation]:
-    """The fill or broadcast that an operation alone starts from, if there is one."""
-    start = producer(op.operands[-1])
-    if start is None or start.block != op.block:
-        return []
-    return [start] if start.name in _INITS and len(list(start.result.uses)) == 1 else []
 
 
 def _pointwise_after(op: ir.Operation) -> list[ir.Operation]:
@@ -185,15 +180,10 @@ def _costs_nothing(op: ir.Operation) -> bool:
     """Whether a dispatch reads as quickly through this operation as it reads the operation's result."""
     if op.name == "tensor.extract_slice":
         return _is_plain(op, op.operands[0])
-    return op.name in _STARTS or _is_broadcast(op)
-
-
-def _is_broadcast(op: ir.Operation) -> bool:
-    """Whether a generic only repeats a tensor of fewer dimensions."""
-    if op.name != "linalg.generic" or len(op.operands) != 2 or not is_parallel(op):
-        return False
-    source = op.operands[0].type
-    return only_yields(op) and isinstance(source, ir.RankedTensorType) and source.rank < op.result.type.rank
+    if op.name != "linalg.generic" or len(op.operands) != 2 or not is_parallel(op) or not only_yields(op):
+        return op.name in _STARTS
+    source = op.operands[0].type  # which is only repeated where it has fewer dimensions
+    return isinstance(source, ir.RankedTensorType) and source.rank < op.result.type.rank
 
 
 def _take_write(region: ir.Operation) -> int:

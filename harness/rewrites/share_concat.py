@@ -266,7 +266,7 @@ def find_family(block: ir.Block) -> Family | None:
     alike: dict[tuple[object, ...], list[Concat]] = {}
     for concat in concats:
         alike.setdefault(concat.kind, []).append(concat)
-    for host in sorted(concats, key=_fewer_parts):  # of equals, in the program's order
+    for host in sorted(concats, key=lambda concat: -len(concat.parts)):  # of equals, in the program's order
         starts = [(concat, _find_run(concat.parts, host.parts)) for concat in alike[host.kind] if concat is not host]
         members = [(concat, first) for concat, first in starts if first is not None]
         if members:
@@ -274,15 +274,12 @@ def find_family(block: ir.Block) -> Family | None:
     return None
 
 
-def _fewer_parts(concat: Concat) -> int:
-    return -len(concat.parts)
-
-
 def find_concats(block: ir.Block) -> list[Concat]:
     """The concatenations of a block in the program's order."""
     found: dict[ir.Value, Concat] = {}
     for view in block.operations:
-        concat = _read_concat(view.operation)
+        read = {"tensor.concat": _read_tensor_concat, "tensor.insert_slice": _read_chain}.get(view.operation.name)
+        concat = read(view.operation) if read is not None else None
         if concat is not None:
             parts: list[ir.Value] = []
             for part in concat.parts:
@@ -313,14 +310,6 @@ def _find_run(parts: Sequence[ir.Value], whole: Sequence[ir.Value]) -> int | Non
     """Where `parts` first stands in `whole` without a gap."""
     starts = range(len(whole) - len(parts) + 1)
     return next((start for start in starts if whole[start : start + len(parts)] == parts), None)
-
-
-def _read_concat(operation: ir.Operation) -> Concat | None:
-    if operation.name == "tensor.concat":
-        return _read_tensor_concat(operation)
-    if operation.name == "tensor.insert_slice":
-        return _read_chain(operation)
-    return None
 
 
 def _read_tensor_concat(operation: ir.Operation) -> Concat | None:

@@ -155,16 +155,6 @@ def _largest_divisor(number: int, limit: int) -> int:
     return max(divisor for divisor in _divisors(number) if divisor <= limit)
 
 
-def _rows(height: int, tile: int) -> int:
-    """The most rows up to _ROWS that are whole tiles and divide all of them."""
-    return tile * _largest_divisor(height // tile, max(1, _ROWS // tile))
-
-
-def _distributed(channels: int, tile: int) -> int:
-    """The fewest channels from _CHANNELS up that are whole tiles and divide all channels."""
-    return min(tile * n for n in _divisors(channels // tile) if tile * n >= min(_CHANNELS, channels))
-
-
 def configure(ranges: Sequence[int], *, lanes: int, registers: int, of_rows: bool = False) -> dict[str, Any] | None:
     """An entry of tune's `configurations` for linalg.conv_2d_nhwc_hwcf of these loop ranges."""
     if len(ranges) != 7 or min(ranges) < 1:
@@ -175,12 +165,16 @@ def configure(ranges: Sequence[int], *, lanes: int, registers: int, of_rows: boo
     tile = register_tile(width, channels, lanes=lanes, registers=registers, height=height if of_rows else 1)
     if tile is None:
         return None
+    # Most rows up to _ROWS, fewest channels from _CHANNELS up: both are whole tiles and divide all there are.
+    rows = tile.rows * _largest_divisor(height // tile.rows, max(1, _ROWS // tile.rows))
+    wholes = (tile.channels * number for number in _divisors(channels // tile.channels))
+    distributed = min(whole for whole in wholes if whole >= min(_CHANNELS, channels))
     return {
         "op": CONVOLUTION,
         "loops": list(ranges),
         "pipeline": PIPELINE,
         "isolate": images == 1,
-        "distribution": [1, _rows(height, tile.rows), width, _distributed(channels, tile.channels), 0, 0, 0],
+        "distribution": [1, rows, width, distributed, 0, 0, 0],
         "vector_common_parallel": [1, tile.rows, tile.columns, tile.channels, 0, 0, 0],
         "vector_reduction": [0, 0, 0, 0, 1, 1, _largest_divisor(channels_in, _UNROLL)],
     }

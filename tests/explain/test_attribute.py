@@ -22,7 +22,7 @@ from harness.ir.differences import Executable
 from harness.process import Limits
 from harness.records.explanation import Method, Part
 from harness.stats.rule import Rule
-from tests.explain.modules import a_module, an_executable, with_profiler
+from tests.explain.conftest import a_module, an_executable, with_profiler
 from tests.fakes.fake_toolchain import make_fake_toolchain
 
 # --- Parts ---

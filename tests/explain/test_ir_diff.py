@@ -21,7 +21,7 @@ from harness.explain.ir_diff import Program, schedule_differences, with_differen
 from harness.ir.differences import Executable
 from harness.records.explanation import Part
 from harness.records.run import Build, Statistics
-from tests.explain.conftest import FLOW, OLD_PIPELINE, OLD_TILES, an_executable, configured
+from tests.explain.conftest import FLOW, OLD_PIPELINE, OLD_TILES, a_convolution, configured
 
 LABELS = ("3.10.0", "3.12.0")
 
@@ -29,7 +29,7 @@ LABELS = ("3.10.0", "3.12.0")
 
 
 def test_decisions_of_a_real_convolution() -> None:
-    found = decisions_of(an_executable(targets="llvm.call @iree_uk_mmt4d(%0)"))
+    found = decisions_of(a_convolution(targets="llvm.call @iree_uk_mmt4d(%0)"))
     assert dict(found.operations) == {"linalg.fill": 1, "a contraction": 1, "elementwise maximumf": 1}
     assert [(tensor.access, tensor.text) for tensor in found.tensors] == [
         ("readonly", "8x12x8xf32"),
@@ -79,11 +79,11 @@ OF_GPU = (
     ids=["names", "four levels", "six levels", "scalable", "of a GPU"],
 )
 def test_tile_sizes(pipeline: str, tiles: str, expected: dict[str, str]) -> None:
-    assert decisions_of(an_executable(configured=configured(pipeline, tiles, "[1, 1, 8]"))).tiles == expected
+    assert decisions_of(a_convolution(configured=configured(pipeline, tiles, "[1, 1, 8]"))).tiles == expected
 
 
 def test_a_pipelines_options() -> None:
-    found = decisions_of(an_executable(configured=configured(OF_GPU)))
+    found = decisions_of(a_convolution(configured=configured(OF_GPU)))
     assert (found.pipeline, found.options) == (
         "TileAndFuse",
         (
@@ -98,8 +98,8 @@ def test_an_encoded_tensor_and_an_older_dialect_without_configuration() -> None:
     encoding = "#iree_encoding.encoding<operand_index = 0 : index, op_type = matmul, element_types = [f32, f32, f32]>"
     flow = FLOW.replace("readonly:tensor<8x12x8xf32>>,", f"readonly:tensor<8x12x?xf16, {encoding}>>,", 1)
     tensor = Tensor(access="readonly", shape=("8", "12", "?"), element="f16", encoding=encoding)
-    assert decisions_of(an_executable(flow=flow)).tensors[0] == tensor
-    old = decisions_of(an_executable(flow=FLOW.replace("iree_tensor_ext.dispatch", "flow.dispatch"), configured=""))
+    assert decisions_of(a_convolution(flow=flow)).tensors[0] == tensor
+    old = decisions_of(a_convolution(flow=FLOW.replace("iree_tensor_ext.dispatch", "flow.dispatch"), configured=""))
     assert len(old.tensors) == 3
     assert (old.pipeline, old.options, old.tiles, dict(old.configured)) == ("", (), {}, {})
     nothing = decisions_of(Executable(name="f", phases={}))
@@ -188,21 +188,21 @@ def a_code(*inner: Work, fingerprint: str = "", size_bytes: int | None = None, *
 def tiled(pipeline: str = OLD_PIPELINE, size: int = 8) -> Executable:
     """One with that pipeline and a size of its tiles, and code of its own."""
     tiles = f"#iree_cpu.lowering_config<vector_common_parallel = [1, 1, {size}]>"
-    return an_executable(configured=configured(pipeline, tiles, "[1]"), targets=f"llvm.{pipeline}")
+    return a_convolution(configured=configured(pipeline, tiles, "[1]"), targets=f"llvm.{pipeline}")
 
 
-PLAIN, FMA = an_executable(), an_executable(targets="llvm.fma")
+PLAIN, FMA = a_convolution(), a_convolution(targets="llvm.fma")
 OLDER_IR = configured(OLD_PIPELINE, OLD_TILES, "[1, 1, 8]")
-OLD = an_executable(configured=OLDER_IR)
-KERNEL = an_executable("m_dispatch_0_conv_8_f32", configured=OLDER_IR)
+OLD = a_convolution(configured=OLDER_IR)
+KERNEL = a_convolution("m_dispatch_0_conv_8_f32", configured=OLDER_IR)
 RESPELT = configured("#iree_cpu.pipeline<DoubleTilingExpert>", OLD_TILES)
 CODE, OTHER = a_code(LONG_LOOP), a_code(LONG_LOOP, fingerprint="other")
 RELU = FLOW.index("  %5 = linalg.generic")
 WITHOUT_RELU = FLOW[:RELU] + FLOW[FLOW.index("  iree_tensor_ext.dispatch.tensor.store") :]
 ONLY_RELU = FLOW[: FLOW.index("  %3 = linalg.fill")] + FLOW[RELU:]
-APART = [an_executable("a", flow=WITHOUT_RELU), an_executable("b", flow=ONLY_RELU)]
+APART = [a_convolution("a", flow=WITHOUT_RELU), a_convolution("b", flow=ONLY_RELU)]
 COPY = "func.func @copy() {\n  return\n}"
-COPIES = [an_executable(f"copy_{n}", flow=COPY, configured="", targets=f"llvm.memcpy {n}") for n in (0, 1)]
+COPIES = [a_convolution(f"copy_{n}", flow=COPY, configured="", targets=f"llvm.memcpy {n}") for n in (0, 1)]
 
 
 def test_what_the_compiler_did_differently(snapshot: SnapshotAssertion) -> None:
@@ -218,42 +218,42 @@ def test_what_the_compiler_did_differently(snapshot: SnapshotAssertion) -> None:
             tiled(f"{OLD_PIPELINE} workgroup_size = [64, 1, 1]"),
         ),
         "another spelling": (
-            an_executable(configured=configured(OLD_PIPELINE, OLD_TILES)),
-            an_executable(configured=RESPELT, targets="llvm.fma"),
+            a_convolution(configured=configured(OLD_PIPELINE, OLD_TILES)),
+            a_convolution(configured=RESPELT, targets="llvm.fma"),
         ),
         "light operations after another pipeline": (
             OLD,
-            an_executable(flow=FLOW.replace("arith.maximumf", "arith.minimumf"), targets="llvm.fma"),
+            a_convolution(flow=FLOW.replace("arith.maximumf", "arith.minimumf"), targets="llvm.fma"),
         ),
-        "a microkernel": (PLAIN, an_executable(targets="llvm.call @iree_uk_mmt4d(%0)")),
-        "a phase that one release lacks": (an_executable(flow=""), FMA),
-        "one side fuses": (APART, an_executable("c")),
-        "one side splits": (APART[0], [an_executable("b"), an_executable("c")]),
-        "a kernel beside copies": (KERNEL, [an_executable("n_dispatch_0_conv_8_f32", targets="llvm.fma"), *COPIES]),
+        "a microkernel": (PLAIN, a_convolution(targets="llvm.call @iree_uk_mmt4d(%0)")),
+        "a phase that one release lacks": (a_convolution(flow=""), FMA),
+        "one side fuses": (APART, a_convolution("c")),
+        "one side splits": (APART[0], [a_convolution("b"), a_convolution("c")]),
+        "a kernel beside copies": (KERNEL, [a_convolution("n_dispatch_0_conv_8_f32", targets="llvm.fma"), *COPIES]),
         "a kernel under another name": (
             KERNEL,
-            [an_executable("n_dispatch_0_conv_2d_f32", targets="llvm.fma"), *COPIES],
+            [a_convolution("n_dispatch_0_conv_2d_f32", targets="llvm.fma"), *COPIES],
         ),
-        "only one side has it": ([], [an_executable("a")]),
+        "only one side has it": ([], [a_convolution("a")]),
     }
     assert {name: differences(*sides)[0] for name, sides in cases.items()} == snapshot
 
 
 def test_lines_that_decide_come_first_and_many_are_cut() -> None:
-    head = an_executable(configured=configured().replace("1x8x12x8xf32", "1x8x12x9xf32"), targets="llvm.fma")
+    head = a_convolution(configured=configured().replace("1x8x12x8xf32", "1x8x12x9xf32"), targets="llvm.fma")
     _, lines = differences(OLD, head)
     deciding = lines[: lines.index("@@")]
     assert OLD_PIPELINE in deciding[0] and "ConvTileAndDecomposeExpert" in deciding[1]
     assert all("translation_info" in line or "lowering_config" in line for line in deciding)
     assert not any("lowering_config" in line for line in lines[len(deciding) :] if line[0] in "+-")
     texts = ["\n".join(f"llvm.{name} {n}" for n in range(400)) for name in ("a", "b")]
-    _, lines = differences(an_executable(targets=texts[0]), an_executable(targets=texts[1]))
+    _, lines = differences(a_convolution(targets=texts[0]), a_convolution(targets=texts[1]))
     assert (len(lines), lines[-1]) == (201, "@@ and 600 lines more")
 
 
 def test_a_dispatch_whose_ir_was_not_read_stays_as_it_is() -> None:
     part = Part(base=("a",), head=("b",), matched_by="", operation="conv", base_ns=3e6, head_ns=1e6)
-    assert with_differences(part, Program.of("base", []), Program.of("head", [an_executable("b")])) == part
+    assert with_differences(part, Program.of("base", []), Program.of("head", [a_convolution("b")])) == part
 
 
 def tensors(text: str) -> list[Tensor]:

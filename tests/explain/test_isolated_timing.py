@@ -31,7 +31,7 @@ from harness.process import Limits
 from harness.records.run import Failure, Lost, Round, Turn
 from harness.stats.rule import Rule
 from harness.toolchain import Toolchain
-from tests.explain.modules import a_module, an_executable
+from tests.explain.conftest import a_module, an_executable
 from tests.fakes.fake_toolchain import calls, make_fake_toolchain
 
 LIMITS = Limits(seconds=60)

@@ -28,7 +28,7 @@ from harness.explain.profile import (
 from harness.process import Limits
 from harness.records.run import Statistics
 from harness.toolchain import Toolchain
-from tests.explain.modules import Row, a_device_event, a_group, a_module, an_event, lines, with_profiler
+from tests.explain.conftest import Row, a_device_event, a_group, a_module, an_event, lines, with_profiler
 from tests.fakes.fake_toolchain import calls, make_fake_toolchain
 
 REAL = Path(__file__).parent / "profiles"

@@ -12,13 +12,12 @@ import pytest
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
-from harness.errors import CaseError
 from harness.ir.counts import RUN_TIME_TILE, encoded_tensor, padded, read_storage
 from harness.ir.dump import dump_phases
 from harness.models.matmul import Parameters, build
 from harness.records.run import EncodedTensor, Storage
 from harness.toolchain import Toolchain
-from tests.ir.conftest import HASWELL_FLAGS, LIMITS
+from tests.ir.conftest import LIMITS
 
 LOCAL = ("--iree-hal-target-device=local", "--iree-hal-local-target-device-backends=")
 X86 = (
@@ -177,31 +176,3 @@ def test_tiles_that_only_the_run_knows_take_up_to_sixteen(real_toolchain: Toolch
     found = storage_of(Parameters(m=33, n=50, k=21, dynamic="mnk"), flags, real_toolchain, tmp_path)
     assert {one.worst_ratio for one in found.tensors} == {RUN_TIME_TILE**2}
     assert sum(one.encoded_bytes for one in found.tensors) == 4 * (48 * 32 + 32 * 64 + 48 * 64)
-
-
-COMPUTED = """
-func.func @main(%x: tensor<8x8xf32>, %n: tensor<i32>) -> tensor<?x8xf32> {
-  %zero = arith.constant 0.0 : f32
-  %rows = tensor.extract %n[] : tensor<i32>
-  %count = arith.index_cast %rows : i32 to index
-  %left = tensor.empty(%count) : tensor<?x8xf32>
-  %ones = linalg.fill ins(%zero : f32) outs(%left : tensor<?x8xf32>) -> tensor<?x8xf32>
-  %product = linalg.matmul ins(%ones, %x : tensor<?x8xf32>, tensor<8x8xf32>)
-    outs(%ones : tensor<?x8xf32>) -> tensor<?x8xf32>
-  return %product : tensor<?x8xf32>
-}
-"""
-
-
-def test_a_size_that_is_computed_is_not_guessed(real_toolchain: Toolchain, tmp_path: Path) -> None:
-    file = tmp_path / "computed.mlir"
-    file.write_text(COMPUTED)
-    flags = (*HASWELL_FLAGS, *LATE)
-    dumps = dump_phases(flags, file, ["encodings"], toolchain=real_toolchain, folder=tmp_path, limits=LIMITS)
-    with pytest.raises(CaseError) as failed:
-        read_storage(dumps["encodings"], [(8, 8), ()], toolchain=real_toolchain, limits=LIMITS)
-    assert failed.value.stage == "ir"
-    assert str(failed.value) == (
-        "what encodings cost in memory is not known: the result of stream.tensor.load does not follow from the "
-        "inputs; leave storage out"
-    )

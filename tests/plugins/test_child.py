@@ -149,11 +149,6 @@ def test_a_module_that_fails_to_import(ask: Ask, tmp_path: Path) -> None:
     assert ended.finished.stderr.count("  File") == 1, "the traceback is kept for the author, without what imported it"
 
 
-def test_a_rewrite_that_ends_the_process_gives_no_answer(ask: Ask) -> None:
-    ended = ask("exits", status=3)
-    assert (ended.answer, ended.module, ended.finished.returncode) == (None, None, 3)
-
-
 def test_the_harness_is_not_needed_and_the_toolchains_own_compiler_is_taken(ask: Ask, tmp_path: Path) -> None:
     """In an environment with another iree.compiler, isolated as toolchains are; the rewrite is found beside us."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "env")], check=True)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -30,8 +31,8 @@ from harness.plugins import (
 )
 from harness.rewrites.tuned_configuration import LEVELS
 from tests.builders import a_plugin, flag_plugin, register
-from tests.plugins.conftest import PACKAGE
 
+PACKAGE = "a_plugins_package"
 SHARE = flag_plugin("share-concat", "--iree-share", version="2")
 TILE, OTHER_TILE = ("tile", "a_package:TILE"), ("tile", "b_package:TILE")
 NO_PLUGIN = "is not a harness.plugins.Plugin; ask its package's author"
@@ -271,3 +272,16 @@ def test_a_file_is_known_by_its_content(package: Path, tmp_path: Path) -> None:
     names = {written_file("spec.mlir", text).unique_name for text in ("module {}", "module { } // é", "")}
     assert len({*names, file.unique_name}) == 4
     assert all(re.fullmatch(r"spec-[0-9a-f]{16}\.mlir", name) for name in names)
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The package's folder, with a module of rewrites."""
+    folder = tmp_path / PACKAGE
+    folder.mkdir()
+    (folder / "__init__.py").touch()
+    (folder / "rewrites.py").write_text("def fold(module):\n    return 0\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    importlib.invalidate_caches()
+    yield folder
+    sys.modules.pop(PACKAGE, None)

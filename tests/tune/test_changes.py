@@ -22,7 +22,7 @@ from harness.toolchain.tools import compiler_flags, flag_name
 from harness.tune import changes as room
 from harness.tune.changes import Change, changes_for, combine, find_idle, groups, looks_of
 from tests.builders import a_device, a_suite, a_variant, register
-from tests.explain.modules import a_module
+from tests.explain.conftest import a_module
 from tests.ir.conftest import HASWELL_FLAGS, LIMITS
 
 STOCK = CompileConfig()

@@ -15,7 +15,7 @@ from harness.process import Limits
 from harness.toolchain import Toolchain
 from harness.tune.dispatches import Compiled, Dispatch, Refused, compile_candidate, loadable, take_out, why_inert
 from harness.tune.tiles import Configuration, Loop, Root, root_of, spec_of
-from tests.explain.modules import a_module
+from tests.explain.conftest import a_module
 from tests.ir.conftest import HASWELL_FLAGS, LIMITS
 
 # Two layers of the same code with other weights, and a pooling, of which the compiler makes another operation.
