@@ -12,9 +12,7 @@ from harness.explain.code import Code, Work, code_changes
 from harness.explain.decisions import (
     Tensor,
     decisions_of,
-    inside,
     operations_in,
-    split,
     tensor_changes,
 )
 from harness.explain.ir_diff import Program, schedule_differences, with_differences
@@ -26,24 +24,6 @@ from tests.explain.conftest import FLOW, OLD_PIPELINE, OLD_TILES, a_convolution,
 LABELS = ("3.10.0", "3.12.0")
 
 # --- Decisions ---
-
-
-def test_decisions_of_a_real_convolution() -> None:
-    found = decisions_of(a_convolution(targets="llvm.call @iree_uk_mmt4d(%0)"))
-    assert dict(found.operations) == {"linalg.fill": 1, "a contraction": 1, "elementwise maximumf": 1}
-    assert [(tensor.access, tensor.text) for tensor in found.tensors] == [
-        ("readonly", "8x12x8xf32"),
-        ("readonly", "32x8x3x3xf32"),
-        ("writeonly", "32x10x6xf32"),
-    ]
-    assert (found.pipeline, found.options) == ("ConvTileAndDecomposeExpert", ())
-    assert found.tiles == {
-        "distribution": "[0, 4, 5, 6]",
-        "vector_common_parallel": "[1, 4, 1, 6]",
-        "vector_reduction": "[8, 1, 1]",
-    }
-    assert dict(found.configured) == {"linalg.fill": 1, "a contraction": 1}
-    assert found.microkernels == ("iree_uk_mmt4d",)
 
 
 OLDER = "#iree_codegen.lowering_config<tile_sizes = [[4, 5, 6, 0, 0], {}[1, 1, 8, 0, 0], [0, 0, 0, 1, 1, 1], [0, 0]]>"
@@ -80,18 +60,6 @@ OF_GPU = (
 )
 def test_tile_sizes(pipeline: str, tiles: str, expected: dict[str, str]) -> None:
     assert decisions_of(a_convolution(configured=configured(pipeline, tiles, "[1, 1, 8]"))).tiles == expected
-
-
-def test_a_pipelines_options() -> None:
-    found = decisions_of(a_convolution(configured=configured(OF_GPU)))
-    assert (found.pipeline, found.options) == (
-        "TileAndFuse",
-        (
-            "workgroup_size = [256, 1, 1]",
-            "subgroup_size = 64",
-            "gpu_pipeline_options = #iree_gpu.pipeline_options<prefetch_num_stages = 2>",
-        ),
-    )
 
 
 def test_an_encoded_tensor_and_an_older_dialect_without_configuration() -> None:
@@ -135,14 +103,6 @@ def test_what_operations_are_called() -> None:
     ]
     names = ("a reduction by maximumf", "a copy", "elementwise exp, tanh, sqrt, ...", "tensor.pad")
     assert dict(operations_in(texts)) == dict.fromkeys((*names, "linalg.conv_2d_nchw_fchw", "iree_linalg_ext.topk"), 1)
-
-
-def test_brackets() -> None:
-    text = 'a = <[1, 2], "x, >", (d0) -> (d1, d2)>, b = {c = 1, d}'
-    assert split(text) == ['a = <[1, 2], "x, >", (d0) -> (d1, d2)>', "b = {c = 1, d}"]
-    assert inside(text, text.index("<")) == '[1, 2], "x, >", (d0) -> (d1, d2)'
-    assert inside("(a, [b", 0) == "a, [b"
-    assert split("") == []
 
 
 # --- What differs ---

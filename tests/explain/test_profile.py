@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from harness.errors import CaseError
 from harness.explain.profile import (
@@ -257,14 +255,6 @@ def spans(text: str) -> list[Span]:
 )
 def test_each_moment_is_given_once(text: str, shares: list[float]) -> None:
     assert shares_ns(spans(text)) == pytest.approx(shares)
-
-
-@given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50), st.booleans()), max_size=12))
-def test_shares_add_up_to_the_time_in_which_anything_runs(drawn: list[tuple[int, int, bool]]) -> None:
-    some = [Span(what="x", start_ns=min(pair), end_ns=max(pair), encloses=encloses) for *pair, encloses in drawn]
-    shares = shares_ns(some)
-    assert sum(shares) == pytest.approx(len({moment for span in some for moment in range(span.start_ns, span.end_ns)}))
-    assert all(-1e-9 <= share <= span.end_ns - span.start_ns + 1e-9 for span, share in zip(some, shares, strict=True))
 
 
 CALLS = "f 0-900, g 900-990, f 991-1001, g 1001-1006, f 1007-1019, g 1019-1026"

@@ -216,8 +216,8 @@ def rewrite(phase: str) -> Rewrite:
     return Rewrite(function="harness.rewrites.regions:isolate_convolutions", phase=phase)
 
 
-ISOLATE = call("isolated:isolate_convolutions", depthwise=True)
-COUNT = call("tuned_convolutions:count_channelled")
+ISOLATE = call("regions:isolate_convolutions", depthwise=True)
+COUNT = call("tuned:count_channelled")
 
 
 def test_only_those_are_idle_that_match_nothing_and_each_sees_the_program_as_it_is(
@@ -230,8 +230,8 @@ def test_only_those_are_idle_that_match_nothing_and_each_sees_the_program_as_it_
         "isolated again": (call("share_concat:share_concat"), ISOLATE),
         "schedule": (COUNT,),
         "no NCHW": (call("channels_last:channels_last"),),
-        "no stores": (call("replicate_stores:replicate_stores", phase="flow"),),
-        "neither": (call("channels_last:channels_last"), call("fuse_padding:fuse_padding", phase="flow")),
+        "no stores": (call("dispatches:replicate_stores", phase="flow"),),
+        "neither": (call("channels_last:channels_last"), call("dispatches:fuse_padding", phase="flow")),
         "broken": (call("no_such:function"),),
         "wrong options": (call("channels_last:channels_last", colour="red"),),
     }
