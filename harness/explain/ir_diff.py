@@ -150,7 +150,9 @@ def _at_common_phases(base: Executable, head: Executable) -> tuple[Executable, E
 def _of_a_pair(
     part: Part, pair: tuple[Executable, Executable], codes: tuple[Code | None, Code | None], labels: Labels
 ) -> Part:
-    phase = _first_difference(*pair)
+    last = [*pair[0].phases][-1:]  # where they are the same at the last, they are, whatever they were before
+    same_at_last = not last or same_code(pair[0].phases[last[0]], pair[1].phases[last[0]])
+    phase = "" if same_at_last else first_difference(pair[0].phases, pair[1].phases, EXECUTABLE_PHASES) or ""
     of_base, of_head = codes
     code: list[str] = []
     same_code_at_last = False
@@ -181,14 +183,6 @@ def _decided(pair: tuple[Executable, Executable], phase: str, labels: Labels) ->
         formed, configuration = configuration, formed
     changes = [*formed, *configuration, *lowering_changes(base, head, labels)]
     return changes or [f"operations, tensors and tile sizes are the same, and the IR differs from {phase} on"]
-
-
-def _first_difference(base: Executable, head: Executable) -> str:
-    """The first phase at which two differ; "" where they are the same at the last, whatever they were before."""
-    last = [*base.phases][-1] if base.phases else ""
-    if not last or same_code(base.phases[last], head.phases[last]):
-        return ""
-    return first_difference(base.phases, head.phases, EXECUTABLE_PHASES) or ""
 
 
 def _shown(base: Sequence[Line], head: Sequence[Line]) -> tuple[str, ...]:

@@ -163,7 +163,13 @@ def compile_alone(
 ) -> tuple[dict[str, Alone], dict[str, str]]:
     """Compile each dispatch of a module so that it can be called alone."""
     dump(module, (_DUMP_FLAG,), folder, limits)
-    dumped = _read_dumped(folder / _BENCHMARKS, names)
+    places = {name: place for place, name in enumerate(names)}
+    dumped = []
+    for file in (folder / _BENCHMARKS).glob("*.mlir"):
+        text = file.read_text(errors="replace")
+        if found := {name: those for name, those in read_benchmark(text).items() if name in places and those}:
+            dumped.append(Dumped(text=text, functions=found))
+    dumped.sort(key=lambda each: min(places[name] for name in each.functions))
     model = module.mlir
     if any(constants_of(each.text) for each in dumped):
         model = as_text(model, module.loadable.toolchain, folder, limits)
@@ -192,17 +198,6 @@ def compile_alone(
                 name, "iree-compile makes no program of it alone, as of one with sizes that are not known"
             )
     return compiled, failed
-
-
-def _read_dumped(folder: Path, names: Sequence[str]) -> list[Dumped]:
-    places = {name: place for place, name in enumerate(names)}
-    found = []
-    for file in folder.glob("*.mlir"):
-        text = file.read_text(errors="replace")
-        functions = {name: those for name, those in read_benchmark(text).items() if name in places and those}
-        if functions:
-            found.append(Dumped(text=text, functions=functions))
-    return sorted(found, key=lambda each: min(places[name] for name in each.functions))
 
 
 def dump(module: Module, flags: Sequence[str], folder: Path, limits: Limits) -> None:

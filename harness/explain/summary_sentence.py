@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import TypeAlias
 
 from harness.explain.phrases import Labels, enumerated, on, time_text
 from harness.records.comparison import Row, SideFacts
@@ -83,19 +83,12 @@ def _change_ns(explanation: Explanation) -> float:
 # --- where, and what ---
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Group:
-    """Parts that changed in the same direction, by the same doing of the compiler."""
+# Parts that changed in the same direction, by the same doing of the compiler.
+_Group: TypeAlias = tuple[Part, ...]
 
-    parts: tuple[Part, ...]
 
-    @property
-    def change_ns(self) -> float:
-        return sum(part.change_ns for part in self.parts)
-
-    @property
-    def what(self) -> str:
-        return self.parts[0].what[0] if self.parts[0].what else ""
+def _change(group: _Group) -> float:
+    return sum(part.change_ns for part in group)
 
 
 def _where(explanation: Explanation) -> list[str]:
@@ -105,37 +98,37 @@ def _where(explanation: Explanation) -> list[str]:
     if not explanation.adds_up:
         return [_by_itself(group, explanation) for group in groups[:_MOST_GROUPS]] or _uncertain(explanation, total)
     outside = _outside_change_ns(explanation)
-    scale = max([abs(total), *(abs(group.change_ns) for group in groups)])
-    large = [group for group in groups if abs(group.change_ns) >= _SMALL * scale]
-    with_it = [group for group in large if total and (group.change_ns > 0) == (total > 0)]
+    scale = max([abs(total), *(abs(_change(group)) for group in groups)])
+    large = [group for group in groups if abs(_change(group)) >= _SMALL * scale]
+    with_it = [group for group in large if total and (_change(group) > 0) == (total > 0)]
     against = [group for group in large if group not in with_it]
     clauses = [
-        f"{_share(group.change_ns, total) if place == 0 else time_text(group.change_ns)} "
-        f"{'is' if place == 0 and _is_all(group.change_ns, total) else 'are'} in {_who(group.parts)}{_why(group)}"
+        f"{_share(_change(group), total) if place == 0 else time_text(_change(group))} "
+        f"{'is' if place == 0 and _is_all(_change(group), total) else 'are'} in {_who(group)}{_why(group)}"
         for place, group in enumerate(with_it[:_MOST_GROUPS])
     ]
     untimed = [part for part in explanation.parts if not part.is_timed]
+    unseen = total - sum(part.change_ns for part in explanation.parts)  # of it, what dispatches alone do not show
     if untimed and abs(outside) >= _SMALL * scale:
-        more = "more" if outside > 0 else "less"
-        clauses.append(
-            f"{time_text(outside)} {more} is outside of dispatches or in {_who(untimed)} that could not be timed"
-            f"{_why_untimed(untimed)}"
-        )
+        who = f"{_who(untimed)} that could not be timed{_why_untimed(untimed)}"
+        clauses.append(f"{_more(outside)} is outside of dispatches or in {who}")
     elif total and abs(outside) >= _SMALL * scale:
-        more = "more" if outside > 0 else "less"
         schedule = f", with {enumerated(explanation.schedule[:_MOST_NAMES])}" if explanation.schedule else ""
         where, spent = "beside what dispatches take alone", ""
         if explanation.method == "profile":
             words = _outside_words(explanation.base_elsewhere, explanation.head_elsewhere)
             where, spent = "outside of dispatches", f" ({words})"
-        clauses.append(f"{where} it takes {time_text(outside)} {more}{spent}{schedule}")
-    elif with_it and abs(unseen := _unseen_ns(explanation, total)) >= _SMALL * scale:
+        clauses.append(f"{where} it takes {_more(outside)}{spent}{schedule}")
+    elif with_it and explanation.method == "alone" and unseen * total > 0 and abs(unseen) >= _SMALL * scale:
         clauses.append(f"{time_text(unseen)} show in no dispatch that is timed alone")
     for group in against[: _MOST_GROUPS - len(clauses)]:
-        more = "more" if group.change_ns > 0 else "less"
-        takes = "takes" if len(group.parts) == 1 else "take"
-        clauses.append(f"{_who(group.parts)} {takes} {time_text(group.change_ns)} {more}{_why(group)}")
+        takes = "takes" if len(group) == 1 else "take"
+        clauses.append(f"{_who(group)} {takes} {_more(_change(group))}{_why(group)}")
     return clauses or _uncertain(explanation, total)
+
+
+def _more(change_ns: float) -> str:
+    return f"{time_text(change_ns)} {'more' if change_ns > 0 else 'less'}"
 
 
 def _groups(parts: Sequence[Part]) -> list[_Group]:
@@ -144,8 +137,8 @@ def _groups(parts: Sequence[Part]) -> list[_Group]:
     for part in parts:
         if part.verdict in _CERTAIN and part.change_ns:
             alike.setdefault((part.change_ns > 0, part.what[:1]), []).append(part)
-    groups = [_Group(parts=tuple(group)) for group in alike.values()]
-    return sorted(groups, key=lambda group: -abs(group.change_ns))
+    groups = [tuple(group) for group in alike.values()]
+    return sorted(groups, key=lambda group: -abs(_change(group)))
 
 
 def _is_all(change_ns: float, total_ns: float) -> bool:
@@ -181,16 +174,16 @@ def _kind(part: Part) -> str:
 
 
 def _why(group: _Group) -> str:
-    return f", where {group.what}" if group.what else ""
+    return f", where {group[0].what[0]}" if group[0].what else ""
 
 
 def _by_itself(group: _Group, explanation: Explanation) -> str:
     """What dispatches take that are no shares of the call: `timed alone, matmul_8 goes from 4 ms to 9 ms`."""
-    base_ns, head_ns = sum(part.base_ns for part in group.parts), sum(part.head_ns for part in group.parts)
+    base_ns, head_ns = sum(part.base_ns for part in group), sum(part.head_ns for part in group)
     how = "in the profile" if explanation.method == "profile" else "timed alone"
-    goes = "goes" if len(group.parts) == 1 else "go"
+    goes = "goes" if len(group) == 1 else "go"
     ratio = _ratio(head_ns / base_ns) if base_ns and head_ns else ""
-    return f"{how}, {_who(group.parts)} {goes} from {time_text(base_ns)} to {time_text(head_ns)}{ratio}{_why(group)}"
+    return f"{how}, {_who(group)} {goes} from {time_text(base_ns)} to {time_text(head_ns)}{ratio}{_why(group)}"
 
 
 def _why_untimed(parts: Sequence[Part]) -> str:
@@ -210,12 +203,6 @@ def _outside_change_ns(explanation: Explanation) -> float:
     """What head spends more outside of dispatches; 0 where that is not known, as they add up to more than a call."""
     base, head = _outside_ns(explanation.base_elsewhere), _outside_ns(explanation.head_elsewhere)
     return head - base if min(base, head) >= 0 else 0.0
-
-
-def _unseen_ns(explanation: Explanation, total_ns: float) -> float:
-    """Of a latency's change, what dispatches that are timed alone leave of it; 0 where they show all of it, or more."""
-    left = total_ns - sum(part.change_ns for part in explanation.parts)
-    return left if explanation.method == "alone" and left * total_ns > 0 else 0.0
 
 
 def _outside_ns(elsewhere: Elsewhere) -> float:
@@ -245,7 +232,7 @@ def _uncertain(explanation: Explanation, total_ns: float) -> list[str]:
     if largest is None:
         return []
     named = f"{_who([largest])} seems to change most, by {time_text(largest.change_ns)}"
-    return [f"no dispatch's change is certain by itself; {named}{_why(_Group(parts=(largest,)))}"]
+    return [f"no dispatch's change is certain by itself; {named}{_why((largest,))}"]
 
 
 # --- nothing differs ---

@@ -63,12 +63,6 @@ def _outside_harness(trace: TracebackType | None) -> TracebackType | None:
     return trace
 
 
-def _first_error(error: BaseException) -> str:
-    """What the verifier says, without where that is and the operation that it prints below."""
-    found = re.search(r"error: (?:\S+:\d+:\d+: )?(.+)", str(error))
-    return found[1] if found is not None else _one_line(error)
-
-
 def _load(name: str) -> Any:
     module, _, attribute = name.partition(":")
     try:
@@ -133,7 +127,10 @@ def rewrite(request: dict[str, Any]) -> dict[str, Any]:
         try:
             module.operation.verify()
         except Exception as error:
-            raise Refused(f"left a module that does not verify: {_first_error(error)}") from error
+            # What the verifier says, without where that is and the operation that it prints below.
+            found = re.search(r"error: (?:\S+:\d+:\d+: )?(.+)", str(error))
+            why = found[1] if found is not None else _one_line(error)
+            raise Refused(f"left a module that does not verify: {why}") from error
         after = _bytecode(module)
         if not matched and after != before:
             raise Refused("changed the module, and says that it matched nothing")

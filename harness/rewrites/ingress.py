@@ -255,19 +255,17 @@ def generalize_products(module: ir.Module) -> int:
         maps = linalg.get_indexing_maps(op)
         *inputs, init = op.operands
         with ir.InsertionPoint(op), op.location:
-            generic = linalg.GenericOp([op.result.type], inputs, [init], maps, _iterators(maps)).operation
+            out = maps[len(maps) - 1].value
+            parallel = {
+                ir.AffineDimExpr(expression).position for expression in out.results
+            }  # the others are summed over
+            kinds = ["parallel" if loop in parallel else "reduction" for loop in range(out.n_dims)]
+            iterators = ir.ArrayAttr.get([ir.Attribute.parse(f"#linalg.iterator_type<{kind}>") for kind in kinds])
+            generic = linalg.GenericOp([op.result.type], inputs, [init], maps, iterators).operation
         body_of(op).append_to(generic.regions[0])
         copy_annotations(op, generic)
         replace(op, generic.result)
     return len(products)
-
-
-def _iterators(maps: ir.ArrayAttr) -> ir.Attribute:
-    """Dimensions of the result are parallel, the others are summed over."""
-    out = maps[len(maps) - 1].value
-    parallel = {ir.AffineDimExpr(expression).position for expression in out.results}
-    kinds = ["parallel" if dimension in parallel else "reduction" for dimension in range(out.n_dims)]
-    return ir.ArrayAttr.get([ir.Attribute.parse(f"#linalg.iterator_type<{kind}>") for kind in kinds])
 
 
 # -------------------------------------------------------------------- ReLU and leaky ReLU as arith.maximumf
@@ -331,7 +329,9 @@ def _selections(module: ir.Module) -> Matched:
         if choice is None or choice.above != choice.x:
             continue
         is_relu = choice.predicate == _UGT and is_positive_zero(choice.below)
-        factors = _factors_of(choice.x, choice.below)
+        product = producer(choice.below)
+        pairs = _both_ways(product) if product is not None and product.name == "arith.mulf" else ()
+        factors = [other for factor, other in pairs if factor == choice.x]
         if is_relu or any(map(_is_slope, factors)):
             with ir.InsertionPoint(op), op.location:
                 _replace_by_maximum(op, choice.x, choice.below)
@@ -387,14 +387,6 @@ def _choice(op: ir.Operation | None) -> _Choice | None:
     if predicate not in _POSITIVE:
         above, below, predicate = below, above, _NEGATED.get(predicate)
     return _Choice(x, predicate, above, below) if predicate in _POSITIVE else None
-
-
-def _factors_of(x: ir.Value, value: ir.Value) -> list[ir.Value]:
-    """What x is multiplied by in a product; [] where the value is no product of x."""
-    product = producer(value)
-    if product is None or product.name != "arith.mulf":
-        return []
-    return [other for factor, other in _both_ways(product) if factor == x]
 
 
 def _both_ways(op: ir.Operation) -> tuple[tuple[ir.Value, ir.Value], tuple[ir.Value, ir.Value]]:

@@ -265,7 +265,12 @@ def transposed(value: ir.Attribute, permutation: Sequence[int], result: ir.Ranke
     resource = _RESOURCE.match(str(value))
     if resource is None:
         return None
-    blob = _BLOB.search(_text_with_blob(value))
+    # A module of this constant alone, as text: the one way to a resource's values that the bindings have.
+    with ir.Location.unknown(value.context):
+        module = ir.Module.create()
+        with ir.InsertionPoint(module.body):
+            arith.ConstantOp(value.type, value)
+    blob = _BLOB.search(str(module.operation.get_asm()))
     elements = None if blob is None else _elements(bytes.fromhex(blob["values"]), value.type)
     if elements is None:
         return None
@@ -291,15 +296,6 @@ def _transposed_dense(
         numbers = np.array(re.findall(r"[^\[\],\s]+", text), dtype=object).reshape(value.type.shape)
         new = json.dumps(numbers.transpose(permutation).tolist()).replace('"', "")
     return ir.Attribute.parse(f"dense<{new}> : {result}")
-
-
-def _text_with_blob(value: ir.Attribute) -> str:
-    """A module of this constant alone, as text: the one way to a resource's values that the bindings have."""
-    with ir.Location.unknown(value.context):
-        module = ir.Module.create()
-        with ir.InsertionPoint(module.body):
-            arith.ConstantOp(value.type, value)
-    return str(module.operation.get_asm())
 
 
 def _elements(values: bytes, type_: ir.RankedTensorType) -> NDArray[Any] | None:

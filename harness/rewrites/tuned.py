@@ -267,7 +267,9 @@ def name_convolutions(module: ir.Module) -> int:
 def _recognise(op: ir.Operation) -> _Convolution | None:
     """The convolution that a generic is; None where it is none, or none that has a name."""
     operands = list(op.operands)
-    if not _are_alike([operand.type for operand in operands]) or not _multiplies_and_adds(op):
+    types = [operand.type for operand in operands]
+    known = all(isinstance(t, ir.RankedTensorType) and t.rank == 4 and t.has_static_shape for t in types)
+    if not known or len(types) != 3 or len({str(t.element_type) for t in types}) > 1 or not _multiplies_and_adds(op):
         return None
     maps = [attribute.value for attribute in op.attributes["indexing_maps"]]
     image, filter_ = (1, 0) if all(isinstance(axis, ir.AffineDimExpr) for axis in maps[0].results) else (0, 1)
@@ -296,12 +298,6 @@ def _recognise(op: ir.Operation) -> _Convolution | None:
         return None
     permutation = [layout.index(letter) for letter in wanted]
     return _Convolution(named, operands[image], operands[filter_], permutation, strides, dilations)
-
-
-def _are_alike(types: Sequence[ir.Type]) -> bool:
-    """Whether they are three tensors of four known sizes, of one float type."""
-    tensors = all(isinstance(t, ir.RankedTensorType) and t.rank == 4 and t.has_static_shape for t in types)
-    return tensors and len(types) == 3 and len({str(t.element_type) for t in types}) == 1
 
 
 def _layout(indexing: ir.AffineMap, letters: Mapping[int, str]) -> str:
