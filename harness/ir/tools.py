@@ -22,7 +22,7 @@ _READERS = {
     "ops": ("readers:ops", "the counter of ops", "leave phases out"),
     "parts": ("readers:parts", "the reader of executables", "leave phases out"),
     "reduced": ("readers:reduced", "the reader of functions", "keep the entry function as the only public one"),
-    "structured": ("structured:functions", "the reader of dispatches", "tune it without its dispatches"),
+    "structured": ("operations:functions", "the reader of dispatches", "tune it without its dispatches"),
     "work": ("program:work", "the counter of arithmetic", "report it as a defect of the harness"),
 }
 

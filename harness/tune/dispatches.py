@@ -200,7 +200,7 @@ def _executables(folder: Path) -> dict[str, str]:
 
 
 def _functions(texts: Mapping[str, str], module: Module, folder: Path, limits: Limits) -> dict[str, Mapping[str, Any]]:
-    """The function of each of these executables, as harness.ir.structured answers; of several the first."""
+    """The function of each of these executables, as harness.ir.operations answers; of several the first."""
     file = folder / "read.mlir"
     file.write_bytes(SEPARATOR.join(text.encode() for text in texts.values()))
     where, toolchain = " on what iree-compile wrote of them", module.loadable.toolchain

@@ -143,29 +143,13 @@ def test_a_phase_that_is_not_reached_is_a_failed_case(
     assert (failed.value.stage, str(failed.value)) == ("ir", message)
 
 
-@pytest.mark.parametrize(
-    ("flag", "limits", "message"),
-    [
-        (
-            "--fake-sleep=60",
-            Limits(seconds=0.5),
-            "ran past its limit of 0.5 s, on its way to phase 'flow'; give it more with --compile-timeout",
-        ),
-        (
-            "--fake-signal=ABRT",
-            LIMITS,
-            "was ended by SIGABRT, on its way to phase 'flow'; take an earlier phase, or make the case compile",
-        ),
-    ],
-    ids=["time", "crash"],
-)
-def test_the_error_says_how_the_compiler_ended(
-    flag: str, limits: Limits, message: str, model: Path, tmp_path: Path
-) -> None:
+def test_the_error_says_how_the_compiler_ended(model: Path, tmp_path: Path) -> None:
     fake = make_fake_toolchain(tmp_path / "toolchain")
     with pytest.raises(CaseError) as failed:
-        dump_phases((flag,), model, ["flow"], toolchain=fake, folder=tmp_path, limits=limits)
-    assert str(failed.value) == f"iree-compile {message}"
+        dump_phases(("--fake-sleep=60",), model, ["flow"], toolchain=fake, folder=tmp_path, limits=Limits(seconds=0.5))
+    assert str(failed.value) == (
+        "iree-compile ran past its limit of 0.5 s, on its way to phase 'flow'; give it more with --compile-timeout"
+    )
 
 
 NO_SUCH = "--fake-stderr=iree-compile: for the --{} option: Cannot find option named '{}'!"
@@ -229,7 +213,7 @@ def test_what_is_not_ir_is_a_failed_case(real_toolchain: Toolchain, tmp_path: Pa
 
 
 def test_what_runs_under_a_toolchains_python_needs_nothing_but_iree(real_toolchain: Toolchain) -> None:
-    modules = ", ".join(f"harness.ir.{name}" for name in ("readers", "layouts", "structured", "program"))
+    modules = ", ".join(f"harness.ir.{name}" for name in ("readers", "layouts", "program"))
     code = f"import sys, {modules}; print({{name.partition('.')[0] for name in sys.modules}} - sys.stdlib_module_names)"
     finished = run([*real_toolchain.python_command, "-c", code], cwd=Path(harness.__file__).parents[1], limits=LIMITS)
     assert finished.ok, finished.stderr
