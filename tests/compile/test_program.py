@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -216,47 +215,30 @@ def test_a_rewrite_that_goes_wrong_fails_the_case(real: RealCompiler, function: 
     assert not list((real.folder / "cache" / "scratch").iterdir())
 
 
-def _hanging(real: RealCompiler, folder: Path) -> CompileRequest:
-    """The time limit is iree-compile's too, which needs some: so here all of the interpreter hangs."""
-    python = folder / "python"
+def test_what_else_can_go_wrong_on_the_way_to_a_rewrite(real: RealCompiler, tmp_path: Path) -> None:
+    """The time limit is iree-compile's too, which needs some: so all of the interpreter hangs."""
+    python = tmp_path / "python"
     python.write_text("#!/bin/sh\nexec sleep 600\n")
     python.chmod(0o755)
-    toolchain = replace(real.toolchain, python=python, python_options=())
-    return real.request(rewrite("hangs"), text=SCALE, toolchain=toolchain, limits=Limits(seconds=5))
-
-
-def _hoarding(real: RealCompiler, _: Path) -> CompileRequest:
-    return real.request(rewrite("hoards"), text=SCALE, limits=Limits(seconds=120, memory_bytes=1 << 30))
-
-
-def _unreadable(real: RealCompiler, _: Path) -> CompileRequest:
-    return real.request(rewrite("nothing"), text="func.func @main( {")
-
-
-def _behind_a_wrong_pipeline(real: RealCompiler, _: Path) -> CompileRequest:
-    return real.request(WRONG, rewrite("nothing", phase="flow"), text=SCALE)
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (_hoarding, "plugin hoards used more than its limit of 1 GiB of memory; give it more with --compile-memory"),
-        (_hanging, "plugin hangs ran past its limit of 5 s; give it more with --compile-timeout"),
-        (_unreadable, "iree-compile --compile-to=input exited with status 1: expected non-function type"),
-        (
-            _behind_a_wrong_pipeline,
-            "plugin wrong: iree-compile --compile-to=flow printed an error, though it exited with status 0: "
-            "'bogus' does not refer to a registered pass or pass pipeline",
+    asleep = replace(real.toolchain, python=python, python_options=())
+    little, later = Limits(seconds=120, memory_bytes=1 << 30), rewrite("nothing", phase="flow")
+    requests = {
+        "plugin hoards used more than its limit of 1 GiB of memory; give it more with --compile-memory": real.request(
+            rewrite("hoards"), text=SCALE, limits=little
         ),
-    ],
-)
-def test_what_else_can_go_wrong_on_the_way_to_a_rewrite(
-    real: RealCompiler, tmp_path: Path, make: Callable[[RealCompiler, Path], CompileRequest], message: str
-) -> None:
-    request = make(real, tmp_path)
-    with pytest.raises(CaseError) as caught:
-        rewritten(request, tmp_path / "work")
-    assert (caught.value.stage, str(caught.value)) == ("compile", message)
+        "plugin hangs ran past its limit of 5 s; give it more with --compile-timeout": real.request(
+            rewrite("hangs"), text=SCALE, toolchain=asleep, limits=Limits(seconds=5)
+        ),
+        "iree-compile --compile-to=input exited with status 1: expected non-function type": real.request(
+            rewrite("nothing"), text="func.func @main( {"
+        ),
+        "plugin wrong: iree-compile --compile-to=flow printed an error, though it exited with status 0: "
+        "'bogus' does not refer to a registered pass or pass pipeline": real.request(WRONG, later, text=SCALE),
+    }
+    for number, (message, request) in enumerate(requests.items()):
+        with pytest.raises(CaseError) as caught:
+            rewritten(request, tmp_path / f"work-{number}")
+        assert (caught.value.stage, str(caught.value)) == ("compile", message)
 
 
 # -------------------------------------------------------------------------------------------- what flags and specs did

@@ -30,65 +30,53 @@ def test_a_quiet_machine_has_nothing_to_warn_of(quiet: Environment) -> None:
     assert note.what.startswith("address space randomisation is on")
 
 
-CHANGES: list[tuple[str, dict[str, Any], Level | None, str, str | None]] = [
+INTEL = {"turbo": True, "frequency_driver": "intel_pstate"}
+CHANGES: list[tuple[str, dict[str, Any], Level | None, str, str]] = [
     ("cpu", {"governor": "powersave"}, "warning", "the frequency governor is powersave", "cpupower"),
     ("cpu", {"turbo": True}, "warning", "turbo is on", "echo 0 | sudo tee /sys/devices/system/cpu/cpufreq/boost"),
-    (
-        "cpu",
-        {"turbo": True, "frequency_driver": "intel_pstate"},
-        "warning",
-        "turbo is on",
-        "echo 1 | sudo tee /sys/devices/system/cpu/intel_pstate/no_turbo",
-    ),
+    ("cpu", INTEL, "warning", "turbo is on", "echo 1 | sudo tee /sys/devices/system/cpu/intel_pstate/no_turbo"),
     ("cpu", {"smt": True}, "warning", "simultaneous multithreading is on", "/smt/control"),
-    ("cpu", {"usable_cores": 2}, "warning", "this process may use 2 cores of 32, by its affinity", None),
-    (
-        "cpu",
-        {"usable_cores": 1, "logical_cores": 1},
-        "warning",
-        "this process may use 1 core; what is timed shares it",
-        None,
-    ),
-    ("cpu", {"usable_cores": 4}, "ok", "this process may use 4 cores of 32, by its affinity", None),
-    (
-        "cpu",
-        {"cores_by_kind": ["0-15", "16-31"]},
-        "warning",
-        "its cores are of 2 kinds: the same call takes longer on 16-31 than on 0-15",
-        "taskset --cpu-list 0-15 harness run",
-    ),
+    ("cpu", {"usable_cores": 2}, "warning", "this process may use 2 cores of 32, by its affinity", ""),
+    ("cpu", {"usable_cores": 1, "logical_cores": 1}, "warning", "may use 1 core; what is timed shares it", ""),
+    ("cpu", {"usable_cores": 4}, "ok", "this process may use 4 cores of 32, by its affinity", ""),
+    ("cpu", {"cores_by_kind": ["0-15", "16-31"]}, "warning", "longer on 16-31 than on 0-15", "--cpu-list 0-15 harness"),
     ("load", {"load_1min": 1.0}, "warning", "the load of the last minute is 1.00", "top"),
-    ("load", {"load_1min": 0.99}, "ok", "the load of the last minute is 0.99", None),
-    ("load", {"steal_percent": 1.1}, "warning", "1.1 % of the CPU time", None),
-    ("machine", {"virtual": True, "hypervisor": "Xen"}, "warning", "this is a virtual machine (Xen): ", None),
-    ("memory", {"available_bytes": 2**30}, "warning", "1.0 GiB of memory is free", None),
+    ("load", {"load_1min": 0.99}, "ok", "the load of the last minute is 0.99", ""),
+    ("load", {"steal_percent": 1.1}, "warning", "1.1 % of the CPU time", ""),
+    ("machine", {"virtual": True, "hypervisor": "Xen"}, "warning", "this is a virtual machine (Xen): ", ""),
+    ("memory", {"available_bytes": 2**30}, "warning", "1.0 GiB of memory is free", ""),
     ("memory", {"swap_used_bytes": 2**30}, "warning", "1.0 GiB of memory is swapped out", "swapoff"),
     ("memory", {"transparent_huge_pages": "always"}, "note", "huge pages", "echo madvise"),
-    ("process", {"memory_limit_bytes": 2**30}, "warning", "is free (a container's limit: 1.0 GiB)", None),
-    ("process", {"memory_limit_bytes": 2**33}, "ok", "is free (a container's limit: 8.0 GiB)", None),
-    ("process", {"cpu_limit_cores": 1.5}, "warning", "use 1.5 cores' worth of time", "--cpuset-cpus"),
-    ("process", {"cpu_limit_cores": 2.0, "cpu_throttled_periods": 7}, "warning", "is spent, 7 times so far", None),
-    ("process", {"niceness": 10}, "warning", "niceness 10", None),
-    ("process", {"aslr": True}, "note", "address space randomisation is on", None),
+    ("process", {"memory_limit_bytes": 2**30}, "warning", "is free (a container's limit: 1.0 GiB)", ""),
+    ("process", {"memory_limit_bytes": 2**33}, "ok", "is free (a container's limit: 8.0 GiB)", ""),
+    (
+        "process",
+        {"cpu_limit_cores": 2.0, "cpu_throttled_periods": 7},
+        "warning",
+        "spent, 7 times so far",
+        "--cpuset-cpus",
+    ),
+    ("process", {"niceness": 10}, "warning", "niceness 10", ""),
+    ("process", {"aslr": True}, "note", "address space randomisation is on", ""),
     ("process", {"aslr": False}, "note", "address space randomisation is off", "randomize_va_space=2"),
     # What is harmless is not mentioned.
-    ("load", {"steal_percent": 1.0}, None, "steal", None),
-    ("memory", {"swap_used_bytes": 2**20}, None, "swap", None),
-    ("memory", {"transparent_huge_pages": "never"}, None, "huge", None),
-    ("process", {"niceness": -5}, None, "niceness", None),
+    ("load", {"steal_percent": 1.0}, None, "steal", ""),
+    ("memory", {"swap_used_bytes": 2**20}, None, "swap", ""),
+    ("memory", {"transparent_huge_pages": "never"}, None, "huge", ""),
+    ("process", {"niceness": -5}, None, "niceness", ""),
 ]
 
 
 @pytest.mark.parametrize(("section", "change", "level", "words", "command"), CHANGES)
 def test_one_fact(
-    quiet: Environment, section: str, change: dict[str, Any], level: Level | None, words: str, command: str | None
+    quiet: Environment, section: str, change: dict[str, Any], level: Level | None, words: str, command: str
 ) -> None:
     quiet[section] |= change
     found = [finding for finding in every(judge(quiet)) if words in finding.what]
     assert [finding.level for finding in found] == ([level] if level else [])
     for finding in found:
         assert (finding.advice is None) == (level == "ok")
-        assert (command or "") in (finding.command or "")
+        assert command in (finding.command or "")
 
 
 def test_on_a_small_machine_a_smaller_load_is_too_much(quiet: Environment) -> None:
@@ -113,79 +101,47 @@ DRIVERS = {
     "lavapipe": DeviceProbe(driver="vulkan", devices=(DeviceInfo(uri="vulkan://a", name="llvmpipe", kind="cpu"),)),
     "swiftshader": DeviceProbe(driver="vulkan", reason="SwiftShader is not here", advice="install Chromium"),
 }
-SOFTWARE = "llvmpipe (LLVM 15.0.6, 256 bits), Vulkan 1.3.230, Mesa 22.3.6 (LLVM 15.0.6); a software device, played by"
+ASKED = {"vulkan_drivers": DRIVERS, "asked": frozenset({"swiftshader"})}
+SWIFTSHADER = 'vulkan_driver = "swiftshader": SwiftShader is not here'
+OWN_TIME = "this kernel counts a thread's time in ticks"
 
 
 @pytest.mark.parametrize(
     ("facts", "level", "what", "advice"),
     [
-        ({"toolchain": TOOLCHAIN}, "ok", "IREE 3.13.0, revision 89ece87b8985", None),
-        ({}, "missing", NO_TOOLCHAIN, None),
-        ({"environments": (OLDER,)}, "ok", "IREE 3.12.0 for --toolchain 3.12.0, 627 MB in the cache", None),
-        ({}, "missing", "no device can be looked for without IREE's tools", None),
-        ({"probes": (LOCAL,)}, "ok", "local-sync: this CPU, on one thread", None),
-        (
-            {"probes": (NO_CUDA,)},
-            "note",
-            "cuda: no CUDA device (UNAVAILABLE: CUDA driver library 'libcuda.so'/'nvcuda.dll' not available)",
-            "install the NVIDIA driver (libcuda)",
-        ),
-        (
-            {"probes": (NO_CUDA,), "asked": frozenset({"cuda"})},
-            "missing",
-            "cuda: no CUDA device (UNAVAILABLE: CUDA driver library 'libcuda.so'/'nvcuda.dll' not available)",
-            "install the NVIDIA driver (libcuda)",
-        ),
+        ({"toolchain": TOOLCHAIN}, "ok", "IREE 3.13.0, revision 89ece87b8985", ""),
+        ({}, "missing", NO_TOOLCHAIN, ""),
+        ({"environments": (OLDER,)}, "ok", "IREE 3.12.0 for --toolchain 3.12.0, 627 MB in the cache", ""),
+        ({}, "missing", "no device can be looked for without IREE's tools", ""),
+        ({"probes": (LOCAL,)}, "ok", "local-sync: this CPU, on one thread", ""),
+        ({"probes": (NO_CUDA,)}, "note", "cuda: no CUDA device (UNAVAILABLE: CUDA", "install the NVIDIA driver"),
+        ({"probes": (NO_CUDA,), "asked": frozenset({"cuda"})}, "missing", "cuda: no CUDA device (", "install the"),
         # Of several devices, a suite says which one by its URI.
-        (
-            {"probes": (DeviceProbe(driver="cuda", devices=H200),)},
-            "ok",
-            "cuda://GPU-bbbb: NVIDIA H200, compute capability 9.0, CUDA 12.8",
-            None,
-        ),
-        ({"probes": (NAMELESS,)}, "ok", "cuda: cuda://GPU-1", None),
+        ({"probes": (DeviceProbe(driver="cuda", devices=H200),)}, "ok", "cuda://GPU-bbbb: NVIDIA H200, compute", ""),
+        ({"probes": (NAMELESS,)}, "ok", "cuda: cuda://GPU-1", ""),
         (
             {"probes": (LAVAPIPE,)},
             "note",
-            f"vulkan: {SOFTWARE} the CPU",
-            "use it to see that things work: its times say nothing about a GPU",
+            "vulkan: llvmpipe (LLVM 15.0.6, 256 bits), Vulkan 1.3.230",
+            "times say nothing",
         ),
-        ({"vulkan_drivers": DRIVERS}, "ok", 'vulkan_driver = "lavapipe": llvmpipe', None),
-        (
-            {"vulkan_drivers": DRIVERS, "asked": frozenset({"vulkan", "lavapipe"})},
-            "note",
-            'vulkan_driver = "swiftshader": SwiftShader is not here',
-            "install Chromium",
-        ),
+        ({"vulkan_drivers": DRIVERS}, "ok", 'vulkan_driver = "lavapipe": llvmpipe', ""),
+        ({"vulkan_drivers": DRIVERS, "asked": frozenset({"lavapipe"})}, "note", SWIFTSHADER, "install Chromium"),
+        (ASKED, "missing", SWIFTSHADER, "install Chromium"),
         ({"probes": (NO_CPU,)}, "missing", "local-sync: none", "reinstall"),
-        (
-            {"vulkan_drivers": DRIVERS, "asked": frozenset({"swiftshader"})},
-            "missing",
-            'vulkan_driver = "swiftshader": SwiftShader is not here',
-            "install Chromium",
-        ),
-        ({"peers": PEERS}, "ok", "onnxruntime: ONNX Runtime 1.31.1", None),
+        ({"peers": PEERS}, "ok", "onnxruntime: ONNX Runtime 1.31.1", ""),
         ({"peers": PEERS}, "note", "halide: halide is not installed", "pip install 'iree-harness[halide]'"),
-        ({}, "ok", "hardware counters work, and are read beside the time", None),
-        (
-            {"counters": "this machine exposes no hardware counters"},
-            "note",
-            "this machine exposes no hardware counters",
-            "times are measured all the same; instruction counts, which repeat exactly, are left out",
-        ),
-        (
-            {"own_time": "this kernel counts a thread's time in ticks of milliseconds"},
-            "note",
-            "this kernel counts a thread's time in ticks of milliseconds",
-            "wall time decides, and what other processes take is in it: leave the machine alone meanwhile",
-        ),
+        ({}, "ok", "hardware counters work, and are read beside the time", ""),
+        ({"counters": "no counters here"}, "note", "no counters here", "times are measured all the same"),
+        ({"own_time": OWN_TIME}, "note", OWN_TIME, "wall time decides"),
     ],
 )
 def test_what_is_here_and_what_is_not(
-    quiet: Environment, facts: dict[str, Any], level: Level, what: str, advice: str | None
+    quiet: Environment, facts: dict[str, Any], level: Level, what: str, advice: str
 ) -> None:
-    (finding,) = [finding for finding in every(judge(quiet, **facts)) if finding.what == what]
-    assert (finding.level, finding.advice, finding.command) == (level, advice, None)
+    (finding,) = [finding for finding in every(judge(quiet, **facts)) if finding.what.startswith(what)]
+    assert (finding.level, bool(finding.advice), finding.command) == (level, bool(advice), None)
+    assert advice in (finding.advice or "")
 
 
 def test_findings_are_plain_sentences_grouped_by_topic(busy: Diagnosis) -> None:

@@ -365,18 +365,14 @@ EQUAL = {
         PLAIN,
         case_id(model=a_model(**REMARKS), variant=a_variant(**REMARKS), device=a_device(**REMARKS)),
     ),
-    "an empty flag set": (PLAIN, case_id(variant=a_variant(flag_sets=(FlagSet(name="a"),)))),
     "the backend, since the flags choose it": (PLAIN, case_id(device=a_device(backend="vmvx"))),
     "the order of different flags": (with_flags("--a=1", "--b=2"), with_flags("--b=2", "--a=1")),
     "a flag in a set": (with_flags("--a=1"), case_id(variant=BY_SET)),
-    "a flag of a device": (with_flags("--a=1"), case_id(device=a_device(compile_flags=("--a=1",)))),
-    "the dashes, and the value of a switch that is on": (with_flags("-a"), with_flags("--a=true")),
 }
 OTHER = {
     "the model's definition": (PLAIN, case_id(model_id="another definition of net")),
     "compile flags": (PLAIN, with_flags("--a")),
     "run flags": (PLAIN, case_id(variant=a_variant(run_flags=("--a",)))),
-    "the tool that has a flag": (with_flags("--a"), case_id(variant=a_variant(run_flags=("--a",)))),
     "the device's URI": (PLAIN, case_id(device=a_device(uri="local-task"))),
     "the device's pin": (PLAIN, case_id(device=a_device(pin=True))),
     "the order of several devices": (
@@ -384,8 +380,6 @@ OTHER = {
         case_id(device=a_device(more_uris=("b", "a"))),
     ),
     "the Vulkan driver": (PLAIN, case_id(device=a_device(vulkan_driver="lavapipe"))),
-    "the order of a list": (with_flags("--pass=x", "--pass=y"), with_flags("--pass=y", "--pass=x")),
-    "whether a switch is on": (with_flags("--a"), with_flags("--a=false")),
     "more than a plugin's flags": (with_flags("--iree-share-concat"), case_id(variant=SHARING)),
     "the version of a plugin": (
         case_id(variant=SHARING),

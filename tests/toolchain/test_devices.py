@@ -56,9 +56,10 @@ NO_LOADER = f"""\
   Tried: libvulkan.so.1
     c/runtime/src/iree/base/internal/dynamic_library_posix.c:165: NOT_FOUND; failed to load dynamic library"""
 NO_DRIVER = f"{SOURCE}/vulkan/physical_device.c:441: UNAVAILABLE; [vkCreateInstance] VK_ERROR_INCOMPATIBLE_DRIVER"
+LIBCUDA = "'libcuda.so'/'nvcuda.dll'"
 NO_CUDA = (
-    f"{SOURCE}/cuda/cuda_dynamic_symbols.c:66: UNAVAILABLE; CUDA driver library 'libcuda.so'/'nvcuda.dll' not "
-    "available; please ensure installed and in dynamic library search path"
+    f"{SOURCE}/cuda/cuda_dynamic_symbols.c:66: UNAVAILABLE; CUDA driver library {LIBCUDA} not available; please ensure "
+    "installed and in dynamic library search path"
 )
 NO_GPU = f"{SOURCE}/cuda/cuda_driver.c:200: UNKNOWN; CUDA driver error 'CUDA_ERROR_NO_DEVICE' (100)"
 NO_HIP = f"{SOURCE}/hip/x.c:1: UNAVAILABLE; HIP runtime library not available"
@@ -71,29 +72,23 @@ NO_HIP = f"{SOURCE}/hip/x.c:1: UNAVAILABLE; HIP runtime library not available"
         (
             "vulkan",
             NO_LOADER,
-            "install the Vulkan loader and a Vulkan driver; a software one will do "
-            "(Debian: apt-get install libvulkan1 mesa-vulkan-drivers)",
+            "install the Vulkan loader and a Vulkan driver",
             "NOT_FOUND: Vulkan loader library not found",
         ),
         (
             "vulkan",
             NO_DRIVER,
-            "install a Vulkan driver; a software one will do (Debian: apt-get install mesa-vulkan-drivers)",
+            "install a Vulkan driver",
             "UNAVAILABLE: [vkCreateInstance] VK_ERROR_INCOMPATIBLE_DRIVER",
         ),
-        (
-            "cuda",
-            NO_CUDA,
-            "install the NVIDIA driver (libcuda)",
-            "UNAVAILABLE: CUDA driver library 'libcuda.so'/'nvcuda.dll' not available",
-        ),
+        ("cuda", NO_CUDA, "install the NVIDIA driver", f"UNAVAILABLE: CUDA driver library {LIBCUDA} not available"),
         (
             "cuda",
             NO_GPU,
-            "check that nvidia-smi lists a GPU here",
+            "check that nvidia-smi lists a GPU",
             "UNKNOWN: CUDA driver error 'CUDA_ERROR_NO_DEVICE' (100)",
         ),
-        ("hip", NO_HIP, "install AMD's ROCm runtime (libamdhip64)", "UNAVAILABLE: HIP runtime library not available"),
+        ("hip", NO_HIP, "install AMD's ROCm runtime", "UNAVAILABLE: HIP runtime library not available"),
         ("hip", "no status line", "check that rocminfo lists a GPU here", ""),
         ("metal", "", "run iree-run-module --list_devices=metal and see what it says", ""),
     ],
@@ -101,7 +96,8 @@ NO_HIP = f"{SOURCE}/hip/x.c:1: UNAVAILABLE; HIP runtime library not available"
 def test_advice_fits_the_reason(driver: str, message: str, advice: str, detail: str, script_tool: ScriptTool) -> None:
     title = {"vulkan": "Vulkan", "metal": "metal"}.get(driver, driver.upper())
     probe = probe_driver(script_tool(failing(message)), driver, limits=LIMITS)
-    assert probe == DeviceProbe(driver=driver, reason=f"no {title} device", advice=advice, detail=detail)
+    assert (probe.devices, probe.reason, probe.detail) == ((), f"no {title} device", detail)
+    assert str(probe.advice).startswith(advice)
 
 
 SEARCH = "the search for CUDA devices"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -27,41 +26,13 @@ def base_of(checkout: Path, **environment: str) -> tuple[int, str]:
     return finished.returncode, finished.stdout.strip()
 
 
-def fetch_main(checkout: Path) -> None:
-    git(checkout, "fetch", "--quiet", "origin")
-
-
-def merge_main(checkout: Path) -> None:
-    fetch_main(checkout)
-    git(checkout, "merge", "--quiet", "--no-edit", "origin/main")
-
-
-def lose_origin(checkout: Path) -> None:
-    git(checkout, "remote", "set-url", "origin", "/nowhere")
-
-
-def begin_anew(checkout: Path) -> None:
-    git(checkout, "switch", "--quiet", "--orphan", "island")
-    commit(checkout, x_md="x\n")
-
-
-def go_to_the_first_commit(checkout: Path) -> None:
-    git(checkout, "switch", "--quiet", "--detach", "HEAD^")
-
-
-def tag(checkout: Path) -> None:
-    git(checkout, "tag", "v1", "HEAD^")
-
-
-def make_branch_of_origin(checkout: Path) -> None:
-    git(checkout.parent / "origin", "branch", "release", "main")
-    fetch_main(checkout)
-
-
-def nothing(_: Path) -> None:
-    pass
-
-
+NOTHING: list[str] = []
+MERGE_MAIN = ["fetch --quiet origin", "merge --quiet --no-edit origin/main"]
+LOSE_ORIGIN = ["remote set-url origin /nowhere"]
+BEGIN_ANEW = ["switch --quiet --orphan island", "commit --quiet --allow-empty --message anew"]
+TO_THE_FIRST_COMMIT = ["switch --quiet --detach HEAD^"]
+TAG = ["tag v1 HEAD^"]
+BRANCH_OF_ORIGIN = ["-C ../origin branch release main", "fetch --quiet origin"]
 DEEPEN = "give actions/checkout fetch-depth: 0"
 
 
@@ -69,19 +40,20 @@ DEEPEN = "give actions/checkout fetch-depth: 0"
     ("prepare", "environment", "base"),
     [
         # Where the branch left main, though main has moved on; of the merge that GitHub checks out, the tip of main.
-        (nothing, {"GITHUB_BASE_REF": "main"}, "HEAD^"),
-        (merge_main, {"GITHUB_BASE_REF": "main"}, "origin/main"),
+        (NOTHING, {"GITHUB_BASE_REF": "main"}, "HEAD^"),
+        (MERGE_MAIN, {"GITHUB_BASE_REF": "main"}, "origin/main"),
         # Without the origin, what is here; outside of a pull request, the commit before.
-        (lose_origin, {"GITHUB_BASE_REF": "main"}, "HEAD^"),
-        (nothing, {}, "HEAD^"),
+        (LOSE_ORIGIN, {"GITHUB_BASE_REF": "main"}, "HEAD^"),
+        (NOTHING, {}, "HEAD^"),
         # A commit, tag or branch of the origin that is given.
-        (nothing, {"HARNESS_BASE": "HEAD^", "GITHUB_BASE_REF": "main"}, "HEAD^"),
-        (tag, {"HARNESS_BASE": "v1"}, "HEAD^"),
-        (make_branch_of_origin, {"HARNESS_BASE": "release"}, "origin/main"),
+        (NOTHING, {"HARNESS_BASE": "HEAD^", "GITHUB_BASE_REF": "main"}, "HEAD^"),
+        (TAG, {"HARNESS_BASE": "v1"}, "HEAD^"),
+        (BRANCH_OF_ORIGIN, {"HARNESS_BASE": "release"}, "origin/main"),
     ],
 )
-def test_the_base(job: Job, prepare: Callable[[Path], None], environment: dict[str, str], base: str) -> None:
-    prepare(job.checkout)
+def test_the_base(job: Job, prepare: list[str], environment: dict[str, str], base: str) -> None:
+    for command in prepare:
+        git(job.checkout, *command.split())
     assert base_of(job.checkout, **environment) == (0, git(job.checkout, "rev-parse", base))
     assert base_of(job.checkout, HARNESS_BASE=git(job.checkout, "rev-parse", "--short=12", base))[0] == 0
 
@@ -89,17 +61,18 @@ def test_the_base(job: Job, prepare: Callable[[Path], None], environment: dict[s
 @pytest.mark.parametrize(
     ("prepare", "environment", "sentence"),
     [
-        (nothing, {"GITHUB_BASE_REF": "gone"}, f"branch gone is not here; {DEEPEN}"),
-        (begin_anew, {"GITHUB_BASE_REF": "main"}, f"HEAD and main have no commit in common here; {DEEPEN}"),
-        (go_to_the_first_commit, {}, f"HEAD has no parent here; {DEEPEN}"),
+        (NOTHING, {"GITHUB_BASE_REF": "gone"}, f"branch gone is not here; {DEEPEN}"),
+        (BEGIN_ANEW, {"GITHUB_BASE_REF": "main"}, f"HEAD and main have no commit in common here; {DEEPEN}"),
+        (TO_THE_FIRST_COMMIT, {}, f"HEAD has no parent here; {DEEPEN}"),
         *[
-            (nothing, {"HARNESS_BASE": name}, f"{name} names no commit here")
+            (NOTHING, {"HARNESS_BASE": name}, f"{name} names no commit here")
             for name in ("nothing", "--all", "--upload-pack=touch harmed", "$(touch harmed)")
         ],
     ],
 )
-def test_no_base(job: Job, prepare: Callable[[Path], None], environment: dict[str, str], sentence: str) -> None:
-    prepare(job.checkout)
+def test_no_base(job: Job, prepare: list[str], environment: dict[str, str], sentence: str) -> None:
+    for command in prepare:
+        git(job.checkout, *command.split())
     assert base_of(job.checkout, **environment) == (1, sentence)
     assert not (job.checkout / "harmed").exists()
 
