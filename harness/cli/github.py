@@ -18,8 +18,7 @@ from harness.github import posting
 from harness.github.api import Client, api_address, repository_named, server_of, token_of
 from harness.github.comments import OwnComments, own_login
 from harness.github.event import Event, read_event
-from harness.github.pictures import branch_named
-from harness.github.posting import Destination
+from harness.github.posting import Destination, branch_named
 from harness.options import Count, Flag, command_options
 from harness.report.markdown import COMMENT_LIMIT, marker
 from harness.report.pages import Links

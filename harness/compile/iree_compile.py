@@ -10,8 +10,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness.compile.program import effects_of_flags, printed_in, rewrite_model
-from harness.compile.request import MODEL_FILE, MODULE_FILE, STATISTICS_FILE, CompileRequest, compile_command
-from harness.compile.tool import run_compiler, what_went_wrong
+from harness.compile.request import (
+    MODEL_FILE,
+    MODULE_FILE,
+    STATISTICS_FILE,
+    CompileRequest,
+    compile_command,
+    run_compiler,
+    what_went_wrong,
+)
 from harness.errors import CaseError
 from harness.process import Limits
 from harness.records.run import Build, Failure, Sizes, Statistics

@@ -17,11 +17,10 @@ import sysconfig
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import harness
-from harness.compile.request import MODEL_FILE, CompileRequest
-from harness.compile.tool import compile_to
+from harness.compile.request import MODEL_FILE, CompileRequest, compile_to
 from harness.errors import CaseError, ToolchainError
 from harness.plugins import Step
 from harness.plugins.chain import (
@@ -111,12 +110,19 @@ def _step(folder: Path, name: str) -> str:
 def _rewrite(request: CompileRequest, call: RewriteCall, source: str, output: str, folder: Path) -> PluginEffect:
     where = f"plugin {call.plugin}"
     question, answer_file = folder / f"{output}.request.json", folder / f"{output}.answer.json"
+    options = dict(call.options)
+    if call.for_target:
+        try:
+            cpu = target_cpu(request.toolchain, request.case.compile_flags, request.host_cpu)
+        except ToolchainError as error:
+            raise CaseError("compile", f"{where} has to know the target, and {error}") from None
+        options["target"] = asdict(cpu)
     asked = {
         "input": source,
         "output": output,
         "answer": str(answer_file),
         "function": call.function,
-        "options": {**call.options, **(_target(request, where) if call.for_target else {})},
+        "options": options,
         "entry": request.function,
         "sites": sites(),
     }
@@ -131,7 +137,8 @@ def _rewrite(request: CompileRequest, call: RewriteCall, source: str, output: st
             raise CaseError("compile", f"{where} {how}; {COMPILE_MORE[finished.limit]}", printed)
         if finished.ok:
             how = f"{how}, but gave no module back"
-        raise CaseError("compile", f"{where} {how}{_last_words(printed)}", printed)
+        lines = [line.strip() for line in printed.splitlines() if line.strip()]
+        raise CaseError("compile", f"{where} {how}{f': {lines[-1][:300]}' if lines else ''}", printed)
     answer = json.loads(answer_file.read_text())
     if "error" in answer:
         raise CaseError("compile", f"{where} {answer['error']}", printed)
@@ -142,19 +149,6 @@ def _rewrite(request: CompileRequest, call: RewriteCall, source: str, output: st
         wall_ns=finished.wall_ns,
         left_alone=answer.get("left_alone", {}),
     )
-
-
-def _target(request: CompileRequest, where: str) -> dict[str, Any]:
-    try:
-        cpu = target_cpu(request.toolchain, request.case.compile_flags, request.host_cpu)
-    except ToolchainError as error:
-        raise CaseError("compile", f"{where} has to know the target, and {error}") from None
-    return {"target": asdict(cpu)}
-
-
-def _last_words(printed: str) -> str:
-    lines = [line.strip() for line in printed.splitlines() if line.strip()]
-    return f": {lines[-1][:300]}" if lines else ""
 
 
 def sites() -> Sequence[str]:
@@ -198,10 +192,7 @@ class _Added(NamedTuple):
 
 
 def effects_of_flags(request: CompileRequest, program: Program, folder: Path) -> tuple[PluginEffect, ...]:
-    """Whether each pass pipeline and spec among a case's flags changed the program that the ones before it left.
-
-    A phase is left out where the compiler fails without one of its flags.
-    """
+    """Whether each pass pipeline and spec among a case's flags changed the program that the ones before it left."""
     effects: list[PluginEffect] = []
     for phase in dict.fromkeys(kind.phase for kind in _KINDS):
         added = _added(request, phase)

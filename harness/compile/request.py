@@ -1,19 +1,27 @@
-"""What one compile needs, and the key under which its result is kept."""
+"""What one compile needs, the key under which its result is kept, and running iree-compile for it.
+
+Where that fails, one sentence says why, and which plugin it is about.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from harness.errors import CaseError
 from harness.plugins import Applied
-from harness.plugins.chain import Arranged
-from harness.process import Limits
+from harness.plugins.chain import Arranged, pipelines_of
+from harness.plugins.plugin import CompilerPlugin, Step, TransformLibrary, TransformSpec, TuningSpec
+from harness.process import Finished, Limits
 from harness.records.case import Case
 from harness.suite.flags import normalised
 from harness.toolchain import Toolchain
+from harness.toolchain.tools import COMPILE_MORE, error_lines, excerpt, run_tool
 
 MODEL_FILE = "model.mlir"
 MODULE_FILE = "module.vmfb"
@@ -80,12 +88,104 @@ def cache_key(request: CompileRequest) -> str:
 
 def _named_files(flags: Sequence[str]) -> list[list[str]]:
     """Hashes of the files that flags name (specs, libraries): their content decides the module's bytes too."""
-    values = sorted({flag.partition("=")[2] for flag in flags if "=" in flag})
-    return [[value, hashlib.sha256(Path(value).read_bytes()).hexdigest()] for value in values if _is_file(value)]
+    found = []
+    for value in sorted({flag.partition("=")[2] for flag in flags if "=" in flag}):
+        with contextlib.suppress(OSError, ValueError):  # too long for a path, or with a zero byte: it names no file
+            if Path(value).is_absolute() and Path(value).is_file():
+                found.append([value, hashlib.sha256(Path(value).read_bytes()).hexdigest()])
+    return found
 
 
-def _is_file(value: str) -> bool:
-    try:
-        return Path(value).is_absolute() and Path(value).is_file()
-    except (OSError, ValueError):  # too long for a path, or with a zero byte: then it names no file
-        return False
+# --- Running iree-compile ---
+
+
+def run_compiler(request: CompileRequest, arguments: Sequence[str], folder: Path) -> Finished:
+    """Run the request's iree-compile in a folder, under its limits."""
+    command = [str(request.toolchain.iree_compile), *arguments]
+    return run_tool("compile", "iree-compile", command, cwd=folder, limits=request.limits, pausable=True)
+
+
+def compile_to(
+    request: CompileRequest, source: str, output: str, phase: str, flags: Sequence[str], folder: Path
+) -> None:
+    """Compile a program up to a phase, as bytecode."""
+    arguments = [source, f"--compile-to={phase}", "--emit-mlir-bytecode", "-o", output, *flags]
+    finished = run_compiler(request, arguments, folder)
+    complaint = what_went_wrong(
+        request, finished, wrote=(folder / output).is_file(), what=f"iree-compile --compile-to={phase}"
+    )
+    if complaint is not None:
+        raise CaseError("compile", complaint, excerpt(finished.stderr))
+
+
+def what_went_wrong(
+    request: CompileRequest, finished: Finished, *, wrote: bool, what: str = "iree-compile"
+) -> str | None:
+    """Why a compile failed, as a sentence; None where it succeeded. A compile that exits with 0 can fail too."""
+    complaint = _complaint(finished, request.limits, wrote, what)
+    plugin = blamed_plugin(request, finished.stderr) if complaint is not None and finished.limit is None else None
+    return f"plugin {plugin}: {complaint}" if plugin is not None else complaint
+
+
+def _complaint(finished: Finished, limits: Limits, wrote: bool, what: str) -> str | None:
+    errors: Sequence[str] = error_lines(finished.stderr)
+    how = f"{what} {finished.how_it_ended(limits)}"
+    if finished.limit is not None:
+        return f"{how}; {COMPILE_MORE[finished.limit]}"
+    if finished.ok and errors:
+        how = f"{what} printed an error, though it exited with status 0"
+    elif finished.ok and wrote:
+        return None
+    elif finished.ok:
+        how += ", but wrote no module; run its command line by hand"
+    elif not errors:
+        # What can be the reason of a crash, rather than what every crash prints.
+        usual = ("PLEASE ", "Please report", "Stack dump", " #", "0.")
+        lines = [line for line in finished.stderr.splitlines() if line.strip() and not line.startswith(usual)]
+        errors = tuple(line.strip() for line in lines[:1])
+    return f"{how}: {errors[0]}" if errors else how
+
+
+_UNKNOWN_PASS = re.compile(r"'(?P<name>[^']+)' does not refer to a registered pass")
+_WRONG_PIPELINE = re.compile(r"pass pipeline|PassPipeline")
+
+
+def blamed_plugin(request: CompileRequest, stderr: str) -> str | None:
+    """The plugin that an error is about: it brings a file, an entry or a pass that the compiler names."""
+    # A warning about a plugin's file is not what the compile failed with.
+    lines = [line for line in stderr.splitlines() if " warning: " not in line]
+    for applied in request.plugins:
+        if any(mark in line for step in applied.steps for mark in _marks(step) for line in lines):
+            return applied.name
+    return _owner_of_pipeline(request, "\n".join(lines))
+
+
+def _marks(step: Step) -> Iterator[str]:
+    """What errors about a step have in them."""
+    file = getattr(step, "file", None)
+    if file is not None:
+        yield file.unique_name
+    match step:
+        case TransformSpec():
+            yield "named sequence with name: __transform_main"
+        case TuningSpec():
+            yield "named sequence with name: __kernel_config"
+        case TransformLibrary():
+            yield f"named sequence with name: {step.entry or '__kernel_config'}"
+        case CompilerPlugin():
+            yield from (f"IREE plugin '{name}'" for name in step.activate)
+
+
+def _owner_of_pipeline(request: CompileRequest, errors: str) -> str | None:
+    """The plugin whose pass pipeline is wrong; the variant's own flag may be the one, and has no owner here."""
+    texts = [
+        (applied.name, text) for applied in request.plugins for step in applied.steps for text in pipelines_of(step)
+    ]
+    texts += [("", text) for owner, text in request.arranged.pipelines if not owner]
+    unknown = _UNKNOWN_PASS.search(errors)
+    if unknown is not None:
+        texts = [(owner, text) for owner, text in texts if unknown["name"] in text]
+    elif not _WRONG_PIPELINE.search(errors):
+        return None
+    owners = {owner for owner, _ in texts}
+    return (owners.pop() or None) if len(owners) == 1 else None

@@ -17,7 +17,6 @@ from harness.toolchain.devices import (
     DRIVERS,
     PROCESSORS,
     VULKAN_DRIVERS,
-    DeviceInfo,
     DeviceProbe,
     driver_of,
     probe_driver,
@@ -91,14 +90,14 @@ class Diagnosis:
         machine, cpu, load = (self.environment[name] for name in ("machine", "cpu", "load"))
         process = self.environment["process"]
         return {
-            "toolchain": [*_toolchain(self.toolchain, process), *_environments(self.environments)],
+            "toolchain": [*_toolchain(self.toolchain, self.environments, process)],
             "devices": [*_devices(self.probes, self.asked), *_vulkan_drivers(self.vulkan_drivers, self.asked)],
             "peers": [*_peers(self.peers)],
             "machine": [*_machine(machine, load), *_load(load, cpu)],
             "processor": [*_processor(cpu), *_frequency(cpu)],
             "memory": [*_memory(self.environment["memory"], process)],
-            "process": [*_process(process), *_own_time(self.own_time)],
-            "counters": [*_counters(self.counters)],
+            "process": [*_process(process, self.own_time)],
+            "counters": [_counters(self.counters)],
         }
 
     def count(self, level: Level) -> int:
@@ -248,7 +247,7 @@ def _memory(memory: dict[str, Any], process: dict[str, Any]) -> Iterator[Finding
         )
 
 
-def _process(process: dict[str, Any]) -> Iterator[Finding]:
+def _process(process: dict[str, Any], no_own_time: str | None) -> Iterator[Finding]:
     if "cpu_limit_cores" in process:
         stopped = process.get("cpu_throttled_periods", 0)
         so_far = f", {stopped} times so far" if stopped else ""
@@ -279,9 +278,17 @@ def _process(process: dict[str, Any]) -> Iterator[Finding]:
             " short calls by about 1 %",
             "leave it on: several generations average it out, where turning it off would only hide it",
         )
+    if no_own_time is not None:
+        yield Finding(
+            "note",
+            no_own_time,
+            "wall time decides, and what other processes take is in it: leave the machine alone meanwhile",
+        )
 
 
-def _toolchain(toolchain: Toolchain | str, process: dict[str, Any]) -> Iterator[Finding]:
+def _toolchain(
+    toolchain: Toolchain | str, environments: Sequence[InstalledEnvironment], process: dict[str, Any]
+) -> Iterator[Finding]:
     if isinstance(toolchain, str):
         yield Finding("missing", toolchain)
     else:
@@ -289,9 +296,6 @@ def _toolchain(toolchain: Toolchain | str, process: dict[str, Any]) -> Iterator[
         yield Finding("ok", f"IREE {toolchain.version}{revision}")
     if "python" in process:
         yield Finding("ok", f"Python {process['python']}")
-
-
-def _environments(environments: Sequence[InstalledEnvironment]) -> Iterator[Finding]:
     for extra in environments:
         size = f"{extra.disk_bytes / 1e6:,.0f} MB in the cache"
         yield Finding("ok", f"IREE {extra.version} for --toolchain {extra.version}, {size}")
@@ -313,7 +317,12 @@ def _devices(probes: Sequence[DeviceProbe], asked: frozenset[str]) -> Iterator[F
             yield _not_here(probe.driver, f"{probe.driver}: {probe.reason}{detail}", probe.advice, asked)
         for device in probe.devices:
             # Of several devices, a suite says which one by its URI.
-            yield _device(device, title=probe.driver if len(probe.devices) == 1 else device.uri)
+            what = f"{probe.driver if len(probe.devices) == 1 else device.uri}: {device.facts}"
+            if device.is_software:
+                advice = "use it to see that things work: its times say nothing about a GPU"
+                yield Finding("note", f"{what}; a software device, played by the CPU", advice)
+            else:
+                yield Finding("ok", what)
 
 
 def _vulkan_drivers(probes: Mapping[str, DeviceProbe], asked: frozenset[str]) -> Iterator[Finding]:
@@ -336,34 +345,11 @@ def _peers(peers: Sequence[PeerHere]) -> Iterator[Finding]:
             yield Finding("note", f"{peer.name}: {reason}", advice or None)
 
 
-def _device(device: DeviceInfo, *, title: str) -> Finding:
-    if device.is_software:
-        return Finding(
-            "note",
-            f"{title}: {device.facts}; a software device, played by the CPU",
-            "use it to see that things work: its times say nothing about a GPU",
-        )
-    return Finding("ok", f"{title}: {device.facts}")
-
-
-def _own_time(reason: str | None) -> Iterator[Finding]:
-    if reason is not None:
-        yield Finding(
-            "note",
-            reason,
-            "wall time decides, and what other processes take is in it: leave the machine alone meanwhile",
-        )
-
-
-def _counters(reason: str | None) -> Iterator[Finding]:
+def _counters(reason: str | None) -> Finding:
     if reason is None:
-        yield Finding("ok", "hardware counters work, and are read beside the time")
-    else:
-        yield Finding(
-            "note",
-            reason,
-            "times are measured all the same; instruction counts, which repeat exactly, are left out",
-        )
+        return Finding("ok", "hardware counters work, and are read beside the time")
+    advice = "times are measured all the same; instruction counts, which repeat exactly, are left out"
+    return Finding("note", reason, advice)
 
 
 def devices_of(suites: Iterable[Suite]) -> frozenset[str]:
@@ -383,14 +369,7 @@ def diagnose(
     limits: process.Limits,
     asked: frozenset[str] = frozenset(),
 ) -> Diagnosis:
-    """Look at this machine; this never fails for what it finds or misses.
-
-    Args:
-        toolchain: The one that would be used, or why there is none.
-        environments: The toolchains that were installed for `--toolchain`.
-        limits: For each child that looks for devices; ten seconds are plenty.
-        asked: The drivers that somebody wants to use, as `devices_of` gives them.
-    """
+    """Look at this machine; this never fails for what it finds or misses."""
     environment = environment_here()  # before the children below add to the load
     probes: tuple[DeviceProbe, ...] = ()
     vulkan_drivers: dict[str, DeviceProbe] = {}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import get_args
 
 from harness import __version__
 from harness.doctor.examine import TOPICS, Diagnosis, Level
@@ -19,8 +18,6 @@ _MARKS: dict[Level, tuple[str, Tone]] = {
     "warning": ("!", "open"),
     "missing": ("x", "bad"),
 }
-
-
 _UNASKED = "Devices that nobody asked for are notes; `harness doctor SUITE` asks for those of a suite."
 
 
@@ -38,32 +35,21 @@ def diagnosis_page(diagnosis: Diagnosis) -> Page:
                 parts.append(Paragraph(f"-> {finding.advice}{':' if finding.command else ''}"))
             if finding.command:
                 parts.append(Code(finding.command, "sh"))
-    parts += [Heading("Summary"), Paragraph(f"{_summary(diagnosis)} {_conclusion(diagnosis)}")]
+    counts: list[tuple[int, Level]] = [(diagnosis.count(level), level) for level in _MARKS]
+    same = ("ok", "missing")  # words without a plural of their own
+    found = ", ".join(plural(count, level, level if level in same else "") for count, level in counts if count)
+    if isinstance(diagnosis.toolchain, str):
+        conclusion = "Nothing can be compiled or measured here before the toolchain is there."
+    elif diagnosis.count("warning"):
+        conclusion = "Measuring works, but times are noisier than they need be: see the warnings."
+    else:
+        conclusion = "Nothing was found that makes times noisy."
+    parts += [Heading("Summary"), Paragraph(f"{found}. {conclusion}")]
     return Page(parts=parts, notes=[_UNASKED] if diagnosis.unasked else [])
 
 
-def _summary(diagnosis: Diagnosis) -> str:
-    """How many findings have each level, such as `9 ok, 3 notes, 1 warning.`; a level without findings is left out."""
-    counts: list[tuple[int, Level]] = [(diagnosis.count(level), level) for level in get_args(Level)]
-    same = ("ok", "missing")  # words without a plural of their own
-    return ", ".join(plural(count, level, level if level in same else "") for count, level in counts if count) + "."
-
-
-def _conclusion(diagnosis: Diagnosis) -> str:
-    """What it comes to, as a sentence."""
-    if isinstance(diagnosis.toolchain, str):
-        return "Nothing can be compiled or measured here before the toolchain is there."
-    if diagnosis.count("warning"):
-        return "Measuring works, but times are noisier than they need be: see the warnings."
-    return "Nothing was found that makes times noisy."
-
-
 def render_json(diagnosis: Diagnosis) -> str:
-    """The findings and the facts behind them as one JSON document with `schema_version`.
-
-    `toolchain` is null where there is none, `counters.unavailable` null where hardware counters work. The environment
-    names no host, no user and no folder, so that the document can be put into an issue.
-    """
+    """The findings and the facts behind them as one JSON document with `schema_version`."""
     toolchain = diagnosis.toolchain
     return to_json(
         {

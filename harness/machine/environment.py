@@ -72,10 +72,7 @@ def capture_environment(
 
 
 def harness_commit() -> str:
-    """The git commit of the harness's checkout, `+dirty` added where its code differs; else that which pip installed.
-
-    "" where nobody knows it, as of an installed wheel.
-    """
+    """The git commit of the harness's checkout, `+dirty` added where code differs; else that which pip installed."""
     checkout = Path(harness.__file__).resolve().parent.parent
     where = _git(checkout, "rev-parse", "--show-toplevel", "HEAD").splitlines()
     # An installed package may lie in a virtual environment inside somebody else's repository.

@@ -55,10 +55,7 @@ def machine_class(environment: Environment, device: str = "") -> str:
 
 
 def made_class(environment: Environment) -> str:
-    """`AMD EPYC (AuthenticAMD 25/17, znver4, AVX-512 BF16 VNNI), 2 cores, L2 1 MiB, L3 32 MiB, Linux x86_64`.
-
-    Of the first-level cache it has the data's, and of instruction sets those that a compiler makes other loops for.
-    """
+    """`AMD EPYC (AuthenticAMD 25/17, znver4, AVX-512 BF16 VNNI), 2 cores, L2 1 MiB, L3 32 MiB, Linux x86_64`."""
     cpu = environment["cpu"]
     names = {"l1d_bytes": "L1d", "l2_bytes": "L2", "l3_bytes": "L3"}
     caches = [f"{name} {_size(cpu[fact])}" for fact, name in names.items() if fact in cpu]
@@ -73,10 +70,7 @@ def _class_of(environment: Environment, processor_words: str, caches: Iterable[s
 
 
 def processor(environment: Environment) -> str:
-    """`AMD EPYC (AuthenticAMD 25/17, znver4, AVX-512 BF16 VNNI)`: vendor, family, model, LLVM's name for it, vectors.
-
-    Runs that are older than these facts have the instruction set in brackets, where they recorded it.
-    """
+    """`AMD EPYC (AuthenticAMD 25/17, znver4, AVX-512 BF16 VNNI)`: vendor, family, model, LLVM's name, vectors."""
     cpu = environment.get("cpu", {})
     numbers = f"{cpu.get('vendor', '')} {cpu['family']}/{cpu.get('model_number', '?')}" if "family" in cpu else ""
     told = ", ".join(part for part in (numbers, str(cpu.get("llvm", "")), instruction_set(environment)) if part)

@@ -90,10 +90,7 @@ def _cores(files: SystemFiles) -> dict[str, Any]:
 
 
 def core_kinds(files: SystemFiles) -> tuple[frozenset[int], ...]:
-    """Cores by how fast they are made, the fastest first; () where the system does not tell, or makes no difference.
-
-    Arm tells each core's capacity beside the fastest, which has 1024; Intel which cores are of which family.
-    """
+    """Cores by how fast they are made, the fastest first; () where the system does not tell, or makes no difference."""
     capacities: dict[int, set[int]] = {}
     for path in files.matching(f"{_EACH_CORE}/cpu_capacity"):
         core, capacity = as_integer(path.split("/")[-2].removeprefix("cpu")), files.integer(path)
@@ -179,10 +176,7 @@ def _size_bytes(text: str | None) -> int | None:
 
 
 def last_core(root: Path = Path("/")) -> frozenset[int] | None:
-    """The last core this process may use (the first ones serve most interrupts); None where there is no pinning.
-
-    Of a processor with cores of different kinds it is the last one of the fastest kind that this process may use.
-    """
+    """The last core this process may use (the first ones serve most interrupts); None where there is no pinning."""
     if not hasattr(os, "sched_getaffinity"):
         return None
     usable = os.sched_getaffinity(0)

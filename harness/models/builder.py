@@ -60,21 +60,10 @@ BUILDERS: Registry[Builder[Any]] = Registry(
 
 
 def find_builder(name: str, where: str = "suite") -> Builder[Any]:
-    """The builder of that registered name; only its package is imported.
-
-    Raises:
-        SuiteError: As Registry.find.
-    """
+    """The builder of that registered name; only its package is imported."""
     return BUILDERS.find(name, where)
 
 
 def check_params(builder: Builder[P], params: Mapping[str, Any], where: str = "params") -> P:
-    """Turn a suite's `params` table into the builder's parameters.
-
-    Args:
-        where: The table and key of `params`, for error messages: `[models.rdb] params`.
-
-    Raises:
-        SuiteError: An unknown or missing key, or a value of the wrong type or out of range (true is no integer).
-    """
+    """Turn a suite's `params` table into the builder's parameters."""
     return check_options(builder.parameters, params, where=where, owner=f"builder {builder.name!r}", noun="parameter")

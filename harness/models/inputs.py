@@ -70,10 +70,7 @@ class Argument:
 
 
 def describe(value: Input) -> str:
-    """One line as a person would write it: `1x64x90x62xf32 random seed 0`, `f32 constant 1.5`, `4xi8 from x.npy`.
-
-    A number that is passed by value is `i32 3`.
-    """
+    """One line as a person would write it: `1x64x90x62xf32 random seed 0`, `f32 constant 1.5`, `4xi8 from x.npy`."""
     if value.scalar:
         return f"{value.dtype} {value.value:{'g' if _HELD_AS[value.dtype].kind == 'f' else '.0f'}}"
     if value.fill == "random":
@@ -86,11 +83,7 @@ def describe(value: Input) -> str:
 
 
 def resolve(value: Input, where: str = "input") -> Input:
-    """The same input with its shape and type known: an .npy file's own where the suite says none.
-
-    Args:
-        where: Table and key of the input, for error messages: `[models.rdb] inputs[0]`.
-    """
+    """The same input with its shape and type known: an .npy file's own where the suite says none."""
     if value.fill != "npy":
         return value
     array = _load_npy(value, where)
@@ -115,13 +108,7 @@ def make_array(value: Input, where: str = "input") -> Array:
 
 
 def write_arguments(inputs: Sequence[Input], folder: Path, where: str = "inputs") -> tuple[Argument, ...]:
-    """Write the values of all inputs as input0.npy, input1.npy, ... into a folder of their own within `folder`.
-
-    That folder's name tells their content, so files that are there already are kept.
-
-    Args:
-        inputs: With their shapes known, as `resolve` gives them.
-    """
+    """Write the values of all inputs as input0.npy, input1.npy, ... into a folder of their own within `folder`."""
     for position, value in enumerate(inputs):
         _require_memory(value, f"{where}[{position}]")
     content = "\n".join(f"{'scalar ' * value.scalar}{_type(value)} {_content(value)}" for value in inputs)
@@ -143,11 +130,7 @@ def _require_memory(value: Input, where: str) -> None:
 
 
 def load_argument(argument: Argument) -> Array:
-    """The values of an argument's file; bf16 as float32 values.
-
-    Raises:
-        OSError: The file is gone.
-    """
+    """The values of an argument's file; bf16 as float32 values."""
     if argument.npy is not None:
         array: Array = np.load(argument.npy, allow_pickle=False)
         return array

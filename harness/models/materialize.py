@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -19,8 +19,7 @@ from harness.files import file_sha256
 from harness.models.builder import check_params, find_builder
 from harness.models.inputs import Argument, describe, resolve, write_arguments
 from harness.models.model import Input, Model
-from harness.models.sources import MLIR_NAME, Maker, ProgramStore
-from harness.models.tools import hash_parameters
+from harness.models.sources import MLIR_NAME, Maker, ProgramStore, hash_parameters
 from harness.records.run import ArgumentRecord, ModelRecord
 from harness.toolchain.find import Toolchain
 
@@ -64,6 +63,8 @@ def materialize(
         raise SuiteError(f"{where} inputs are missing, because {program.unknown_inputs}")
     weights = hash_parameters(model.parameters, toolchain=toolchain, limits=limits, where=where)
     folder = store / program.sha256
+    # The MLIR's own hash where there are no weights, so that sha256sum of model.mlir shows it.
+    hashed = [program.sha256, *(f"{sha256} {scope}" for scope, sha256 in sorted(weights.items()))]
     inputs = tuple(
         replace(resolve(value, f"{where} inputs[{position}]"), integers=model.integers and value.fill == "random")
         for position, value in enumerate(model.inputs or program.inputs)
@@ -71,7 +72,7 @@ def materialize(
     return ModelArtifact(
         name=model.name,
         mlir=folder / MLIR_NAME,
-        sha256=_combined_sha256(program.sha256, weights),
+        sha256=hashlib.sha256("\n".join(hashed).encode()).hexdigest() if weights else program.sha256,
         mlir_bytes=program.size,
         function=program.function,
         inputs=inputs,
@@ -82,12 +83,7 @@ def materialize(
 
 
 def record(artifact: ModelArtifact, *, cache: Path, suite_folder: Path) -> ModelRecord:
-    """What a run directory keeps of a model.
-
-    Args:
-        cache: The folder that the program's and the arguments' paths are kept relative to.
-        suite_folder: The folder that the paths of external weights are kept relative to.
-    """
+    """What a run directory keeps of a model."""
     return ModelRecord(
         name=artifact.name,
         mlir_sha256=artifact.sha256,
@@ -110,10 +106,7 @@ def record(artifact: ModelArtifact, *, cache: Path, suite_folder: Path) -> Model
 
 
 def model_id(model: Model, suite: Path) -> str:
-    """Hash (sha256, hex) of what the model computes and is called with.
-
-    A builder counts with its version and all parameters, defaults included; files count with their bytes.
-    """
+    """Hash (sha256, hex) of what the model computes and is called with."""
     definition: dict[str, object] = {
         "function": model.function,
         "inputs": [_definition(value) for value in model.inputs],
@@ -152,14 +145,6 @@ def _definition(value: Input) -> dict[str, object]:
 
 def _relative(file: Path, folder: Path) -> str:
     return Path(os.path.relpath(file, folder)).as_posix()
-
-
-def _combined_sha256(mlir_sha256: str, weights: Mapping[str, str]) -> str:
-    """The MLIR's own hash where there are no weights, so that sha256sum of model.mlir shows it."""
-    if not weights:
-        return mlir_sha256
-    lines = [mlir_sha256, *(f"{sha256} {scope}" for scope, sha256 in sorted(weights.items()))]
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -118,10 +118,7 @@ def _file(name: str, sha256: str) -> WeightFile:
 
 
 def _blocks(network: Network, part: str) -> list[tuple[str, str]]:
-    """First and last blob of each block, in order: each ends where its input is added to what became of it.
-
-    In a dense block a convolution made that, in a residual-in-residual one the last dense block's own sum.
-    """
+    """First and last blob of each block, in order: each ends where its input is added to what became of it."""
     kinds = {layer.output: layer.kind for layer in network}
     sums = [layer for layer in network if layer.kind == "Eltwise"]
     made_by = "Convolution" if part == "dense" else "Eltwise"

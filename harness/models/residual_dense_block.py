@@ -78,12 +78,7 @@ class TrunkParameters(Parameters):
 
 
 class BlockBody(Body):
-    """The body of a function of such blocks.
-
-    Attributes:
-        input: What the function is called with.
-        argument: The value of it.
-    """
+    """The body of a function of such blocks."""
 
     def __init__(self, shape: Sequence[int], seed: int) -> None:
         super().__init__("f32", inline_bytes=0)

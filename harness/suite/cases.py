@@ -228,11 +228,7 @@ def cell_of(
     toolchain: str,
     plugins: Sequence[Applied],
 ) -> Case:
-    """Join a variant's flags and plugins with a device's: what every case of the two has, whatever its model is.
-
-    It is a case of no model yet; its id is a hash (sha256, hex) of how it is compiled and run, without names and
-    without the toolchain.
-    """
+    """Join a variant's flags and plugins with a device's: what every case of the two has, whatever its model is."""
     arranged = chain_of(suite, variant, device, plugins)
     compile_flags = merge_flags(_own_flags(variant, device), arranged.compile_flags)
     has_pool = bool(device.threads) and any(uri.split("://", 1)[0] == "local-task" for uri in device.uris)
@@ -337,9 +333,16 @@ def peer_cases(
     """The cases of all peers for one model on one device; [] where peers do not run."""
     if device.backend != _PEER_BACKEND or device.more_uris:
         return []
+
+    def identity(peer: SuitePeer) -> str:
+        definition = [model_id, "peer", peer.name, dict(peer.options), device.uri, device.pin, threads_of(device)]
+        definition += [{"host": device.host}] if device.host else []
+        text = json.dumps(definition, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()[:ID_DIGITS]
+
     return [
         Case(
-            id=_peer_identity(model_id, device, peer),
+            id=identity(peer),
             name=f"{model.name}/{peer.label}@{device.name}",
             model=model.name,
             variant=peer.label,
@@ -359,10 +362,3 @@ def peer_cases(
         )
         for peer in peers
     ]
-
-
-def _peer_identity(model_id: str, device: Device, peer: SuitePeer) -> str:
-    definition = [model_id, "peer", peer.name, dict(peer.options), device.uri, device.pin, threads_of(device)]
-    definition += [{"host": device.host}] if device.host else []
-    text = json.dumps(definition, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()[:ID_DIGITS]

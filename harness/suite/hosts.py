@@ -52,15 +52,17 @@ def patterns_on_each(suite: Suite, hosts: Mapping[str, str], patterns: Iterable[
 
 
 def _becoming(suite: Suite, hosts: Mapping[str, str]) -> dict[str, list[Device]]:
-    found = {device.name: _on_each(device, hosts) for device in suite.devices if device.hosts == "each"}
+    """By name, the devices that each such device becomes, where a host fits it."""
+    found = {
+        device.name: [
+            device.model_copy(update={"name": f"{device.name}.{host}", "hosts": "one", "host": host})
+            for host in sorted(hosts)
+            if fits(device, host, hosts[host])
+        ]
+        for device in suite.devices
+        if device.hosts == "each"
+    }
     return {name: devices for name, devices in found.items() if devices}
-
-
-def _on_each(device: Device, hosts: Mapping[str, str]) -> list[Device]:
-    fitting = [host for host in sorted(hosts) if fits(device, host, hosts[host])]
-    return [
-        device.model_copy(update={"name": f"{device.name}.{host}", "hosts": "one", "host": host}) for host in fitting
-    ]
 
 
 def _widening(suite: Suite, becomes: Mapping[str, list[Device]]) -> Callable[[str], list[str]]:

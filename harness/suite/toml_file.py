@@ -61,7 +61,10 @@ def read_content(path: Path) -> tuple[dict[str, Any], bytes]:
     try:
         raw = path.read_bytes()
     except FileNotFoundError:
-        raise SuiteError(f"{path}: there is no such file; {_where_else(path)}") from None
+        # One of the harness's own may not have been written out yet.
+        ours = any((shipped(folder) / path.name).is_file() for folder in ("suites", "flagsets"))
+        advice = "`harness new examples` writes the one that comes with the harness" if ours else "check the path"
+        raise SuiteError(f"{path}: there is no such file; {advice}") from None
     except (OSError, ValueError) as error:  # such as a name with a zero byte
         reason = getattr(error, "strerror", None) or error
         raise SuiteError(f"{path}: cannot be read ({reason}); check the path and its permissions") from None
@@ -73,13 +76,6 @@ def read_content(path: Path) -> tuple[dict[str, Any], bytes]:
         raise SuiteError(f"{path}: is not valid TOML: {error}") from None
     except (RecursionError, ValueError) as error:  # thousands of brackets or digits
         raise SuiteError(f"{path}: cannot be read as TOML ({error})") from None
-
-
-def _where_else(path: Path) -> str:
-    """What helps where a path is no file: one of the harness's own may not have been written out yet."""
-    if any((shipped(folder) / path.name).is_file() for folder in ("suites", "flagsets")):
-        return "`harness new examples` writes the one that comes with the harness"
-    return "check the path"
 
 
 def validated(path: Path, content: dict[str, Any], model: type[_Model]) -> _Model:

@@ -123,7 +123,10 @@ def _none_found(driver: str, listed: process.Finished, limits: process.Limits) -
         reason = f"the search for {title} devices {listed.how_it_ended(limits)}"
         advice = f"look into the system's {title} driver: it ends or hangs when it is asked for its devices"
         return DeviceProbe(driver=driver, reason=reason, advice=advice, detail=detail)
-    return DeviceProbe(driver=driver, reason=f"no {title} device", advice=_advice(driver, detail), detail=detail)
+    library_missing = "not found" in detail or "not available" in detail
+    fallback = f"run iree-run-module --list_devices={driver} and see what it says"
+    advice = _ADVICE.get((driver, library_missing), fallback)
+    return DeviceProbe(driver=driver, reason=f"no {title} device", advice=advice, detail=detail)
 
 
 def _own_words(stderr: str) -> str:
@@ -145,12 +148,6 @@ _ADVICE = {
     ("hip", True): "install AMD's ROCm runtime (libamdhip64)",
     ("hip", False): "check that rocminfo lists a GPU here",
 }
-
-
-def _advice(driver: str, detail: str) -> str:
-    library_missing = "not found" in detail or "not available" in detail
-    fallback = f"run iree-run-module --list_devices={driver} and see what it says"
-    return _ADVICE.get((driver, library_missing), fallback)
 
 
 # Both say which manifests the loader reads: the first since 1.3.207, where it wins; the second before.
@@ -201,10 +198,7 @@ VULKAN_DRIVERS = {
 
 
 def find_manifest(driver: VulkanDriver, folders: Sequence[str | Path] = _FOLDERS) -> Path | None:
-    """The driver's manifest on this machine: among those that the user's own variables name, else in the known folders.
-
-    Where a system has the driver for several architectures, the manifest is of this machine's.
-    """
+    """The driver's manifest on this machine: one that the user's own variables name, else one in the known folders."""
     paths = [path for variable in _VARIABLES for path in os.environ.get(variable, "").split(os.pathsep)]
     named = [Path(path) for path in paths if path]
     listed = [file for folder in folders for file in sorted(Path(folder).expanduser().glob(f"{driver.manifest}*.json"))]

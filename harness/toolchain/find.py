@@ -119,11 +119,7 @@ class Pair:
 
 
 def find_toolchain() -> Toolchain:
-    """The pair that is installed beside the harness.
-
-    Raises:
-        ToolchainError: A half is missing, the halves are of different versions, or tools are missing.
-    """
+    """The pair that is installed beside the harness."""
     return _toolchain(_find_pair(None), Path(sys.executable), ())
 
 
@@ -139,17 +135,13 @@ def pair_in_environment(folder: Path, *, unfinished: bool = False) -> Pair:
         raise ToolchainError(f"{folder} is being made; {_OTHER_VERSION}")
     if not environment_python(folder).exists():
         raise ToolchainError(f"the Python that made {folder} is gone; {_OTHER_VERSION}")
-    return _find_pair(_site_packages(folder))
+    # But on Windows, the path of an environment's packages holds the version of Python.
+    return _find_pair(next(iter(sorted(folder.glob("lib/python*/site-packages"))), folder / "Lib" / "site-packages"))
 
 
 def environment_python(folder: Path) -> Path:
     """The interpreter of a Python environment."""
     return folder / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
-
-
-def _site_packages(folder: Path) -> Path:
-    """The folder of an environment's packages; but on Windows, its path holds the version of Python."""
-    return next(iter(sorted(folder.glob("lib/python*/site-packages"))), folder / "Lib" / "site-packages")
 
 
 def _find_pair(site_packages: Path | None) -> Pair:

@@ -114,10 +114,7 @@ def written(version: Version) -> str:
 
 
 def newest_release(option: str = "--toolchain") -> str:
-    """The newest release that both halves of the pair have, as pip's own settings see it.
-
-    PIP_PRE=1 makes nightly builds count, and PIP_FIND_LINKS says where they are.
-    """
+    """The newest release that both halves of the pair have, as pip's own settings see it."""
     return str(max(_pairs(f"{option} {NEWEST}", "give a version")))
 
 
@@ -245,10 +242,7 @@ def get_toolchains(
 
 
 def install_toolchain(release: str, *, root: Path, on_install: Callable[[str], None]) -> Toolchain:
-    """The pair of a release, with three numbers, from its environment; the first use makes it and needs the network.
-
-    An environment appears whole or not at all, also when two harnesses want it at once.
-    """
+    """The pair of a release, with three numbers, from its environment; the first use makes it and needs the network."""
     folder = environment_folder(root, release)
     if toolchain := _or_none(lambda: find_in_environment(folder)):
         return toolchain

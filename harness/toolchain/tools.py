@@ -144,11 +144,7 @@ def tail(stderr: str, lines: int = 20, characters: int = 4000) -> str:
 
 
 def excerpt(stderr: str, lines: int = 20, characters: int = 4000) -> str:
-    """What of a tool's output says why it failed: from the first error on; the last lines where none is marked.
-
-    Errors that come after that are kept as far as there is room, since a later one may be what a suite expects. Left
-    out are lines that cannot be read, such as bytes of a file, and the features of a target's CPU.
-    """
+    """What of a tool's output says why it failed: from the first error on; the last lines where none is marked."""
     readable = _short(readable_lines(stderr)).rstrip().splitlines()
     first = next((place for place, line in enumerate(readable) if _ERROR_LINE.match(line)), None)
     if first is None:

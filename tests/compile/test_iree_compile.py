@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from harness.compile.iree_compile import exported_functions, module_sizes, parse_statistics
-from harness.compile.request import compile_command
-from harness.compile.tool import blamed_plugin
+from harness.compile.request import blamed_plugin, compile_command
 from harness.plugins import (
     Applied,
     CompilerPlugin,

@@ -17,8 +17,7 @@ import pytest
 from harness.cli import run_command_line
 from harness.errors import RunError
 from harness.github.api import Client
-from harness.github.pictures import Shelf, publish
-from harness.github.posting import read_figures
+from harness.github.posting import Shelf, publish, read_figures
 from harness.report import render
 from harness.report.pages import Links
 from tests.github.conftest import TOKEN
