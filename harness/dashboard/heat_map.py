@@ -7,18 +7,28 @@ import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 from harness.dashboard.encode import cut, day, figure, seconds
 from harness.dashboard.gather import Gathered
 from harness.history.series_page import frame_records
-from harness.report.units import interval_text, percent, ratio_text
+from harness.report.units import interval_text, ratio_text
 from harness.text import plural
 
 OUTCOME_DAYS = 30  # before the newest run of the suite on that machine; what is older is no longer part of the suite
-# Factors at which a shade begins, on both sides of 1.
+# Factors at which a shade begins, on both sides of 1; and every shade of a ratio with what it stands for.
 BOUNDS = (1.02, 1.1, 1.25, 2.0)
+LEGEND = {
+    "faster-4": "0.5 and below",
+    "faster-3": "0.5 to 0.8",
+    "faster-2": "0.8 to 0.91",
+    "faster-1": "0.91 to 0.98",
+    "even": "within 2 % of 1, or the interval holds 1",
+    "slower-1": "1.02 to 1.1",
+    "slower-2": "1.1 to 1.25",
+    "slower-3": "1.25 to 2",
+    "slower-4": "2 and above",
+}
 _BAD = ("failed", "missing")
 
 # The last outcome of every case on every class of machines, with its figures.
@@ -83,23 +93,6 @@ def shade_of(ratio: float, low: float | None = None, high: float | None = None) 
         return "even"
     level = sum(max(ratio, 1 / ratio) >= bound for bound in BOUNDS) if ratio > 0 else len(BOUNDS)
     return "even" if not level else f"{'slower' if ratio > 1 else 'faster'}-{level}"
-
-
-def legend() -> list[tuple[str, str]]:
-    """Every shade of a ratio from fast to slow, with what it stands for."""
-    first, last = BOUNDS[0], BOUNDS[-1]
-    slower, faster = [f"{bound:g}" for bound in BOUNDS], [f"{1 / bound:.2g}" for bound in BOUNDS]
-    between = list(zip(pairwise(faster), pairwise(slower), strict=True))
-    return [
-        (f"faster-{len(BOUNDS)}", f"{1 / last:.2g} and below"),
-        *(
-            (f"faster-{level}", f"{below} to {above}")
-            for level, ((above, below), _) in reversed(list(enumerate(between, 1)))
-        ),
-        ("even", f"within {percent(first)[1:]} of 1, or the interval holds 1"),
-        *((f"slower-{level}", f"{below} to {above}") for level, (_, (below, above)) in enumerate(between, 1)),
-        (f"slower-{len(BOUNDS)}", f"{last:g} and above"),
-    ]
 
 
 def _heat_map(outcomes: Sequence[Outcome], gathered: Gathered) -> dict[str, Any]:

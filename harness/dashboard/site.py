@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from harness.dashboard.comparisons import comparison_facts, comparison_files, comparison_list
 from harness.dashboard.encode import Payload, count, cut, day, figure, key_of, level, metric_title, moved, script
 from harness.dashboard.gather import Gathered, Known, gather
-from harness.dashboard.heat_map import OUTCOME_DAYS, legend
+from harness.dashboard.heat_map import LEGEND, OUTCOME_DAYS
 from harness.dashboard.overview import (
     LATELY_DAYS,
     SPARK_HEIGHT,
@@ -200,7 +200,7 @@ def _write_site(
         "newest": gathered.run_rows[-1]["started"] if gathered.run_rows else "",
         "suites": suites(gathered, known),
         "known": known_changes(gathered, known),
-        "legend": legend(),
+        "legend": LEGEND.items(),
         "outcome_days": OUTCOME_DAYS,
         "changes": len(gathered.changes),
         "lately_days": LATELY_DAYS,

@@ -12,6 +12,7 @@ import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import get_args
 
 from harness.compare.rows import geometric_means
@@ -48,7 +49,7 @@ from harness.report.comparison import (
     warning,
     within_floors_line,
 )
-from harness.report.explanation_page import folded_explanations, plain_explanations
+from harness.report.explanation_page import folded_explanations
 from harness.report.names import compared, given_as, side_names
 from harness.report.page import (
     Bullets,
@@ -66,9 +67,10 @@ from harness.report.page import (
     Warnings,
 )
 from harness.report.pages import (
-    Content,
     ReportContext,
     commit_name,
+    foot,
+    opening,
     pictures_of,
     sides_table,
     values_table,
@@ -141,7 +143,7 @@ def terminal_page(comparison: Comparison, results: str = "") -> Page:
             *lost_table(lost[:_MOST_LISTED]),
             *_lost_details(lost[:_MOST_LISTED]),
             *tables,
-            *plain_explanations(comparison, results or "results"),
+            *folded_explanations(comparison, results or "results"),
             Paragraph(within_floors_line(rows), "dim"),
             Paragraph(f"Not listed: {counted} rows. --format markdown --full has every row." if counted else "", "dim"),
             *map(Paragraph, trust(comparison)),
@@ -175,22 +177,24 @@ def _lost_details(rows: Sequence[Row]) -> list[Part]:
     return cause_details(causes_of(fates_of(rows)), outputs, {case: row.repro for case, row in first.items()})
 
 
-def content_of(comparison: Comparison, around: ReportContext, *, full: bool) -> Content:
-    """What a comparison says, for a comment, or all of it."""
+def github_page(comparison: Comparison, around: ReportContext, *, full: bool) -> Page:
+    """A comparison for a comment, or all of it."""
     head_commit = commit_name(around.links.head_commit_url)
     base_name, head_name = side_names(comparison.base, comparison.head)
     head = ("commit ", head_commit) if head_commit else (head_name,)
     by_release = not head_commit and head_name.startswith("IREE ")
     base = commit_name(around.links.base_commit_url) or base_name
-    return Content(
+    subject = (*head, " (vs. base ", base, f"): {sides_line(comparison, releases=not by_release)}")
+    everything = f"every row and setting, is printed{' where it was measured' if comparison.id else ''}"
+    return Page(
         marker=("comparison", comparison.head.suite),
+        title=around.title,
         verdict=verdict_line(comparison),
-        subject=(*head, " (vs. base ", base, f"): {sides_line(comparison, releases=not by_release)}"),
-        steps=next_steps(comparison),
-        notes=_notes(comparison, full=full),
-        lists=_lists(comparison, around, full=full),
-        command=full_report_command(comparison),
-        everything=f"every row and setting, is printed{' where it was measured' if comparison.id else ''}",
+        parts=(
+            *opening(subject, next_steps(comparison), _notes(comparison, full=full)),
+            *_lists(comparison, around, full=full),
+        ),
+        foot=partial(foot, around.links, full_report_command(comparison), everything),
     )
 
 

@@ -234,22 +234,15 @@ def _method(explanation: Explanation, settings: Sequence[PagePart] = ()) -> list
 # --- Under a row of a comparison ---
 
 
-def folded_explanations(comparison: Comparison) -> list[PagePart]:
-    """Each row's explanation behind its case's name, for Markdown."""
-    return [
-        Fold(f"What the regression of {explained.case} is made of", _parts(explained))
-        for explained in comparison.explained
-    ]
-
-
-def plain_explanations(comparison: Comparison, results: str) -> list[PagePart]:
-    """The same for a terminal, with what prints all of it; `results` is the folder that holds the comparison."""
+def folded_explanations(comparison: Comparison, results: str = "") -> list[PagePart]:
+    """Each row's explanation behind its case's name; where its folder is known, with what prints all of it."""
     parts: list[PagePart] = []
     for explained in comparison.explained:
-        parts += [Heading(f"What the regression of {explained.case} is made of"), *_parts(explained)]
-        if explained.explanation:
+        said = _parts(explained)
+        if results and explained.explanation:
             command = Name(f"harness report {shlex.quote(f'{results}/{explained.explanation}')}")
-            parts.append(Paragraph(("All of it: ", command), "dim"))
+            said.append(Paragraph(("All of it: ", command), "dim"))
+        parts.append(Fold(f"What the regression of {explained.case} is made of", said))
     return parts
 
 

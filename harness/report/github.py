@@ -16,7 +16,7 @@ from harness.records.comparison import Comparison, Row, SideFacts
 from harness.report import comparison_page, run_page
 from harness.report.markdown import COMMENT, size_bytes, to_markdown
 from harness.report.page import Name, Page, Picture
-from harness.report.pages import Links, ReportContext, page_of
+from harness.report.pages import Links, ReportContext
 from harness.report.run_report import Report
 
 # "$GITHUB_STEP_SUMMARY upload aborted, supports content up to a size of 1024k": of one step; nothing is shown then.
@@ -60,8 +60,8 @@ def _around(source: Comparison | Report, word: str) -> ReportContext:
 
 def _page(source: Comparison | Report, around: ReportContext, *, full: bool) -> Page:
     if isinstance(source, Report):
-        return page_of(run_page.content_of(source, around, full=full), around)
-    return page_of(comparison_page.content_of(source, around, full=full), around)
+        return run_page.github_page(source, around, full=full)
+    return comparison_page.github_page(source, around, full=full)
 
 
 # --- Without paths of this machine ---

@@ -23,7 +23,6 @@ from harness.report.page import (
     Inline,
     Link,
     Name,
-    Page,
     Paragraph,
     Part,
     Picture,
@@ -61,44 +60,20 @@ class ReportContext:
     links: Links = field(default_factory=Links)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Content:
-    """What a report says, for its page."""
-
-    marker: tuple[str, str]  # Kind of the report and name of its suite
-    verdict: str
-    subject: Sequence[Inline]  # What was measured, and where
-    steps: Sequence[Step]  # What to do next; () where nothing has to be done
-    notes: Sequence[Part]  # What bears on all figures
-    lists: Sequence[Part]  # The rest, in order
-    command: str  # Prints the full report; "" where none does
-    everything: str  # What the full report has, and where the command runs
+def opening(subject: Sequence[Inline], steps: Sequence[Step], notes: Sequence[Part]) -> list[Part]:
+    """What was measured, what to do next, and what bears on all figures."""
+    advice = Steps(steps) if steps else Paragraph("No action needed.")
+    return [Paragraph(("@ ", *subject)), Choice("what to do", 0, [advice]), Choice("notes", 0, notes)]
 
 
-def page_of(content: Content, around: ReportContext) -> Page:
-    """What both kinds of report are as a page."""
-    advice = Steps(content.steps) if content.steps else Paragraph("No action needed.")
-    return Page(
-        marker=content.marker,
-        title=around.title,
-        verdict=content.verdict,
-        parts=(
-            Paragraph(("@ ", *content.subject)),
-            Choice("what to do", 0, [advice]),
-            Choice("notes", 0, content.notes),
-            *content.lists,
-        ),
-        foot=lambda left_out: _foot(content, around.links, left_out),
-    )
-
-
-def _foot(content: Content, links: Links, left_out: Sequence[str]) -> list[Part]:
+def foot(links: Links, command: str, everything: str, left_out: Sequence[str]) -> list[Part]:
+    """Where the rest is: what the full report has, where the command that prints it runs, and what is left out here."""
     parts: list[Part] = []
     if left_out:
         report = Link("the full report", links.artifact_url)
         parts.append(Paragraph(("Left out here for length, and in ", report, f": {', '.join(left_out)}.")))
-    if content.command and len(content.command) <= _LONGEST_COMMAND and not web_address(links.artifact_url):
-        parts.append(Paragraph((f"The full report, with {content.everything} by ", Name(content.command))))
+    if command and len(command) <= _LONGEST_COMMAND and not web_address(links.artifact_url):
+        parts.append(Paragraph((f"The full report, with {everything} by ", Name(command))))
     titles = (
         ("Full report", links.artifact_url),
         ("Workflow run", links.run_url),

@@ -50,7 +50,7 @@ from harness.report.page import (
     Tone,
     Warnings,
 )
-from harness.report.pages import Content, ReportContext, commit_name, pictures_of, values_table
+from harness.report.pages import ReportContext, commit_name, foot, opening, pictures_of, values_table
 from harness.report.run_fields import ROOFLINE, ir_columns, main_columns, roofline_line
 from harness.report.run_report import Report, busy_sections, exit_code
 from harness.report.run_rows import Row, Section, Status, side_label
@@ -202,22 +202,22 @@ def _folded_cases(title: str, report: Report, status: Status) -> list[Part]:
 # --- Markdown ---
 
 
-def content_of(report: Report, around: ReportContext, *, full: bool) -> Content:
-    """What a run says, for a comment, or all of it."""
+def github_page(report: Report, around: ReportContext, *, full: bool) -> Page:
+    """A run for a comment, or all of it."""
     facts = report.facts
     commit = commit_name(around.links.head_commit_url)
     of_commit: tuple[Inline, ...] = ("commit ", commit, ", ") if commit else ()
     attention = "" if exit_code(report.summary) is ExitCode.OK else "🚨 Needs attention: "
     made = f", {facts.started}, with no base to compare with: {run_line(facts, report.sections)}"
-    return Content(
+    subject = (*of_commit, "run ", Name(facts.id), " of ", Name(facts.suite), made)
+    notes = [Warnings(report.notes if full else report.notes[:_MOST_NOTES])]
+    command = f"harness report {shlex.quote(facts.folder)} --format markdown --full"
+    return Page(
         marker=("report", facts.suite_name),
+        title=around.title,
         verdict=f"{attention}{outcome(report)}",
-        subject=(*of_commit, "run ", Name(facts.id), " of ", Name(facts.suite), made),
-        steps=next_steps(report),
-        notes=[Warnings(report.notes if full else report.notes[:_MOST_NOTES])],
-        lists=_lists(report, around, full=full),
-        command=f"harness report {shlex.quote(facts.folder)} --format markdown --full",
-        everything="every case and the environment, is printed where it was measured",
+        parts=(*opening(subject, next_steps(report), notes), *_lists(report, around, full=full)),
+        foot=partial(foot, around.links, command, "every case and the environment, is printed where it was measured"),
     )
 
 

@@ -6,6 +6,7 @@ import json
 import math
 import os
 import shlex
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -32,7 +33,7 @@ from harness.report.units import interval_text, p_text, share
 from harness.report.verdicts import CHANGED, TONES, marked
 from harness.store.kinds import TUNING
 from harness.store.search_directory import SPEC_FILE, VARIANT_FILE
-from harness.text import plural, shown
+from harness.text import plural
 
 _TONES: dict[Standing, Tone] = {"best": "good", "failed": "bad", "wrong": "bad", "inert": "dim", "untried": "dim"}
 # What became of those that were not timed, in the order in which a page tells it.
@@ -49,7 +50,7 @@ _STAGES = {
     "confirm": "confirming",
 }
 # On a terminal.
-_MOST_RANKED, _MOST_NAMES = 8, 6
+_MOST_RANKED = 8
 # What the plugin is called that gives the compiler a spec, which has a file of its own here.
 _SPEC_PLUGIN = "tuning-spec"
 _DECIDED = (*CHANGED, "unchanged")
@@ -92,7 +93,7 @@ def _page(found: Tuning, out: str, *, whole: bool) -> Page:
         title = "Each change alone, and combinations that were not timed"
         parts += table_of(_EACH, each, title, tones=_tones(each), folded=True)
     else:
-        parts += _changes_counted(found)
+        parts += _not_timed(found)
     parts += _dispatches(found)
     for dispatch in found.dispatches if whole else ():
         tried = sorted(dispatch.tried, key=_by_ratio)
@@ -208,23 +209,10 @@ _CONFIGURATIONS: tuple[Field[Tried], ...] = (
 # --- What was not timed, dispatches, and what it took ---
 
 
-def _changes_counted(found: Tuning) -> list[Part]:
-    lines = []
-    for standing, words in _UNTIMED.items():
-        group = [tried for tried in (*found.singles, *found.combinations) if tried.standing == standing]
-        if group:
-            lines.append(f"{words} ({len(group)}): {_names_by_reason(group)}")
-    return [Heading("Not in that table"), Bullets(lines)] if lines else []
-
-
-def _names_by_reason(group: Sequence[Tried]) -> str:
-    """The first of their names, each reason once: `a, b (its module has the bytes of stock's)`."""
-    named: dict[str, list[str]] = {}
-    for candidate in group[:_MOST_NAMES]:
-        named.setdefault(candidate.reason, []).append(candidate.name)
-    words = "; ".join(f"{', '.join(names)}{f' ({shown(reason)})' if reason else ''}" for reason, names in named.items())
-    left = len(group) - _MOST_NAMES
-    return f"{words}; and {left} more" if left > 0 else words
+def _not_timed(found: Tuning) -> list[Part]:
+    counts = Counter(tried.standing for tried in (*found.singles, *found.combinations))
+    words = [f"{counts[standing]} {words}" for standing, words in _UNTIMED.items() if counts[standing]]
+    return [Paragraph(f"Not in that table: {', '.join(words)}; --format markdown has each.", "dim")] if words else []
 
 
 def _dispatches(found: Tuning) -> list[Part]:
