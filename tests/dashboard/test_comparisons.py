@@ -29,7 +29,7 @@ from tests.dashboard.made import (
     run_id,
 )
 from tests.dashboard.reading import load, table
-from tests.dashboard.test_site import Reader
+from tests.dashboard.test_site import read
 from tests.report.explanations import make_explanation
 from tests.report.tunings import MOMENTS, make_nothing, make_tuning
 
@@ -157,11 +157,11 @@ def write_tuning(folder: Path, text: str) -> None:
 
 
 def test_the_list_leads_to_each_tuning(site: Path) -> None:
-    page = Reader(site / "tunings.html")
+    page = read(site / "tunings.html")
     assert "0.338 [0.334, 0.342]" in page.text
-    files = [address for address in page.links("href") if address.startswith("tuning-")]
+    files = [address for address in page.values("href") if address.startswith("tuning-")]
     assert len(files) == 2
-    one = Reader(site / files[0])
+    one = read(site / files[0])
     assert (one.open, one.wrong) == ([], [])
     words = " ".join(one.text.split())
     for part in ("tuned-rdb 790 0.338, the best then", "flag --iree-opt-level=O3", "Configurations of main_dispatch_2"):

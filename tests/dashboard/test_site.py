@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -17,8 +16,8 @@ from harness.dashboard.site import MARKER, PAGES, POLICY, STATIC, replaced
 from harness.errors import UsageError
 from tests.dashboard.made import EVIL, Made, make_site
 from tests.dashboard.reading import load, table
+from tests.report.rendered import Elements
 
-_VOID = {"meta", "link", "input", "br", "img", "hr"}
 _FOLDERS = {"series.html": "series", "run.html": "run", "comparison.html": "comparison"}
 _UPLOT = STATIC / "vendor" / "uplot"
 # What makes markup or code of a text.
@@ -26,40 +25,9 @@ _MARKUP = re.compile(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\b
 _NOTED = dict(re.findall(r"^\| (\S+) \| ([0-9a-f]{64}) \|$", (_UPLOT / "README.md").read_text(), re.MULTILINE))
 
 
-class Reader(HTMLParser):
-    """Elements, links and texts of a page; `open` holds what was not closed, `wrong` what was closed wrongly."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__()
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.open: list[str] = []
-        self.wrong: list[str] = []
-        self.text = ""
-        self.feed(path.read_text("utf-8"))
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Remember it, and that it has to be closed."""
-        self.elements.append((tag, dict(attrs)))
-        if tag not in _VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Remember it."""
-        self.elements.append((tag, dict(attrs)))
-
-    def handle_endtag(self, tag: str) -> None:
-        """Only the element that was opened last may be closed."""
-        if not self.open or self.open.pop() != tag:
-            self.wrong.append(tag)
-
-    def handle_data(self, data: str) -> None:
-        """Remember the text."""
-        self.text += f"{data} "
-
-    def links(self, name: str) -> list[str]:
-        """Every value of an attribute."""
-        return [attributes[name] or "" for _, attributes in self.elements if name in attributes]
+def read(path: Path) -> Elements:
+    """A page, taken apart."""
+    return Elements(path.read_text("utf-8"))
 
 
 @pytest.fixture(scope="session")
@@ -73,11 +41,11 @@ def test_every_page_is_well_formed_links_to_what_is_there_and_has_no_code_in_it(
     which: str, name: str, request: pytest.FixtureRequest
 ) -> None:
     folder: Path = request.getfixturevalue(which)
-    page = Reader(folder / name)
+    page = read(folder / name)
     assert (page.open, page.wrong) == ([], [])
-    ids = page.links("id")
+    ids = page.values("id")
     assert len(ids) == len(set(ids))
-    for address in [*page.links("href"), *page.links("src")]:
+    for address in [*page.values("href"), *page.values("src")]:
         parts = urlsplit(address)
         if parts.scheme in ("data", "https"):
             assert address == "data:," or address.startswith("https://github.com/iree-org/iree/compare/")
@@ -97,7 +65,7 @@ def test_every_page_is_well_formed_links_to_what_is_there_and_has_no_code_in_it(
 
 
 def test_hostile_names_are_text_on_pages_and_ascii_in_scripts(site: Path) -> None:
-    shown = [path.name for path in site.glob("*.html") if EVIL in Reader(path).text]
+    shown = [path.name for path in site.glob("*.html") if EVIL in read(path).text]
     assert {"index.html", "machines.html"} <= set(shown)
     for path in site.glob("*.html"):
         assert EVIL not in path.read_text("utf-8"), path
@@ -108,7 +76,7 @@ def test_hostile_names_are_text_on_pages_and_ascii_in_scripts(site: Path) -> Non
 
 
 def test_the_first_page_tells_what_changed_with_its_cause(site: Path) -> None:
-    text = " ".join(Reader(site / "index.html").text.split())
+    text = " ".join(read(site / "index.html").text.split())
     assert "2026-02-10 02:00 compiler ▲ 3 worse" in text
     assert "The toolchain changed, and the reference toolchain did not move." in text
     assert "rdb/stock@cpu Latency ▲ +8.0 % 40.00 ms → 43.20 ms step (2026-02-09 to 2026-02-11)" in text
@@ -122,7 +90,7 @@ def test_the_first_page_tells_what_changed_with_its_cause(site: Path) -> None:
 
 
 def test_the_page_on_machines_has_rates_changes_and_notes(site: Path) -> None:
-    text = " ".join(Reader(site / "machines.html").text.split())
+    text = " ".join(read(site / "machines.html").text.split())
     assert "68 0.78 % 0.42 2026-01-31 02:00 0 of 400 0.75 % 1.2 %" in text
     assert "kernel 6.1.0-25 6.1.0-28" in text
     assert "it stands a year ahead" in text
@@ -130,7 +98,7 @@ def test_the_page_on_machines_has_rates_changes_and_notes(site: Path) -> None:
 
 
 def test_an_empty_history_is_told_what_to_do(empty: Path) -> None:
-    text = " ".join(Reader(empty / "index.html").text.split())
+    text = " ".join(read(empty / "index.html").text.split())
     assert "There are no runs in my results yet. Measure" in text
     assert "harness run suites/esrgan.toml" in text
     assert "harness dashboard 'my results' --out site" in text
@@ -138,8 +106,8 @@ def test_an_empty_history_is_told_what_to_do(empty: Path) -> None:
 
 
 def test_the_site_holds_nothing_twice_and_nothing_unused(site: Path) -> None:
-    used = {address for path in site.glob("*.html") for address in Reader(path).links("src")}
-    used |= {address for path in site.glob("*.html") for address in Reader(path).links("href")}
+    used = {address for path in site.glob("*.html") for address in read(path).values("src")}
+    used |= {address for path in site.glob("*.html") for address in read(path).values("href")}
     files = {str(path.relative_to(site)) for path in (site / "static").rglob("*") if path.suffix in (".js", ".css")}
     assert files <= used
 

@@ -386,35 +386,9 @@ def make_full_run() -> Run:
     )
 
 
-NASTY = "a|`b` <script>\n~~gone~~ \\| @octocat #1 [z](http://e.org) --> *x* _y_ </details> \x1b[31mred\x1b[0m\x07"
-
-
-def make_nasty_run(text: str = NASTY) -> Run:
-    """The same text in all places where texts can come from outside."""
-    stock = make_case(text, "stock", text, uri="local-sync")
-    odd = make_case(text, f"{text}1", text, name=f"{text}2", uri="local-sync")
-    header = make_header(
-        (stock, odd),
-        suite_name=text,
-        suite=text,
-        suite_description=text,
-        groups=(VariantGroup(title=text, variants=("stock", odd.variant)),),
-        environment={"machine": {"id": text}, "cpu": {"model": text}, "devices": {text: text}},
-    )
-    return Run(
-        header=replace(header, id=text),
-        builds=(
-            make_build(stock, warnings=(text,)),
-            make_failed_build(odd, message=text, stderr=f"```\n</details>\n{text}\n{text}x"),
-        ),
-        ir=(IrCounts(case=stock.name, counts={f"flow/{text}": 1_234_567, "x": 3}),),
-        checks=(make_check(stock, text, max_relative=0.0),),
-        rounds=tuple(make_rounds(stock.group, {stock.name: 20_311.0}, generations=2, rounds=3)),
-        finished=True,
-    )
-
-
 # --- Comparisons ---
+
+NASTY = "a|`b` <script>\n~~gone~~ \\| @octocat #1 [z](http://e.org) --> *x* _y_ </details> \x1b[31mred\x1b[0m\x07"
 
 MACHINE = "machine 3f2a91c04b7e (virtual), AMD EPYC, 2 cores, Debian GNU/Linux 12"
 SELFCHECK = SelfcheckFacts(

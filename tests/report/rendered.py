@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 PARSER = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
-_VOID = {"img", "source", "br", "hr"}
+_VOID = {"img", "source", "br", "hr", "meta", "link", "input"}
 # Text in these is neither linked nor scanned for people to notify.
 _CODE = {"code", "pre"}
 
@@ -41,69 +40,68 @@ HOSTILE = st.lists(
 ).map("".join)
 
 
-@dataclass
-class Page(HTMLParser):
-    """A rendered page, taken apart.
+class Elements(HTMLParser):
+    """Elements and texts of HTML; `open` holds what was not closed, `wrong` what was closed wrongly."""
 
-    Attributes:
-        tags: Opening tags in order.
-        links: Where they go.
-        images: Every address of a picture.
-        plain: Texts outside of code.
-        unfolded: All texts that are seen before anything is clicked.
-        everything: All texts.
-    """
-
-    markdown: str
-    tags: list[str] = field(default_factory=list)
-    links: list[str] = field(default_factory=list)
-    images: list[str] = field(default_factory=list)
-    alts: list[str] = field(default_factory=list)
-    comments: list[str] = field(default_factory=list)
-    attributes: set[str] = field(default_factory=set)
-    plain: str = ""
-    unfolded: str = ""
-    everything: str = ""
-
-    def __post_init__(self) -> None:
+    def __init__(self, markup: str) -> None:
         super().__init__(convert_charrefs=True)
-        self._open: list[str] = []
-        self.feed(PARSER.render(self.markdown))
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[tuple[str, frozenset[str]]] = []  # With the tags around each
+        self.comments: list[str] = []
+        self.open: list[str] = []
+        self.wrong: list[str] = []
+        self.feed(markup)
         self.close()
-        assert self._open == [], "every tag is closed"
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """A tag and its attributes."""
-        self.tags.append(tag)
-        self.plain += "\n"  # GitHub looks at one text at a time
-        known = {name: value or "" for name, value in attrs}
-        self.attributes |= {f"{tag} {name}" for name in known}
-        if tag == "a":
-            self.links.append(known["href"])
-        if tag in ("img", "source"):
-            self.images.append(known.get("src") or known["srcset"])
-        if tag == "img":
-            self.alts.append(known["alt"])
+        """Remember it, and that it has to be closed."""
+        self.elements.append((tag, dict(attrs)))
         if tag not in _VOID:
-            self._open.append(tag)
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Remember it."""
+        self.elements.append((tag, dict(attrs)))
 
     def handle_endtag(self, tag: str) -> None:
-        """The end of the innermost tag, and of no other."""
-        assert self._open, f"</{tag}> ends nothing"
-        assert self._open.pop() == tag
-        self.plain += "\n"
+        """Only the element that was opened last may be closed."""
+        if not self.open or self.open.pop() != tag:
+            self.wrong.append(tag)
 
     def handle_data(self, data: str) -> None:
-        """A text, by where it stands."""
-        if not _CODE & set(self._open):
-            self.plain += data if "span" in self._open else data.replace("$", "a formula")
-        self.everything += data.replace("\u200b", "")
-        if "details" not in self._open:
-            self.unfolded += data
+        """Remember the text."""
+        self.texts.append((data, frozenset(self.open)))
 
     def handle_comment(self, data: str) -> None:
         """Nothing that anybody sees."""
         self.comments.append(data)
+
+    @property
+    def text(self) -> str:
+        """All texts."""
+        return " ".join(text for text, _ in self.texts)
+
+    def values(self, name: str) -> list[str]:
+        """Every value of an attribute."""
+        return [given[name] or "" for _, given in self.elements if name in given]
+
+
+class Page(Elements):
+    """Markdown as GitHub shows it, taken apart."""
+
+    def __init__(self, markdown: str) -> None:
+        super().__init__(PARSER.render(markdown))
+        assert (self.open, self.wrong) == ([], []), "every tag is closed, and nothing else"
+        self.tags = [tag for tag, _ in self.elements]
+        self.links, self.alts = self.values("href"), self.values("alt")
+        sources = [given for tag, given in self.elements if tag in ("img", "source")]
+        self.images = [given.get("src") or given["srcset"] or "" for given in sources]
+        self.attributes = {f"{tag} {name}" for tag, given in self.elements for name in given}
+        # Outside of code, where GitHub looks at one text at a time
+        outside = [(text, around) for text, around in self.texts if not _CODE & around]
+        self.plain = "\n".join(text if "span" in around else text.replace("$", "a formula") for text, around in outside)
+        self.unfolded = "".join(text for text, around in self.texts if "details" not in around)  # Before any click
+        self.everything = "".join(text.replace("\u200b", "") for text, _ in self.texts)
 
     @property
     def shape(self) -> list[str]:

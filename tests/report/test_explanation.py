@@ -8,7 +8,6 @@ from dataclasses import replace
 from io import StringIO
 
 import pytest
-from hypothesis import given, settings
 
 from harness.records.comparison import Explained
 from harness.report import Format, render
@@ -16,8 +15,8 @@ from harness.report.explanation_words import short_form, time_lines
 from harness.report.github import render_comment
 from harness.store.kinds import COMPARISON, EXPLANATION
 from tests.report.builders import make_comparison, make_timed
-from tests.report.explanations import LINES, PIPELINE, make_explanation, make_nasty_explanation, make_part
-from tests.report.rendered import HOSTILE, require_ours
+from tests.report.explanations import LINES, PIPELINE, make_explanation, make_part
+from tests.report.rendered import require_ours
 
 FORMATS: tuple[Format, ...] = ("terminal", "markdown", "json", "csv")
 
@@ -95,17 +94,6 @@ def test_what_differs_in_parts_without_a_time_is_shown() -> None:
     text = render(make_explanation(conv, method="alone"), "markdown")
     assert "No dispatch can be timed here" in text
     assert LINES[0] in text and PIPELINE in text
-
-
-@settings(deadline=None, max_examples=20)
-@given(HOSTILE)
-def test_no_text_of_an_explanation_becomes_markup(text: str) -> None:
-    for form in FORMATS:
-        render(make_nasty_explanation(text), form)
-    require_ours(render(make_nasty_explanation(text), "markdown"))
-
-
-# --- under the rows of a comparison ---
 
 
 def explained(**facts: object) -> Explained:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -23,14 +22,13 @@ from harness.report.pages import Links
 from harness.report.run_report import build_report
 from harness.text import one_line
 from tests.report import builders
-from tests.report.builders import make_comparison, make_row, make_timed
+from tests.report.builders import make_comparison, make_nasty_comparison, make_row, make_timed
 from tests.report.rendered import HOSTILE, OURS, Page, require_ours
 
 SUBJECTS: dict[str, Run | Comparison] = {
     "full run": builders.make_full_run(),
     "run of one generation": builders.make_small_run(generations=1),
     "unfinished run": builders.make_unfinished_run(),
-    "nasty run": builders.make_nasty_run(),
     "full comparison": builders.make_full_comparison(),
     "quiet comparison": builders.make_quiet_comparison(),
     "recorded comparison": builders.make_recorded_comparison(),
@@ -98,23 +96,15 @@ def test_no_line_is_wider_than_the_terminal(subject: Run | Comparison, width: in
 # --- Whatever a text is ---
 
 
-nasty = pytest.mark.parametrize("make", [builders.make_nasty_run, builders.make_nasty_comparison])
-
-
-def comment_of(subject: Run | Comparison) -> str:
-    return render_comment(build_report(subject) if isinstance(subject, Run) else subject)
-
-
-@nasty
 @example(text="# |")
 @given(text=HOSTILE)
 @settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
-def test_whatever_a_text_is_the_page_has_the_same_parts(make: Callable[[str], Run | Comparison], text: str) -> None:
+def test_whatever_a_text_is_the_page_has_the_same_parts(text: str) -> None:
     assume(one_line(text))
-    page = require_ours(comment_of(make(text)))
-    assert page.shape == Page(comment_of(make("plain"))).shape
+    page = require_ours(render_comment(make_nasty_comparison(text)))
+    assert page.shape == Page(render_comment(make_nasty_comparison("plain"))).shape
     assert page.links == page.images == []
-    require_ours(render(make(f"{text}a"), "markdown", full=True))
+    require_ours(render(make_nasty_comparison(f"{text}a"), "markdown", full=True))
 
 
 @given(HOSTILE)
