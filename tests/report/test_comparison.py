@@ -170,85 +170,76 @@ def test_threads_of_one_device_wait_for_each_other_on_a_quiet_machine_too() -> N
 # --- What to do next ---
 
 
-def commands(comparison: Comparison) -> list[str]:
-    return [step.command for step in next_steps(comparison)]
+COMPARE = "harness compare a b"
+LARGE = make_timed("m/large@d", 1.0, 1.3, "regressed", repro=("again", "what was compiled"))
+LITTLE = make_timed("m/little@d", 1.0, 1.1, "regressed")
+ALLOWED = make_timed("m/allowed@d", 1.0, 1.9, "regressed", gate="passed")
+COMPILED = make_timed("m/v@d", 900, 1.3, "regressed", metric="compile-time", repro=("compile",))
+CORRECT = ("correct what regressed, or say here why it is worth it", "")
+TWICE = "decide 1 inconclusive row with twice the time"
+
+
+def short_of(seconds: int, case: str = "m/w@d", metric: str = "latency") -> Row:
+    why = f"only 2 of the 8 generations needed; use --row-budget {seconds}"
+    return make_timed(case, 1.0, 1.02, "inconclusive", metric=metric, reason=why)
 
 
 @pytest.mark.parametrize(
-    ("command", "doubled"),
+    ("rows", "command", "steps"),
     [
-        (("harness", "compare", "a", "b"), "harness compare a b --row-budget 30"),
-        (("harness", "compare", "--row-budget", "15", "a b"), "harness compare 'a b' --row-budget 30"),
-        (("harness", "compare", "a", "b", "--row-budget=15"), "harness compare a b --row-budget 30"),
-        ((), ""),
+        # Open rows get twice the time, or what they say that they need; a row that no cap had room for a higher one.
+        ([UNSURE], COMPARE, [(TWICE, f"{COMPARE} --row-budget 30")]),
+        ([UNSURE], "harness compare --row-budget 15 a b", [(TWICE, f"{COMPARE} --row-budget 30")]),
+        ([UNSURE], f"{COMPARE} --row-budget=15", [(TWICE, f"{COMPARE} --row-budget 30")]),
+        ([UNSURE], "", [(TWICE, "")]),
+        ([short_of(12)], COMPARE, [(TWICE, f"{COMPARE} --row-budget 30")]),
+        (
+            [short_of(12, "m/v@d"), short_of(200), short_of(900, metric="compile-time")],
+            COMPARE,
+            [("decide 2 inconclusive rows with the time that they need", f"{COMPARE} --row-budget 200")],
+        ),
+        (
+            [
+                make_timed("m/v@d", 9e9, 7.9, "inconclusive", lacked_time=True, reason="480 s, where --row-cap allows"),
+                UNSURE,
+            ],
+            f"{COMPARE} --row-cap 300",
+            [("decide 1 row that differs plainly with a higher cap", f"{COMPARE} --row-cap 720")],
+        ),
+        # Where hosts disagree, time tells nothing.
+        ([APART], COMPARE, [('measure the hosts of m/apart@d one by one: hosts = "each" of its device', "")]),
+        (
+            [APART, replace(APART, case="m/other@d"), UNSURE],
+            "",
+            [('measure the hosts of m/apart@d and 1 more one by one: hosts = "each" of its device', ""), (TWICE, "")],
+        ),
+        # The regression to repeat is the largest that no gate allows, and one of a latency where there is any.
+        ([LITTLE, LARGE, ALLOWED], "", [CORRECT, ("repeat the largest regression, m/large@d", "again")]),
+        ([replace(LARGE, repro=())], "", [CORRECT]),
+        ([COMPILED], "", [CORRECT, ("repeat the largest regression of a compilation time, m/v@d", "compile")]),
+        (
+            [SAME, make_timed("m/w@d", 1.0, 1.1, "regressed", control=True)],
+            "",
+            [("find out how often this machine is wrong", "harness selfcheck suites/esrgan.toml")],
+        ),
+        (
+            [SAME, row("regressed", "copies", gate="violated")],
+            "",
+            [("bring 1 row back within the gates, or move these in suites/esrgan.toml", "")],
+        ),
+        ([], "", [("find out why nothing was compared; the notes and lists here have the reasons", "")]),
+        ([SAME, row("regressed", "copies")], "", []),
     ],
 )
-def test_open_rows_get_twice_the_time(command: tuple[str, ...], doubled: str) -> None:
-    assert commands(make_comparison([UNSURE], command=command)) == [doubled]
+def test_what_to_do_next(rows: list[Row], command: str, steps: list[tuple[str, str]]) -> None:
+    found = next_steps(make_comparison(rows, command=tuple(command.split())))
+    assert [(step.text, step.command) for step in found] == steps
 
 
-def test_rows_that_tell_their_time_get_it() -> None:
-    def short_of(seconds: int, case: str = "m/w@d", metric: str = "latency") -> Row:
-        why = f"only 2 of the 8 generations needed; use --row-budget {seconds}"
-        return make_timed(case, 1.0, 1.02, "inconclusive", metric=metric, reason=why)
-
-    few = short_of(12, "m/v@d")
-    rows = [few, short_of(200), short_of(900, metric="compile-time")]
-    (step,) = next_steps(make_comparison(rows, command=("harness", "compare", "a", "b")))
-    assert step.text == "decide 2 inconclusive rows with the time that they need"
-    assert step.command == "harness compare a b --row-budget 200"
-    (step,) = next_steps(make_comparison([few], command=("harness", "compare", "a", "b")))
-    assert step.text == "decide 1 inconclusive row with twice the time"
-    assert step.command == "harness compare a b --row-budget 30"
-
-
-def test_a_row_that_the_cap_had_no_room_for_gets_a_higher_one() -> None:
-    why = "it differs 7.9-fold, and a verdict takes 8 generations and as many to confirm it, 480 s, where --row-cap "
-    row = make_timed("m/v@d", 9e9, 7.9, "inconclusive", lacked_time=True, reason=f"{why}allows 300")
-    command = ("harness", "compare", "a", "b", "--row-cap", "300")
-    (step,) = next_steps(make_comparison([row, UNSURE], command=command))
-    assert step.text == "decide 1 row that differs plainly with a higher cap"
-    assert step.command == "harness compare a b --row-cap 720"
-
-
-def test_hosts_that_disagree_are_measured_one_by_one_since_time_tells_nothing() -> None:
-    (step,) = next_steps(make_comparison([APART]))
-    assert (step.text, step.command) == ('measure the hosts of m/apart@d one by one: hosts = "each" of its device', "")
-    apart, more = next_steps(make_comparison([APART, replace(APART, case="m/other@d"), UNSURE]))
-    assert apart.text.startswith("measure the hosts of m/apart@d and 1 more one by one")
-    assert more.text == "decide 1 inconclusive row with twice the time"
-
-
-def test_the_regression_to_repeat_is_the_largest_that_no_gate_allows() -> None:
-    large = make_timed("m/large@d", 1.0, 1.3, "regressed")
-    little = make_timed("m/little@d", 1.0, 1.1, "regressed")
-    allowed = make_timed("m/allowed@d", 1.0, 1.9, "regressed", gate="passed")
-    decide, step = next_steps(make_comparison([little, large, allowed]))
-    assert decide.text == "correct what regressed, or say here why it is worth it"
-    assert step.text == "repeat the largest regression, m/large@d"
-    assert step.command.endswith("--filter 'm/large@d'")
-    several = replace(large, repro=("one", "two"))
-    assert commands(make_comparison([several]))[-1] == "one"  # the others say what was compiled
-    assert next_steps(make_comparison([replace(large, repro=())])) == [decide]
-    compiled = make_timed("m/v@d", 900, 1.3, "regressed", metric="compile-time")
-    *_, step = next_steps(make_comparison([compiled]))  # without a regression of a latency
-    assert (step.text, step.command) == (
-        "repeat the largest regression of a compilation time, m/v@d",
-        compiled.repro[0],
+def test_recorded_numbers_are_measured_again() -> None:
+    assert (
+        next_steps(make_recorded_comparison())[-1].command == "harness compare results/old results/new --across-hosts"
     )
-
-
-def test_other_steps() -> None:
-    gate = next_steps(make_comparison([SAME, row("regressed", "copies", gate="violated")]))[0]
-    assert gate.text == "bring 1 row back within the gates, or move these in suites/esrgan.toml"
-    control = make_timed("m/w@d", 1.0, 1.1, "regressed", control=True)
-    assert commands(make_comparison([SAME, control])) == ["harness selfcheck suites/esrgan.toml"]
-    remeasure = commands(make_recorded_comparison())[-1]  # recorded numbers cannot be narrowed
-    assert remeasure == "harness compare results/old results/new --across-hosts"
-    (step,) = next_steps(make_comparison([]))
-    assert step.text.startswith("find out why nothing was compared")
-    for rows in (make_quiet_comparison().rows, [SAME, row("regressed", "copies")]):
-        assert next_steps(make_comparison(rows)) == []
 
 
 # The names of each record, which other programs rely on.

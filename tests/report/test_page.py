@@ -69,28 +69,6 @@ def a_page(text: str) -> Page:
     )
 
 
-def test_a_page_says_everything_in_both_formats() -> None:
-    page = Page(
-        verdict="All is well.",
-        parts=(
-            Warnings(["not finished"]),
-            Heading("rdb on cpu", aside="5 generations"),
-            a_table("stock", "nhwc"),
-            Code("error: no", "log", "What the tool said"),
-            Fold("Commands", (Code("iree-compile a", "sh"),)),
-            Steps((Step("see", "harness report RUN"),)),
-        ),
-        notes=("Times are medians.",),
-    )
-    for text in (to_terminal(page, width=60), to_markdown(page), to_markdown(page, COMMENT)):
-        for fact in (
-            *("All is well.", "not finished", "rdb on cpu", "5 generations", "Cases", "stock", "nhwc", "0.5", "1.5"),
-            *("ms", "since it is so", "What the tool said", "error: no", "Commands", "iree-compile a", "see"),
-            *("harness report RUN", "Times are medians."),
-        ):
-            assert fact in text
-
-
 @settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 @example(":tada:A")
 @example(":tada:_")
