@@ -25,7 +25,7 @@ from harness.report.ratio_axis import round_figures
 from harness.report.run_report import Report
 from harness.report.run_rows import Section
 from harness.report.run_words import run_line, verdict
-from harness.report.units import byte_unit, time_unit
+from harness.report.units import unit_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -152,8 +152,8 @@ def _draw_panel(canvas: Canvas, panel: MemoryPanel, x: float, width: float, heig
     theme, top, left, length = canvas.theme, canvas.y + _HEAD, x + _LEFT, width - _LEFT
     canvas.heading(panel.title, x, width)
     axes = canvas.axes(left, top, length, height)
-    memory_unit = byte_unit([point.memory_bytes for point in panel.points])
-    latency_unit = time_unit([point.latency_ns for point in panel.points])
+    memory_unit = unit_of("bytes", [point.memory_bytes for point in panel.points])
+    latency_unit = unit_of("ns", [point.latency_ns for point in panel.points])
     memory = [point.memory_bytes / memory_unit.size for point in panel.points]
     times = [point.latency_ns / latency_unit.size for point in panel.points]
     logs = _scale(axes, "x", memory, max(3, int(length / 90))), _scale(axes, "y", times, max(3, int(height / 55)))

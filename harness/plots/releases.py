@@ -16,7 +16,7 @@ from harness.report.ratio_axis import RatioAxis, ratio_axis
 from harness.report.run_report import Report
 from harness.report.run_rows import Row, Section
 from harness.report.run_words import run_line, verdict
-from harness.report.units import time_unit
+from harness.report.units import unit_of
 from harness.text import plural
 
 if TYPE_CHECKING:
@@ -213,7 +213,7 @@ def _times(panel: ReleasePanel) -> tuple[dict[int, str], str]:
     """What a call takes at each point of a line that is alone and has room for it, by place, and in which unit."""
     (line, *others) = panel.lines
     known = {place: point.latency_ns for place, point in enumerate(line.points) if point.ratio}
-    unit = time_unit(known.values())
+    unit = unit_of("ns", known.values())
     texts = {place: unit.text(latency_ns) for place, latency_ns in known.items()}
     has_room = max((Canvas.width(text, SMALL) for text in texts.values()), default=0.0) < _width_of_column(panel)
     return (texts, unit.name) if has_room and not others else ({}, "")

@@ -11,7 +11,7 @@ from harness.report.forest import Tone
 from harness.report.run_report import Report
 from harness.report.run_rows import Row, Section
 from harness.report.run_words import outcome_text, run_line, verdict
-from harness.report.units import Unit, time_unit
+from harness.report.units import Unit, unit_of
 from harness.report.verdicts import Change
 from harness.stats import Latency
 
@@ -83,7 +83,7 @@ def _panel(section: Section) -> BarPanel:
     timed.sort(key=lambda latency: latency[0])
     # The fastest, and the baseline wherever it stands.
     drawn = [each for place, each in enumerate(timed) if place < _MOST_BARS or each[2].baseline]
-    unit: Unit = time_unit([median for median, _, _ in drawn])
+    unit: Unit = unit_of("ns", [median for median, _, _ in drawn])
     states = Counter(row.status for row in section.rows if row.latency is None)
     parts = [f"{len(timed) - len(drawn)} slower"] if len(drawn) < len(timed) else []
     parts += [f"{number} {state}" for state, number in states.items()]

@@ -11,7 +11,7 @@ from io import StringIO
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from harness.report.page import Cell, Column, Kind, Part, Table, Tone
-from harness.report.units import NOTHING, unit_of
+from harness.report.units import NOTHING, Unit, unit_of
 from harness.text import one_line
 
 # Raised when a name changes its meaning or goes away; new names may appear without.
@@ -25,12 +25,12 @@ T = TypeVar("T")
 class Field(Generic[T]):
     """One column of a list of rows, wherever it is shown."""
 
-    value: Callable[[T], Any]  # Of a row; None where it has none
+    value: Callable[[T], Any]  # Of a row; None where it has none; of a number as text, where it is written otherwise
     name: str = ""  # In JSON and CSV; "": it is not there
     title: str = ""  # In tables; "": it is not there
     kind: Kind = "number"
-    # What the figures of a number are: `ns`, `bytes`, `count`, ..., see harness.report.units.unit_of
-    unit: str = "count"
+    # What the figures of a number are: `ns`, `bytes`, `count`, ..., see harness.report.units.unit_of; or a unit itself
+    unit: str | Unit = "count"
     rank: int = 0  # As that of a page's column
 
 
@@ -42,8 +42,8 @@ def tabulate(fields: Sequence[Field[T]], rows: Sequence[T]) -> list[Column]:
         if not field.title or all(value is None or value == "" for value in values):
             continue
         if field.kind == "number":
-            unit = unit_of(field.unit, values)
-            cells: list[Cell] = [unit.text(value) for value in values]
+            unit = unit_of(field.unit, values) if isinstance(field.unit, str) else field.unit
+            cells: list[Cell] = [value if isinstance(value, str) else unit.text(value) for value in values]
             columns.append(Column(field.title, cells, kind="number", unit=unit.name, rank=field.rank))
         else:
             texts: list[Cell] = [NOTHING if value is None else value for value in values]

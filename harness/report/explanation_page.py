@@ -15,14 +15,14 @@ from typing import Any
 from harness.metrics import LATENCY
 from harness.records.comparison import Comparison, Explained
 from harness.records.explanation import Explanation, Part
-from harness.report.data import stored_json, to_csv
+from harness.report.data import Field, records, stored_json, tabulate, to_csv
 from harness.report.explanation_words import (
     TimeLine,
     figures_of,
     method_line,
     part_names,
     tells_most,
-    time_columns,
+    time_fields,
     time_lines,
     unit_of_call,
 )
@@ -47,7 +47,7 @@ from harness.report.page import (
 )
 from harness.report.page import Part as PagePart
 from harness.report.pages import first_lines, sides_table, values_table
-from harness.report.units import p_text, time_unit
+from harness.report.units import p_text, unit_of
 from harness.report.verdicts import CHANGED
 from harness.store.kinds import EXPLANATION
 from harness.text import plural
@@ -115,28 +115,38 @@ def _left_out(names: Sequence[str]) -> Sequence[PagePart]:
 
 def _where(explanation: Explanation, room: _Room) -> Table:
     lines = time_lines(explanation, most=room.parts)
-    call, parts = lines[-1], [line.part for line in lines]
-    generations = [part.generations if part is not None else 0 for part in parts]
-    generations[-1] = explanation.latency.generations
-    shares = [_share(line, call) if explanation.adds_up else "" for line in lines]
-    columns = [
-        *time_columns(lines, unit_of_call(explanation)),
-        Column("Of the Change", shares, kind="number", unit="%", rank=2),
-        Column("Differs First At", ["" if part is None else part.differs_at for part in parts], rank=1),
-        Column("Dispatches", [_dispatches(part) for part in parts], kind="number", rank=3),
-        Column("p", ["" if part is None else p_text(part.p) for part in parts], kind="number", rank=4),
-        Column("Matched By", ["" if part is None else part.matched_by for part in parts], rank=5),
-        Column("Generations", [str(number or "") for number in generations], kind="number", rank=6),
+    columns = filled(tabulate(_fields(explanation, lines[-1]), lines))
+    return Table(title="Where the time goes", columns=columns, tones=[line.tone for line in lines])
+
+
+def _fields(explanation: Explanation, call: TimeLine) -> list[Field[TimeLine]]:
+    def of_part(name: str, title: str = "", **facts: Any) -> Field[TimeLine]:
+        return Field(name=name, title=title, value=lambda line: getattr(line.part, name, None), **facts)
+
+    def generations(line: TimeLine) -> int | None:
+        return explanation.latency.generations if line is call else getattr(line.part, "generations", None) or None
+
+    def share(line: TimeLine) -> float | None:
+        """Of a change that is one; the parts of mere noise say nothing."""
+        if call.verdict not in CHANGED or not call.change_ns or not line.is_timed:
+            return None
+        return round(line.change_ns / call.change_ns * 100, 1) + 0.0  # What rounds to nothing has no sign
+
+    return [
+        Field(name="kind", value=lambda line: line.kind),
+        *time_fields(unit_of_call(explanation)),
+        Field(title="Of the Change", value=share if explanation.adds_up else lambda _: None, unit="%", rank=2),
+        of_part("differs_at", "Differs First At", kind="text", rank=1),
+        Field(title="Dispatches", value=lambda line: _dispatches(line.part), rank=3),
+        of_part("p"),
+        Field(title="p", value=lambda line: p_text(getattr(line.part, "p", None)), rank=4),
+        of_part("matched_by", "Matched By", kind="text", rank=5),
+        Field(name="generations", title="Generations", value=generations, rank=6),
+        of_part("operation"),
+        Field(name="base", value=lambda line: " ".join(getattr(line.part, "base", ()))),
+        Field(name="head", value=lambda line: " ".join(getattr(line.part, "head", ()))),
+        Field(name="what", value=lambda line: "; ".join(getattr(line.part, "what", ()))),
     ]
-    return Table(title="Where the time goes", columns=filled(columns), tones=[line.tone for line in lines])
-
-
-def _share(line: TimeLine, call: TimeLine) -> str:
-    """Of a change that is one; the parts of mere noise say nothing."""
-    if call.verdict not in CHANGED or not call.change_ns or not line.is_timed:
-        return ""
-    # What rounds to nothing has no sign.
-    return f"{round(line.change_ns / call.change_ns * 100, 1) + 0.0:.1f}"
 
 
 def _dispatches(part: Part | None) -> str:
@@ -251,9 +261,9 @@ def _parts(explained: Explained) -> list[PagePart]:
     if not explained.parts:
         return [said]
     lines = [TimeLine(kind="part", name=part.name, **figures_of(part)) for part in explained.parts]
-    unit = time_unit(value for line in lines for value in (line.base_ns, line.head_ns))
+    unit = unit_of("ns", [value for line in lines for value in (line.base_ns, line.head_ns)])
     columns = [
-        *time_columns(lines, unit),
+        *tabulate(time_fields(unit), lines),
         Column("What Differs", [part.what for part in explained.parts], kind="sentence"),
     ]
     left = f"{plural(explained.left_out, 'other part')} changed the latency less." if explained.left_out else ""
@@ -271,30 +281,6 @@ def explanation_document(explanation: Explanation) -> bytes:
 
 def explanation_csv(explanation: Explanation) -> str:
     """A line a part, then what is spent elsewhere and the whole call; see `time_lines`."""
-    return to_csv([_record(explanation.case, line) for line in time_lines(explanation)])
-
-
-def _record(case: str, line: TimeLine) -> dict[str, Any]:
-    part = line.part
-    texts = ("operation", "base", "head", "matched_by", "differs_at", "what")
-    of_part: dict[str, Any] = {name: getattr(part, name, "") for name in texts}
-    of_part |= {name: getattr(part, name, None) for name in ("p", "generations")}
-    times = {name: getattr(line, name) if line.is_timed else None for name in ("base_ns", "head_ns", "change_ns")}
-    return {
-        "case": case,
-        "kind": line.kind,
-        "name": line.name,
-        "operation": of_part["operation"],
-        "base": " ".join(of_part["base"]),
-        "head": " ".join(of_part["head"]),
-        "matched_by": of_part["matched_by"],
-        **times,
-        "ratio": line.ratio,
-        "ci_low": line.ci_low,
-        "ci_high": line.ci_high,
-        "p": of_part["p"],
-        "verdict": line.verdict,
-        "generations": of_part["generations"],
-        "differs_at": of_part["differs_at"],
-        "what": "; ".join(of_part["what"]),
-    }
+    lines = time_lines(explanation)
+    told = records(_fields(explanation, lines[-1]), lines)
+    return to_csv([{"case": explanation.case, **record} for record in told])

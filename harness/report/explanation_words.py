@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from harness.records.comparison import Explained, ExplainedPart, Verdict
 from harness.records.explanation import Explanation, Part
-from harness.report.page import Column, Tone
-from harness.report.units import NOTHING, Unit, interval_text, percent, share, time_unit
+from harness.report.data import Field
+from harness.report.page import Tone
+from harness.report.units import Unit, interval_text, percent, share, unit_of
 from harness.report.verdicts import CHANGED, MARKS, TONES
 from harness.stats import CONFIDENCE
 from harness.text import plural
@@ -162,7 +163,7 @@ def host_name(explanation: Explanation) -> str:
 
 def unit_of_call(explanation: Explanation) -> Unit:
     """That of the latency with three decimals, so that a small part of it shows too, and how it changes."""
-    unit = time_unit(call_ns(explanation))
+    unit = unit_of("ns", call_ns(explanation))
     return replace(unit, decimals=3) if unit.size > 1 else unit
 
 
@@ -173,24 +174,29 @@ def signed(unit: Unit, value_ns: float) -> str:
     return text.lstrip("-") if is_nothing else f"{'+' if value_ns > 0 else ''}{text}"
 
 
-def time_columns(lines: Sequence[TimeLine], unit: Unit) -> list[Column]:
+def time_fields(unit: Unit) -> list[Field[TimeLine]]:
     """What every table of parts has: names, both sides, the change and its ratio, the verdict."""
 
-    def times(title: str, text: Callable[[TimeLine], str]) -> Column:
-        cells = [text(line) if line.is_timed else NOTHING for line in lines]
-        return Column(title, cells, kind="number", unit=unit.name)
+    def ns(name: str, title: str = "") -> Field[TimeLine]:
+        return Field(
+            name=name, title=title, unit=unit, value=lambda line: getattr(line, name) if line.is_timed else None
+        )
 
     return [
-        Column("Part", [line.name for line in lines], kind="name"),
-        times("Base", lambda line: unit.text(line.base_ns)),
-        times("Head", lambda line: unit.text(line.head_ns)),
-        times("Change", lambda line: signed(unit, line.change_ns)),
-        Column(
-            f"Ratio [{share(CONFIDENCE)} interval]",
-            [interval_text(line.ratio, line.ci_low, line.ci_high) if line.ratio is not None else "" for line in lines],
-            kind="number",
+        Field(name="name", title="Part", kind="name", value=lambda line: line.name),
+        ns("base_ns", "Base"),
+        ns("head_ns", "Head"),
+        ns("change_ns"),
+        Field(title="Change", unit=unit, value=lambda line: signed(unit, line.change_ns) if line.is_timed else None),
+        Field(name="ratio", value=lambda line: line.ratio),
+        Field(name="ci_low", value=lambda line: line.ci_low),
+        Field(name="ci_high", value=lambda line: line.ci_high),
+        Field(
+            title=f"Ratio [{share(CONFIDENCE)} interval]",
+            value=lambda line: "" if line.ratio is None else interval_text(line.ratio, line.ci_low, line.ci_high),
         ),
-        Column("Verdict", [line.marked for line in lines]),
+        Field(name="verdict", value=lambda line: line.verdict),
+        Field(title="Verdict", kind="text", value=lambda line: line.marked),
     ]
 
 

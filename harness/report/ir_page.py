@@ -14,7 +14,7 @@ from harness.metrics import PHASES
 from harness.report.data import to_json
 from harness.report.page import Bullets, Code, Column, Page, Paragraph, Part, Table, Tone, filled
 from harness.report.pages import first_lines
-from harness.report.units import NOTHING, PLAIN, byte_unit
+from harness.report.units import NOTHING, PLAIN, unit_of
 from harness.text import plural, shown
 
 # What tells how a program's tensors become buffers, dispatches and copies; --ops '*' shows everything.
@@ -220,7 +220,7 @@ def _sizes(base: ComparedCase, head: ComparedCase) -> list[Part]:
         for side in (base.sizes, head.sizes)
     ]
     names = list(dict.fromkeys(name for side in sizes for name in side))
-    unit = byte_unit(value for side in sizes for value in side.values())
+    unit = unit_of("bytes", [value for side in sizes for value in side.values()])
     columns = [
         Column("part of the module", names, kind="name"),
         *(

@@ -66,7 +66,7 @@ from harness.report.run_words import (
     verdict_of,
 )
 from harness.report.run_words import verdict as outcome
-from harness.report.units import Unit, time_unit
+from harness.report.units import Unit, unit_of
 from harness.report.verdicts import LOST, TONES, list_title
 from harness.store.files import log_path
 
@@ -313,7 +313,7 @@ def side_by_side(group: VariantGroup, report: Report, *, full: bool) -> list[Par
                 places.setdefault(place, {})[row.variant] = row
     if not places:
         return []
-    unit = time_unit([row.latency_ns for rows in places.values() for row in rows.values()])
+    unit = unit_of("ns", [row.latency_ns for rows in places.values() for row in rows.values()])
     means = {variant: _mean_speedup(places, variant, first) for variant in others}
     has_means = any(means.values())
     names = [*places, *(["geometric mean"] if has_means else [])]

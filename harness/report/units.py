@@ -13,7 +13,8 @@ NOTHING = "-"
 _TIMES = (("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9))
 _BYTES = (("bytes", 1.0), ("KiB", 2.0**10), ("MiB", 2.0**20), ("GiB", 2.0**30))
 _COUNTS = (("", 1.0), ("k", 1e3), ("M", 1e6), ("G", 1e9), ("T", 1e12))
-_TIME_DIGITS, _BYTE_DIGITS, _COUNT_DIGITS = 4, 3, 6
+# By what is counted, with the digits of the smallest figure.
+_SCALES = {"ns": (_TIMES, 4), "bytes": (_BYTES, 3), "": (_COUNTS, 6)}
 _MOST_DECIMALS = 6
 
 
@@ -44,12 +45,16 @@ _FIXED = {
 
 
 def unit_of(kind: str, values: Iterable[float | None]) -> Unit:
-    """For a column of figures of one kind."""
+    """For a column of figures of one kind: `ns`, `bytes`, `count`, ...; of other kinds for counts of events.
+
+    Times have four digits of the smallest one, sizes three, and event counts, which are far steadier, six.
+    """
     if kind == "count":
         return PLAIN
     if kind in _FIXED:
         return _FIXED[kind]
-    return {"ns": time_unit, "bytes": byte_unit}.get(kind, count_unit)(values)
+    scale, digits = _SCALES.get(kind, _SCALES[""])
+    return _choose(values, scale, digits=digits)
 
 
 def unit_that_tells(kind: str, values: Sequence[float]) -> Unit:
@@ -62,27 +67,11 @@ def unit_that_tells(kind: str, values: Sequence[float]) -> Unit:
 
 def unit_rules() -> dict[str, Any]:
     """What `unit_of` goes by, for scripts of pages, which write figures by the same rules."""
-    scales = {"ns": (_TIMES, _TIME_DIGITS), "bytes": (_BYTES, _BYTE_DIGITS), "": (_COUNTS, _COUNT_DIGITS)}
     return {
         "fixed": {kind: asdict(unit) for kind, unit in {**_FIXED, "count": PLAIN}.items()},
-        "scales": {kind: {"units": scale, "digits": digits} for kind, (scale, digits) in scales.items()},
+        "scales": {kind: {"units": scale, "digits": digits} for kind, (scale, digits) in _SCALES.items()},
         "most_decimals": _MOST_DECIMALS,
     }
-
-
-def time_unit(values_ns: Iterable[float | None]) -> Unit:
-    """For times in nanoseconds: four digits of the smallest one, and three decimals at most."""
-    return _choose(values_ns, _TIMES, digits=_TIME_DIGITS)
-
-
-def byte_unit(values: Iterable[float | None]) -> Unit:
-    """For sizes in bytes: three digits of the smallest one."""
-    return _choose(values, _BYTES, digits=_BYTE_DIGITS)
-
-
-def count_unit(values: Iterable[float | None]) -> Unit:
-    """For event counts, which are far steadier than times: six digits of the smallest one."""
-    return _choose(values, _COUNTS, digits=_COUNT_DIGITS)
 
 
 def with_unit(value_ns: float) -> str:
