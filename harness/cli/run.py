@@ -20,7 +20,7 @@ from harness.process import stop_all
 from harness.report import render
 from harness.report.command_pages import SuiteOutcome, outcome_records, outcomes_page
 from harness.report.data import to_json
-from harness.report.run_report import build_report, exit_code
+from harness.report.run_report import build_report
 from harness.stages.options import RunOptions
 from harness.stages.run import run_suite
 from harness.store.folders import find_folder
@@ -106,7 +106,7 @@ def print_run(path: Path, output_format: Format) -> int:
     """Print a run's report; the exit status of the run."""
     found = load_run(path)
     print_report(found, output_format, results=path.parent)
-    return int(exit_code(build_report(found).summary))
+    return int(build_report(found).summary.exit_code)
 
 
 def run_and_print(options: RunOptions, output_format: Format, *, purpose: str = "") -> int:
@@ -183,7 +183,7 @@ def _run_of_list(options: RunOptions, suite: Path) -> SuiteOutcome:
     except HarnessError as error:
         note = str(error) if str(suite) in str(error) else f"{suite}: {error}"
         return SuiteOutcome(suite=suite, status=error.exit_code, note=note)
-    return SuiteOutcome(suite=suite, status=exit_code(summary), run=path, summary=summary)
+    return SuiteOutcome(suite=suite, status=summary.exit_code, run=path, summary=summary)
 
 
 def _interrupted_outcome(error: Interrupted, suite: Path) -> SuiteOutcome:

@@ -48,7 +48,7 @@ def form_of(source: Report | Comparison | Explanation | Bisection | Tuning) -> F
     from harness.records.tuning import Tuning
     from harness.report import bisect_page, comparison, comparison_page, explanation_page, github, run_fields, run_page
     from harness.report import tune_page as tuning
-    from harness.report.run_report import Report, exit_of
+    from harness.report.run_report import Report
 
     forms: dict[type, Form] = {
         Report: Form(
@@ -57,7 +57,7 @@ def form_of(source: Report | Comparison | Explanation | Bisection | Tuning) -> F
             terminal=run_page.terminal_page,
             markdown=github.full_page,
             comment=github.short_text,
-            exit_status=exit_of,
+            exit_status=lambda report: report.summary.exit_code,
         ),
         Comparison: Form(
             json=comparison.json_document,

@@ -17,7 +17,7 @@ from harness.plugins import PLUGINS, Plugin
 from harness.plugins.options import Option, options_of
 from harness.plugins.registry import Registry
 from harness.report.data import Field, records, table_of, to_json
-from harness.report.page import Bullets, Code, Column, Heading, Page, Paragraph, Part, Table, Tone
+from harness.report.page import Bullets, Code, Heading, Page, Paragraph, Part, Tone
 from harness.report.run_report import Summary
 from harness.report.units import NOTHING, with_unit
 from harness.report.verdicts import capital, machine_line
@@ -278,40 +278,36 @@ def _registered(kind: str, registry: Registry[Any], name: str) -> Registered:
 def registered_page(found: Sequence[Registered]) -> Page:
     """A table of names and one of options for each kind."""
     parts: list[Part] = []
-    for kind, (registry, noun, use) in _KINDS.items():
+    counts = []
+    for kind, (registry, option, use) in _KINDS.items():
         rows = [row for row in found if row.kind == kind]
+        counts.append(plural(len(rows), registry.noun))
         if rows:
-            parts += [Heading(kind.capitalize()), _names(rows, registry.noun), *_options(rows, registry.noun, noun)]
+            tones: list[Tone] = ["dim" if row.unavailable else "" for row in rows]
+            names: list[Field[Registered]] = [
+                Field(title=registry.noun, kind="name", value=lambda row: row.name),
+                Field(title="for", kind="text", value=lambda row: row.suits),
+                Field(title="package", kind="text", value=lambda row: row.package or None, rank=1),
+                Field(title="what it does", kind="sentence", value=lambda row: (row.description, row.unavailable)),
+            ]
+            options: list[Field[tuple[str, Option]]] = [
+                Field(title=registry.noun, kind="name", value=lambda pair: pair[0]),
+                Field(title=option, kind="text", value=lambda pair: pair[1].name),
+                Field(title="type", kind="text", value=lambda pair: pair[1].takes),
+                Field(title="default", kind="text", value=lambda pair: _default(pair[1])),
+            ]
+            pairs = [(row.name, taken) for row in rows for taken in row.options]
+            parts += [
+                Heading(kind.capitalize()),
+                *table_of(names, rows, "", tones=tones),
+                *table_of(options, pairs, ""),
+            ]
             parts.append(Code(use))
-    counts = [
-        plural(sum(row.kind == kind for row in found), registry.noun) for kind, (registry, _, _) in _KINDS.items()
-    ]
     return Page(verdict=f"{counts[0]}, {counts[1]} and {counts[2]}.", parts=parts)
 
 
-def _names(rows: Sequence[Registered], noun: str) -> Table:
-    tones: list[Tone] = ["dim" if row.unavailable else "" for row in rows]
-    columns = [
-        Column(noun, [row.name for row in rows], kind="name"),
-        Column("package", [row.package or NOTHING for row in rows], rank=1),
-        Column("what it does", [(row.description, row.unavailable) for row in rows], kind="sentence"),
-    ]
-    if any(row.suits for row in rows):
-        columns.insert(1, Column("for", [row.suits for row in rows]))
-    return Table(columns=columns, tones=tones)
-
-
-def _options(rows: Sequence[Registered], noun: str, option: str) -> tuple[Table, ...]:
-    pairs = [(row.name, taken) for row in rows for taken in row.options]
-    if not pairs:
-        return ()
-    columns = [
-        Column(noun, [name for name, _ in pairs], kind="name"),
-        Column(option, [taken.name for _, taken in pairs]),
-        Column("type", [taken.takes for _, taken in pairs]),
-        Column("default", ["none: give it" if taken.required else json.dumps(taken.default) for _, taken in pairs]),
-    ]
-    return (Table(columns=columns),)
+def _default(taken: Option) -> str:
+    return "none: give it" if taken.required else json.dumps(taken.default)
 
 
 def registered_json(found: Sequence[Registered]) -> str:

@@ -52,7 +52,7 @@ from harness.report.page import (
 )
 from harness.report.pages import ReportContext, commit_name, foot, opening, pictures_of, values_table
 from harness.report.run_fields import ROOFLINE, ir_columns, main_columns, roofline_line
-from harness.report.run_report import Report, busy_sections, exit_code
+from harness.report.run_report import Report, busy_sections
 from harness.report.run_rows import Row, Section, Status, side_label
 from harness.report.run_words import (
     common_fate,
@@ -207,7 +207,7 @@ def github_page(report: Report, around: ReportContext, *, full: bool) -> Page:
     facts = report.facts
     commit = commit_name(around.links.head_commit_url)
     of_commit: tuple[Inline, ...] = ("commit ", commit, ", ") if commit else ()
-    attention = "" if exit_code(report.summary) is ExitCode.OK else "🚨 Needs attention: "
+    attention = "" if report.summary.exit_code is ExitCode.OK else "🚨 Needs attention: "
     made = f", {facts.started}, with no base to compare with: {run_line(facts, report.sections)}"
     subject = (*of_commit, "run ", Name(facts.id), " of ", Name(facts.suite), made)
     notes = [Warnings(report.notes if full else report.notes[:_MOST_NOTES])]

@@ -82,6 +82,18 @@ class Summary:
     not_checked: int = 0  # Those of them that nothing judged
     of_shard: bool = False  # Whether the run is a shard of its suite, which may have nothing to measure
 
+    @property
+    def exit_code(self) -> ExitCode:
+        """3 if a planned case failed or is missing, or nothing was measured; else 0.
+
+        Of a run that was only to compile and check, being right is enough. Skipped cases and failures that were
+        expected are no failures, but a run of nothing else has measured nothing, unless it is a shard: others have the
+        rest.
+        """
+        done = self.measured or self.not_timed or self.not_checked or self.of_shard
+        lost = self.failed or self.missing or self.not_measured_yet
+        return ExitCode.OK if done and not lost else ExitCode.CASE_FAILED
+
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
@@ -104,23 +116,6 @@ class Report:
     def compares(self) -> bool:
         """Whether any row has a ratio to show."""
         return any(row.kind is not None for row in self.rows())
-
-
-def exit_code(summary: Summary) -> ExitCode:
-    """3 if a planned case failed or is missing, or nothing was measured; else 0.
-
-    Of a run that was only to compile and check, being right is enough. Skipped cases and failures that were expected
-    are no failures, but a run of nothing else has measured nothing, unless it is a shard: others have the rest.
-    """
-    done = summary.measured or summary.not_timed or summary.not_checked or summary.of_shard
-    if summary.failed or summary.missing or summary.not_measured_yet or not done:
-        return ExitCode.CASE_FAILED
-    return ExitCode.OK
-
-
-def exit_of(report: Report) -> ExitCode:
-    """That of its summary."""
-    return exit_code(report.summary)
 
 
 def build_report(run: Run) -> Report:

@@ -13,7 +13,7 @@ from harness.machine.identity import machine_class
 from harness.records.run import HostRecord, Peak, Placed, Run
 from harness.report import render
 from harness.report.rows import rows_of
-from harness.report.run_report import build_report, exit_code
+from harness.report.run_report import build_report
 from tests.report.builders import make_build, make_case, make_header, make_rounds
 
 HOSTS = {"ash": "AMD EPYC 7B13", "elm": "Neoverse-V2"}
@@ -91,7 +91,7 @@ def test_a_shard_says_which_it_is_and_may_have_nothing_to_measure(run: Run) -> N
     assert json.loads(render(shard, "json"))["run"]["shard"] == "2/8"
     nothing: dict[str, Any] = {"cases": (), "models": ()}
     statuses = [
-        exit_code(build_report(Run(header=replace(header, **nothing), finished=True)).summary)
+        build_report(Run(header=replace(header, **nothing), finished=True)).summary.exit_code
         for header in (shard.header, run.header)
     ]
     assert statuses == [ExitCode.OK, ExitCode.CASE_FAILED]

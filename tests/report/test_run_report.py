@@ -12,7 +12,7 @@ from harness.errors import ExitCode
 from harness.records.comparison import Row as ComparedRow
 from harness.records.run import Account, Build, Failure, ModelRecord, PluginEffect, Reference, Run, Turn
 from harness.report.run_fields import main_columns
-from harness.report.run_report import build_report, exit_code
+from harness.report.run_report import build_report
 from harness.report.run_rows import effect_remarks
 from harness.report.run_words import reference_sentence
 from harness.report.verdicts import medians_sentence
@@ -199,7 +199,7 @@ def test_with_a_refused_baseline_the_others_are_compared_with_the_first_that_is_
     ratios = [row.estimate.ratio for row in section.rows if row.estimate is not None]
     assert ratios == pytest.approx([0.5, 0.25], rel=0.02)
     assert (report.facts.baseline, report.notes, report.summary.faster) == ("fast", (), 1)
-    assert exit_code(report.summary) is ExitCode.CASE_FAILED
+    assert report.summary.exit_code is ExitCode.CASE_FAILED
     other = make_case("stock", model="net")  # a model whose baseline is right
     header = replace(make_refused_run().header, cases=(*make_refused_run().header.cases, other))
     assert build_report(replace(make_refused_run(), header=header)).facts.baseline == "their baseline"
@@ -234,7 +234,7 @@ def test_statuses_and_exit_code(run: Run, statuses: list[str], code: ExitCode) -
     report = build_report(run)
     assert [row.status for row in report.rows()] == statuses
     assert report.summary.not_timed + report.summary.not_checked == statuses.count("not timed")
-    assert exit_code(report.summary) == code
+    assert report.summary.exit_code == code
 
 
 def test_one_generation_has_ratios_without_intervals_and_a_note() -> None:
