@@ -121,7 +121,10 @@ def comparison_files(gathered: Gathered, comparisons: Sequence[Facts]) -> Iterat
     runs = dict(zip(gathered.runs["run"], gathered.runs["key"], strict=True))
     for facts in comparisons:
         rows = facts["rows"]
-        command = shlex.split(facts["command"]) or _rebuilt(facts, gathered.place)
+        command = shlex.split(facts["command"])
+        if not command:  # none was kept: that of the two runs
+            base, head = _paths(gathered.place, facts["base"], facts["head"])
+            command = ["harness", "compare", *(["--within", head] if facts["within"] else [base, head])]
         yield (
             facts["key"],
             {
@@ -162,12 +165,6 @@ def _explanations(texts: Iterable[str]) -> list[Payload]:
             }
         )
     return found
-
-
-def _rebuilt(facts: Facts, place: str) -> list[str]:
-    """Where no command was kept: that of the two runs."""
-    base, head = _paths(place, facts["base"], facts["head"])
-    return ["harness", "compare", *(["--within", head] if facts["within"] else [base, head])]
 
 
 def _unfiltered(command: Sequence[str]) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -33,10 +33,6 @@ SELECT series, run, "case", toolchain, revision, "value", low, high,
 FROM points WHERE run IN (SELECT run FROM runs)
 WINDOW w AS (PARTITION BY series ORDER BY started, run)
 ORDER BY series, started, run
-"""
-_CASES = """
-SELECT run, "case", "role", toolchain, status, stage, message, flags, repro
-FROM cases ORDER BY run, suite, "case", toolchain
 """
 
 
@@ -84,13 +80,6 @@ class Gathered:
         for change in sorted(self.changes, key=lambda change: change.started):
             changes[change.series].append(change)
         return changes
-
-    def cases_by_run(self) -> Iterator[tuple[str, pd.DataFrame]]:
-        """Each run in order of time with its rows of table `cases`."""
-        cases = self.history.query(_CASES)
-        by_run = dict(iter(cases.groupby("run", sort=False)))
-        for run in self.runs["run"]:
-            yield run, by_run.get(run, cases[:0])
 
 
 def gather(history: History, place: str, changes: Sequence[Change]) -> Gathered:

@@ -118,6 +118,8 @@ def _heat_map(outcomes: Sequence[Outcome], gathered: Gathered) -> dict[str, Any]
     by_variant = len(variants) > len(models)
     if by_variant:
         rows, heads, titles = [list(column) for column in zip(*rows, strict=True)], titles, heads
+    is_skipped = all(outcome["status"] == "skipped" for outcome in outcomes)
+    messages = {outcome["message"] for outcome in outcomes}
     newest = max(outcomes, key=lambda outcome: (outcome["started"], not _is_peer(outcome)))
     return {
         "device": newest["device"],
@@ -128,7 +130,8 @@ def _heat_map(outcomes: Sequence[Outcome], gathered: Gathered) -> dict[str, Any]
         "heads": heads,
         "rows": list(zip(titles, rows, strict=True)),
         "failed": sum(outcome["status"] in _BAD for outcome in outcomes),
-        "skipped": _skipped(outcomes),
+        # Why all of them were, in one message
+        "skipped": messages.pop() if len(messages) == 1 and is_skipped else "",
     }
 
 
@@ -137,12 +140,6 @@ def _is_peer(outcome: Outcome) -> bool:
 
 
 _MEAN = "Geometric mean"
-
-
-def _skipped(outcomes: Sequence[Outcome]) -> str:
-    """Why all of them were, in one message."""
-    messages = {outcome["message"] for outcome in outcomes if outcome["status"] == "skipped"}
-    return messages.pop() if len(messages) == 1 and all(row["status"] == "skipped" for row in outcomes) else ""
 
 
 def _baselines(outcomes: Iterable[Outcome]) -> Mapping[str, str]:

@@ -29,6 +29,10 @@ _CHANGE_COLUMNS = (
 )  # fmt: skip
 _SERIES_COLUMNS = ("suite", "case", "model", "variant", "device", "peer", "case_id", "role", "machine_class", "metric",
                    "unit")  # fmt: skip
+_CASES = """
+SELECT run, "case", "role", toolchain, status, stage, message, flags, repro
+FROM cases ORDER BY run, suite, "case", toolchain
+"""
 _CHANGE_RUNS = ("last_good", "first_bad", "earliest", "latest", "until")
 
 
@@ -129,9 +133,12 @@ def run_files(gathered: Gathered, commands: Commands) -> Iterator[tuple[str, Pay
     points["change"] = points["value"] / before
     facts = pd.DataFrame({"metric": gathered.series["metric"], "series_number": range(len(gathered.series))})
     points = points.join(facts.set_index(gathered.series["series"]), on="series")
-    by_run = dict(iter(points.groupby("run", sort=False)))
-    for run, (name, cases) in zip(gathered.run_rows, gathered.cases_by_run(), strict=True):
-        yield run["key"], _run(gathered, run["suite"], cases, by_run.get(name, points[:0]), commands)
+    cases = gathered.history.query(_CASES)
+    points_by_run, cases_by_run = (dict(iter(frame.groupby("run", sort=False))) for frame in (points, cases))
+    for run in gathered.run_rows:
+        own_cases = cases_by_run.get(run["run"], cases[:0])
+        own_points = points_by_run.get(run["run"], points[:0])
+        yield run["key"], _run(gathered, run["suite"], own_cases, own_points, commands)
 
 
 def _run(gathered: Gathered, suite: str, cases: pd.DataFrame, points: pd.DataFrame, commands: Commands) -> Payload:
@@ -170,7 +177,8 @@ def _run(gathered: Gathered, suite: str, cases: pd.DataFrame, points: pd.DataFra
 
 def series_files(gathered: Gathered, commands: Commands, known: Known) -> Iterator[tuple[str, Payload]]:
     """The key and the data of each series: its points, its changes, and the reference toolchain's series beside it."""
-    compared = _newest_comparisons(gathered)
+    pairs = gathered.comparisons[["base_run", "head_run", "comparison"]].drop_duplicates()  # the newest first
+    compared = {(base, head): key_of(name) for base, head, name in reversed(pairs.to_numpy().tolist())}
     runs = {row["run"]: row for row in gathered.run_rows}
     rows = gathered.series.to_dict("records")
     references: dict[tuple[str, ...], list[str]] = defaultdict(list)
@@ -216,12 +224,6 @@ def _points(gathered: Gathered, series: str) -> Payload:
     }
     figures = {name: points[name] for name in ("value", "low", "high", "new_module")}
     return table(len(points), run=points["run_number"], **figures, **versions)
-
-
-def _newest_comparisons(gathered: Gathered) -> dict[tuple[str, str], str]:
-    """Key of the newest comparison of two runs."""
-    pairs = gathered.comparisons[["base_run", "head_run", "comparison"]].drop_duplicates()
-    return {(base, head): key_of(name) for base, head, name in reversed(pairs.to_numpy().tolist())}
 
 
 def _siblings(row: dict[Any, Any]) -> tuple[str, ...]:

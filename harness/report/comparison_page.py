@@ -128,8 +128,12 @@ def terminal_page(comparison: Comparison, results: str = "") -> Page:
     tables: list[Part] = []
     hidden = [row for row in rows if row.verdict not in LOST and row not in listed]
     for metric, group in by_metric(listed).items():
-        ordered = sorted(group, key=_concern)
-        shown = list(map(_with_reason, ordered[:_MOST_LISTED]))
+        ordered = sorted(group, key=lambda row: (-_is_violated(row), _CONCERN.index(row.verdict), -change_size(row)))
+        # A reason where somebody needs it; that a program is another one, and whether its outputs are, always is there.
+        shown = [
+            row if row.verdict in ("inconclusive", "new") or _is_violated(row) else replace(row, reason=row.program)
+            for row in ordered[:_MOST_LISTED]
+        ]
         tables.append(row_table(shown, Layout(comparison=comparison), title=list_title(metric)))
         hidden += ordered[_MOST_LISTED:]
     counted = verdict_counts(hidden, VERDICTS)
@@ -158,17 +162,8 @@ def _sides(comparison: Comparison) -> str:
     return sides_line(comparison) + ("" if is_named else f"; {given}")
 
 
-def _with_reason(row: Row) -> Row:
-    """The row with its reason where somebody needs it: it is not decided, has no base, or violates a gate.
-
-    That its program is another one, and whether that gives other outputs, always is there.
-    """
-    is_open = row.verdict in ("inconclusive", "new")
-    return row if is_open or row.gate == "violated" else replace(row, reason=row.program)
-
-
-def _concern(row: Row) -> tuple[int, float]:
-    return (-1 if row.gate == "violated" else _CONCERN.index(row.verdict), -change_size(row))
+def _is_violated(row: Row) -> bool:
+    return row.gate == "violated"
 
 
 def _lost_details(rows: Sequence[Row]) -> list[Part]:

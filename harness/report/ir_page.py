@@ -164,9 +164,11 @@ def _executables(compared: IrComparison) -> list[Part]:
     if not rows:
         return [Paragraph(sentence) for sentence in after]
     by = [match.by or f"only {(compared.head if match.base is None else compared.base).label}" for match, _ in rows]
+    heads = [match.head.name if match.head is not None else "" for match, _ in rows]
+    others = [head if head != _name(match) else "" for (match, _), head in zip(rows, heads, strict=True)]
     columns = [
         Column("executable", [_name(match) for match, _ in rows], kind="name"),
-        Column("other name", [_other_name(match) for match, _ in rows], kind="name", rank=4),
+        Column("other name", others, kind="name", rank=4),
         Column("matched by", by, rank=3),
         Column("dispatches", [_both(*_dispatches(match)) for match, _ in rows], kind="number", rank=2),
         Column("differs first at", [difference.phase if difference else NOTHING for _, difference in rows]),
@@ -185,10 +187,6 @@ def _name(match: Match) -> str:
     executable = match.base or match.head
     assert executable is not None  # noqa: S101 (a match has a side)
     return executable.name
-
-
-def _other_name(match: Match) -> str:
-    return match.head.name if match.head is not None and match.head.name != _name(match) else ""
 
 
 def _dispatches(match: Match) -> tuple[int | None, int | None]:

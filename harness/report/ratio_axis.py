@@ -69,18 +69,14 @@ def ratio_axis(extents: Iterable[Extent], floor: float, *, most_ticks: int = _MO
     side = _LEAST_SIDE / (1 - _LEAST_SIDE)
     low, high = min(low, -side * high), max(high, -side * low)
     room = _MARGIN * (high - low)
-    ends = math.exp(low - room), math.exp(high + room)
-    return RatioAxis(low=ends[0], high=ends[1], ticks=_ticks(*ends, most_ticks))
+    left, right = math.exp(low - room), math.exp(high + room)
+    places = (_even_steps if right / left < _LINEAR_SPAN else round_figures)(left, right, most_ticks)
+    return RatioAxis(low=left, high=right, ticks=tuple(Tick(ratio=ratio, text=text) for ratio, text in places))
 
 
 def _logs(extent: Extent) -> tuple[float, float, float]:
     logs = [math.log(value) for value in extent if value is not None and value > 0]
     return logs[0], min(logs), max(logs)
-
-
-def _ticks(low: float, high: float, most: int) -> tuple[Tick, ...]:
-    places = _even_steps(low, high, most) if high / low < _LINEAR_SPAN else round_figures(low, high, most)
-    return tuple(Tick(ratio=ratio, text=text) for ratio, text in places)
 
 
 def _even_steps(low: float, high: float, most: int) -> list[tuple[float, str]]:

@@ -118,9 +118,11 @@ def _sections(report: Report, *, full: bool, folded: bool = False) -> list[Part]
             Paragraph(roofline_line(section), "dim"),
             Paragraph(section.against),
             _main_table(section),
-            *(_roofline(section) if full else ()),
-            *_operations(section),
         ]
+        figures = tabulate(ROOFLINE, section.rows) if full else []
+        if figures:
+            body.append(Table(columns=[Column("variant", [section.label(row) for row in section.rows]), *figures]))
+        body += _operations(section)
         if folded:
             parts.append(Fold(section.title, [Paragraph(_how(section)), *body]))
         else:
@@ -139,12 +141,6 @@ def _main_table(section: Section) -> Table:
     if any(row.remarks for row in section.rows):
         columns.append(Column("remarks", [row.remarks for row in section.rows], kind="sentence"))
     return Table(columns=columns, tones=[_tone(row) for row in section.rows])
-
-
-def _roofline(section: Section) -> list[Part]:
-    figures = tabulate(ROOFLINE, section.rows)
-    names = Column("variant", [section.label(row) for row in section.rows])
-    return [Table(columns=[names, *figures])] if figures else []
 
 
 def _operations(section: Section) -> list[Part]:

@@ -17,7 +17,7 @@ from harness.doctor import diagnose
 from harness.errors import ExitCode, SuiteError, ToolchainError, UsageError
 from harness.metrics import PHASES
 from harness.plugins import PLUGINS, Plugin, apply_plugin
-from harness.report.run_report import build_report, exit_code
+from harness.report.run_report import build_report
 from harness.stages.options import IrOptions
 from harness.store.run_directory import load_run
 from tests.builders import FLAGS, SUITE, register
@@ -126,7 +126,7 @@ def test_a_new_suite_runs(folder: Path) -> None:
     assert run_command_line(["run", "suites/mine.toml", "--budget", "0.1", "--generations", "1"]) == 0
     (run,) = (folder / "results").iterdir()
     summary = build_report(load_run(run)).summary
-    assert (int(exit_code(summary)), summary.failed) == (0, 0)
+    assert (int(summary.exit_code), summary.failed) == (0, 0)
 
 
 def test_a_suite_of_the_harness_that_was_not_written_out(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
