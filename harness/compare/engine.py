@@ -23,7 +23,6 @@ import numpy as np
 
 from harness.errors import CaseError
 from harness.records.run import Failure
-from harness.stats.hosts import HostsLocation
 from harness.stats.intervals import Estimate, Location, ratio_of
 from harness.stats.pairing import FloatArray
 from harness.stats.rule import (
@@ -128,12 +127,12 @@ def by_host(numbers: Sequence[int], hosts: Sequence[str]) -> dict[str, list[int]
 
 def on_hosts(look: Location) -> str:
     """`, on 4 hosts`, with what they say where they differ; "" of one host."""
-    if not isinstance(look, HostsLocation):
+    if not look.hosts:
         return ""
     return f", on {len(look.hosts)} hosts{f' ({from_to(look)})' if look.differ else ''}"
 
 
-def from_to(look: HostsLocation) -> str:
+def from_to(look: Location) -> str:
     """`from -0.1 % on b to +5.0 % on a`."""
     ends = (choose(look.hosts, key=lambda host: host.centre) for choose in (min, max))
     lowest, highest = (f"{(ratio_of(host.centre) - 1) * 100:+.1f} % on {host.host}" for host in ends)
@@ -460,7 +459,7 @@ def _words(row: _Row) -> tuple[Decision, str]:
 
 def _why_open(row: _Row, look: Location, floor: str) -> str:
     rule = row.rule
-    if isinstance(look, HostsLocation) and _do_hosts_disagree(row):
+    if _do_hosts_disagree(row):
         return f"the hosts disagree, {from_to(look)}; compare them one by one"
     if row.confirming and not row.confirmed:
         return f"a difference was found, but {row.confirming} fresh generations did not show it again"

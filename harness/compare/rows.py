@@ -32,7 +32,6 @@ from harness.records.case import Case, Gate
 from harness.records.comparison import VERDICTS, GeometricMean, HostRatio, Kind, Row, Verdict
 from harness.records.run import Round
 from harness.stats import counter_per_call
-from harness.stats.hosts import HostsLocation
 from harness.stats.intervals import Estimate, ratio_of
 from harness.suite.cases import matching
 
@@ -101,7 +100,7 @@ def measured_row(pair: Pair, metric: Metric, outcome: Outcome, floor: float, *, 
 
 def _hosts(outcome: Outcome) -> tuple[HostRatio, ...]:
     where = None if outcome.estimate is None else outcome.estimate.where
-    if isinstance(where, HostsLocation):
+    if where is not None and where.hosts:
         return tuple(
             HostRatio(host=host.host, ratio=ratio_of(host.centre), generations=host.size) for host in where.hosts
         )

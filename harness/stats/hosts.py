@@ -13,59 +13,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 
-from harness.stats.intervals import Location
+from harness.stats.intervals import SHOWN, HostCentre, Location
 from harness.stats.pairing import FloatArray
 from harness.stats.signed_rank import locate
 
-# Hosts are shown to differ where one ratio for all would rank their samples so far apart at most this often.
-SHOWN = 0.05
-
-
-@dataclass(frozen=True, kw_only=True)
-class HostCentre:
-    """What one host says of a row."""
-
-    host: str  # Its name
-    centre: float  # Hodges and Lehmann's estimate from its own log ratios
-    drawn: float  # The same, drawn towards that of all hosts as far as noise explains how they differ
-    size: int  # Its samples
-
-
-@dataclass(frozen=True, kw_only=True)
-class HostsLocation(Location):
-    """Where samples of several hosts lie: as wide as the hosts differ; p is of no difference on any of them."""
-
-    hosts: tuple[HostCentre, ...]  # In the order of their names
-    p_alike: float  # Of the hosts having one ratio; small where they differ. 1 where that cannot be told.
-
-    @property
-    def differ(self) -> bool:
-        """Whether the hosts are shown to have different ratios."""
-        return self.p_alike <= SHOWN
-
-    @property
-    def lowest(self) -> float:
-        """That of the host with the lowest ratio."""
-        return min(self.centre, *(host.drawn for host in self.hosts))
-
-    @property
-    def highest(self) -> float:
-        """That of the host with the highest."""
-        return max(self.centre, *(host.drawn for host in self.hosts))
-
 
 def locate_on_hosts(samples: FloatArray, hosts: Sequence[str], *, confidence: float) -> Location:
-    """Where samples of several hosts lie, a HostsLocation; of one host, what `locate` says.
-
-    Args:
-        samples: As of `locate`.
-        hosts: Of each sample, in the same order.
-        confidence: Of the two-sided interval, between 0 and 1.
-    """
+    """Where samples lie, each of which one of these hosts gave; of one host alone, what `locate` says."""
     where = locate(samples, confidence=confidence)
     names = list(dict.fromkeys(hosts))
     if len(names) < 2:
@@ -78,12 +36,10 @@ def locate_on_hosts(samples: FloatArray, hosts: Sequence[str], *, confidence: fl
     drawn = where.centre + differing * (centres - where.centre)
     # Morris's variance of a centre that is drawn so far, (1 - B) V / n + B V / n[h], as a multiple of V / n.
     widths = np.sqrt([1 + differing * (samples.size / part.size - 1) for part in parts])
-    return HostsLocation(
-        centre=where.centre,
+    return replace(
+        where,
         low=min(where.low, float((drawn - widths * (where.centre - where.low)).min())),
         high=max(where.high, float((drawn + widths * (where.high - where.centre)).max())),
-        p=where.p,
-        size=where.size,
         hosts=tuple(
             HostCentre(host=names[at], centre=float(centres[at]), drawn=float(drawn[at]), size=parts[at].size)
             for at in sorted(range(len(names)), key=names.__getitem__)

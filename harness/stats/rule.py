@@ -16,7 +16,7 @@ from typing import Literal
 
 import numpy as np
 
-from harness.stats.hosts import HostsLocation, locate_on_hosts
+from harness.stats.hosts import locate_on_hosts
 from harness.stats.intervals import Location
 from harness.stats.pairing import FloatArray
 from harness.stats.signed_rank import locate, smallest_p
@@ -97,9 +97,7 @@ def take_look(
     error = 1 - rule.confidence
     share = (1 - _LOOKING) * error / (looks * CONFIRMING_LOOKS) if confirming else _LOOKING * error / looks
     where = locate_on_hosts(samples, hosts or [""] * samples.size, confidence=1 - share)
-    if isinstance(where, HostsLocation):
-        where = replace(where, p_alike=min(1.0, where.p_alike * looks))
-    return replace(where, p=min(1.0, where.p * looks))
+    return replace(where, p=min(1.0, where.p * looks), p_alike=min(1.0, where.p_alike * looks))
 
 
 def standing(look: Location, *, differs: bool, floor: float) -> Standing:

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from harness.stats.hosts import HostsLocation, locate_on_hosts
+from harness.stats.hosts import locate_on_hosts
+from harness.stats.intervals import Location
 from harness.stats.pairing import FloatArray
 from harness.stats.rule import PAIR, Rule, for_hosts, standing, take_look
 from harness.stats.signed_rank import locate
@@ -28,10 +29,8 @@ def on_hosts(*shifts: float) -> Labelled:
     return np.add.outer(shifts, spread).ravel(), [name for name in NAMES[: len(shifts)] for _ in spread]
 
 
-def look_at(samples: FloatArray, hosts: list[str]) -> HostsLocation:
-    where = take_look(samples, looks=1, rule=RULE, hosts=hosts)
-    assert isinstance(where, HostsLocation)
-    return where
+def look_at(samples: FloatArray, hosts: list[str]) -> Location:
+    return take_look(samples, looks=1, rule=RULE, hosts=hosts)
 
 
 @given(SAMPLES, st.permutations(NAMES))
@@ -41,9 +40,8 @@ def test_what_hosts_are_called_changes_nothing_and_one_host_is_as_none(labelled:
     other = dict(zip(NAMES, names, strict=True))
     there = locate_on_hosts(samples, hosts, confidence=0.9)
     renamed = locate_on_hosts(samples, [other[host] for host in hosts], confidence=0.9)
-    if isinstance(there, HostsLocation):
-        mapped = [replace(host, host=other[host.host]) for host in there.hosts]
-        there = replace(there, hosts=tuple(sorted(mapped, key=lambda host: host.host)))
+    mapped = [replace(host, host=other[host.host]) for host in there.hosts]
+    there = replace(there, hosts=tuple(sorted(mapped, key=lambda host: host.host)))
     assert renamed == there
 
 
