@@ -18,7 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from harness.compare.pairs import Pair
 from harness.records.case import Case
@@ -27,14 +27,6 @@ from harness.records.comparison import Row, Verdict
 _NS_PER_MS = 1_000_000
 # The largest difference that is still similar: in percent of the base, or in milliseconds.
 _Limit = tuple[float, Literal["%", "ms"]]
-
-
-class UpstreamVerdict(NamedTuple):
-    """What upstream's rule says of a figure."""
-
-    verdict: Verdict  # `regressed`, `improved` or `unchanged`, which upstream called similar
-    floor: float  # The threshold as a share of the base; 0 where the base is zero
-    reason: str  # Figure and threshold in words
 
 
 _LATENCY: Mapping[str, _Limit] = {
@@ -83,8 +75,8 @@ def upstream_name(case: Case, architecture: str) -> str:
     return f"{case.model} [{target}][{case.variant}] {driver} with default @ {case.device}"
 
 
-def judge_upstream(metric: str, name: str, base: float, head: float) -> UpstreamVerdict:
-    """Judge two means as upstream did; smaller is better, and a percentage of zero allows no change."""
+def judge_upstream(metric: str, name: str, base: float, head: float) -> tuple[Verdict, float, str]:
+    """Verdict, threshold as a share of the base, and why, of two means; a percentage of zero allows no change."""
     limit, unit = next(limit for pattern, limit in _THRESHOLDS[metric].items() if re.match(pattern, name))
     change = abs(head - base)
     if unit == "ms":
@@ -98,7 +90,7 @@ def judge_upstream(metric: str, name: str, base: float, head: float) -> Upstream
         similar, floor = percent <= limit, limit / 100
         words = f"{percent:.1f} % against {limit:g} %"
     verdict: Verdict = "unchanged" if similar else "regressed" if head > base else "improved"
-    return UpstreamVerdict(verdict=verdict, floor=floor, reason=f"upstream's rule: {words}")
+    return verdict, floor, f"upstream's rule: {words}"
 
 
 def judge_by_upstream(rows: Iterable[Row], pairs: Mapping[str, Pair], architecture: str) -> Iterator[Row]:
@@ -110,12 +102,12 @@ def judge_by_upstream(rows: Iterable[Row], pairs: Mapping[str, Pair], architectu
             yield row
             continue
         name = upstream_name(pairs[row.case].case, architecture)
-        judged = judge_upstream(row.metric, name, row.base_value, row.head_value)
+        verdict, floor, reason = judge_upstream(row.metric, name, row.base_value, row.head_value)
         yield replace(
             row,
-            verdict=judged.verdict,
-            floor=judged.floor,
-            reason=judged.reason,
+            verdict=verdict,
+            floor=floor,
+            reason=reason,
             ratio=row.head_value / row.base_value if row.base_value else None,
             ci_low=None,
             ci_high=None,

@@ -37,7 +37,7 @@ def explain(change: ChangeEvidence) -> Explanation:
         return "unknown", f"the engine itself changed from {engines[0]} to {engines[1]}"
     if not change.same_toolchain and change.other_input:
         why = (
-            f"under the reference toolchain {change.reference_release}, itself the same on both sides, the program is "
+            f"under the reference toolchain {change.references[1]}, itself the same on both sides, the program is "
             "another too"
         )
         given = "so that what toolchains were given changed: the model, its flags or a plugin"
@@ -87,7 +87,7 @@ def _compile_time(change: ChangeEvidence) -> Explanation:
     """The reference's own compile time decides; its latency shows a slower machine, but not that there was none."""
     log_change = math.log(change.ratio)
     changed = f"the toolchain changed {_toolchains(change)}"
-    reference = f"under the reference toolchain {change.reference_release}"
+    reference = f"under the reference toolchain {change.references[1]}"
     own, latency = change.reference_compile, change.reference
     if own is not None:
         by = _percent(own.ratio)
@@ -134,20 +134,20 @@ def _with_reference(change: ChangeEvidence) -> Explanation:
     reference_moved = reference is not None and reference.explains(log_change)
     if versus is not None and versus.explains(log_change):
         why = (
-            f"the ratio to the reference toolchain {change.reference_release} moved by {_percent(versus.ratio)} "
+            f"the ratio to the reference toolchain {change.references[1]} moved by {_percent(versus.ratio)} "
             f"{_toolchains(change)}"
         )
         if reference is not None and reference_moved:
             why += f", and the reference itself by {_percent(reference.ratio)}, which is the machine's part"
         return _compiler(change, why)
     if reference is not None and reference_moved:
-        why = f"the reference toolchain {change.reference_release} moved likewise, by {_percent(reference.ratio)}"
+        why = f"the reference toolchain {change.references[1]} moved likewise, by {_percent(reference.ratio)}"
         if versus is not None:
             why += f", the ratio to it by {_percent(versus.ratio)}"
         return _not_the_compiler(change, why)
     return (
         "unknown",
-        f"neither the reference toolchain {change.reference_release} nor the ratio to it moved clearly at these runs",
+        f"neither the reference toolchain {change.references[1]} nor the ratio to it moved clearly at these runs",
     )
 
 

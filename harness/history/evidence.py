@@ -157,11 +157,6 @@ class ChangeEvidence:
         return self.before.commit == self.after.commit
 
     @property
-    def reference_release(self) -> str:
-        """Release of the reference after the change."""
-        return self.references[1]
-
-    @property
     def other_input(self) -> bool:
         """Whether it is another program under the reference toolchain too: model, flags or a plugin changed."""
         if self.reference_counts is not None and self.reference_counts[0] != self.reference_counts[1]:

@@ -81,36 +81,15 @@ class Timeline:
         values = [fixed.get(run, math.nan) for run in points["run"]]
         self.reference: NDArray[np.float64] = np.array(values, dtype=float) / self.unit.size
         self.started = [started[:16].replace("T", " ") for started in points["started"]]
-
-    @property
-    def name(self) -> str:
-        """What the figure is."""
-        return figure_title(self.points["metric"].iloc[0]).lower()
-
-    @property
-    def axis(self) -> str:
-        """The figure with its unit."""
-        return f"{self.name}, {self.unit.name}" if self.unit.name else self.name
-
-    @property
-    def title(self) -> str:
-        """Whose figure it is."""
-        return f"{self.points['case'].iloc[-1]}: {self.name}"
-
-    @property
-    def verdict(self) -> str:
-        """How many changes there are."""
+        self.name = figure_title(points["metric"].iloc[0]).lower()
+        self.axis = f"{self.name}, {self.unit.name}" if self.unit.name else self.name
+        self.title = f"{points['case'].iloc[-1]}: {self.name}"
         kinds = Counter(change.kind for change in self.changes)
         found = " and ".join(plural(kinds[kind], kind) for kind in ("step", "drift") if kinds[kind])
-        return f"{found or 'No step or drift'} in {plural(self.size, 'run')}."
-
-    @property
-    def method(self) -> str:
-        """Which runs there are."""
+        self.verdict = f"{found or 'No step or drift'} in {plural(self.size, 'run')}."
         first, last = self.started[0][:10], self.started[-1][:10]
-        period = f"on {first}" if first == last else f"from {first} to {last}"
-        of = self.points.iloc[-1]
-        return f"{of['suite']}, {plural(self.size, 'run')} {period}, {of['machine_class']}"
+        period, of = f"on {first}" if first == last else f"from {first} to {last}", points.iloc[-1]
+        self.method = f"{of['suite']}, {plural(self.size, 'run')} {period}, {of['machine_class']}"
 
     def level(self, value: float) -> float:
         """A level of a change, in the axis' unit."""

@@ -58,11 +58,6 @@ class Step:
     tone: Tone | None = None  # None: it is a whole call
     why: str = ""  # What differs there; "" where that is not known
 
-    @property
-    def change_ns(self) -> float:
-        """Below zero where it makes the call shorter."""
-        return self.end_ns - self.start_ns
-
 
 def waterfall_steps(explanation: Explanation, top: int | None = None) -> list[Step]:
     """Base's call, the parts that changed, all others together, what is spent elsewhere, and head's call."""
@@ -128,7 +123,8 @@ def axis_begin_ns(steps: Sequence[Step]) -> float:
 def _figure(step: Step, base_ns: float, unit: Unit) -> str:
     if step.tone is None:
         return f"{unit.text(step.end_ns)} {unit.name}"
-    return f"{signed(unit, step.change_ns)} {unit.name} ({percent(1 + step.change_ns / base_ns, decimals=1)})"
+    change_ns = step.end_ns - step.start_ns
+    return f"{signed(unit, change_ns)} {unit.name} ({percent(1 + change_ns / base_ns, decimals=1)})"
 
 
 def _draw_steps(canvas: Canvas, steps: Sequence[Step], figures: Sequence[str], unit: Unit, begin_ns: float) -> None:
