@@ -6,9 +6,8 @@ import glob
 import math
 import shlex
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TypedDict
 
 import numpy as np
 
@@ -41,15 +40,6 @@ _NOUNS = {"dispatches": ("dispatch", "dispatches"), "copies": ("copy", "copies")
 _DECIDED: frozenset[Verdict] = frozenset({"regressed", "improved", "unchanged", "identical"})
 _HASH_DIGITS = 12  # as many as people compare by eye
 _LONGEST_FLAG = 120
-
-
-class MeanFacts(TypedDict):
-    """A geometric mean of ratios: how many are behind it, and its interval where all of them have one."""
-
-    ratio: float
-    rows: int
-    low: float | None
-    high: float | None
 
 
 def blank_row(pair: Pair, metric: Metric, verdict: Verdict, floor: float = 0.0) -> Row:
@@ -261,22 +251,17 @@ def summarise(rows: Sequence[Row]) -> dict[Verdict, int]:
 
 def geometric_means(rows: Sequence[Row]) -> tuple[GeometricMean, ...]:
     """Of latency ratios, for each model, device and variant."""
-    kinds: tuple[tuple[Kind, Callable[[Row], str]], ...] = (
-        ("model", lambda row: row.model),
-        ("device", lambda row: row.device),
-        ("variant", lambda row: row.variant),
-    )
+    kinds: tuple[Kind, ...] = ("model", "device", "variant")
     timed = [row for row in rows if row.metric == LATENCY.name and not row.control]
-    means = []
-    for kind, name_of in kinds:
-        for name in dict.fromkeys(map(name_of, timed)):
-            mean = geometric_mean([row for row in timed if name_of(row) == name])
-            if mean is not None:
-                means.append(GeometricMean(kind=kind, name=name, **mean))
-    return tuple(means)
+    means = (
+        geometric_mean([row for row in timed if getattr(row, kind) == name], kind, name)
+        for kind in kinds
+        for name in dict.fromkeys(getattr(row, kind) for row in timed)
+    )
+    return tuple(mean for mean in means if mean is not None)
 
 
-def geometric_mean(rows: Iterable[Row]) -> MeanFacts | None:
+def geometric_mean(rows: Iterable[Row], kind: Kind = "variant", name: str = "") -> GeometricMean | None:
     """Of the ratios of decided rows of one metric, equal modules counting with 1; None where no row is decided.
 
     The ends of its interval are the geometric means of the rows' own ends: they hold whatever rows have in common,
@@ -291,7 +276,8 @@ def geometric_mean(rows: Iterable[Row]) -> MeanFacts | None:
             highs.append(high)
     if not ratios:
         return None
-    return {"ratio": _mean(ratios) or math.nan, "rows": len(ratios), "low": _mean(lows), "high": _mean(highs)}
+    ratio = _mean(ratios) or math.nan
+    return GeometricMean(kind=kind, name=name, ratio=ratio, rows=len(ratios), low=_mean(lows), high=_mean(highs))
 
 
 def _mean(ratios: Sequence[float | None]) -> float | None:

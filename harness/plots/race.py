@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from harness.errors import RunError
 from harness.plots.canvas import (
@@ -23,9 +22,6 @@ from harness.report.ratio_axis import RatioAxis, ratio_axis
 from harness.report.tune_page import beside_start
 from harness.report.units import ratio_text
 from harness.text import plural
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _USUAL_PANELS = 12
 _ALONE, _BESIDE = 330.0, 190.0  # heights of a plot
@@ -92,7 +88,12 @@ def _draw_panel(canvas: Canvas, found: Tuning, height: float) -> None:
     top = canvas.down(height + 46)
     xlabel = f"spent of the budget ({unit})"
     axes = canvas.axes(_LEFT, top, _LENGTH, height, xlabel=xlabel, ylabel="ratio to the start")
-    _scale(axes, theme, axis, end_s / size)
+    axes.set(yscale="log", xlim=(0, end_s / size), ylim=(axis.low, axis.high))
+    axes.set_yticks([tick.ratio for tick in axis.ticks], [tick.text for tick in axis.ticks])
+    axes.set_yticks([], minor=True)
+    canvas.round_ticks(axes.xaxis, 8)
+    axes.grid(color=theme.grid, linewidth=0.8)
+    axes.axhline(1.0, color=theme.axis, linewidth=1.0, zorder=2)
     xs, ys = [seconds / size for seconds, _ in line], [ratio for _, ratio in line]
     axes.plot(xs, ys, drawstyle="steps-post", color=theme.tones["better"], linewidth=1.6, zorder=3)
     for moment in found.moments:
@@ -105,15 +106,6 @@ def _draw_panel(canvas: Canvas, found: Tuning, height: float) -> None:
     ]
     if (winner := _winner(found)) is not None:
         _label(canvas, winner, places[found.moments.index(winner)], places, top + height)
-
-
-def _scale(axes: Axes, theme: Theme, axis: RatioAxis, end: float) -> None:
-    axes.set(yscale="log", xlim=(0, end), ylim=(axis.low, axis.high))
-    axes.set_yticks([tick.ratio for tick in axis.ticks], [tick.text for tick in axis.ticks])
-    axes.set_yticks([], minor=True)
-    Canvas.round_ticks(axes.xaxis, 8)
-    axes.grid(color=theme.grid, linewidth=0.8)
-    axes.axhline(1.0, color=theme.axis, linewidth=1.0, zorder=2)
 
 
 def _label(

@@ -416,13 +416,13 @@ def _mean(rows: Sequence[Row]) -> str:
     Nothing where it would mislead: most rows are not decided, or a change from 0 or to 0 would not be in it.
     """
     mean = geometric_mean(rows)
-    if mean is None or not says_something(mean["rows"], len(of_verdict(rows, "inconclusive"))):
+    if mean is None or not says_something(mean.rows, len(of_verdict(rows, "inconclusive"))):
         return ""
     if any(0 in (row.base_value, row.head_value) for row in of_verdict(rows, *CHANGED)):
         return ""
-    ratio, low, high = mean["ratio"], mean["low"], mean["high"]
+    ratio, low, high = mean.ratio, mean.low, mean.high
     interval = f" [{_percent(low)}, {_percent(high)}]" if low is not None and high is not None and low < high else ""
-    return f"{_percent(ratio)}{interval} of {mean['rows']:,}" if ratio < _LARGEST_RATIO else ""
+    return f"{_percent(ratio)}{interval} of {mean.rows:,}" if ratio < _LARGEST_RATIO else ""
 
 
 def _percent(ratio: float) -> str:
