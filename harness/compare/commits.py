@@ -52,14 +52,13 @@ class Commit:
 
 def find_commit(name: str) -> Commit | None:
     """The commit that git knows by this name; None where it knows none, or the working folder is in no repository."""
-    found = _git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
-    where = _git("rev-parse", "--show-toplevel", "--show-prefix") if found is not None and found.ok else None
-    if found is None or where is None or not where.ok:
+    found = _said("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+    where = _said("rev-parse", "--show-toplevel", "--show-prefix")
+    if found is None or where is None:
         return None
-    sha = found.stdout.split()[-1]  # some releases of git print --end-of-options before it
-    root, below = where.stdout.split("\n")[:2]
-    log = _git("log", "-1", "--format=%s", sha, "--")
-    subject = shown(log.stdout) if log is not None else ""
+    sha = found.split()[-1]  # some releases of git print --end-of-options before it
+    root, below = where.split("\n")[:2]
+    subject = shown(_said("log", "-1", "--format=%s", sha, "--") or "")
     return Commit(name=name, sha=sha, subject=subject, root=Path(root).resolve(), below=Path(below))
 
 
@@ -97,23 +96,19 @@ def suite_below(suite: Path, commit: Commit) -> str:
 
 def has_file(commit: Commit, path: str) -> bool:
     """Whether a commit has this file, by its path from the top of the repository."""
-    found = _git("cat-file", "-e", f"{commit.sha}:{path}", folder=commit.root)
-    return found is not None and found.ok
+    return _said("cat-file", "-e", f"{commit.sha}:{path}", folder=commit.root) is not None
 
 
 def is_changed(commit: Commit) -> bool:
     """Whether the commit is the one that is checked out, and files of it were changed since."""
-    head = _git("rev-parse", "HEAD", folder=commit.root)
-    if head is None or head.stdout.strip() != commit.sha:
-        return False
-    changes = _git("status", "--porcelain", "--untracked-files=no", folder=commit.root)
-    return changes is not None and bool(changes.stdout.strip())
+    head = _said("rev-parse", "HEAD", folder=commit.root) or ""
+    changes = _said("status", "--porcelain", "--untracked-files=no", folder=commit.root) or ""
+    return head.strip() == commit.sha and bool(changes.strip())
 
 
 def empty_submodules(commit: Commit, suite: str, message: str) -> str:
     """What to add to a message about a tree: that a path in it leads into a submodule, which is empty there; or ""."""
-    listed = _git("ls-tree", "-r", "-z", commit.sha, folder=commit.root)
-    entries = listed.stdout.split("\0") if listed is not None else []
+    entries = (_said("ls-tree", "-r", "-z", commit.sha, folder=commit.root) or "").split("\0")
     for path in (entry.partition("\t")[2] for entry in entries if entry.startswith(_SUBMODULE)):
         if any(f"{way}/" in message for way in (path, posixpath.relpath(path, posixpath.dirname(suite) or "."))):
             return f"; {path} is a submodule, which is empty in the tree of a commit: compare runs of two checkouts"
@@ -148,8 +143,7 @@ def tree_of(commit: Commit) -> Iterator[Path]:
 
 def _forget_swept(root: Path, parent: Path) -> None:
     """Have git forget the worktrees of killed harnesses, whose folders were swept; of no other worktrees."""
-    listed = _git("worktree", "list", "--porcelain", folder=root)
-    for line in listed.stdout.splitlines() if listed is not None else ():
+    for line in (_said("worktree", "list", "--porcelain", folder=root) or "").splitlines():
         path = Path(line.removeprefix("worktree "))
         if line.startswith("worktree ") and path.is_relative_to(parent.resolve()) and not path.exists():
             _git("worktree", "remove", "--force", str(path), folder=root)
@@ -161,6 +155,12 @@ def _git(*arguments: str, folder: Path | None = None) -> process.Finished | None
         return process.run(["git", *_SETTINGS, *arguments], cwd=folder, env=_ENVIRONMENT)
     except (OSError, ValueError):  # ValueError: a name with a zero byte
         return None
+
+
+def _said(*arguments: str, folder: Path | None = None) -> str | None:
+    """What a command of git printed that worked."""
+    ended = _git(*arguments, folder=folder)
+    return ended.stdout if ended is not None and ended.ok else None
 
 
 def _last_line(text: str) -> str:

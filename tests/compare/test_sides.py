@@ -120,16 +120,6 @@ def test_the_same_run_twice_however_it_is_written(base: str, tmp_path: Path) -> 
         )
 
 
-@pytest.mark.parametrize(("suite", "compiled"), [(Path("x.toml"), "x.toml"), (None, "suites/small.toml")])
-def test_a_toolchain_is_compiled_now_for_the_suite_given_or_for_that_of_the_other_side(
-    suite: Path | None, compiled: str, base: str, installed: list[str], tmp_path: Path
-) -> None:
-    assert resolved(tmp_path, base, "iree==3.12.0", suite=suite) == (
-        [(base, "base"), ("iree==3.12.0", "made by 3.12.0")],
-        [(Path(compiled), "3.12.0", make_header().toolchains[0].version)],
-    )
-
-
 def test_nothing_is_installed_before_what_it_is_for_is_known(base: str, installed: list[str], tmp_path: Path) -> None:
     assert message(UsageError, resolved, tmp_path, "iree==3.12.0", "iree==3.13.0") == (
         "two toolchains are compared on a suite; give one with --suite, as in --suite suites/x.toml"
@@ -188,16 +178,6 @@ def test_what_is_neither_says_what_there_could_be(repository: Path) -> None:
     assert message(UsageError, what_is_named, "bas", Path("results")).startswith(
         "bas: begins the names of base, base-2 "
     )
-
-
-def test_commits_are_made_of_the_suite_and_keep_where_their_trees_are(repository: Path) -> None:
-    named = what_is_named("HEAD~1", Path("results")), what_is_named("main", Path("results"))
-    maker = Made(repository / "results")
-    base, head = resolve(named, Path("x.toml"), maker, lambda _: None)
-    assert maker.noted == [(Path("x.toml"), "base", "HEAD~1"), (Path("x.toml"), "head", "main")]
-    assert (base.label, base.root, base.run.header.id) == ("HEAD~1", Path("a tree"), "made of HEAD~1")
-    facts = side_facts(head, head.label)
-    assert (facts.label, facts.commit, facts.subject) == ("main", git(repository, "rev-parse", "main"), "Second")
 
 
 ON_A_SUITE = "are compared on a suite; give one with --suite, as in --suite suites/x.toml"
