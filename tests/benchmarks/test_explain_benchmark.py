@@ -46,15 +46,6 @@ def test_a_right_explanation_is_scored_by_its_share_and_its_ratio() -> None:
     assert found.sums == pytest.approx((7 / 9, 7.56 / 9.06))
 
 
-def test_what_does_not_change_is_accused_when_it_is_called_changed() -> None:
-    parts = make_part(OTHER, 4.0, 6.0, "regressed"), make_part("2_new_f32", 0.0, 1.0, "new"), make_part(LOOP, 2.0, 2.4)
-    found = score(SLOWER, recorded(SLOWER, make_explanation(*parts)))
-    assert (found.is_first, found.is_called, found.accused) == (False, False, (OTHER, "2_new_f32"))
-    equal = PAIRS["same-module-1"]
-    found = score(equal, recorded(equal, make_explanation(*parts)))
-    assert (found.is_first, found.is_called, found.share, len(found.accused)) == (None, None, None, 2)
-
-
 def test_a_recording_is_its_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     recording, document = tmp_path / "explain.jsonl", tmp_path / "explain.md"
     settings = {"budget_s": 20.0, "generations": 18}

@@ -12,7 +12,6 @@ from syrupy.assertion import SnapshotAssertion
 
 from benchmarks.plugins import __main__ as command
 from benchmarks.plugins import engines
-from benchmarks.plugins.generation import Job, Timed, rounds
 from benchmarks.plugins.recorded import (
     Group,
     Header,
@@ -72,19 +71,6 @@ GENERATIONS = st.lists(st.lists(st.tuples(TIMES, TIMES), min_size=1, max_size=5)
 # ---------------------------------------------------------------------------------------------------------- rounds
 
 
-def test_turns_come_in_pairs_of_orders_and_slow_programs_once() -> None:
-    job = Job(benchmark="convolution", group="block", generation=3, rounds=4, parameters={}, modules=(), cores=())
-    names = ["a", "b", "c", "d"]
-    programs = {name: Timed(call=lambda calls: 7 * calls, calls=2, ns=7) for name in names}
-    programs["slow"] = Timed(call=lambda _: 100, calls=1, ns=100)
-    first, second, third, fourth = rounds(job, programs)
-    assert sorted(first.ns) == sorted(programs)
-    assert first.ns["a"] == 7
-    assert [name for name in first.ns if name != "slow"] == list(second.ns)[::-1]
-    assert list(third.ns) == list(fourth.ns)[::-1]
-    assert sorted(second.ns) == names
-
-
 # ---------------------------------------------------------------------------------------------------------- tables
 
 
@@ -138,12 +124,3 @@ def test_onnx_runtime_computes_what_the_builder_wrote() -> None:
     program.run()
     expected = blocks(x, constants_of(str(residual_dense_block.build(params).text)), vars(params))
     np.testing.assert_allclose(program.result(), expected, rtol=1e-4, atol=1e-5)
-
-
-@pytest.mark.parametrize("benchmark_name", command.SUITES)
-def test_sgemm_does_just_as_much_work(benchmark_name: engines.Benchmark) -> None:
-    for model in load_suite(command.SUITES[benchmark_name]).suite.models:
-        total = engines.gflop(benchmark_name, model.params)
-        for depth, columns in engines.SGEMM_SHAPES[benchmark_name]:
-            rows = total * 1e9 / (2 * depth * columns)
-            assert rows == pytest.approx(round(rows), rel=1e-12)

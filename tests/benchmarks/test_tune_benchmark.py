@@ -7,15 +7,14 @@ from dataclasses import replace
 import pytest
 
 from benchmarks.tune.defaults import defaults
-from benchmarks.tune.first import FirstAnswers, render_first
 from benchmarks.tune.measuring import ROOT
 from benchmarks.tune.outcomes import Contender, Outcome, count, measured
 from benchmarks.tune.searches import SEARCHES, Search
 from benchmarks.tune.tables import render
-from harness.records.run import Failure, Run
+from harness.records.run import Run
 from harness.records.tuning import Standing, Tried, Tuning, same_bytes
 from harness.suite.load import load_suite
-from tests.report.builders import make_build, make_case, make_check, make_header, make_rounds
+from tests.report.builders import make_build, make_case, make_header, make_rounds
 from tests.report.tunings import make_tuning
 
 ALL = [search for searches in SEARCHES.values() for search in searches]
@@ -60,14 +59,6 @@ def test_the_result_is_held_against_all_that_was_measured_with_it() -> None:
     assert found.best_by_hand is not None and found.best_by_hand.name in ("by-hand", "also")
     assert found.best_peer is not None and found.best_peer.name == "onnxruntime"
     assert found.of_stock == pytest.approx(0.25, rel=0.01)
-
-
-def test_a_result_with_wrong_outputs_has_no_time() -> None:
-    run = run_beside({"stock": 8.0, TUNED: 2.0})
-    case = next(case for case in run.header.cases if case.variant == TUNED)
-    wrong = make_check(case, "stock", failure=Failure(stage="verify", message="output 0 is wrong", mismatch=True))
-    contenders, failure = measured(replace(run, checks=(wrong,)), TUNED)
-    assert (contenders, failure) == ((), "output 0 is wrong")
 
 
 def test_what_became_of_candidates_is_counted() -> None:
@@ -118,15 +109,3 @@ def test_searches_name_what_their_suites_have(search: Search) -> None:
     variants = {variant.name for variant in suite.variants}
     assert search.model in {model.name for model in suite.models}
     assert {search.start or suite.baseline, *search.judged} <= variants
-
-
-def test_first_answers_are_counted_beside_the_best_level() -> None:
-    ms = {"stock": 8.0, "O2": 6.0, "data-tiling": 9.0, "search-1": 6.2, "search-3": 6.4, "search-4": 5.0}
-    nothing = make_tuning(variant="", parts=(), answer="nothing beats the start")
-    tunings = [make_tuning(), nothing, make_tuning(), make_tuning()]
-    text = render_first(FirstAnswers(run=run_beside(ms, O1="stock", O3="O2"), tunings=tunings))
-    assert text.startswith("2 of 4 cold searches of 15 min find a variant within 5 % of the best")
-    assert "`O1` 1.000" in text and "`O2` 0.750" in text and "`data-tiling` 1.125" in text
-    rows = [line.split(" | ") for line in text.splitlines() if line.startswith("| ")][2:]
-    assert [row[-1][:5] for row in rows] == ["1.033", "1.333", "1.067", "0.833"]
-    assert [row[1][:7] for row in rows[:2]] == ["`channe", "nothing"]

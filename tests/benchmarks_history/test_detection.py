@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from benchmarks.history.detection import main, read_record, write_record
 from benchmarks.history.detection_detectors import OWN, ask_own
-from benchmarks.history.detection_kinds import DRIFTS, NONE, STEPS, Kind, stepped
+from benchmarks.history.detection_kinds import DRIFTS, NONE, STEPS, stepped
 from benchmarks.history.detection_scores import Said, Score, score
 from benchmarks.history.detection_tables import BEGIN, END, Scores, key, render
 
@@ -41,17 +40,6 @@ def test_a_step_is_found_near_its_place(what: list[Said], found: int, exact: int
     assert one.flagged == bool(what)
     without = score(NONE[0], what)
     assert (without.found, without.flagged, without.more) == (0, bool(what), len(what))
-
-
-def test_the_truth_of_a_kind_is_in_its_series() -> None:
-    for kind in STEPS:
-        quiet = Kind(table=kind.table, name=kind.name, size=kind.size, noise=_silent, shape=kind.shape)
-        changed = np.flatnonzero(np.abs(np.diff(np.log(quiet.make(0)))) > 1e-9) + 1
-        assert changed.tolist() == [one.first for one in kind.truths]
-
-
-def _silent(_random: np.random.Generator, size: int) -> np.ndarray:
-    return np.zeros(size)
 
 
 def test_the_harness_answers_for_each_series() -> None:

@@ -9,7 +9,6 @@ import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from benchmarks.verdicts import __main__ as command
@@ -24,7 +23,7 @@ from harness.compare.samplers import GENERATION_S
 from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY
 from harness.stats.rule import Rule
 from harness.toolchain import Toolchain
-from tests.benchmarks_verdicts.conftest import scripted, side
+from tests.benchmarks_verdicts.conftest import scripted
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "statistics.md"
 MACHINE = facts.Facts(cpu="Processor X", cores=4, system="System Y, kernel 1", virtual=True, iree="3.13.0 (abc)")
@@ -107,17 +106,6 @@ def test_rounds_from_which_much_was_taken_may_count_for_less(text: str) -> None:
     assert row[0] == "39 %"
     assert len(row) == 1 + len(CHOICES)
     assert "- threads A/A beside two hogs a core: the narrowest is that of `" in text
-    own = np.full(16, 1e6)
-    busy = np.where(np.arange(16) % 8 < 4, 3.0, 1.0)  # half of the rounds of either order, and the head's turns alone
-    one = replace(
-        scripted(rounds=16)[0],
-        on_calling_thread=False,
-        head_first=(False, True) * 8,
-        base=side(own, told=True),
-        head=side(own, busy, told=True),
-    )
-    alike, weighed, half, quarter = (choice(one) for choice in CHOICES.values())
-    assert weighed == half == quarter == 0 < alike
 
 
 def test_replaying_reads_a_recording_and_writes_the_document(
