@@ -156,7 +156,7 @@ class Recorded:
     @cached_property
     def sides(self) -> tuple[FloatArray, FloatArray]:
         """Nanoseconds of a call of base and head in each round, by the clock that compares them."""
-        ((head, base, _),) = tabulate_rounds(self.rounds).sides(HEAD, BASE).values()
+        ((head, base, *_),) = tabulate_rounds(self.rounds).sides(HEAD, BASE)
         return base, head
 
     @property

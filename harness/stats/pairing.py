@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -37,6 +37,7 @@ from numpy.typing import NDArray
 from harness.records.run import Account, Round, Turn
 
 FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
 _TOO_LARGE = 1 << 63
 _WALL, _ON_CORE, _UNDELAYED, _PLACE = range(4)  # what is known of a case's turns in a round
 
@@ -47,7 +48,7 @@ class Ratios:
 
     # log(case / baseline) of each round, by the clock that compares its two turns (own time where that is known)
     logs: FloatArray
-    case_first: NDArray[np.bool_]  # Whether the case had its turn before the baseline in that round
+    case_first: BoolArray  # Whether the case had its turn before the baseline in that round
     by_own_time: int = 0  # How many of the rounds are compared by own time
 
     @property
@@ -98,21 +99,20 @@ class GroupTimes:
     def log_ratios(self, case: str, baseline: str) -> tuple[Ratios, ...]:
         """log(case / baseline) in each round that has both, for each generation that has such a round."""
         found = []
-        for above, below in zip(self._turns_of(case), self._turns_of(baseline), strict=False):
-            # Both go by one clock: the first that is known of both.
-            known = [np.isfinite(above[:, clock]) & np.isfinite(below[:, clock]) for clock in (_ON_CORE, _UNDELAYED)]
-            clocks, rounds = np.select(known, [_ON_CORE, _UNDELAYED], default=_WALL), np.arange(len(above))
-            logs = np.log(above[rounds, clocks]) - np.log(below[rounds, clocks])
+        for above, below, is_own, case_first in self.sides(case, baseline):
+            logs = np.log(above) - np.log(below)
             usable = np.isfinite(logs)
             if usable.any():
-                found.append(
-                    Ratios(
-                        logs=logs[usable],
-                        case_first=(above[:, _PLACE] < below[:, _PLACE])[usable],
-                        by_own_time=int((clocks != _WALL)[usable].sum()),
-                    )
-                )
+                by_own_time = int(is_own[usable].sum())
+                found.append(Ratios(logs=logs[usable], case_first=case_first[usable], by_own_time=by_own_time))
         return tuple(found)
+
+    def sides(self, case: str, baseline: str) -> Iterator[tuple[FloatArray, FloatArray, BoolArray, BoolArray]]:
+        """Nanoseconds per call of both by one clock in each round, whether that is own time, and who came first."""
+        for above, below in zip(self._turns_of(case), self._turns_of(baseline), strict=False):
+            known = [np.isfinite(above[:, clock]) & np.isfinite(below[:, clock]) for clock in (_ON_CORE, _UNDELAYED)]
+            clocks, rounds = np.select(known, [_ON_CORE, _UNDELAYED], default=_WALL), np.arange(len(above))
+            yield above[rounds, clocks], below[rounds, clocks], clocks != _WALL, above[:, _PLACE] < below[:, _PLACE]
 
 
 def tabulate_rounds(rounds: Iterable[Round]) -> GroupTimes:
