@@ -74,7 +74,7 @@ _T = TypeVar("_T")
 
 HEADER_FILE = "run.json"
 # The fields of a run that are records of their own, a file each.
-_RECORDS: dict[str, type[Any]] = {
+RECORDS: dict[str, type[Any]] = {
     "builds": Build,
     "ir": IrCounts,
     "checks": Check,
@@ -86,7 +86,7 @@ _RECORDS: dict[str, type[Any]] = {
     "hosts": HostRecord,
     "placed": Placed,
 }
-_FILES = {kind: f"{field}.jsonl" for field, kind in _RECORDS.items()}
+_FILES = {kind: f"{field}.jsonl" for field, kind in RECORDS.items()}
 
 
 def file_names() -> tuple[str, ...]:
@@ -191,7 +191,7 @@ def load_run(path: Path, *, rounds: bool = True) -> Run:
         raise RunError(f"{path}: {what}; {what_is_there(results)}")
     _require_turns(path)
     records: dict[str, Any] = {
-        field: _records(path, kind) for field, kind in _RECORDS.items() if rounds or kind is not Round
+        field: _records(path, kind) for field, kind in RECORDS.items() if rounds or kind is not Round
     }
     run = Run(header=_header(path / HEADER_FILE), finished=(path / FINISHED_FILE).is_file(), **records)
     if not run.placed:

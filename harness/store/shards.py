@@ -1,4 +1,4 @@
-"""Runs of `harness run --shard` -> the one run that they are parts of, with the host of each group.
+"""Runs of `harness run --shard` -> the one run that they are parts of, in which each shard is a host.
 
 `join_shards` takes runs that were checked where they came in, and gives a run; `write_joined` makes its folder.
 """
@@ -6,23 +6,20 @@
 from __future__ import annotations
 
 import contextlib
-import heapq
-import itertools
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from harness.errors import RunError, UsageError
-from harness.machine.identity import machine_class, machine_id
 from harness.records.case import Case
 from harness.records.run import Header, HostRecord, ModelRecord, Placed, Run
-from harness.store.clock import parse_time
+from harness.store.clock import parse_time, utc_text
 from harness.store.files import LOGS_FOLDER, read_document
 from harness.store.journal import new_run_id
-from harness.store.run_directory import HEADER_FILE, Record, RunDirectory
+from harness.store.run_directory import HEADER_FILE, RECORDS, RunDirectory
 from harness.suite.shards import Shard, parse_shard
 from harness.text import plural, shown
 
@@ -44,6 +41,16 @@ class ShardRun:
     shard: Shard
     plan_groups: tuple[str, ...]  # All groups of its suite's plan, in order
 
+    @property
+    def host(self) -> str:
+        """What its machine is called in the joined run."""
+        return f"shard-{self.shard.number}"
+
+    @property
+    def groups(self) -> list[str]:
+        """Its own groups."""
+        return list(dict.fromkeys(case.group for case in self.run.header.cases))
+
 
 def is_shard(folder: Path) -> bool:
     """Whether a run's folder says that it is a shard; what cannot be read is none, and is refused as a run."""
@@ -59,11 +66,7 @@ def shard_run(name: str, folder: Path, run: Run) -> ShardRun:
     shard = None
     with contextlib.suppress(UsageError):
         shard = parse_shard(str(run.header.settings["shard"]))
-    if (
-        shard is None
-        or not isinstance(groups, list)
-        or not {case.group for case in run.header.cases} <= set(map(str, groups))
-    ):
+    if shard is None or not isinstance(groups, list):
         raise RunError(f"{name}: {HEADER_FILE} is damaged (what it says of its shard); run the shard again")
     if run.hosts:
         raise RunError(f"{name}: was measured by several hosts, and shards of such runs are not joined")
@@ -71,74 +74,52 @@ def shard_run(name: str, folder: Path, run: Run) -> ShardRun:
 
 
 def join_shards(shards: Sequence[ShardRun]) -> Run:
-    """The run that these are all shards of.
-
-    On one machine it is a run like any other; else each machine is a host, named by its shards.
-    """
+    """The run that these are all shards of."""
     for shard in shards[1:]:
         _require_same_run(shards[0], shard)
     _require_each_once(shards)
-    shards = sorted(shards, key=lambda known: (_started(known), known.shard.number))
-    hosts = _hosts(shards)
+    shards = sorted(shards, key=lambda known: (utc_text(known.run.header.started), known.shard.number))
     plan = shards[0].plan_groups
-    number_of = {group: shard.shard.number for shard in shards for group in _groups_of(shard)}
-    if sorted(group for shard in shards for group in _groups_of(shard)) != sorted(plan):
+    host_of = {group: shard.host for shard in shards for group in shard.groups}
+    if sorted(group for shard in shards for group in shard.groups) != sorted(plan):
         raise RunError(f"{shards[0].name}: its shards do not have each group of their suite once; run them again")
     every_case = (case for shard in shards for case in shard.run.header.cases)
-    cases = tuple(sorted(every_case, key=lambda case: plan.index(case.group)))
-    parts = [_of_host(shard, hosts.get(shard.shard.number, "")) for shard in shards]
 
     def every(field: str) -> tuple[Any, ...]:
-        return tuple(itertools.chain.from_iterable(getattr(part, field) for part in parts))
+        return tuple(record for shard in shards for record in getattr(shard.run, field))
 
-    environments: dict[str, dict[str, dict[str, Any]]] = {}
-    for shard in _measuring(shards):
-        host = hosts.get(shard.shard.number, "")
-        environments[host] = _together(environments.get(host), shard.run.header.environment)
+    def hosted(field: str) -> tuple[Any, ...]:
+        return tuple(replace(record, host=shard.host) for shard in shards for record in getattr(shard.run, field))
+
     return Run(
-        header=_header(shards, cases, environments[""] if not hosts else {}),
+        header=_header(shards, tuple(sorted(every_case, key=lambda case: plan.index(case.group)))),
         builds=every("builds"),
         ir=every("ir"),
         checks=every("checks"),
         references=every("references"),
-        # Shards that ran at the same time would else look like a clock that went back.
-        rounds=tuple(heapq.merge(*(part.rounds for part in parts), key=lambda measured: measured.started_unix_ns)),
-        lost=every("lost"),
+        rounds=hosted("rounds"),
+        lost=hosted("lost"),
         work=every("work"),
-        peaks=every("peaks"),
+        peaks=hosted("peaks"),
         finished=True,
-        hosts=tuple(HostRecord(name=host, environment=known) for host, known in environments.items() if hosts),
-        placed=tuple(Placed(group=group, host=hosts[number_of[group]]) for group in plan if hosts),
+        hosts=tuple(
+            HostRecord(name=shard.host, environment=shard.run.header.environment) for shard in shards if shard.groups
+        ),
+        placed=tuple(Placed(group=group, host=host_of[group]) for group in plan),
     )
-
-
-def _groups_of(shard: ShardRun) -> set[str]:
-    return {case.group for case in shard.run.header.cases}
 
 
 def write_joined(run: Run, shards: Sequence[ShardRun], results: Path, report_of: Callable[[Run], str]) -> Path:
     """The folder of a joined run, with the logs of its shards."""
     with RunDirectory.create(results, run.header) as directory:
-        for record in _records(run):
-            directory.append(record)
+        for field in RECORDS:
+            for record in getattr(run, field):
+                directory.append(record)
         for shard in shards:
             for log in sorted((shard.folder / LOGS_FOLDER).glob("*.txt")):
                 directory.keep_log(log)
         directory.finish(report_of)
     return directory.path
-
-
-def _records(run: Run) -> Iterator[Record]:
-    yield from run.hosts
-    yield from run.placed
-    yield from itertools.chain[Record](
-        run.builds, run.ir, run.checks, run.references, run.work, run.peaks, run.rounds, run.lost
-    )
-
-
-def _started(shard: ShardRun) -> float:
-    time = parse_time(shard.run.header.started)
-    return time.timestamp() if time is not None else 0.0
 
 
 def _require_same_run(first: ShardRun, other: ShardRun) -> None:
@@ -182,60 +163,13 @@ def _require_each_once(shards: Sequence[ShardRun]) -> None:
         )
 
 
-def _measuring(shards: Sequence[ShardRun]) -> Sequence[ShardRun]:
-    """Those that have groups, whose machines are the run's; all, where none has."""
-    return [shard for shard in shards if shard.run.header.cases] or shards
-
-
-def _hosts(shards: Sequence[ShardRun]) -> dict[int, str]:
-    """The host of each shard by its number, named by all shards of its machine; {} where there is one machine only.
-
-    Virtual machines that were made from one image may have one identity, so class and devices have to agree too.
-    """
-    by_machine: dict[str, list[int]] = {}
-    for shard in _measuring(shards):
-        environment = shard.run.header.environment
-        facts = [
-            machine_id(environment) or f"unknown {shard.shard}",
-            machine_class(environment),
-            environment.get("devices", {}),
-        ]
-        by_machine.setdefault(json.dumps(facts, sort_keys=True), []).append(shard.shard.number)
-    if len(by_machine) == 1:
-        return {}
-    return {
-        number: f"shard-{'+'.join(map(str, sorted(numbers)))}" for numbers in by_machine.values() for number in numbers
-    }
-
-
-def _together(
-    known: dict[str, dict[str, Any]] | None, environment: dict[str, dict[str, Any]]
-) -> dict[str, dict[str, Any]]:
-    """What the first shard of a machine says of it, with the peers of all."""
-    if known is None:
-        return environment
-    return {**known, "peers": {**environment.get("peers", {}), **known.get("peers", {})}}
-
-
-def _of_host(shard: ShardRun, host: str) -> Run:
-    """A shard's records with their host."""
-    run = shard.run
-    return replace(
-        run,
-        rounds=tuple(replace(measured, host=host) for measured in run.rounds),
-        lost=tuple(replace(lost, host=host) for lost in run.lost),
-        peaks=tuple(replace(peak, host=host) for peak in run.peaks),
-    )
-
-
-def _header(shards: Sequence[ShardRun], cases: tuple[Case, ...], environment: dict[str, dict[str, Any]]) -> Header:
+def _header(shards: Sequence[ShardRun], cases: tuple[Case, ...]) -> Header:
     """That of the first shard to begin, as if it had had all cases."""
     first = shards[0].run.header
     models: dict[str, ModelRecord] = {}
     for shard in shards:
         for model in shard.run.header.models:
-            other = models.setdefault(model.name, model)
-            if other.mlir_sha256 != model.mlir_sha256:
+            if models.setdefault(model.name, model).mlir_sha256 != model.mlir_sha256:
                 raise RunError(
                     f"{shard.name}: model {shown(model.name)} is another program than in another shard; {_ADVICE}"
                 )
@@ -250,7 +184,7 @@ def _header(shards: Sequence[ShardRun], cases: tuple[Case, ...], environment: di
         cases=cases,
         models=tuple(models[name] for name in dict.fromkeys(case.model for case in cases) if name in models),
         settings={**common, "joined_from": [shard.run.header.id for shard in shards]},
-        environment=environment,
+        environment={},
     )
 
 

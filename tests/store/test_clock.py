@@ -14,9 +14,9 @@ from harness.store.clock import clock_fault, utc_text
 NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
 
 
-def rounds(*seconds: float) -> list[Round]:
+def rounds(*seconds: float, host: str = "") -> list[Round]:
     return [
-        Round(group="net@cpu", generation=0, round=number, started_unix_ns=int(second * 1e9), turns=())
+        Round(group="net@cpu", generation=0, round=number, started_unix_ns=int(second * 1e9), turns=(), host=host)
         for number, second in enumerate(seconds)
     ]
 
@@ -37,14 +37,16 @@ def test_a_start_that_cannot_be_right(started: str, fault: str) -> None:
     assert clock_fault(started, (), NOW) == fault
 
 
-def test_a_clock_that_goes_back_while_it_is_measured() -> None:
-    assert clock_fault("2026-11-21T11:00:00Z", rounds(100, 101, 50), NOW) == (
-        "its clock went back by 51 s while it was measured"
-    )
-
-
-def test_what_keeps_a_clock_right_may_move_it_by_less_than_a_second() -> None:
-    assert clock_fault("2026-11-21T11:00:00Z", rounds(100, 101, 100.5, 102), NOW) == ""
+@pytest.mark.parametrize(
+    ("measured", "fault"),
+    [
+        (rounds(100, 101, 50), "its clock went back by 51 s while it was measured"),
+        (rounds(100, 101, 100.5, 102), ""),  # what keeps a clock right may move it by less than a second
+        ([*rounds(100, 101, host="a"), *rounds(50, 51, host="b")], ""),  # each host has a clock of its own
+    ],
+)
+def test_a_clock_that_goes_back_while_it_is_measured(measured: list[Round], fault: str) -> None:
+    assert clock_fault("2026-11-21T11:00:00Z", measured, NOW) == fault
 
 
 def test_times_of_all_zones_become_utc() -> None:

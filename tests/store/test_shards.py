@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +22,9 @@ from harness.report import render
 from harness.report.rows import rows_of
 from harness.report.run_report import build_report
 from harness.store.check import check_folder
-from harness.store.clock import clock_fault
 from harness.store.merging import Outcome, merge
 from harness.store.remote import open_place
 from harness.store.run_directory import RunDirectory, load_run
-from harness.store.shards import ShardRun, join_shards, shard_run
 from harness.suite.shards import Shard, part_of, shard_settings
 from tests.builders import a_model
 from tests.report.builders import make_build, make_case, make_failed_build, make_header, make_rounds
@@ -101,10 +98,10 @@ def refusal(into: Path, *sources: Path) -> str:
     return refused.why
 
 
-def test_shards_of_one_machine_become_the_run_that_they_are_parts_of(tmp_path: Path) -> None:
-    shards = make_shards(tmp_path, ["one"] * COUNT)
+def test_shards_become_the_run_that_they_are_parts_of_each_a_host_with_its_groups(tmp_path: Path) -> None:
+    shards = make_shards(tmp_path, ["one", "two", "one"])
     outcomes = joined(tmp_path / "into", *(shard.parent for shard in reversed(shards)))
-    assert [outcome.fate for outcome in outcomes] == ["joined"] * COUNT + ["copied"]
+    assert [outcome.fate for outcome in outcomes] == ["joined"] * 3 + ["copied"]
     folder = tmp_path / "into" / WHOLE
     assert sorted(path.name for path in (tmp_path / "into").iterdir() if path.name[0] != ".") == [WHOLE]
     assert check_folder(folder, name=WHOLE).state == "ok"
@@ -112,47 +109,20 @@ def test_shards_of_one_machine_become_the_run_that_they_are_parts_of(tmp_path: P
     whole = load_run(a_run(tmp_path / "whole", cases_of(MODELS), environment=an_environment("one")))
     assert run.header.cases == whole.header.cases
     assert run.header.command == ("harness", "run", "suites/esrgan.toml")
-    assert (run.hosts, run.placed, run.header.environment) == ((), (), whole.header.environment)
     assert not run.header.settings.keys() & {"shard", "skip"}
     figures = [
-        [(row.case, row.status, row.latency_ns, row.kind) for row in build_report(made).rows()] for made in (run, whole)
+        {(row.case, row.status, row.latency_ns, row.kind) for row in build_report(made).rows()} for made in (run, whole)
     ]
     assert figures[0] == figures[1]
     assert [path.name for path in (folder / "logs").iterdir()] == ["mm,fast@cpu.stderr.txt"]
-
-
-def test_shards_that_ran_at_the_same_time_are_no_clock_that_went_back(tmp_path: Path) -> None:
-    shards = []
-    for path in make_shards(tmp_path, ["one", "one"]):
-        run = load_run(path)
-        times = [(place + 1) * 10**10 for place in range(len(run.rounds))]
-        rounds = [replace(known, started_unix_ns=time) for known, time in zip(run.rounds, times, strict=True)]
-        shards.append(shard_run(path.name, path, replace(run, rounds=tuple(rounds))))
-
-    def fault(*shards: ShardRun) -> str:
-        run = join_shards(shards)
-        return clock_fault(run.header.started, run.rounds, datetime.now(timezone.utc))
-
-    assert fault(*shards) == ""
-    back = tuple(reversed(shards[1].run.rounds))
-    assert "its clock went back" in fault(shards[0], replace(shards[1], run=replace(shards[1].run, rounds=back)))
-
-
-def test_shards_of_several_machines_become_a_run_with_the_host_of_each_group(tmp_path: Path) -> None:
-    shards = make_shards(tmp_path, ["one", "two", "one"])
-    joined(tmp_path / "into", *shards)
-    run = load_run(tmp_path / "into" / WHOLE)
-    parts = {number: load_run(shard) for number, shard in enumerate(shards, start=1)}
-    hosts = {1: "shard-1+3", 2: "shard-2", 3: "shard-1+3"}
-    assert {host.name: host.environment["machine"]["id"] for host in run.hosts} == {
-        "shard-1+3": "3f2a91c04b7e",
-        "shard-2": "0123456789ab",
+    parts = {f"shard-{number}": load_run(shard) for number, shard in enumerate(shards, start=1)}
+    assert {host.name: host.environment for host in run.hosts} == {
+        name: part.header.environment for name, part in parts.items()
     }
-    assert run.host_of_group == {case.group: hosts[number] for number in parts for case in parts[number].header.cases}
-    assert len(run.rounds) == sum(len(part.rounds) for part in parts.values())
+    assert run.host_of_group == {case.group: name for name, part in parts.items() for case in part.header.cases}
     assert {(measured.group, measured.host) for measured in run.rounds} == set(run.host_of_group.items())
-    assert {peak.host for peak in run.peaks} == {"shard-1+3", "shard-2"}
-    assert "2 hosts" in (tmp_path / "into" / WHOLE / "report.md").read_text()
+    assert {peak.host for peak in run.peaks} == set(parts)
+    assert "3 hosts" in (folder / "report.md").read_text()
 
 
 def test_a_joined_run_compares_and_has_a_history_as_one(tmp_path: Path) -> None:
@@ -176,15 +146,14 @@ def test_a_joined_run_compares_and_has_a_history_as_one(tmp_path: Path) -> None:
     assert " + ".join(sorted(set(series["machine_class"]))) == classes
 
 
-def test_a_shard_without_groups_is_not_missing(tmp_path: Path) -> None:
-    sizes = [len(load_run(shard).header.cases) for shard in make_shards(tmp_path / "sizes", ["one"] * 3, TWO_MODELS)]
+def test_a_shard_without_groups_is_not_missing_and_no_host(tmp_path: Path) -> None:
+    shards = make_shards(tmp_path, ["one"] * 3, TWO_MODELS)
+    sizes = [len(load_run(shard).header.cases) for shard in shards]
     assert sorted(sizes) == [0, 2, 2]
-    machines = ["one" if size else "two" for size in sizes]
-    shards = make_shards(tmp_path, machines, TWO_MODELS)
     assert fates(joined(tmp_path / "into", *(shard.parent for shard in shards)))[WHOLE] == "copied"
     run = load_run(tmp_path / "into" / WHOLE)
     assert len(run.header.cases) == 4
-    assert (run.hosts, run.header.environment) == ((), an_environment("one"))
+    assert len(run.hosts) == 2
 
 
 @pytest.mark.parametrize("url", [False, True])
