@@ -14,7 +14,6 @@ from __future__ import annotations
 import os
 import ssl
 import stat
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -26,7 +25,7 @@ from cryptography.x509.oid import NameOID
 
 from harness.errors import UsageError
 from harness.store.files import writing
-from harness.text import plural, shown
+from harness.text import shown
 
 AUTHORITY, AUTHORITY_KEY = "authority.pem", "authority-key.pem"
 CERTIFICATE, KEY = "certificate.pem", "key.pem"
@@ -36,9 +35,8 @@ _LAST_DAYS = 30
 _LONGEST_NAME = 64  # ub-common-name of RFC 5280
 # Before today, since clocks of hosts differ.
 _BACKDATED = timedelta(hours=1)
-_PRIVATE_MODE, _FOLDER_MODE = 0o600, 0o700
 _PEM = serialization.Encoding.PEM
-_RENEW = "make a new one where the authority's key is, with `harness fleet certificates NEW --authority FOLDER`"
+_Key = ec.EllipticCurvePrivateKey
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,11 +48,13 @@ class Member:
     ends: datetime  # When it is no longer valid, in UTC
 
     def soon_over(self, now: datetime) -> str:
-        """A sentence that says so in its last month; "" before."""
-        days = (self.ends - now).days
-        if days >= _LAST_DAYS:
+        """A sentence that says so in its last month, and afterwards; "" before."""
+        if (self.ends - now).days >= _LAST_DAYS:
             return ""
-        return f"{self.folder / CERTIFICATE}: valid for {plural(days, 'more day')} only; {_RENEW}"
+        return (
+            f"{self.folder / CERTIFICATE}: valid until {self.ends:%Y-%m-%d %H:%M} UTC only; make a new one where the"
+            " authority's key is, with `harness fleet certificates NEW --authority FOLDER`"
+        )
 
 
 def make_fleet(folder: Path, name: str, days: int) -> Member:
@@ -63,12 +63,7 @@ def make_fleet(folder: Path, name: str, days: int) -> Member:
     identity = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
     # Each authority has a name of its own, so that two of them can stand in one file while they change.
     subject = _named(f"iree-harness fleet {identity.digest.hex()[:12]}")
-    begun = _begun(subject, subject, key.public_key(), key, AUTHORITY_DAYS)
-    usage = dict.fromkeys(("content_commitment", "key_encipherment", "data_encipherment", "key_agreement"), False)
-    signs = x509.KeyUsage(
-        digital_signature=False, key_cert_sign=True, crl_sign=True, encipher_only=False, decipher_only=False, **usage
-    )
-    authority = begun.add_extension(signs, critical=True).sign(key, hashes.SHA256())
+    authority = _certificate(subject, subject, key, key, AUTHORITY_DAYS)
     files = {AUTHORITY: authority.public_bytes(_PEM), AUTHORITY_KEY: _key_pem(key)}
     return _write_member(folder, files, authority, key, name, days)
 
@@ -90,7 +85,7 @@ def make_member(folder: Path, authority_folder: Path, name: str, days: int) -> M
         key = serialization.load_pem_private_key((authority_folder / AUTHORITY_KEY).read_bytes(), password=None)
         known = x509.load_pem_x509_certificates(trusted)
         signer = next(each for each in known if each.public_key() == key.public_key())
-        assert isinstance(key, ec.EllipticCurvePrivateKey)  # noqa: S101 (else it is no key of ours)
+        assert isinstance(key, _Key)  # noqa: S101 (else it is no key of ours)
     except (OSError, ValueError, TypeError, StopIteration, AssertionError) as error:
         raise UsageError(
             f"{authority_folder}: {AUTHORITY_KEY} is not the key of {AUTHORITY}; take both from one fleet"
@@ -98,9 +93,8 @@ def make_member(folder: Path, authority_folder: Path, name: str, days: int) -> M
     return _write_member(folder, {AUTHORITY: trusted}, signer, key, name, days)
 
 
-def read_member(folder: Path, now: datetime | None = None) -> Member:
+def read_member(folder: Path) -> Member:
     """What a member's files say, after they were checked as far as that needs no other member."""
-    now = now or datetime.now(timezone.utc)
     missing = [name for name in MEMBER_FILES if not _is_there(folder / name)]
     if missing:
         raise UsageError(
@@ -118,16 +112,8 @@ def read_member(folder: Path, now: datetime | None = None) -> Member:
             f"{folder}: {', '.join(MEMBER_FILES)} do not belong together, or are damaged ({error}); copy all of them"
             " from where they were made"
         ) from error
-    begins, ends = certificate.not_valid_before_utc, certificate.not_valid_after_utc
-    if now > ends:
-        raise UsageError(f"{folder / CERTIFICATE}: expired {ends:%Y-%m-%d %H:%M} UTC; {_RENEW}")
-    if now < begins:
-        raise UsageError(
-            f"{folder / CERTIFICATE}: valid from {begins:%Y-%m-%d %H:%M} UTC, and this clock says {now:%Y-%m-%d %H:%M};"
-            " set the clock"
-        )
-    names = certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
-    return Member(folder=folder, name=str(names[0].value) if names else "", ends=ends)
+    (name,) = certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
+    return Member(folder=folder, name=str(name.value), ends=certificate.not_valid_after_utc)
 
 
 def _is_there(path: Path) -> bool:
@@ -147,16 +133,10 @@ def _named(name: str) -> x509.Name:
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
 
 
-def _begun(
-    subject: x509.Name,
-    issuer: x509.Name,
-    public: ec.EllipticCurvePublicKey,
-    signer: ec.EllipticCurvePrivateKey,
-    days: int,
-) -> x509.CertificateBuilder:
+def _certificate(subject: x509.Name, issuer: x509.Name, key: _Key, signer: _Key, days: int) -> x509.Certificate:
     """A certificate of the form of RFC 5280; one that signs itself is an authority's, of members alone."""
-    now, is_authority = datetime.now(timezone.utc), subject == issuer
-    return (
+    now, is_authority, public = datetime.now(timezone.utc), subject == issuer, key.public_key()
+    begun = (
         x509.CertificateBuilder()
         .subject_name(subject)
         .issuer_name(issuer)
@@ -168,15 +148,15 @@ def _begun(
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key()), critical=False)
     )
+    if is_authority:
+        others = ("digital_signature", "content_commitment", "key_encipherment", "data_encipherment", "key_agreement")
+        unused = dict.fromkeys((*others, "encipher_only", "decipher_only"), False)
+        begun = begun.add_extension(x509.KeyUsage(key_cert_sign=True, crl_sign=True, **unused), critical=True)
+    return begun.sign(signer, hashes.SHA256())
 
 
 def _write_member(
-    folder: Path,
-    files: Mapping[str, bytes],
-    authority: x509.Certificate,
-    authority_key: ec.EllipticCurvePrivateKey,
-    name: str,
-    days: int,
+    folder: Path, files: dict[str, bytes], authority: x509.Certificate, authority_key: _Key, name: str, days: int
 ) -> Member:
     """Write files, and a member's certificate and key, which only their owner reads; nothing is overwritten."""
     ends = authority.not_valid_after_utc
@@ -190,21 +170,19 @@ def _write_member(
             f"--name {shown(name)!r}: is no name of a member; give at most {_LONGEST_NAME} letters, digits and signs of"
             " ASCII"
         )
-    there = [each for each in (*MEMBER_FILES, AUTHORITY_KEY) if _is_there(folder / each)]
-    if there:
+    if there := [each for each in (*MEMBER_FILES, AUTHORITY_KEY) if _is_there(folder / each)]:
         raise UsageError(f"{folder}: {', '.join(there)} would be overwritten; choose another folder")
     key = ec.generate_private_key(ec.SECP256R1())
-    begun = _begun(_named(name), authority.subject, key.public_key(), authority_key, days)
-    certificate = begun.sign(authority_key, hashes.SHA256())
+    certificate = _certificate(_named(name), authority.subject, key, authority_key, days)
     own = {**files, CERTIFICATE: certificate.public_bytes(_PEM), KEY: _key_pem(key)}
     with writing(folder, "choose another folder"):
-        folder.mkdir(mode=_FOLDER_MODE, parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         for file, data in own.items():
-            handle = os.open(folder / file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _PRIVATE_MODE)
+            handle = os.open(folder / file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with os.fdopen(handle, "wb") as opened:
                 opened.write(data)
     return read_member(folder)
 
 
-def _key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+def _key_pem(key: _Key) -> bytes:
     return key.private_bytes(_PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
