@@ -47,14 +47,11 @@ class NothingSelected(UsageError):
 
 
 class SuiteError(UsageError):
-    """A suite, flag-set or model file is wrong; the message names file, table and key.
-
-    Attributes:
-        every: The sentences of all mistakes that were found together, of which the message has the first.
-    """
+    """A suite, flag-set or model file is wrong; the message names file, table and key."""
 
     def __init__(self, message: str, every: Sequence[str] = ()) -> None:
         super().__init__(message)
+        # The sentences of all mistakes that were found together, of which the message has the first.
         self.every = tuple(every) or (message,)
 
     @classmethod
@@ -78,21 +75,13 @@ class RunError(UsageError):
 
 
 class PlaceGone(RunError):
-    """The fleet on which something was done has gone; what has arrived is kept, and it can go on.
-
-    Attributes:
-        what: Has gone, as a clause.
-    """
+    """The fleet on which something was done has gone; what has arrived is kept, and it can go on."""
 
     # What another harness says is read by these words.
     _KEPT = "; what has arrived is kept: go on with"
 
     def __init__(self, what: str, go_on: str = "") -> None:
-        """Say it.
-
-        Args:
-            go_on: The command that goes on with it; "": who catches this knows it, or there is nothing yet.
-        """
+        """Say what has gone, as a clause, and how to go on; "": who catches this knows it, or there is nothing yet."""
         super().__init__(f"{what}{self._KEPT} `{go_on}`" if go_on else what)
         self.what = what
 
@@ -104,33 +93,23 @@ class PlaceGone(RunError):
 
 
 class GitHubError(UsageError):
-    """GitHub's API refuses something, or does not answer.
-
-    Attributes:
-        status: HTTP status of the answer; 0: there was none.
-        uncertain: Whether GitHub may have done the request all the same.
-    """
+    """GitHub's API refuses something, or does not answer."""
 
     def __init__(self, message: str, *, status: int = 0, uncertain: bool = False) -> None:
         super().__init__(message)
-        self.status = status
-        self.uncertain = uncertain
+        self.status = status  # HTTP's of the answer; 0: there was none
+        self.uncertain = uncertain  # Whether GitHub may have done the request all the same
 
 
 class CaseError(HarnessError):
-    """One case failed at a stage of its way.
-
-    Attributes:
-        stage: `model`, `compile`, `ir`, `verify`, `measure` or `reference`.
-        stderr: the last lines that the failing tool printed, possibly empty.
-    """
+    """One case failed at a stage of its way."""
 
     exit_code = ExitCode.CASE_FAILED
 
     def __init__(self, stage: str, message: str, stderr: str = "") -> None:
         super().__init__(message)
-        self.stage = stage
-        self.stderr = stderr
+        self.stage = stage  # `model`, `compile`, `ir`, `verify`, `measure` or `reference`
+        self.stderr = stderr  # The last lines that the failing tool printed, possibly empty
 
 
 class NoHost(CaseError):
@@ -138,14 +117,10 @@ class NoHost(CaseError):
 
 
 class Interrupted(HarnessError):
-    """The user stopped it.
-
-    Attributes:
-        run: The directory of the run that it was in the middle of; None: there is none.
-    """
+    """The user stopped it."""
 
     exit_code = ExitCode.INTERRUPTED
 
     def __init__(self, message: str, *, run: Path | None = None) -> None:
         super().__init__(message)
-        self.run = run
+        self.run = run  # The directory of the run that it was in the middle of; None: there is none

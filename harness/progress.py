@@ -10,8 +10,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Protocol
 
 from rich.console import Console
 from rich.markup import escape
@@ -100,8 +98,8 @@ def duration(seconds: float) -> str:
 # --- Who is told ---
 
 
-class Progress(Protocol):
-    """Where a run reports what it is doing."""
+class Progress:
+    """Where a run reports what it is doing; as it is here, nobody hears of it."""
 
     def stage(self, title: str, total: int) -> None:
         """A new stage begins; it has `total` steps."""
@@ -116,7 +114,7 @@ class Progress(Protocol):
         """How long the rest of all stages takes, as in `about 4 min`; "": not known."""
 
 
-class Silent:
+class Silent(Progress):
     """Reports nothing."""
 
     def __enter__(self) -> Silent:
@@ -125,20 +123,8 @@ class Silent:
     def __exit__(self, *_: object) -> None:
         """Nothing."""
 
-    def stage(self, title: str, total: int) -> None:
-        """Nothing."""
 
-    def step(self, text: str, advance: int = 1, seconds: float | None = None) -> None:
-        """Nothing."""
-
-    def note(self, text: str) -> None:
-        """Nothing."""
-
-    def left(self, words: str) -> None:
-        """Nothing."""
-
-
-class WithTimeLeft:
+class WithTimeLeft(Progress):
     """Reports to another progress, and tells it how long the rest takes; it looks at the clock only when called."""
 
     def __init__(self, progress: Progress, remaining: Remaining, clock: Callable[[], float] = time.monotonic) -> None:
@@ -173,7 +159,7 @@ class WithTimeLeft:
         self._progress.left(self._remaining.left(self._stage, self._clock() - self._since).words)
 
 
-class Terminal:
+class Terminal(Progress):
     """A bar on a terminal, plain lines elsewhere. It draws only when a method is called: no timer, no thread."""
 
     _PLAIN_EVERY_S = 10.0
@@ -203,9 +189,7 @@ class Terminal:
         self._bar.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._bar.stop()
 
     def stage(self, title: str, total: int) -> None:

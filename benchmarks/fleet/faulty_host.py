@@ -19,7 +19,7 @@ from harness.fleet import worker
 from harness.fleet.access import access_to
 from harness.fleet.here import HostPlugin
 from harness.fleet.offer import Offer
-from harness.fleet.worker import HostOptions, serve_worker
+from harness.fleet.worker import serve_worker
 from harness.process import Limits
 
 _work: Work | None = None
@@ -48,8 +48,7 @@ def main(address: str, name: str, events: str, work: str) -> None:
     changed: Any = worker
     changed.HostPlugin = SimulatedHost
     access = access_to(address, "ADDRESS", None, trust_network=False)
-    options = HostOptions(offer=offer_of(name, _work.cores), limits=Limits(seconds=60.0))
-    serve_worker(access, options, lambda text: print(text, flush=True))
+    serve_worker(access, offer_of(name, _work.cores), Limits(seconds=60.0), lambda text: print(text, flush=True))
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ What a fleet needs is an extra, so that it is imported in the commands, once it 
 
 from __future__ import annotations
 
+import math
 import os
 import socket
 from collections.abc import Iterator
@@ -177,7 +178,7 @@ def worker(options: WorkerOptions) -> int:
     from harness.fleet.access import access_to
     from harness.fleet.offer import offer_of_this_host
     from harness.fleet.status import offer_page
-    from harness.fleet.worker import HostOptions, host_name, refuse_root, require_place, serve_worker
+    from harness.fleet.worker import host_name, refuse_root, require_place, serve_worker
     from harness.stages.options import compile_limits
 
     access = access_to(options.scheduler, "--scheduler", options.certificates, trust_network=options.trust_network)
@@ -189,7 +190,7 @@ def worker(options: WorkerOptions) -> int:
     print_page(offer_page(offer), "terminal")
     _warn_of_the_end(access.member)
     limits = compile_limits(options.compile_timeout, options.compile_memory)
-    serve_worker(access, HostOptions(offer=offer, limits=limits, patience_s=options.patience), tell)
+    serve_worker(access, offer, limits, tell, options.patience or math.inf)
     return ExitCode.OK
 
 

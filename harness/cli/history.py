@@ -53,9 +53,9 @@ from harness.options import Count, Everything, Flag, Format, Positive, Strings, 
 from harness.progress import Progress, Terminal
 from harness.report.data import to_csv, to_json
 from harness.report.page import Page
+from harness.store.folders import MARKS_FOLDER
 from harness.store.marks import NOTE_LIMIT, RunChoice, checked_name, read_marks, write_marks
-from harness.store.place import without_password
-from harness.store.remote import open_place
+from harness.store.place import open_place, without_password
 from harness.store.schema import column_records
 from harness.text import one_line, plural
 
@@ -177,7 +177,7 @@ def ack(
         found = find_events(events, change, order)
     said = [acknowledge(event, order, state, line, name) for event in found]
     place = open_place(results)
-    place.fetch_marks()
+    place.fetch([MARKS_FOLDER])
     write_marks(place, said, read_marks(place.local))
     now = {"acknowledged": "is acknowledged", "fixed": "is marked as fixed", "withdrawn": "is new again"}[state]
     for event, mark in zip(found, said, strict=True):

@@ -24,12 +24,11 @@ from harness.report.names import compared
 from harness.report.rows import rows_of
 from harness.store.check import WRONG
 from harness.store.check import verify as verify_folders
-from harness.store.folders import find_folder, folder_names
+from harness.store.folders import MARKS_FOLDER, find_folder, folder_names
 from harness.store.kinds import COMPARISON, EXPLANATION
 from harness.store.marks import Tagging, checked_name, is_tag, read_marks, write_marks
 from harness.store.merging import merge as merge_folders
-from harness.store.place import Place, is_url, without_password
-from harness.store.remote import open_place
+from harness.store.place import Place, is_url, open_place, without_password
 from harness.store.run_directory import HEADER_FILE, load_run
 from harness.store.tables import NOTHING_YET, open_tables
 from harness.text import shown
@@ -201,7 +200,7 @@ def _tag(names: Sequence[str], results: str, who: str | None, *, removed: bool) 
         with open_tables(where, rows_of, Silent()) as tables:
             having = set(tables.query("SELECT run FROM tags WHERE tag = ?", [tag])["run"])
         place = open_place(where)
-        place.fetch_marks()
+        place.fetch([MARKS_FOLDER])
         said = [run for run in ids if (run in having) == removed]
         statements = [Tagging(run=run, tag=tag, removed=removed, who=name) for run in said]
         write_marks(place, statements, read_marks(place.local))

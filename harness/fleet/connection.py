@@ -40,14 +40,9 @@ class Offers:
 
 
 class Fleet:
-    """A fleet that this process asks for work, as long as `connect` holds it; coroutines run in a thread of its own.
+    """A fleet that this process asks for work, as long as `connect` holds it; coroutines run in a thread of its own."""
 
-    Attributes:
-        client: Dask's, for coroutines.
-        access: Where the scheduler is.
-    """
-
-    client: Client
+    client: Client  # Dask's, for coroutines
 
     def __init__(self, access: Access) -> None:
         self.access = access

@@ -18,7 +18,6 @@ import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any
 
 import dask
@@ -55,15 +54,6 @@ SETTINGS = {
     "distributed.worker.http.routes": [],
     "distributed.comm.timeouts.connect": "10 s",
 }
-
-
-@dataclass(frozen=True, kw_only=True)
-class HostOptions:
-    """How this machine takes part."""
-
-    offer: Offer
-    limits: Limits  # The most that any child of a task may use here
-    patience_s: float | None = None  # For how long it waits for a scheduler that has gone; None: without end
 
 
 def refuse_root(command: str, *, as_root: bool, option: str = "--as-root") -> None:
@@ -130,24 +120,25 @@ def _why_no_place(access: Access, name: str) -> UsageError | None:
     )
 
 
-def serve_worker(access: Access, options: HostOptions, say: Callable[[str], None]) -> None:
-    """Take part in a fleet until a signal ends it, or its patience does.
+def serve_worker(
+    access: Access, offer: Offer, limits: Limits, say: Callable[[str], None], patience_s: float = math.inf
+) -> None:
+    """Take part in a fleet until a signal ends it, or its patience with a scheduler that has gone.
 
     Where the scheduler goes away, what is under way here is given up, and the host joins again as soon as a scheduler
-    answers.
+    answers. No child of a task may use more than the limits.
     """
-    require_place(access, options.offer.name, options.patience_s or 0.0, say)
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters is said here, in a sentence
     with dask.config.set(SETTINGS):
-        asyncio.run(_serve(access, options, say))
+        asyncio.run(_serve(access, offer, limits, say, patience_s))
 
 
-async def _serve(access: Access, options: HostOptions, say: Callable[[str], None]) -> None:
-    name, address = options.offer.name, access.address
+async def _serve(access: Access, offer: Offer, limits: Limits, say: Callable[[str], None], patience_s: float) -> None:
+    name, address = offer.name, access.address
     has_joined = False
     async with stopped_by_signal() as stop:
         while not stop.is_set():
-            nanny = _nanny(access, options)
+            nanny = _nanny(access, offer, limits)
             try:
                 await nanny.start()  # to its end, of seconds: half a start cannot be closed
                 has_joined = True
@@ -165,9 +156,8 @@ async def _serve(access: Access, options: HostOptions, say: Callable[[str], None
                     stray.kill()
             if not stop.is_set():
                 say(f"{name} is no longer with {address}; it joins again when a scheduler answers there")
-                patience_s = math.inf if options.patience_s is None else options.patience_s
                 if await await_place(access, name, patience_s, say, stop) is not None:
-                    say(f"{name} ends: no scheduler has answered at {address} for {options.patience_s:g} s")
+                    say(f"{name} ends: no scheduler has answered at {address} for {patience_s:g} s")
                     return
 
 
@@ -204,11 +194,11 @@ def worker_options(offer: Offer, limits: Limits) -> dict[str, Any]:
     }
 
 
-def _nanny(access: Access, options: HostOptions) -> Nanny:
+def _nanny(access: Access, offer: Offer, limits: Limits) -> Nanny:
     return Nanny(
         str(access.address),
-        **nanny_options(options.offer),
-        **worker_options(options.offer, options.limits),
+        **nanny_options(offer),
+        **worker_options(offer, limits),
         security=access.security(),
         protocol=f"{access.address.scheme}://",
         # The one address by which the scheduler is reached, where Dask would listen at all of them.

@@ -52,18 +52,8 @@ class Finding:
     why: str = ""  # One sentence that names the file; a remark where it is ok
 
 
-class _WrongError(RunError):
-    """What is wrong with a folder that can be read: its state, and why."""
-
-    def __init__(self, state: State, why: str) -> None:
-        super().__init__(why)
-        self.state = state
-
-
 def _wrong(name: str, kind: str, error: RunError) -> Finding:
     state: State = "future schema" if isinstance(error, NewerSchemaError) else "damaged"
-    if isinstance(error, _WrongError):
-        state = error.state
     return Finding(name=name, kind=kind, state=state, why=str(error))
 
 
@@ -98,19 +88,20 @@ def check_folder(folder: Path, *, name: str, named_by_id: bool = True) -> Findin
     try:
         contents = look_into(folder)
         if contents.kind is None:
-            raise _WrongError(*_without_kind(contents))
-        kind = contents.kind.name
-        kept = contents.kind.load(folder)
-        own_id = kept.header.id if isinstance(kept, Run) else kept.id
-        if named_by_id and own_id != name:
-            raise _WrongError("changed", f"it is {kind} {shown(own_id)} under another name; rename it back")
-        if not contents.finished:
-            raise _WrongError("unfinished", f"go on with it: harness run --resume {shlex.quote(str(folder))}")
-        _check_files(folder, contents, kind)
+            state, why = _without_kind(contents)
+        else:
+            kind = contents.kind.name
+            kept = contents.kind.load(folder)
+            own_id = kept.header.id if isinstance(kept, Run) else kept.id
+            if named_by_id and own_id != name:
+                state, why = "changed", f"it is {kind} {shown(own_id)} under another name; rename it back"
+            elif not contents.finished:
+                state, why = "unfinished", f"go on with it: harness run --resume {shlex.quote(str(folder))}"
+            else:
+                state, why = _state_of_files(folder, contents, kind)
     except RunError as error:
         return _wrong(name, kind, error)
-    remark = f"holds {contents.beside} beside" if contents.unknown else ""
-    return Finding(name=name, kind=kind, state="ok", why=remark)
+    return Finding(name=name, kind=kind, state=state, why=why)
 
 
 def why_not_mergeable(contents: Contents, name: str) -> str | None:
@@ -136,23 +127,24 @@ def _without_kind(contents: Contents) -> tuple[State, str]:
     return "not a run", f"it has neither {HEADER_FILE} nor {COMPARISON.file}"
 
 
-def _check_files(folder: Path, contents: Contents, kind: str) -> None:
-    """Hold a finished folder's files against their hashes; its tables have none, since they are made of the others."""
+def _state_of_files(folder: Path, contents: Contents, kind: str) -> tuple[State, str]:
+    """A finished folder's files beside their hashes; its tables have none, since they are made of the others."""
     for path in contents.known:
         if path.endswith(".jsonl") and not ends_in_newline(folder / path):
-            raise _WrongError("damaged", f"{folder / path}: its last line is cut short; take it from a backup")
+            return "damaged", f"{folder / path}: its last line is cut short; take it from a backup"
     manifest = read_manifest(folder) or {}
     for path, record in manifest.items():
         file = folder / path
         if is_table(path):
             continue
         if not file.is_file() or file.is_symlink():
-            raise _WrongError("damaged", f"{file}: is gone; take it from a backup")
+            return "damaged", f"{file}: is gone; take it from a backup"
         if describe_file(file) != record:
-            raise _WrongError("changed", f"{file}: is not as it was when the {kind} was finished")
+            return "changed", f"{file}: is not as it was when the {kind} was finished"
     for path in contents.known:
         if path not in manifest and path != FINISHED_FILE and not is_table(path):
-            raise _WrongError("changed", f"{folder / path}: was not there when the {kind} was finished")
+            return "changed", f"{folder / path}: was not there when the {kind} was finished"
+    return "ok", f"holds {contents.beside} beside" if contents.unknown else ""
 
 
 def _check_marks(results: Path) -> list[Finding]:

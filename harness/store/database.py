@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.errors import RunError
 from harness.records.run import Run
 from harness.store.files import TABLES_FOLDER, staging
 from harness.store.schema import TABLES, create_tables, insert_rows
-from harness.text import one_line
 
 if TYPE_CHECKING:
     import duckdb
@@ -94,25 +93,16 @@ def copy_rows(connection: duckdb.DuckDBPyConnection, table: str, source: str, fi
 
 
 def write_tables(folder: Path, rows: Rows) -> None:
-    """Put a run's or a comparison's rows beside its records, in place of those that are there: all tables, or none."""
+    """Put a run's or a comparison's rows beside its records, in place of those that are there: all tables, or none.
+
+    There are none where the folder cannot be written, or a value fits no column: they are made of the records later.
+    """
     import duckdb
 
-    try:
-        with staging(folder) as copy, connect() as connection:
-            create_tables(connection)
-            for table, of_table in rows.items():
-                insert_rows(connection, table, of_table)
-                copy_rows(connection, table, table, copy / f"{table}.parquet")
-            shutil.rmtree(folder / TABLES_FOLDER, ignore_errors=True)
-            copy.rename(folder / TABLES_FOLDER)
-    except (duckdb.Error, UnicodeError) as error:
-        raise RunError(f"{folder}: its tables cannot be made ({one_line(str(error))[:200]})") from None
-
-
-def try_to_write_tables(folder: Path, rows: Rows) -> bool:
-    """As `write_tables`; False: the folder cannot be written, or a value fits no column, and there are none."""
-    try:
-        write_tables(folder, rows)
-    except (OSError, RunError):
-        return False
-    return True
+    with contextlib.suppress(OSError, duckdb.Error, UnicodeError), staging(folder) as copy, connect() as connection:
+        create_tables(connection)
+        for table, of_table in rows.items():
+            insert_rows(connection, table, of_table)
+            copy_rows(connection, table, table, copy / f"{table}.parquet")
+        shutil.rmtree(folder / TABLES_FOLDER, ignore_errors=True)
+        copy.rename(folder / TABLES_FOLDER)

@@ -43,7 +43,7 @@ class NewerSchemaError(RunError):
     """A later harness wrote it."""
 
 
-_ADAPTERS: dict[type[Any], TypeAdapter[Any]] = {}
+_ADAPTERS: dict[Any, TypeAdapter[Any]] = {}
 
 
 def adapter(kind: type[Any]) -> TypeAdapter[Any]:
@@ -191,11 +191,6 @@ def describe_file(file: Path) -> FileRecord:
             digest.update(chunk)
             size += len(chunk)
     return FileRecord(sha256=digest.hexdigest(), bytes=size)
-
-
-def describe_bytes(content: bytes) -> FileRecord:
-    """The same of a file that is about to be written."""
-    return FileRecord(sha256=hashlib.sha256(content).hexdigest(), bytes=len(content))
 
 
 def describe_folder(folder: Path, names: Iterable[str]) -> dict[str, FileRecord]:

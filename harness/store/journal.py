@@ -56,15 +56,10 @@ class Begun:
 
 
 class Journal:
-    """A folder that is being written. Use it as a context manager: who is in it is the only one who writes.
+    """A folder that is being written. Use it as a context manager: who is in it is the only one who writes."""
 
-    Attributes:
-        what: What it will hold, as in `another harness is writing this comparison`.
-        remedy: What helps where it cannot be written.
-    """
-
-    what: ClassVar[str]
-    remedy = ROOM
+    what: ClassVar[str]  # What it will hold, as in `another harness is writing this comparison`
+    remedy = ROOM  # What helps where it cannot be written
 
     def __init__(self, path: Path) -> None:
         self.path = path

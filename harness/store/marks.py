@@ -225,16 +225,6 @@ _MOST_NAMED = 5
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunTag:
-    """A tag that a run has."""
-
-    run: str
-    tag: str
-    who: str  # Who gave it; of what it has from its beginning, the command that made it: `harness bench`
-    since: str  # When, ISO 8601 in UTC
-
-
-@dataclass(frozen=True, kw_only=True)
 class RunChoice:
     """Which runs are asked: without options all that have not the tag `experiment`."""
 
@@ -246,23 +236,20 @@ class RunChoice:
 WITHOUT_EXPERIMENTS = RunChoice()
 
 
-def tags_of(born: Iterable[tuple[str, str, str]], taggings: Iterable[Tagging]) -> list[RunTag]:
-    """All tags that runs have, sorted."""
+def tags_of(born: Iterable[tuple[str, str, str]], taggings: Iterable[Tagging]) -> list[Tagging]:
+    """All tags that runs have, sorted; those that a run has from its beginning are of the command that made it."""
     tags = {
-        (run, EXPERIMENT): RunTag(run=run, tag=EXPERIMENT, who=f"harness {purpose}", since=started)
+        (run, EXPERIMENT): Tagging(run=run, tag=EXPERIMENT, who=f"harness {purpose}", when=started)
         for run, purpose, started in born
     }
     for said in taggings:
-        if said.removed:
-            tags.pop((said.run, said.tag), None)
-        else:
-            tags[said.run, said.tag] = RunTag(run=said.run, tag=said.tag, who=said.who, since=said.when)
-    return [tags[key] for key in sorted(tags)]
+        tags[said.run, said.tag] = said
+    return [tags[key] for key in sorted(tags) if not tags[key].removed]
 
 
-def choose_runs(choice: RunChoice, runs: Collection[str], tags: Sequence[RunTag]) -> tuple[list[str], list[str]]:
+def choose_runs(choice: RunChoice, runs: Collection[str], tags: Sequence[Tagging]) -> tuple[list[str], list[str]]:
     """Runs that are left out, and why, a sentence for each tag."""
-    having: dict[str, dict[str, RunTag]] = {}
+    having: dict[str, dict[str, Tagging]] = {}
     for tag in tags:
         if tag.run in runs:
             having.setdefault(tag.tag, {})[tag.run] = tag
@@ -288,12 +275,12 @@ def choose_runs(choice: RunChoice, runs: Collection[str], tags: Sequence[RunTag]
     return sorted(left), notes
 
 
-def _left_out(tag: str, having: Mapping[str, Mapping[str, RunTag]]) -> str:
+def _left_out(tag: str, having: Mapping[str, Mapping[str, Tagging]]) -> str:
     count = len(having[tag])
     return f"{plural(count, 'run')} with the tag {shown(tag)} {'is' if count == 1 else 'are'} left out"
 
 
-def _by_whom(tags: Mapping[str, RunTag]) -> str:
+def _by_whom(tags: Mapping[str, Tagging]) -> str:
     """`3 of harness compare, 1 of harness bench, 1 tagged by anna`."""
     counts = Counter(
         f"of {tag.who}" if tag.who.startswith("harness ") else f"tagged by {shown(tag.who)}" for tag in tags.values()

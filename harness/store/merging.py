@@ -17,13 +17,12 @@ from harness.errors import HarnessError, RunError, UsageError
 from harness.progress import Progress
 from harness.records.run import Run
 from harness.store.check import check_folder, why_not_mergeable
-from harness.store.database import RowsOf, try_to_write_tables
+from harness.store.database import RowsOf, write_tables
 from harness.store.folders import MARKS_FOLDER, kind_of, look_into
 from harness.store.journal import require_writable
 from harness.store.kinds import EXPLANATION, RUN
 from harness.store.marks import mark_files, parse_mark, put_mark
-from harness.store.place import Place, is_url, without_password
-from harness.store.remote import open_place
+from harness.store.place import Place, is_url, open_place, without_password
 from harness.store.run_directory import HEADER_FILE, load_run
 from harness.store.shards import ShardRun, is_shard, join_shards, shard_run, write_joined
 from harness.store.tables import rows_in
@@ -103,7 +102,7 @@ def _settle(copy: Path, name: str, rows_of: RowsOf) -> None:
     if finding.state != "ok":
         raise RunError(finding.why)
     if not EXPLANATION.is_at(copy):  # of which no table has rows
-        try_to_write_tables(copy, rows_in(copy, rows_of)[1])
+        write_tables(copy, rows_in(copy, rows_of)[1])
 
 
 def _merge_place(
@@ -186,11 +185,11 @@ def _merge_marks(place: Place, target: Place) -> list[Outcome]:
 
     outcomes, copied = [], []
     try:
-        place.fetch_marks()
+        place.fetch([MARKS_FOLDER])
         files = mark_files(place.local)
         if not files:
             return []
-        target.fetch_marks()
+        target.fetch([MARKS_FOLDER])
         there = {file.name for file in mark_files(target.local)}
         for file in files:
             if file.name in there:

@@ -42,7 +42,7 @@ from harness.records.run import (
     Work,
 )
 from harness.scratch import sweep
-from harness.store.database import RowsOf, try_to_write_tables
+from harness.store.database import RowsOf, write_tables
 from harness.store.files import (
     FINISHED_FILE,
     LOGS_FOLDER,
@@ -95,27 +95,21 @@ def file_names() -> tuple[str, ...]:
 
 
 class RunDirectory(Journal):
-    """A run being written. Use `create` or `resume`, as a context manager.
-
-    Attributes:
-        before_failure: Called before a failure is recorded; raises where it is not the case's own.
-    """
+    """A run being written. Use `create` or `resume`, as a context manager."""
 
     what = "run"
 
     def __init__(self, path: Path, header: Header) -> None:
         super().__init__(path)
         self.header = header
+        # Called before a failure is recorded; raises where it is not the case's own.
         self.before_failure: Callable[[], None] = lambda: None
         go_on = f"harness run --resume {shlex.quote(str(path))}"
         self.remedy = f"make room or mend its permissions, then go on with `{go_on}`"
 
     @classmethod
     def create(cls, results: Path, header: Header) -> RunDirectory:
-        """Make the directory of a new run and write its header.
-
-        The directory's name is the run's id; a second run in the same second gets a number behind it.
-        """
+        """Make the directory of a new run, whose name is the run's id, and write its header."""
         path = make_folder(results, header.id)
         named = replace(header, id=path.name)
         try:
@@ -177,7 +171,7 @@ class RunDirectory(Journal):
         self.write(REPORT_FILE, text.encode())
         if rows_of is not None:
             with self.writing():
-                try_to_write_tables(self.path, rows_of(run))
+                write_tables(self.path, rows_of(run))
         with self.writing():
             files = describe_folder(self.path, file_names())
             write_atomically(self.path / FINISHED_FILE, finished_document(files))

@@ -214,18 +214,12 @@ _COLUMN = re.compile(r' {4}"?(\w+)"? ([A-Z ]+), +-- (.*(?:\n {20,}-- .*)*)')
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """One column of a table.
-
-    Attributes:
-        sql: DuckDB's type.
-        type: In words, as `harness history --columns` prints it.
-        meaning: One sentence.
-    """
+    """One column of a table."""
 
     name: str
-    sql: str
-    type: str
-    meaning: str
+    sql: str  # DuckDB's type
+    type: str  # In words, as `harness history --columns` prints it
+    meaning: str  # One sentence
 
     @property
     def quoted(self) -> str:
@@ -235,14 +229,10 @@ class Column:
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """One table or view.
-
-    Attributes:
-        summary: What a row of it is, as in `one figure of one case in one run`.
-    """
+    """One table or view."""
 
     name: str
-    summary: str
+    summary: str  # What a row of it is, as in `one figure of one case in one run`
     columns: tuple[Column, ...]
 
     @property

@@ -80,18 +80,14 @@ class BegunBisect(Begun):
 
 
 class BisectDirectory(SearchDirectory):
-    """A bisect being written. Use `create` or `resume`, as a context manager.
-
-    Attributes:
-        kept: All measurements, in the order in which they were made; those of earlier stretches once it is entered.
-    """
+    """A bisect being written. Use `create` or `resume`, as a context manager."""
 
     what = "bisect"
 
     def __init__(self, path: Path, begun: BegunBisect) -> None:
         super().__init__(path)
         self.begun = begun
-        self.kept: list[Trial] = []
+        self.kept: list[Trial] = []  # All measurements, in order; those of earlier stretches once it is entered
 
     @classmethod
     def create(cls, results: Path, suite: str, begun: BegunBisect) -> BisectDirectory:
@@ -183,18 +179,14 @@ class Done:
 
 
 class TuneDirectory(SearchDirectory):
-    """A tuning being written. Use `create`, as a context manager.
-
-    Attributes:
-        begun: What it was begun with, by the harness that began it.
-    """
+    """A tuning being written. Use `create`, as a context manager."""
 
     what = "search"
     remedy = _ELSEWHERE
 
     def __init__(self, path: Path, begun: Begun) -> None:
         super().__init__(path)
-        self.begun = begun
+        self.begun = begun  # What it was begun with, by the harness that began it
         self._done: dict[str, Done] = {}
 
     @classmethod

@@ -20,6 +20,7 @@ A generation has its line when it has ended. Rounds of one that has none were cu
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -32,12 +33,12 @@ from harness.metrics import LATENCY
 from harness.records.comparison import Comparison, Explained
 from harness.records.run import Failure, HostRecord, Round
 from harness.store.clock import utc_text
-from harness.store.database import try_to_write_tables
+from harness.store.database import write_tables
 from harness.store.files import (
     FINISHED_FILE,
     TURNS_FILE,
+    FileRecord,
     adapter,
-    describe_bytes,
     describe_folder,
     finished_document,
     line_of,
@@ -84,18 +85,14 @@ class SidesDirectory(Journal):
     """What is made of two sides, being written. Use `create` or `resume`, as a context manager.
 
     It leaves nothing behind where it ends early and nothing was measured, but for what can go on.
-
-    Attributes:
-        begun: None: it cannot go on where it is stopped.
-        generations: Of the stretches before this one; there once it is entered.
     """
 
     kind: ClassVar[Kind[Any]]
 
     def __init__(self, path: Path, begun: Begun | None = None) -> None:
         super().__init__(path)
-        self.begun = begun
-        self.generations: tuple[KeptGeneration, ...] = ()
+        self.begun = begun  # None: it cannot go on where it is stopped
+        self.generations: tuple[KeptGeneration, ...] = ()  # Of earlier stretches; there once it is entered
 
     @classmethod
     def create(
@@ -174,9 +171,10 @@ class SidesDirectory(Journal):
         try:
             self.write(REPORT_FILE, report)
             with self.writing():
-                # What is whole has its hashes.
-                files = {**describe_folder(self.path, self.kind.files), self.kind.file: describe_bytes(document)}
-            self.write(FINISHED_FILE, finished_document(files))
+                files = describe_folder(self.path, self.kind.files)
+            # What is whole has its hashes, so that it comes last.
+            own = FileRecord(sha256=hashlib.sha256(document).hexdigest(), bytes=len(document))
+            self.write(FINISHED_FILE, finished_document({**files, self.kind.file: own}))
             self.write(self.kind.file, document)
         except BaseException:
             with contextlib.suppress(OSError):
@@ -228,7 +226,7 @@ class ComparisonDirectory(SidesDirectory):
         """Write the comparison itself, as JSON, its report and its tables."""
         if comparison is not None:
             with self.writing():
-                try_to_write_tables(self.path, {"comparisons": comparison_rows(comparison)})
+                write_tables(self.path, {"comparisons": comparison_rows(comparison)})
         super().finish(document, report)
 
 

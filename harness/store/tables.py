@@ -18,18 +18,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
 from datetime import datetime, timezone
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import HarnessError, RunError, UsageError
 from harness.progress import Progress
 from harness.records.run import Account, Round
 from harness.store.clock import AHEAD
-from harness.store.database import ONLY_READS, Rows, RowsOf, connect, lock, only_reads, parquet, try_to_write_tables
+from harness.store.database import ONLY_READS, Rows, RowsOf, connect, lock, only_reads, parquet, write_tables
 from harness.store.files import FINISHED_FILE, TABLES_FOLDER
 from harness.store.kinds import COMPARISON, EXPLANATION
 from harness.store.marks import Marks, RunChoice, choose_runs, read_marks, tags_of
-from harness.store.remote import open_place
+from harness.store.place import open_place
 from harness.store.run_directory import HEADER_FILE, load_rounds, load_run
 from harness.store.schema import COMPARISON_TABLES, RUN_TABLES, TABLES, create_tables, insert_rows
 from harness.store.sides_directory import comparison_rows
@@ -70,16 +69,9 @@ def _is_finished(folder: Path) -> bool:
 
 
 class Tables:
-    """Every run and comparison of one results folder, in tables to query; a context manager.
+    """Every run and comparison of one results folder, in tables to query; a context manager."""
 
-    Attributes:
-        results: The folder; of a URL, its mirror.
-        connection: The database.
-        ids: Of all runs and comparisons that have rows.
-        marks: What people said of runs and changes.
-    """
-
-    marks = Marks()
+    marks = Marks()  # What people said of runs and changes
 
     def __init__(
         self,
@@ -92,8 +84,8 @@ class Tables:
     ) -> None:
         import pandas  # noqa: F401 (an interruption while DuckDB imports it would read as if it were missing)
 
-        self.results = results
-        self.ids: set[str] = set()
+        self.results = results  # Of a URL, its mirror
+        self.ids: set[str] = set()  # Of all runs and comparisons that have rows
         self._rows_of = rows_of
         self._progress = progress
         self._notes = list(notes)
@@ -118,9 +110,7 @@ class Tables:
     def __enter__(self) -> Tables:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -234,7 +224,7 @@ class Tables:
             raise
         self.connection.commit()
         if _is_finished(folder):
-            try_to_write_tables(folder, rows)
+            write_tables(folder, rows)
 
     def _claim(self, folder: Path, name: str) -> None:
         """Let a folder be the run or the comparison that it says it is."""
@@ -261,7 +251,7 @@ class Tables:
         self._notes += marks.notes
         born = self.connection.execute("SELECT run, purpose, started FROM runs WHERE purpose <> ''").fetchall()
         tags = tags_of(born, marks.taggings)
-        insert_rows(self.connection, "tags", list(map(asdict, tags)))
+        insert_rows(self.connection, "tags", [{**asdict(tag), "since": tag.when} for tag in tags])
         if choice is None:
             return []
         runs = {str(run) for (run,) in self.connection.execute("SELECT run FROM runs").fetchall()}
