@@ -27,7 +27,6 @@ hypothesis.settings.load_profile("without-deadlines")
 _SLOW = (
     "benchmarks_history/",
     "end_to_end/",
-    "fleet/test_compare_live.py",
     "fleet/test_run_live.py",
     "fleet/test_live.py",
     "stages/test_tuning.py",

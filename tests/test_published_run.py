@@ -12,7 +12,7 @@ from harness.progress import Silent
 from harness.report import render
 from harness.store.check import verify
 from harness.store.kinds import load_result
-from harness.store.remote import open_place
+from harness.store.place import open_place
 from harness.store.run_directory import load_run
 
 ROOT = Path(__file__).parents[1]

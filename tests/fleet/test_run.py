@@ -5,21 +5,30 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from harness.errors import PlaceGone
+from harness.errors import Interrupted, PlaceGone, RunError
 from harness.fleet import hosts, run
 from harness.fleet.bench import FleetBench
+from harness.fleet.connection import Offers
 from harness.fleet.groups import compile_limits
 from harness.fleet.tasks import Answer
 from harness.process import Limits
 from harness.records.run import Failure, Lost, Run
+from harness.stages import run as stages_run
 from harness.stages.context import unchecked
 from harness.stages.options import RunOptions
+from harness.stages.run import run_suite
 from harness.store.run_directory import load_run
+from tests.builders import Notes, make_artifact
+from tests.fakes.fake_toolchain import make_fake_toolchain
 from tests.fleet.asking import CASES, Asking
+from tests.fleet.hosts import make_offer
 from tests.fleet.scripted import Act, Died, ScriptedFleet, dies, hosts_of, pack_nothing, refuses, when
+from tests.fleet.world import SUITE
 
 _EPYC = {"a": "EPYC", "b": "EPYC"}
 
@@ -216,3 +225,49 @@ def test_a_fleet_that_has_gone_ends_the_run_with_how_to_go_on(asking: Asking, go
     with pytest.raises(PlaceGone, match=rf"{said}; what has arrived is kept: go on with `harness run --resume "):
         on_fleet(asking, _EPYC, act)
     assert load_run(asking.directory.path).checks
+
+
+# --- What a run is planned for ---
+
+_ON_EACH = """
+hosts = "each"
+[variants.stock]
+[measure]
+budget_s = 1
+generations = 2
+"""
+
+
+def a_bench(*names: str) -> FleetBench:
+    offers = {name: make_offer(name) for name in names}
+    fleet: Any = SimpleNamespace(
+        access=SimpleNamespace(address="tls://bench:8786"),
+        await_host=lambda _: Offers(usable=offers, refused={}),
+    )
+    return FleetBench(fleet)
+
+
+def test_a_run_goes_on_with_the_hosts_that_it_was_planned_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "models" / "a" / "model.mlir"
+    program.parent.mkdir(parents=True)
+    program.write_text("module {}\n")
+    (tmp_path / "suite.toml").write_text(SUITE + _ON_EACH)
+    artifact = replace(make_artifact(program, arguments=()), name="a")
+    monkeypatch.setattr(stages_run, "materialize_models", lambda *_: {"a": artifact})
+    monkeypatch.setattr(FleetBench, "run", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    options = RunOptions(tmp_path / "suite.toml", results=tmp_path / "results", certificates=Path("mine"))
+    toolchains = [make_fake_toolchain(tmp_path / "tools")]
+    with pytest.raises(Interrupted) as caught:
+        run_suite(options, Notes(), toolchains, a_bench("ash", "elm"))
+    (path,) = (path for path in (tmp_path / "results").iterdir() if path.is_dir())
+    assert str(caught.value) == (
+        f"interrupted; go on with `harness run --resume {path} --fleet tls://bench:8786 --certificates mine`"
+    )
+    assert {case.device for case in load_run(path).header.cases} == {"cpu.ash", "cpu.elm"}
+    options = replace(options, resume=path)
+    with pytest.raises(Interrupted, match="interrupted; go on with"):
+        run_suite(options, Notes(), toolchains, a_bench("ash", "elm", "oak"))
+    with pytest.raises(RunError, match=r"a/stock@cpu.elm cannot go on now \(.*\); start its host again, or give such"):
+        run_suite(options, Notes(), toolchains, a_bench("ash", "oak"))
+    with pytest.raises(Interrupted, match="interrupted; go on with"):
+        run_suite(replace(options, skip=("*@cpu.elm*",)), Notes(), toolchains, a_bench("ash", "oak"))

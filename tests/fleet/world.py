@@ -25,6 +25,19 @@ from harness.store.run_directory import load_run
 from tests.fleet.asking import Asking
 
 _PATIENCE_S = 60.0
+# Of one model; each of the variants says how its compiler makes its code.
+SUITE = """\
+name = "small"
+baseline = "stock"
+[models.a]
+mlir = "models/a/model.mlir"
+function = "main"
+inputs = [{ shape = [4] }]
+[devices.cpu]
+uri = "local-sync"
+backend = "llvm-cpu"
+compile_flags = ["--iree-hal-target-device=local", "--iree-llvmcpu-target-cpu=host"]
+"""
 
 
 class World:

@@ -10,12 +10,20 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import RunError
 from harness.store.check import Finding, check_folder
-from harness.store.files import FileRecord, describe_file, read_manifest
+from harness.store.files import (
+    FileRecord,
+    describe_file,
+    ends_in_newline,
+    log_path,
+    read_document,
+    read_lines,
+    read_manifest,
+)
 from harness.store.folders import is_id, is_known, is_name
 from harness.store.run_directory import RunDirectory
 from tests.builders import make_header
@@ -83,11 +91,6 @@ def test_what_was_done_to_a_finished_run_is_found(
     assert why in finding.why
 
 
-def test_what_is_whole_is_ok(tmp_path: Path) -> None:
-    for folder, kind in ((a_run(tmp_path), "run"), (a_comparison(tmp_path), "comparison")):
-        assert look(folder) == Finding(name=folder.name, kind=kind, state="ok")
-
-
 def test_what_is_not_finished_or_is_neither_says_so(tmp_path: Path) -> None:
     finding = look(an_unfinished_run(tmp_path))
     assert (finding.state, "harness run --resume" in finding.why) == ("unfinished", True)
@@ -97,14 +100,6 @@ def test_what_is_not_finished_or_is_neither_says_so(tmp_path: Path) -> None:
     assert look(tmp_path / "pictures").state == "not a run"
     assert look(tmp_path / "stopped").state == "unfinished"
     assert look(tmp_path / "some-bisect").why == "a bisect, which stays where it was made"
-
-
-@given(cut=st.integers(min_value=1, max_value=4000))
-@settings(max_examples=10)
-def test_a_file_that_was_cut_is_found_wherever_it_was_cut(tmp_path_factory: pytest.TempPathFactory, cut: int) -> None:
-    file = a_run(tmp_path_factory.mktemp("results")) / "builds.jsonl"
-    os.truncate(file, max(file.stat().st_size - cut, 0))
-    assert look(file.parent).state in ("damaged", "changed")
 
 
 @pytest.mark.parametrize("make", [a_run, a_comparison])
@@ -145,16 +140,18 @@ def test_a_finished_folder_has_hash_and_size_of_every_file_of_it(tmp_path: Path)
     with RunDirectory.create(tmp_path, make_header()) as directory:
         directory.log("net/stock@cpu", "a tool's words")
         directory.finish(lambda _: "# Report\n")
-    manifest = read_manifest(directory.path)
-    assert manifest is not None
-    assert sorted(manifest) == ["logs/net,stock@cpu.stderr.txt", "report.md", "run.json"]
-    assert manifest["report.md"] == FileRecord(sha256=hashlib.sha256(b"# Report\n").hexdigest(), bytes=9)
-    compared = a_comparison(tmp_path)
-    manifest = read_manifest(compared)
-    assert manifest is not None
-    assert sorted(manifest) == ["comparison.json", "report.md", "rounds.jsonl"]
-    assert all(describe_file(compared / name) == record for name, record in manifest.items())
     assert read_manifest(an_unfinished_run(tmp_path)) is None
+    compared = a_comparison(tmp_path)
+    for folder, kind, files in (
+        (directory.path, "run", ["logs/net,stock@cpu.stderr.txt", "report.md", "run.json"]),
+        (compared, "comparison", ["comparison.json", "report.md", "rounds.jsonl"]),
+    ):
+        manifest = read_manifest(folder)
+        assert manifest is not None and sorted(manifest) == files
+        assert all(describe_file(folder / name) == record for name, record in manifest.items())
+        assert look(folder) == Finding(name=folder.name, kind=kind, state="ok")
+    text = FileRecord(sha256=hashlib.sha256(b"# Report\n").hexdigest(), bytes=9)
+    assert describe_file(directory.path / "report.md") == text
 
 
 OF_NOBODY = json.dumps({"sha256": "0" * 64, "bytes": 1})
@@ -174,3 +171,47 @@ def test_a_manifest_that_is_damaged_or_names_what_no_folder_has_is_named(tmp_pat
     with pytest.raises(RunError) as caught:
         read_manifest(tmp_path)
     assert str(caught.value) == f"{file}: is damaged; take it from a backup"
+
+
+# --- Files are read line by line, and never more than a limit at once ---
+
+
+@given(content=st.binary(max_size=60), limit=st.integers(min_value=60, max_value=80))
+def test_lines_are_what_ends_in_a_newline(tmp_path_factory: pytest.TempPathFactory, content: bytes, limit: int) -> None:
+    file = tmp_path_factory.getbasetemp() / "lines"
+    file.write_bytes(content)
+    assert list(read_lines(file, limit)) == content.split(b"\n")[:-1]
+    assert ends_in_newline(file) == (content.split(b"\n")[-1] == b"")
+
+
+def test_a_line_up_to_the_limit_is_read_and_a_longer_one_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "rounds.jsonl"
+    file.write_bytes(b"short\n" + b"x" * 100 + b"\n")
+    assert [len(line) for line in read_lines(file, 100)] == [5, 100]
+    lines = read_lines(file, 99)
+    assert next(lines) == b"short"
+    with pytest.raises(RunError, match=r"rounds.jsonl: line 2 is longer than .* MiB, which no record is"):
+        next(lines)
+
+
+def test_a_document_that_is_too_large_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "run.json"
+    file.write_bytes(b"12345")
+    assert read_document(file, 5) == b"12345"
+    with pytest.raises(RunError, match=r"run.json: is larger than"):
+        read_document(file, 4)
+
+
+def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match=r"gone: cannot be read \(No such file or directory\)"):
+        read_document(tmp_path / "gone")
+    with pytest.raises(RunError, match="is no plain file"):
+        read_document(tmp_path)
+
+
+def test_a_log_has_a_name_that_file_systems_take_and_no_other_case_has() -> None:
+    long, other = (f"{'m' * 100}/{'v' * 100}@{'d' * 100}:{release}" for release in ("3.12.0", "3.13.0"))
+    names = {Path(log_path(case)).name for case in (long, other)}
+    assert len(names) == 2
+    assert all(len(name) < 255 for name in names)
+    assert Path(log_path("net/stock@cpu:3.13.0")).name == "net,stock@cpu,3.13.0.stderr.txt"

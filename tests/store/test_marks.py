@@ -18,10 +18,9 @@ from harness.history.series import open_history
 from harness.progress import Silent
 from harness.report.rows import rows_of
 from harness.store.check import verify
-from harness.store.marks import RunChoice, RunTag, Tagging, choose_runs, mark_files, read_marks, tags_of, write_marks
+from harness.store.marks import RunChoice, Tagging, choose_runs, mark_files, read_marks, tags_of, write_marks
 from harness.store.merging import merge
-from harness.store.remote import open_place
-from tests.history.made import make_night, store
+from harness.store.place import open_place
 from tests.store.made import contents, runs
 
 ALL = RunChoice(everything=True)
@@ -29,18 +28,13 @@ ALL = RunChoice(everything=True)
 
 def tag(results: Path | str, run: str, tag: str = "quiet", **fields: Any) -> None:
     place = open_place(str(results))
-    place.fetch_marks()
+    place.fetch(["marks"])
     write_marks(place, [Tagging(run=run, tag=tag, **{"who": "anna", **fields})], read_marks(place.local))
 
 
 def tagged(results: Path | str) -> list[tuple[str, str, str]]:
     with open_history(str(results), choice=ALL) as tables:
         return list(tables.query("SELECT run, tag, who FROM tags ORDER BY ALL").itertuples(index=False, name=None))
-
-
-def an_experiment(results: Path, night: int = 0, command: str = "bench", **fields: Any) -> str:
-    run = make_night(night, generations=2, rounds=2, settings={"purpose": command}, **fields)
-    return store(results, run, rows_of).name
 
 
 # --- Which tags a run has ---
@@ -67,7 +61,7 @@ def test_the_last_word_about_a_tag_holds(words: list[str], tags: list[str]) -> N
 
 
 TAGS = [
-    RunTag(run=run, tag=name, who=who, since="")
+    Tagging(run=run, tag=name, who=who)
     for run, name, who in [
         ("a", "experiment", "harness bench"),
         ("b", "experiment", "harness bench"),
@@ -102,17 +96,6 @@ TAGS = [
 )
 def test_runs_are_left_out_by_their_tags_with_a_sentence(choice: RunChoice, left: list[str], notes: list[str]) -> None:
     assert choose_runs(choice, ["a", "b", "c", "d", "e"], TAGS) == (left, notes)
-
-
-def test_an_experiment_is_in_no_view_but_in_the_tags(results: Path) -> None:
-    plain = store(results, make_night(0, generations=2, rounds=2), rows_of).name
-    made = an_experiment(results, 1)
-
-    assert tagged(results) == [(made, "experiment", "harness bench")]
-    with open_history(str(results)) as tables:
-        for view in ("runs", "points", "cases", "turns"):
-            assert set(tables.query(f"FROM {view}")["run"]) == {plain}
-        assert "of harness bench" in tables.notes[0]
 
 
 # --- Where they lie ---
@@ -150,6 +133,14 @@ def test_tags_of_a_url_are_written_there_and_merged_from_there(tmp_path: Path) -
     assert run_command_line(["results", "verify", url]) == 0
     assert run_command_line(["results", "merge", url, "--into", str(tmp_path / "back")]) == 0
     assert [found[1] for found in tagged(tmp_path / "back")] == ["loud", "quiet"]
+
+
+def test_a_folder_of_marks_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
+    tag(tmp_path / "elsewhere", "a")
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "marks").symlink_to(tmp_path / "elsewhere" / "marks")
+    marks = read_marks(tmp_path / "results")
+    assert (marks.statements, len(marks.notes)) == ((), 1)
 
 
 def test_a_statement_is_later_than_all_that_were_there_whatever_the_clock_says(results: Path) -> None:
@@ -205,16 +196,6 @@ def test_a_file_that_is_no_statement_costs_no_other(tmp_path: Path, harm: Callab
         assert why in sentence
         assert "\n" not in sentence
     assert len(mark_files(tmp_path / "into")) == 1
-
-
-def test_a_folder_of_marks_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
-    tag(tmp_path / "elsewhere", "a")
-    (tmp_path / "results").mkdir()
-    (tmp_path / "results" / "marks").symlink_to(tmp_path / "elsewhere" / "marks")
-    assert read_marks(tmp_path / "results").statements == ()
-    assert len(read_marks(tmp_path / "results").notes) == 1
-    (finding,) = [found for found in verify(open_place(str(tmp_path / "results")), Silent()) if found.kind]
-    assert finding.state == "damaged"
 
 
 # --- The commands ---

@@ -20,19 +20,15 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import TypeAdapter
 
 from harness.errors import RunError
-from harness.records.case import Case, Gate, VariantGroup
 from harness.records.run import (
     Build,
     Check,
     Failure,
-    Header,
     HostRecord,
     IrCounts,
     Lost,
-    ModelRecord,
     Peak,
     Placed,
     Reference,
@@ -56,18 +52,6 @@ _plain: st.SearchStrategy[Any] = st.recursive(
 )
 _sections = st.dictionaries(st.text(), st.dictionaries(st.text(), _plain), max_size=3)
 st.register_type_strategy(HostRecord, st.builds(HostRecord, name=st.text(), environment=_sections))
-_headers = st.builds(
-    make_header,
-    suite_description=st.text(),
-    command=st.lists(st.text()).map(tuple),
-    models=st.lists(st.from_type(ModelRecord), max_size=2).map(tuple),
-    cases=st.lists(st.from_type(Case), max_size=2).map(tuple),
-    groups=st.lists(st.from_type(VariantGroup), max_size=2).map(tuple),
-    settings=st.dictionaries(st.text(), _plain),
-    environment=_sections,
-    floors=st.dictionaries(st.text(), st.from_type(float)),
-    gates=st.lists(st.from_type(Gate), max_size=2).map(tuple),
-)
 # What a run folder keeps a record a line of.
 KINDS = (Build, IrCounts, Check, Reference, Round, Lost, Work, Peak, HostRecord, Placed)
 
@@ -91,13 +75,6 @@ def test_every_kind_of_record_comes_back_as_it_was(kind: type[Any], data: st.Dat
         run = load_run(directory.path)
     kept = [value for value in vars(run).values() if isinstance(value, tuple) and value]
     assert kept == [tuple(records)]
-
-
-@given(header=_headers)
-@settings(max_examples=25)
-def test_a_header_comes_back_as_it_was(header: Header) -> None:
-    adapter = TypeAdapter(Header)
-    assert adapter.validate_json(adapter.dump_json(header)) == header
 
 
 def test_what_is_recorded_of_a_group_before_it_moved_stays_on_disk_and_does_not_count(tmp_path: Path) -> None:
@@ -201,16 +178,14 @@ def test_a_failure_that_is_not_the_cases_own_is_not_recorded(tmp_path: Path) -> 
     assert (len(run.rounds), run.builds) == (1, ())
 
 
-def test_a_second_writer_is_refused(tmp_path: Path) -> None:
+def test_a_second_writer_is_refused_and_drops_nothing(tmp_path: Path) -> None:
     with RunDirectory.create(tmp_path, make_header()) as directory:
-        directory.append(make_round(0))
         with (directory.path / "rounds.jsonl").open("ab") as rounds:
             rounds.write(b'{"a line in flight')
         with pytest.raises(RunError) as caught:
             RunDirectory.resume(directory.path)
         assert str(caught.value) == f"{directory.path}: another harness is writing this run; wait for it or stop it"
-        assert (directory.path / "rounds.jsonl").read_bytes().endswith(b'{"a line in flight')
-    assert RunDirectory.resume(directory.path)[1].rounds == (make_round(0),)
+        assert (directory.path / "rounds.jsonl").read_bytes() == b'{"a line in flight'
 
 
 def test_what_a_tool_printed_is_kept_by_case(tmp_path: Path) -> None:
@@ -280,15 +255,12 @@ def test_what_cannot_be_used_is_one_sentence(run: Path, spoil: Callable[[Path], 
         assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("before", [True, False])
-def test_a_finished_run_that_lost_its_turns_is_not_one_that_never_had_any(run: Path, before: bool) -> None:
-    if before:
-        (run / "rounds.jsonl").unlink()
+def test_a_finished_run_that_lost_its_turns_is_not_one_that_never_had_any(run: Path, tmp_path: Path) -> None:
+    with RunDirectory.create(tmp_path / "none", make_header()) as never:
+        never.finish(lambda _: "# Report\n")
+    assert load_run(never.path).rounds == ()
     with RunDirectory.resume(run)[0] as directory:
         directory.finish(lambda _: "# Report\n")
-    if before:
-        assert load_run(run).rounds == ()
-        return
     (run / "rounds.jsonl").unlink()
     with pytest.raises(RunError, match=r"rounds.jsonl: is gone; take it from a backup"):
         load_run(run)
@@ -338,25 +310,20 @@ def test_a_file_that_was_cut_at_any_byte_of_its_last_line_loses_that_line_only(t
 def test_a_killed_run_keeps_every_whole_line_and_goes_on(tmp_path: Path) -> None:
     with RunDirectory.create(tmp_path, make_header()) as directory:
         directory.append(make_round(0))
-    kept = 1
-    for milliseconds in (1, 20):
-        child = start(_APPEND_UNTIL_KILLED, directory.path)
-        assert child.stdout is not None
-        with child.stdout:
-            assert child.stdout.readline() == "ready\n"
-            with pytest.raises(RunError, match="another harness is writing this run"):
-                RunDirectory.resume(directory.path)
-            time.sleep(milliseconds / 1000)
-            child.send_signal(signal.SIGKILL)
-            child.wait()
-        numbers = [measured.round for measured in load_run(directory.path).rounds]
-        assert numbers == list(range(len(numbers)))
-        assert len(numbers) >= kept
-        kept = len(numbers)
-    assert kept > 1
+    child = start(_APPEND_UNTIL_KILLED, directory.path)
+    assert child.stdout is not None
+    with child.stdout:
+        assert child.stdout.readline() == "ready\n"
+        with pytest.raises(RunError, match="another harness is writing this run"):
+            RunDirectory.resume(directory.path)
+        time.sleep(0.02)
+        child.send_signal(signal.SIGKILL)
+        child.wait()
     resumed, run = RunDirectory.resume(directory.path)
+    assert [measured.round for measured in run.rounds] == list(range(len(run.rounds)))
+    assert len(run.rounds) > 1
     with resumed:
-        resumed.append(make_round(kept))
+        resumed.append(make_round(len(run.rounds)))
         resumed.finish(lambda run: f"{len(run.rounds)} rounds")
     assert (directory.path / "report.md").read_text() == f"{len(run.rounds) + 1} rounds"
 

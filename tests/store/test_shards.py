@@ -23,7 +23,7 @@ from harness.report.rows import rows_of
 from harness.report.run_report import build_report
 from harness.store.check import check_folder
 from harness.store.merging import Outcome, merge
-from harness.store.remote import open_place
+from harness.store.place import open_place
 from harness.store.run_directory import RunDirectory, load_run
 from harness.suite.shards import Shard, part_of, shard_settings
 from tests.builders import a_model

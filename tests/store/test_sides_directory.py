@@ -1,4 +1,4 @@
-"""Comparisons and explanations on disk: every turn at once, whole or not at all, and found, verified and merged."""
+"""What commands keep of comparisons, explanations, bisects and tunings while they go on, and at their end."""
 
 from __future__ import annotations
 
@@ -6,25 +6,40 @@ import json
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from harness.cli import run_command_line
-from harness.errors import RunError, UsageError
+from harness.errors import HarnessError, RunError, UsageError
 from harness.progress import Silent
+from harness.records.bisection import Bisection, Trial
 from harness.records.explanation import Explanation
 from harness.report import render
+from harness.report.bisect_page import bisect_json
 from harness.report.explanation_page import explanation_document
 from harness.report.rows import rows_of
 from harness.store.check import check_folder
 from harness.store.folders import find_folder
 from harness.store.journal import Begun
-from harness.store.kinds import COMPARISON, EXPLANATION, Kind, load_result
+from harness.store.kinds import BISECT, COMPARISON, EXPLANATION, TUNING, Kind, load_result, tunings_in
 from harness.store.merging import merge
+from harness.store.search_directory import (
+    RECORD_FILE,
+    TRIALS_FILE,
+    VARIANT_FILE,
+    BegunBisect,
+    BisectDirectory,
+    KeptSentence,
+    TuneDirectory,
+    earlier_bisect,
+    remembered_in,
+)
 from harness.store.sides_directory import ComparisonDirectory, ExplanationDirectory, KeptGeneration
 from harness.store.tables import NOTHING_YET, open_tables
-from tests.builders import make_round
+from tests.builders import make_bisection, make_round
 from tests.report.explanations import make_explanation
+from tests.report.tunings import make_tuning
 
 NOW = datetime(2026, 11, 22, 14, 0, 0, tzinfo=timezone.utc)
 
@@ -147,3 +162,184 @@ def test_an_explanation_is_listed_and_a_damaged_one_is_told(
     printed = capsys.readouterr()
     assert json.loads(printed.out)["explanations"] == []
     assert "is no explanation of schema version 1" in printed.err
+
+
+# --- Bisects and tunings: a line that was cut short costs one piece of work and nothing else ---
+
+BEGUN = BegunBisect(
+    created="2026-11-22T03:50:12+00:00",
+    machine="a machine",
+    noise=0.01,
+    options={"suite": "x.toml"},
+    command=("harness", "bisect"),
+    history=("3.6.0", "3.7.0"),
+)
+TRIAL = Trial(base="3.6.0", head="3.7.0", floor=0.1 + 0.2, verdict="unchanged", ratio=1.0001)
+OPEN = replace(TRIAL, head="3.8.0", verdict="inconclusive")
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> BisectDirectory:
+    return BisectDirectory.create(tmp_path / "results", "small", BEGUN)
+
+
+def end(directory: BisectDirectory, *trials: Trial) -> Bisection:
+    """Come to the end with these measurements."""
+    with directory:
+        for trial in trials:
+            directory.keep_trial(trial)
+        found = make_bisection(id=directory.path.name, trials=trials, attempt=directory.begun.attempt)
+        directory.finish(bisect_json(found), "the answer")
+    return found
+
+
+def test_what_was_kept_is_there_again(directory: BisectDirectory) -> None:
+    with directory:
+        directory.keep_run("3.6.0", Path("results/a-run"))
+        directory.keep_sentence("3.6.0..3.7.0", KeptSentence(text="It tiles otherwise.", explanation="an-id"))
+        directory.keep_trial(TRIAL)
+        assert directory.answer(TRIAL.key) == TRIAL
+    assert directory.path.name == "20261122-035012-small-bisect"
+    with BisectDirectory.resume(directory.path) as again:
+        assert again.begun == directory.begun
+        assert again.begun.runs == {"3.6.0": "results/a-run"}
+        assert again.kept == [TRIAL]
+
+
+def test_what_stayed_open_is_measured_again_once_the_bisect_had_come_to_its_end(directory: BisectDirectory) -> None:
+    with directory:
+        directory.keep_trial(OPEN)
+    with BisectDirectory.resume(directory.path) as killed:
+        assert killed.answer(OPEN.key) == OPEN, "it was stopped, and has not come to its end"
+    end(directory, TRIAL, OPEN)
+    with BisectDirectory.resume(directory.path) as again:
+        assert (again.answer(TRIAL.key), again.answer(OPEN.key)) == (TRIAL, None)
+        kept = again.keep_trial(OPEN)
+        assert kept.attempt == 1
+    with BisectDirectory.resume(directory.path) as killed:
+        assert killed.answer(OPEN.key) == kept, "it was measured in this attempt"
+        assert killed.kept == [OPEN, TRIAL, OPEN, kept], "what was measured stays there"
+
+
+def test_what_cannot_go_on_is_said(directory: BisectDirectory, tmp_path: Path) -> None:
+    found = end(directory, TRIAL)
+    assert BISECT.load(directory.path) == found
+    with pytest.raises(RunError, match=r"this bisect has its answer; `harness report \S+` prints it"):
+        BisectDirectory.resume(directory.path)
+    (directory.path / BISECT.file).write_text('{"schema_version": 1}')
+    with pytest.raises(RunError, match=r"bisection\.json: is damaged at id; make the bisect again"):
+        BISECT.load(directory.path)
+    (directory.path / BISECT.file).unlink()
+    (directory.path / TRIALS_FILE).write_text("nonsense\n")
+    with pytest.raises(RunError, match=r"line 1 is damaged \(.*\); remove it, and what it says is measured again"):
+        BisectDirectory.resume(directory.path).__enter__()
+    with pytest.raises(RunError, match="is no bisect that can go on"):
+        BisectDirectory.resume(tmp_path)
+    (directory.path / "begun.json").write_text("{}")
+    with pytest.raises(RunError, match=r"begun\.json: is damaged \(created: Field required\); begin the bisect"):
+        BisectDirectory.resume(directory.path)
+
+
+def test_an_earlier_one_with_the_same_options_is_found(directory: BisectDirectory) -> None:
+    results, asked = directory.path.parent, {"suite": "x.toml"}
+    with directory:
+        pass
+    assert earlier_bisect(results, asked, "a machine") == directory.path
+    assert earlier_bisect(results, {"suite": "y.toml"}, "a machine") is None
+    assert earlier_bisect(results, asked, "another machine") is None, "it cannot go on there"
+    directory.finish(bisect_json(make_bisection()), "")
+    assert earlier_bisect(results, asked, "another machine") == directory.path
+    directory.finish(bisect_json(make_bisection(finished=False)), "")
+    assert earlier_bisect(results, asked, "another machine") is None, "it cannot go on there"
+    (directory.path / BISECT.begun_file).write_text("{")
+    assert earlier_bisect(results, asked, "a machine") is None
+
+
+# --- Tunings ---
+
+SEARCH = Begun(
+    created="2026-11-22T03:50:12+00:00",
+    machine="a machine",
+    options={"model": "rdb", "without": ("tuned*",)},
+    command=("harness", "tune"),
+)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """A search in which two pieces of work are done."""
+    path = tmp_path / "tuned" / "rdb@cpu"
+    with TuneDirectory.create(path, SEARCH) as directory:
+        directory.remember("a", {"ratios": (0.5, None)}, 2.0)
+        directory.remember("b", "failed", 3.5)
+    return path
+
+
+def kept(directory: TuneDirectory, key: str) -> tuple[Any, float] | None:
+    """What is remembered under a key, with its seconds."""
+    done = directory.remembered(key)
+    return None if done is None else (done.value, done.seconds)
+
+
+def test_one_that_goes_on_remembers_what_was_done(place: Path) -> None:
+    later = replace(SEARCH, created="2026-11-23T03:50:12+00:00")
+    with TuneDirectory.create(place, later) as directory:
+        assert kept(directory, "a") == ({"ratios": [0.5, None]}, 2.0)
+        assert kept(directory, "c") is None
+        assert directory.begun.created == SEARCH.created
+    assert remembered_in(place, SEARCH.machine)["b"] == "failed"
+    assert remembered_in(place, "another machine") == {}
+    assert remembered_in(place, SEARCH.machine, {"model": "rdb", "[devices.cpu]": "not written then"})
+    assert remembered_in(place, SEARCH.machine, {"model": "mlp"}) == {}
+
+
+def test_a_line_that_was_cut_short_is_done_again_and_nothing_else(place: Path) -> None:
+    record = place / RECORD_FILE
+    record.write_bytes(cut := record.read_bytes()[:-4])
+    assert [*remembered_in(place, SEARCH.machine)] == ["a"]
+    assert record.read_bytes() == cut, "who only looks leaves the line to the harness that may be writing it"
+    with TuneDirectory.create(place, SEARCH) as directory:
+        assert (kept(directory, "a"), kept(directory, "b")) == (({"ratios": [0.5, None]}, 2.0), None)
+        directory.remember("b", "right", 1.0)
+    with TuneDirectory.create(place, SEARCH) as directory:
+        assert kept(directory, "b") == ("right", 1.0)
+
+
+def test_what_an_earlier_harness_did_not_write_down_is_held_against_nobody_and_known_from_then_on(place: Path) -> None:
+    def now(device: str) -> Begun:
+        return replace(SEARCH, options={**SEARCH.options, "[devices.cpu]": device})
+
+    TuneDirectory.create(place, now("one core"))
+    with pytest.raises(HarnessError, match=r"is a search with another \[devices\.cpu\]; give"):
+        TuneDirectory.create(place, now("two cores"))
+    with pytest.raises(HarnessError, match="is a search of another machine"):
+        TuneDirectory.create(place, replace(SEARCH, machine="another"))
+
+
+def test_a_folder_with_other_things_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("mine")
+    with pytest.raises(HarnessError, match="holds something else"):
+        TuneDirectory.create(tmp_path, SEARCH)
+    assert [file.name for file in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_what_is_written_at_the_end_is_read_again(place: Path) -> None:
+    with pytest.raises(RunError, match="has not come to its end"):
+        load_result(place)
+    found = make_tuning(spec="#" * 200_000)
+    with TuneDirectory.create(place, SEARCH) as directory:
+        assert directory.write_suite("singles", "name = 'x'").read_text() == "name = 'x'"
+        variant = directory.write_or_remove(VARIANT_FILE, "[variants.x]")
+        directory.write_or_remove(VARIANT_FILE, "")
+        assert not variant.exists()
+        directory.finish(render(found, "json"), "# The report", {"race.svg": b"<svg/>"})
+    assert load_result(place) == found == TUNING.load(place)
+    assert tunings_in(place.parent.parent) == tunings_in(place) == [place]
+
+
+def test_a_folder_of_several_is_told_from_a_run(place: Path) -> None:
+    for folder in (place, place.parent / "mlp@cpu"):
+        folder.mkdir(exist_ok=True)
+        (folder / TUNING.file).write_text("{}")
+    with pytest.raises(RunError, match=r"tuned: is a folder of tunings; give one of them: .*mlp@cpu, .*rdb@cpu$"):
+        load_result(place.parent)
