@@ -11,9 +11,9 @@ import concurrent.futures
 import itertools
 import os
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any
 
 from distributed.client import Future
 from distributed.scheduler import KilledWorker
@@ -123,18 +123,12 @@ class HostState:
 
 
 class Hosts:
-    """The hosts of a fleet; all of it is for coroutines in the fleet's thread.
-
-    Attributes:
-        all: Those that are here, or were, by name.
-        sent_bytes: Of files that went to hosts.
-        fetched_bytes: Of files that came.
-    """
+    """The hosts of a fleet; all of it is for coroutines in the fleet's thread."""
 
     def __init__(self, fleet: Fleet, suite: Suite, progress: Progress, waiting: str) -> None:
         """`waiting` is what waits for a host that has gone, as in `work waits`."""
-        self.all: dict[str, HostState] = {}
-        self.sent_bytes = self.fetched_bytes = 0
+        self.all: dict[str, HostState] = {}  # Those that are here, or were, by name
+        self.sent_bytes = self.fetched_bytes = 0  # Of files that went to hosts, and that came
         self._fleet, self._suite, self._progress, self._waiting = fleet, suite, progress, waiting
         self._numbers = itertools.count(1)
         self._unusable: set[str] = set()  # addresses of workers that have gone, that hang, or that are strangers
@@ -201,9 +195,9 @@ class Hosts:
         state.was_at = next(iter(state.measuring), 0)
         state.gone.set()
 
-    async def watch(self, every_second: Callable[[], Any]) -> NoReturn:
-        """See who comes and goes, and give up hosts that hang, until the fleet has gone."""
-        while True:
+    async def watch(self, is_over: Callable[[], Awaitable[bool]]) -> None:
+        """See who comes and goes, and give up hosts that hang, until it is over, which is asked once a second."""
+        while not await is_over():
             await _hear(self._news)
             is_news = self._news.is_set()
             self._news.clear()
@@ -213,7 +207,10 @@ class Hosts:
             for state in self.here:
                 self._end_hanging(state)
             self.require_fleet()
-            await every_second()
+
+    def wake(self, *_: object) -> None:
+        """Let who watches look at once."""
+        self._news.set()
 
     def _end_hanging(self, state: HostState) -> None:
         for what, limit_s in list(state.measuring.values())[:1]:
@@ -357,39 +354,6 @@ async def _result(future: Future[Any]) -> Answer | None:
     except Exception as error:  # a defect, there or here: the host's trouble, with its words
         return Answer(trouble=one_line(f"{type(error).__name__}: {error}")[:_LONGEST])
     return answer
-
-
-class Crew:
-    """Coroutines that work until one of them fails, or all is done."""
-
-    def __init__(self) -> None:
-        self._tasks: set[asyncio.Task[Any]] = set()
-        self._over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-    def add(self, work: Any) -> None:
-        """One more."""
-        task = asyncio.ensure_future(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._ended)
-
-    def _ended(self, task: asyncio.Task[Any]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None and not self._over.done():
-            self._over.set_exception(error)
-
-    def done(self) -> None:
-        """All is done."""
-        if not self._over.done():
-            self._over.set_result(None)
-
-    async def wait(self) -> None:
-        """Wait until all is done, then end them; what one raises is raised."""
-        try:
-            await self._over
-        finally:
-            for task in self._tasks:
-                task.cancel()
-            await asyncio.gather(*self._tasks, return_exceptions=True)
 
 
 # --- What waits, for `harness fleet status` ---

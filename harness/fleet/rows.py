@@ -300,8 +300,8 @@ class FleetRows:
         with suppress(PlaceGone):
             self._fleet.run(self._tell_waits())  # that nothing does
 
-    async def _tell_waits(self) -> None:
-        """Let `harness fleet status` show rows that have not begun, and those whose host is away."""
+    async def _tell_waits(self) -> bool:
+        """Let `harness fleet status` show rows that have not begun, and those whose host is away; never over."""
         waits = []
         for name, has_begun in sorted(self._undone.items()):
             hosts = [self._hosts.all[host] for host in self._placed[name]]
@@ -309,6 +309,7 @@ class FleetRows:
             if absent or not has_begun:
                 waits.append((away(absent[0]) if absent else busy(hosts[0]), name))
         await self._fleet.tell_waits(by_reason(waits))
+        return False
 
 
 def _in(module: Module, environment: Mapping[str, str]) -> Module:

@@ -6,6 +6,7 @@ twice, and a host that is lost takes no more than a generation with it.
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -31,7 +32,6 @@ from harness.fleet.groups import (
 )
 from harness.fleet.hosts import (
     MOST_DEATHS,
-    Crew,
     Hosts,
     HostState,
     Refused,
@@ -61,12 +61,7 @@ _TURNS = 2
 
 
 class FleetRun:
-    """A run under way on a fleet. All of it is for the fleet's thread.
-
-    Attributes:
-        hosts: Those that do it.
-        builds: By case.
-    """
+    """A run under way on a fleet. All of it is for the fleet's thread."""
 
     def __init__(self, fleet: Fleet, context: Context, artifacts: Artifacts, like: Mapping[str, str]) -> None:
         """`like` has hosts that groups are to be on if they can, by the group's name."""
@@ -74,14 +69,14 @@ class FleetRun:
         self._context = replace(context, done=replace(context.done, generations=self._generations))
         self._context.checks.update(context.done.checks)
         self._fleet, self._artifacts, self._like = fleet, artifacts, like
-        self.builds: dict[str, Build] = dict(context.done.builds)
+        self.builds: dict[str, Build] = dict(context.done.builds)  # By case
         self._groups: dict[str, GroupState] = {}
         self._jobs: deque[Job] = deque()
         self._asked = set(context.done.references)  # cases of which iree-benchmark-module was asked
         self._peaks: set[tuple[str, str]] = set()  # by host and device, those that are known
         self._recorded: set[str] = set()  # hosts
         self._served: set[str] = set()  # hosts
-        self._crew: Crew
+        self._tasks: list[asyncio.Task[None]] = []
         self.hosts = Hosts(fleet, context.prepared.suite, context.progress, "work waits")
 
     async def do(self) -> None:
@@ -97,11 +92,12 @@ class FleetRun:
         if not self.hosts.here:
             raise PlaceGone(f"{self._fleet.access.address}: all hosts have gone; start one")
         self._begin()
-        self._crew = Crew()
-        self._crew.add(self.hosts.watch(self._every_second))
-        self._serve_hosts()
-        self._end_if_done()
-        await self._crew.wait()
+        try:
+            await self.hosts.watch(self._is_over)
+        finally:
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def _begin(self) -> None:
         """Put groups on hosts, and make a job of each compile that is left."""
@@ -121,23 +117,27 @@ class FleetRun:
             if not group.host:
                 self._fail(group, why_nowhere(group.need, here.values()))
 
-    def _end_if_done(self) -> None:
+    @property
+    def _is_done(self) -> bool:
         is_open = any(group.todo or group.is_busy for group in self._groups.values())
-        if not (is_open or self._jobs or any(state.compiling for state in self.hosts.all.values())):
-            self._crew.done()
+        return not (is_open or self._jobs or any(state.compiling for state in self.hosts.all.values()))
 
     def _serve_hosts(self) -> None:
         """See that each host that is here has somebody who gives it something to do."""
         for state in self.hosts.here:
             if state.name not in self._served and state.offer is not None:
                 self._served.add(state.name)
-                for _ in range(state.offer.cores):
-                    self._crew.add(self._compile(state))
-                for _ in range(_TURNS):
-                    self._crew.add(self._take_turns(state))
+                works = [self._compile(state) for _ in range(state.offer.cores)]
+                works += [self._take_turns(state) for _ in range(_TURNS)]
+                for task in map(asyncio.ensure_future, works):
+                    task.add_done_callback(self.hosts.wake)  # it fails: else it has no end
+                    self._tasks.append(task)
 
-    async def _every_second(self) -> None:
+    async def _is_over(self) -> bool:
         """Move the groups of hosts that have been gone for too long, and fail compiles that nobody can do."""
+        for task in self._tasks:
+            if task.done():
+                task.result()
         self._serve_hosts()
         for group in self._groups.values():
             if group.todo and group.host in self.hosts.all and self.hosts.all[group.host].is_lost:
@@ -147,7 +147,7 @@ class FleetRun:
             self._jobs.remove(job)
             self._fail_job(job, job.why_nowhere)
         await self._tell_waits()
-        self._end_if_done()
+        return self._is_done
 
     async def _tell_waits(self) -> None:
         """Let `harness fleet status` show what no host has in hand."""
@@ -194,7 +194,8 @@ class FleetRun:
                 self._keep_build(replace(build, command=own_names), stderr, job.cases)
             finally:
                 state.helping -= helps
-                self._end_if_done()
+            if self._is_done:
+                self.hosts.wake()
 
     def _next_job(self, state: HostState) -> Job | None:
         """A compile for a host: the first of its own groups', else the last of others' where it has nothing to time."""
@@ -252,7 +253,8 @@ class FleetRun:
                 self._move(group, f"{state.name}: {why}")
             finally:
                 group.is_busy = False
-            self._end_if_done()
+            if self._is_done:
+                self.hosts.wake()
 
     def _next_group(self, state: HostState) -> GroupState | None:
         """The group whose step a host does next; where it has none, it takes one that nobody has begun."""
