@@ -46,21 +46,11 @@ main_dispatch_0_conv_16x16x32x3x3x16_f32:
 
 # As LLVM writes AArch64's assembly.
 AARCH64 = """\
-	.file	"model_linked"
 	.section	.text.main_dispatch_0_matmul_8x8x64_f32,"ax",@progbits
-	.p2align	2
 	.type	main_dispatch_0_matmul_8x8x64_f32,@function
 main_dispatch_0_matmul_8x8x64_f32:
 .Lfunc_begin0:
-	.cfi_startproc
 // %bb.0:
-	stp	x29, x30, [sp, #-16]!
-	mov	x29, sp
-	ldr	x8, [x1, #32]
-	ldp	x9, x10, [x8]
-	movi	v0.2d, #0000000000000000
-	movi	v1.2d, #0000000000000000
-	mov	x11, xzr
 .LBB0_1:                                // =>This Inner Loop Header: Depth=1
 	ldr	q4, [x9, x11]
 	ldp	q5, q6, [x10], #32
@@ -74,8 +64,6 @@ main_dispatch_0_matmul_8x8x64_f32:
 // %bb.2:
 	fmadd	s0, s1, s2, s0
 	bl	expf
-	mov	w0, wzr
-	ldp	x29, x30, [sp], #16
 	ret
 .Lfunc_end0:
 	.size	main_dispatch_0_matmul_8x8x64_f32, .Lfunc_end0-main_dispatch_0_matmul_8x8x64_f32

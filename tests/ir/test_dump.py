@@ -96,50 +96,34 @@ def test_a_dispatch_may_have_a_transform_script(dump: Dump, count: Count, tmp_pa
     assert "memref<2x10x8xf32" in files["bufferized"].read_text()
 
 
-BREAKS = "--iree-flow-break-dispatch=@missing:0"
+EARLIER = "take an earlier phase, or make the case compile"
+UNREACHED: dict[str, tuple[str, str, str, str]] = {
+    "fails at flow": (
+        *(MATMUL, "--iree-flow-break-dispatch=@missing:0", "stream"),
+        "iree-compile exited with status 1 after phase 'dispatch-creation', on its way to phase 'stream': "
+        f"Failed to find breaking or tracing target function; {EARLIER}",
+    ),
+    "does not parse": (
+        *("func.func @main( {", "--iree-opt-level=O0", "flow"),
+        f"iree-compile exited with status 1, on its way to phase 'flow': expected non-function type; {EARLIER}",
+    ),
+    "fails though it exits with 0": (
+        *(MATMUL, "--iree-preprocessing-pass-pipeline=builtin.module(bogus)", "flow"),
+        "iree-compile printed an error, on its way to phase 'flow': 'bogus' does not refer to a registered pass or "
+        f"pass pipeline; {EARLIER}",
+    ),
+    "a name too long for a file": (
+        *(MATMUL.replace("@main", f"@{'f' * 250}"), "--iree-opt-level=O0", "bufferized"),
+        "the IR of a dispatch cannot be written (File name too long); give the model's function a short name",
+    ),
+}
 
 
-@pytest.mark.parametrize(
-    ("text", "flags", "phase", "message"),
-    [
-        pytest.param(
-            MATMUL,
-            (BREAKS,),
-            "stream",
-            "iree-compile exited with status 1 after phase 'dispatch-creation', on its way to phase 'stream': "
-            "Failed to find breaking or tracing target function; take an earlier phase, or make the case compile",
-            id="fails at flow",
-        ),
-        pytest.param(
-            "func.func @main( {",
-            (),
-            "flow",
-            "iree-compile exited with status 1, on its way to phase 'flow': expected non-function type; "
-            "take an earlier phase, or make the case compile",
-            id="does not parse",
-        ),
-        pytest.param(
-            MATMUL,
-            ("--iree-preprocessing-pass-pipeline=builtin.module(bogus)",),
-            "flow",
-            "iree-compile printed an error, on its way to phase 'flow': 'bogus' does not refer to a registered pass or "
-            "pass pipeline; take an earlier phase, or make the case compile",
-            id="fails though it exits with 0",
-        ),
-        pytest.param(
-            MATMUL.replace("@main", f"@{'f' * 250}"),
-            (),
-            "bufferized",
-            "the IR of a dispatch cannot be written (File name too long); give the model's function a short name",
-            id="a name too long for a file",
-        ),
-    ],
-)
-def test_a_phase_that_is_not_reached_is_a_failed_case(
-    text: str, flags: tuple[str, ...], phase: str, message: str, dump: Dump
-) -> None:
+@pytest.mark.parametrize("what", UNREACHED)
+def test_a_phase_that_is_not_reached_is_a_failed_case(what: str, dump: Dump) -> None:
+    text, flag, phase, message = UNREACHED[what]
     with pytest.raises(CaseError) as failed:
-        dump(text, ["input", phase], (*HASWELL_FLAGS, *flags))
+        dump(text, ["input", phase], (*HASWELL_FLAGS, flag))
     assert (failed.value.stage, str(failed.value)) == ("ir", message)
 
 

@@ -212,68 +212,40 @@ def test_what_cannot_be_known_is_an_error_that_names_it() -> None:
 # ---------------------------------------------------------------------------------------------------------------- sizes
 
 
-@pytest.mark.parametrize(
-    ("lines", "elements"),
-    [
-        (("%b = tensor.cast %a : tensor<?x?xf32> to tensor<?x?xf32>",), 4 * 6),
-        (("%s = arith.addi %d0, %d1 : index", "%b = tensor.empty(%s, %d1) : tensor<?x?xf32>"), 10 * 6),
-        (("%s = arith.ceildivsi %d1, %d0 : index", "%b = tensor.empty(%s, %d0) : tensor<?x?xf32>"), 2 * 4),
-        (
-            (
-                "%s = affine.apply affine_map<(d0)[s0] -> (d0 * 2 + s0 floordiv 4)>(%d0)[%d1]",
-                "%b = tensor.empty(%s, %d0) : tensor<?x?xf32>",
-            ),
-            9 * 4,
-        ),
-        (
-            (
-                "%less = arith.cmpi slt, %d0, %d1 : index",
-                "%s = arith.select %less, %d0, %d1 : index",
-                "%b = tensor.empty(%s, %s) : tensor<?x?xf32>",
-            ),
-            4 * 4,
-        ),
-        (
-            ("%b = tensor.extract_slice %a[0, 1] [%d0, 2] [1, 1] : tensor<?x?xf32> to tensor<?x2xf32>",),
-            4 * 2,
-        ),
-        (
-            (
-                "%p = arith.constant 0.5 : f32",
-                "%b = tensor.pad %a low[1, 0] high[%d0, 0] { ^bb0(%i: index, %j: index): tensor.yield %p : f32 } "
-                ": tensor<?x?xf32> to tensor<?x?xf32>",
-            ),
-            9 * 6,
-        ),
-        (
-            ("%b = tensor.concat dim(0) %a, %a : (tensor<?x?xf32>, tensor<?x?xf32>) -> tensor<?x?xf32>",),
-            8 * 6,
-        ),
-        (
-            (
-                "%f = tensor.collapse_shape %a [[0, 1]] : tensor<?x?xf32> into tensor<?xf32>",
-                "%two = arith.constant 2 : index",
-                "%all = arith.muli %d0, %d1 : index",
-                "%s = arith.divui %all, %two : index",
-                "%b = tensor.expand_shape %f [[0, 1]] output_shape [%s, 2] : tensor<?xf32> into tensor<?x2xf32>",
-            ),
-            4 * 6,
-        ),
-    ],
-)
-def test_shapes_follow_from_the_arguments(lines: tuple[str, ...], elements: int) -> None:
-    kind = "tensor<?x2xf32>" if lines[-1].endswith("tensor<?x2xf32>") else "tensor<?x?xf32>"
-    text = "\n".join(
-        [
-            f"func.func @main(%a: tensor<?x?xf32>) -> {kind} {{",
-            *(f"%c{n} = arith.constant {n} : index\n%d{n} = tensor.dim %a, %c{n} : tensor<?x?xf32>" for n in (0, 1)),
-            *lines,
-            f"%c = util.optimization_barrier %b : {kind}",
-            f"%d = arith.addf %c, %c : {kind}",
-            f"return %d : {kind} }}",
-        ]
-    )
-    assert work(text, [4, 6]).operations == elements
+DYNAMIC = "tensor<?x?xf32>"
+# Of an argument of 4 x 6: how each size %s, or each tensor %b, follows from it.
+SIZES = {
+    "%s = arith.addi %d0, %d1 : index": 10,
+    "%s = arith.ceildivsi %d1, %d0 : index": 2,
+    "%s = affine.apply affine_map<(d0)[s0] -> (d0 * 2 + s0 floordiv 4)>(%d0)[%d1]": 9,
+    "%less = arith.cmpi slt, %d0, %d1 : index\n%s = arith.select %less, %d0, %d1 : index": 4,
+}
+TENSORS = {
+    f"%b = tensor.cast %a : {DYNAMIC} to {DYNAMIC}": 24,
+    f"%b = tensor.extract_slice %a[0, 1] [%d0, 2] [1, 1] : {DYNAMIC} to tensor<?x2xf32>": 8,
+    "%p = arith.constant 0.5 : f32\n"
+    "%b = tensor.pad %a low[1, 0] high[%d0, 0] { ^bb0(%i: index, %j: index): tensor.yield %p : f32 } "
+    f": {DYNAMIC} to {DYNAMIC}": 54,
+    f"%b = tensor.concat dim(0) %a, %a : ({DYNAMIC}, {DYNAMIC}) -> {DYNAMIC}": 48,
+    f"%f = tensor.collapse_shape %a [[0, 1]] : {DYNAMIC} into tensor<?xf32>\n"
+    "%two = arith.constant 2 : index\n%all = arith.muli %d0, %d1 : index\n%s = arith.divui %all, %two : index\n"
+    "%b = tensor.expand_shape %f [[0, 1]] output_shape [%s, 2] : tensor<?xf32> into tensor<?x2xf32>": 24,
+    **{f"{size}\n%b = tensor.empty(%s, %d1) : {DYNAMIC}": 6 * elements for size, elements in SIZES.items()},
+}
+
+
+@pytest.mark.parametrize("lines", TENSORS)
+def test_shapes_follow_from_the_arguments(lines: str) -> None:
+    kind = lines.rpartition(" ")[2]
+    dims = "\n".join(f"%c{n} = arith.constant {n} : index\n%d{n} = tensor.dim %a, %c{n} : {DYNAMIC}" for n in (0, 1))
+    text = f"""func.func @main(%a: {DYNAMIC}) -> {kind} {{
+      {dims}
+      {lines}
+      %c = util.optimization_barrier %b : {kind}
+      %d = arith.addf %c, %c : {kind}
+      return %d : {kind}
+    }}"""
+    assert work(text, [4, 6]).operations == TENSORS[lines]
 
 
 def test_buffer_views_have_the_shapes_of_the_arguments() -> None:

@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import accumulate
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
-import numpy as np
 import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from harness.models.model import Input
-from harness.models.onnx_graph import OnnxGraph
 from harness.rewrites.channels_last import channels_last
 from harness.rewrites.share_concat import share_concat
 from tests.programs import Writer, in_util, interpret, program
@@ -387,33 +380,8 @@ def test_the_results_are_the_same_and_nothing_is_left_to_share(before: str, padd
 
 CHANNELS, GROWTH, HEIGHT, WIDTH = 8, 4, 10, 6
 SHAPE = (1, CHANNELS, HEIGHT, WIDTH)
-CONVOLUTIONS = 5
 # The harness's own model: chains of tensor.insert_slice, as in the issue.
 built_block = partial(dense_block, height=HEIGHT, width=WIDTH, channels=CHANNELS, growth=GROWTH)
-
-
-def onnx_block() -> str:
-    """ESRGAN's dense block, saved as ONNX and imported."""
-    rng = np.random.default_rng(0)
-    graph = OnnxGraph(name="main", inputs=(Input(shape=SHAPE),))
-
-    def weight(*shape: int) -> str:
-        return graph.weight(np.asarray(rng.standard_normal(shape) / 4, np.float32))
-
-    parts = ["input0"]
-    for number in range(CONVOLUTIONS):
-        joined = graph.node("Concat", *parts, axis=1) if number else "input0"
-        is_last = number == CONVOLUTIONS - 1
-        channels = CHANNELS if is_last else GROWTH
-        operands = weight(channels, CHANNELS + number * GROWTH, 3, 3), weight(channels)
-        y = graph.node("Conv", joined, *operands, kernel_shape=[3, 3], pads=[1] * 4)
-        parts.append(y if is_last else graph.node("LeakyRelu", y, alpha=0.2))
-    result = graph.node("Add", graph.node("Mul", parts[-1], weight()), "input0")
-    with TemporaryDirectory() as folder:
-        file = Path(folder) / "model.onnx"
-        file.write_bytes(graph.finish(result))
-        command = [sys.executable, "-m", "iree.compiler.tools.import_onnx", str(file)]
-        return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
 
 
 def channels_last_block() -> str:
@@ -431,10 +399,9 @@ BLOCK: tuple[Counts, Counts, Counts] = (10, 13, 5), (10, 0, 1), (10, 1, 5)
     [
         (built_block, 3, BLOCK),
         (partial(built_block, blocks=2), 6, ((20, 26, 10), (20, 0, 1), (20, 2, 10))),
-        (onnx_block, 3, BLOCK),
         (channels_last_block, 3, ((26, 0, 5), (12, 0, 1), (17, 0, 5))),
     ],
-    ids=["built", "two built blocks", "onnx", "channels last"],
+    ids=["built", "two built blocks", "channels last"],
 )
 def test_copies_go_memory_goes_down_and_numbers_stay(
     model: Callable[[], str], shared: int, counts: tuple[Counts, Counts, Counts]
