@@ -40,7 +40,7 @@ class Mutation:
         file: Relative to the repository.
         text: What is there, once in the file.
         replacement: What stands there instead.
-        tests: Files or folders of tests that should notice, relative to the repository; the likeliest first.
+        tests: Files, folders or ids of tests that should notice, relative to the repository; the likeliest first.
     """
 
     id: str

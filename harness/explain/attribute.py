@@ -178,7 +178,11 @@ def judge_parts(
     for part in parts:  # a number tells those apart that do the same
         seen[part.operation] += 1
         rows[part.operation + (f" #{seen[part.operation]}" if seen[part.operation] > 1 else "")] = part
-    tasks = [replace(like, name=LATENCY_ROW, sample=partial(_latency_of, generations))]
+
+    def whole(number: int) -> Generation:
+        return replace(generations(number).latency, seconds=generations(number).seconds)
+
+    tasks = [replace(like, name=LATENCY_ROW, sample=whole)]
     tasks += [
         replace(like, name=name, sample=partial(_part_of, generations, part))
         for name, part in rows.items()
@@ -229,11 +233,6 @@ def _is_timed(part: Counterparts, sampled: Sampled) -> bool:
 
 
 # --- rows ---
-
-
-def _latency_of(generations: Generations, number: int) -> Generation:
-    sampled = generations(number)
-    return replace(sampled.latency, seconds=sampled.seconds)
 
 
 def _part_of(generations: Generations, part: Counterparts, number: int) -> Generation:

@@ -97,7 +97,12 @@ def _where(explanation: Explanation) -> list[str]:
     groups = _groups(explanation.parts)
     if not explanation.adds_up:
         return [_by_itself(group, explanation) for group in groups[:_MOST_GROUPS]] or _uncertain(explanation, total)
-    outside = _outside_change_ns(explanation)
+    beside = [
+        sum(each.device_ns.values()) + each.host_ns for each in (explanation.base_elsewhere, explanation.head_elsewhere)
+    ]
+    outside = (
+        beside[1] - beside[0] if min(beside) >= 0 else 0.0
+    )  # not known where dispatches add up to more than a call
     scale = max([abs(total), *(abs(_change(group)) for group in groups)])
     large = [group for group in groups if abs(_change(group)) >= _SMALL * scale]
     with_it = [group for group in large if total and (_change(group) > 0) == (total > 0)]
@@ -197,16 +202,6 @@ def _why_untimed(parts: Sequence[Part]) -> str:
     named = [f"{_who(group)} ({what})" for what, group in alike.items()]
     left = f" and {len(named) - _MOST_GROUPS} more" if len(named) > _MOST_GROUPS else ""
     return f", of which these differ: {', '.join(named[:_MOST_GROUPS])}{left}" if named else ""
-
-
-def _outside_change_ns(explanation: Explanation) -> float:
-    """What head spends more outside of dispatches; 0 where that is not known, as they add up to more than a call."""
-    base, head = _outside_ns(explanation.base_elsewhere), _outside_ns(explanation.head_elsewhere)
-    return head - base if min(base, head) >= 0 else 0.0
-
-
-def _outside_ns(elsewhere: Elsewhere) -> float:
-    return sum(elsewhere.device_ns.values()) + elsewhere.host_ns
 
 
 def _outside_words(base: Elsewhere, head: Elsewhere) -> str:

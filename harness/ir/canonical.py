@@ -73,7 +73,9 @@ def canonical_lines(texts: Iterable[str], symbols: Iterable[str] = ()) -> tuple[
         number = _Numbers().of
         for shown in _with_constants(text.splitlines()):
             for piece in _broken(shown):
-                key = _respelled(own.sub("@...", piece) if own is not None else piece)
+                key = _STRIDED.sub(_without_usual_strides, own.sub("@...", piece) if own is not None else piece)
+                for pattern, instead in _SPELLINGS:
+                    key = pattern.sub(instead, key)
                 loose = _VALUE.sub("%", key)
                 numbered = _VALUE.sub(number, key)
                 lines.append(Line(piece, numbered.strip(), loose.strip()))
@@ -136,13 +138,6 @@ def _broken(line: str) -> list[str]:
     pieces.append(line[begin:])
     first, *rest = (piece.rstrip() for piece in pieces)
     return [first, *(indent + piece.strip() for piece in rest if piece.strip())]
-
-
-def _respelled(line: str) -> str:
-    line = _STRIDED.sub(_without_usual_strides, line)
-    for pattern, instead in _SPELLINGS:
-        line = pattern.sub(instead, line)
-    return line
 
 
 def _without_usual_strides(found: re.Match[str]) -> str:

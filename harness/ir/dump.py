@@ -85,7 +85,12 @@ def dump_phases(
         for file in files:
             (folder / file.name).symlink_to(file.resolve())
         _compile(flags, later, toolchain, folder, limits)
-        dumps |= {phase: _file_of(phase, folder, toolchain) for phase in later}
+        finders = {BUFFERIZED: _join_dispatches, ENCODINGS: _chosen_layouts}
+        for phase in later:
+            found = finders[phase](folder) if phase in finders else _dumped(phase, folder)
+            if found is None:
+                raise LacksPhase(phase, toolchain)
+            dumps[phase] = found
     return dumps
 
 
@@ -145,15 +150,6 @@ def _dumped(phase: str, folder: Path) -> Path | None:
     """A phase's dump, named after the module, whose name may have slashes in it, and the phase's number."""
     name = re.compile(rf".*\.\d+\.{phase}\.mlir")
     return next((file for file in (folder / _PHASES_FOLDER).rglob("*.mlir") if name.fullmatch(file.name)), None)
-
-
-def _file_of(phase: str, folder: Path, toolchain: Toolchain) -> Path:
-    if phase == BUFFERIZED:
-        return _join_dispatches(folder)
-    file = _chosen_layouts(folder) if phase == ENCODINGS else _dumped(phase, folder)
-    if file is None:
-        raise LacksPhase(phase, toolchain)
-    return file
 
 
 def _chosen_layouts(folder: Path) -> Path | None:

@@ -135,7 +135,10 @@ class Sizes:
         if name == "arith.select":
             return self.number(operands[1 if self.number(operands[0]) else 2])
         if name in ("affine.apply", "affine.min", "affine.max"):
-            return self._affine(op)
+            affine_map = op.attributes["map"].value
+            numbers = [self.number(operand) for operand in operands]
+            values = [_evaluate(expr, numbers, affine_map.n_dims) for expr in affine_map.results]
+            return max(values) if name == "affine.max" else min(values)
         if name in _DIMS:
             tensor = name == "tensor.dim"
             shape = self.shape(operands[0]) if tensor else self._shapes.get(operands[0], ())
@@ -143,12 +146,6 @@ class Sizes:
             if dim < len(shape):
                 return shape[dim]
         raise Unknown(f"the result of {name} does not follow from the inputs")
-
-    def _affine(self, op: Any) -> int:
-        affine_map = op.attributes["map"].value
-        numbers = [self.number(operand) for operand in op.operands]
-        values = [_evaluate(expr, numbers, affine_map.n_dims) for expr in affine_map.results]
-        return max(values) if op.name == "affine.max" else min(values)
 
     def _find_shape(self, value: Any) -> tuple[int, ...]:
         if isinstance(value, ir.BlockArgument):

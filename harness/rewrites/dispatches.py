@@ -211,9 +211,11 @@ def _write_into(module: ir.Module, dispatch: ir.Operation, copy: ir.Operation, p
     own_fill.operands[0] = fill.operands[0].owner.operation.clone(ip=ir.InsertionPoint(own_fill)).result
     results = write_again(module, dispatch, wholes, part, own_fill.result)
     copy.result.replace_all_uses_with(results[0])
-    executable = executable_of(copy)
+    executable = str(copy.attributes["entry_points"][0].value[0])
     copy.erase()
-    erase_if_unused(module, executable)
+    if not _count_dispatches(module, executable):
+        symbols = ir.SymbolTable(module.operation)
+        symbols.erase(symbols[executable])
     if not list(fill.result.uses):
         fill.erase()
     if wholes:
@@ -256,11 +258,6 @@ def write_again(
     return list(new.results)
 
 
-def executable_of(dispatch: ir.Operation) -> str:
-    """The name of the executable of a dispatch with one entry point."""
-    return str(dispatch.attributes["entry_points"][0].value[0])
-
-
 def _own_executable(module: ir.Module, dispatch: ir.Operation) -> None:
     """Give a dispatch with one entry point an executable of its own: a copy, if others dispatch it too."""
     executable, entry = dispatch.attributes["entry_points"][0].value
@@ -283,13 +280,6 @@ def _rename(op: ir.Operation, suffix: str) -> ir.WalkResult:
     if op.name == "flow.executable.export":
         op.attributes["function_ref"] = ir.FlatSymbolRefAttr.get(op.attributes["function_ref"].value + suffix)
     return ir.WalkResult.ADVANCE
-
-
-def erase_if_unused(module: ir.Module, executable: str) -> None:
-    """Erase an executable that nothing dispatches."""
-    symbols = ir.SymbolTable(module.operation)
-    if not _count_dispatches(module, executable):
-        symbols.erase(symbols[executable])
 
 
 def _count_dispatches(module: ir.Module, executable: str) -> int:

@@ -210,7 +210,11 @@ def _store_transposed(
 def _read_through(op: ir.Operation, permutation: Sequence[int]) -> bool:
     """Let the products that read the transposed tensor read the operand itself."""
     uses = list(op.result.uses)
-    if not uses or not all(_reads(use) and _can_permute(use.owner.operation, permutation) for use in uses):
+    rank = len(permutation)
+    # The maps of named products take only the last two dimensions swapped.
+    is_swap = list(permutation) == [*range(rank - 2), rank - 1, rank - 2]
+    readers = ("linalg.generic", *(_NAMED_PRODUCTS if is_swap else ()))
+    if not uses or not all(_reads(use) and use.owner.operation.name in readers for use in uses):
         return False
     for use in uses:
         product, position = use.owner.operation, use.operand_number
@@ -226,13 +230,6 @@ def _reads(use: ir.OpOperand) -> bool:
     """Whether a matrix product multiplies by the value; not so if it adds to it."""
     op = use.owner.operation
     return op.name.startswith("linalg.") and bool(linalg.isa_contraction_op(op)) and use.operand_number < 2
-
-
-def _can_permute(op: ir.Operation, permutation: Sequence[int]) -> bool:
-    """Whether indexing maps can say so: those of the named products take only the last two dimensions swapped."""
-    rank = len(permutation)
-    swapped = [*range(rank - 2), rank - 1, rank - 2]
-    return op.name == "linalg.generic" or (op.name in _NAMED_PRODUCTS and list(permutation) == swapped)
 
 
 def _permuted(indexing: ir.AffineMap, permutation: Sequence[int]) -> ir.AffineMapAttr:
