@@ -35,7 +35,9 @@ def entries(modules: Iterable[Any], _: str) -> dict[str, dict[str, Any]]:
     functions = {}
     for op in module.body.operations:
         attributes = op.operation.attributes
-        if "function_type" not in attributes or not any(len(region.blocks) for region in op.operation.regions):
+        if "function_type" not in attributes or "sym_name" not in attributes:
+            continue  # an initializer has no name
+        if not any(len(region.blocks) for region in op.operation.regions):
             continue
         kind = attributes["function_type"].value
         visibility = attributes["sym_visibility"].value if "sym_visibility" in attributes else "public"

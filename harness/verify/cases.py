@@ -15,7 +15,7 @@ from harness.models.materialize import input_files
 from harness.models.model import Tolerance
 from harness.process import Limits
 from harness.records.run import Check, Failure
-from harness.verify.difference import COARSE, Right, below_tolerance, compare_outputs
+from harness.verify.difference import COARSE, Right, below_tolerance, compare_outputs, unjudged
 from harness.verify.kept import keep_outputs, keep_refused
 from harness.verify.outputs import Array
 from harness.verify.reference import References, has_text
@@ -162,7 +162,7 @@ def _compared(
         max_relative=difference.max_relative,
         spreads=difference.spreads,
         keeps_state=right.keeps_state,
-        note="; ".join(filter(None, (check.note, _STATE if right.keeps_state else ""))),
+        note="; ".join(filter(None, (check.note, _STATE if right.keeps_state else "", unjudged(right)))),
         below_tolerance=below_tolerance(right, tolerance),
         failure=failure,
     )

@@ -69,8 +69,7 @@ def compare_outputs(
     for position, (ours, true) in enumerate(zip(outputs, right.outputs, strict=True)):
         if ours.shape != true.shape:
             return largest.difference(f"output {position} has shape {ours.shape} where {true.shape} is {whose}")
-        if ours.dtype.kind == "i" and true.dtype.kind == "u" and ours.dtype.itemsize == true.dtype.itemsize:
-            ours = ours.view(true.dtype)  # IREE's integers have no sign, and its tools print them with one
+        ours, true = _with_one_sign(ours, true)
         kind = right.kinds[position] if right.kinds else ""
         expected = _ELEMENTS.get(kind) if kind else _element(true)
         if same_elements and expected is not None and _element(ours) != expected:
@@ -82,6 +81,15 @@ def compare_outputs(
         if wrong is not None:
             return largest.difference(wrong)
     return largest.difference(None)
+
+
+def _with_one_sign(ours: Array, true: Array) -> tuple[Array, Array]:
+    """Integers of one width both without a sign where one side has them so: IREE's own have none."""
+    kinds, sizes = {ours.dtype.kind, true.dtype.kind}, {ours.dtype.itemsize, true.dtype.itemsize}
+    if kinds != {"i", "u"} or len(sizes) > 1:
+        return ours, true
+    unsigned = f"u{ours.dtype.itemsize}"
+    return ours.view(unsigned), true.view(unsigned)
 
 
 # In spreads; what rounding cannot change at all is infinitely far off, which JSON has no number for.
@@ -116,7 +124,7 @@ class _Largest:
         a, b = _parts(ours, is_complex), _parts(true, is_complex)
         limit = np.zeros(b.shape) if tolerance is None else _limit(b, tolerance, integers=integers)
         if allowed is not None:
-            limit = np.maximum(limit, allowed)
+            limit = np.maximum(limit, allowed[..., None] if is_complex else allowed)
         if not integers:
             limit = np.maximum(limit, coarse)
         anything = np.isposinf(limit)
@@ -139,7 +147,8 @@ class _Largest:
         if not beyond.any():
             return None
         in_spreads = allowed is not None and tolerance is None
-        return _problem(position, a, b, error, limit, beyond, whose, in_spreads=in_spreads)
+        shown: tuple[Array, Array] = (ours, true) if integers else (a, b)
+        return _problem(position, shown[0], shown[1], error, limit, beyond, whose, in_spreads=in_spreads)
 
 
 def _limit(right: npt.NDArray[np.float64], tolerance: Tolerance, *, integers: bool) -> npt.NDArray[np.float64]:
@@ -165,6 +174,18 @@ def below_tolerance(right: Right, tolerance: Tolerance | None) -> tuple[int, ...
     return tuple(positions)
 
 
+def unjudged(right: Right) -> str:
+    """How many values may be anything, as a sentence; "" where none may."""
+    counts = []
+    for position, allowed in enumerate(right.allowed or ()):
+        dtype = right.outputs[position].dtype
+        most = 2.0 ** (8 * dtype.itemsize) - 1 if dtype.kind in "iu" else np.inf
+        if free := int((allowed >= most).sum()):
+            counts.append(f"{free} of {allowed.size} values of output {position}")
+    why = "it reads outside of a tensor, converts what a type cannot hold, or may overflow"
+    return f"not judged: {', '.join(counts)}, for which the program allows anything ({why})" if counts else ""
+
+
 def _element(array: Array) -> tuple[str, int]:
     """The kind and size of an array's elements; IREE's tools print booleans as bytes."""
     kind = "i" if array.dtype.kind in "bu" and array.dtype.itemsize == 1 else array.dtype.kind
@@ -180,8 +201,8 @@ def _parts(array: Array, is_complex: bool) -> npt.NDArray[np.float64]:
 
 def _problem(
     position: int,
-    a: npt.NDArray[np.float64],
-    b: npt.NDArray[np.float64],
+    a: Array,
+    b: Array,
     error: npt.NDArray[np.float64],
     limit: npt.NDArray[np.float64],
     beyond: npt.NDArray[np.bool_],
@@ -205,10 +226,19 @@ def _problem(
         spreads = FACTOR * float(excess.flat[worst])
         how = f"{spreads:.3g} spreads of its rounding; {FACTOR:g} are allowed"
         far = f" ({how})" if spreads < _FARTHEST else " (and no rounding changes that value)"
+    ours, true = _told_apart(a.flat[worst], b.flat[worst])
     return (
         f"output {position} differs in {int(beyond.sum())} of {error.size} values, worst at [{where}]: "
-        f"{a.flat[worst]:.7g} where {b.flat[worst]:.7g} is {whose}{far}"
+        f"{ours} where {true} is {whose}{far}"
     )
+
+
+def _told_apart(a: np.generic, b: np.generic) -> tuple[str, str]:
+    """Two different numbers, with as many digits as that takes."""
+    if a.dtype.kind in "biu" and b.dtype.kind in "biu":
+        return str(int(a)), str(int(b))
+    texts = [(f"{a:.{digits}g}", f"{b:.{digits}g}") for digits in (7, 17)]
+    return next((pair for pair in texts if pair[0] != pair[1]), texts[-1])
 
 
 def _place(array: npt.NDArray[np.generic], flat: int) -> str:

@@ -78,7 +78,15 @@ class Evaluation(NamedTuple):
     keeps_state: bool  # Whether a call changes what later calls meet
 
 
-def evaluate(text: str, function: str, inputs: Sequence[Array], files: Mapping[str, str], seconds: float) -> Evaluation:
+def evaluate(
+    text: str,
+    function: str,
+    inputs: Sequence[Array],
+    files: Mapping[str, str],
+    seconds: float,
+    *,
+    orders_ties: bool = True,
+) -> Evaluation:
     """The outputs of a program as ensembles; a part of them where all would take too long."""
     from iree.compiler import ir
 
@@ -90,7 +98,8 @@ def evaluate(text: str, function: str, inputs: Sequence[Array], files: Mapping[s
 
         def evaluator(samples: int, deadline: float, plan: Plan = WHOLE) -> SampledEvaluator:
             shaker = Shaker(samples=samples, rng=np.random.default_rng(0))
-            return SampledEvaluator(plan, module, _OPERATIONS, resources, read, shaker, deadline)
+            module_parts = (module, _OPERATIONS, resources, read, shaker, deadline)
+            return SampledEvaluator(plan, *module_parts, orders_ties=orders_ties)
 
         try:
             return _within(evaluator, function, inputs, time.process_time() + seconds)
@@ -191,6 +200,7 @@ def main(request: Path) -> None:
             [load_argument(argument) for argument in arguments],
             asked["parameters"],
             asked["seconds"],
+            orders_ties=asked["orders_ties"],
         )
         kinds = []
         for position, output in enumerate(found.outputs):

@@ -124,6 +124,8 @@ def _combined(block: Any, inits: int) -> _Combined | None:
         return None
     if last.name not in ("arith.addf", "arith.addi") and last.name not in REDUCERS:
         return None
+    if last.name in ("arith.maxsi", "arith.minsi") and kind_of(last.results[0].type) == "i1":
+        return None  # of which 1 is -1
     added = [value for value in last.operands if value != out]
     if len(added) != 1:
         return None

@@ -17,7 +17,7 @@ import numpy as np
 from harness.models.inputs import from_bf16_bits
 from harness.verify.linalg_ops import Bounds
 from harness.verify.rounding import Array, Shaker, UnsupportedError, merged
-from harness.verify.scalar_ops import dtype_of, scalar_op
+from harness.verify.scalar_ops import dtype_of, extended_op, scalar_op
 
 # Seconds for a multiply-add of a matrix product, for an element that an operation gives, for a step of a loop.
 PRODUCT_S, ELEMENT_S, STEP_S = 1.5e-10, 2e-8, 2e-4
@@ -95,6 +95,8 @@ class Evaluator:
         parameters: Callable[[str, str], bytes],
         shaker: Shaker,
         deadline: float,
+        *,
+        orders_ties: bool = True,
     ) -> None:
         from iree.compiler import ir
 
@@ -104,6 +106,7 @@ class Evaluator:
         self.parameters = parameters
         self.shaker = shaker
         self.deadline = deadline
+        self.orders_ties = orders_ties  # Whether a sort has to keep the order of what is equal
         self.functions: dict[str, Any] = {}
         self.globals: dict[str, Any] = {}
         self.keeps_state = False  # Whether a call writes a global or one of its arguments
@@ -290,6 +293,11 @@ def _assert(_: Evaluator, op: Any, scope: Scope) -> Results:
     if not scope.get(op.operands[0])[0].all():
         raise UnsupportedError(f"inputs that the program asserts not to be given: {op.attributes['msg'].value}")
     return ()
+
+
+@OPERATIONS.known("arith.addui_extended", "arith.mulsi_extended", "arith.mului_extended")
+def _extended(_: Evaluator, op: Any, scope: Scope) -> Results:
+    return extended_op(op.name, *(scope.get(value) for value in op.operands))
 
 
 @OPERATIONS.known("arith.select")

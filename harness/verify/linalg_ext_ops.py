@@ -89,6 +89,8 @@ def _scatter(run: Evaluator, op: Any, scope: Scope) -> Results:
     result = run.shaker.full(target) if updates.shape[0] > target.shape[0] else target.copy()
     for at in np.ndindex(*batch):
         place = [run.number(places[in_each_sample((*at, column))]) for column in range(len(dims))]
+        if not all(0 <= index < target.shape[1 + d] for d, index in zip(dims, place, strict=True)):
+            raise UnsupportedError("a scatter outside of its tensor")
         where: list[Any] = [slice(None)] * (target.ndim - 1)
         for d, index in zip(dims, place, strict=True):
             where[d] = index
@@ -134,10 +136,25 @@ def _sort(run: Evaluator, op: Any, scope: Scope) -> Results:
     first = run.over(op, pairs, (*shape, size), scope)
     # Each goes behind those that come before it; what is equal stays in its order.
     other = first.swapaxes(-1, -2)
-    before = np.where(first == other, np.tri(size, k=-1, dtype=bool), other)
-    order = np.argsort(before.sum(axis=-1), axis=-1, kind="stable")
+    ties = first == other
+    place = (ties & np.tri(size, k=-1, dtype=bool)).sum(axis=-1)
+    if not run.orders_ties and run.shaker.samples > 1:
+        place = _in_any_order(run.shaker.full(place), ties.sum(axis=-1))
+    order = np.argsort((other & ~ties).sum(axis=-1) + place, axis=-1, kind="stable")
     order, *columns = with_equal_samples([order, *columns])
     return [merged(np.moveaxis(np.take_along_axis(column, order, axis=-1), -1, axis)) for column in columns]
+
+
+def _in_any_order(place: Array, members: Array) -> Array:
+    """Places within a group of equals: every second sample turns the group round, the others rotate it."""
+    members = np.broadcast_to(members, place.shape)
+    for sample in range(1, len(place)):
+        if sample % 2:
+            place[sample] = members[sample] - 1 - place[sample]
+        else:
+            step = np.maximum(1, members[sample] // 5)
+            place[sample] = (place[sample] + sample // 2 * step) % members[sample]
+    return place
 
 
 @OPERATIONS.known("iree_linalg_ext.scan")

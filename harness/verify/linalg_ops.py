@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -144,6 +144,9 @@ class Products:
 
     def added_to(self, start: Array, shaker: Shaker) -> Array:
         """The sums, added to what is there."""
+        if self.kind == "i1":
+            wide = replace(self, left=self.left.astype(np.int64), right=self.right.astype(np.int64), kind="i64")
+            return np.asarray(wide.added_to(start.astype(np.int64), shaker) & 1).astype(bool)
         rank = len(self.space.sizes)
         inner = self.space.reduced
         outer = [d for d in range(rank) if self.space.parallel[d]]

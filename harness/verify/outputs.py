@@ -197,4 +197,8 @@ def load_array(path: Path) -> Array:
         raise ValueError(f"cannot be read ({path.name}: {error.strerror})") from None
     except NPY_ERRORS:
         raise ValueError(f"is no whole .npy file ({path.name})") from None
-    return _widen(array.view(np.uint16)) if array.dtype.kind == "V" and array.dtype.itemsize == 2 else array
+    if array.dtype.kind == "V" and array.dtype.itemsize == 2:
+        return _widen(array.view(np.uint16))
+    if array.dtype.kind not in "biufc":
+        raise ValueError(f"has elements of {array.dtype}, which are no numbers ({path.name})")
+    return array

@@ -54,6 +54,7 @@ _LONGEST = 200
 _KILLED = "SIGKILL"
 # Sums of f16 and bf16 may be rounded on the way or not.
 _ROUGH, _ROUGH_TOLERANCE = b"f16", Tolerance(relative=2e-2)
+_STABLE = (b"is_stable = true", b"is_stable = 1", b"onnx.TopK")
 _VMVX = ("--iree-hal-target-device=local", "--iree-hal-local-target-device-backends=vmvx")
 
 
@@ -279,6 +280,8 @@ def _evaluate(
         "arguments": [{**asdict(argument), "file": str(argument.file.absolute())} for argument in artifact.arguments],
         "parameters": {scope: str(path.absolute()) for scope, path in artifact.parameters.items()},
         "seconds": seconds,
+        # The conversion drops whether a sort is stable; of most it is not asked.
+        "orders_ties": has_text(artifact.mlir, *_STABLE),
     }
     (folder / "request.json").write_text(json.dumps(request))
     command = [sys.executable, "-m", "harness.verify.evaluate", str(folder / "request.json")]

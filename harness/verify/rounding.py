@@ -38,6 +38,8 @@ class UnsupportedError(Exception):
 
 def to_kind(values: Array, kind: str) -> Array:
     """Values rounded to nearest as the type has them, still in float64; infinite beyond its range."""
+    if kind not in UNIT:
+        raise UnsupportedError(f"elements of {kind}")
     with np.errstate(over="ignore", invalid="ignore"):
         if kind == "f64":
             return values
@@ -166,6 +168,21 @@ class Shaker:
     def full(self, values: Array) -> Array:
         """A copy with all samples."""
         return np.array(np.broadcast_to(values, (self.samples, *values.shape[1:])))
+
+    def anything(self, values: Array, where: Array) -> Array:
+        """Results of which some are any of their type: NaN, or its ends by turns."""
+        if self.samples == 1 or not where.any():
+            return values
+        values = self.full(values)
+        if values.dtype.kind == "b":
+            ends: tuple[Any, Any] = (False, True)
+        elif values.dtype.kind == "i":
+            ends = (np.iinfo(values.dtype).min, np.iinfo(values.dtype).max)
+        else:
+            ends = (np.nan, np.nan)
+        for sample in range(1, self.samples):
+            values[sample][np.broadcast_to(where, values.shape[1:])] = ends[sample % 2]
+        return values
 
     def near(self, distance: Array) -> Array | None:
         """Where an edge lies within FACTOR spreads, by the signed distance to it; None: nowhere."""

@@ -139,8 +139,8 @@ def _operand_axes(run: Evaluator, operation: Any, along: int) -> list[int] | Non
 class SampledEvaluator(Evaluator):
     """Evaluates what a plan says, and cuts whole operands where a part of them is needed."""
 
-    def __init__(self, plan: Plan, *arguments: Any) -> None:
-        super().__init__(*arguments)
+    def __init__(self, plan: Plan, *arguments: Any, orders_ties: bool) -> None:
+        super().__init__(*arguments, orders_ties=orders_ties)
         self.plan = plan
 
     def results(self, operation: Any, scope: Scope) -> Sequence[Any]:

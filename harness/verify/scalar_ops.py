@@ -46,6 +46,15 @@ def _safe(divisors: Array) -> Array:
     return np.where(divisors == 0, 1, divisors).astype(divisors.dtype)
 
 
+def _bit_length(values: Array) -> Array:
+    """How many bits an unsigned number has, up to its first one."""
+    width = 8 * values.dtype.itemsize
+    for shift in (1, 2, 4, 8, 16, 32):
+        if shift < width:
+            values = values | (values >> shift)
+    return np.bitwise_count(values)
+
+
 def _divided(a: Array, b: Array) -> Array:
     """Quotients rounded toward zero."""
     quotient, rest = a // _safe(b), a % _safe(b)
@@ -61,10 +70,6 @@ def _floored(a: Array, b: Array) -> Array:
 
 
 def _ceiled(a: Array, b: Array) -> Array:
-    return -((-a) // _safe(b))
-
-
-def _ceiled_unsigned(a: Array, b: Array) -> Array:
     return np.asarray(a // _safe(b) + (a % _safe(b) != 0))
 
 
@@ -113,7 +118,7 @@ _INTEGER = {
     **_arith(shli=_shifted(np.left_shift), shrsi=_shifted(np.right_shift)),
 }
 _UNSIGNED = {
-    **_arith(maxui=np.maximum, minui=np.minimum, divui=_floored, remui=_modulo, ceildivui=_ceiled_unsigned),
+    **_arith(maxui=np.maximum, minui=np.minimum, divui=_floored, remui=_modulo, ceildivui=_ceiled),
     **_arith(shrui=_shifted(np.right_shift)),
 }
 # Of i1, for which the same bits mean other things.
@@ -159,6 +164,15 @@ def scalar_op(name: str, operands: list[Array], kind: str, from_kind: str, predi
         return merged(_integer_op(name, operands, kind, from_kind, predicate))
 
 
+def extended_op(name: str, a: Array, b: Array) -> list[Array]:
+    """The low and the high half of a product, or a sum and whether it is beyond the type."""
+    dtype, width = a.dtype, 8 * a.dtype.itemsize
+    x, y = ((values if name == "arith.mulsi_extended" else _unsigned(values)).astype(object) for values in (a, b))
+    whole = x + y if name == "arith.addui_extended" else x * y
+    low, high = (np.asarray(half & (2**width - 1)).astype(f"u{dtype.itemsize}") for half in (whole, whole >> width))
+    return [low.view(dtype), high.astype(bool) if name == "arith.addui_extended" else high.view(dtype)]
+
+
 def _float_op(name: str, operands: list[Array], kind: str, from_kind: str, predicate: int, shaker: Shaker) -> Array:
     a, *others = operands
     if name in _ROUNDED:
@@ -186,9 +200,10 @@ def _float_op(name: str, operands: list[Array], kind: str, from_kind: str, predi
         case "arith.fptosi" | "arith.fptoui":
             return _integers_of(a, kind, shaker, signed=name == "arith.fptosi")
         case "arith.remf":
-            quotient = shaker.stepped(np.trunc, a / others[0])
-            rest = a - quotient * others[0]
-            return shaker.rounded(np.where(np.isfinite(a) & np.isinf(others[0]), a, rest), kind)
+            quotient = a / others[0]
+            step = np.nan_to_num(np.trunc(quotient) - shaker.stepped(np.trunc, quotient))
+            rest = np.fmod(a, others[0])
+            return shaker.rounded(np.where(step == 0, rest, rest + step * others[0]), kind)
         case "math.powf" | "math.fpowi":
             exponent = others[0].astype(np.float64)
             scale = np.nan_to_num(np.abs(exponent[:1] * np.log(np.abs(a[:1]))), nan=0.0, posinf=0.0)
@@ -216,17 +231,9 @@ def _integers_of(values: Array, kind: str, shaker: Shaker, *, signed: bool) -> A
     integers = shaker.stepped(lambda x: _to_integer(x, kind, signed=signed), values)
     dtype = dtype_of(kind)
     if dtype != np.bool_:
-        ends = np.iinfo(dtype)
-        limits = ends if signed else np.iinfo(f"u{dtype.itemsize}")
+        limits = np.iinfo(dtype if signed else f"u{dtype.itemsize}")
         whole = np.trunc(values[0])
-        beyond = ~((whole >= float(limits.min)) & (whole <= float(limits.max)))
-        if beyond.any() and dtype.itemsize < 4:
-            raise UnsupportedError(f"numbers that {kind} cannot hold, for which any result is right")
-        if beyond.any() and shaker.samples > 1:
-            integers = shaker.full(integers)
-            for sample in range(1, shaker.samples):
-                anything = dtype.type((ends.max, ends.min)[sample % 2])
-                integers[sample] = np.where(beyond, anything, integers[sample])
+        integers = shaker.anything(integers, ~((whole >= float(limits.min)) & (whole <= float(limits.max))))
     return merged(integers)
 
 
@@ -281,6 +288,12 @@ def _integer_op(name: str, operands: list[Array], kind: str, from_kind: str, pre
             return np.abs(a)
         case "math.ctpop":
             return np.bitwise_count(_unsigned(a)).astype(dtype)
+        case "math.ctlz":
+            width = 8 * a.dtype.itemsize
+            return np.asarray(width - _bit_length(_unsigned(a))).astype(dtype)
+        case "math.cttz":
+            width = 8 * a.dtype.itemsize
+            return np.where(a == 0, width, np.bitwise_count((_unsigned(a) & -_unsigned(a)) - 1)).astype(dtype)
         case "math.ipowi":
             power = np.power(a, np.maximum(others[0], 0))  # of a negative exponent: a fraction, which is 0, or +-1
             fraction = np.where(a == 1, 1, np.where(a == -1, 1 - 2 * (others[0] & 1), 0))

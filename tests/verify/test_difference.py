@@ -131,6 +131,7 @@ def test_cases_of_one_program_give_elements_of_one_type() -> None:
         # IREE's i8 has no sign, and its tools write it as one with a sign: the bits are what counts.
         (BYTES.view(np.int8), BYTES, EXACT, True),
         (np.array([0, 127, 128, 254], np.uint8).view(np.int8), BYTES, EXACT, False),
+        (BYTES, BYTES.view(np.int8), EXACT, True),
         (np.array([-1], np.int16), np.array([255], np.uint8), EXACT, False),
     ],
 )
@@ -161,6 +162,7 @@ DIFFERS = "output 0 differs in"
             "right",
         ),
         ([1.0, 1.0], [np.nan, 1.0], EXACT, f"{DIFFERS} 1 of 2 values, worst at [0]: 1 where nan is right"),
+        (2**62 + 1, 2**62, EXACT, f"{DIFFERS} 1 of 1 values, worst at []: {2**62 + 1} where {2**62} is right"),
         (np.zeros(3), np.zeros((3, 1)), EXACT, "output 0 has shape (3,) where (3, 1) is right"),
     ],
 )
@@ -202,6 +204,10 @@ def test_each_element_may_be_off_by_what_the_evaluator_allows_it() -> None:
         "allowed)"
     )
     assert compare_outputs([np.array([1.00001, 100.0, 5.0])], right, Tolerance(relative=1e-4)).problem is None
+
+
+def test_complex_values_that_a_file_expects_of_a_program_of_real_ones_differ() -> None:
+    assert compare_outputs([np.array([1.0, 2.0])], by_reference([1 + 1j, 2 + 0j], [0.0, 0.0])).problem is not None
 
 
 def test_what_is_exact_has_to_be_equal() -> None:

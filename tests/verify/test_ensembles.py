@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from harness.verify.linalg_ops import Index, Products, Space, pieces, space_sizes, summed, view
 from harness.verify.rounding import FACTOR, UNIT, Shaker, UnsupportedError, merged, spread, to_kind
-from harness.verify.scalar_ops import scalar_op
+from harness.verify.scalar_ops import extended_op, scalar_op
 
 EXACT = Shaker(samples=1, rng=np.random.default_rng(0))
 
@@ -134,13 +134,21 @@ def test_whole_numbers_wrap_as_their_width_says(data: st.DataObject, bits: int) 
         b = abs(b + 1) + 1
         b = min(b, 2 ** (bits - 1) - 1)
     for name, function in SIGNED.items():
-        if name != "arith.ceildivsi" or a != -(2 ** (bits - 1)):
-            assert whole(name, f"i{bits}", a, b) == wrapped(function(a, b), bits), name
+        assert whole(name, f"i{bits}", a, b) == wrapped(function(a, b), bits), name
     for name, function in UNSIGNED.items():
         assert whole(name, f"i{bits}", a, b) == wrapped(function(a % 2**bits, b % 2**bits), bits), name
     assert whole("arith.shrui", f"i{bits}", a, bits - 3) == (a % 2**bits) >> (bits - 3)
     assert whole("arith.shli", f"i{bits}", a, 3) == wrapped(a << 3, bits)
     assert whole("math.ctpop", f"i{bits}", a) == (a % 2**bits).bit_count()
+    assert whole("math.ctlz", f"i{bits}", a) == bits - (a % 2**bits).bit_length()
+    assert whole("math.cttz", f"i{bits}", a) == (bits if a == 0 else (a & -a).bit_length() - 1)
+    for name, exact in (
+        ("mulsi", a * b),
+        ("mului", (a % 2**bits) * (b % 2**bits)),
+        ("addui", a % 2**bits + b % 2**bits),
+    ):
+        low, high = extended_op(f"arith.{name}_extended", *(np.array([x], f"i{bits // 8}") for x in (a, b)))
+        assert (int(low[0]), int(high[0])) == (wrapped(exact, bits), wrapped(exact >> bits, bits)), name
     assert whole("arith.cmpi", f"i{bits}", a, b, predicate=2) == (a < b)
     assert whole("arith.cmpi", f"i{bits}", a, b, predicate=6) == (a % 2**bits < b % 2**bits)
 
@@ -164,6 +172,12 @@ def test_whole_powers(base: int, exponent: int, power: int) -> None:
 )
 def test_floats_to_whole_numbers(value: float, kind: str, name: str, number: int) -> None:
     assert int(scalar_op(name, [np.array([value])], kind, "f32", 0, EXACT)[0]) == number
+
+
+@pytest.mark.parametrize(("a", "b"), [(3e38, 10.0), (1e20, 2 * math.pi), (-7.5, 2.0), (5.0, math.inf)])
+def test_rests_of_large_quotients(a: float, b: float) -> None:
+    found = scalar_op("arith.remf", [np.array([a]), np.array([b])], "f64", "f64", 0, EXACT)[0]
+    assert found == np.fmod(a, b)
 
 
 @pytest.mark.parametrize(
@@ -196,9 +210,13 @@ def test_a_power_is_off_by_what_its_own_exponent_says() -> None:
     assert units[0] < 30 < units[1]
 
 
-def test_what_is_not_known_is_named() -> None:
-    with pytest.raises(UnsupportedError, match=r"math\.sincos of f32"):
-        scalar_op("math.sincos", [np.zeros(1)], "f32", "f32", 0, EXACT)
+@pytest.mark.parametrize(
+    ("name", "kind", "reason"),
+    [("math.sincos", "f32", r"math\.sincos of f32"), ("arith.truncf", "f8E4M3FN", "elements of f8E4M3FN")],
+)
+def test_what_is_not_known_is_named(name: str, kind: str, reason: str) -> None:
+    with pytest.raises(UnsupportedError, match=reason):
+        scalar_op(name, [np.zeros(1)], kind, "f32", 0, EXACT)
 
 
 # --- Views, products and sums ---
@@ -241,18 +259,21 @@ def test_pieces_cover_a_space_once() -> None:
     assert sum(np.prod([high - low for low, high in part]) for part in parts) == space.points
 
 
-@given(st.integers(1, 3), st.integers(1, 5), st.integers(1, 5), st.integers(1, 6), st.sampled_from(["i32", "f32"]))
+@given(
+    st.integers(1, 3), st.integers(1, 5), st.integers(1, 5), st.integers(1, 6), st.sampled_from(["i1", "i32", "f32"])
+)
 def test_products_are_what_a_loop_gives(b: int, m: int, n: int, k: int, kind: str) -> None:
     rng = np.random.default_rng(b * m + n * k)
-    dtype = np.int32 if kind == "i32" else np.float64
-    left, right, start = (
-        rng.integers(-(2**20), 2**20, shape).astype(dtype) for shape in ((b, m, k), (k, b, n), (m, b, n))
-    )
+    dtype = {"i1": np.bool_, "i32": np.int32, "f32": np.float64}[kind]
+    least, most = (0, 2) if kind == "i1" else (-(2**20), 2**20)
+    left, right, start = (rng.integers(least, most, shape).astype(dtype) for shape in ((b, m, k), (k, b, n), (m, b, n)))
     space = Space(sizes=(m, b, n, k), parallel=(True, True, True, False))
     a, c = left.transpose(1, 0, 2)[None, :, :, None, :], right.transpose(1, 2, 0)[None, None]
     sums = Products(left=a, right=c, space=space, kind=kind).added_to(start[None, ..., None], EXACT)
+    if kind == "i1":  # whose sums count modulo 2
+        left, right, start, dtype = left.astype(int), right.astype(int), start.astype(int), np.int64
     expected = start + (left[..., None] * right.transpose(1, 0, 2)[:, None]).sum(axis=2, dtype=dtype).transpose(1, 0, 2)
-    assert (sums[0, ..., 0] == expected).all()
+    assert (sums[0, ..., 0] == (expected % 2 if kind == "i1" else expected)).all()
 
 
 def product(left: np.ndarray, right: np.ndarray, start: float, kind: str = "f32") -> np.ndarray:

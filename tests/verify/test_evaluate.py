@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from harness.verify.difference import Right, unjudged
 from harness.verify.evaluate import evaluate, tolerances
 from harness.verify.interpreter import Exported, TooLongError
 from harness.verify.rounding import UnsupportedError
@@ -290,6 +291,42 @@ def test_scatter_arg_compare_sort_and_scan() -> None:
     assert found == [[3, 9, 31, 3], 9, 1, [1, 3, 3, 9], [3, 12, 13, 16]]
 
 
+@pytest.mark.parametrize("orders_ties", [False, True])
+def test_what_a_sort_takes_for_equal_may_come_in_any_order_unless_the_program_says_so(orders_ties: bool) -> None:
+    text = """
+    func.func @main(%keys: tensor<5xi32>, %at: tensor<5xi32>) -> (tensor<5xi32>, tensor<5xi32>) {
+      %0:2 = iree_linalg_ext.sort dimension(0) outs(%keys, %at : tensor<5xi32>, tensor<5xi32>) {
+      ^bb0(%x: i32, %y: i32, %i: i32, %j: i32):
+        %g = arith.cmpi slt, %x, %y : i32
+        iree_linalg_ext.yield %g : i1
+      } -> tensor<5xi32>, tensor<5xi32>
+      return %0#0, %0#1 : tensor<5xi32>, tensor<5xi32>
+    }"""
+    inputs = [np.array(values, np.int32) for values in ([2, 1, 2, 0, 2], [0, 10, 20, 30, 40])]
+    outputs = evaluate(text, "main", inputs, {}, MINUTE, orders_ties=orders_ties).outputs
+    (keys, keys_allowed), (places, places_allowed) = (tolerances(output) for output in outputs)
+    assert (keys.tolist(), places.tolist()) == ([0, 1, 2, 2, 2], [30, 10, 0, 20, 40])
+    assert not keys_allowed.any()
+    assert (places_allowed > 20).tolist() == [False, False, *[not orders_ties] * 3]
+
+
+def test_a_pack_fills_whole_tiles_and_an_unpack_leaves_the_filling_out() -> None:
+    text = """
+    func.func @main(%a: tensor<5x7xf32>) -> (tensor<2x3x4x2xf32>, tensor<5x7xf32>) {
+      %one = arith.constant 1.0 : f32
+      %e = tensor.empty() : tensor<2x3x4x2xf32>
+      %f = tensor.empty() : tensor<5x7xf32>
+      %0 = linalg.pack %a padding_value(%one : f32) outer_dims_perm = [1, 0] inner_dims_pos = [1, 0]
+          inner_tiles = [4, 2] into %e : tensor<5x7xf32> -> tensor<2x3x4x2xf32>
+      %1 = linalg.unpack %0 outer_dims_perm = [1, 0] inner_dims_pos = [1, 0]
+          inner_tiles = [4, 2] into %f : tensor<2x3x4x2xf32> -> tensor<5x7xf32>
+      return %0, %1 : tensor<2x3x4x2xf32>, tensor<5x7xf32>
+    }"""
+    a = np.arange(35.0, dtype=np.float32).reshape(5, 7)
+    whole = np.pad(a, ((0, 1), (0, 1)), constant_values=1.0)
+    assert exact(text, a) == [whole.reshape(3, 2, 2, 4).transpose(2, 0, 3, 1).tolist(), a.tolist()]
+
+
 # ---------------------------------------------------------------------------------------------------------- tolerances
 
 
@@ -354,28 +391,38 @@ def test_a_program_that_writes_a_global_keeps_state() -> None:
 
 
 def test_numbers_that_an_integer_cannot_hold() -> None:
-    """They become anything: an index that a program may leave out, but no quantised value."""
-    wide = elementwise("%r = arith.fptosi %x : f32 to i32", ("f32", "i32"))
-    allowed = tolerances(outputs_of(wide, floats(1.0, -128.0, 3e9, 127.5))[0])[1]
-    assert (allowed > 0).tolist() == [False, False, True, False]
-    narrow = elementwise("%r = arith.fptosi %x : f32 to i8", ("f32", "i8"))
-    with pytest.raises(UnsupportedError, match="numbers that i8 cannot hold"):
-        outputs_of(narrow, floats(1.0, 2.0, 300.0, 4.0))
+    for kind, beyond in (("i32", 3e9), ("i8", 300.0)):
+        text = elementwise(f"%r = arith.fptosi %x : f32 to {kind}", ("f32", kind))
+        right, allowed = tolerances(outputs_of(text, floats(1.0, -128.0, beyond, 127.5))[0])
+        assert (allowed > 0).tolist() == [False, False, True, False]
+        said = unjudged(Right(source="", outputs=[right], allowed=[allowed]))
+        assert said.startswith("not judged: 1 of 4 values of output 0, for which the program allows anything")
 
 
-def test_what_is_read_beyond_a_tensor_is_anything() -> None:
-    text = """
-    func.func @main(%a: tensor<2xf32>, %at: tensor<3xi64>) -> tensor<3xf32> {
-      %e = tensor.empty() : tensor<3xf32>
-      %0 = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>],
-          iterator_types = ["parallel"]} ins(%at : tensor<3xi64>) outs(%e : tensor<3xf32>) {
-      ^bb0(%x: i64, %out: f32):
+@pytest.mark.parametrize("kind", ["f32", "i32"])
+def test_what_is_read_beyond_a_tensor_is_anything_and_nothing_is_written_there(kind: str) -> None:
+    text = f"""
+    func.func @main(%a: tensor<2x{kind}>, %at: tensor<3xi64>) -> tensor<3x{kind}> {{
+      %e = tensor.empty() : tensor<3x{kind}>
+      %0 = linalg.generic {{indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>],
+          iterator_types = ["parallel"]}} ins(%at : tensor<3xi64>) outs(%e : tensor<3x{kind}>) {{
+      ^bb0(%x: i64, %out: {kind}):
         %i = arith.index_cast %x : i64 to index
-        %r = tensor.extract %a[%i] : tensor<2xf32>
-        linalg.yield %r : f32
-      } -> tensor<3xf32>
-      return %0 : tensor<3xf32>
-    }"""
-    right, allowed = tolerances(outputs_of(text, floats(5.0, 6.0), np.array([1, 7, 0]))[0])
-    assert (right[0], right[2]) == (6.0, 5.0)
-    assert allowed.tolist() == [0.0, np.inf, 0.0]
+        %r = tensor.extract %a[%i] : tensor<2x{kind}>
+        linalg.yield %r : {kind}
+      }} -> tensor<3x{kind}>
+      return %0 : tensor<3x{kind}>
+    }}"""
+    values = np.array([5, 6], {"f32": np.float32, "i32": np.int32}[kind])
+    right, allowed = tolerances(outputs_of(text, values, np.array([1, 7, 0]))[0])
+    assert (right[0], right[2]) == (6, 5)
+    assert (allowed[0], allowed[2]) == (0, 0)
+    assert "1 of 3 values" in unjudged(Right(source="", outputs=[right], allowed=[allowed]))
+    insertion = f"""
+    func.func @main(%a: tensor<2x{kind}>, %x: {kind}) -> tensor<2x{kind}> {{
+      %i = arith.constant -1 : index
+      %0 = tensor.insert %x into %a[%i] : tensor<2x{kind}>
+      return %0 : tensor<2x{kind}>
+    }}"""
+    with pytest.raises(UnsupportedError, match="an insertion outside of its tensor"):
+        outputs_of(insertion, values, values[0])
