@@ -174,14 +174,22 @@ def below_tolerance(right: Right, tolerance: Tolerance | None) -> tuple[int, ...
     return tuple(positions)
 
 
+def left_open(right: Right) -> list[npt.NDArray[np.bool_]]:
+    """Where the evaluator allows any value of the type."""
+    found = []
+    for output, allowed in zip(right.outputs, right.allowed or (), strict=False):
+        most = 2.0 ** (8 * output.dtype.itemsize) - 1 if output.dtype.kind in "iu" else np.inf
+        found.append(allowed >= most)
+    return found
+
+
 def unjudged(right: Right) -> str:
     """How many values may be anything, as a sentence; "" where none may."""
-    counts = []
-    for position, allowed in enumerate(right.allowed or ()):
-        dtype = right.outputs[position].dtype
-        most = 2.0 ** (8 * dtype.itemsize) - 1 if dtype.kind in "iu" else np.inf
-        if free := int((allowed >= most).sum()):
-            counts.append(f"{free} of {allowed.size} values of output {position}")
+    counts = [
+        f"{int(free.sum())} of {free.size} values of output {position}"
+        for position, free in enumerate(left_open(right))
+        if free.any()
+    ]
     why = "it reads outside of a tensor, converts what a type cannot hold, or may overflow"
     return f"not judged: {', '.join(counts)}, for which the program allows anything ({why})" if counts else ""
 

@@ -54,6 +54,7 @@ RIGHT: dict[str, Callable[..., Array | tuple[Array, ...]]] = {
     "dynamic-padding": lambda x: np.pad(np.arange(2 * len(x), dtype=np.float32), 1),
     "padding": lambda x: np.pad(np.exp(x), 1),
     "loop": repeated_sum,
+    "gather": lambda rows, at: rows[np.clip(at[:, 0], 0, 5)],
     "insertion": inserted,
     "two-stores": lambda x, a, b: (inserted(x, a), inserted(x, b)),
 }

@@ -246,6 +246,16 @@ def test_what_judges_beside_the_reference_has_the_last_word(make_runnable: MakeR
     assert agreeing.also_against == "expected files"
 
 
+def test_what_the_program_leaves_open_an_expected_file_decides(make_runnable: MakeRunnable, tmp_path: Path) -> None:
+    np.save(tmp_path / "expected.npy", np.array([1, 3], np.float32))
+    item, right = make_runnable("stock", "1,2"), right_values(1, 9, allowed=np.inf)
+    (judged,) = check([item], make_model(expected=[tmp_path / "expected.npy"]), right=right).values()
+    assert judged.failure is not None
+    (alone,) = check([item], right=right).values()
+    assert alone.failure is None
+    assert alone.note.startswith("not judged: 2 of 2 values of output 0")
+
+
 def test_zeros_that_would_pass_command_and_tolerance_are_told(make_runnable: MakeRunnable, fake: Toolchain) -> None:
     outputs = [np.array([1, 2], np.float32), np.array([3], np.float32)]
     right = Right(source="", outputs=outputs, allowed=[np.array([9, 9]), np.zeros(1)])
