@@ -135,13 +135,12 @@ def pair_in_environment(folder: Path, *, unfinished: bool = False) -> Pair:
         raise ToolchainError(f"{folder} is being made; {_OTHER_VERSION}")
     if not environment_python(folder).exists():
         raise ToolchainError(f"the Python that made {folder} is gone; {_OTHER_VERSION}")
-    # But on Windows, the path of an environment's packages holds the version of Python.
-    return _find_pair(next(iter(sorted(folder.glob("lib/python*/site-packages"))), folder / "Lib" / "site-packages"))
+    return _find_pair(next(iter(sorted(folder.glob("lib/python*/site-packages"))), folder))
 
 
 def environment_python(folder: Path) -> Path:
     """The interpreter of a Python environment."""
-    return folder / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+    return folder / "bin" / "python"
 
 
 def _find_pair(site_packages: Path | None) -> Pair:

@@ -79,8 +79,6 @@ STACK = [
 @pytest.mark.parametrize(
     ("flags", "printed", "message"),
     [
-        ([], [f"MLIR Textual PassPipeline Parser:1:1: error: {UNKNOWN_STEP}"], f"{ONLY_PRINTED}{UNKNOWN_STEP}"),
-        ([], [f"ERROR: {UNBALANCED}"], f"{ONLY_PRINTED}{UNBALANCED}"),
         (
             ["--fake-exit=1"],
             ["model.mlir:3:5: warning: odd", "model.mlir:9:1: error: bad"],

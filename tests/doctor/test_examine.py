@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -157,7 +156,6 @@ def test_findings_are_plain_sentences_grouped_by_topic(busy: Diagnosis) -> None:
 LIMITS = Limits(seconds=30)
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="the script is a shell script")
 def test_every_driver_is_asked_for(tmp_path: Path) -> None:
     tool = tmp_path / "iree-run-module"
     tool.write_text('#!/bin/sh\ntest "$1" = --list_devices=hip && echo hip://GPU-1\n')

@@ -200,11 +200,8 @@ def test_the_commits_of_base_and_head_are_linked(report: Path, github: FakeGitHu
     ("fault", "sentence"),
     [
         ({"status": 403}, "`permissions: pull-requests: write`"),
-        ({"status": 422}, "as it was sent"),
-        ({"status": 500}, "post again later, or give a longer --patience"),
         ({"kind": "reset"}, "could not be reached, or ended the connection"),
         ({"status": 429, "headers": {"Retry-After": "7"}}, "post again then, or give --patience 7"),
-        ({"status": 204, "body": ""}, "shows no comment when asked to write to #7 of o/r"),
     ],
 )
 def test_a_comment_that_cannot_be_posted_is_kept(

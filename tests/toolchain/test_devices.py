@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-import sys
 from pathlib import Path
 
 import pytest
@@ -24,8 +23,6 @@ from tests.toolchain.conftest import ScriptTool
 
 LIMITS = Limits(seconds=60)
 SOURCE = "c/runtime/src/iree/hal/drivers"
-
-posix = pytest.mark.skipif(sys.platform == "win32", reason="the scripts are shell scripts")
 
 
 def failing(message: str) -> str:
@@ -65,7 +62,6 @@ NO_GPU = f"{SOURCE}/cuda/cuda_driver.c:200: UNKNOWN; CUDA driver error 'CUDA_ERR
 NO_HIP = f"{SOURCE}/hip/x.c:1: UNAVAILABLE; HIP runtime library not available"
 
 
-@posix
 @pytest.mark.parametrize(
     ("driver", "message", "advice", "detail"),
     [
@@ -104,7 +100,6 @@ SEARCH = "the search for CUDA devices"
 HANGS = "look into the system's CUDA driver: it ends or hangs when it is asked for its devices"
 
 
-@posix
 @pytest.mark.parametrize(
     ("commands", "reason", "advice"),
     [
@@ -173,7 +168,6 @@ def test_fields_of_dumped_devices() -> None:
     assert parse_dump("# Enumerated devices for driver 'cuda'\n") == []
 
 
-@posix
 def test_several_devices_keep_the_order_of_the_list(script_tool: ScriptTool) -> None:
     commands = f"""case $1 in
 --list_devices=cuda) echo cuda://GPU-bbbb; echo cuda://GPU-aaaa; echo cuda://GPU-cccc;;

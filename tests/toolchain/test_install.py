@@ -29,7 +29,6 @@ from harness.toolchain.install import (
 )
 from tests.fakes.fake_wheels import REVISION, write_wheels
 
-posix = pytest.mark.skipif(sys.platform == "win32", reason="the installer is a shell script")
 RELEASE = "9.8.0"
 
 
@@ -199,7 +198,6 @@ def left_in(root: Path) -> list[str]:
     return sorted(file.name for file in root.iterdir() if file.suffix != ".lock")
 
 
-@posix
 def test_a_pair_is_installed_once_and_overlooks_what_the_user_has_elsewhere(
     quick: QuickInstaller, root: Path, messages: list[str], get: Get, tmp_path: Path
 ) -> None:
@@ -224,7 +222,6 @@ def test_a_pair_is_installed_once_and_overlooks_what_the_user_has_elsewhere(
     assert Path(finished.stdout.strip()).is_relative_to(folder)
 
 
-@posix
 @pytest.mark.parametrize("missing", ["bin/python", "iree-compile", "iree_base_runtime-9.8.0.dist-info/METADATA", ""])
 def test_one_with_a_part_amiss_is_made_anew(missing: str, quick: QuickInstaller, root: Path, get: Get) -> None:
     first = get()
@@ -240,7 +237,6 @@ def test_one_with_a_part_amiss_is_made_anew(missing: str, quick: QuickInstaller,
     assert left_in(root) == [folder.name]
 
 
-@posix
 def test_two_harnesses_at_once_make_it_once(
     quick: QuickInstaller, tmp_path: Path, messages: list[str], root: Path
 ) -> None:
@@ -268,7 +264,6 @@ def test_two_harnesses_at_once_make_it_once(
     assert sorted(messages) == ["Another harness installs IREE 9.8.0 ...", "Installing IREE 9.8.0 (some 200 MB) ..."]
 
 
-@posix
 @pytest.mark.parametrize(
     ("release", "changes", "sentence"),
     [

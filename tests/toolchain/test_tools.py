@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 
 import pytest
@@ -14,8 +13,6 @@ from harness.errors import ToolchainError
 from harness.toolchain import Toolchain, compiler_flags, runtime_flags
 from harness.toolchain.tools import error_lines, excerpt, merge_flags, status_text, tail, warning_lines
 from tests.toolchain.conftest import ScriptTool
-
-posix = pytest.mark.skipif(sys.platform == "win32", reason="the tools are shell scripts")
 
 flag_names = st.sampled_from(["a", "b", "iree-opt-level", "iree-opt-data-tiling"])
 flags = st.builds(
@@ -53,7 +50,6 @@ def test_the_real_tools_know_their_flags_and_are_asked_once(
     assert (compiler_flags(real_toolchain), runtime_flags(real_toolchain)) == (of_compiler, of_runtime)
 
 
-@posix
 def test_another_compiler_is_asked_anew(script_tool: ScriptTool) -> None:
     compiler = script_tool("echo '  --old - An option'", "iree-compile")
     assert compiler_flags(compiler) == {"old"}
@@ -63,7 +59,6 @@ def test_another_compiler_is_asked_anew(script_tool: ScriptTool) -> None:
     assert compiler_flags(replace(compiler, version="3.14.0")) == {"new"}
 
 
-@posix
 def test_what_a_help_text_says_beside_its_flags_is_not_taken_for_one(script_tool: ScriptTool) -> None:
     commands = """cat <<'END'
 OVERVIEW: a compiler, see --nothing
@@ -76,7 +71,6 @@ END"""
     assert compiler_flags(script_tool(commands, "iree-compile")) == {"first", "O"}
 
 
-@posix
 def test_a_tool_that_does_not_say_its_flags(script_tool: ScriptTool) -> None:
     scripted = script_tool("exit 7", "iree-compile")
     with pytest.raises(ToolchainError) as caught:
@@ -197,11 +191,6 @@ def test_an_excerpt_begins_at_the_first_error_and_leaves_out_what_nobody_can_rea
     assert excerpt(printed, lines=lines) == kept
 
 
-def test_the_tail_of_what_python_printed_has_the_exception() -> None:
-    assert tail("error: a\nb\nValueError: c\n", lines=2) == "b\nValueError: c"
-    assert excerpt("abcdef", characters=3) == "def"
-
-
 def test_a_target_is_named_without_the_features_of_its_cpu() -> None:
     features = ",".join(f"+feature{number}" for number in range(60))
     kept = '#hal.executable.target<"llvm-cpu", "embedded-elf-x86_64", '
@@ -209,4 +198,5 @@ def test_a_target_is_named_without_the_features_of_its_cpu() -> None:
     printed = f"m.mlir:1:2: error: failed to run translation for backend {target}\n"
     short = f"failed to run translation for backend {kept}{{...}}>"
     assert error_lines(printed) == (short,)
+    assert tail("error: a\nb\nValueError: c\n", lines=2) == "b\nValueError: c", "where Python's exception is"
     assert excerpt(printed) == f"m.mlir:1:2: error: {short}"
