@@ -26,7 +26,7 @@ from harness.models.model import Input
 from harness.models.ncnn import Network, between, read_network, write_onnx
 from harness.models.realesrgan import BlockParameters, build_block
 from tests.models.conftest import run_onnx_bytes
-from tests.models.ncnn_files import Made, weights
+from tests.models.test_ncnn import Made, weights
 
 Array = NDArray[Any]
 WIDTH, INNER, WORDS, HEADS, LAYERS = 8, 12, 20, 2, 2
