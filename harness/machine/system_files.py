@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -27,14 +28,6 @@ class SystemFiles:
     def integer(self, path: str) -> int | None:
         """A file that holds one decimal number."""
         return as_integer(self.text(path))
-
-    def fields(self, path: str) -> dict[str, str]:
-        """A file of `name: value` or `name value` lines; {} where there is none."""
-        fields = {}
-        for line in (self.text(path) or "").splitlines():
-            name, _, value = line.partition(":") if ":" in line else line.partition(" ")
-            fields[name.strip()] = value.strip()
-        return fields
 
     def matching(self, pattern: str) -> list[str]:
         """Paths below the root that match a glob pattern, sorted."""
@@ -71,8 +64,10 @@ def capture_limits(files: SystemFiles) -> dict[str, Any]:
     """Limits of the control groups that this process is in; {} where nothing limits it."""
     groups = _groups(files)
     cpu_limit = min(_present(_cpu_limit_cores(files, group) for group in groups), default=None)
-    stopped = (files.fields(f"{group}/cpu.stat").get("nr_throttled") for group in groups)
-    throttled = max(_present(map(as_integer, stopped)), default=None)
+    counts = (
+        re.search(r"^nr_throttled (\d+)", files.text(f"{group}/cpu.stat") or "", re.MULTILINE) for group in groups
+    )
+    throttled = max((int(count[1]) for count in _present(counts)), default=None)
     return known(
         {
             "cpu_limit_cores": cpu_limit,

@@ -15,6 +15,7 @@ from harness.report.github import portable_comparison
 from harness.report.run_report import Report, build_report
 from harness.store.kinds import COMPARISON
 from harness.store.run_directory import load_run
+from tests.builders import FLAGS, SUITE
 from tests.report.builders import make_comparison, make_timed
 
 ROOT = Path(__file__).parents[2]
@@ -182,35 +183,17 @@ def test_every_command_of_a_real_comparison_is_allowed(comparison: Comparison) -
     assert kept.command[:3] == ("harness", "compare", "--within")
 
 
-SUITE = """\
-name = "small"
-baseline = "stock"
-flagset_files = ["sets.toml"]
-
-[models.net]
-mlir = "net.mlir"
-function = "main"
-inputs = []
-
-[variants.stock]
-
-[variants.tuned]
-flags = ["--iree-opt-data-tiling"]
-flagsets = ["deep"]
-run_flags = ["--task_topology_max_group_count=2"]
-%s
-
-[devices.cpu]
-uri = "local-task"
-backend = "llvm-cpu"
-compile_flags = ["--iree-hal-target-device=local"]
-"""
 OF_SUITE = {
     "--iree-opt-data-tiling",
     "--iree-opt-level=O3",
     "--iree-hal-target-device=local",
     "--task_topology_max_group_count=2",
 }
+TILED = '[variants.tiled]\nflags = ["--iree-opt-level=O3"]\nrun_flags = ["--task_topology_max_group_count=2"]\n'
+
+
+def write_suite(tree: Path, more: str = "") -> None:
+    (tree / "suites/small.toml").write_text(SUITE.replace("[variants.tiled]\n", f"{TILED}{more}"))
 
 
 @pytest.fixture
@@ -218,36 +201,27 @@ def checkout(tmp_path: Path) -> Path:
     """A tree with a suite and its flag sets, and one folder deeper nothing."""
     tree = tmp_path / "tree"
     (tree / "suites").mkdir(parents=True)
-    (tree / "suites/small.toml").write_text(SUITE % "")
-    (tree / "suites/sets.toml").write_text('[flagsets.deep]\ncompile = ["--iree-opt-level=O3"]\n')
-    (tree / "suites/net.mlir").write_text("func.func @main() { return }\n")
+    write_suite(tree)
+    (tree / "suites/flags.toml").write_text(FLAGS)
+    (tree / "suites/net.mlir").touch()
     return tree
 
 
 @pytest.mark.parametrize(
     ("plugins", "more"),
-    [("", 0), ('plugins = ["halide-schedule"]', 1), ('plugins = ["not-installed"]', 0)],
+    [("", 0), ('plugins = ["halide-schedule"]\n', 1), ('plugins = ["not-installed"]\n', 0)],
 )
 def test_flags_of_a_suite_are_those_of_variants_devices_flag_sets_and_plugins(
     checkout: Path, plugins: str, more: int
 ) -> None:
-    (checkout / "suites/small.toml").write_text(SUITE % plugins)
+    write_suite(checkout, plugins)
     flags = suite_flags(checkout, "suites/small.toml", pytest.fail)
     assert flags >= OF_SUITE
     assert len(flags) == len(OF_SUITE) + more
 
 
 @pytest.mark.parametrize(
-    "suite",
-    [
-        "suites/other.toml",
-        "../forged.toml",
-        "suites/link.toml",
-        "suites/broken.toml",
-        "/etc/passwd",
-        "",
-        "a\0b.toml",
-    ],
+    "suite", ["suites/other.toml", "../forged.toml", "suites/link.toml", "suites/broken.toml", "", "a\0b.toml"]
 )
 def test_what_is_no_suite_of_the_base_has_no_flags(checkout: Path, suite: str) -> None:
     forged = checkout.parent / "forged.toml"

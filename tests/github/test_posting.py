@@ -20,6 +20,7 @@ from harness.github.api import Client
 from harness.github.posting import Shelf, publish, read_figures
 from harness.report import render
 from harness.report.pages import Links
+from tests.builders import FLAGS, SUITE
 from tests.github.conftest import TOKEN
 from tests.github.fake_github import BOT, FakeGitHub
 from tests.report.builders import make_comparison, make_row, make_timed
@@ -63,10 +64,9 @@ def test_a_flag_stands_where_the_suite_of_the_base_has_it_and_nowhere_else(folde
     lines = tuple(f"iree-compile a.mlir -o a.vmfb --iree-opt-{flag}" for flag in ("level=O3", "forged"))
     suite = folder / "tree" / COMPARISON.base.suite
     suite.parent.mkdir(parents=True)
-    suite.write_text(
-        'name = "s"\nbaseline = "stock"\n[models.net]\nbuilder = "matmul"\n'
-        '[variants.stock]\nflags = ["--iree-opt-level=O3"]\n[devices.cpu]\nuri = "local-sync"\nbackend = "llvm-cpu"\n'
-    )
+    suite.write_text(SUITE.replace("[variants.stock]", '[variants.stock]\nflags = ["--iree-opt-level=O3"]'))
+    (suite.parent / "flags.toml").write_text(FLAGS)
+    (suite.parent / "net.mlir").touch()
     for line, stands in zip(lines, (True, False), strict=True):
         row = replace(COMPARISON.rows[0], repro=("harness compare a b", line))
         (folder / "comparison.json").write_text(render(replace(COMPARISON, rows=(row,)), "json"))
