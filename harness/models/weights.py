@@ -9,11 +9,7 @@ There are two layouts. Since PyTorch 1.6 the file is a zip, with the pickle in `
 `data/KEY`. Before, it is several pickles (a magic number, the protocol, facts of the machine, the tensors, the keys of
 the storages) and then, for each key, a count of elements and their bytes.
 
-A .safetensors file is eight bytes that give the length of the JSON header, the header, and the data. Reading that here
-saves a dependency for one model.
-
-The files' bytes are pinned, so it is not asked here whether they are whole. Whatever else is wrong with one is an
-exception of pickle, zipfile, json or numpy.
+Whatever is wrong with a pinned file is an exception of pickle, zipfile, json or numpy.
 """
 
 from __future__ import annotations

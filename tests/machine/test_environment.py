@@ -140,7 +140,8 @@ def test_a_machine_that_tells_nothing_or_nonsense(make_machine: MakeMachine) -> 
     assert facts_of(capture_environment(root=make_machine(files))) == facts_of(captured)
 
 
-DMI = "sys/class/dmi/id"
+VENDOR, PRODUCT = (f"sys/class/dmi/id/{name}" for name in ("sys_vendor", "product_name"))
+WSL = "6.6.87.2-microsoft-standard-WSL2"
 GOVERNOR = "cpufreq/scaling_governor"
 LAYOUT = "proc/sys/kernel/randomize_va_space"
 
@@ -148,22 +149,10 @@ LAYOUT = "proc/sys/kernel/randomize_va_space"
 @pytest.mark.parametrize(
     ("files", "section", "facts"),
     [
-        (
-            {f"{DMI}/sys_vendor": "Amazon EC2", f"{DMI}/product_name": "c7g.metal"},
-            "machine",
-            {"virtual": False, "hypervisor": None},
-        ),
-        (
-            {f"{DMI}/sys_vendor": "Hetzner", f"{DMI}/product_name": "vServer"},
-            "machine",
-            {"virtual": True, "hypervisor": "Hetzner"},
-        ),
+        ({VENDOR: "Amazon EC2", PRODUCT: "c7g.metal"}, "machine", {"virtual": False, "hypervisor": None}),
+        ({VENDOR: "Hetzner", PRODUCT: "vServer"}, "machine", {"virtual": True, "hypervisor": "Hetzner"}),
         ({"sys/hypervisor/type": "xen"}, "machine", {"virtual": True, "hypervisor": "Xen"}),
-        (
-            {"proc/sys/kernel/osrelease": "6.6.87.2-microsoft-standard-WSL2"},
-            "machine",
-            {"virtual": True, "hypervisor": "WSL"},
-        ),
+        ({"proc/sys/kernel/osrelease": WSL}, "machine", {"virtual": True, "hypervisor": "WSL"}),
         ({"proc/cpuinfo": "processor\t: 0\nflags\t\t: fpu hypervisor\n"}, "machine", {"virtual": True}),
         ({"proc/cpuinfo": "processor\t: 0\nflags\t\t: fpu\n"}, "machine", {"virtual": False, "hypervisor": None}),
         ({}, "machine", {"virtual": None, "container": False}),

@@ -90,8 +90,9 @@ def test_a_tool_that_does_not_say_its_flags(script_tool: ScriptTool) -> None:
 
 
 # A pass that does not exist, and a parenthesis that is not closed: both exit with 0 and write a module.
-UNREGISTERED = """\
-MLIR Textual PassPipeline Parser:1:1: error: 'bogus' does not refer to a registered pass or pass pipeline
+BOGUS = "'bogus' does not refer to a registered pass or pass pipeline"
+UNREGISTERED = f"""\
+MLIR Textual PassPipeline Parser:1:1: error: {BOGUS}
 bogus
 ^
 ERROR: mismatched parenthesis in pass pipeline `builtin.module(bogus)`
@@ -114,14 +115,7 @@ func.func @main(%a: tensor<4x8xf32>, %b: tensor<8x4xf32>) -> (tensor<4x4xf32>, t
 @pytest.mark.parametrize(
     ("printed", "errors", "warnings"),
     [
-        (
-            UNREGISTERED,
-            (
-                "'bogus' does not refer to a registered pass or pass pipeline",
-                "mismatched parenthesis in pass pipeline `builtin.module(bogus)`",
-            ),
-            (),
-        ),
+        (UNREGISTERED, (BOGUS, "mismatched parenthesis in pass pipeline `builtin.module(bogus)`"), ()),
         (UNBALANCED, ("mismatched parenthesis in pass pipeline `builtin.module(bogus`",), ()),
         ("model.mlir:1:17: error: no type\nfunc.func @main( {\n", ("no type",), ()),
         ("fatal error: out of luck: error: twice\n", ("out of luck: error: twice",), ()),
