@@ -37,6 +37,7 @@ _FACT = re.compile(r'(\w+) = ("[^"]*"|[^,{}"]+)')
 _FEATURE = re.compile(r"\+[\w.-]+")
 # Of x86, each of which brings all before it; 3.12 names them too.
 _IN_ORDER = ("+sse", "+sse2", "+sse3", "+ssse3", "+sse4.1", "+sse4.2", "+avx", "+avx2", "+avx512f")
+_WORD = re.compile(r"[a-zA-Z_][\w.]*")
 _CONTEXT = 1
 # Longer programs are compared line by line only where that is quick.
 _QUICK_LINES = 20_000
@@ -136,11 +137,26 @@ def changed_lines(base: Sequence[Line], head: Sequence[Line]) -> list[str]:
             if kind == "equal":
                 shown += [f"  {line.text}" for line in base[begin:end]]
             else:
-                shown += [f"- {line.text}" for line in base[begin:end]]
-                shown += [f"+ {line.text}" for line in head[other_begin:other_end]]
+                shown += _side_by_side(base[begin:end], head[other_begin:other_end])
     indents = [len(line) - 2 - len(line[2:].lstrip()) for line in shown if line != "@@" and line[2:].strip()]
     cut = min(indents, default=0)  # what all of them have behind their mark
     return [line if line == "@@" else f"{line[:2]}{line[2 + cut :]}" for line in shown]
+
+
+def _side_by_side(base: Sequence[Line], head: Sequence[Line]) -> list[str]:
+    """Lines that all differ, each of base with that of head which has its operation below it."""
+    # What a line does is its first word: its operation's name, or what begins a part of a long one.
+    words = [[found[0] if (found := _WORD.search(line.loose)) else "" for line in lines] for lines in (base, head)]
+    matcher = difflib.SequenceMatcher(None, words[0], words[1], autojunk=False)
+    shown: list[str] = []
+    for kind, begin, end, other_begin, other_end in matcher.get_opcodes():
+        sides = (
+            [f"- {line.text}" for line in base[begin:end]],
+            [f"+ {line.text}" for line in head[other_begin:other_end]],
+        )
+        pairs = zip(*sides, strict=True) if kind == "equal" else sides
+        shown += [line for lines in pairs for line in lines]
+    return shown
 
 
 def pipelines_differ(base: Executable, head: Executable) -> bool:

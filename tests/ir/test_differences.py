@@ -178,16 +178,16 @@ def test_the_first_phase_at_which_both_are_there_and_differ() -> None:
     assert first_difference(base.phases, {}, EXECUTABLE_PHASES) is None
 
 
-def test_lines_that_differ_with_those_around_them() -> None:
+def test_lines_that_differ_stand_below_each_other_by_their_operation() -> None:
     base = "f {\n  %0 = a.b 1\n  %1 = c.d %0\n  x\n  y\n  z\n  last 1\n}"
     head = "f {\n  %0 = new\n  %1 = a.b 2\n  %2 = c.d %1, %1\n  x\n  y\n  z\n  last 2\n}"
     lines = changed_lines(canonical_lines([base]), canonical_lines([head]))
     assert lines == [
         "  f {",
-        "-   %0 = a.b 1",
-        "-   %1 = c.d %0",
         "+   %0 = new",
+        "-   %0 = a.b 1",
         "+   %1 = a.b 2",
+        "-   %1 = c.d %0",
         "+   %2 = c.d %1, %1",
         "    x",
         "@@",
