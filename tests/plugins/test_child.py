@@ -14,22 +14,10 @@ import iree.compiler
 import pytest
 
 from harness.compile.program import CHILD
+from tests.programs import program
 
 FAKES = Path(__file__).parent.parent / "fakes"
-PROGRAM = """
-func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
-  %slope = arith.constant 0.25 : f32
-  %empty = tensor.empty() : tensor<4xf32>
-  %y = linalg.generic {
-    indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]
-  } ins(%x : tensor<4xf32>) outs(%empty : tensor<4xf32>) {
-  ^bb0(%in: f32, %out: f32):
-    %z = arith.mulf %in, %slope : f32
-    linalg.yield %z : f32
-  } -> tensor<4xf32>
-  return %y : tensor<4xf32>
-}
-"""
+PROGRAM = program("main x:4\nslope = constant 0.25\ny = each mulf x slope\nreturn y")
 
 
 def line(text: str) -> str:

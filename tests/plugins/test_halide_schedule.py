@@ -11,6 +11,7 @@ import pytest
 
 from harness.models.channelled_convolution import Parameters, build
 from harness.plugins.halide_schedule import HalideScheduleOptions, Step, transform_library
+from tests.programs import program
 from tests.rewrites.tools import iree_compile, random, run
 
 STEPS: tuple[Step, ...] = get_args(Step)
@@ -83,16 +84,7 @@ def test_loops_that_are_unrolled_are_gone(lowered: dict[Step, str]) -> None:
 
 
 def test_other_programs_are_left_alone(tmp_path: Path) -> None:
-    text = """
-    func.func @main(%x: tensor<8x16xf32>, %y: tensor<16x8xf32>) -> tensor<8x8xf32> {
-      %zero = arith.constant 0.0 : f32
-      %empty = tensor.empty() : tensor<8x8xf32>
-      %zeros = linalg.fill ins(%zero : f32) outs(%empty : tensor<8x8xf32>) -> tensor<8x8xf32>
-      %product = linalg.matmul ins(%x, %y : tensor<8x16xf32>, tensor<16x8xf32>)
-        outs(%zeros : tensor<8x8xf32>) -> tensor<8x8xf32>
-      return %product : tensor<8x8xf32>
-    }
-    """
+    text = program("main x:8x16 y:16x8\ne = empty 8x8\nz = fill zero e\np = matmul x y z\nreturn p")
     assert iree_compile(text, *flags_of(tmp_path)) == iree_compile(text)
 
 
