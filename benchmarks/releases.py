@@ -14,6 +14,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 from benchmarks.documents import replace_between
@@ -69,13 +70,21 @@ def _made(words: list[str], file: str) -> Path:
 
 
 def large_steps(run: Run) -> list[tuple[str, str]]:
-    """Neighbours among the releases that were measured between which the case changed most, in their order."""
+    """Neighbours among the releases that were measured between which the case changed most, in their order.
+
+    Between them the intervals of the ratio have nothing in common.
+    """
     (panel,) = release_panels(build_report(run))
     (line,) = panel.lines
+    measured = [
+        (release, point.ratio, point.low or point.ratio, point.high or point.ratio)
+        for release, point in zip(panel.releases, line.points, strict=True)
+        if point.ratio
+    ]
     sizes = {
-        (panel.releases[before], panel.releases[after]): abs(change)
-        for (before, after), change in line.steps.items()
-        if abs(change) > math.log1p(SMALLEST)
+        (before, after): abs(math.log(ratio / earlier))
+        for (before, earlier, low, high), (after, ratio, other_low, other_high) in pairwise(measured)
+        if max(low, other_low) > min(high, other_high) and abs(math.log(ratio / earlier)) > math.log1p(SMALLEST)
     }
     largest = sorted(sizes, key=lambda step: sizes[step], reverse=True)[:MOST]
     return [step for step in sizes if step in largest]

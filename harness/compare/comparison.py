@@ -55,6 +55,7 @@ from harness.records.run import Build, HostRecord
 from harness.stats.rule import Rule
 from harness.store.evidence import why_refused
 from harness.suite.cases import matching
+from harness.text import plural
 
 # Known verdicts of pairs whose figures are compared: what is smaller in a module that fails is no improvement.
 _WITH_FIGURES: frozenset[Verdict] = frozenset({"missing", "new"})
@@ -294,16 +295,16 @@ def _notes(plan: Plan) -> list[str]:
         for base, planned in replaced
     ]
     unknown = Counter(known.unknown for known in plan.outputs.values() if known.unknown and known.same_program)
-    notes += [f"Outputs of {_cases(number)} were not compared: {reason}" for reason, number in unknown.items()]
+    notes += [f"Outputs of {plural(number, 'case')} were not compared: {reason}" for reason, number in unknown.items()]
     if plan.options.remeasure and plan.options.compile_budget_s and (pairs := plan.long_to_compile):
         takes_s = math.ceil(max(plan.compiling_s(pair) for pair in pairs))
         notes.append(
-            f"Compile times of {_cases(len(pairs))} differ {_PLAIN_COMPILE:g}-fold or more in what the runs recorded, "
-            f"and take up to {takes_s} s a row to compare: --compile-budget {takes_s} "
+            f"Compile times of {plural(len(pairs), 'case')} differ {_PLAIN_COMPILE:g}-fold or more in what the runs "
+            f"recorded, and take up to {takes_s} s a row to compare: --compile-budget {takes_s} "
             f"({_shown([pair.name for pair in pairs])})"
         )
     counts = Counter(str(plan.fates[pair.name]) for pair in plan.left_out)
-    notes += [f"{_cases(number)} left out on both sides: {reason}" for reason, number in counts.items()]
+    notes += [f"{plural(number, 'case')} left out on both sides: {reason}" for reason, number in counts.items()]
     redefined: dict[str, list[str]] = {}
     for pair in plan.pairs if not plan.within else ():
         if pair.base and pair.head and pair.base.id != pair.head.id:
@@ -311,7 +312,7 @@ def _notes(plan: Plan) -> list[str]:
     others = {name: known for name, known in plan.outputs.items() if not known.same_program}
     for how, names in redefined.items():
         if how != ANOTHER_MODEL or not set(names) <= others.keys():
-            notes.append(f"The two sides define {_cases(len(names))} differently: {how} ({_shown(names)})")
+            notes.append(f"The two sides define {plural(len(names), 'case')} differently: {how} ({_shown(names)})")
     if others:
         notes.append(_of_other_programs(others))
     return notes
@@ -324,15 +325,12 @@ def _of_other_programs(others: Mapping[str, OutputsOfPair]) -> str:
         "were not compared": [name for name, known in others.items() if known.unknown is not None],
     }
     said = [f"outputs {fate} in {len(names)} ({_shown(names)})" for fate, names in fates.items() if names]
-    return f"The model of {_cases(len(others))} is another program in the head than in the base: {', '.join(said)}"
+    cases = plural(len(others), "case")
+    return f"The model of {cases} is another program in the head than in the base: {', '.join(said)}"
 
 
 def _shown(names: Sequence[str]) -> str:
     return ", ".join(names[:_MOST_NAMES]) + (", ..." if len(names) > _MOST_NAMES else "")
-
-
-def _cases(number: int) -> str:
-    return "1 case" if number == 1 else f"{number} cases"
 
 
 def _settings(plan: Plan) -> dict[str, Any]:

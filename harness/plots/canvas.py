@@ -65,6 +65,11 @@ class Theme:
     tones: Mapping[Tone, str]  # Of what a row says
     series: tuple[str, ...]  # Of models and variants, in turn
 
+    @property
+    def behind_texts(self) -> dict[str, Any]:
+        """What keeps lines out of a text, for matplotlib."""
+        return {"facecolor": self.ground, "edgecolor": "none", "pad": 1.0}
+
 
 LIGHT = Theme(
     name="light",

@@ -165,7 +165,7 @@ def _draw_panel(canvas: Canvas, panel: ReleasePanel) -> None:
     _scale(axes, panel, theme, strips=len(strips))
     for number, line in enumerate(panel.lines):
         _draw_line(axes, panel, number, line, theme)
-    _draw_times(axes, panel, times)
+    _draw_times(axes, panel, times, theme)
     for line in strips:
         middle = canvas.down(_STRIP) + _STRIP / 2
         canvas.note(_LEFT - 8, middle, Canvas.cut(line.variant, _LEFT - 8 - MARGIN, SMALL), align="right")
@@ -219,9 +219,14 @@ def _times(panel: ReleasePanel) -> tuple[dict[int, str], str]:
     return (texts, unit.name) if has_room and not others else ({}, "")
 
 
-def _draw_times(axes: Axes, panel: ReleasePanel, texts: Mapping[int, str]) -> None:
+def _draw_times(axes: Axes, panel: ReleasePanel, texts: Mapping[int, str], theme: Theme) -> None:
     """Above each point."""
-    look: dict[str, Any] = {"ha": "center", "va": "center", "size": SMALL * POINTS_PER_PIXEL}
+    look: dict[str, Any] = {
+        "ha": "center",
+        "va": "center",
+        "size": SMALL * POINTS_PER_PIXEL,
+        "bbox": theme.behind_texts,
+    }
     for place, text in texts.items():
         at = (place, _height_of(panel.lines[0].points[place].ratio, panel.axis))
         axes.annotate(text, at, xytext=(0, _ASIDE), textcoords="offset points", **look)

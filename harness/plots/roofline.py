@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from harness.errors import RunError
 from harness.plots.canvas import (
@@ -123,7 +123,7 @@ def paint_roofline(panels: Sequence[Panel], title: str, subtitle: str, theme: Th
                     axes.plot(point.intensity, point.operations_per_s / 1e9, zorder=4, **look)
             _draw_names(axes, panel, colors, names, _NAME_ROOM / width)
             caption = Canvas.cut(_caption(panel), width - 20, BODY, bold=True)
-            canvas.text(left + width - 8, top + plot - 14, caption, align="right", bold=True, bbox=_on_ground(theme))
+            canvas.text(left + width - 8, top + plot - 14, caption, align="right", bold=True, bbox=theme.behind_texts)
             if (number + 1) % columns == 0 or number + 1 == len(panels):
                 canvas.down(above + plot + 54)
         examples = {point.label: point for point in points}
@@ -138,11 +138,6 @@ def _looks(point: Point, color: str, number: int, theme: Theme) -> list[Look]:
     face, edge, edge_width = (theme.ground, color, 1.6) if hollow else (color, theme.ground, 0.7)
     own = look_of(_SHAPES[shape], _SMALL_MARK if turn % 4 > 1 else _MARK, face, edge, edge_width)
     return [look_of("o", _RING, "none", color, 1.0), own] if point.peer else [own]
-
-
-def _on_ground(theme: Theme) -> dict[str, Any]:
-    """What keeps lines out of a text."""
-    return {"facecolor": theme.ground, "edgecolor": "none", "pad": 1.0}
 
 
 def _limits(panels: Sequence[Panel]) -> tuple[tuple[float, float], tuple[float, float]]:
@@ -186,7 +181,7 @@ def _draw_roof(axes: Axes, peak: Peak, theme: Theme) -> None:
         textcoords="offset points",
         ha="right",
         size=_SMALL_POINTS,
-        bbox=_on_ground(theme),
+        bbox=theme.behind_texts,
     )
     start = max(low, bottom / slope)
     rate = Canvas.drawable(f"{slope:.3g} GB/s ({peak.bytes_by})")
