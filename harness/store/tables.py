@@ -189,13 +189,10 @@ class Tables:
                     rows = f"SELECT {TABLES[table].select} FROM {parquet(files)}"  # noqa: S608 (our names)
                     self.connection.execute(f"INSERT INTO {table} {rows}")
             self.connection.commit()
-        except duckdb.Error:  # of one of them: which it is, is found by halves
+        except duckdb.Error:  # of one of them: each is tried by itself
             self.connection.rollback()
-            folders, read = list(stored), set[Path]()
-            halves = (folders[: len(folders) // 2], folders[len(folders) // 2 :]) if len(folders) > 1 else ()
-            for half in halves:
-                read |= self._take_tables({folder: stored[folder] for folder in half})
-            return read
+            alone = [{folder: files} for folder, files in stored.items()] if len(stored) > 1 else []
+            return set[Path]().union(*map(self._take_tables, alone))
         for folder, name in owners.items():
             with self._guarded(f"{folder.name} is left out"):
                 self._claim(folder, name)
