@@ -83,9 +83,12 @@ def _divide(cases: Sequence[Case], models: Iterable[Model], count: int) -> Mappi
     sizes = Counter(together[case.group] for case in cases)
     room = len(cases) // count
     taken = dict.fromkeys(range(1, count + 1), 0)
-    found = {}
+    found: dict[str, int] = {}
     for name in sorted(sizes, key=lambda name: (-sizes[name], _rank(name, 0))):
-        wanted = sorted(taken, key=lambda number: _rank(name, number))
+        empty = [number for number in taken if not taken[number]]
+        # No shard is left empty while there is something for it.
+        open_shards = empty if len(empty) >= len(sizes) - len(found) else list(taken)
+        wanted = sorted(open_shards, key=lambda number: _rank(name, number))
         fitting = [number for number in wanted if taken[number] + sizes[name] <= room]
         found[name] = fitting[0] if fitting else min(wanted, key=lambda number: taken[number])
         taken[found[name]] += sizes[name]

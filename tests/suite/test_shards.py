@@ -61,12 +61,14 @@ def test_shards_have_each_case_once_in_order_and_the_devices_of_a_model_together
 
 
 @given(models=shapes, count=st.integers(1, 9))
-def test_no_shard_is_larger_than_its_share_by_more_than_what_stays_together(
+def test_no_shard_is_empty_if_it_need_not_be_or_larger_than_its_share_by_more_than_what_stays_together(
     models: dict[str, tuple[list[str], int]], count: int
 ) -> None:
     cases = a_plan(models)
     sizes = Counter(case.model for case in cases)
-    assert max(len(part.cases) for part in parts(cases, count)) <= math.ceil(len(cases) / count) + max(sizes.values())
+    found = [len(part.cases) for part in parts(cases, count)]
+    assert max(found) <= math.ceil(len(cases) / count) + max(sizes.values())
+    assert sum(map(bool, found)) == min(count, len(sizes))
 
 
 @given(models=shapes, count=st.integers(1, 9), seed=st.randoms())
