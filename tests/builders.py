@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from harness.measure import LoadableModule
 from harness.models.inputs import Argument, write_arguments
 from harness.models.materialize import ModelArtifact
 from harness.models.model import Input, Model, Tolerance
@@ -28,6 +29,7 @@ from harness.records.case import Case
 from harness.records.comparison import Row, Verdict
 from harness.records.run import SCHEMA_VERSION, Header, ModelRecord, Round, ToolchainRecord, Turn
 from harness.suite.load import Device, Suite, Variant
+from harness.toolchain import Toolchain
 
 CPU_FLAGS = (
     "--iree-hal-target-device=local",
@@ -178,6 +180,12 @@ def make_artifact(
         arguments=written,
         parameters=dict(parameters or {}),
     )
+
+
+def a_loadable(name: str, toolchain: Toolchain, **fields: Any) -> LoadableModule:
+    """A compiled case as workers are told of it."""
+    usual: dict[str, Any] = {"module": Path("module.vmfb"), "function": "main", "arguments": (), "parameters": {}}
+    return LoadableModule(name=name, toolchain=toolchain, **{**usual, "run_flags": (), **fields})
 
 
 def make_header(run_id: str = "20261121-035012-small", **changes: Any) -> Header:

@@ -27,8 +27,7 @@ from harness.stages.comparing import ComparisonSession, InterruptedComparison, b
 from harness.stages.explaining import AskedPair, ExplanationSession, Found, explain_pair, keep_in
 from harness.stages.options import ExplainOptions, RunOptions
 from harness.stages.run import run_suite
-from harness.stages.session import policy_of
-from harness.stages.sides_session import going_on
+from harness.stages.session import going_on, policy_of
 from harness.store.folders import find_folder
 from harness.store.journal import require_writable
 from harness.store.run_directory import load_run

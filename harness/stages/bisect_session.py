@@ -42,7 +42,7 @@ from harness.report.markdown import to_markdown
 from harness.stages.explaining import explain_pair, keep
 from harness.stages.options import BisectOptions, OneCase, VerdictOptions
 from harness.stages.run import run_suite
-from harness.stages.session import begun_run, policy_of, toolchain_named, unmeasured
+from harness.stages.session import begun_run, policy_of, unmeasured
 from harness.stats.rule import Rule
 from harness.store.evidence import find_failure
 from harness.store.files import FINISHED_FILE
@@ -51,7 +51,7 @@ from harness.store.run_directory import RunDirectory, load_run
 from harness.store.search_directory import BisectDirectory, KeptSentence
 from harness.suite.load import Suite
 from harness.text import did_you_mean, such_as
-from harness.toolchain import Toolchain
+from harness.toolchain import Toolchain, toolchain_named
 from harness.toolchain.find import with_own_build
 from harness.toolchain.host_cpu import environment_here
 

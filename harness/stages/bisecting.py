@@ -37,14 +37,14 @@ from harness.stages.bisect_session import BisectSession, require_metric
 from harness.stages.derived_suites import config_of, derived_suite
 from harness.stages.options import BisectOptions
 from harness.stages.prepare import require_name
-from harness.stages.session import begun_now, options_going_on, toolchain_named
+from harness.stages.session import begun_now, options_going_on
 from harness.store.folders import find_folder
 from harness.store.kinds import BISECT
 from harness.store.search_directory import SUITES_FOLDER, BegunBisect, BisectDirectory, KeptSentence
 from harness.suite.completion import case_meant
 from harness.suite.load import Suite, load_suite
 from harness.text import plural
-from harness.toolchain import Toolchain, compiler_flags, release_named, releases_between
+from harness.toolchain import Toolchain, compiler_flags, release_named, releases_between, toolchain_named
 
 # --- parts of a variant ---
 

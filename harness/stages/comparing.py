@@ -27,8 +27,7 @@ from harness.report.explanation_words import short_form
 from harness.report.verdicts import largest_first, of_metric, of_verdict, real_rows
 from harness.stages.explaining import explain_pair, keep
 from harness.stages.options import compile_limits
-from harness.stages.session import policy_of
-from harness.stages.sides_session import SidesSession, going_on, words_of
+from harness.stages.session import SidesSession, going_on, policy_of, words_of
 from harness.store.files import read_document
 from harness.store.kinds import COMPARISON
 from harness.store.run_directory import load_run

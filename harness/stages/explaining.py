@@ -38,7 +38,7 @@ from harness.report.explanation_words import is_changed
 from harness.report.names import side_names
 from harness.stages.ir import Compiled, at_readable_phases
 from harness.stages.options import ExplainOptions
-from harness.stages.sides_session import SidesSession, words_of
+from harness.stages.session import SidesSession, words_of
 from harness.store.folders import find_folder
 from harness.store.run_directory import load_run
 from harness.store.sides_directory import ExplanationDirectory, KeptGeneration

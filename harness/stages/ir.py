@@ -33,13 +33,12 @@ from harness.stages.build import request_for
 from harness.stages.models import materialize_models, writing_the_cache
 from harness.stages.options import IrOptions, compile_limits
 from harness.stages.prepare import Prepared, prepare
-from harness.stages.session import toolchain_named
 from harness.store.folders import find_folder
 from harness.store.run_directory import HEADER_FILE, load_run
 from harness.suite.cases import Selection
 from harness.suite.completion import case_names
 from harness.text import did_you_mean, plural
-from harness.toolchain import Toolchain
+from harness.toolchain import Toolchain, toolchain_named
 from harness.toolchain.host_cpu import environment_here
 
 T = TypeVar("T")

@@ -1,35 +1,53 @@
-"""What comparisons, explanations, bisects and searches share: how they begin, go on, compile and measure."""
+"""What comparisons, explanations, bisects and searches share: how they begin, go on, compile and measure.
+
+What is made of two sides is a session with a folder and a run of each side: a side that has none gets one, a suite
+under a release, or as a commit has it, compiled and checked.
+"""
 
 from __future__ import annotations
 
 import glob
-from collections.abc import Callable, Sequence
+import json
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import fields, replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from pydantic import ValidationError
 
-from harness.cache import environments_root
+from harness.cache import cache_root
+from harness.compare.commits import Commit, empty_submodules, is_changed, suite_below, tree_of
 from harness.compare.options import CompareOptions
 from harness.compare.samplers import MeasurementPolicy
-from harness.compare.sides import noise_of
-from harness.errors import RunError, UsageError
+from harness.compare.sides import Named, noise_of
+from harness.errors import ExitCode, Interrupted, PlaceGone, RunError, UsageError
 from harness.machine.identity import machine_id
 from harness.options import Results
-from harness.process import Limits
+from harness.process import Limits, forget, spawn, stop
+from harness.progress import Progress, Silent
+from harness.stages.executor import LOCAL, Executor
 from harness.stages.options import ExplainOptions, OneCase, RunOptions, TuneOptions, compile_limits
+from harness.stages.run import run_suite
 from harness.stats.rule import Rule
-from harness.store.files import adapter
+from harness.store.files import FINISHED_FILE, adapter
+from harness.store.folders import find_folder
 from harness.store.journal import Begun
 from harness.store.kinds import Kind
 from harness.store.run_directory import HEADER_FILE
-from harness.toolchain import Toolchain, find_toolchain, get_toolchains
+from harness.store.sides_directory import SidesDirectory
+from harness.text import one_line
+from harness.toolchain import Toolchain
 from harness.toolchain.host_cpu import environment_here
 
 Measuring = CompareOptions | ExplainOptions | OneCase | TuneOptions
-_Options = TypeVar("_Options", bound=Results)
+_Any = TypeVar("_Any", bound=Results)
 # Options of a run that are those of the command for which it is made.
 _OF_COMMAND = ("results", "patterns", "compile_timeout_s", "call_timeout_s", "wait", "verbose")
 _OF_STRETCH = ("wait", "quiet", "verbose")
@@ -48,14 +66,14 @@ def begun_now(options: Any, command: Sequence[str]) -> dict[str, Any]:
 
 
 def options_going_on(
-    given: _Options,
+    given: _Any,
     begun: Begun,
     folder: Path,
     kind: Kind[Any],
     *,
     stretch: Sequence[str] = (),
     if_given: Sequence[str] = (),
-) -> _Options:
+) -> _Any:
     """The options that a session was begun with, on this machine.
 
     Args:
@@ -70,7 +88,7 @@ def options_going_on(
     if refused := [name for name in changed if name not in ("resume", "results", *stretch, *if_given)]:
         raise UsageError(f"--resume goes on with the {kind.name}'s own settings; leave out {', '.join(refused)}")
     try:
-        before: _Options = adapter(type(given)).validate_python(begun.options)
+        before: _Any = adapter(type(given)).validate_python(begun.options)
     except ValidationError:
         raise RunError(f"{folder / kind.begun_file}: is damaged; make the {kind.name} again") from None
     anew = {name: getattr(given, name) for name in names if name in stretch or (name in if_given and name in changed)}
@@ -106,9 +124,265 @@ def policy_of(
     )
 
 
-def toolchain_named(release: str | None, note: Callable[[str], None]) -> Toolchain:
-    """The toolchain of a release, installed where it is not here; of None the one that is."""
-    if release is None:
-        return find_toolchain()
-    (found,) = get_toolchains([release], root=environments_root(), on_install=note)
-    return found
+# --- what is made of two sides ---
+
+
+_Options = TypeVar("_Options", bound=CompareOptions | ExplainOptions)
+_Folder = TypeVar("_Folder", bound=SidesDirectory)
+_Session = TypeVar("_Session", bound="SidesSession[Any, Any]")
+# Starts a harness whose first place to import from is not the folder that it is started in.
+_HARNESS = "import sys; del sys.path[0]; from harness.cli import main; main()"
+
+
+def words_of(sides: Sequence[Named]) -> tuple[str, ...]:
+    """Sides in words that mean the same tomorrow."""
+    return tuple(side.sha if isinstance(side, Commit) else str(side) for side in sides)
+
+
+def going_on(
+    directory: type[_Folder], options: _Options, *, if_given: Sequence[str] = ()
+) -> tuple[_Options, _Folder | None]:
+    """The options of what goes on with --resume, and its folder; of what begins, those that are given and None."""
+    if options.resume is None:
+        return options, None
+    path = find_folder(options.resume, options.results, kind=directory.kind.name, unfinished=True)
+    folder = directory.resume(path)
+    assert folder.begun is not None  # noqa: S101 (else it could not be resumed)
+    return options_going_on(options, folder.begun, folder.path, folder.kind, if_given=if_given), folder
+
+
+class SidesSession(Generic[_Options, _Folder]):
+    """What is made of two sides, from the first of them on; its folder is made as soon as there is something to keep.
+
+    Attributes:
+        options: Those that it was begun with.
+        created: When that was.
+        command: The command line that it was begun with.
+        noise: The smallest change that this machine was found to see, as a share; 0: not known.
+        executor: Where sides are compiled and checked, and rows measured: this machine, unless a fleet is put there.
+        progress: Who is told; nobody, unless somebody is put there.
+        case: The only one that is wanted of a side; None: all that the options say.
+    """
+
+    directory: type[_Folder]
+
+    def __init__(
+        self,
+        options: _Options,
+        sides: Sequence[Named] = (),
+        words: Sequence[str] = (),
+        folder: _Folder | None = None,
+    ) -> None:
+        """Begin it with the words of a command line, or go on with the one in a folder."""
+        self.options, self.environment = options, environment_here()
+        self.executor: Executor = LOCAL
+        self.progress: Progress = Silent()
+        self.case: str | None = None
+        self._sides, self._folder, self._here = words_of(sides), folder, Path.cwd()
+        self._stack = ExitStack()
+        commits = {side.name: side.sha for side in sides if isinstance(side, Commit)}  # the same ones tomorrow
+        command = ("harness", *(commits.get(word, word) for word in words))
+        self._begun = self._kept or Begun(**begun_now(options, command))
+        self.command, self.noise = self._begun.command, self._begun.noise
+        self.created = datetime.fromisoformat(self._begun.created)
+
+    def __enter__(self: _Session) -> _Session:
+        if self._folder is not None:
+            self._stack.enter_context(self._folder)
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._stack.__exit__(*error)
+
+    def folder(self, suite: str) -> _Folder:
+        """Its folder, made now where there is none yet."""
+        if self._folder is None:
+            measures = isinstance(self.options, ExplainOptions) or self.options.remeasure
+            begun = self._begun if measures else None  # else there is nothing to go on with
+            self._folder = self.directory.create(self.options.results, suite, self.created, begun)
+            self._stack.enter_context(self._folder)
+        return self._folder
+
+    @property
+    def how_to_go_on(self) -> str:
+        """Said to who stops it."""
+        if self._folder is None or not self._folder.can_go_on:
+            return "interrupted"
+        return f"interrupted; go on with `{self.command_to_go_on}`"
+
+    @property
+    def command_to_go_on(self) -> str:
+        """What goes on with it; what begins it anew, where there is nothing of it."""
+        return shlex.join(self.command) if self._folder is None else self._folder.command_to_go_on
+
+    # --- the runs of sides that have none yet ---
+
+    def of_release(self, suite: Path, toolchain: Toolchain, others: Sequence[Toolchain]) -> Path:
+        """The run of a suite under a release; `others` are compared with it."""
+        return self.run_of_side(toolchain.version, unmeasured(self.options, suite, self.case), (toolchain,), others)
+
+    def of_commit(self, suite: Path, commit: Commit, which: str) -> tuple[Path, Path]:
+        """The run of a suite as a commit has it, and the folder in its tree that the suite's path begins in.
+
+        The tree stays as long as the session: files of weights are read in it.
+        """
+        if is_changed(commit):
+            self.progress.note(
+                f"{commit.name} is compared as it was committed; changes of the working folder since are in no commit"
+            )
+        self.progress.note(f"The {which} is {commit.short}: {commit.subject}")
+        below = suite_below(suite, commit)
+        here = Path(os.path.relpath(commit.root / below, commit.root / commit.below))
+        folder = self._stack.enter_context(tree_of(commit)) / commit.below
+        try:
+            _make(folder, commit.below)
+            if isinstance(self.options, CompareOptions) and self.options.prepare is not None:
+                run = self.finished_run(commit.sha) or self._prepared(self.options, here, folder, commit)
+                return run, folder
+            options = unmeasured(self.options, here, self.case, results=self.options.results.absolute())
+            with _working_in(folder):
+                return self.run_of_side(commit.sha, options), folder
+        except PlaceGone:  # what there is of the comparison is kept
+            raise
+        except UsageError as error:
+            hint = empty_submodules(commit, below, str(error))
+            raise UsageError(f"the {which} {commit.short}: {error}{hint}") from None
+
+    def run_of_side(
+        self, side: str, options: RunOptions, toolchains: Sequence[Toolchain] = (), others: Sequence[Toolchain] = ()
+    ) -> Path:
+        """The run of a side that has none: the one that an earlier stretch finished or began, or a new one."""
+        if (finished := self.finished_run(side)) is not None:
+            return finished
+        options = replace(options, resume=begun_run(self._kept, side))
+        try:
+            executor = self.executor.following(self._other_runs(side))
+            return run_suite(
+                options,
+                self.progress,
+                toolchains,
+                executor,
+                others=others,
+                purpose="compare",
+                on_begin=lambda run: self._keep_run(side, run.header.suite_name, run.path),
+            )
+        except Interrupted:
+            raise Interrupted(self.how_to_go_on) from None
+        except PlaceGone as error:
+            raise PlaceGone(error.what, self.command_to_go_on) from None
+
+    @property
+    def _kept(self) -> Begun | None:
+        return self._folder.begun if self._folder is not None else None
+
+    def finished_run(self, side: str) -> Path | None:
+        """The run of a side that an earlier stretch has finished."""
+        run = begun_run(self._kept, side)
+        return run if run is not None and (run / FINISHED_FILE).is_file() else None
+
+    def _other_runs(self, side: str) -> list[Path]:
+        """Runs that a side's is compared with, as far as there are any yet."""
+        made = self._kept.runs if self._kept is not None else {}
+        words = [*self._sides, *(run for name, run in made.items() if name != side)]
+        runs = [self._here / word for word in words if word != side]
+        return [run for run in runs if (run / HEADER_FILE).is_file()]
+
+    def _keep_run(self, side: str, suite: str, run: Path) -> None:
+        """Keep which run is made for a side, also where that is made in another working folder."""
+        before = Path.cwd()
+        os.chdir(self._here)
+        try:
+            self.folder(suite).keep_run(side, run)
+        finally:
+            os.chdir(before)
+
+    def _prepared(self, options: CompareOptions, suite: Path, folder: Path, commit: Commit) -> Path:
+        """The run of a prepared tree, made by a harness of its own: this one may have imported what was replaced."""
+        environment = {
+            "HARNESS_CACHE": str(cache_root()),
+            "HARNESS_PURPOSE": "compare",
+            "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]),
+        }
+        prepare = ["bash", "-euo", "pipefail", "-c", f"exec >&2\n{options.prepare}"]
+        try:
+            status, _, said = _followed(prepare, folder, environment, self.progress)
+        except OSError as error:
+            raise UsageError(f"--prepare: bash cannot be started ({error.strerror}); install it") from None
+        if status != 0:
+            raise UsageError(f"--prepare exits with status {status}: {said}")
+        command = [sys.executable, "-c", _HARNESS, "run", str(suite), *_words_of_run(options)]
+        status, printed, said = _followed(command, folder, environment, self.progress)
+        if status == ExitCode.INTERRUPTED:
+            raise Interrupted(self.how_to_go_on)
+        if status not in (ExitCode.OK, ExitCode.CASE_FAILED):
+            said = said.removeprefix("harness: ")
+            if (what := PlaceGone.said_in(said)) is not None:
+                raise PlaceGone(what, self.command_to_go_on)
+            raise UsageError(said)
+        try:
+            path = options.results / str(json.loads(printed)["run"]["id"])
+        except (ValueError, KeyError):
+            raise UsageError(f"{suite} is a list of suites; give one of them") from None
+        self._keep_run(commit.sha, suite.stem, path)
+        return path
+
+
+def _words_of_run(options: CompareOptions) -> list[str]:
+    """The options of `harness run` for a side."""
+    folder = options.certificates
+    joined = replace(options, certificates=None if folder is None else folder.absolute())
+    return [
+        *("--no-measure", "--format", "json", "--results", str(options.results.absolute())),
+        *("--compile-timeout", f"{options.compile_timeout_s:g}"),
+        *([] if options.wait else ["--no-wait"]),
+        *joined.words_to_join(options.fleet),
+        *(word for pattern in options.patterns for word in ("--filter", pattern)),
+    ]
+
+
+def _make(folder: Path, name: Path) -> None:
+    """Make the working folder's place in a tree, where the commit does not have it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        raise UsageError(f"{name} is no folder there; call it from the top of the repository") from None
+
+
+def _followed(
+    command: Sequence[str], folder: Path, environment: Mapping[str, str], progress: Progress
+) -> tuple[int, str, str]:
+    """Run a command, and pass on what it says on stderr as it says it: its status, its stdout, and its last words."""
+    said = "it does not say why"
+    with tempfile.TemporaryFile() as printed:
+        child = spawn(
+            command, stdin=subprocess.DEVNULL, stdout=printed, stderr=subprocess.PIPE, cwd=folder, env=environment
+        )
+        try:
+            assert child.stderr is not None  # noqa: S101 (asked for above)
+            with child.stderr as lines:
+                for line in (one_line(raw.decode(errors="replace")) for raw in lines):
+                    if line:
+                        said = line
+                        progress.note(line)
+            status = child.wait()
+        except BaseException:
+            stop(child)
+            raise
+        forget(child)
+        printed.seek(0)
+        return status, printed.read().decode(errors="replace"), said
+
+
+@contextmanager
+def _working_in(folder: Path) -> Iterator[None]:
+    """Work in a folder, with the cache where it is from here."""
+    before, cache = Path.cwd(), os.environ.get("HARNESS_CACHE")
+    if cache is not None:
+        os.environ["HARNESS_CACHE"] = str(cache_root())
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)
+        if cache is not None:
+            os.environ["HARNESS_CACHE"] = cache

@@ -33,7 +33,7 @@ from harness.report.tune_page import markdown_page, tune_json
 from harness.stages.derived_suites import config_of
 from harness.stages.options import TuneOptions
 from harness.stages.prepare import require_name
-from harness.stages.session import begun_now, toolchain_named
+from harness.stages.session import begun_now
 from harness.stages.tune_session import RULE, START, Form, TuneSession, TuneTarget, Untimed, digest
 from harness.stages.tuning_changes import ChangeSearch, FoundForms
 from harness.stages.tuning_lowering import WINNER, Lowered, LoweringSearch, Winner
@@ -44,6 +44,7 @@ from harness.suite.load import load_suite
 from harness.suite.schema import SuiteFile
 from harness.suite.toml_file import read_toml
 from harness.text import plural
+from harness.toolchain import toolchain_named
 from harness.toolchain.host_cpu import environment_here
 from harness.tune.changes import Change, combine, is_unwanted
 from harness.tune.tiles import spec_of

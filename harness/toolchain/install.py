@@ -13,7 +13,7 @@ from typing import Literal
 
 from packaging.version import InvalidVersion, Version
 
-from harness.cache import held
+from harness.cache import environments_root, held
 from harness.errors import ToolchainError
 from harness.process import Limits, run
 from harness.text import plural, shown
@@ -223,6 +223,14 @@ _START_LIMITS = Limits(seconds=120)
 _START = "import numpy, iree.runtime"
 # Users set this one for their own shells; in an environment, pip refuses to go on with it.
 _VARIABLES = {"PIP_USER": "0"}
+
+
+def toolchain_named(release: str | None, on_install: Callable[[str], None]) -> Toolchain:
+    """The toolchain of a release, installed where it is not here; of None the one that is."""
+    if release is None:
+        return find_toolchain()
+    (found,) = get_toolchains([release], root=environments_root(), on_install=on_install)
+    return found
 
 
 def get_toolchains(

@@ -14,11 +14,10 @@ from harness.compare.pairs import Side, side_of
 from harness.compare.samplers import CacheMiss, Module, find_module, sample_compiles, summarise_generation
 from harness.compile import BuildCache, CompileRequest
 from harness.errors import CaseError
-from harness.measure import LoadableModule
 from harness.process import Limits
 from harness.records.run import ArgumentRecord, ModelRecord, Round, Run, Turn
 from harness.toolchain import Toolchain
-from tests.builders import make_header
+from tests.builders import a_loadable, make_header
 from tests.compare.runs import a_build, a_case
 from tests.fakes.fake_toolchain import calls, make_fake_toolchain
 
@@ -139,15 +138,7 @@ def a_module(toolchain: Toolchain, folder: Path, *flags: str) -> Module:
     mlir = folder / "net.mlir"
     mlir.write_text("func.func @main()")
     command = ("iree-compile", "model.mlir", "-o", "module.vmfb", *flags)
-    loadable = LoadableModule(
-        name=CASE.name,
-        module=Path("module.vmfb"),
-        function="main",
-        arguments=(),
-        parameters={},
-        run_flags=(),
-        toolchain=toolchain,
-    )
+    loadable = a_loadable(CASE.name, toolchain)
     return Module(files=(), case=CASE, loadable=loadable, mlir=mlir, build=a_build(CASE, command=command))
 
 

@@ -11,8 +11,8 @@ from harness.compare.samplers import Module
 from harness.explain.assembly import Function, Instruction, read_functions
 from harness.ir.canonical import canonical_lines
 from harness.ir.differences import EXECUTABLE_PHASES, Executable
-from harness.measure import LoadableModule
 from harness.toolchain import Toolchain
+from tests.builders import a_loadable
 from tests.compare.runs import a_build, a_case
 
 CONVOLUTION = "main_dispatch_0_conv_16x16x32x3x3x16_f32"
@@ -187,14 +187,13 @@ def a_module(
     mlir.write_text("func.func @main()")
     module.write_bytes(b"code")
     command = ("iree-compile", "model.mlir", "-o", "module.vmfb", *compile_flags)
-    loadable = LoadableModule(
-        name=case.name,
+    loadable = a_loadable(
+        case.name,
+        toolchain,
         module=module,
-        function="main",
         arguments=tuple(arguments),
         parameters=parameters or {},
         run_flags=case.run_flags,
-        toolchain=toolchain,
     )
     build = a_build(case, **{"command": command, **changes})
     return Module(files=(), case=case, loadable=loadable, mlir=mlir, build=build)

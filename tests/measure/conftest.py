@@ -11,7 +11,7 @@ import pytest
 
 from harness.measure.session import LoadableModule
 from harness.toolchain import Toolchain
-from tests.builders import CPU_FLAGS
+from tests.builders import CPU_FLAGS, a_loadable
 from tests.programs import program
 
 _KIND = "tensor<32x32xf32>"
@@ -56,12 +56,6 @@ def _compiled(name: str, text: str, devices: list[str], folder: Path, real_toolc
     targets = (f"--iree-hal-target-device={device}" for device in devices)
     command = [str(real_toolchain.iree_compile), "model.mlir", "-o", "module.vmfb", *targets, *CPU_FLAGS[1:]]
     subprocess.run(command, cwd=folder, check=True)
-    return LoadableModule(
-        name=name,
-        module=folder / "module.vmfb",
-        function="main",
-        arguments=({"file": str(folder / "input.npy")},) * 2,
-        parameters={},
-        run_flags=(),
-        toolchain=real_toolchain,
+    return a_loadable(
+        name, real_toolchain, module=folder / "module.vmfb", arguments=({"file": str(folder / "input.npy")},) * 2
     )

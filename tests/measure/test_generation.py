@@ -22,6 +22,7 @@ from harness.measure import session as room
 from harness.measure.generation import balanced_orders, load_order
 from harness.records.run import Lost, Round
 from harness.toolchain import Toolchain
+from tests.builders import a_loadable
 
 # --------------------------------------------------------------------------------------------------------------- orders
 
@@ -83,15 +84,7 @@ class Script:
 
 
 def _case(name: str, run_flags: tuple[str, ...] = ()) -> LoadableModule:
-    return LoadableModule(
-        name=name,
-        module=Path("module.vmfb"),
-        function="main",
-        arguments=(),
-        parameters={},
-        run_flags=run_flags,
-        toolchain=_TOOLCHAIN,
-    )
+    return a_loadable(name, _TOOLCHAIN, run_flags=run_flags)
 
 
 @pytest.fixture

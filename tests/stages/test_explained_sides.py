@@ -13,10 +13,11 @@ from harness.compare import sides
 from harness.compare.pairs import Side
 from harness.errors import Interrupted, UsageError
 from harness.records.run import Failure
-from harness.stages import explaining, sides_session
+from harness.stages import explaining
+from harness.stages import session as sides_session
 from harness.stages.explaining import ExplanationSession, pair_of_runs, pair_of_variants
 from harness.stages.options import ExplainOptions, RunOptions
-from harness.stages.sides_session import going_on
+from harness.stages.session import going_on
 from harness.store.folders import find_folder
 from harness.store.run_directory import RunDirectory
 from harness.store.sides_directory import ExplanationDirectory

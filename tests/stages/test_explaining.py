@@ -18,7 +18,6 @@ from harness.explain.attribute import Attribution, Journal, ProgramSide, Sampled
 from harness.explain.code import Code
 from harness.explain.profile import Profile
 from harness.ir.differences import Executable, ProgramParts
-from harness.measure import LoadableModule
 from harness.process import Limits
 from harness.records.case import Case
 from harness.records.explanation import Elsewhere
@@ -27,7 +26,7 @@ from harness.stages.explaining import INTERRUPTED, Found, explain_command, expla
 from harness.stats.rule import Rule
 from harness.store.journal import Begun
 from harness.store.sides_directory import ExplanationDirectory, KeptGeneration
-from tests.builders import Notes
+from tests.builders import Notes, a_loadable
 from tests.compare.runs import a_case, a_side
 from tests.fakes.fake_toolchain import make_fake_toolchain
 from tests.report.explanations import make_part
@@ -63,15 +62,7 @@ class Edges:
         """A module, or none any more."""
         if self.gone:
             raise CacheMiss(self.gone)
-        loadable = LoadableModule(
-            name=case.name,
-            module=Path("module.vmfb"),
-            function="main",
-            arguments=(),
-            parameters={},
-            run_flags=(),
-            toolchain=self.toolchain,
-        )
+        loadable = a_loadable(case.name, self.toolchain)
         build = side.evidence.builds[case.name]
         return Module(case=case, loadable=loadable, mlir=Path("model.mlir"), files=(), build=build)
 

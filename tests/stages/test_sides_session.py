@@ -15,7 +15,7 @@ from harness.cache import write_atomically
 from harness.compare.commits import require_commit
 from harness.compare.options import CompareOptions
 from harness.errors import Interrupted, PlaceGone, RunError, UsageError
-from harness.stages import sides_session
+from harness.stages import session as sides_session
 from harness.stages.comparing import ComparisonSession, begun_comparison
 from harness.stages.options import RunOptions
 from harness.store.files import FINISHED_FILE

@@ -31,7 +31,7 @@ from harness.store.search_directory import TuneDirectory
 from harness.tune.changes import Change
 from harness.tune.dispatches import Compiled, Dispatch, Refused
 from harness.tune.tiles import Configuration, Root
-from tests.builders import a_suite, make_case, make_header, make_round
+from tests.builders import a_loadable, a_suite, make_case, make_header, make_round
 from tests.fakes.fake_toolchain import make_fake_toolchain
 
 
@@ -80,15 +80,7 @@ class Scripted(TuneSession):
 
     def loadable_of(self, name: str, code: str) -> LoadableModule:
         """A module whose path is its code."""
-        return LoadableModule(
-            name=name,
-            module=Path(code),
-            function="main",
-            arguments=(),
-            parameters={},
-            run_flags=(),
-            toolchain=self.target.toolchain,
-        )
+        return a_loadable(name, self.target.toolchain, module=Path(code))
 
     def form(self, name: str, *flags: str, config: CompileConfig | None = None) -> Form:
         """A form with these flags, each a change of its own; or a program as compiled, with a config."""
