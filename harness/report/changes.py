@@ -26,15 +26,12 @@ from harness.report.verdicts import (
     LOST,
     TONES,
     UPSTREAM_TITLES,
-    by_metric,
-    cases,
+    Rows,
     change_title,
     figure_title,
     interval_title,
-    largest_first,
     list_title,
     marked,
-    of_verdict,
 )
 from harness.text import plural
 
@@ -113,9 +110,9 @@ def _with_commas(names: Iterable[str]) -> list[Inline]:
     return pieces[1:]
 
 
-def lost_table(rows: Sequence[Row]) -> list[Part]:
+def lost_table(rows: Rows) -> list[Part]:
     """Rows whose outputs differ, then those that failed or are missing, a line a cause: never folded, never cut."""
-    different = of_verdict(rows, "outputs differ")
+    different = rows.of("outputs differ")
     tones = {marked(verdict): tone for verdict, tone in TONES.items()}
     parts: list[Part] = []
     for title, titled in ((DIFFERENT_TITLE, different), (LOST_TITLE, [row for row in rows if row not in different])):
@@ -127,7 +124,7 @@ def lost_table(rows: Sequence[Row]) -> list[Part]:
 
 def fates_of(rows: Sequence[Row]) -> list[Fate]:
     """What happened to rows without figures."""
-    several = len(by_metric(rows)) > 1
+    several = len({row.metric for row in rows}) > 1
     return [
         Fate(
             case=row.case,
@@ -173,9 +170,9 @@ def cause_details(
 _ROOM_FOR_NAMES_BYTES = 20_000
 
 
-def lost_names(rows: Sequence[Row]) -> list[Part]:
+def lost_names(rows: Rows) -> list[Part]:
     """Rows that failed or are missing, by name alone."""
-    fates: dict[str, list[str]] = {fate: cases(of_verdict(rows, fate)) for fate in LOST}
+    fates: dict[str, list[str]] = {fate: rows.of(fate).cases for fate in LOST}
     return [Heading(LOST_TITLE), *names_by_fate(fates)] if rows else []
 
 
@@ -190,9 +187,9 @@ def names_by_fate(fates: Mapping[str, Sequence[str]]) -> list[Part]:
     return parts
 
 
-def identical_part(rows: Sequence[Row], *, whole: bool) -> list[Part]:
+def identical_part(rows: Rows, *, whole: bool) -> list[Part]:
     """Rows whose modules are equal, by name, folded away."""
-    names = [row.case for row in of_verdict(rows, "identical")]
+    names = [row.case for row in rows.of("identical")]
     if not names:
         return []
     listed, _ = _fitting(names, 10**9 if whole else _ROOM_FOR_NAMES_BYTES)
@@ -289,34 +286,34 @@ def row_table(rows: Sequence[Row], layout: Layout, *, title: str) -> Table:
     return Table(title=title, columns=columns, tones=[TONES[row.verdict] for row in rows])
 
 
-def change_parts(rows: Sequence[Row], layout: Layout) -> list[Part]:
+def change_parts(rows: Rows, layout: Layout) -> list[Part]:
     """What regressed and what improved of each metric among the rows, the largest changes first."""
     parts: list[Part] = []
-    for metric, group in by_metric(of_verdict(rows, *CHANGED)).items():
+    for metric, group in rows.of(*CHANGED).by_metric().items():
         for verdict in CHANGED:
-            changed = largest_first(of_verdict(group, verdict))
+            changed = group.of(verdict).largest_first()
             parts += list_parts(layout.titles(metric, verdict), changed, layout)
     return parts
 
 
-def parts_by_metric(title: str, rows: Sequence[Row], layout: Layout) -> list[Part]:
+def parts_by_metric(title: str, rows: Rows, layout: Layout) -> list[Part]:
     """A list for each metric, with why; `{}` in the title stands for the metric's own."""
     parts: list[Part] = []
-    for metric, group in by_metric(rows).items():
+    for metric, group in rows.by_metric().items():
         parts += list_parts(title.format(list_title(metric)), group, layout, why=True)
     return parts
 
 
-def list_parts(title: str, rows: Sequence[Row], layout: Layout, *, why: bool = False) -> list[Part]:
+def list_parts(title: str, rows: Rows, layout: Layout, *, why: bool = False) -> list[Part]:
     """Rows of one metric under a title."""
     return [Table(title=title, columns=change_columns(rows, layout, why=why), first=MOST_SHOWN)] if rows else []
 
 
-def folded_part(summary: str, rows: Sequence[Row], layout: Layout, *, why: bool) -> list[Part]:
+def folded_part(summary: str, rows: Rows, layout: Layout, *, why: bool) -> list[Part]:
     """Rows folded away behind a summary, a table for each metric."""
     if not rows:
         return []
-    groups = by_metric(rows)
+    groups = rows.by_metric()
     tables = [
         Table(
             title=list_title(metric) if len(groups) > 1 else "",
@@ -329,9 +326,9 @@ def folded_part(summary: str, rows: Sequence[Row], layout: Layout, *, why: bool)
     return [Fold(f"{summary} ({len(rows)})", tables)]
 
 
-def verdict_counts(rows: Sequence[Row], verdicts: Sequence[Verdict]) -> str:
+def verdict_counts(rows: Rows, verdicts: Sequence[Verdict]) -> str:
     """`12 unchanged, 6 identical`; "" without rows."""
-    counts = [(len(of_verdict(rows, verdict)), verdict) for verdict in verdicts]
+    counts = [(len(rows.of(verdict)), verdict) for verdict in verdicts]
     return ", ".join(f"{count:,} {verdict}" for count, verdict in counts if count)
 
 
@@ -345,23 +342,23 @@ _FIRST = (*TIMED, INSTRUCTIONS.name, *UPSTREAM_TITLES)
 _LARGEST_RATIO = 1e6
 
 
-def figure_table(rows: Sequence[Row], *, first: bool) -> list[Part]:
+def figure_table(rows: Rows, *, first: bool) -> list[Part]:
     """A line for each figure of which a row changed, in numbers of rows and ranges; also for all that is timed."""
-    if not of_verdict(rows, *CHANGED):
+    if not rows.of(*CHANGED):
         return []
     groups = {
         metric: _standing_for(metric, group, rows)
-        for metric, group in by_metric(rows).items()
-        if (metric in _FIRST) == first and (of_verdict(group, *CHANGED) or (metric in TIMED and _has_ratios(group)))
+        for metric, group in rows.by_metric().items()
+        if (metric in _FIRST) == first and (group.of(*CHANGED) or (metric in TIMED and _has_ratios(group)))
     }
     if not groups:
         return []
     lines = [
         (
-            _changed(of_verdict(group, "regressed"), "worst"),
-            _changed(of_verdict(group, "improved"), "best"),
+            _changed(group.of("regressed"), "worst"),
+            _changed(group.of("improved"), "best"),
             _unchanged(group),
-            _number(len(of_verdict(group, "inconclusive"))),
+            _number(len(group.of("inconclusive"))),
             _mean(group),
         )
         for group in groups.values()
@@ -378,31 +375,33 @@ def _has_ratios(rows: Sequence[Row]) -> bool:
     return any(row.ratio is not None or row.verdict == "identical" for row in rows)
 
 
-def _standing_for(metric: str, group: Sequence[Row], rows: Sequence[Row]) -> list[Row]:
+def _standing_for(metric: str, group: Rows, rows: Rows) -> Rows:
     definition = metric_named(metric)
     if definition is None or not definition.exact:
-        return list(group)
-    there = set(cases(group))
-    return [*group, *(row for row in of_verdict(rows, "identical") if row.case not in there)]
+        return group
+    there = set(group.cases)
+    return Rows((*group, *(row for row in rows.of("identical") if row.case not in there)))
 
 
-def _changed(rows: Sequence[Row], word: str) -> str:
+def _changed(rows: Rows, word: str) -> str:
     """`3, worst +10.3 %`; what came from nothing has no percentage."""
     if not rows:
         return ""
     if all(row.base_value == 0 for row in rows):
         return f"{len(rows):,}, from 0"
-    readable = [row for row in rows if row.base_value == 0 or (row.ratio is not None and row.ratio < _LARGEST_RATIO)]
+    readable = Rows(
+        row for row in rows if row.base_value == 0 or (row.ratio is not None and row.ratio < _LARGEST_RATIO)
+    )
     if not readable:
         return f"{len(rows):,}"
-    largest = largest_first(readable)[0]
+    largest = readable.largest_first()[0]
     figure = "from 0" if largest.ratio is None else _percent(largest.ratio)
     return f"{len(rows):,}{f', {word}' if len(rows) > 1 else ','} {figure}"
 
 
-def _unchanged(rows: Sequence[Row]) -> str:
-    identical = len(of_verdict(rows, "identical"))
-    unchanged = len(of_verdict(rows, "unchanged"))
+def _unchanged(rows: Rows) -> str:
+    identical = len(rows.of("identical"))
+    unchanged = len(rows.of("unchanged"))
     return _number(unchanged + identical) + (f", {identical:,} identical" if identical and unchanged else "")
 
 
@@ -410,15 +409,15 @@ def _number(number: int) -> str:
     return f"{number:,}" if number else ""
 
 
-def _mean(rows: Sequence[Row]) -> str:
+def _mean(rows: Rows) -> str:
     """Of all decided rows, not only those that changed: `+2.1 % [+1.9 %, +2.3 %] of 12`.
 
     Nothing where it would mislead: most rows are not decided, or a change from 0 or to 0 would not be in it.
     """
     mean = geometric_mean(rows)
-    if mean is None or not says_something(mean.rows, len(of_verdict(rows, "inconclusive"))):
+    if mean is None or not says_something(mean.rows, len(rows.of("inconclusive"))):
         return ""
-    if any(0 in (row.base_value, row.head_value) for row in of_verdict(rows, *CHANGED)):
+    if any(0 in (row.base_value, row.head_value) for row in rows.of(*CHANGED)):
         return ""
     ratio, low, high = mean.ratio, mean.low, mean.high
     interval = f" [{_percent(low)}, {_percent(high)}]" if low is not None and high is not None and low < high else ""

@@ -23,19 +23,11 @@ from harness.report.verdicts import (
     CHANGED,
     LOST,
     MEASURED,
-    by_metric,
-    cases,
+    Rows,
     change_size,
     controls,
-    counted_rows,
-    largest_first,
-    of_metric,
-    of_verdict,
     real_rows,
     setting,
-    timed_rows,
-    violated,
-    within_floor,
 )
 from harness.store.kinds import COMPARISON
 from harness.text import plural
@@ -51,9 +43,9 @@ _TAKES_IN_ALL = re.compile(r"(\d{1,9}) s, where --row-cap allows")
 def headline(comparison: Comparison) -> str:
     """The whole comparison in one sentence: other outputs, violated gates, latencies, then everything else."""
     rows = real_rows(comparison)
-    wrong, others = len(cases(of_verdict(rows, "outputs differ"))), len(_with_other_outputs(rows))
-    gates, figures = len(violated(rows)), len(of_verdict(counted_rows(rows), *CHANGED))
-    compiles = ", ".join(_changes(of_metric(rows, COMPILE_TIME.name)))
+    wrong, others = len(rows.of("outputs differ").cases), len(_with_other_outputs(rows))
+    gates, figures = len(rows.violated), len(rows.counted.of(*CHANGED))
+    compiles = ", ".join(_changes(rows.metric(COMPILE_TIME.name)))
     parts = [
         f"outputs differ in {plural(wrong, 'case')}" if wrong else "",
         f"{plural(others, 'case')} of another program with other outputs" if others else "",
@@ -67,23 +59,23 @@ def headline(comparison: Comparison) -> str:
     return f"{text[0].upper()}{text[1:]}."
 
 
-def _with_other_outputs(rows: Sequence[Row]) -> list[str]:
-    return cases([row for row in rows if row.has_other_outputs])
+def _with_other_outputs(rows: Rows) -> list[str]:
+    return Rows([row for row in rows if row.has_other_outputs]).cases
 
 
-def _latencies(rows: Sequence[Row]) -> str:
-    timed = of_metric(rows, LATENCY.name)
-    unsure = [row for row in of_verdict(timed, "inconclusive") if not row.lacked_time and not row.hosts_disagree]
+def _latencies(rows: Rows) -> str:
+    timed = rows.metric(LATENCY.name)
+    unsure = [row for row in timed.of("inconclusive") if not row.lacked_time and not row.hosts_disagree]
     numbers = {
-        "failed": len(cases(of_verdict(rows, "failed"))),
-        "missing": len(cases(of_verdict(rows, "missing"))),
+        "failed": len(rows.of("failed").cases),
+        "missing": len(rows.of("missing").cases),
         "inconclusive": len(unsure),
-        "unchanged": len(of_verdict(timed, "unchanged")),
-        "identical": len(of_verdict(timed, "identical")),
-        "new": len(of_verdict(timed, "new")),
+        "unchanged": len(timed.of("unchanged")),
+        "identical": len(timed.of("identical")),
+        "new": len(timed.of("new")),
     }
     changes = ["no latency was compared"]
-    if of_verdict(timed, *MEASURED, "identical"):
+    if timed.of(*MEASURED, "identical"):
         lacking = [row for row in timed if row.lacked_time]
         apart = sum(row.hosts_disagree for row in timed)
         changes = _changes(timed)
@@ -97,9 +89,9 @@ def _latencies(rows: Sequence[Row]) -> str:
     return ", ".join([*changes, *(f"{number:,} {what}" for what, number in numbers.items() if number)])
 
 
-def _changes(rows: Sequence[Row]) -> list[str]:
+def _changes(rows: Rows) -> list[str]:
     """`2 regressions (1 within its gate), 1 improvement`, as far as there are any."""
-    regressed, improved = of_verdict(rows, "regressed"), of_verdict(rows, "improved")
+    regressed, improved = rows.of("regressed"), rows.of("improved")
     allowed = sum(row.gate == "passed" for row in regressed)
     excuse = f" ({allowed} within {'its gate' if allowed == 1 else 'their gates'})" if allowed else ""
     parts = [f"{plural(len(regressed), 'regression')}{excuse}"] if regressed else []
@@ -116,12 +108,12 @@ def verdict_line(comparison: Comparison) -> str:
     rows = real_rows(comparison)
     if _with_other_outputs(rows):
         mark = "⚠️"
-    elif of_verdict(timed_rows(rows), "improved"):
+    elif rows.timed.of("improved"):
         mark = "🎉"
-    elif of_verdict(of_metric(rows, LATENCY.name), "inconclusive"):
+    elif rows.metric(LATENCY.name).of("inconclusive"):
         mark = "❔"
     else:
-        mark = "ℹ️" if of_verdict(rows, *CHANGED) else "🏖️"  # noqa: RUF001 (the sign that GitHub shows as a mark)
+        mark = "ℹ️" if rows.of(*CHANGED) else "🏖️"  # noqa: RUF001 (the sign that GitHub shows as a mark)
     return f"{mark} {text}"
 
 
@@ -185,14 +177,14 @@ def rule_line(comparison: Comparison) -> str:
     confirmed = ""
     if comparison.mode == "remeasured":
         confirmed = f", and fresh processes show it again{f' (one-sided p at most {again:g})' if again else ''}"
-    floors = _named_floors(timed_rows(real_rows(comparison)))
+    floors = _named_floors(real_rows(comparison).timed)
     beyond = f"the change is larger than the floor{f' ({floors})' if floors else ''}"
     counted = f"Counted figures need no statistics{_counted_floors(comparison)}."
     return f"Rule: generations. A timed row is changed where {beyond}{level}{confirmed}. {counted}"
 
 
 def _counted_floors(comparison: Comparison) -> str:
-    exact = [row for row in real_rows(comparison) if is_exact(row.metric)]
+    exact = Rows(row for row in real_rows(comparison) if is_exact(row.metric))
     floors = sorted({row.floor for row in exact if row.floor > 0})
     if not floors:
         return ""
@@ -201,18 +193,18 @@ def _counted_floors(comparison: Comparison) -> str:
     return f": any difference is a change, of these sizes one beyond its floor ({_named_floors(exact)})"
 
 
-def within_floors_line(rows: Sequence[Row]) -> str:
+def within_floors_line(rows: Rows) -> str:
     """`Changed by less than their floors: Module Size in 3 rows (at most +0.06 %)`; "" where nothing is."""
     parts = []
-    for metric, group in by_metric(within_floor(rows)).items():
-        largest = percent(largest_first(group)[0].ratio or 0.0, decimals=2)
+    for metric, group in rows.within_floor.by_metric().items():
+        largest = percent(group.largest_first()[0].ratio or 0.0, decimals=2)
         parts.append(f"{metric_title(metric)} in {plural(len(group), 'row')} (at most {largest})")
     return f"Changed by less than their floors: {', '.join(parts)}." if parts else ""
 
 
-def _named_floors(rows: Sequence[Row]) -> str:
+def _named_floors(rows: Rows) -> str:
     parts = []
-    for metric, group in by_metric([row for row in rows if row.floor > 0]).items():
+    for metric, group in Rows([row for row in rows if row.floor > 0]).by_metric().items():
         floors = sorted({row.floor for row in group})
         parts.append(f"{metric_title(metric).lower()} {' or '.join(map(share, floors))}")
     return ", ".join(parts)
@@ -224,27 +216,27 @@ def _named_floors(rows: Sequence[Row]) -> str:
 def next_steps(comparison: Comparison) -> list[Step]:
     """What to do: decisions that only people can take, then commands; [] where nothing has to be done."""
     rows, suite = real_rows(comparison), comparison.head.suite
-    latencies = of_metric(rows, LATENCY.name)
+    latencies = rows.metric(LATENCY.name)
     steps = []
     if any(is_regression(row) for row in rows):
         steps.append(Step("correct what regressed, or say here why it is worth it"))
-    if gates := violated(rows):
+    if gates := rows.violated:
         steps.append(Step(f"bring {plural(len(gates), 'row')} back within the gates, or move these in {suite}"))
     steps += _repeat_the_largest(rows)
-    if of_verdict(rows, "outputs differ"):
+    if rows.of("outputs differ"):
         text = "find out which side's outputs are wrong before anything is said of its speed; expected files decide it"
         steps.append(Step(text))
     if others := _with_other_outputs(rows):
         steps.append(Step(f"see whether {_first(others)} should give other outputs: what it computes has changed"))
-    if of_verdict(rows, "failed"):
+    if rows.of("failed"):
         steps.append(Step("see what the tools said of the failed rows"))
-    if of_verdict(rows, "missing"):
+    if rows.of("missing"):
         steps.append(Step("find out why rows are missing: what the base has, the head should have too"))
     if apart := [row.case for row in latencies if row.hosts_disagree]:
         steps.append(Step(f'measure the hosts of {_first(apart)} one by one: hosts = "each" of its device'))
-    if open_rows := [row for row in of_verdict(latencies, "inconclusive") if not row.hosts_disagree]:
+    if open_rows := [row for row in latencies.of("inconclusive") if not row.hosts_disagree]:
         steps.append(_more_time(comparison, open_rows))
-    if of_verdict(controls(comparison), *CHANGED):
+    if controls(comparison).of(*CHANGED):
         what = "there, how often each host is wrong" if comparison.hosts else "how often this machine is wrong"
         steps.append(Step(f"find out {what}", f"harness selfcheck {shlex.quote(suite)}"))
     if not steps and comparison_exit_code(comparison) is not ExitCode.OK:
@@ -256,13 +248,13 @@ def _first(names: Sequence[str]) -> str:
     return f"{names[0]} and {len(names) - 1} more" if len(names) > 1 else names[0]
 
 
-def _repeat_the_largest(rows: Sequence[Row]) -> list[Step]:
+def _repeat_the_largest(rows: Rows) -> list[Step]:
     """The command that repeats the largest regression of a latency, or where none regressed, of a compile time.
 
     What a gate allows is nobody's first concern.
     """
     for metric, what in ((LATENCY, "regression"), (COMPILE_TIME, "regression of a compilation time")):
-        regressed = largest_first(of_verdict(of_metric(rows, metric.name), "regressed"))
+        regressed = rows.metric(metric.name).of("regressed").largest_first()
         if regressed:
             row = min(regressed, key=lambda row: row.gate == "passed")
             # The first line repeats the row; those after it say what was compiled.
@@ -320,10 +312,10 @@ def comparison_exit_code(comparison: Comparison, *, strict: bool = False) -> Exi
     rows = real_rows(comparison)
     if any(row.gate == "violated" or is_regression(row) for row in rows):
         return ExitCode.REGRESSION
-    latencies = of_metric(rows, LATENCY.name)
-    if of_verdict(rows, *LOST) or not of_verdict(latencies, *MEASURED, "identical"):
+    latencies = rows.metric(LATENCY.name)
+    if rows.of(*LOST) or not latencies.of(*MEASURED, "identical"):
         return ExitCode.CASE_FAILED
-    if strict and of_verdict(latencies, "inconclusive"):
+    if strict and latencies.of("inconclusive"):
         return ExitCode.INCONCLUSIVE
     return ExitCode.OK
 

@@ -83,28 +83,20 @@ from harness.report.verdicts import (
     NO_METRIC_CHANGED,
     NOTHING_CHANGED,
     Busy,
+    Rows,
     busy_line,
-    by_metric,
     capital,
     change_size,
     change_title,
     controls,
     controls_line,
-    counted_rows,
     figure_title,
     interval_title,
     is_relevant,
-    largest_first,
     list_title,
     machine_line,
     medians_sentence,
-    new_rows,
-    of_metric,
-    of_verdict,
     real_rows,
-    timed_rows,
-    violated,
-    within_floor,
 )
 from harness.text import plural
 
@@ -121,13 +113,15 @@ _CONCERN = ("regressed", "improved", "inconclusive", "new", "unchanged", "identi
 def terminal_page(comparison: Comparison, results: str = "") -> Page:
     """What somebody may have to act on, then the rest if it is short."""
     rows = real_rows(comparison)
-    lost = of_verdict(comparison.rows, *LOST)
-    timed = [row for row in timed_rows(rows) if row.verdict not in LOST]
+    lost = Rows(Rows(comparison.rows).of(*LOST)[:_MOST_LISTED])
+    timed = [row for row in rows.timed if row.verdict not in LOST]
     short = len([row for row in timed if not is_relevant(row)]) <= _MANY
-    listed = [row for row in rows if row.verdict not in LOST and (is_relevant(row) or (short and row.metric in TIMED))]
+    listed = Rows(
+        row for row in rows if row.verdict not in LOST and (is_relevant(row) or (short and row.metric in TIMED))
+    )
     tables: list[Part] = []
     hidden = [row for row in rows if row.verdict not in LOST and row not in listed]
-    for metric, group in by_metric(listed).items():
+    for metric, group in listed.by_metric().items():
         ordered = sorted(group, key=lambda row: (-_is_violated(row), _CONCERN.index(row.verdict), -change_size(row)))
         # A reason where somebody needs it; that a program is another one, and whether its outputs are, always is there.
         shown = [
@@ -136,7 +130,7 @@ def terminal_page(comparison: Comparison, results: str = "") -> Page:
         ]
         tables.append(row_table(shown, Layout(comparison=comparison), title=list_title(metric)))
         hidden += ordered[_MOST_LISTED:]
-    counted = verdict_counts(hidden, VERDICTS)
+    counted = verdict_counts(Rows(hidden), VERDICTS)
     steps = next_steps(comparison)
     return Page(
         title=f"{comparison.head.suite}: {compared(comparison.base, comparison.head)}",
@@ -144,8 +138,8 @@ def terminal_page(comparison: Comparison, results: str = "") -> Page:
             Paragraph(f"Comparison {comparison.id}: {_sides(comparison)}".replace(" :", ":"), "dim"),
             Paragraph(headline(comparison), "strong"),
             Warnings([note for note in (warning(comparison), *comparison.notes) if note]),
-            *lost_table(lost[:_MOST_LISTED]),
-            *_lost_details(lost[:_MOST_LISTED]),
+            *lost_table(lost),
+            *_lost_details(lost),
             *tables,
             *folded_explanations(comparison, results or "results"),
             Paragraph(within_floors_line(rows), "dim"),
@@ -166,7 +160,7 @@ def _is_violated(row: Row) -> bool:
     return row.gate == "violated"
 
 
-def _lost_details(rows: Sequence[Row]) -> list[Part]:
+def _lost_details(rows: Rows) -> list[Part]:
     first = {row.case: row for row in reversed(rows)}
     outputs = {case: row.stderr for case, row in first.items()}
     return cause_details(causes_of(fates_of(rows)), outputs, {case: row.repro for case, row in first.items()})
@@ -208,17 +202,15 @@ def _notes(comparison: Comparison, *, full: bool) -> list[Part]:
 def _lists(comparison: Comparison, around: ReportContext, *, full: bool) -> list[Part]:
     rows = real_rows(comparison)
     layout = Layout(comparison=comparison, full=full)
-    lost = of_verdict(comparison.rows, *LOST)
+    lost = Rows(comparison.rows).of(*LOST)
     outputs = tool_output(causes_of(fates_of(lost)), {row.case: row.stderr for row in lost if row.stderr})
-    gates = largest_first(violated(rows))
+    gates = rows.violated.largest_first()
     return [
         Choice("the table of figures", 1, figure_table(rows, first=True)),
         Choice("what happened to each failed row", 6, lost_table(lost), lost_names(lost)),
         Choice("what the tools said of failed rows", 10, outputs),
         Choice("violated gates", 2, parts_by_metric("Violated Gates: {} 🚨", gates, layout)),
-        Choice(
-            "the picture", 4, pictures_of(around, folded=not of_verdict(timed_rows(rows), *CHANGED, "inconclusive"))
-        ),
+        Choice("the picture", 4, pictures_of(around, folded=not rows.timed.of(*CHANGED, "inconclusive"))),
         *changed_lists(layout),
         Choice("the geometric means", 9, _means(comparison)),
         Choice("how it was measured", 4, _method(comparison, full=full)),
@@ -230,8 +222,8 @@ def changed_lists(layout: Layout) -> list[Part]:
     """What changed, what is not decided, what is new and what did not change, a list each."""
     comparison, full = layout.comparison, layout.full
     rows = real_rows(comparison)
-    compiles = of_metric(rows, COMPILE_TIME.name)
-    open_rows, new = largest_first(of_verdict(rows, "inconclusive")), new_rows(rows)
+    compiles = rows.metric(COMPILE_TIME.name)
+    open_rows, new = rows.of("inconclusive").largest_first(), rows.new
     listed = parts_by_metric("New {}", new, layout) if full else folded_part("New", new, layout, why=True)
     return [
         Choice("changed latencies", 3, _latencies(comparison, rows, layout)),
@@ -244,8 +236,8 @@ def changed_lists(layout: Layout) -> list[Part]:
     ]
 
 
-def _counted(rows: Sequence[Row], compiles: Sequence[Row], layout: Layout) -> list[Part]:
-    others = of_verdict(counted_rows(rows), *CHANGED)
+def _counted(rows: Rows, compiles: Rows, layout: Layout) -> list[Part]:
+    others = rows.counted.of(*CHANGED)
     parts = change_parts(others, layout)
     if not parts:
         return _no_metric_changed(rows, compiles)
@@ -254,12 +246,12 @@ def _counted(rows: Sequence[Row], compiles: Sequence[Row], layout: Layout) -> li
     return [Fold(title, [*numbers, *parts], open=layout.full)]
 
 
-def _unchanged(rows: Sequence[Row], layout: Layout) -> list[Part]:
-    unchanged, small, full = of_verdict(rows, "unchanged"), within_floor(rows), layout.full
-    equal = [row for row in counted_rows(unchanged) if row not in small]
+def _unchanged(rows: Rows, layout: Layout) -> list[Part]:
+    unchanged, small, full = rows.of("unchanged"), rows.within_floor, layout.full
+    equal = Rows(row for row in unchanged.counted if row not in small)
     no_change = "Counted figures without a change"
     return [
-        *folded_part("Unchanged", timed_rows(unchanged), layout, why=False),
+        *folded_part("Unchanged", unchanged.timed, layout, why=False),
         *folded_part("Counted figures that changed by less than their floor", small, layout, why=False),
         *(folded_part(no_change, equal, layout, why=False) if full else _unchanged_figures(equal)),
         *identical_part(rows, whole=full),
@@ -267,22 +259,22 @@ def _unchanged(rows: Sequence[Row], layout: Layout) -> list[Part]:
     ]
 
 
-def _latencies(comparison: Comparison, rows: Sequence[Row], layout: Layout) -> list[Part]:
-    timed = of_metric(rows, LATENCY.name)
+def _latencies(comparison: Comparison, rows: Rows, layout: Layout) -> list[Part]:
+    timed = rows.metric(LATENCY.name)
     if changes := change_parts(timed, layout):
         intervals = any(row.ci_low is not None for row in timed)
         return [*changes, *([Paragraph(reading(comparison), "dim")] if intervals else [])]
-    unsure = len(of_verdict(timed, "inconclusive"))
+    unsure = len(timed.of("inconclusive"))
     if unsure:
         return [Paragraph(f"No improved or regressed benchmarks are known; {_are_inconclusive(unsure)}.")]
-    return [Paragraph(NOTHING_CHANGED)] if of_verdict(timed, *MEASURED, "identical") else []
+    return [Paragraph(NOTHING_CHANGED)] if timed.of(*MEASURED, "identical") else []
 
 
-def _no_metric_changed(rows: Sequence[Row], compiles: Sequence[Row]) -> list[Part]:
+def _no_metric_changed(rows: Rows, compiles: Rows) -> list[Part]:
     judged = [row for row in rows if row.metric != LATENCY.name and row.verdict in ("unchanged", "inconclusive")]
-    judged += of_verdict(rows, "identical")  # equal modules have equal figures, and no rows of them
-    unsure = len(of_verdict(judged, "inconclusive"))
-    if not judged or of_verdict(compiles, *CHANGED):
+    unsure = len(Rows(judged).of("inconclusive"))
+    # Equal modules have equal figures, and no rows of them.
+    if not (judged or rows.of("identical")) or compiles.of(*CHANGED):
         return []
     if unsure:
         return [Paragraph(f"No improved or regressed compilation metrics are known; {_are_inconclusive(unsure)}.")]
@@ -293,11 +285,11 @@ def _are_inconclusive(rows: int) -> str:
     return f"{plural(rows, 'row')} {'is' if rows == 1 else 'are'} inconclusive"
 
 
-def _unchanged_figures(rows: Sequence[Row]) -> list[Part]:
+def _unchanged_figures(rows: Rows) -> list[Part]:
     """`Dispatch Count (14), Copies (14)`, folded away: of counted figures it is enough to know which did not change."""
     if not rows:
         return []
-    figures = [f"{figure_title(metric)} ({len(group):,})" for metric, group in by_metric(rows).items()]
+    figures = [f"{figure_title(metric)} ({len(group):,})" for metric, group in rows.by_metric().items()]
     listed = figures[:_MOST_FIGURES]
     if len(listed) < len(figures):
         listed.append(f"and {plural(len(figures) - len(listed), 'more figure')}")
@@ -306,10 +298,10 @@ def _unchanged_figures(rows: Sequence[Row]) -> list[Part]:
 
 
 def _means(comparison: Comparison) -> list[Part]:
-    latencies = of_metric(real_rows(comparison), LATENCY.name)
-    if not of_verdict(latencies, *MEASURED):
+    latencies = real_rows(comparison).metric(LATENCY.name)
+    if not latencies.of(*MEASURED):
         return []
-    open_rows = of_verdict(latencies, "inconclusive")
+    open_rows = latencies.of("inconclusive")
     undecided = Counter((kind, getattr(row, kind)) for row in open_rows for kind in get_args(Kind))
     every = geometric_means(comparison.rows)
     means = [mean for mean in every if says_something(mean.rows, undecided[mean.kind, mean.name])]
@@ -348,7 +340,7 @@ def hosts_table(comparison: Comparison, title: str, counted: str, rows: Mapping[
 def _method(comparison: Comparison, *, full: bool) -> list[Part]:
     made = "measured" if comparison.mode == "remeasured" else "made"
     name: tuple[str | Name, ...] = (" ", Name(comparison.id)) if comparison.id else ()
-    by_host = Counter(host.host for row in of_metric(comparison.rows, LATENCY.name) for host in row.hosts)
+    by_host = Counter(host.host for row in Rows(comparison.rows).metric(LATENCY.name) for host in row.hosts)
     parts: list[Part] = [
         Bullets(trust(comparison)),
         sides_table(comparison.base, comparison.head),
@@ -363,12 +355,12 @@ def _method(comparison: Comparison, *, full: bool) -> list[Part]:
 
 def _commands(comparison: Comparison, *, full: bool) -> list[Part]:
     """The command of the whole comparison, and those of the rows that somebody may have to act on, folded away."""
-    relevant = [row for row in comparison.rows if row.repro and (full or is_relevant(row))]
+    relevant = Rows(row for row in comparison.rows if row.repro and (full or is_relevant(row)))
     wanted: dict[str, Row] = {}
-    for row in relevant if full else largest_first(relevant):
+    for row in relevant if full else relevant.largest_first():
         wanted.setdefault(row.case, row)
     if not full:  # one of those that fail alike is enough
-        alike = {case for cause in causes_of(fates_of(of_verdict(relevant, *LOST))) for case in cause.cases[1:]}
+        alike = {case for cause in causes_of(fates_of(relevant.of(*LOST))) for case in cause.cases[1:]}
         wanted = {case: row for case, row in wanted.items() if case not in alike}
     rows = list(wanted.values())[: None if full else _MOST_COMMANDS]
     parts: list[Part] = [Code(shlex.join(comparison.command), "sh")] if comparison.command else []
@@ -383,7 +375,7 @@ def trust(comparison: Comparison, busy: Sequence[Busy] = ()) -> list[Sentence]:
         comparison: Of two sides, or a run's with itself.
         busy: What was timed, where the rows do not say how busy the machine was.
     """
-    latencies = of_metric(comparison.rows, LATENCY.name)
+    latencies = Rows(comparison.rows).metric(LATENCY.name)
     timed = busy or [Busy(row.case, row.taken, row.own_time >= 0.5) for row in latencies if row.taken is not None]
     several = len({host.host for row in latencies for host in row.hosts}) > 1
     known = [machine_line(comparison.machine.selfcheck)]
@@ -393,7 +385,7 @@ def trust(comparison: Comparison, busy: Sequence[Busy] = ()) -> list[Sentence]:
     if not rates and not (comparison.within and comparison.mode == "recorded"):
         whose, where = ("The hosts'", ", there") if comparison.hosts else ("This machine's", "")
         rates = [(f"{whose} A/A rate is not known; to measure it{where}: ", Name("harness selfcheck SUITE"))]
-    busy_now, medians = busy_line(timed, several_hosts=several), medians_sentence(timed_rows(real_rows(comparison)))
+    busy_now, medians = busy_line(timed, several_hosts=several), medians_sentence(real_rows(comparison).timed)
     shown = controls_line(controls(comparison))
     return [
         *([capital(busy_now)] if busy_now else []),

@@ -23,7 +23,7 @@ from harness.report.verdicts import (
     CHANGED,
     LOST,
     RUN_WORDS,
-    by_metric,
+    Rows,
     change_size,
     figure_title,
     interval_title,
@@ -155,7 +155,7 @@ def forest_of(
         title=f"{suite}: {sides}" if suite else sides,
         verdict=headline(comparison),
         method=tidy(sides_line(usable)),
-        blocks=tuple(_block_of(group, usable, wording) for group in by_metric(drawn).values()),
+        blocks=tuple(_block_of(group, usable, wording) for group in drawn.by_metric().values()),
         rest=f"Not drawn: {', '.join(rest)}." if rest else "",
     )
 
@@ -180,12 +180,12 @@ def forest_of_run(
     )
 
 
-def chosen(rows: Sequence[Row], top: int | None) -> list[Row]:
+def chosen(rows: Sequence[Row], top: int | None) -> Rows:
     """Rows with something to show: timed changes first, then what is lost or open, other changes, the unchanged."""
     ranked = [(rank, row) for row in rows if (rank := _rank(row)) is not None]
     ordered = [row for _, row in sorted(ranked, key=lambda pair: (pair[0], -change_size(pair[1])))]
     lost = [row for row in ordered if row.verdict in LOST][_MOST_LOST:]
-    return [row for row in ordered if row not in lost][:top]
+    return Rows([row for row in ordered if row not in lost][:top])
 
 
 def _rank(row: Row) -> int | None:
@@ -215,7 +215,7 @@ def _beyond(row: Row) -> Literal["left", "right"] | None:
     return "left" if head == 0 and base > 0 else None
 
 
-def _block_of(rows: Sequence[Row], comparison: Comparison, wording: Wording) -> ForestBlock:
+def _block_of(rows: Rows, comparison: Comparison, wording: Wording) -> ForestBlock:
     metric, unit = rows[0].metric, figure_unit(rows)
     valued = any(row.base_value is not None or row.head_value is not None for row in rows)
     groups: dict[tuple[str, str], list[Row]] = {}

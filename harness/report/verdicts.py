@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY, TIMED, is_exact, metric_title
@@ -101,75 +101,73 @@ def setting(comparison: Comparison, key: str, otherwise: float) -> float:
     return float(value) if usable else otherwise  # type: ignore[arg-type]
 
 
-def real_rows(comparison: Comparison) -> list[Row]:
+class Rows(tuple[Row, ...]):
+    """Rows of a comparison, to choose from."""
+
+    def of(self, *verdicts: Verdict) -> Rows:
+        """Rows with one of the verdicts."""
+        return Rows(row for row in self if row.verdict in verdicts)
+
+    def metric(self, name: str) -> Rows:
+        """Rows of one metric."""
+        return Rows(row for row in self if row.metric == name)
+
+    def by_metric(self) -> dict[str, Rows]:
+        """Rows of each metric: latency and compile time first, then as they come."""
+        names = dict.fromkeys((LATENCY.name, COMPILE_TIME.name, *(row.metric for row in self)))
+        return {name: rows for name in names if (rows := self.metric(name))}
+
+    @property
+    def timed(self) -> Rows:
+        """Rows of latencies and compile times."""
+        return Rows(row for row in self if row.metric in TIMED)
+
+    @property
+    def counted(self) -> Rows:
+        """Rows of figures that are counted, not timed."""
+        return Rows(row for row in self if row.metric not in TIMED)
+
+    @property
+    def within_floor(self) -> Rows:
+        """Rows of counted figures that differ, by less than their floor."""
+        same = self.counted.of("unchanged")
+        return Rows(row for row in same if is_exact(row.metric) and row.floor > 0 and row.ratio not in (None, 1))
+
+    @property
+    def violated(self) -> Rows:
+        """Rows that break a gate of the suite."""
+        return Rows(row for row in self if row.gate == "violated")
+
+    @property
+    def new(self) -> Rows:
+        """New rows, of each case its latency where it has one, else all of them."""
+        new = self.of("new")
+        timed = set(new.metric(LATENCY.name).cases)
+        return Rows(row for row in new if row.metric == LATENCY.name or row.case not in timed)
+
+    @property
+    def cases(self) -> list[str]:
+        """Names of the rows' cases, each once."""
+        return list(dict.fromkeys(row.case for row in self))
+
+    def largest_first(self) -> Rows:
+        """Rows by how much they changed; from nothing to something is the largest change there is."""
+        return Rows(sorted(self, key=lambda row: -change_size(row)))
+
+
+def real_rows(comparison: Comparison) -> Rows:
     """All rows but the A/A controls."""
-    return [row for row in comparison.rows if not row.control]
+    return Rows(row for row in comparison.rows if not row.control)
 
 
-def controls(comparison: Comparison) -> list[Row]:
+def controls(comparison: Comparison) -> Rows:
     """Rows of equal modules that were measured all the same."""
-    return [row for row in comparison.rows if row.control]
-
-
-def of_verdict(rows: Iterable[Row], *verdicts: Verdict) -> list[Row]:
-    """Rows with one of the verdicts."""
-    return [row for row in rows if row.verdict in verdicts]
-
-
-def of_metric(rows: Iterable[Row], metric: str) -> list[Row]:
-    """Rows of one metric."""
-    return [row for row in rows if row.metric == metric]
-
-
-def by_metric(rows: Iterable[Row]) -> dict[str, list[Row]]:
-    """Rows of each metric: latency and compile time first, then as they come."""
-    groups: dict[str, list[Row]] = {LATENCY.name: [], COMPILE_TIME.name: []}
-    for row in rows:
-        groups.setdefault(row.metric, []).append(row)
-    return {metric: group for metric, group in groups.items() if group}
-
-
-def counted_rows(rows: Iterable[Row]) -> list[Row]:
-    """Rows of figures that are counted, not timed."""
-    return [row for row in rows if row.metric not in TIMED]
-
-
-def timed_rows(rows: Iterable[Row]) -> list[Row]:
-    """Rows of latencies and compile times."""
-    return [row for row in rows if row.metric in TIMED]
-
-
-def within_floor(rows: Iterable[Row]) -> list[Row]:
-    """Rows of counted figures that differ, by less than their floor."""
-    same = of_verdict(counted_rows(rows), "unchanged")
-    return [row for row in same if is_exact(row.metric) and row.floor > 0 and row.ratio not in (None, 1)]
-
-
-def violated(rows: Iterable[Row]) -> list[Row]:
-    """Rows that break a gate of the suite."""
-    return [row for row in rows if row.gate == "violated"]
-
-
-def new_rows(rows: Sequence[Row]) -> list[Row]:
-    """New rows, of each case its latency where it has one, else all of them."""
-    new = of_verdict(rows, "new")
-    timed = set(cases(of_metric(new, LATENCY.name)))
-    return [row for row in new if row.metric == LATENCY.name or row.case not in timed]
-
-
-def cases(rows: Iterable[Row]) -> list[str]:
-    """Names of the rows' cases, each once."""
-    return list(dict.fromkeys(row.case for row in rows))
+    return Rows(row for row in comparison.rows if row.control)
 
 
 def is_relevant(row: Row) -> bool:
     """Whether somebody may have to act on a row."""
     return row.verdict in (*CHANGED, *LOST, "inconclusive") or row.gate == "violated"
-
-
-def largest_first(rows: Collection[Row]) -> list[Row]:
-    """Rows by how much they changed; from nothing to something is the largest change there is."""
-    return sorted(rows, key=lambda row: -change_size(row))
 
 
 def change_size(row: Row) -> float:
@@ -257,11 +255,11 @@ def busy_line(known: Sequence[Busy], *, several_hosts: bool = False) -> str:
     return f"{text}; {which} leave that out, the times of a call have it in them"
 
 
-def controls_line(controls: Sequence[Row]) -> str:
+def controls_line(controls: Rows) -> str:
     """What the A/A controls of a comparison showed; "" without any."""
     if not controls:
         return ""
-    flagged, failed = len(of_verdict(controls, *CHANGED)), len(of_verdict(controls, "failed"))
+    flagged, failed = len(controls.of(*CHANGED)), len(controls.of("failed"))
     one = len(controls) == 1
     what = f"{plural(len(controls), 'identical row')} {'was' if one else 'were'} measured as "
     what += "an A/A control" if one else "A/A controls"

@@ -24,7 +24,7 @@ from harness.records.comparison import Comparison, Explained, Row
 from harness.report import render
 from harness.report.comparison import json_document
 from harness.report.explanation_words import short_form
-from harness.report.verdicts import largest_first, of_metric, of_verdict, real_rows
+from harness.report.verdicts import real_rows
 from harness.stages.explaining import explain_pair, keep
 from harness.stages.options import compile_limits
 from harness.stages.session import SidesSession, going_on, policy_of, words_of
@@ -135,7 +135,7 @@ def explain_regressions(
     comparison: Comparison, plan: Plan, toolchains: Mapping[str, Toolchain], session: ComparisonSession
 ) -> tuple[tuple[Explained, ...], tuple[str, ...]]:
     """Explain the largest regressions of latencies, and keep each explanation beside the comparison; and notes."""
-    regressed = largest_first(of_verdict(of_metric(real_rows(comparison), LATENCY.name), "regressed"))
+    regressed = real_rows(comparison).metric(LATENCY.name).of("regressed").largest_first()
     explained = tuple(_explained(row, plan, toolchains, session) for row in regressed[:MOST_ROWS])
     left = len(regressed) - len(explained)
     if not left:
