@@ -121,15 +121,15 @@ def _where(explanation: Explanation, room: _Room) -> Table:
 
 def _fields(explanation: Explanation, call: TimeLine) -> list[Field[TimeLine]]:
     def of_part(name: str, title: str = "", **facts: Any) -> Field[TimeLine]:
-        return Field(name=name, title=title, value=lambda line: getattr(line.part, name, None), **facts)
+        return Field(name=name, title=title, value=lambda line: getattr(line.part, name, ""), **facts)
 
-    def generations(line: TimeLine) -> int | None:
-        return explanation.latency.generations if line is call else getattr(line.part, "generations", None) or None
+    def generations(line: TimeLine) -> int | str:
+        return (explanation.latency.generations if line is call else getattr(line.part, "generations", 0)) or ""
 
-    def share(line: TimeLine) -> float | None:
+    def share(line: TimeLine) -> float | str:
         """Of a change that is one; the parts of mere noise say nothing."""
         if call.verdict not in CHANGED or not call.change_ns or not line.is_timed:
-            return None
+            return ""
         return round(line.change_ns / call.change_ns * 100, 1) + 0.0  # What rounds to nothing has no sign
 
     return [
@@ -138,8 +138,8 @@ def _fields(explanation: Explanation, call: TimeLine) -> list[Field[TimeLine]]:
         Field(title="Of the Change", value=share if explanation.adds_up else lambda _: None, unit="%", rank=2),
         of_part("differs_at", "Differs First At", kind="text", rank=1),
         Field(title="Dispatches", value=lambda line: _dispatches(line.part), rank=3),
-        of_part("p"),
-        Field(title="p", value=lambda line: p_text(getattr(line.part, "p", None)), rank=4),
+        Field(name="p", value=lambda line: getattr(line.part, "p", None)),
+        Field(title="p", value=lambda line: "" if line.part is None else p_text(line.part.p), rank=4),
         of_part("matched_by", "Matched By", kind="text", rank=5),
         Field(name="generations", title="Generations", value=generations, rank=6),
         of_part("operation"),

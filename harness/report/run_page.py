@@ -112,12 +112,12 @@ def _sections(report: Report, *, full: bool, folded: bool = False) -> list[Part]
     parts: list[Part] = []
     for section in report.sections:
         if fate := common_fate(section):
-            parts += [Heading(section.title, level=4), Paragraph(f"{fate}.", "dim")]
+            parts += [Heading(section.title, level=4), Paragraph(f"{fate}.")]
             continue
         body: list[Part] = [
-            Paragraph(roofline_line(section), "dim"),
             Paragraph(section.against),
             _main_table(section),
+            Paragraph(roofline_line(section)),
         ]
         figures = tabulate(ROOFLINE, section.rows) if full else []
         if figures:
