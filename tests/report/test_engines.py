@@ -70,23 +70,6 @@ def test_the_same_bytes_under_another_runtime_are_another_thing(run: Run) -> Non
     assert inert.kind == "slower"  # than the baseline, as the stock of its toolchain is
 
 
-def test_tables_say_which_toolchain_a_row_is_of_where_there_are_several(run: Run) -> None:
-    text = render(run, "terminal", width=120)
-    begins = ("variant", "stock ", "tiled ", "inert ")
-    table = [line for line in text.splitlines() if line.startswith(begins) and "inert:" not in line]
-    assert [line.split()[:2] for line in table] == [
-        ["variant", "toolchain"],
-        *[[variant, toolchain] for variant in ("stock", "tiled", "inert") for toolchain in (NEW, OLD)],
-    ]
-    assert "vs stock:3.13.0" in text and "faster than stock:3.13.0" in text
-    sides = [line for line in render(run, "markdown", full=True).splitlines() if "X)" in line]
-    assert [line.split("|")[1].strip() for line in sides] == ["`net@local-sync:3.13.0`", "`net@local-sync:3.12.0`"]
-    assert all("(1.00X)" in line and "(2.00X)" in line for line in sides)
-    cases = tuple(replace(case, toolchain=NEW) for case in run.header.cases)
-    alone = render(replace(run, header=replace(run.header, cases=cases)), "terminal", width=120)
-    assert " toolchain " not in alone and "vs stock " in alone
-
-
 # --- Peers ---
 
 TIMES = {"stock": 8e6, "fast": 6e6, "onnxruntime": 4e6, "pytorch": 5e6}

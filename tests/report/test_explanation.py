@@ -24,6 +24,7 @@ FORMATS: tuple[Format, ...] = ("terminal", "markdown", "json", "csv")
 def test_what_is_written_is_what_is_read() -> None:
     explanation = make_explanation()
     assert EXPLANATION.parse(render(explanation, "json")) == explanation
+    assert "| + only head |" in render(explanation, "markdown")
 
 
 def test_the_lines_add_up_to_the_call() -> None:
@@ -47,28 +48,6 @@ def test_a_part_that_is_not_timed_has_no_times_and_the_line_of_the_host_says_so(
     assert [part.name for part in short_form(explanation).parts] == ["pad"]
     first, *_ = csv.DictReader(StringIO(render(explanation, "csv")))
     assert (first["name"], first["base_ns"], first["head_ns"]) == ("conv", "", "")
-
-
-@pytest.mark.parametrize("form", ["terminal", "markdown"])
-def test_parts_that_differ_alike_are_told_once(form: Format) -> None:
-    text = render(make_explanation(), form, width=200)
-    assert text.count(PIPELINE) == 1
-    assert text.count(LINES[0]) == 1
-    assert "only head" in text
-    assert "copies: 3 on 3.10.0, 5 on 3.12.0" in text
-    order = [text.index(part) for part in ("nearly all of that", "Where the time goes", PIPELINE, "Schedule")]
-    assert order == sorted(order)
-
-
-def test_what_is_not_quite_alike_is_said_of_the_first() -> None:
-    parts = [
-        make_part(name, 4.0, 2.0, "improved", differs_at="executable-configurations", what=(PIPELINE, "f", size))
-        for name, size in (("conv_a", "the code takes 640 bytes"), ("conv_b", "the code takes 643 bytes"))
-    ]
-    text = render(make_explanation(*parts), "markdown")
-    assert text.count(PIPELINE) == 1
-    assert "- in conv_a, the code takes 640 bytes" in text
-    assert "643 bytes" not in text
 
 
 def test_a_change_whose_code_is_the_same_says_so_and_one_without_parts_too() -> None:

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, assume, example, given, settings
-from rich.cells import cell_len
 from syrupy.assertion import SnapshotAssertion
 
 from harness.records.comparison import Comparison, GeometricMean, Row
@@ -35,8 +34,6 @@ SUBJECTS: dict[str, Run | Comparison] = {
     "nasty comparison": builders.make_nasty_comparison(),
 }
 COMMENT_BYTES = 65_000  # GitHub takes 65,536
-# Commands and next steps stay on one line each, however long, so that they can be copied; a name in them may have two.
-UNWRAPPED = re.compile(r"  (harness|iree-\S+|~~gone~~) |- ")
 
 every_subject = pytest.mark.parametrize("subject", SUBJECTS.values(), ids=SUBJECTS)
 
@@ -51,10 +48,6 @@ def names_of(subject: Run | Comparison) -> list[str]:
 
 def squeezed(text: str) -> str:
     return "".join(text.split())
-
-
-def test_a_run_on_a_terminal(snapshot: SnapshotAssertion) -> None:
-    assert render(builders.make_small_run(), "terminal", width=160) == snapshot
 
 
 def test_a_comparison_as_a_comment(snapshot: SnapshotAssertion) -> None:
@@ -83,14 +76,6 @@ def test_every_row_is_in_every_format(subject: Run | Comparison) -> None:
         rows = list(build_report(subject).rows())
         names = [one_line(text) for row in rows for text in (row.variant, *row.remarks)]
     assert all(squeezed(name) in terminal for name in names)
-
-
-@every_subject
-@pytest.mark.parametrize("width", [40, 80, 120])
-def test_no_line_is_wider_than_the_terminal(subject: Run | Comparison, width: int) -> None:
-    for line in render(subject, "terminal", width=width).splitlines():
-        assert cell_len(line) <= width or UNWRAPPED.match(line), line
-        assert line == line.rstrip() and line.isprintable()
 
 
 # --- Whatever a text is ---
