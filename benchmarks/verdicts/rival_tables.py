@@ -46,13 +46,15 @@ def rivals(streams: Streams, *, quiet: bool) -> str:
         if lines
         else "- None finds more at any of these sizes, at a comparable rate."
     )
+    over = f"over {_minutes(chosen.values()):.0f} minutes (the median of streams)"
     return blocks(
         f"Stretches of {BUDGET_S:g} s, overlapping, the same for all rules; false alarms are answers of `slower` or "
         "`faster` on equal modules, the rest answers of `slower` on slowed ones; each is a mean over workloads. What "
         "a rule with a threshold of 10 % finds below 10 % is noise. Compare a rule's power with its false alarms: one "
         "that cries in a third of equal rows finds a third of anything. The streams were recorded in turns, so that a "
-        f"stretch was recorded over {_minutes(chosen.values()):.0f} minutes (the median of streams): the base and the "
-        "head of rules that do not measure in turns lie as far apart.",
+        f"stretch was recorded {over}: the base and the head of rules that do not measure in turns lie as far apart."
+        if quiet
+        else f"As above; a stretch was recorded {over}.",
         table(heads, rows, numbers=[False, *[True] * (len(heads) - 1)]),
         *(
             f"`{one.name}` ran out of generations in {plural(one.left_out, 'stretch', 'stretches')}, not found there."
@@ -62,7 +64,9 @@ def rivals(streams: Streams, *, quiet: bool) -> str:
         f"Rules that find more than the harness, with at most {percent(COMPARABLE)} more false alarms a row:",
         verdict,
         details("By workload", _by_workload(scores, slowdowns)),
-        details("Which data each rule was given", "\n".join(f"- {one.name}: {one.given}." for one in scores)),
+        details("Which data each rule was given", "\n".join(f"- {one.name}: {one.given}." for one in scores))
+        if quiet
+        else "",
     )
 
 
@@ -122,7 +126,7 @@ def statistics(streams: Streams) -> str:
             best = min(figures, key=lambda name: figures[name])
             if figures[best] < 0.995 * figures[USED]:
                 ratio = figures[USED] / figures[best]
-                lost.append(f"{stream}, {what}: {best}; that of the one used is {ratio:.2f} times as large")
+                lost.append([stream, what, best, f"{ratio:.2f}"])
     intervals = [
         compare_intervals([_centres(stream) for name, stream in equal.items() if is_quiet(name)], size)
         for size in (8, 16, 32)
@@ -167,7 +171,9 @@ def statistics(streams: Streams) -> str:
             numbers=[False, *[True] * len(equal)],
         ),
         "Where another is better than the one used, the best:" if lost else "None is better anywhere.",
-        details("By stream", "\n".join(f"- {line}." for line in lost)) if lost else "",
+        details("By stream", table(["stream", "of", "best", "used / best"], lost, numbers=[False] * 3 + [True]))
+        if lost
+        else "",
         "Intervals over disjoint stretches of these streams, at the confidence that the exact one attains; covering is "
         "of the whole stream's centre, mean half widths:",
         table(heads, rows, numbers=[True] * len(heads)),

@@ -49,6 +49,9 @@ def render(here: Recording, elsewhere: Recording | None) -> str:
     streams = here.streams
     return blocks(
         "### What was recorded",
+        "The streams took turns, a few generations each. `ms a call` is the base's, by the clock that decides; `taken` "
+        "is the share of the time of its turns that other processes took; threads of one device also take some from "
+        "each other.",
         recorded(here),
         f"Elsewhere: {recorded(elsewhere)}" if elsewhere else "",
         "### The goals",
@@ -102,11 +105,8 @@ def recorded(recording: Recording) -> str:
     heads = ["stream", "program", "ms a call", "generations", "seconds", "s each", "rounds each", "taken"]
     total = f"{len(every)} generations, {sum(one.seconds for one in every) / 60:.0f} minutes of them"
     return blocks(
-        f"Recorded from {min(when)} to {max(when)} UTC {where}: {total}. The streams took turns, a few generations "
-        "each; the load average, over a minute in which several of them took turns, was "
-        f"{np.median([one.load for one in every]):.1f} (median). `ms a call` is the base's, by the clock that decides; "
-        "`taken` is the share of the time of its turns that other processes took; threads of one device also take some "
-        "from each other.",
+        f"Recorded from {min(when)} to {max(when)} UTC {where}: {total}; load average, over a minute, "
+        f"{np.median([one.load for one in every]):.1f} (median).",
         details("Each stream", table(heads, rows, numbers=[False, False, *[True] * 6])),
     )
 
