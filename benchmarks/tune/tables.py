@@ -170,19 +170,16 @@ def _judged(outcomes: Sequence[Outcome]) -> list[str]:
 
 
 def _found(outcomes: Sequence[Outcome]) -> str:
-    return "\n".join(f"- {_sentence(each)}" for each in outcomes)
+    return "\n".join(f"- {_sentence(each, each.tuning)}" for each in outcomes if each.tuning is not None)
 
 
-def _sentence(outcome: Outcome) -> str:
-    tuning = outcome.tuning
-    if tuning is None:
-        return f"`{outcome.search.model}`: {escape(outcome.why)}"
+def _sentence(outcome: Outcome, tuning: Tuning) -> str:
     if not tuning.variant:
         return f"`{outcome.search.model}`: {tuning.answer}."
     parts = ", ".join(f"`{part}`" for part in tuning.parts) or "no other flags or plugins"
     kept = sum(dispatch.kept for dispatch in tuning.dispatches)
     looked = sum(bool(dispatch.tried) for dispatch in tuning.dispatches)
-    tiles = f"; tuned {plural(kept, 'dispatch', 'dispatches')} of {looked} that were raced" if looked else ""
+    tiles = f"; dispatches tuned: {kept} of {looked} raced" if looked else ""
     return f"`{outcome.search.model}`: {parts}{tiles}."
 
 
