@@ -35,7 +35,7 @@ _WATCH_EVERY_S = 0.05
 class _Gate:
     """Which children may be held still while something is timed, whether they are, and for how long they have been.
 
-    A compile may take minutes. What is ready is measured meanwhile, and for that time the compilers are stopped
+    A host of a fleet compiles while it measures for others, and for that time the compilers are stopped
     (SIGSTOP), since they would take the cores and caches that are being timed.
     """
 
@@ -318,7 +318,7 @@ def give_way() -> Iterator[None]:
 
 @contextmanager
 def hold_still() -> Iterator[None]:
-    """Hold all pausable children still, and start none, while something is timed."""
+    """Hold all children of threads that give way still, and start none, while something is timed."""
     with _gate.hold():
         yield
 
@@ -330,10 +330,9 @@ def run(
     limits: Limits = Limits(),
     env: Mapping[str, str] | None = None,
     cpus: frozenset[int] | None = None,
-    pausable: bool = False,
 ) -> Finished:
     """Run a command to its end and keep everything it printed."""
-    pausable = pausable or getattr(_thread, "gives_way", False)
+    pausable = getattr(_thread, "gives_way", False)
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
 
         def begin() -> subprocess.Popen[bytes]:

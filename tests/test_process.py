@@ -18,7 +18,7 @@ import psutil
 import pytest
 
 from harness import process
-from harness.process import Finished, Limits, hold_still, run, spawn, stop, stop_all
+from harness.process import Finished, Limits, give_way, hold_still, run, spawn, stop, stop_all
 
 MIB = 2**20
 # Far more than any child here takes; what is asserted is that they end, not when.
@@ -252,7 +252,7 @@ while not (folder / "stop").exists():
 
 
 class Background:
-    """A pausable child that counts, in a thread as compiles are."""
+    """A child that counts, in a thread that gives way as compiles do."""
 
     def __init__(self, folder: Path, limits: Limits = _NO_LIMITS) -> None:
         self.folder = folder
@@ -263,7 +263,8 @@ class Background:
 
     def _run(self) -> None:
         command = [sys.executable, "-c", _COUNTING, str(self.folder)]
-        self.finished = run(command, limits=self._limits, pausable=True)
+        with give_way():
+            self.finished = run(command, limits=self._limits)
 
     def count(self) -> int:
         """What it has counted to."""
@@ -312,7 +313,7 @@ def test_the_time_it_was_held_counts_neither_as_its_own_nor_for_its_limit(tmp_pa
 
 
 @posix
-def test_no_child_starts_while_others_are_held_unless_it_is_not_pausable(tmp_path: Path) -> None:
+def test_no_child_of_a_thread_that_gives_way_starts_while_others_are_held(tmp_path: Path) -> None:
     with hold_still():
         child = Background(tmp_path)
         assert run([sys.executable, "-c", "print(1)"]).stdout == "1\n"

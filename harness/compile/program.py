@@ -128,7 +128,7 @@ def _rewrite(request: CompileRequest, call: RewriteCall, source: str, output: st
     }
     question.write_text(json.dumps(asked))
     command = [*request.toolchain.python_command, str(CHILD), str(question)]
-    finished = run_tool("compile", where, command, cwd=folder, limits=request.limits, pausable=True)
+    finished = run_tool("compile", where, command, cwd=folder, limits=request.limits)
     printed = tail(finished.stderr)
     _keep(folder, where, finished.stderr)
     if not finished.ok or not answer_file.is_file():

@@ -102,7 +102,7 @@ def _named_files(flags: Sequence[str]) -> list[list[str]]:
 def run_compiler(request: CompileRequest, arguments: Sequence[str], folder: Path) -> Finished:
     """Run the request's iree-compile in a folder, under its limits."""
     command = [str(request.toolchain.iree_compile), *arguments]
-    return run_tool("compile", "iree-compile", command, cwd=folder, limits=request.limits, pausable=True)
+    return run_tool("compile", "iree-compile", command, cwd=folder, limits=request.limits)
 
 
 def compile_to(

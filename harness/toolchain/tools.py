@@ -74,11 +74,10 @@ def run_tool(
     limits: Limits,
     environment: Mapping[str, str] | None = None,
     cpus: frozenset[int] | None = None,
-    pausable: bool = False,
 ) -> Finished:
     """Run a toolchain's program for a case, to its end, whichever that is."""
     try:
-        return run(command, cwd=cwd, limits=limits, env=environment, cpus=cpus, pausable=pausable)
+        return run(command, cwd=cwd, limits=limits, env=environment, cpus=cpus)
     except OSError as error:
         raise CaseError(stage, f"{name} cannot be started ({error.strerror}); reinstall the toolchain") from None
 
