@@ -77,6 +77,7 @@ class BuildCache:
                 return found, ""
             with scratch_folder(self._scratch) as scratch:
                 build, stderr = compile_request(request, key, scratch)
+                shutil.rmtree(scratch / "steps", ignore_errors=True)
                 if build.failure is None:
                     self._keep(build, stderr, scratch)
                 return build, stderr

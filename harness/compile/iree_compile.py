@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import shutil
 import zipfile
 from dataclasses import replace
 from pathlib import Path
@@ -96,13 +95,6 @@ _DUMP_LIMITS = Limits(seconds=120)
 
 def compile_request(request: CompileRequest, key: str, folder: Path) -> tuple[Build, str]:
     """Compile a case in an empty folder."""
-    try:
-        return _compile(request, key, folder)
-    finally:
-        shutil.rmtree(folder / "steps", ignore_errors=True)
-
-
-def _compile(request: CompileRequest, key: str, folder: Path) -> tuple[Build, str]:
     (folder / MODEL_FILE).symlink_to(request.model.resolve())
     for file in request.arranged.files:
         file.put_into(folder)

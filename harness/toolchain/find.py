@@ -237,7 +237,10 @@ def with_own_build(toolchain: Toolchain, *, compiler: Path | None = None, runtim
         tools = _tools(compiler, _COMPILER, "--compiler")
         version, revision = _stated_version(tools / _COMPILER)
         built = replace(built, compiler_tools=tools, version=version or toolchain.version, revision=revision)
-        parts += [tools / _COMPILER, *_libraries(tools)]
+        # Its library lies beside it, or in the build's library folder.
+        folders = (tools, tools.parent / "lib")
+        libraries = (file for folder in folders for file in folder.glob("*IREECompiler.*") if file.is_file())
+        parts += [tools / _COMPILER, *sorted(libraries)]
     if runtime is not None:
         tools = _tools(runtime, _RUNTIME, "--runtime")
         built = replace(built, runtime_tools=tools)
@@ -278,12 +281,6 @@ def _stated_version(program: Path) -> tuple[str, str]:
         return str(Version(said["version"])), said["revision"] or ""
     except InvalidVersion:  # of a build that was told none
         return "", said["revision"] or ""
-
-
-def _libraries(tools: Path) -> list[Path]:
-    """The compiler's library, beside its program or in the build's library folder."""
-    folders = (tools, tools.parent / "lib")
-    return sorted(file for folder in folders for file in folder.glob("*IREECompiler.*") if file.is_file())
 
 
 def _hash(parts: Iterable[Path], release: str = "") -> str:

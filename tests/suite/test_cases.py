@@ -380,6 +380,7 @@ OTHER = {
         case_id(device=a_device(more_uris=("b", "a"))),
     ),
     "the Vulkan driver": (PLAIN, case_id(device=a_device(vulkan_driver="lavapipe"))),
+    "the order of a list": (with_flags("--pass=x", "--pass=y"), with_flags("--pass=y", "--pass=x")),
     "more than a plugin's flags": (with_flags("--iree-share-concat"), case_id(variant=SHARING)),
     "the version of a plugin": (
         case_id(variant=SHARING),
