@@ -106,3 +106,8 @@ def test_of_many_variants_and_releases_what_fits_is_drawn() -> None:
     assert "3.59.0" in texts
     assert "3.58.0" not in texts
     assert "Not drawn: 2 more variants." in texts
+
+
+def test_a_variant_that_fails_everywhere_has_its_marks_alone() -> None:
+    rows = [a_row("stock", "3.6.0", None, failure=ABORTED), a_row("tiled", "3.6.0", 1.0, baseline=True, estimate=None)]
+    assert {"stock", "tiled", "✗"} <= set(texts_of(draw_releases(a_report(*rows), LIGHT, "svg")))
