@@ -98,7 +98,7 @@ def resolve(
     releases = [side for side in sides if isinstance(side, str)]
     commits = [side for side in sides if isinstance(side, Commit)]
     if len(folders) == 2 and folders[0].resolve() == folders[1].resolve():
-        raise UsageError(f"{folders[0]} is given twice; `harness compare --within {folders[0]}` compares its variants")
+        raise UsageError(f"{folders[0]} is given twice; --within {folders[0]} takes its variants as sides")
     if len(commits) == 2 and commits[0].sha == commits[1].sha:
         raise UsageError(f"{commits[0].name} and {commits[1].name} are one commit, {commits[0].short}; give two")
     runs = {folder: load_run(folder, rounds=False) for folder in folders}

@@ -59,6 +59,8 @@ def _how_much(latency: Row, labels: Labels) -> str:
     if latency.verdict in _CHANGED:
         return f"goes from {base} on {labels[0]} to {head} on {labels[1]}{_ratio(latency.ratio)}"
     times = on(labels, base, head)
+    if latency.lacked_time and latency.reason:
+        return f"is not decided ({times}; {latency.reason})"
     if latency.verdict == "inconclusive":
         return f"may have changed or not ({times})"
     return f"takes as long on both sides ({times})"

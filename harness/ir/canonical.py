@@ -50,7 +50,7 @@ _SPELLINGS = (
     (re.compile(r"\{fastmathFlags = #\w+\.fastmath<([\w,| ]+)>\}"), r"fastmath<\1>"),
     (re.compile(r" fastmath<none>"), ""),
     (re.compile(r" attributes \{"), " {"),
-    (re.compile(r"( = -?\d+) : (?:i64|index)\b"), r"\1"),
+    (re.compile(r"( = -?\d+) : (?:i32|i64|index)\b"), r"\1"),
     (re.compile(r" +$"), ""),
 )
 

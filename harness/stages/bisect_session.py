@@ -312,7 +312,10 @@ class BisectSession(ABC):
             raise KeyboardInterrupt
         explanation, folder = keep(found.explanation, self.options.results, base.side.run.header.suite_name)
         if explanation.latency.verdict != expected:
-            self.progress.note(f"The step is not explained: measured with its parts it is not seen again; see {folder}")
+            why = "measured with its parts it is not seen again"
+            if explanation.latency.verdict == "inconclusive":
+                why = f"its parts were not measured for long enough ({explanation.latency.reason})"
+            self.progress.note(f"The step is not explained: {why}; see {folder}")
             return KeptSentence()
         said = KeptSentence(text=explanation.sentence, explanation=explanation.id)
         self.directory.keep_sentence(f"{before}..{after}", said)

@@ -115,7 +115,7 @@ def _tuned(options: TuneOptions, target: TuneTarget, command: Sequence[str], pro
     with directory:
         try:
             found = tune_model(TuneSession(options, target, directory, progress))
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, Interrupted):
             raise Interrupted(f"interrupted; {shlex.join(command)} goes on with {path}") from None
         directory.write_or_remove(VARIANT_FILE, _variant_file(found))
         directory.write_or_remove(SPEC_FILE, found.spec)

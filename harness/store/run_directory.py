@@ -50,6 +50,7 @@ from harness.store.files import (
     LogKind,
     adapter,
     describe_folder,
+    ends_in_newline,
     finished_document,
     log_path,
     parsing,
@@ -184,10 +185,13 @@ def load_run(path: Path, *, rounds: bool = True) -> Run:
         results = path.parent if path.parent != Path() else Path("results")
         raise RunError(f"{path}: {what}; {what_is_there(results)}")
     _require_turns(path)
+    finished = (path / FINISHED_FILE).is_file()
+    if finished:
+        _require_whole(path)
     records: dict[str, Any] = {
         field: _records(path, kind) for field, kind in RECORDS.items() if rounds or kind is not Round
     }
-    run = Run(header=_header(path / HEADER_FILE), finished=(path / FINISHED_FILE).is_file(), **records)
+    run = Run(header=_header(path / HEADER_FILE), finished=finished, **records)
     if not run.placed:
         return run
     groups = {case.name: case.group for case in run.header.cases}
@@ -222,6 +226,13 @@ def _counts(record: Round | Lost | Reference, group: str, places: Mapping[str, t
     """Whether what a host recorded of a group counts: that group is there still, or was never placed."""
     own = (record.host, record.attempt)
     return places.get(group, own) == own
+
+
+def _require_whole(path: Path) -> None:
+    """That no file of a finished run ends in the middle of a line, as one that is still written may."""
+    for file in filter(Path.is_file, path.glob("*.jsonl")):
+        if not ends_in_newline(file):
+            raise RunError(f"{file}: its last line was cut short; take the run from a backup")
 
 
 def _require_turns(path: Path) -> None:

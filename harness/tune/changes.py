@@ -18,7 +18,7 @@ from harness.bisect.variants import CompileConfig, Use, parts_between, uses_of
 from harness.compare.samplers import Module
 from harness.compile.program import sites
 from harness.compile.request import MODULE_FILE
-from harness.errors import CaseError, SuiteError
+from harness.errors import CaseError, SuiteError, UsageError
 from harness.explain.isolated_timing import dump
 from harness.files import shipped
 from harness.ir.dump import entry_phase
@@ -30,6 +30,7 @@ from harness.process import Limits
 from harness.suite.cases import covers
 from harness.suite.flags import find_trap, normalised
 from harness.suite.load import Device, FlagSet, Suite, load_flag_sets
+from harness.text import did_you_mean, shown
 from harness.toolchain.tools import flag_name, merge_flags
 
 # The most promising first: what a flag's name has of these decides. Plugins are as promising as layouts, and with a
@@ -72,10 +73,17 @@ def changes_for(
 
     They are the flag sets of the suite's variants, those that come with the harness, and the registered plugins that
     need no option, each as it is and with each of its switches the other way.
+
+    Raises:
+        UsageError: A pattern of `without` matches none.
     """
     rules = _Rules(start, device)
     known, found = {rules.identity(start)}, dict[str, Change]()
     offered = [*_of_plugins(start, device, toolchain), *_of_flag_sets(suite, device, toolchain)]
+    for pattern in without:
+        if not any(is_unwanted(change, [pattern]) for _, change in offered):
+            hint = did_you_mean(pattern, [change.name for _, change in offered])
+            raise UsageError(f"--without {shown(pattern)} leaves out nothing that would be tried{hint}")
     for _, change in sorted(offered, key=lambda pair: pair[0]):
         config = rules.together(change)
         if is_unwanted(change, without) or config is None or rules.identity(config) in known:

@@ -181,7 +181,7 @@ class Shaker:
         else:
             ends = (np.nan, np.nan)
         for sample in range(1, self.samples):
-            values[sample][np.broadcast_to(where, values.shape[1:])] = ends[sample % 2]
+            values[sample] = np.where(where, values.dtype.type(ends[sample % 2]), values[sample])
         return values
 
     def near(self, distance: Array) -> Array | None:

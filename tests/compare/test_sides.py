@@ -116,7 +116,7 @@ def test_sides_come_by_position_then_as_toolchains_in_this_order() -> None:
 def test_the_same_run_twice_however_it_is_written(base: str, tmp_path: Path) -> None:
     for again in (base, f"{base}/", f"{Path(base).parent}/./base"):
         assert message(UsageError, resolved, tmp_path, base, again) == (
-            f"{base} is given twice; `harness compare --within {base}` compares its variants"
+            f"{base} is given twice; --within {base} takes its variants as sides"
         )
 
 

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.bisect.variants import CompileConfig, uses_of
+from harness.errors import UsageError
 from harness.files import shipped
 from harness.plugins import PLUGINS, Flags, NoOptions, Plugin, Rewrite, Step, TuningSpec, written_file
 from harness.plugins.chain import RewriteCall
@@ -122,6 +123,8 @@ def test_what_the_start_has_or_cannot_go_with_is_not_offered(offer: Offer) -> No
 def test_names_of_changes_and_of_plugins_are_left_out_by_pattern(offer: Offer) -> None:
     given = plugin("tile", Flags(compile=("--tile",)), options=Switches), flags("o1", "--iree-opt-level=O1")
     assert names(offer(*given, flags("o3", O3), without=("tile", "*3"))) == ["o1"]
+    with pytest.raises(UsageError, match=r'til leaves out nothing .*; did you mean "tile"'):
+        offer(*given, without=("til",))
 
 
 def test_equal_changes_are_offered_once_and_a_flag_set_called_like_a_plugin_has_another_name(offer: Offer) -> None:
