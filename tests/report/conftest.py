@@ -27,12 +27,6 @@ def small_run() -> Run:
 
 
 @pytest.fixture
-def unfinished_run() -> Run:
-    """Killed before it began with its second model."""
-    return builders.make_unfinished_run()
-
-
-@pytest.fixture
 def full_comparison() -> Comparison:
     """Every verdict, kind of metric and gate."""
     return builders.make_full_comparison()
