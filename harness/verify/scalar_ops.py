@@ -238,14 +238,15 @@ def _integers_of(values: Array, kind: str, shaker: Shaker, *, signed: bool) -> A
 
 
 def _to_integer(values: Array, kind: str, *, signed: bool) -> Array:
-    """Rounded toward zero; the nearest end of the type where it cannot hold that."""
+    """Rounded toward zero; beyond 32 or 64 bits the nearest end, and of fewer bits the lowest ones, as compilers do."""
     dtype = dtype_of(kind)
     if dtype.kind == "b":
         return np.asarray(values != 0)
-    limits = np.iinfo(dtype if signed else f"u{dtype.itemsize}")
+    limits = np.iinfo(f"{'i' if signed else 'u'}{max(4, dtype.itemsize)}")
     inside = np.clip(np.nan_to_num(np.trunc(values)), float(limits.min), float(limits.max))
     whole = inside.astype(np.int64 if signed else np.uint64)
-    return np.where(inside >= float(limits.max), limits.max, whole).astype(limits.dtype).view(dtype)
+    held = np.where(inside >= float(limits.max), limits.max, whole).astype(limits.dtype)
+    return held.astype(f"u{dtype.itemsize}").view(dtype)
 
 
 def _bits_of(values: Array, from_kind: str, kind: str) -> Array:

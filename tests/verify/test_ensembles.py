@@ -167,6 +167,7 @@ def test_whole_powers(base: int, exponent: int, power: int) -> None:
         (2.0**63, "i64", "arith.fptosi", 2**63 - 1),
         (2.0**63, "i64", "arith.fptoui", -(2**63)),
         (200.0, "i8", "arith.fptoui", -56),
+        (255.0, "i8", "arith.fptosi", -1),
         (1e10, "i32", "arith.fptosi", 2**31 - 1),
     ],
 )
