@@ -42,6 +42,8 @@ BACKENDS = tuple(dict.fromkeys(backend for backends in _RUNS.values() for backen
 # Flags that only one backend, or one driver, reads, by how their names begin.
 _OF_BACKEND = {"iree-llvmcpu-": "llvm-cpu", "iree-cuda-": "cuda", "iree-rocm-": "rocm", "iree-vulkan-": "vulkan-spirv"}
 _OF_DRIVER = {"task_": "local-task", "vulkan_": "vulkan", "cuda_": "cuda", "hip_": "hip"}
+# So many models are named where several have the same key.
+_NAMED = 3
 # Values of flags that have one: lists, which may be given piece by piece, hold names.
 _ONE_VALUE = re.compile(r"^(?:true|false|O?\d+)$")
 _TARGET = re.compile(r"^(?:\w+=)?(?P<device>[a-z]+)(?:\[\d+\])?$")
@@ -78,7 +80,7 @@ def check_suite(path: Path, toolchains: Sequence[Toolchain], progress: Progress)
         "contradiction": list(contradictions(prepared)),
         "failed": list(_failed(prepared, artifacts)),
         "no effect": list(_without_effect(prepared)),
-        "unused": list(_unused(prepared)),
+        "unused": [*_unused(prepared), *no_longer_needed(prepared)],
     }
     return Checked(
         suite=path,
@@ -94,6 +96,20 @@ def _failed(prepared: Prepared, artifacts: Mapping[str, ModelArtifact | Failure]
         if isinstance(artifact, Failure) and not all(is_expected(case, artifact) for case in cases):
             fails = plural(len(cases), "case fails", "cases fail")
             yield f"model {name}: {artifact.message}; {fails} with it"
+
+
+def no_longer_needed(prepared: Prepared) -> Iterator[str]:
+    """Keys of models that were needed before outputs had a reference of their own."""
+    if names := [model.name for model in prepared.suite.models if model.tolerance is not None]:
+        why = "the float64 reference knows by how much outputs may be off"
+        yield f"{_first_of(names)} tolerance: {why}; try it without tolerance"
+    if silent := [model.name for model in prepared.suite.models if model.check == "none" and not model.why]:
+        yield f"{_first_of(silent)} check: nothing judges outputs, and reports cannot say why; add why = '...'"
+
+
+def _first_of(models: Sequence[str]) -> str:
+    first = ", ".join(f"[models.{name}]" for name in models[:_NAMED])
+    return f"{first} and {plural(len(models) - _NAMED, 'more model')}" if len(models) > _NAMED else first
 
 
 # ------------------------------------------------------------------------------------------------------ contradictions
@@ -241,9 +257,6 @@ def _unused(prepared: Prepared) -> Iterator[str]:
         if label not in labels:
             yield f"peers: {label}: no case is for it, since peers run beside llvm-cpu on one device"
     yield from _unused_flag_sets(suite)
-    for model in suite.models:
-        if model.check == "none" and not model.why:
-            yield f"[models.{model.name}] check: nothing judges outputs, and reports cannot say why; add why = '...'"
 
 
 def _unused_flag_sets(suite: Suite) -> Iterator[str]:

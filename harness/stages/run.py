@@ -25,7 +25,7 @@ from harness.records.run import SCHEMA_VERSION, Failure, Header, ModelRecord, To
 from harness.report import render
 from harness.report.rows import rows_of
 from harness.stages.build import require_cache
-from harness.stages.checking import contradictions
+from harness.stages.checking import contradictions, no_longer_needed
 from harness.stages.context import Context, Done, FailureNotes, GivenUp, done_in, give_up
 from harness.stages.executor import LOCAL, Executor
 from harness.stages.models import materialize_models, skip_unfit_peers
@@ -62,7 +62,7 @@ def run_suite(
     if prepared.part is not None and not prepared.cases:
         groups = plural(len(prepared.part.groups), "group")
         progress.note(f"{options.suite}: shard {shard} has none of its {groups}; there is nothing to run")
-    for finding in contradictions(prepared):
+    for finding in (*contradictions(prepared), *no_longer_needed(prepared)):
         progress.note(f"{options.suite}: {finding}")
     artifacts = materialize_models(prepared, options.compile_limits, progress)
     prepared = skip_unfit_peers(prepared, artifacts)

@@ -66,6 +66,21 @@ def test_every_report_has_them(counted: Harness) -> None:
 # --- ir ---
 
 
+def test_ops_by_phase(counted: Harness) -> None:
+    phases = ("--phase", "flow", "--phase", "input", "--phase", "flow")
+    ops = ("--ops", "linalg.*", "--ops", "arith.*", "--ops", "executables:arith.*")
+    ended = counted("ir", "counted.toml", STOCK, *phases, *ops)
+    assert ended.returncode == 0, ended.stderr
+    lines = [line.split() for line in ended.stdout.splitlines()]
+    assert lines[:2] == [[STOCK], ["operation", "input", "flow"]]
+    assert lines[3:7] == [
+        ["arith.addf", "1", "1"],
+        ["executables:arith.addf", "-", "1"],
+        ["linalg.generic", "-", "1"],
+        ["linalg.yield", "-", "1"],
+    ]
+
+
 def test_the_ir_itself_can_be_compiled_on(counted: Harness) -> None:
     asked = ("--phase", "flow", "--format", "mlir", "--out", "flow.mlir")
     ended = counted("ir", "counted.toml", STOCK, *asked)

@@ -58,13 +58,14 @@ def test_every_suite_of_a_list_is_run_and_the_weightiest_status_counts(night: Ha
         ("net/onnxruntime@cpu", "measured"),
     ]
     assert (report["run"]["settings"]["budget_s"], report["run"]["settings"]["generations"]) == (0.2, 1)
-    run = night.run()
-    assert {check.also_against.split()[0] for check in run.checks} == {"ONNX"}, "a file says its inputs, and is checked"
-    assert run.header.models[0].inputs[0].endswith(" random seed 0")
-    listed = night("list", "night.toml")
-    assert listed.returncode == 2
-    assert "net/stock@cpu" in listed.stdout and "tiny/inert@cpu" in listed.stdout
-    assert listed.stderr == "gone.toml: there is no such file; check the path\n"
+
+
+def test_the_cases_of_all_suites_are_listed(night: Harness) -> None:
+    ended = night("list", "night.toml")
+    assert ended.returncode == 2
+    assert "net/stock@cpu" in ended.stdout
+    assert "tiny/inert@cpu" in ended.stdout
+    assert ended.stderr == "gone.toml: there is no such file; check the path\n"
 
 
 def test_known_issues_are_known(harness: Harness) -> None:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
 
 from harness.records.run import Check
 from tests.end_to_end.command import Harness, timed
@@ -12,16 +16,40 @@ from tests.end_to_end.suites import BUILDER, PARAMS
 
 Change = Callable[..., Harness]
 _BUILDER = f"{BUILDER}\n{PARAMS}"
+_FAST = ("--budget", "0.1", "--generations", "1", "--filter", "*/stock@*")
 
 
-def _run(harness: Harness) -> list[Check]:
+def _run(harness: Harness, *options: str) -> list[Check]:
     """Run the suite's baseline; the checks of a run in which every case was measured."""
-    ended = harness("run", "small.toml", "--budget", "0.1", "--generations", "1", "--filter", "*/stock@*")
+    ended = harness("run", "small.toml", *(options or _FAST))
     assert ended.returncode == 0, ended.stdout + ended.stderr
     run = harness.run()
     assert timed(run)
     assert not run.lost
     return list(run.checks)
+
+
+def _write_onnx(path: Path) -> None:
+    """relu(x @ w), with x of 4x8."""
+    weight = helper.make_tensor("w", TensorProto.FLOAT, [8, 3], np.linspace(-1, 1, 24, dtype=np.float32))
+    graph = helper.make_graph(
+        [helper.make_node("MatMul", ["x", "w"], ["xw"]), helper.make_node("Relu", ["xw"], ["y"])],
+        "two-layers",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4, 8])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [4, 3])],
+        [weight],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.save(model, str(path))
+
+
+def test_an_onnx_file_says_its_inputs_and_is_checked_against_onnx_runtime(suite_with: Change) -> None:
+    pytest.importorskip("onnxruntime")
+    harness = suite_with((_BUILDER, 'onnx = "net.onnx"\n'))
+    _write_onnx(harness.folder / "net.onnx")
+    checks = _run(harness)
+    assert {check.also_against.split()[0] for check in checks} == {"ONNX"}
+    assert harness.run().header.models[0].inputs == ("4x8xf32 random seed 0",)
 
 
 def _suite(suite_with: Change, text: str, inputs: str, more: str = "") -> Harness:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.records.run import Build, Check, Lost, Run
-from tests.end_to_end.command import Ended, Harness, timed
+from tests.end_to_end.command import Ended, Harness, document, timed
 from tests.end_to_end.plugin_package import EXAMPLE
 from tests.end_to_end.suites import CPU
 
@@ -81,6 +81,19 @@ def test_a_peer_without_a_program_for_the_model_or_that_is_not_installed_is_skip
     _, ended = measured
     assert "skipped: Unlucky: it has a headache" in ended.words
     assert "absent is not installed; pip install 'iree-harness[absent]'" in ended.words
+
+
+def test_the_report_shows_ratios_to_the_baseline_and_to_the_best_peer(measured: tuple[Harness, Ended]) -> None:
+    harness, _ = measured
+    (folder,) = map(str, harness.runs())
+    text = harness("report", folder, "--format", "markdown").stdout
+    assert "best peer" in text
+    assert f"numpy {harness.run().header.environment['peers']['numpy-product'].split()[-1]}" in text
+    rows = {row["variant"]: row for row in document(harness("report", folder, "--format", "json"))["rows"]}
+    best = min(("numpy-product", "numpy-einsum"), key=lambda peer: float(rows[peer]["latency_ns"]))
+    assert rows[best]["peer"] == "numpy-product"
+    assert rows[best]["ratio"] * rows["stock"]["ratio_to_best_peer"] == pytest.approx(1, rel=0.2)
+    assert rows[best]["ratio_to_best_peer"] is None
 
 
 @pytest.mark.parametrize(

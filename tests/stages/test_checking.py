@@ -113,7 +113,6 @@ FINDINGS: list[tuple[dict[str, str], str, str]] = [
     ({AT_END: f'{GPU}[matrix]\nexclude = ["*@gpu"]\n'}, "unused", "[devices.gpu]: [matrix] leaves no case of it"),
     ({FILE: MORE_FLAGS}, "unused", "flagset_files: flags.toml: no variant names other"),
     ({SETS: TWO_VALUES}, "unused", "flagset_files: flags.toml: no variant names a flag set of it; remove it"),
-    ({'"main"': '"main"\ncheck = "none"'}, "unused", "[models.net] check: nothing judges outputs"),
     ({"4] }": "5] }"}, "failed", "main takes 4xf32, and 5xf32 is given; correct shape; 2 cases fail with it"),
 ]
 
