@@ -50,6 +50,7 @@ from harness.report.comparison import (
     within_floors_line,
 )
 from harness.report.explanation_page import folded_explanations
+from harness.report.forest import forest_of, forest_text
 from harness.report.names import compared, given_as, side_names
 from harness.report.page import (
     Bullets,
@@ -103,6 +104,7 @@ from harness.text import plural
 # On a terminal, above so many timed rows those that nobody has to act on are only counted; and rows of one list.
 _MANY, _MOST_LISTED = 40, 100
 _MOST_NOTES, _NOTES_UNFOLDED = 8, 2
+_MOST_IN_FOREST, _FOREST_WIDTH = 12, 96
 _MOST_COMMANDS = _MOST_HOSTS = 20
 # Figures that a comment names without a table; a suite may count any number of ops.
 _MOST_FIGURES = 60
@@ -210,7 +212,7 @@ def _lists(comparison: Comparison, around: ReportContext, *, full: bool) -> list
         Choice("what happened to each failed row", 6, lost_table(lost), lost_names(lost)),
         Choice("what the tools said of failed rows", 10, outputs),
         Choice("violated gates", 2, parts_by_metric("Violated Gates: {} 🚨", gates, layout)),
-        Choice("the picture", 4, pictures_of(around, folded=not rows.timed.of(*CHANGED, "inconclusive"))),
+        Choice("the picture", 4, _picture(comparison, rows, around)),
         *changed_lists(layout),
         Choice("the geometric means", 9, _means(comparison)),
         Choice("how it was measured", 4, _method(comparison, full=full)),
@@ -295,6 +297,15 @@ def _unchanged_figures(rows: Rows) -> list[Part]:
         listed.append(f"and {plural(len(figures) - len(listed), 'more figure')}")
     summary = f"Counted figures without a change ({plural(len(rows), 'row')})"
     return [Fold(summary, (Paragraph(f"In so many rows: {', '.join(listed)}."),))]
+
+
+def _picture(comparison: Comparison, rows: Rows, around: ReportContext) -> list[Part]:
+    changed = [row for verdict in CHANGED for row in rows.timed.of(verdict).largest_first()]
+    drawn = changed[:_MOST_IN_FOREST] or rows.timed.of("inconclusive")
+    if published := pictures_of(around, folded=not drawn):
+        return published
+    text = forest_text(forest_of(comparison, drawn, top=_MOST_IN_FOREST), _FOREST_WIDTH) if drawn else ""
+    return [Code(text)] if text else []
 
 
 def _means(comparison: Comparison) -> list[Part]:

@@ -44,7 +44,7 @@ _DOLLAR = "<span>$</span>"
 # issue, owner/name#1 one elsewhere, addresses become links, and :100: of model.mlir:100:5 an emoji, as where
 # the page sets a colon behind the text. Each match ends where an invisible character keeps it from that.
 _REFERENCE = re.compile(
-    r"(?<!\w)[@#](?=\\?\w|$)|#(?=\d)|@(?=[\w.\\-]*\.\\?\w)|\bGH(?=-\d)|:(?=//)|www(?=\.)"
+    r"(?<!\w)[@#](?=\\?\w)|#(?=\d)|@(?=[\w.\\-]*\.\\?\w)|\bGH(?=-\d)|:(?=//)|www(?=\.)"
     r"|:(?=(?:100|1234|[+-]1|(?![\d+-]+:)(?:\\?[\w+-]){1,60}):)|:(?=(?!\d+\Z)(?:\\?[\w+-]){1,60}\Z)",
     re.IGNORECASE,
 )

@@ -227,4 +227,5 @@ def test_with_pictures_and_links(full_comparison: Comparison, pictures: tuple[Pi
     )
     assert page.alts == ['Ratios: "rdb" is > 1', "Latency against memory"]
     assert "For more information: [Full report](" in text
+    assert "Median Latency: faster ◂ 1 ▸ slower" in render_comment(full_comparison) and "◂" not in text
     assert "harness report" not in text.splitlines()[-1]

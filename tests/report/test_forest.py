@@ -1,16 +1,17 @@
-"""A forest of ratios: which rows it shows and in which order, and its axis."""
+"""A forest of ratios: which rows it shows and in which order, its axis, and how it looks in plain text."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from rich.cells import cell_len
 
 from harness.records.comparison import Comparison, Row
 from harness.records.run import Run
-from harness.report.forest import ForestRow, forest_of, forest_of_run
+from harness.report.forest import ForestRow, forest_of, forest_of_run, forest_text
 from harness.report.ratio_axis import RatioAxis, ratio_axis
 from harness.report.run_report import build_report
 from tests.report.builders import (
@@ -171,3 +172,58 @@ def test_every_axis_has_1_and_both_its_sides_and_a_few_ticks(ratios: list[float]
     assert places == sorted(set(places))
     assert all(axis.low * (1 - 1e-9) <= place <= axis.high * (1 + 1e-9) for place in places)
     assert len(set(ticks_of(axis))) == len(places)
+
+
+# --- In plain text ---
+
+FOREST = """
+Median Latency: faster ◂ 1 ▸ slower; ░ below the floor (1 %)
+rdb @ cpu
+  im2col           ●                      ░│░                    ▼ 0.681 [0.678, 0.684]
+  pad-consumers                           ░│░●                   ▲ 1.028 [1.023, 1.033]
+mm @ cpu
+  stock                                   ░│░               ●    ▲ 1.300 [1.294, 1.306]
+  tiled                                   ░●┤                    = 1.001 [0.996, 1.006]
+                            0.8           1.0         1.2
+"""
+
+
+def text_of(*rows: Row, **options: Any) -> str:
+    return forest_text(forest_of(make_comparison(rows)), **options)
+
+
+def line_of(case: str, text: str) -> str:
+    return next(line for line in text.splitlines() if case in line)
+
+
+def test_groups() -> None:
+    text = text_of(
+        make_timed("rdb/im2col@cpu", 2.0, 0.681, "improved"),
+        make_timed("rdb/pad-consumers@cpu", 2.0, 1.028, "regressed"),
+        make_timed("mm/stock@cpu", 2.0, 1.3, "regressed"),
+        make_timed("mm/tiled@cpu", 2.0, 1.001, "unchanged"),
+    )
+    assert f"\n{text}\n" == FOREST
+    assert all(line.isprintable() for line in forest_text(forest_of(make_nasty_comparison())).splitlines())
+    assert text_of() == text_of(make_row("m/v@d", verdict="identical")) == ""
+    assert text_of(make_row("m/v@d", verdict="failed")) == ""
+
+
+WIDE = st.floats(1e-9, 1e9)
+VERDICTS = st.sampled_from(["regressed", "improved", "unchanged", "inconclusive"])
+
+
+@settings(max_examples=40)
+@given(
+    st.lists(st.tuples(st.text(max_size=60), WIDE, WIDE, WIDE, VERDICTS, st.floats(0, 1)), min_size=1, max_size=12),
+    st.integers(0, 200),
+)
+def test_no_line_is_wider_than_asked(rows: list[tuple[Any, ...]], width: int) -> None:
+    timed = [
+        make_timed(f"{name}/v@d", 1.0, ratio, verdict, ci_low=low, ci_high=high, floor=floor)
+        for name, ratio, low, high, verdict, floor in rows
+    ]
+    lines = text_of(*timed, width=width).splitlines()
+    assert not any("\x1b" in line for line in lines)
+    assert max(cell_len(line) for line in lines) <= min(max(width, 60), 100)
+    assert sum(line.startswith("  ") and "[" in line for line in lines) == len(timed)

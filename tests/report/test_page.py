@@ -56,7 +56,7 @@ def a_page(text: str) -> Page:
         parts=(
             Warnings([text, text]),
             Heading(text, aside=text),
-            Paragraph((text, Name(text), Link(text, "https://example.org/"))),
+            Paragraph((text, " ", Name(text), " ", Link(text, "https://example.org/"))),
             Paragraph(text, "dim"),
             a_table(text, text, why=text),
             Bullets([text]),
