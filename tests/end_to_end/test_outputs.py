@@ -49,10 +49,10 @@ def test_as_many_silent_defects_are_found_without_expected_files_as_the_docs_say
     run = load_run(harness.runs()[-1])
     wrong = [check.case for check in run.checks if check.failure is not None and check.failure.mismatch]
     wrong += [lost.case for lost in run.lost if lost.failure.mismatch]
-    assert len(models) == 15
-    assert {case.split("/")[0] for case in wrong} == set(models) - {"depth-to-space", "prelu"}
+    assert len(models) == 17
+    assert {case.split("/")[0] for case in wrong} == set(models) - {"depth-to-space", "prelu", "gather"}
     ended = harness("run", "silent.toml", "--filter", "loop/*", "--budget=0.1", "--generations=1")
     assert (ended.returncode, load_run(harness.runs()[-1]).rounds) == (3, ()), "what later calls change is not timed"
     docs = " ".join((ROOT / "docs/known-issues.md").read_text().split())
-    assert "Fifteen programs give wrong numbers without a word" in docs
-    assert "Without expected files, the harness finds 13 of them: `padding`, `loop`," in docs
+    assert "Seventeen programs give wrong numbers without a word" in docs
+    assert "Without expected files, the harness finds 14 of them: `padding`, `loop`," in docs
