@@ -20,7 +20,7 @@ Change = Callable[..., Harness]
     [
         ("height = 4", "hieght = 4", "[models.tiny] params.hieght"),
         ("[variants.stock]", '[variants.stock]\nflags = ["--iree-opt-data-tilin"]', "[variants.stock] flags"),
-        ("[measure]", "[variants.stock]\n[measure]", "[variants.stock] is defined twice"),
+        ("[measure]", "[variants.stock]\n[measure]", "is not valid TOML: Cannot declare ('variants', 'stock') twice"),
     ],
 )
 def test_a_wrong_suite(suite_with: Change, old: str, new: str, where: str) -> None:

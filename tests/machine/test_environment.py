@@ -7,7 +7,6 @@ import json
 import os
 import platform
 import re
-from collections import namedtuple
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -91,8 +90,8 @@ def test_an_arm_server(make_machine: MakeMachine, arm_server: dict[str, str]) ->
 
 
 def test_what_psutil_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    kinds = ("user", "nice", "system", "irq", "softirq", "steal", "idle")
-    times = namedtuple("times", kinds)(800, 0, 150, 0, 0, 50, 9000)
+    counted = {"user": 800, "nice": 0, "system": 150, "irq": 0, "softirq": 0, "steal": 50, "idle": 9000}
+    times = Mock(**counted, _asdict=lambda: counted)
     cores = [Mock(current=now, max=4700.0, min=400.0) for now in (1000.0, 1600.0)]
     monkeypatch.setattr(psutil, "cpu_times", lambda: times)
     monkeypatch.setattr(psutil, "cpu_freq", Mock(return_value=cores))

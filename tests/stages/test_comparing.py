@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
@@ -16,6 +17,7 @@ from harness.errors import CaseError, Interrupted
 from harness.records.comparison import Comparison, Explained, Row
 from harness.stages import comparing
 from harness.stages.comparing import MOST_ROWS, ComparisonSession, compare_sides, explain_regressions
+from harness.stages.executor import Executor
 from harness.stages.explaining import Found
 from harness.stages.options import RunOptions
 from harness.store.kinds import EXPLANATION
@@ -40,7 +42,7 @@ def test_compiles_may_take_most_of_this_machines_memory_and_on_a_fleet_what_each
     monkeypatch.setattr(comparing, "remeasure", stop)
     side = a_side(a_case())
     with pytest.raises(Interrupted), ComparisonSession(CompareOptions(results=tmp_path)) as session:
-        session.executor = SimpleNamespace(address=fleet, rows=lambda *_: None)
+        session.executor = cast("Executor", SimpleNamespace(address=fleet, rows=lambda *_: None))
         compare_sides(side, side, {}, session)
     assert given == [None if fleet else RunOptions().compile_limits.memory_bytes]
 

@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -265,9 +266,11 @@ def test_pieces_cover_a_space_once() -> None:
 )
 def test_products_are_what_a_loop_gives(b: int, m: int, n: int, k: int, kind: str) -> None:
     rng = np.random.default_rng(b * m + n * k)
-    dtype = {"i1": np.bool_, "i32": np.int32, "f32": np.float64}[kind]
+    dtype: Any = {"i1": np.bool_, "i32": np.int32, "f32": np.float64}[kind]
     least, most = (0, 2) if kind == "i1" else (-(2**20), 2**20)
-    left, right, start = (rng.integers(least, most, shape).astype(dtype) for shape in ((b, m, k), (k, b, n), (m, b, n)))
+    left, right, start = (
+        np.asarray(rng.integers(least, most, shape).astype(dtype)) for shape in ((b, m, k), (k, b, n), (m, b, n))
+    )
     space = Space(sizes=(m, b, n, k), parallel=(True, True, True, False))
     a, c = left.transpose(1, 0, 2)[None, :, :, None, :], right.transpose(1, 2, 0)[None, None]
     sums = Products(left=a, right=c, space=space, kind=kind).added_to(start[None, ..., None], EXACT)
