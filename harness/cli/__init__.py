@@ -9,7 +9,7 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from cyclopts import CycloptsError, MissingArgumentError
+from cyclopts import CycloptsError, MissingArgumentError, UnknownCommandError
 
 from harness.cli.app import application_for, own_options
 from harness.cli.streams import is_cut_short, prepare_streams, what_was_lost
@@ -96,6 +96,9 @@ def _words_of(error: CycloptsError) -> str:
             if name.startswith("--") and name not in own:
                 near = difflib.get_close_matches(name, own, n=1)
                 return f"Unknown option: {name}.{f' Did you mean {near[0]}?' if near else ''}"
+    if isinstance(error, UnknownCommandError) and (word := str((error.unused_tokens or [""])[0])).startswith("--"):
+        near = difflib.get_close_matches(word, ("--help", "--version"), n=1)
+        return f"Unknown option: {word}.{f' Did you mean {near[0]}?' if near else ''}"
     return str(error)
 
 

@@ -100,9 +100,12 @@ def _failed(prepared: Prepared, artifacts: Mapping[str, ModelArtifact | Failure]
 
 def no_longer_needed(prepared: Prepared) -> Iterator[str]:
     """Keys of models that were needed before outputs had a reference of their own."""
-    if names := [model.name for model in prepared.suite.models if model.tolerance is not None]:
+    judged = [model for model in prepared.suite.models if model.check != "none"]
+    if names := [model.name for model in judged if model.tolerance is not None]:
         why = "the float64 reference knows by how much outputs may be off"
         yield f"{_first_of(names)} tolerance: {why}; try it without tolerance"
+    if names := [model.name for model in judged if model.reference == "baseline"]:
+        yield f"{_first_of(names)} reference: outputs are held against the float64 reference; leave it out"
     if silent := [model.name for model in prepared.suite.models if model.check == "none" and not model.why]:
         yield f"{_first_of(silent)} check: nothing judges outputs, and reports cannot say why; add why = '...'"
 
@@ -256,6 +259,12 @@ def _unused(prepared: Prepared) -> Iterator[str]:
     for label in prepared.peers:
         if label not in labels:
             yield f"peers: {label}: no case is for it, since peers run beside llvm-cpu on one device"
+    for model in suite.models:
+        if model.check == "none":
+            mismatch = model.expectation is not None and model.expectation.message is None
+            keys = {"expected": model.expected, "tolerance": model.tolerance, "expect": mismatch}
+            for key in (key for key, value in keys.items() if value):
+                yield f'[models.{model.name}] {key}: unused, since check = "none" judges nothing; leave one of them out'
     yield from _unused_flag_sets(suite)
 
 

@@ -76,6 +76,7 @@ def test_every_error_has_its_status(
             "bench m.mlir --generatons=5",
             "Unknown option: --generatons. Did you mean --generations? (see harness --help)",
         ),
+        ("--verison", "Unknown option: --verison. Did you mean --version? (see harness --help)"),
         ("bench m.mlir --xyzzy", "Unknown option: --xyzzy. (see harness --help)"),
         ("bench m.mlir --budget 5", 'Command "bench" parameter --flags requires an argument. (see harness --help)'),
     ],

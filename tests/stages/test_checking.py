@@ -61,6 +61,7 @@ def findings(suite: Path, real_toolchain: Toolchain) -> Check:
 
 
 BACKEND, SETS = 'backend = "llvm-cpu"', 'flagsets = ["tiling"]'
+MODEL = "[models.net]\n"
 VMVX = LLVM.replace("llvm-cpu", "vmvx")
 TARGET = f'compile_flags = ["{LOCAL}"]'
 TWO_VALUES = 'flags = ["--iree-opt-level=O3", "--iree-opt-level=O2"]'
@@ -113,6 +114,26 @@ FINDINGS: list[tuple[dict[str, str], str, str]] = [
     ({AT_END: f'{GPU}[matrix]\nexclude = ["*@gpu"]\n'}, "unused", "[devices.gpu]: [matrix] leaves no case of it"),
     ({FILE: MORE_FLAGS}, "unused", "flagset_files: flags.toml: no variant names other"),
     ({SETS: TWO_VALUES}, "unused", "flagset_files: flags.toml: no variant names a flag set of it; remove it"),
+    (
+        {MODEL: f"{MODEL}tolerance = {{ relative = 0.1 }}\n"},
+        "unused",
+        "[models.net] tolerance: the float64 reference knows",
+    ),
+    (
+        {MODEL: f'{MODEL}reference = "baseline"\n'},
+        "unused",
+        "[models.net] reference: outputs are held against the float64",
+    ),
+    (
+        {MODEL: f'{MODEL}check = "none"\n'},
+        "unused",
+        "[models.net] check: nothing judges outputs, and reports cannot say",
+    ),
+    (
+        {MODEL: f'{MODEL}check = "none"\nwhy = "x"\nexpect = "mismatch"\n'},
+        "unused",
+        '[models.net] expect: unused, since check = "none" judges nothing',
+    ),
     ({"4] }": "5] }"}, "failed", "main takes 4xf32, and 5xf32 is given; correct shape; 2 cases fail with it"),
 ]
 
