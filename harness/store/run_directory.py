@@ -232,7 +232,7 @@ def _require_whole(path: Path) -> None:
     """That no file of a finished run ends in the middle of a line, as one that is still written may."""
     for file in filter(Path.is_file, path.glob("*.jsonl")):
         if not ends_in_newline(file):
-            raise RunError(f"{file}: its last line was cut short; take the run from a backup")
+            raise RunError(f"{file}: its last line is cut short; take it from a backup")
 
 
 def _require_turns(path: Path) -> None:

@@ -39,7 +39,7 @@ def test_a_step_is_found_near_its_place(what: list[Said], found: int, exact: int
     assert (one.found, one.exact, one.covered, one.more) == (found, exact, covered, more)
     assert one.flagged == bool(what)
     without = score(NONE[0], what)
-    assert (without.found, without.flagged, without.more) == (0, bool(what), len(what))
+    assert (without.found, without.flagged, without.more) == (0, bool(what), bool(what))
 
 
 def test_the_harness_answers_for_each_series() -> None:
