@@ -23,8 +23,8 @@ from harness.verify.scalar_ops import dtype_of, extended_op, scalar_op
 PRODUCT_S, ELEMENT_S, STEP_S = 1.5e-10, 2e-8, 2e-4
 _CALLS = ("util.call", "func.call")
 _PASSED_ON = {
-    "flow.tensor.tie_shape", "hal.tensor.alias", "hal.tensor.barrier", "tensor.cast", "util.assume.int",
-    "util.optimization_barrier", "util.numeric.optional_narrow",
+    "flow.tensor.tie_shape", "flow.tensor.transfer", "hal.tensor.alias", "hal.tensor.barrier", "tensor.cast",
+    "util.assume.int", "util.optimization_barrier", "util.numeric.optional_narrow",
 }  # fmt: skip
 _WITHOUT_VALUE = {"hal.fence.create", "hal.devices.get", "util.null", "hal.fence.await"}
 _NOTHING = {"hal.fence.signal"}

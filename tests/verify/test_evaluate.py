@@ -69,7 +69,8 @@ def test_functions_globals_and_the_interface() -> None:
     util.global private mutable @count = dense<[1, 2]> : tensor<2xi32>
     util.func private @twice(%x: tensor<2xi32>) -> tensor<2xi32> {
       %0 = util.global.load @count : tensor<2xi32>
-      util.global.store %x, @count : tensor<2xi32>
+      %y = flow.tensor.transfer %x : tensor<2xi32> to #hal.device.promise<@dev_b>
+      util.global.store %y, @count : tensor<2xi32>
       %1 = util.global.load @count : tensor<2xi32>
       util.return %0 : tensor<2xi32>
     }
