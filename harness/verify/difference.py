@@ -84,7 +84,7 @@ def compare_outputs(
 
 
 def _with_one_sign(ours: Array, true: Array) -> tuple[Array, Array]:
-    """Integers of one width both without a sign where one side has them so: IREE's own have none."""
+    """Both arrays as unsigned integers where one of them is: IREE's integers have no sign, and their bits count."""
     kinds, sizes = {ours.dtype.kind, true.dtype.kind}, {ours.dtype.itemsize, true.dtype.itemsize}
     if kinds != {"i", "u"} or len(sizes) > 1:
         return ours, true
@@ -175,7 +175,7 @@ def below_tolerance(right: Right, tolerance: Tolerance | None) -> tuple[int, ...
 
 
 def left_open(right: Right) -> list[npt.NDArray[np.bool_]]:
-    """Where the evaluator allows any value of the type."""
+    """For each output, where the evaluator allows any value of the element type."""
     found = []
     for output, allowed in zip(right.outputs, right.allowed or (), strict=False):
         most = 2.0 ** (8 * output.dtype.itemsize) - 1 if output.dtype.kind in "iu" else np.inf

@@ -89,8 +89,8 @@ class References:
             twice = [2.0 * allowed for allowed in off]
             if outside.source == _EXPECTED and isinstance(found, Right):
                 # What the converted program leaves open, the model may not.
-                open_ = left_open(found)
-                twice = [np.where(free, 0.0, allowed) for allowed, free in zip(twice, open_, strict=True)]
+                pairs = zip(twice, left_open(found), strict=True)
+                twice = [np.where(free, 0.0, allowed) for allowed, free in pairs]
             outside = replace(outside, allowed=twice)
         rights = [right for right in (found, outside) if isinstance(right, Right)]
         why = found if isinstance(found, str) else ""
