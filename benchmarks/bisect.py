@@ -9,8 +9,6 @@ search and the engine of `harness bisect`. Beside it, `git bisect` by hand: one 
 it is nearer to the bad end. Seeded, so that one recording gives everybody the same.
 """
 
-from __future__ import annotations
-
 import argparse
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence

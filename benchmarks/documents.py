@@ -1,7 +1,5 @@
 """Tables in docs/: what a benchmark measured goes between its marks, and nothing there is typed by hand."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 

@@ -8,8 +8,6 @@ the same outputs, and whether its exact values are the expected ones. What was d
 call goes on where the first was stopped, and evaluates again only after a change of the evaluator.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import json

@@ -6,8 +6,6 @@ prints one Markdown table: each figure with its goal. Whole-process figures are 
 Nothing here is a test: timings on a shared machine swing by tens of per cent. docs/architecture.md keeps a table.
 """
 
-from __future__ import annotations
-
 import json
 import statistics
 import subprocess

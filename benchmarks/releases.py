@@ -6,8 +6,6 @@ Runs `harness run` over the releases and `harness explain` across each large ste
 With --no-measure it draws the picture and writes the page's part from what is kept there.
 """
 
-from __future__ import annotations
-
 import argparse
 import math
 import shlex

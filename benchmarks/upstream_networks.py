@@ -4,8 +4,6 @@ outputs_upstream has them in its tables. LLaMA writes its cache in place (`hal.t
 argument after a call, so the outputs that count are its logits.
 """
 
-from __future__ import annotations
-
 import tempfile
 import time
 from collections.abc import Callable

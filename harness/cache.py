@@ -1,7 +1,5 @@
 """Where the harness keeps what it can make again: one folder, moved by HARNESS_CACHE."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

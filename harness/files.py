@@ -1,7 +1,5 @@
 """Facts of files, and where those are that come with the harness."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 from tokenize import TokenError

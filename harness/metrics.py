@@ -1,7 +1,5 @@
 """What is compared of a case, and how."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 

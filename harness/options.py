@@ -4,8 +4,6 @@ A command's options are a frozen dataclass that inherits groups of these. Where 
 command, that command's docstring says it.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar, get_type_hints

@@ -5,8 +5,6 @@ where the harness itself is killed, its reaper kills them.
 Time and resident memory are limited from outside by a watchdog, so that a limit reads as a limit, not as a crash.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

@@ -9,8 +9,6 @@ A child that was started in the last moment of a harness that is killed was not 
 environment, by which the reaper finds it where the system lists processes in /proc.
 """
 
-from __future__ import annotations
-
 import atexit
 import os
 import secrets

@@ -4,8 +4,6 @@ A process holds a lock on each, which goes with it whatever ends it, so nobody h
 processes, which containers that share a folder each count for themselves.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Text for people: on one line, without control characters, and with a hint where a word is misspelt."""
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections.abc import Sequence

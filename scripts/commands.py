@@ -3,8 +3,6 @@
 Run it with `make commands`, which writes the file.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Literal, get_args, get_origin

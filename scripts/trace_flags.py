@@ -14,8 +14,6 @@ another target or on other code shows nothing (--x86-lvi-load-opt-plugin). COMPA
 release, also read the help text of the flags whose names it did not have before.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import re

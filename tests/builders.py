@@ -1,7 +1,5 @@
 """Small values that tests of several rooms need; each argument is what the test is about."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

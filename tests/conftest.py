@@ -1,7 +1,5 @@
 """What tests of several rooms share: the installed toolchain, a cache of the tests' own, and the need for Vulkan."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

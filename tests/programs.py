@@ -1,7 +1,5 @@
 """Programs on tensors in a short notation, and an interpreter for those of concatenations."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from typing import Any

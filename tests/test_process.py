@@ -1,7 +1,5 @@
 """Children: what they print is kept, how they end is told, and nothing of them is left behind."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

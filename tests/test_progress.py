@@ -1,7 +1,5 @@
 """How long the rest takes: from what a step took in this run, else in the last ones."""
 
-from __future__ import annotations
-
 import pytest
 
 from harness.progress import Left, Remaining, Silent, WithTimeLeft, duration

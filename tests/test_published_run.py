@@ -1,7 +1,5 @@
 """What the README and docs/explain.md show: their figures and sentences are those of the runs that are kept."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Scratch folders end with their process, and what a killed one left is swept by the next."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

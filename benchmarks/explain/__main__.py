@@ -8,8 +8,6 @@ Each pair is compiled by the harness and explained by the command itself. What w
 line in results/explain.jsonl are not explained again, and their lines are in the table.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from fnmatch import fnmatchcase

@@ -1,7 +1,5 @@
 """Pairs of programs, variants and releases of which it is known what takes another time, and why."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product

@@ -4,8 +4,6 @@ A piece has an argument and a result of its own, so that nothing is fused across
 the compiler calls its dispatches by another name than those of the others.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

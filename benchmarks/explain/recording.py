@@ -1,7 +1,5 @@
 """Pairs -> what `harness explain` says of each, one JSON line a pair; a pair that has a line is not explained again."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """What an explanation says, held against what is known of its pair."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from fnmatch import fnmatchcase

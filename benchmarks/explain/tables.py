@@ -1,7 +1,5 @@
 """Scores -> the table of docs/explain.md: every number in it is counted, none is typed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 import numpy as np

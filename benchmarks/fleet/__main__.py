@@ -7,8 +7,6 @@ does `simulated`, which runs a made-up suite over 10, 50 and 200 hosts that only
 compiles suites/smoke.toml on one worker and on two.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Sequence

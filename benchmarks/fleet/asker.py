@@ -5,8 +5,6 @@ begun. It prints what it took, as JSON. What `harness run` does after the fleet 
 left out.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import resource

@@ -1,7 +1,5 @@
 """Whether a run folder has everything once: what each case and each generation of each group has come to."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ Each is a Dask worker of its own with its own threads, connections and resources
 process is shared, and with it what the hosts' own Python takes.
 """
 
-from __future__ import annotations
-
 import asyncio
 import sys
 import tempfile

@@ -6,8 +6,6 @@ has gone or since it was killed, it goes on as `harness run --resume` does, unti
 back.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import random

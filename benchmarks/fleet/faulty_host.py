@@ -4,8 +4,6 @@ It is the harness's own worker, nanny and all; only what compiles and measures i
 cache, and are sent and checked as ever.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A made-up suite as the asker has it: planned cases, models as files, and the run's directory."""
 
-from __future__ import annotations
-
 import hashlib
 import sys
 from datetime import datetime, timezone

@@ -5,8 +5,6 @@ The asker and the scheduler, which do little, run where there is room. The time 
 folder, which is written once the models are made, to its last build.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import statistics

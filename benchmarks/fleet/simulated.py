@@ -6,8 +6,6 @@ processes together must leave the machine's cores free for a part of the time; h
 what the engine takes of each case.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """How large a made-up run is, and how long its work takes: plain values that asker and hosts share."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from dataclasses import asdict, dataclass

@@ -1,7 +1,5 @@
 """The tables of docs/fleet.md: every number in them is measured, none is typed."""
 
-from __future__ import annotations
-
 import statistics
 from collections import Counter
 from collections.abc import Sequence

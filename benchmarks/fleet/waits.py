@@ -1,7 +1,5 @@
 """How long hosts wait: what of their time goes by while they do less than they could."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

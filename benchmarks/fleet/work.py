@@ -4,8 +4,6 @@
 real host, compilers stand still while something is timed.
 """
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import json

@@ -1,7 +1,5 @@
 """The command line: record, diff."""
 
-from __future__ import annotations
-
 import argparse
 import difflib
 import fnmatch

@@ -1,7 +1,5 @@
 """Every call that is recorded: each command in each format, and what is said of wrong input."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence

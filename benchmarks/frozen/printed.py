@@ -15,8 +15,6 @@ The rules:
    files, whether they are empty.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping

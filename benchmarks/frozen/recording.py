@@ -1,7 +1,5 @@
 """Run calls in fresh copies of the inputs, and keep what each printed and wrote."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

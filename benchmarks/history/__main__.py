@@ -8,8 +8,6 @@ docs/history.md; `scale`, which measures times and memory of large histories and
 `made` and `folders` only write a made-up history, to look at.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Sequence

@@ -6,8 +6,6 @@
 keeps the counts in results/detection.json and rewrites a section of docs/history.md.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

@@ -1,7 +1,5 @@
 """The detectors: the harness's own, and others', each in an environment of its own since their pins conflict."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """The kinds of series that detectors are tried on, by the table that they are shown in."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial

@@ -3,8 +3,6 @@
 python detection_others.py asv|otava SERIES.json ANSWERS.json
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """The table in harness/stats/change_points/noise.py: what noise alone gains, by the length of the series."""
 
-from __future__ import annotations
-
 import sys
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial

@@ -1,7 +1,5 @@
 """Made-up histories whose changes are known: the noise that benchmarks have, and what may happen to them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Section "How often changes are found" of docs/history.md: every number in it is counted."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 

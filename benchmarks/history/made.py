@@ -4,8 +4,6 @@ Every night the same suite is measured with two toolchains, a reference that nev
 happens to a series is decided by its case's number alone, so that what should be found is known beforehand.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A made-up history -> whole run folders, written by the harness's own writer."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass

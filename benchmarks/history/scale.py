@@ -1,7 +1,5 @@
 """How long large histories and comparisons take, at three sizes: `python -m benchmarks.history scale`."""
 
-from __future__ import annotations
-
 import os
 import sys
 import tempfile

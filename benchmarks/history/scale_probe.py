@@ -1,7 +1,5 @@
 """What a command or a question takes in a fresh process: wall time, and the memory of it and its children together."""
 
-from __future__ import annotations
-
 import json
 import statistics
 import subprocess

@@ -1,7 +1,5 @@
 """Section "Scale" of docs/history.md: every number in it is measured, none is typed."""
 
-from __future__ import annotations
-
 import math
 from datetime import datetime, timezone
 from pathlib import Path

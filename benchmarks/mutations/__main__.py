@@ -7,8 +7,6 @@ source as it is. It ends with 1 where a fault survives or the table does not fit
 has the figures.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import queue

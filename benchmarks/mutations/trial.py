@@ -1,7 +1,5 @@
 """One mutation: applied to a copy of the source, tried with its tests, and taken back."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

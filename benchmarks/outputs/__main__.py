@@ -8,8 +8,6 @@ What modules gave is kept in results/outputs by content, so that what was stoppe
 anew each time. Twenty minutes on two quiet cores the first time, two the next.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Planted faults: programs with a right form and a wrong one, which a compiler at fault could have made of it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module

@@ -1,7 +1,5 @@
 """Planted faults of reductions, whole numbers, rounding, functions, moves and loops."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

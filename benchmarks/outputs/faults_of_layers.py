@@ -1,7 +1,5 @@
 """Planted faults of matrix products, layers, convolutions and pooling."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """How far IREE's functions of the math dialect are off, in units of the type's rounding, over ranges of values."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """What IREE makes of functions, beside what the reference says of them."""
 
-from __future__ import annotations
-
 import hashlib
 import subprocess
 import sys

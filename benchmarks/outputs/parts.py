@@ -1,7 +1,5 @@
 """What programs are made of: layers as functions on tensors, which right programs and planted faults share."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Planted faults, and defects that IREE has, beside the reference: each is to be refused."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 

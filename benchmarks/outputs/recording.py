@@ -1,7 +1,5 @@
 """Compiles and calls groups of functions, and keeps what they gave by content, so that what was stopped goes on."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Right programs beside the reference, with all flag sets and targets."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from benchmarks.outputs.judging import FLAG_SETS, TARGETS, judged, linalg_of, reference

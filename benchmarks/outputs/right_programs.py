@@ -1,7 +1,5 @@
 """Right programs by family: what a compiler may do to any of them is no fault."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

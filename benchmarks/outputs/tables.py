@@ -1,7 +1,5 @@
 """What was judged -> the tables of docs/statistics.md: every number in it is counted, none is typed."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime, timezone
 

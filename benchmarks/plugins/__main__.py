@@ -7,8 +7,6 @@ compiles and checks a suite through the harness, measures its modules beside ONN
 docs/seeds.md. The machine should have nothing else to do meanwhile; it takes some minutes.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A suite -> its modules, compiled and checked by the harness itself, and what a generation needs to call them."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The engines beside IREE: whether they are there, and their programs for a group."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import tempfile
 from collections.abc import Callable, Iterator

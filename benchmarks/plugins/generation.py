@@ -5,8 +5,6 @@
 It expects to be held on one core, and BLAS and Halide to be told by their environment to use one thread.
 """
 
-from __future__ import annotations
-
 import sys
 import tempfile
 import time

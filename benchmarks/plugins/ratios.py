@@ -1,7 +1,5 @@
 """Rounds -> how one program's time compares with another's."""
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Sequence

@@ -3,8 +3,6 @@
 A program is called `engine: name`, as in `IREE: rdb/stock` or `Halide: 4x5`; one name may stand alone: `ONNX Runtime`.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass

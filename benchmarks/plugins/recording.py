@@ -1,7 +1,5 @@
 """Compiled suites -> a recording: fresh processes, one after the other, each on one core with one thread."""
 
-from __future__ import annotations
-
 import sys
 import tempfile
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A recording -> the tables of docs/seeds.md: every number in them is counted, none is typed."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

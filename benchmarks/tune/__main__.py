@@ -12,8 +12,6 @@ Every figure is made by the harness's own commands, whose folders lie in results
 there is not made again. The machine should have nothing else to do meanwhile.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Sequence

@@ -3,8 +3,6 @@
 A change that makes most models faster and none slower would have been the better default.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

@@ -4,8 +4,6 @@ Each search has an empty cache folder of its own, as when somebody tries `harnes
 what they wrote is measured beside the compiler's own levels, all in the same rounds of fresh processes.
 """
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from collections.abc import Sequence

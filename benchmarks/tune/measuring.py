@@ -8,8 +8,6 @@
 <out>/again/<day>-<load>-<machine>/<part>/<model>/   the variant and the baseline, measured once more
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

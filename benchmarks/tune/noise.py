@@ -1,7 +1,5 @@
 """Noise of candidates between generations: drawn, or played back from a recording of `make verdicts`."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A search and the runs after it -> what the tables say of it; pure."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

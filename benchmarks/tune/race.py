@@ -7,8 +7,6 @@ Candidates with known times race by the rule of `harness tune` on noise of real 
 gets the same table from the same recording. The table goes into docs/tuning.md.
 """
 
-from __future__ import annotations
-
 import argparse
 import math
 import sys

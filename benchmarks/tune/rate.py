@@ -4,8 +4,6 @@ By itself is what a script around the tools does: iree-compile of the program wi
 iree-benchmark-module in a process of its own, once, with its own defaults.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import time

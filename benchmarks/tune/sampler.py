@@ -8,8 +8,6 @@ what the table says. Seeded, so that everybody gets the same; the table goes int
 on the problems before FIRST_SEED, so those of the table were not seen then.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Callable, Iterable, Sequence

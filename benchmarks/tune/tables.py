@@ -1,7 +1,5 @@
 """Outcomes -> the tables of docs/tuning.md: every number in them is counted, none is typed."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from benchmarks.tune.defaults import defaults_table

@@ -7,8 +7,6 @@ plays them back through the harness's engine and through other tools' rules, and
 docs/statistics.md.
 """
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """All rules on the same stretches of the same streams: how often each says that something changed."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass

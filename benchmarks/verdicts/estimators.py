@@ -1,7 +1,5 @@
 """Which statistic of a generation varies least between generations, and which interval of them is narrower."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

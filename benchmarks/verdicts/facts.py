@@ -1,7 +1,5 @@
 """Where a recording was made, noted beside it while it is made: a recording by itself knows only times."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What was asked of the rule, each with the figure that was measured."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

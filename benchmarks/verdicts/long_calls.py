@@ -1,7 +1,5 @@
 """How long a verdict on long calls takes: with rounds in pairs and a warm-up each time, and as the harness does it."""
 
-from __future__ import annotations
-
 import statistics
 import time
 from collections.abc import Callable

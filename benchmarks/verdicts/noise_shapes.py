@@ -5,8 +5,6 @@ no heavy tail, no second mode, no drift. `python -m benchmarks.verdicts.noise_sh
 times and prints the rates beside what is promised; tests/stats/test_noise_shapes.py holds a smaller number to it.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from collections.abc import Callable

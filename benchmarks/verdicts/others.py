@@ -6,8 +6,6 @@ choice had to be made it favours the tool: base and head are minutes apart, not 
 the same machine, cores and warm caches.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Devices with threads, which have no own time: whether it helps to trust preempted rounds less."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Programs whose relative cost is known: n(1 + x) iterations of the same work take 1 + x times as long as n."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path

@@ -5,8 +5,6 @@ has the widths that were measured (docs/statistics.md, "Which statistic of a gen
 together, one in twenty is far off. Seeded, so that everybody gets the same table.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Other tools' rules, and other statistics, on the same turns."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np

@@ -5,8 +5,6 @@ twice as slow and from half to twice as noisy, and has a ratio of its own where 
 `harness compare`. Seeded, so that everybody gets the same tables from one recording.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

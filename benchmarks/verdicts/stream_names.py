@@ -1,7 +1,5 @@
 """What the name of a stream says: its workload, its slowdown, what computed beside it, and whether the head waits."""
 
-from __future__ import annotations
-
 
 def slowdown_of(stream: str) -> tuple[str, float]:
     """Workload and slowdown of a stream by its name; 0 of a module against itself."""

@@ -1,7 +1,5 @@
 """The tables of docs/statistics.md: every number in them is counted, none is typed."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone

@@ -4,8 +4,6 @@ iree-profile tells the time of each dispatch by the driver's clock, of calls in 
 cannot tell it of the turns of a worker, so each process is one sample here, as each is of other tools.
 """
 
-from __future__ import annotations
-
 import json
 import tempfile
 from dataclasses import dataclass

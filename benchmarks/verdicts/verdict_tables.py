@@ -1,7 +1,5 @@
 """How often the harness's verdicts are wrong, what they find and how long that takes."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

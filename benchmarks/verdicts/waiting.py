@@ -3,8 +3,6 @@
 python -m benchmarks.verdicts.waiting      (the worker, which harness.measure drives)
 """
 
-from __future__ import annotations
-
 import mmap
 import os
 import sys

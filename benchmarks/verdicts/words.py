@@ -1,7 +1,5 @@
 """Shares, as the tables write them."""
 
-from __future__ import annotations
-
 import math
 
 

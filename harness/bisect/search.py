@@ -11,8 +11,6 @@ Positions that cannot be measured (they do not compile, give other outputs, stay
 they stand at a step, it is known to lie in a range.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet

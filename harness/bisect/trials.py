@@ -1,7 +1,5 @@
 """What was measured of two positions -> what a search makes of it, and how sure each measurement has to be."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

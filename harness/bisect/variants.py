@@ -4,8 +4,6 @@ A variant's flag sets are taken apart into their flags, since it is one flag tha
 of the base's is one part; an option of a plugin does nothing without its plugin, so the two are found together.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """The command line: parses, calls, prints."""
 
-from __future__ import annotations
-
 import difflib
 import errno
 import os

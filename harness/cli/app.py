@@ -4,8 +4,6 @@ A command's options are the fields of one dataclass. Only the module of the comm
 that modules import what they need at their head and `harness --help` waits for none of it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from importlib import import_module
 

@@ -1,7 +1,5 @@
 """`harness bisect`, `harness verdict` and `harness tune`."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

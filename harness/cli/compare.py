@@ -1,7 +1,5 @@
 """`harness compare`, `harness explain` and `harness selfcheck`."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import asdict, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`harness github`: a comparison as a comment of a pull request, a report as an issue."""
 
-from __future__ import annotations
-
 import os
 import sys
 from dataclasses import KW_ONLY, dataclass

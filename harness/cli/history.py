@@ -1,7 +1,5 @@
 """`harness history` and `harness history ack`."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass

@@ -1,7 +1,5 @@
 """Commands around a suite and what is here: `ir`, `export`, `schema`, `plugins`, `doctor`, `bench`, `ablate`, `new`."""
 
-from __future__ import annotations
-
 import json
 import keyword
 import re

@@ -1,7 +1,5 @@
 """Where the text of a command goes: stdout or a file, as wide as the terminal, in colour where it shows colours."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import shutil

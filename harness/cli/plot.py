@@ -1,7 +1,5 @@
 """`harness plot` and `harness dashboard`: pictures of a result or of a series, and pages of a whole history."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import KW_ONLY, dataclass
 from datetime import datetime, timezone

@@ -1,7 +1,5 @@
 """`harness report`: a run, comparison, explanation, bisect or tuning again, and what GitHub shows of the first two."""
 
-from __future__ import annotations
-
 import os
 import re
 from dataclasses import KW_ONLY, dataclass

@@ -1,7 +1,5 @@
 """`harness run` and `harness list`, of one suite or of a list of suites."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

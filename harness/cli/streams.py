@@ -5,8 +5,6 @@ wrong with stdout is remembered, and said when the command has done its work; st
 silently.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable

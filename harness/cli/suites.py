@@ -1,7 +1,5 @@
 """`harness list` and `harness check`, of one suite or of a list of suites."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from dataclasses import KW_ONLY, asdict, dataclass

@@ -4,8 +4,6 @@ A tree is a worktree of git's below the cache folder, as long as its process liv
 one takes away. Git runs no hook for it. What else happens in a tree is what the suite in it makes happen.
 """
 
-from __future__ import annotations
-
 import os
 import posixpath
 import re

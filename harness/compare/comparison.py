@@ -7,8 +7,6 @@ comparison = conclude(plan, rows, ...)          # known and counted rows too, ga
 A run's report is `plan_run(side)`, what was recorded, and `conclude`: its variants against their baseline.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence

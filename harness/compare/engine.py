@@ -11,8 +11,6 @@ that does to a ratio there, and every look of the rule has equally many generati
 say as the others.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

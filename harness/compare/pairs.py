@@ -5,8 +5,6 @@ differ from each other by more than the tolerance, one of them is wrong, and no 
 program itself is another one, other outputs may be what was meant: the row is compared, and says what changed.
 """
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

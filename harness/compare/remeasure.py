@@ -3,8 +3,6 @@
 Hosts of a fleet are such a place, see harness.fleet.rows.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Rows of a comparison: made from what is known, measured or counted, and what all of them say together."""
 
-from __future__ import annotations
-
 import glob
 import math
 import shlex

@@ -1,7 +1,5 @@
 """Two compiled cases -> generations of one row: their modules timed in turns, or their compiles."""
 
-from __future__ import annotations
-
 import math
 import shlex
 import tempfile

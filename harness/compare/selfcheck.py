@@ -5,8 +5,6 @@ row that is called regressed or improved is a false alarm, and the spread that i
 change would have been found.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import statistics

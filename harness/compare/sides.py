@@ -1,7 +1,5 @@
 """The two sides: what a user calls them -> runs and toolchains, where these come from, and whether they compare."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace

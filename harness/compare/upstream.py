@@ -13,8 +13,6 @@ A threshold belongs to the first expression that matches a benchmark's *name*, s
 - The rules for the CPUs of Pixel phones are left out: they match none of our names, nor upstream's own of the end.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """[Case] -> [Build]: compiles, many at once, in a content-addressed cache that several harnesses may share."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait

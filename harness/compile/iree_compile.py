@@ -1,7 +1,5 @@
 """One compile in a folder: plugins rewrite the model, iree-compile makes a module of it, and its facts are read."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 import zipfile

@@ -8,8 +8,6 @@ iree-compile does not say whether a pass pipeline or a spec did anything, so its
 pipeline for func.func, for instance, matches nothing, since functions are util.func by the time it runs.
 """
 
-from __future__ import annotations
-
 import json
 import site
 import sys

@@ -3,8 +3,6 @@
 Where that fails, one sentence says why, and which plugin it is about.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

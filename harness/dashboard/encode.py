@@ -1,7 +1,5 @@
 """What all pages share: words, figures, and tables as scripts, since a page opened from a folder loads nothing else."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

@@ -1,7 +1,5 @@
 """Models x variants of each suite and device as a heat map: each case's last ratio to its model's baseline variant."""
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections import defaultdict

@@ -3,8 +3,6 @@
 A template shows each value by its name.
 """
 
-from __future__ import annotations
-
 import statistics
 from collections import defaultdict
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """What pages load: lists of runs, series and changes, means over time, files of series, runs and commands."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import asdict

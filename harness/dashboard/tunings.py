@@ -1,7 +1,5 @@
 """What `harness tune` found, for the pages: a list of tunings, and of each its report with a picture of the race."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Facts of a machine -> findings: what is there, what is missing, what makes times noisy."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property

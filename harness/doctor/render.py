@@ -1,7 +1,5 @@
 """The diagnosis for a reader, as a page, and for programs, as one JSON document."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 
 from harness import __version__

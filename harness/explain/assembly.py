@@ -5,8 +5,6 @@ fused ones, the addition is an instruction of its own. Loops are parts of the co
 themselves, wherever their labels stand: a compiler moves a loop's blocks apart, and enters it in the middle.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Collection, Iterator, Sequence

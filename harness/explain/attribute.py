@@ -6,8 +6,6 @@ have is another, and the engine of comparisons decides them together, with its l
 and its confirmation.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections import Counter

@@ -8,8 +8,6 @@ What is said is what an engineer looks for in the assembly of a kernel: whether 
 multiply-adds can be under way at once, how much it loads for each of them, what it moves between registers, its spills.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass

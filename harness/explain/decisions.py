@@ -5,8 +5,6 @@ Decisions are what is fused, layouts and types, pipeline and tile sizes. They ar
 these things in few ways.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -18,8 +18,6 @@ What is dumped names a constant, `dense_resource<block0_conv1_bias> : tensor<32x
 iree-compile refuses it. The model's text has them, and iree-opt prints the text of a model that is bytecode.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import mmap

@@ -5,8 +5,6 @@ neighbour's: so it is judged together with that, and a part's two sides do the s
 tell. Every executable is in exactly one part.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal

@@ -1,7 +1,5 @@
 """Phrases that sentences about two sides share: what is on which, enumerations, times and bytes."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import TypeAlias

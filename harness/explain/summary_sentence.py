@@ -1,7 +1,5 @@
 """An explanation -> one sentence: how much, where, and what the compiler did differently there; pure."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import TypeAlias
 

@@ -9,8 +9,6 @@ Hosts of a fleet move, and are often known by number only, so a certificate is f
 has one that the authority signed belongs to the fleet.
 """
 
-from __future__ import annotations
-
 import os
 import ssl
 import stat

@@ -5,8 +5,6 @@ these are the scheduler and the hosts of a fleet, as `harness fleet scheduler` a
 docs/fleet.md has examples.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import sys

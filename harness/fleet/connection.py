@@ -1,7 +1,5 @@
 """This machine's side of a fleet: Dask's client, the hosts that can be used, and why the others cannot."""
 
-from __future__ import annotations
-
 import asyncio
 import concurrent.futures
 import contextlib

@@ -5,8 +5,6 @@ under its own hash; a build lies where the content-addressed BuildCache has it, 
 a hash too.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import time

@@ -1,7 +1,5 @@
 """What a run has to do on a fleet, as it begins or goes on: groups and their hosts, and the compiles that are left."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace

@@ -4,8 +4,6 @@ Dask runs a task on the worker it is for, one that measures at a time; here is w
 host lacks, that a machine came back under its name, for how long it is waited for, and when it hangs.
 """
 
-from __future__ import annotations
-
 import asyncio
 import concurrent.futures
 import itertools

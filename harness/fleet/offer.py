@@ -1,7 +1,5 @@
 """What a host offers: found by the code of `harness doctor`, once, when its worker starts."""
 
-from __future__ import annotations
-
 import json
 import platform
 from collections.abc import Mapping

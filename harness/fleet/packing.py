@@ -5,8 +5,6 @@ those of builds, and outputs that were right. Of a toolchain, a plugin and a pee
 its own, and refuses one that is another.
 """
 
-from __future__ import annotations
-
 import io
 import pickle
 from collections.abc import Sequence

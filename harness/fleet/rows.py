@@ -5,8 +5,6 @@ generation is the unit that is done again. One that nobody has any more goes to 
 is left, of its class; hosts are blocks of a row's samples, so such a row says no more than it knows.
 """
 
-from __future__ import annotations
-
 import asyncio
 import concurrent.futures
 import queue

@@ -4,8 +4,6 @@ A generation is the unit that is done again, and nothing of it is written before
 twice, and a host that is lost takes no more than a generation with it.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence

@@ -4,8 +4,6 @@ It decides nothing about benchmarks. It has two operations more than Dask's: who
 what a client has given no host yet and why (`WAITS`), which no other part of the fleet can see.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging

@@ -1,7 +1,5 @@
 """What a fleet does now: facts of its scheduler -> a page, or JSON."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What runs on a host, with the host's own toolchains, plugins, peers and cache: each task gives an Answer."""
 
-from __future__ import annotations
-
 import functools
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping

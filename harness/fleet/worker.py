@@ -5,8 +5,6 @@ process `process.hold_still` stops the compilers while something is timed, as in
 process, starts the worker process again where it dies.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import math

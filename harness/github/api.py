@@ -5,8 +5,6 @@ files are not asked, and no message holds it. How long a client waits follows Gi
 https://docs.github.com/rest/using-the-rest-api/best-practices-for-using-the-rest-api
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import math

@@ -8,8 +8,6 @@ that nobody but the repository's own people wrote, by the path that the artifact
 suites of the base, and brings no flag of its own.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Callable, Collection, Iterator, Sequence

@@ -1,7 +1,5 @@
 """One comment for each marker: found among those of its author, created once, changed in place."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import dataclass
 from typing import Any

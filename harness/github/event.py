@@ -5,8 +5,6 @@ written. https://docs.github.com/actions/reference/workflows-and-actions/events-
 the payload: `pull_requests` is empty where the head is in a fork; then the head's branch and commit tell which it is.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import dataclass

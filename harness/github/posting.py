@@ -5,8 +5,6 @@ checked and read with limits here, the comment is made from them by harness.repo
 harness.github.commands decides which of their command lines may stand in it.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

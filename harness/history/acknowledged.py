@@ -5,8 +5,6 @@ narrows, another figure shows it too, the cause becomes known. So a change is th
 of its series changed in the same direction within runs that overlap, and by no more than half as much again.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections.abc import Iterator, Mapping, Sequence

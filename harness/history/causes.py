@@ -7,8 +7,6 @@ what is another program under the reference toolchain too was given otherwise, a
 docs/history.md has the rules as a table.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Literal

@@ -4,8 +4,6 @@ A step is new for some nights: what one night found is kept and read in the next
 goes on there.
 """
 
-from __future__ import annotations
-
 import shlex
 import time
 from collections.abc import Iterator, Mapping, Sequence

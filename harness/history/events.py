@@ -1,7 +1,5 @@
 """Changes -> events: one event is seen in several figures, and in many cases."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal

@@ -4,8 +4,6 @@ Runs record their machine and their harness; points record the toolchain and the
 series of the case, and those of its baseline, show what else moved between the two levels.
 """
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections import defaultdict

@@ -3,8 +3,6 @@
 A case that fails has no figures, so its series end and no change is found in them: only the table `cases` has it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal

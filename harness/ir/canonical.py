@@ -5,8 +5,6 @@ buffers lie in memory, and between releases by a few spellings. A line's keys ar
 constants where they are used, and long operations on several lines.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable, Sequence

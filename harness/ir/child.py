@@ -9,8 +9,6 @@ or {"unread": phase, "why": "one line"} of the first file that does not parse, o
 answer does not follow from the IR.
 """
 
-from __future__ import annotations
-
 import json
 import pkgutil
 import sys

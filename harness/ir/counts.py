@@ -5,8 +5,6 @@ encoding has got the layout that its device wants: a tensor of 70x90 f32 in tile
 instead of 25,200. Where sizes are dynamic it depends on the inputs, and is worst where a size is 1 and its tile whole.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

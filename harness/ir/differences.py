@@ -1,7 +1,5 @@
 """Two cases -> their executables in pairs, the first phase at which each pair differs, and the lines that do."""
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections import deque

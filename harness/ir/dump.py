@@ -4,8 +4,6 @@ Printing the IR changes nothing of the module that is compiled. Weights are left
 network of 67 MB would be 1.6 GB of text in all phases, and the IR parses as well without them.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path

@@ -8,8 +8,6 @@ pack or an unpack relates an outer dimension and a tile to a dimension of the pl
 in between relates dimensions to each other, by the maps of linalg ops.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress

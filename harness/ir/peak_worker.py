@@ -6,8 +6,6 @@ with a module whose function `main` does so many operations on so many elements.
     {"operations_per_s": {program: figure}, "bytes_per_s": {program: figure}}
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -3,8 +3,6 @@
 It runs under a toolchain's own Python, for harness.ir.child.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 It runs under a toolchain's own Python.
 """
 
-from __future__ import annotations
-
 import io
 import pkgutil
 import site

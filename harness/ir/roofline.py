@@ -7,8 +7,6 @@ Peaks are of arithmetic in f32 and of memory bandwidth. A fresh process measures
 streams, and of a program of nothing but fused multiply-adds, for the peak of what IREE's own code can compute.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

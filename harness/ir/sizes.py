@@ -3,8 +3,6 @@
 It runs under a toolchain's own Python, for harness.ir.child.
 """
 
-from __future__ import annotations
-
 import math
 import operator
 from collections.abc import Callable, Iterable, Sequence

@@ -1,7 +1,5 @@
 """Asking a toolchain's own Python about IR, and saying in one sentence why a tool failed on it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

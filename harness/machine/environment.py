@@ -1,7 +1,5 @@
 """What a run's machine was like: plain facts that explain a number later, without names of hosts, users or folders."""
 
-from __future__ import annotations
-
 import json
 import os
 import platform

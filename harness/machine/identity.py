@@ -1,7 +1,5 @@
 """What a figure belongs to: a machine, its class and its processor, in words, out of an environment's facts."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """What the processor is, how fast it may run, and who decides; and which of its cores a measuring process may have."""
 
-from __future__ import annotations
-
 import os
 import platform
 from pathlib import Path

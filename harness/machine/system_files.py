@@ -1,7 +1,5 @@
 """What Linux says of itself in /proc and /sys, below a root that tests can replace; and the limits of a container."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass

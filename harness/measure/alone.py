@@ -1,7 +1,5 @@
 """One harness at a time measures on a machine: two would slow each other on the same core without a word."""
 
-from __future__ import annotations
-
 import contextlib
 import getpass
 import os

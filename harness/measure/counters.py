@@ -3,8 +3,6 @@
 Self-contained (standard library only), since a worker loads it by file path under a Python without the harness.
 """
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import os

@@ -1,7 +1,5 @@
 """[Build] -> [Round]: one generation, in fresh processes, with its turns in balanced orders."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import random

@@ -1,7 +1,5 @@
 """Builders: models that are written by a function of a few parameters, known by their registered names."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Generic, TypeVar

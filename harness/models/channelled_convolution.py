@@ -7,8 +7,6 @@ MLIR's Transform tutorial (chapter H, https://mlir.llvm.org/docs/Tutorials/trans
 for it, so one number here can be held against two other compilers.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Literal

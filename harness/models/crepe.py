@@ -5,8 +5,6 @@ samples) and even, so padding differs before and after. Batch normalisation come
 into the convolution before it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

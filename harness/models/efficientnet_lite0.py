@@ -6,8 +6,6 @@ Strided convolutions pad as TensorFlow's "same" does, more on the right and belo
 normalisation is folded into the convolutions, as PyTorch's exporter does.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple

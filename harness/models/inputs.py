@@ -5,8 +5,6 @@ argument is a file of raw little-endian elements, and the flag says what they ar
 scalar that is passed by value is written out, `--input=1.5`; a file keeps it for workers.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import math

@@ -4,8 +4,6 @@ A model's id is a hash of its definition, so that renaming it in a suite changes
 folder has one case's module and inputs under fixed names, so that every command line in it is relative.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

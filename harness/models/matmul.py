@@ -6,8 +6,6 @@ f32, f16 and bf16 are summed in f32, i8 in i32, so that all but f32's own roundi
 Whether `right` is a constant matters: IREE's older data-tiling path packs constants while it compiles.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 

@@ -5,8 +5,6 @@ paraphrase-MiniLM-L3-v2, which a package has in ONNX. Both are BERT encoders (ht
 the mean over the words that the mask lets through, which the former scales to length one.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Writing a function on ranked tensors as MLIR text, its weights as dense_resource blobs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple

@@ -14,8 +14,6 @@ https://github.com/plaidml/tpp-mlir could fuse the second form and not the first
 harness.rewrites.ingress turns the first form into the second, one difference at a time.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass

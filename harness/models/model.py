@@ -1,7 +1,5 @@
 """What a model is: where its program comes from, what it is called with, and what its outputs are held against."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal

@@ -17,8 +17,6 @@ something else: of DepthToSpace in CRD mode the channels come out in another ord
 the rows where there are as many of these as channels.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO, Any, NamedTuple

@@ -6,8 +6,6 @@ has their values in their place, which onnx's own shape inference and reference 
 they are: a weight that is dequantised in the graph stays so, since that is what is measured.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Models that builders give in ONNX: written node by node, or taken from a package and made static."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any

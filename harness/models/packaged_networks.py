@@ -9,8 +9,6 @@ Silero VAD (https://github.com/snakers4/silero-vad) says whether somebody speaks
 convolution, four convolutions and an LSTM whose state goes in and out. IREE 3.13.0 compiles neither of its two forms.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, Literal
 

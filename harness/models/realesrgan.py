@@ -8,8 +8,6 @@ They take an image, 1 x 3 x height x width in 0..1, and give it two, three or fo
 depend on values, so the inputs are random as ever; benchmarks/upscale.py sends a picture through.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal

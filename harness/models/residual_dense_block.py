@@ -12,8 +12,6 @@ The trunk is a chain of residual-in-residual dense blocks, each 0.2 * block(bloc
 has 23 of them, and so 345 convolutions, before and after which come a few that matter little.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

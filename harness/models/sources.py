@@ -5,8 +5,6 @@ it was called with; `onnx/` with what builders wrote in ONNX; and `memos/` of wh
 is moved into place whole, so processes may share a store.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

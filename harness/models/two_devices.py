@@ -9,8 +9,6 @@ from `dev_a`, and results go back there.
     transfers  the MLP's layers take turns: the first on dev_a, the second on dev_b, the third on dev_a, ...
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

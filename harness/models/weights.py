@@ -12,8 +12,6 @@ the storages) and then, for each key, a count of elements and their bytes.
 Whatever is wrong with a pinned file is an exception of pickle, zipfile, json or numpy.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

@@ -1,7 +1,5 @@
 """Engines that are measured beside IREE."""
 
-from __future__ import annotations
-
 from harness.peers.peer import Peer, PeerModel, Ready, Setting
 
 __all__ = ["Peer", "PeerModel", "Ready", "Setting"]

@@ -6,8 +6,6 @@ written row by row. libxsmm 1.17, which Debian has, offers no kernel that fuses 
 block. In bf16 sums, bias and ReLU are in float, and a layer rounds once; the model's text rounds each of the three.
 """
 
-from __future__ import annotations
-
 import ctypes
 import hashlib
 import os

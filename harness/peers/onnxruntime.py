@@ -1,7 +1,5 @@
 """ONNX Runtime's CPU provider, called through bindings that neither copy arguments nor allocate results."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from importlib.metadata import version

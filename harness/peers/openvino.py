@@ -1,7 +1,5 @@
 """OpenVINO's CPU plugin, called through one inference request with its tensors bound."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from importlib.metadata import version

@@ -5,8 +5,6 @@ imported inside its functions: `missing` is asked while a suite is planned, `ref
 `prepare` in a worker.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

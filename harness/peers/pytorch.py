@@ -3,8 +3,6 @@
 What onnx2torch converts is known when it has done so, so a process of its own tries that before a model is planned.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

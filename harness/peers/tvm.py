@@ -4,8 +4,6 @@ Nothing is tuned: operations keep the loops that TVM's operator library writes, 
 them, and the arithmetic is left to LLVM.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Sequence

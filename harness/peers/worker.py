@@ -5,8 +5,6 @@ environment that hold engines to a number of threads. It answers as harness.meas
 peer with its options, threads and a folder of its own, and that `load` brings a model instead of a module.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Hashable, Mapping

@@ -1,7 +1,5 @@
 """Every picture of a comparison, a run, an explanation or a tuning: which kinds there are, one by its kind, or all."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Literal

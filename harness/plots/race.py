@@ -1,7 +1,5 @@
 """The race of a tuning: each candidate of the whole program at its ratio, and the best so far over the budget."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from harness.errors import RunError

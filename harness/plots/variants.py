@@ -1,7 +1,5 @@
 """Bars of what each variant of a model takes, a panel for each model on each device."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """From base's latency to head's, one bar for each part that changes it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise

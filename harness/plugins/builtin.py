@@ -4,8 +4,6 @@ What they do is in harness.rewrites; here are their names, versions and options.
 program would be rewritten into another one.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 

@@ -1,7 +1,5 @@
 """Plugins in the order that a variant names them -> what is rewritten, and which flags and files the tools get."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple

@@ -13,8 +13,6 @@ What the rewrite prints on either stream goes to stderr, in order; of an excepti
 Standard library and iree.compiler only.
 """
 
-from __future__ import annotations
-
 import importlib
 import json
 import operator

@@ -12,8 +12,6 @@ seven loops, four of them parallel) and has its function lowered by @schedule, n
     vectors        no such loops: the whole tile is one two-dimensional vector: its last
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ integer, and Annotated[int, pydantic.Field(ge=1)] bounds one; a list becomes a t
 __post_init__ may raise ValueError.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """What a plugin is, the kinds of steps that it is made of, and the files that it brings."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

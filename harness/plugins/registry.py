@@ -1,7 +1,5 @@
 """Objects that installed packages register as entry points: builders, peers, and plugins with their options."""
 
-from __future__ import annotations
-
 import hashlib
 import importlib.util
 import json

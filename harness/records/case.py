@@ -1,7 +1,5 @@
 """A case: one model x variant x device x toolchain."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """What a comparison says, as values; the same names as in its JSON."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any, Literal
 

@@ -1,7 +1,5 @@
 """What `harness tune` found for one model on one device, as values; the same names as in its JSON."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any, Literal
 

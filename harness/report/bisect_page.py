@@ -1,7 +1,5 @@
 """What a bisect found, as a page: the answer in a sentence, the steps or causes, and all that was tried."""
 
-from __future__ import annotations
-
 import math
 import shlex
 from collections.abc import Sequence

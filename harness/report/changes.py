@@ -1,7 +1,5 @@
 """Judged rows -> tables: what changed, what is open, what was lost; of a comparison, and of a run's variants."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 

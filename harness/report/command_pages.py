@@ -1,7 +1,5 @@
 """What commands beside those that measure print: a table, and sentences that sum up or say why."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

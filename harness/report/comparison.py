@@ -4,8 +4,6 @@ harness.store.kinds reads the JSON, in which it is kept. What a tool printed of 
 there, in `tool_output`, so that rows stay records of one size; `row` in it counts the rows from 0.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import shlex

@@ -6,8 +6,6 @@ the commands that repeat it. The lists are those of IREE's old comments; verdict
 as rustc-perf's do. A run is a comparison of its variants with their baseline, and has the same lists, `changed_lists`.
 """
 
-from __future__ import annotations
-
 import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence

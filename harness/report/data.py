@@ -1,7 +1,5 @@
 """Rows -> tables, CSV and JSON, from one declaration of each column."""
 
-from __future__ import annotations
-
 import csv
 import json
 import math

@@ -5,8 +5,6 @@ they do), what the compiler did differently in the parts that changed or could n
 was measured and what repeats it.
 """
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass

@@ -1,7 +1,5 @@
 """What an explanation shows, whatever the page: parts by name, lines of where the time goes, and its short form."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Sequence

@@ -6,8 +6,6 @@ rdb @ cpu
                  0.6    0.8         1
 """
 
-from __future__ import annotations
-
 import math
 import textwrap
 from collections import Counter

@@ -3,8 +3,6 @@
 No path in a comment or a summary names a machine.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Sequence

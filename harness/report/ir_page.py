@@ -1,7 +1,5 @@
 """What `harness ir` prints: op counts of a case; of two, operations, executables, sizes and lines that differ."""
 
-from __future__ import annotations
-
 import difflib
 from collections import Counter
 from collections.abc import Mapping, Sequence

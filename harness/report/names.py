@@ -1,7 +1,5 @@
 """What the two sides of a comparison are called, and names made safe for a picture or columns of text."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 

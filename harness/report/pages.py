@@ -4,8 +4,6 @@ From top to bottom: the verdict, what was measured, what to do, notes, the lists
 comparison_page have them), and where the rest is.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """An axis of ratios: how far it reaches, and where its ticks are. Equal steps on it are equal factors."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ that can lie side by side: `harness export` writes the model and its inputs into
 each module goes beside them. A variant with plugins has a folder of its own, with the program as they made it.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The columns of a run's rows, declared once: for tables, JSON and CSV; and the tables of ops and of the roofline."""
 
-from __future__ import annotations
-
 import math
 import shlex
 from collections.abc import Callable, Sequence

@@ -3,8 +3,6 @@
 What a run's variants changed is shown as a comparison within the run, in the lists of a comparison's page.
 """
 
-from __future__ import annotations
-
 import shlex
 import statistics
 from collections import Counter

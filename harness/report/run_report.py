@@ -1,7 +1,5 @@
 """Run -> Report: its rows, facts and counts, what a reader has to know, and the run as a comparison within itself."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field

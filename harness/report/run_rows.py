@@ -1,7 +1,5 @@
 """Run -> rows: every planned case becomes one row, whatever became of it, with remarks beyond its figures."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import re

@@ -1,7 +1,5 @@
 """A run in sentences: its outcome, how it was measured, how far to trust it, and what to do next."""
 
-from __future__ import annotations
-
 import math
 import shlex
 from collections import Counter

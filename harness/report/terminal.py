@@ -1,7 +1,5 @@
 """Page -> text for a terminal of a given width: the only place that makes texts fit for one."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from io import StringIO
 

@@ -1,7 +1,5 @@
 """What `harness tune` found, as a page: the answer in a sentence, what to do with it, and why to believe it."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

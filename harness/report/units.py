@@ -1,7 +1,5 @@
 """Numbers -> text, with one unit and number of decimals for a whole column, so that its figures compare at sight."""
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Iterable, Sequence

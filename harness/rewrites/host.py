@@ -1,7 +1,5 @@
 """The vector unit of the processor that a program is compiled for, or of the machine that compiles."""
 
-from __future__ import annotations
-
 import platform
 import re
 from collections.abc import Mapping

@@ -4,8 +4,6 @@ https://github.com/plaidml/tpp-mlir lists five differences between an MLP from P
 generator, and asks which effect each one has on its own. Each is an option here.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from itertools import chain

@@ -20,8 +20,6 @@ concatenation along the channels. Inside it, the slices are only strides of its 
 The compiler lets such a result take the place of the buffer.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from iree.compiler import ir

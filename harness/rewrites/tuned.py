@@ -17,8 +17,6 @@ linalg.generic with the filter first, say, or its input channels outermost) runs
 So `name_convolutions` first gives such generics their names.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """A lowering configuration as plain data: which ops it is for, and how IREE's CPU backend shall tile them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ What is searched, releases or a variant's parts, is the matter of harness.stages
 bisect run`, measures one position beside a run's.
 """
 
-from __future__ import annotations
-
 import contextlib
 import math
 import shlex

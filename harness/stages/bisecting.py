@@ -6,8 +6,6 @@ of its own, a file beside the measurements, which can be run like any other's. E
 next one begins.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """[Case] -> [Build]; and a case's program as files, for `harness export`."""
 
-from __future__ import annotations
-
 import shlex
 import shutil
 import tempfile

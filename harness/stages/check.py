@@ -1,7 +1,5 @@
 """[Build] -> folders they run in -> [Check], and what iree-benchmark-module says of the builds that are right."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The line of `harness check`: a suite -> its cases, its models, and what is wrong with it; nothing is compiled."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence

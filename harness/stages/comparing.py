@@ -1,7 +1,5 @@
 """The line of `harness compare`: two sides -> a plan -> rows, measured or recorded -> a comparison in its directory."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

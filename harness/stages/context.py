@@ -1,7 +1,5 @@
 """What the stages of a run share: choices, planned cases, what is done already, and what a failure brings with it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any

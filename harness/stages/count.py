@@ -1,7 +1,5 @@
 """What is counted of a run: each case's operations and encoded tensors, each model's work, this machine's peaks."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence

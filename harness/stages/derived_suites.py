@@ -4,8 +4,6 @@
 what they did.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

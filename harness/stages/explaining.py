@@ -3,8 +3,6 @@
 What compiles comes before and after measuring, never beside it.
 """
 
-from __future__ import annotations
-
 import shlex
 import tempfile
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """[Build] -> [Round]."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """[Case] -> models' MLIR and inputs, and what is wrong with them, before anything is compiled."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence

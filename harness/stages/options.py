@@ -1,7 +1,5 @@
 """What a user can choose of the commands that compile and measure: their signatures and their help."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

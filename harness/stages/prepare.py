@@ -3,8 +3,6 @@
 Everything a suite names is checked here against what is on this machine: builders, plugins, flags, devices.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path

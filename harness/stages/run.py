@@ -4,8 +4,6 @@ Read `run_suite` from top to bottom. Each stage takes what the stages before it 
 already done, and every result is on disk before the next one begins.
 """
 
-from __future__ import annotations
-
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence

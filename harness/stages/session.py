@@ -4,8 +4,6 @@ What is made of two sides is a session with a folder and a run of each side: a s
 under a release, or as a commit has it, compiled and checked.
 """
 
-from __future__ import annotations
-
 import glob
 import json
 import os

@@ -5,8 +5,6 @@ next question is asked, with the seconds that it took, and the only clock that d
 seconds. So a search that was killed plays back what it knows, and goes on where it was.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

@@ -5,8 +5,6 @@
 Read `tune_model` from top to bottom.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import shlex

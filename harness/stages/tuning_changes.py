@@ -7,8 +7,6 @@ The rest race beside the start. Then the best of them is tried with each of the 
 all of this, proposes combinations of what is left, a few at a time, which race beside the best so far.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

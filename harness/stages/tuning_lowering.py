@@ -5,8 +5,6 @@ its shape and the vector unit suggest, then the neighbours of the best so far, u
 is raced once. What another model's search has found for the same code is taken over.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import shutil

@@ -9,8 +9,6 @@ Theory and Applications; the variance between hosts as Hedges 1983, A Random Eff
 and the interval reaches from the lowest to the highest. docs/statistics.md has the reasons and how often it errs.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import replace

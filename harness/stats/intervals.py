@@ -11,8 +11,6 @@ vary normally; a verdict that has to hold comes from measuring both sides again,
 Samples that agree to the last bit come from a clock too coarse to show how they vary, so they have no interval either.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

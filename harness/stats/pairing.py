@@ -23,8 +23,6 @@ Two turns never go by two clocks, and the choice treats both alike. So equal pro
 that docs/statistics.md describes stays exact.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping

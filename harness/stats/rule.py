@@ -6,8 +6,6 @@ find what is not there. The same sharing makes the interval hold for all looks a
 stops.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -7,8 +7,6 @@ makes the test exact. (Wilcoxon 1945; Hodges and Lehmann 1963; the interval as i
 Statistical Methods, section 3.3.)
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import lru_cache

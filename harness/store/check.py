@@ -1,7 +1,5 @@
 """`harness results verify`: are folders what they were when they were finished? Nothing in them is trusted."""
 
-from __future__ import annotations
-
 import os
 import shlex
 from dataclasses import dataclass

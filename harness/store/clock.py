@@ -1,7 +1,5 @@
 """When a run was made, and whether its clock can have been right."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone

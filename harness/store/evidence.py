@@ -1,7 +1,5 @@
 """A run's records by case: what happened to each, and whose module it shares."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

@@ -6,8 +6,6 @@ file but those in tables/, which are made of the others, so that a change is see
     {"finished": "2026-11-21T04:59:10+00:00", "files": {"run.json": {"sha256": "...", "bytes": 29829}, ...}}
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

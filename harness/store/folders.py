@@ -3,8 +3,6 @@
 A user calls it by its path, `latest`, `@-1`, or how its name begins.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -4,8 +4,6 @@ Each record is one JSON line of a file, written by one system call: a harness th
 the line in flight, and the next one drops a line that was cut short. Documents are written whole or not at all.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

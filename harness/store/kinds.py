@@ -4,8 +4,6 @@ Who adds a kind adds it to `KINDS`, to the forms of harness.report and, where th
 harness.plots.pictures.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path

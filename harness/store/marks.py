@@ -7,8 +7,6 @@ yet, so none is lost in whichever order folders are merged; of two about one thi
 out by their tags.
 """
 
-from __future__ import annotations
-
 import getpass
 import hashlib
 import json

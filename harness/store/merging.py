@@ -4,8 +4,6 @@ Runs of `harness run --shard` are joined into the run that they are parts of; al
 cases are missing.
 """
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

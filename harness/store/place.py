@@ -4,8 +4,6 @@ Folders behind a URL are mirrored into the cache folder, each fetched once and a
 only names that the harness gives are let through.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import os

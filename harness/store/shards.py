@@ -3,8 +3,6 @@
 `join_shards` takes runs that were checked where they came in, and gives a run; `write_joined` makes its folder.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 from collections import Counter

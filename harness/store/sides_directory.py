@@ -17,8 +17,6 @@ The document makes it a comparison or an explanation, so it comes last. Until th
 A generation has its line when it has ended. Rounds of one that has none were cut short, and count for nothing.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import shlex

@@ -1,7 +1,5 @@
 """How a user names cases of a suite, and what a shell offers there."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated

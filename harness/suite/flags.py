@@ -1,7 +1,5 @@
 """Command-line flags of IREE's tools as data: comparing, and the combinations that do not do what they say."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Iterable, Sequence

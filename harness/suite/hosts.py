@@ -1,7 +1,5 @@
 """Which hosts of a fleet a suite's device is for: `on` and `hosts` of [devices.NAME], which only a fleet looks at."""
 
-from __future__ import annotations
-
 import fnmatch
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace

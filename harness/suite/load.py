@@ -1,7 +1,5 @@
 """From suite.toml to a checked Suite, and from a list to a SuiteList: every name in them refers to what exists."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Which of a suite's devices are on this machine, and why the others are not."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache

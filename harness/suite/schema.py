@@ -3,8 +3,6 @@
 docs/*.schema.json are made from these classes by `harness schema`.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import (

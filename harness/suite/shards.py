@@ -5,8 +5,6 @@ cases of a group stay together, since they are measured against each other. So d
 baselines are checked against the first device's, unless ONNX Runtime says what is right on each of them.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections import Counter

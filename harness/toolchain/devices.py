@@ -1,7 +1,5 @@
 """Asking IREE's runtime which devices a driver finds on this machine, and why it finds none."""
 
-from __future__ import annotations
-
 import os
 import platform
 import re

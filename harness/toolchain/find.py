@@ -3,8 +3,6 @@
 In the place of a release's compiler or runtime may stand one that somebody built, for who bisects IREE's own commits.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

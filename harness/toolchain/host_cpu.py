@@ -4,8 +4,6 @@ Where one machine compiles for another, `host` would mean the wrong one. So a ma
 of the word, and the flags say that instead: equal flags then mean equal code, wherever they are compiled.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 import tempfile

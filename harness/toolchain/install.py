@@ -1,7 +1,5 @@
 """Getting the toolchains that a user asks for: which releases there are, and an environment for each, by pip."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import shutil

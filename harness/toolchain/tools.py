@@ -1,7 +1,5 @@
 """What IREE's tools know and print: their flags, from their own help, and which line is the reason of a failure."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The changes of a variant that a search tries: flag sets, plugins with their switches, and several together."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

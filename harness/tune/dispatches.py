@@ -11,8 +11,6 @@ with others, and in the whole model 1.5 ms with either. So here the buffers are 
 The compiler tells whether the spec recognises the dispatch: it prints each operation that a spec configures.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 import tempfile

@@ -33,8 +33,6 @@ let nobody leave before a dozen generations. `python -m benchmarks.tune.race` co
 that was measured.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -20,8 +20,6 @@ the best set after 5, 10, 20 and 40 tries than hill climbing is, and this is nea
 among the best and not by how much, so it cannot add up what each change gained alone.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from itertools import combinations

@@ -15,8 +15,6 @@ They come from what every structured operation has, its loops, and from the mach
 Tiles divide their loops, and columns are a power of two: other sizes gave code that is 2 to 30 times slower.
 """
 
-from __future__ import annotations
-
 import heapq
 import itertools
 import math

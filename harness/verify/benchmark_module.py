@@ -4,8 +4,6 @@ One process per case and run. Its repetitions are not independent samples (anoth
 the figure is reported beside ours and decides nothing.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Checking the outputs of a run's cases against what is right, before any of them is timed."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """How far outputs are from right ones, and whether that is within what rounding explains."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

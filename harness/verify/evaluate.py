@@ -6,8 +6,6 @@ libraries may end that process:
     python -m harness.verify.evaluate REQUEST.json     one JSON object on stdout, arrays in the request's folder
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

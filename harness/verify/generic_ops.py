@@ -3,8 +3,6 @@
 Affine expressions say where: of index values, and as indexing maps of operands.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Sequence

@@ -4,8 +4,6 @@ Of the right ones those that were used last stay, up to a limit; what a run of t
 refused one lies what a person needs to look at it with IREE's plain tools.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import io

@@ -1,7 +1,5 @@
 """The iree_linalg_ext dialect on ensembles."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

@@ -5,8 +5,6 @@ an operation that can be reordered reduces, its values are computed over the who
 and then reduced. Whatever else a body reduces with is done step by step, as a loop would.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence

@@ -5,8 +5,6 @@ it answers a shorter list with a page of target attributes. A module holds what 
 own search for each of its devices, with the device's name and all that the device may be.
 """
 
-from __future__ import annotations
-
 import mmap
 import re
 from collections.abc import Mapping, Sequence

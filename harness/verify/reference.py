@@ -6,8 +6,6 @@ are, since that conversion is IREE's own. The interpreter is asked where the eva
 would take too long.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

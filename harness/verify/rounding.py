@@ -8,8 +8,6 @@ Near an edge (floor, a comparison) a tiny error decides between two results, and
 the one and the other by turns, wherever the edge lies within FACTOR spreads.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """Cases that are ready to run: a compiled module in its folder, or a peer that reads the model."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ places are enough. What needs more of an operand, such as a convolution along th
 of that operand, and is cut where it is used.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """The arith and math dialects on ensembles: floats in float64, integers in their own width."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

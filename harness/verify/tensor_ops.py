@@ -1,7 +1,5 @@
 """The tensor dialect on ensembles."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Sequence

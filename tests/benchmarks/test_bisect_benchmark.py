@@ -1,7 +1,5 @@
 """A small part of the simulated bisects, and the place that their tables have in the documents."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

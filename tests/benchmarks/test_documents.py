@@ -1,7 +1,5 @@
 """Each benchmark writes its tables between two marks of a document, which has them once."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

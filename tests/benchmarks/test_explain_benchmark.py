@@ -1,7 +1,5 @@
 """The benchmark of explanations: what its pairs differ in, what counts as right, and that a recording is its table."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

@@ -1,7 +1,5 @@
 """What the fleet's benchmark says of waiting hosts and of run folders, and the places of its tables."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """The benchmark that puts faults into the source: what it calls caught, and that it leaves the source alone."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

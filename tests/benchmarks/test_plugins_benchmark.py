@@ -1,7 +1,5 @@
 """The benchmark of the built-in plugins: how ratios are taken, what its tables say, and that all compute the same."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The benchmark of searches: what a run beside a result says, what is counted, and that the tables say no more."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

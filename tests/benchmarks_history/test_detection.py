@@ -1,7 +1,5 @@
 """How detectors are scored, and what is written of it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The benchmark of large histories, at a size that takes seconds: that it runs, and what it makes and writes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

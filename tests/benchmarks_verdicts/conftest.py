@@ -1,7 +1,5 @@
 """Recordings that are made up, so that what has to come of them is known."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Other tools' rules, on arrays whose answer can be worked out by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Simulated hosts give what was recorded, made slower, noisier and off; one of them alone is no other than today's."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

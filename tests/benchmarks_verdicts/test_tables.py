@@ -1,7 +1,5 @@
 """The tables of a small recording, and the constants that docs/statistics.md writes out."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

@@ -1,7 +1,5 @@
 """Playing back reads what was recorded, in order, once, and never past its end."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks.verdicts.recorded_runs import count

@@ -1,7 +1,5 @@
 """Searching histories whose steps are known, without noise; benchmarks/bisect.py adds that."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Sequence
 

@@ -1,7 +1,5 @@
 """One position beside another: what is known without a clock, what is counted, and what the engine decides."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The parts of two variants, and variants with some of them."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

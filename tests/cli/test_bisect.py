@@ -1,7 +1,5 @@
 """What searches print and end with: a bisect, a verdict for git bisect, and a tuning."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """`harness fleet`: what its commands refuse, and that Dask waits until somebody wants a fleet."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What `harness ir` refuses, which devices `harness doctor` is asked for, and what `harness new` writes."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

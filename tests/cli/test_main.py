@@ -1,7 +1,5 @@
 """How a command line ends: one sentence on stderr, and the exit status that docs/architecture.md promises."""
 
-from __future__ import annotations
-
 import errno
 import importlib
 import os

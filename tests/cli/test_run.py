@@ -1,7 +1,5 @@
 """Running a list of suites, each in turn whatever became of the one before; and how loud commands are."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

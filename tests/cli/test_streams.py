@@ -1,7 +1,5 @@
 """Whatever the shell made of stdout and stderr, a command does its work and ends with a status that says the truth."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

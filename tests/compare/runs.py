@@ -1,7 +1,5 @@
 """Runs as a comparison sees them; each argument is what the test is about."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

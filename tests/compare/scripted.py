@@ -1,7 +1,5 @@
 """Rows for the engine whose generations are written down."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from itertools import groupby

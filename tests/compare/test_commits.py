@@ -1,7 +1,5 @@
 """Commits of a repository as sides: what they are called, and their trees, which nothing of the repository runs in."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

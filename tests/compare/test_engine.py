@@ -1,7 +1,5 @@
 """The engine on scripted rows: the order of sampling, when it stops, and what it says."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The one judge: what it calls a row, and that a run's report and a comparison within the run say the same."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import replace

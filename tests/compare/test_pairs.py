@@ -1,7 +1,5 @@
 """Which case meets which, and what is known of two cases before anything is measured."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path

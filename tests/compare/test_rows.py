@@ -1,7 +1,5 @@
 """Rows: of what is known, measured and counted, what repeats them, and what all of them together say."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What a comparison measures again: modules found in the cache as the run left them, and compiles side by side."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from pathlib import Path

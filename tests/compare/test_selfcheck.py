@@ -1,7 +1,5 @@
 """Modules against themselves, scripted: how alarms are counted, and what later reports are told of them."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

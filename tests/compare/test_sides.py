@@ -1,7 +1,5 @@
 """What a user may call a side, and that everything that can be wrong with it is told before anything takes long."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """IREE's old rule, with the thresholds and the names that it had."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Requests to compile: to the scripted compiler, and to the installed one, which compiles equal requests once."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from dataclasses import replace

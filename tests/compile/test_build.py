@@ -1,7 +1,5 @@
 """Builds: by content, whole or not there, shared between threads and processes, and compiled many at once."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import signal

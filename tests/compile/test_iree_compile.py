@@ -1,7 +1,5 @@
 """One compile: what is kept of a success, what counts as a failure, and how its facts are read."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import zipfile

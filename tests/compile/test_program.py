@@ -1,7 +1,5 @@
 """Model -> program: rewrites in order at their phases, all that can go wrong with one, and what flags changed."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import replace
 from pathlib import Path

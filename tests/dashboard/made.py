@@ -1,7 +1,5 @@
 """A made-up history as a dashboard reads it: sixty nights of two suites, in one of which every name is an attack."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections.abc import Sequence

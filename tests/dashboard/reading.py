@@ -1,7 +1,5 @@
 """What pages load, read as static/data.js reads it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

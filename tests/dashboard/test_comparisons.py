@@ -1,7 +1,5 @@
 """Comparisons of a history as pages load them, and what their regressions are made of."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The first view of the first page: models x variants as shades, and geometric means over time."""
 
-from __future__ import annotations
-
 import math
 from types import SimpleNamespace
 from typing import Any

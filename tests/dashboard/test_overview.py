@@ -1,7 +1,5 @@
 """What the first page tells of suites, of changes that came together, and of machines."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import Path

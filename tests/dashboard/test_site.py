@@ -1,7 +1,5 @@
 """The dashboard as a folder of pages: what it holds, how it takes its place, and the command that makes it."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from pathlib import Path

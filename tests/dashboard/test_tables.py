@@ -1,7 +1,5 @@
 """What pages load: columns lose nothing that anybody can see, and lists, series and runs say what they should."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

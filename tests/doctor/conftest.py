@@ -1,7 +1,5 @@
 """Machines as the doctor meets them: what was captured, which toolchain there is, what the drivers said."""
 
-from __future__ import annotations
-
 import copy
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What the doctor finds in the facts of a machine, as a reader sees it and as one JSON document."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

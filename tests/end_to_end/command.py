@@ -1,7 +1,5 @@
 """The `harness` command in a folder of its own, and how its tests read what it printed."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

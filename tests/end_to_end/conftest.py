@@ -1,7 +1,5 @@
 """Scenarios that are run once and asserted many times, with the real compiler and runtime."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """An environment with the harness's wheel and the example package's, as a user has them, made without network."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

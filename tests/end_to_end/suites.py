@@ -1,7 +1,5 @@
 """The suites that end-to-end tests run: small enough that a run takes seconds."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 CPU = """\

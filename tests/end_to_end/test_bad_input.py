@@ -3,8 +3,6 @@
 The sentences themselves are held where they are made; here is what a terminal gets of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

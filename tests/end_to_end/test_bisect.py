@@ -1,7 +1,5 @@
 """Bisects with the real compiler and runtime: a repository's commits, as docs/bisect.md has them, and flags."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Two commits of a repository side by side, and what a comment says of a row: that its command repeats it elsewhere."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

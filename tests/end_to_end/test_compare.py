@@ -1,7 +1,5 @@
 """`harness compare`, from the command line to its exit status, with the real compiler and runtime."""
 
-from __future__ import annotations
-
 import json
 import math
 import signal

@@ -1,7 +1,5 @@
 """`harness explain` with the real compiler and runtime: parts that add up, what differs, and what is kept."""
 
-from __future__ import annotations
-
 import signal
 
 import pytest

@@ -1,7 +1,5 @@
 """`[ir]` of a suite, `harness ir` and `harness ablate`, with the real compiler: in runs, reports and cache."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """A list of suites through the real tools: each in turn, and what is known to fail in them."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

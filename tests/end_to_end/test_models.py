@@ -1,7 +1,5 @@
 """Every way to give a model, from the suite to checked and measured cases."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Wrong numbers of the real compiler, without expected files: found before anything is said of their speed."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

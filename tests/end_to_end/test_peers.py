@@ -1,7 +1,5 @@
 """Engines beside IREE, from a suite that names them to rows of the same table; and what becomes of those that fail."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

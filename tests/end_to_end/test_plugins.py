@@ -1,7 +1,5 @@
 """Plugins of an installed package, from a suite that names them to reports that say what they did."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,7 +1,5 @@
 """`harness run`, from the command line to what it leaves on disk, with the real compiler and runtime."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """`harness selfcheck` with the real compiler and runtime, and the line that every later report has."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """`--toolchain` with real releases: one that is installed from the package index, beside the one that is here."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -3,8 +3,6 @@
 tests/end_to_end/test_plugins.py uses the same environment.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -3,8 +3,6 @@
 In a package of your own the import is `from example_plugins.rewrites import one_exp`.
 """
 
-from __future__ import annotations
-
 from iree.compiler import ir
 from iree.compiler.passmanager import PassManager
 

@@ -1,7 +1,5 @@
 """Assembly and IR of dispatches, modules of the scripted toolchain, and an iree-profile that prints given rows."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Which executables of two programs do the same work, and which of these parts differ, over generations they share."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

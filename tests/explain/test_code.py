@@ -1,7 +1,5 @@
 """Final code: assembly as functions, what instructions do, loops, and the facts of dispatches."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

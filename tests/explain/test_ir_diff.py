@@ -1,7 +1,5 @@
 """What the compiler decided for a dispatch, and what it did differently for a part of a program, in sentences."""
 
-from __future__ import annotations
-
 from dataclasses import fields, replace
 from typing import Any
 

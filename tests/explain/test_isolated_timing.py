@@ -1,7 +1,5 @@
 """Each dispatch as a program of its own: what is dumped, how it is compiled, and what its turns say."""
 
-from __future__ import annotations
-
 import math
 import subprocess
 from collections.abc import Iterator

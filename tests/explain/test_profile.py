@@ -1,7 +1,5 @@
 """The runtime's profile of a module: how it is taken, what it says, and when it is not to be trusted."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

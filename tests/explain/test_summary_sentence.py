@@ -1,7 +1,5 @@
 """One sentence of an explanation: how much, where, and what the compiler did differently there."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

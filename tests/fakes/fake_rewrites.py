@@ -1,7 +1,5 @@
 """Rewrites that do one thing each, most of them wrong; they are run by the harness's child process, by name."""
 
-from __future__ import annotations
-
 import os
 import sys
 import time

@@ -17,8 +17,6 @@ In a suite, flags of the runtime are written --fake_exit=3, since that is how IR
 Equal models and equal --fake-code give modules with equal bytes.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """A pair in a few kilobytes: wheels of the right names that pip and uv install, with tools that do nothing."""
 
-from __future__ import annotations
-
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path

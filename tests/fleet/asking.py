@@ -1,7 +1,5 @@
 """One run on a fleet, of eight cases whose tools are scripted: `python -m tests.fleet.asking FOLDER ADDRESS`."""
 
-from __future__ import annotations
-
 import contextlib
 import sys
 from collections.abc import Iterator

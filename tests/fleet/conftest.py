@@ -1,7 +1,5 @@
 """A fleet that several tests use, one after the other."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A host of a fleet with scripted tools: `python -m tests.fleet.fake_host ADDRESS NAME FOLDER`."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """Hosts as a scheduler tells of them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A fleet without Dask: hosts that do at once what they are asked to, unless a test says what happens instead."""
 
-from __future__ import annotations
-
 import asyncio
 import concurrent.futures
 import contextlib

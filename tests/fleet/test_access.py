@@ -1,7 +1,5 @@
 """Which addresses may be used, what is said of those where nobody is, and what is wrong with certificates."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import math

@@ -1,7 +1,5 @@
 """What Dask's own scheduler and workers become with the preload."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -4,8 +4,6 @@ Each host has a cache, temporary files and a CPU of its own: what its compiler m
 so that nothing is compiled.
 """
 
-from __future__ import annotations
-
 import contextlib
 import getpass
 import json

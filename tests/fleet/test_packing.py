@@ -1,7 +1,5 @@
 """What travels, the files that it names, how these are sent, and what a host does with a row of a comparison."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import itertools

@@ -1,7 +1,5 @@
 """What hosts offer, and which host measures which group."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Rows of a comparison on scripted hosts: which measures what, and what happens when hosts go."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections import Counter

@@ -1,7 +1,5 @@
 """What a run does next, on scripted hosts: refusals, workers that go, and runs that go on."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Whole runs and comparisons over a fleet of real processes on this machine, whose tools are scripted."""
 
-from __future__ import annotations
-
 import json
 import sys
 import threading

@@ -1,7 +1,5 @@
 """What `harness fleet status` makes of a scheduler's facts."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

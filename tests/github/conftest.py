@@ -1,7 +1,5 @@
 """A GitHub that runs here, clients of it, and a time in which nobody waits."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 

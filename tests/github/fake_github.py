@@ -9,8 +9,6 @@ A test scripts faults, each for the next request that matches it:
     first    do something else before the request is carried out, as another job would
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """The client: what it does when GitHub is slow, broken, or refuses, and where it sends the token."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Which command lines of an artifact may stand in a comment."""
 
-from __future__ import annotations
-
 import shlex
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """One comment, found by its marker and its author, created once and updated in place."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

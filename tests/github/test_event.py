@@ -1,7 +1,5 @@
 """Which pull request an event is about: GitHub's payload and API say so, an artifact never does."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """`harness github post` and `harness github issue`: what may be posted, and what GitHub has then."""
 
-from __future__ import annotations
-
 import base64
 import json
 import os

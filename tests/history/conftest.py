@@ -1,7 +1,5 @@
 """A results folder and a cache of their own for each test."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

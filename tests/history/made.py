@@ -1,7 +1,5 @@
 """Nights of a made-up machine: runs of one small suite under a reference toolchain and the newest."""
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import math

@@ -1,7 +1,5 @@
 """What people say of a change holds while more runs come in, of that change and of no other."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal

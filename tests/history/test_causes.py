@@ -1,7 +1,5 @@
 """Whose change it is, by what is known before and after it: a line of docs/history.md's table of causes each."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import Any

@@ -4,8 +4,6 @@ A night is a run of two variants under a reference toolchain and the newest, see
 mislead: two things change at once or nearly, or something looks like the compiler's.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial

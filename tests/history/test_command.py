@@ -1,7 +1,5 @@
 """`harness history` from outside: what it prints, where, and its exit status."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """Which changes of a history a bisect over releases can date more closely, and by which command."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """One event is seen in several figures and cases; it is told once."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

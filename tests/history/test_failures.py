@@ -1,7 +1,5 @@
 """Cases that fail, work again or are new, by what became of them each night."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Where the two levels of a change are, how far another figure moved between them, and whether that explains it."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

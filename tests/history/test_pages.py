@@ -1,7 +1,5 @@
 """What people read: suites, changes, cases that fail, series and answers, on a terminal and as Markdown."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal

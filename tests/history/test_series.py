@@ -1,7 +1,5 @@
 """Which series a text means, in which order they are shown, and what runs recorded of their machine."""
 
-from __future__ import annotations
-
 import shlex
 
 import pytest

@@ -1,7 +1,5 @@
 """A small program with the flags that it is compiled with, and its IR at every phase, written and counted once."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path

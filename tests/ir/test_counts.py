@@ -1,7 +1,5 @@
 """How many of which ops a program has at each phase, with the real compiler, and which of them a suite names."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Which executables of two programs belong together, and where each pair begins to differ; those of a real program."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A program's IR with the real compiler, as files and as text: what is in it, what is left out, and what can fail."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The work of programs: single operations, calls, loops and branches, and sizes that follow from the inputs."""
 
-from __future__ import annotations
-
 import pytest
 
 from harness.ir.sizes import Unknown

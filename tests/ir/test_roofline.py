@@ -1,7 +1,5 @@
 """The roof: the work of models and this machine's peaks, by the real toolchain, and what a case reaches."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

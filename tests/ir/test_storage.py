@@ -1,7 +1,5 @@
 """What encoded tensors cost: the arithmetic, and whether it is what the compiler allocates."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import math

@@ -1,7 +1,5 @@
 """Machines as the files that they show of themselves below /proc, /sys and /etc."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Describing machines: made-up ones from files, and the one that runs the tests."""
 
-from __future__ import annotations
-
 import getpass
 import json
 import os

@@ -1,7 +1,5 @@
 """What a figure belongs to: which machines are one, which are of one class, and in which words."""
 
-from __future__ import annotations
-
 import os
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A real compiled module for the worker, made once."""
 
-from __future__ import annotations
-
 import subprocess
 from dataclasses import replace
 from pathlib import Path

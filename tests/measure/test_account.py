@@ -1,7 +1,5 @@
 """The account of a turn on this machine: programs that wait, each in its own way, keep what they waited for."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import subprocess

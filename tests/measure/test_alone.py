@@ -1,7 +1,5 @@
 """One harness at a time measures on a machine, and who waits is told for whom."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Counting events: the mechanics on software events, which every Linux has; hardware events where there are any."""
 
-from __future__ import annotations
-
 import errno
 import mmap
 import os

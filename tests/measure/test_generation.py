@@ -3,8 +3,6 @@
 A scripted worker stands in for the real one, so that orders and failures are exact.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import sys

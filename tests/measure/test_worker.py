@@ -1,7 +1,5 @@
 """The real worker: a real module on a real device, and what it says when it cannot do what it is asked."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """Making models in a store of the test's own, and running them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

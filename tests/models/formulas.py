@@ -3,8 +3,6 @@
 Formulas take their constants from an iterator, so that a chain of blocks reads on where one has ended.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -4,8 +4,6 @@ Each builder of MLIR is held against its formula in numpy, with the weights that
 own form in ONNX.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Arguments: their values, their files, and what the tools make of these."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from pathlib import Path

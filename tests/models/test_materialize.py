@@ -1,7 +1,5 @@
 """Models in the store: identity, memoisation, and what is said of broken files."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """ncnn's files mean the same in ONNX, layer by layer, for ONNX Runtime and for IREE."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Sequence
 from pathlib import Path

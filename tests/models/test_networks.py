@@ -1,7 +1,5 @@
 """Published networks: written from random weights they compute what numpy does, and with their own finite numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path

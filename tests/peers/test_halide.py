@@ -1,7 +1,5 @@
 """Halide's program for the channelled convolution: its numbers, its two schedules, and which models it takes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal

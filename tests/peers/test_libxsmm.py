@@ -1,7 +1,5 @@
 """libxsmm's program for the multi-layer perceptron: its numbers, its layouts, and which models it takes."""
 
-from __future__ import annotations
-
 import ctypes
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The peers that read ONNX: what they give, that they give it again and again, and which models they refuse."""
 
-from __future__ import annotations
-
 import dataclasses
 import gc
 import os

@@ -1,7 +1,5 @@
 """Peers by registered name: what is offered, what can be wrong with it, and that docs/peers.md says so."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 import sys

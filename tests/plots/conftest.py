@@ -1,7 +1,5 @@
 """Runs to draw, and reading pictures: an SVG's texts, where each stands, and what else is in it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass

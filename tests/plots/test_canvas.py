@@ -1,7 +1,5 @@
 """What pictures share: readable themes, texts that fit, names beside points that cover nothing."""
 
-from __future__ import annotations
-
 import matplotlib as mpl
 import numpy as np
 import pytest

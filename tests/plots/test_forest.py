@@ -1,7 +1,5 @@
 """The forest plot: what is in it, and how rows without an interval, or beyond the axis, are drawn."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Variants as bars and latency against memory: what is drawn of a run, and what is counted instead."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Every kind of picture: readable in both themes, equal for equal values, inert whatever names hold."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable
 from dataclasses import replace

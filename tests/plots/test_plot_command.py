@@ -1,7 +1,5 @@
 """`harness plot`: a folder and a kind give a file, and what does not go together is told in a sentence."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Cases over releases: what has a point, what has a mark instead, and what is drawn of many."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import Any

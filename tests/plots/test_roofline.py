@@ -1,7 +1,5 @@
 """The roofline: points, roofs, and marks that tell variants and peers apart."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from typing import Any

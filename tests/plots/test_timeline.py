@@ -1,7 +1,5 @@
 """A series over time: its levels, where a change may have begun, and what the machine did meanwhile."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any

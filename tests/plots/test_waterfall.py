@@ -1,7 +1,5 @@
 """The waterfall: bars that lead from base to head, in an axis that shows what changed."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path

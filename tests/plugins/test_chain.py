@@ -1,7 +1,5 @@
 """Plugins in a row: what their steps come to, and which rows are refused."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

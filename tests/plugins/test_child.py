@@ -1,7 +1,5 @@
 """The process that runs one rewrite: what it answers, and that it needs nothing but a toolchain's own Python."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """docs/plugins.md and docs/peers.md say what is there: signatures, built-in plugins, the example package's code."""
 
-from __future__ import annotations
-
 import ast
 import re
 from importlib.metadata import entry_points

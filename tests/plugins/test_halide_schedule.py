@@ -1,7 +1,5 @@
 """The tutorial's schedule as a transform library: that each stage computes the same, and what it leaves in the code."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any, Literal, get_args

@@ -1,7 +1,5 @@
 """Plugins by registered name: what packages register, what a plugin does with options, and what can be wrong."""
 
-from __future__ import annotations
-
 import importlib
 import re
 import sys

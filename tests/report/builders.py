@@ -1,7 +1,5 @@
 """Runs as `harness run` stores them, comparisons as `harness compare` finds them; each argument is a test's subject."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any

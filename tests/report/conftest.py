@@ -1,7 +1,5 @@
 """The runs and comparisons of builders.py, and where a comment of GitHub's leads."""
 
-from __future__ import annotations
-
 import pytest
 
 from harness.records.comparison import Comparison

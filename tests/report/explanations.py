@@ -1,7 +1,5 @@
 """Explanations as `harness explain` finds them; each argument is a test's subject."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What GitHub makes of a text, as well as a CommonMark parser with tables and raw HTML can tell."""
 
-from __future__ import annotations
-
 import re
 from html.parser import HTMLParser
 

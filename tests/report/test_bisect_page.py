@@ -1,7 +1,5 @@
 """What is printed of a bisect: the answer as a sentence, the steps or causes, and all that was tried."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """What a comparison comes to: its exit status, its sentence, what to do next; as JSON and as CSV."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace

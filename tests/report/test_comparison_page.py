@@ -1,7 +1,5 @@
 """What a comparison's page says, in which order, and what of it is folded."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import asdict, replace
 

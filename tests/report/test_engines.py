@@ -1,7 +1,5 @@
 """Runs of several toolchains and of other engines: which row each ratio is to, and what a row says of its tools."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

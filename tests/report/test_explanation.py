@@ -1,7 +1,5 @@
 """An explanation as people and programs read it: parts that add up, what differs, and its short form in a comment."""
 
-from __future__ import annotations
-
 import csv
 import json
 from dataclasses import replace

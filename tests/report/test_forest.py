@@ -1,7 +1,5 @@
 """A forest of ratios: which rows it shows and in which order, its axis, and how it looks in plain text."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

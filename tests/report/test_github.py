@@ -1,7 +1,5 @@
 """What GitHub shows of a comparison or a run: the command, and commands without paths of the machine."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict, replace
 from datetime import datetime, timezone

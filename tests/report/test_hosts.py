@@ -1,7 +1,5 @@
 """A run of several hosts: each figure is told with the host that it is of, and with that host's class of machines."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """What `harness ir` prints of one case and of two."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import replace

@@ -3,8 +3,6 @@
 markdown-it is a CommonMark parser with GitHub's tables and strike-through: what it shows stands for what GitHub shows.
 """
 
-from __future__ import annotations
-
 import re
 from html import unescape
 

@@ -1,7 +1,5 @@
 """A page in every format: each fact occurs, foreign text is inert, widths and limits hold."""
 
-from __future__ import annotations
-
 import html
 import re
 

@@ -1,7 +1,5 @@
 """Runs and comparisons on a terminal, as a comment and in full: all is there, nothing breaks out, and it fits."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re

@@ -1,7 +1,5 @@
 """What `harness plugins` shows: names, options with types and defaults, and what is broken."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass, field
 from enum import Enum

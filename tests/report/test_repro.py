@@ -1,7 +1,5 @@
 """Commands that a reader pastes into a shell: they name files that exist after `harness export`."""
 
-from __future__ import annotations
-
 import shlex
 from dataclasses import replace
 

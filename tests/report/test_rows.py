@@ -1,7 +1,5 @@
 """A run becomes rows: what it was, what became of each case, and every figure."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from datetime import datetime, timezone

@@ -1,7 +1,5 @@
 """The columns of a run's rows: in tables, in CSV and in JSON, for other programs."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """What a run's page says beyond what the published reports show, which tests/test_published_run.py holds."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Every planned case becomes one row that says what became of it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

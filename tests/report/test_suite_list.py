@@ -1,7 +1,5 @@
 """The table that closes the run of a list of suites."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from harness.errors import ExitCode

@@ -1,7 +1,5 @@
 """What is printed of a tuning: the answer, the variant and how to use it, and why to believe it."""
 
-from __future__ import annotations
-
 import csv
 import json
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Figures as texts, and what sides and names are called."""
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Callable
 from typing import Any

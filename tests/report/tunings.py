@@ -1,7 +1,5 @@
 """A made-up tuning of a convolutional block: what a search of a quarter of an hour finds, short enough to be read."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Convolutions with the channels last: what becomes of programs, how far the layout goes, and the same results."""
 
-from __future__ import annotations
-
 import pytest
 
 from harness.rewrites.channels_last import channels_last

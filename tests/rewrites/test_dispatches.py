@@ -3,8 +3,6 @@
 https://github.com/iree-org/iree/issues/11102 and https://github.com/iree-org/iree/pull/8662, as IREE 3.13 spells them.
 """
 
-from __future__ import annotations
-
 import re
 from functools import cache, partial
 

@@ -1,7 +1,5 @@
 """Dispatch regions: convolutions alone in theirs, and slices and insertions that regions take in."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import pytest

@@ -1,7 +1,5 @@
 """Concatenations of the same tensors share one buffer, with the padding that its readers would add one by one."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from functools import partial

@@ -1,7 +1,5 @@
 """Configurations put on operations, given or derived: which ops get one, that IREE takes it, and that sums stay."""
 
-from __future__ import annotations
-
 import re
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """Rewriting, compiling and running small programs, and pieces of programs, for the tests of all rewrites."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

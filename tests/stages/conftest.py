@@ -1,7 +1,5 @@
 """A run under way, as stages get it; each argument is what the test is about."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Bisects whose times are known, and verdicts of counts: nothing is installed, compiled or timed."""
 
-from __future__ import annotations
-
 import math
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Compiles: what is wrong with a model fails its own cases, and nothing is compiled twice; and a program as files."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What `harness check` finds in a suite without compiling."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path

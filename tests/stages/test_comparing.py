@@ -1,7 +1,5 @@
 """A comparison once both sides have their runs: what its rows may use, and how its regressions are explained."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """What is said of a failure when it happens."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What is counted of a run: each distinct compile, model and number of threads once, and failures are kept."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterable
 from dataclasses import replace

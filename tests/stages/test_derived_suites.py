@@ -1,7 +1,5 @@
 """The suites of `harness ablate` and `harness bench`: files that stand by themselves wherever they lie."""
 
-from __future__ import annotations
-
 import tempfile
 from dataclasses import make_dataclass
 from pathlib import Path

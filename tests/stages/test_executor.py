@@ -1,7 +1,5 @@
 """What a run has to do, and how long that takes by the earlier runs of its results folder."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Which case of which sides a command line asks for, and what is said where that is not clear."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The line of `harness explain` with its edges replaced: what goes from one to the next, and what costs nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone

@@ -1,7 +1,5 @@
 """What one case's IR is at phases of the real compiler: which phases, which case, and what can be wrong."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path

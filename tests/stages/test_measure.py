@@ -1,7 +1,5 @@
 """Generations of a run: what is lost while they are timed, and what a timeout takes along."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from types import SimpleNamespace

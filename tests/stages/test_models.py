@@ -1,7 +1,5 @@
 """Models before anything is compiled: what is wrong with one fails its own cases, and is said at once."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The first half of the line with the real tools: a suite is held against what is on this machine."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

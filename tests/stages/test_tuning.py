@@ -1,7 +1,5 @@
 """Searches from outside, with the real compiler and worker on one small convolution; one is made and then looked at."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """A search whose programs and times are known: the best form, and what is confirmed, remembered and said of it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack

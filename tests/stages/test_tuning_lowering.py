@@ -1,7 +1,5 @@
 """The search for lowering configurations of dispatches whose times are known: nothing is compiled or timed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path

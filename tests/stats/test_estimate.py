@@ -1,7 +1,5 @@
 """Ratios and intervals: their symmetries, and that no input makes them lie or turn into NaN."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import astuple
 

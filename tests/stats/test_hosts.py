@@ -1,7 +1,5 @@
 """Samples of several hosts: names mean nothing, differences widen, and a verdict has to hold on each host."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Textbook intervals, beside SciPy's: Student's of pairs, Welch's of runs, Clopper and Pearson's of counted rates."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """The rule keeps its promises on noise of many shapes; benchmarks/verdicts/noise_shapes.py simulates more of each."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Rounds become arrays without losing, inventing or mixing up a turn; what other processes took is left out."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import replace

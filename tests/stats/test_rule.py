@@ -1,7 +1,5 @@
 """The rule: when it looks, what a look says, what confirms it, and what it can find at all."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import Literal

@@ -1,7 +1,5 @@
 """Wilcoxon's signed-rank test and what goes with it: exact by hand and against scipy, symmetric, conservative."""
 
-from __future__ import annotations
-
 import math
 from random import Random
 

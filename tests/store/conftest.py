@@ -1,7 +1,5 @@
 """A results folder and a cache of their own for each test, and nothing in fsspec's memory."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

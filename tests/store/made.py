@@ -1,7 +1,5 @@
 """Results folders as harnesses leave them behind, and looks at what became of one."""
 
-from __future__ import annotations
-
 import json
 import resource
 import subprocess

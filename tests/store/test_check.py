@@ -1,7 +1,5 @@
 """Looking at one folder: what it is, whether it is whole, and whether it is as it was."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Tags of runs: they lie beside the runs, survive every command on a folder, and are merged without loss."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil

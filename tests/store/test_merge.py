@@ -3,8 +3,6 @@
 Places that mean harm, disks that are full and processes that are killed: a sentence says so, and nothing is lost.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """What a user may call a run: its path, latest, @-1, or a beginning that only one has."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

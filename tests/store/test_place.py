@@ -1,7 +1,5 @@
 """Places: a local folder is read where it lies, and a URL is mirrored, each finished folder once."""
 
-from __future__ import annotations
-
 import socket
 import threading
 import zipfile

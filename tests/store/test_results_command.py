@@ -1,7 +1,5 @@
 """`harness results ...` as a user meets it: what is printed, where, and with which exit status."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

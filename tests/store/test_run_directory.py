@@ -4,8 +4,6 @@ What cannot be used is one sentence with what, where, and what to do. Of a run t
 most the line in flight is lost.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

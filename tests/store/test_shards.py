@@ -1,7 +1,5 @@
 """Shards are joined by `merge`: into one run like any other, with the host of each group, or not at all."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import replace

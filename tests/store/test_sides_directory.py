@@ -1,7 +1,5 @@
 """What commands keep of comparisons, explanations, bisects and tunings while they go on, and at their end."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from datetime import datetime, timezone

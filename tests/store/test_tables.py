@@ -1,7 +1,5 @@
 """A results folder is opened whatever lies in it: what can be read is there, and a sentence says what cannot."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A small suite beside the files it names, and the cases of suites."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A suite's cases: models x variants x devices, less what the matrix and the user leave out, named and in order."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

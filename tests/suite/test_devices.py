@@ -1,7 +1,5 @@
 """A suite's devices: which of them are here, and which hosts of a fleet they are for."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any

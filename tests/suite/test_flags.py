@@ -1,7 +1,5 @@
 """Flags as data: when two lists mean the same, which combinations are traps, and which a suite may not give."""
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 

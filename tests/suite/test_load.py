@@ -1,7 +1,5 @@
 """What loading makes of a right suite: plain values with defaults and resolved paths; and lists of suites."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A suite that is wrong gets one sentence that names file, table and key; editors underline what is of a wrong form."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import NamedTuple
 

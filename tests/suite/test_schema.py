@@ -1,7 +1,5 @@
 """The JSON Schemas that editors use say the same as loading does, as far as a schema can."""
 
-from __future__ import annotations
-
 import copy
 import json
 from pathlib import Path

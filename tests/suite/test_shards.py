@@ -1,7 +1,5 @@
 """Shards of a plan: each group in one of them, the same one on every machine, and no shard much larger than another."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Sequence

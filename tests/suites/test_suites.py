@@ -1,7 +1,5 @@
 """Suites name what the scripts beside them write, are what the documentation shows, and ask what their seeds asked."""
 
-from __future__ import annotations
-
 import runpy
 from pathlib import Path
 from typing import get_args

@@ -1,7 +1,5 @@
 """A cache of its own for each test, an installation with nothing real in it, and tools that are scripts."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable

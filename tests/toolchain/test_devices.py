@@ -1,7 +1,5 @@
 """Devices of drivers: asked of the real runtime, and of scripts that print what it prints on other machines."""
 
-from __future__ import annotations
-
 import platform
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Finding a pair: the installed one, what is wrong with others, the compiler's hash; and parts that somebody built."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import subprocess

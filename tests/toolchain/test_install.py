@@ -3,8 +3,6 @@
 The packages are a few kilobytes; what pip prints is that of pip 23.
 """
 
-from __future__ import annotations
-
 import sys
 import sysconfig
 import threading

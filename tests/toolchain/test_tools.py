@@ -1,7 +1,5 @@
 """What IREE's tools know and print: flags, which line is the reason of a failure, and what `host` means."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

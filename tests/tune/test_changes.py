@@ -1,7 +1,5 @@
 """What a search may change: which changes are offered for a device and a start, and what goes together."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path

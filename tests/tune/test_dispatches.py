@@ -1,7 +1,5 @@
 """Dispatches taken out of a program with the real compiler: what is tiled in them, and what specs make of them."""
 
-from __future__ import annotations
-
 import struct
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A race: who leaves, who stays whatever one generation says, when it ends, and what it says of each."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a sampler asks for: sets of changes that exclude nothing of each other, promising ones first, none twice."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from hypothesis import given, settings

@@ -1,7 +1,5 @@
 """Which configurations are worth a try: what holds for those of any operation, and which come first for known ones."""
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import replace

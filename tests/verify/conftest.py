@@ -1,7 +1,5 @@
 """Calls of modules through the scripted tools, and of small programs through the installed ones, compiled once."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """iree-benchmark-module's JSON and its traps; the rows are those of IREE 3.13.0."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What each case's outputs are compared with, in which order, and what becomes of the others when one is wrong."""
 
-from __future__ import annotations
-
 import itertools
 import sys
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """How far outputs are from right ones: tolerances of suites, and what the evaluator allows each element."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Values as ensembles: how they are shaken, what operations of arith and math give, and products, views and sums."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable, Sequence

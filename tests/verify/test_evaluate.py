@@ -1,7 +1,5 @@
 """The evaluator on short programs whose results are known by hand, one for each group of operations."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Outputs that are kept for later comparisons: found again by their records, and bounded."""
 
-from __future__ import annotations
-
 import os
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A case's outputs: its devices, what one run gives, and numpy.allclose's rule with words for what differs."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

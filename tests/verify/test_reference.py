@@ -1,7 +1,5 @@
 """Where right outputs come from, why there are none, and that nothing is asked for in vain again."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Workflows and actions as files, those to copy too: GitHub's schema holds, and no foreign code is beside a token."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The untrusted half, with a harness that only does as if: which commit is the base, what is called, what is said."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A night: the history is restored, grows, is kept, and shows what changed; and how the harness gets onto a runner."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

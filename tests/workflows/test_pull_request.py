@@ -1,7 +1,5 @@
 """A pull request from its code to its comment: measured with the real compiler, posted to a GitHub that runs here."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -18,8 +18,6 @@ How it works:
 How often it is right is measured in docs/history.md. Counted values need none of this (`_exact_changes`).
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Literal

@@ -4,8 +4,6 @@ A model is a sum of shapes. What another shape would take off its sum of squares
 sums of the residuals and of the model's orthonormal columns, for all places at once.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

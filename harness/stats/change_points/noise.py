@@ -4,8 +4,6 @@ How many values must agree before a level is believed depends on how often this 
 is one, three of five fall together by chance every few series, and then a level needs more points than three.
 """
 
-from __future__ import annotations
-
 import math
 from functools import lru_cache
 from statistics import NormalDist

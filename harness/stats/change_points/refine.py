@@ -1,7 +1,5 @@
 """A model's changes put where they fit best, and those taken out that are noise or do not pay for themselves."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from itertools import combinations, pairwise

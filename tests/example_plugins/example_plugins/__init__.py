@@ -1,7 +1,5 @@
 """One small plugin of every kind; the harness's docs/plugins.md walks through them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated
 

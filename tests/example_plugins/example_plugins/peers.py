@@ -1,7 +1,5 @@
 """Peers: numpy for the matrix product of product.mlir, one that goes wrong as it is told to, and one that is absent."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Sequence

@@ -3,8 +3,6 @@
 They run under a toolchain's own Python, where the standard library, numpy and iree.compiler are, but not the harness.
 """
 
-from __future__ import annotations
-
 from iree.compiler import ir
 from iree.compiler.dialects import arith, math
 

@@ -1,7 +1,5 @@
 """Changes in the history of a benchmark: what is one and what is not, on series with names, of noise and of counts."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import example, given, settings

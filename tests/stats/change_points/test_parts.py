@@ -1,7 +1,5 @@
 """The pieces of the search, each against what it stands for."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

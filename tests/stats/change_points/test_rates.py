@@ -3,8 +3,6 @@
 All seeds are fixed; the bounds leave room for another numpy, not for another rule.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np
