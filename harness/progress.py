@@ -1,15 +1,9 @@
-"""What a long command prints on stderr while it works, and how long the rest takes. Callers report only between turns.
-
-What is left is the steps that are left, times what a step of their stage takes: the mean of the stage's steps that are
-done, else the mean of the last runs, if there is any.
-"""
+"""What a long command prints on stderr while it works, and how long the rest takes. Nobody reports within a turn."""
 
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 
 from rich.console import Console
 from rich.markup import escape
@@ -21,65 +15,15 @@ from harness.text import terminal_line
 _SHORT_S = 9.5
 
 
-@dataclass(frozen=True, kw_only=True)
-class Left:
-    """Seconds of the clock that are left."""
-
-    seconds: float
-    unknown: int = 0  # Steps of which nothing is known, and which are not in the seconds
-
-    @property
-    def words(self) -> str:
-        """`about 4 min`, `at least 40 s`; "" where nothing is left, or nothing is known."""
-        if self.seconds <= 0 or (self.unknown and self.seconds < _SHORT_S):
-            return ""
-        if self.seconds < _SHORT_S:
-            return "a few seconds"
-        return f"{'at least' if self.unknown else 'about'} {duration(self.seconds)}"
-
-
-class Remaining:
-    """The steps that are left of each stage of a command."""
-
-    def __init__(
-        self,
-        steps: Mapping[str, Iterable[str]] | None = None,
-        step_s: Mapping[str, float] | None = None,
-        at_once: Mapping[str, int] | None = None,
-    ) -> None:
-        """Begin with the names of the steps of each stage, and the mean seconds of a step in the last runs."""
-        self._steps = {stage: Counter(names) for stage, names in (steps or {}).items()}
-        self._step_s, self._at_once = dict(step_s or {}), dict(at_once or {})
-        self._done_s: dict[str, list[float]] = {stage: [] for stage in self._steps}
-
-    def is_alone(self, stage: str) -> bool:
-        """Whether the steps of a stage are worked on one after the other."""
-        return self._at_once.get(stage, 1) == 1
-
-    def end(self, stage: str, name: str, seconds: float | None) -> None:
-        """A step is done; what was not planned is passed over."""
-        if stage in self._steps and self._steps[stage][name]:
-            self._steps[stage][name] -= 1
-            self._done_s[stage] += [] if seconds is None else [seconds]
-
-    def forget(self, names: Iterable[str]) -> None:
-        """These steps, of any stage, will not come."""
-        for name in names:
-            for steps in self._steps.values():
-                steps.pop(name, None)
-
-    def left(self, stage: str = "", spent_s: float = 0.0) -> Left:
-        """What is left of all stages together, of which one has spent so long on its step."""
-        seconds, unknown = 0.0, 0
-        for title, steps in self._steps.items():
-            done_s, at_once = self._done_s[title], self._at_once.get(title, 1)
-            step_s = sum(done_s) / len(done_s) if done_s else self._step_s.get(title)
-            rounds = -(-steps.total() // at_once)
-            if step_s is None:
-                unknown += steps.total()
-            else:
-                seconds += rounds * step_s - (min(spent_s, step_s) if title == stage and rounds else 0.0)
-        return Left(seconds=seconds, unknown=unknown)
+def time_left(seconds: Iterable[float | None]) -> str:
+    """`about 4 min`, `at least 40 s` where of some nothing is known; "" where nothing is left, or nothing is known."""
+    parts = list(seconds)
+    known_s, is_known = sum(part for part in parts if part is not None), None not in parts
+    if known_s <= 0 or (known_s < _SHORT_S and not is_known):
+        return ""
+    if known_s < _SHORT_S:
+        return "a few seconds"
+    return f"{'about' if is_known else 'at least'} {duration(known_s)}"
 
 
 def duration(seconds: float) -> str:
@@ -104,7 +48,7 @@ class Progress:
     def stage(self, title: str, total: int) -> None:
         """A new stage begins; it has `total` steps."""
 
-    def step(self, text: str, advance: int = 1, seconds: float | None = None) -> None:
+    def step(self, text: str, advance: int = 1) -> None:
         """So many steps are done."""
 
     def note(self, text: str) -> None:
@@ -125,25 +69,29 @@ class Silent(Progress):
 
 
 class WithTimeLeft(Progress):
-    """Reports to another progress, and tells it how long the rest takes; it looks at the clock only when called."""
+    """Reports to another progress, and tells it how long the rest takes; it looks at the clock only when called.
 
-    def __init__(self, progress: Progress, remaining: Remaining, clock: Callable[[], float] = time.monotonic) -> None:
-        self._progress, self._remaining, self._clock = progress, remaining, clock
-        self._stage, self._since = "", clock()
+    The steps that are left of a stage take what its others took; of a stage without any yet, the plan says how long.
+    """
+
+    def __init__(
+        self, progress: Progress, planned_s: Mapping[str, float | None], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Begin with the seconds that each stage is thought to take; None: not known."""
+        self._progress, self._later_s, self._clock = progress, dict(planned_s), clock
+        self._planned_s: float | None = 0.0
+        self._total, self._done, self._since = 0, 0, clock()
 
     def stage(self, title: str, total: int) -> None:
         """A new stage begins."""
-        self._stage, self._since = title, self._clock()
+        self._planned_s = self._later_s.pop(title, 0.0)
+        self._total, self._done, self._since = total, 0, self._clock()
         self._tell()
         self._progress.stage(title, total)
 
-    def step(self, text: str, advance: int = 1, seconds: float | None = None) -> None:
-        """Steps are done; where a stage does one at a time, the clock says what each took."""
-        if advance:
-            now = self._clock()
-            took = now - self._since if self._remaining.is_alone(self._stage) else seconds
-            self._remaining.end(self._stage, text, took)
-            self._since = now
+    def step(self, text: str, advance: int = 1) -> None:
+        """Steps are done."""
+        self._done += advance
         self._tell()
         self._progress.step(text, advance)
 
@@ -156,7 +104,12 @@ class WithTimeLeft(Progress):
         self._progress.left(words)
 
     def _tell(self) -> None:
-        self._progress.left(self._remaining.left(self._stage, self._clock() - self._since).words)
+        spent_s, own_s = self._clock() - self._since, self._planned_s
+        if self._done:
+            own_s = spent_s / self._done * (self._total - self._done)
+        elif own_s is not None:
+            own_s = max(own_s - spent_s, 0.0)
+        self._progress.left(time_left([own_s, *self._later_s.values()]))
 
 
 class Terminal(Progress):
@@ -199,7 +152,7 @@ class Terminal(Progress):
         self._bar.reset(self._task, total=total, title=escape(terminal_line(title)), description="")
         self._plain(f"{title}: {total}{self._left}")
 
-    def step(self, text: str, advance: int = 1, seconds: float | None = None) -> None:  # noqa: ARG002
+    def step(self, text: str, advance: int = 1) -> None:
         """Count steps and redraw."""
         self._done += advance
         self._bar.update(self._task, advance=advance, description=escape(terminal_line(text)))

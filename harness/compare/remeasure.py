@@ -4,6 +4,7 @@ Hosts of a fleet are such a place, see harness.fleet.rows.
 """
 
 import dataclasses
+import math
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -32,7 +33,7 @@ from harness.measure.alone import only_one_measures
 from harness.measure.worker import ON_CALLING_THREAD
 from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY
 from harness.process import Limits
-from harness.progress import Progress, Remaining, WithTimeLeft, duration
+from harness.progress import Progress, WithTimeLeft, duration, time_left
 from harness.records.comparison import Row
 from harness.records.run import Failure, HostRecord, Round
 from harness.stats.rule import Rule
@@ -152,24 +153,23 @@ _STAGES = {LATENCY.name: ("Compare", "latencies"), COMPILE_TIME.name: ("Compile 
 
 def foresee(
     planned: Mapping[str, Sequence[Task]], earlier: Mapping[str, float], abreast: int = 1
-) -> tuple[str, Remaining]:
-    """What is to be measured, by metric, in a sentence with how long that should take; and what is left of it."""
+) -> tuple[str, dict[str, float]]:
+    """What is to be measured, by metric, in a sentence with how long it should take; and the seconds of each stage."""
     planned = {metric: tasks for metric, tasks in planned.items() if tasks}
-    remaining = Remaining(
-        steps={_STAGES[metric][0]: [task.name for task in tasks] for metric, tasks in planned.items()},
-        step_s={_STAGES[metric][0]: earlier.get(metric, tasks[0].budget_s) for metric, tasks in planned.items()},
-        at_once={_STAGES[metric][0]: abreast for metric in planned},
-    )
+    planned_s = {
+        _STAGES[metric][0]: math.ceil(len(tasks) / abreast) * earlier.get(metric, tasks[0].budget_s)
+        for metric, tasks in planned.items()
+    }
     parts = [
         f"{_STAGES[metric][1]} of {plural(len(tasks), 'row')} for up to {tasks[0].budget_s:g} s each"
         for metric, tasks in planned.items()
     ]
-    todo, left = f"To measure: {', '.join(parts)}", remaining.left()
+    todo, most_s = f"To measure: {', '.join(parts)}", sum(planned_s.values())
     if planned.keys() <= earlier.keys():
-        return f"{todo}; {left.words}, as earlier comparisons here took", remaining
-    most = f"{left.seconds:.0f} s" if left.seconds < 2 * _MINUTE_S else duration(left.seconds)
+        return f"{todo}; {time_left(planned_s.values())}, as earlier comparisons here took", planned_s
+    most = f"{most_s:.0f} s" if most_s < 2 * _MINUTE_S else duration(most_s)
     more = "and longer where a difference is confirmed, or is plain and calls take long"
-    return f"{todo}; up to {most}, {more}", remaining
+    return f"{todo}; up to {most}, {more}", planned_s
 
 
 # --- Pairs -> rows, measured again now and side by side ---
@@ -224,9 +224,9 @@ def remeasure(plan: Plan, bench: Bench) -> list[Row]:
     }
     if number := len(bench.directory.generations):
         bench.progress.note(f"Of before the interruption: {plural(number, 'generation')}, which count")
-    sentence, remaining = foresee(planned, earlier_rows(plan.options.results), bench.place.abreast)
+    sentence, planned_s = foresee(planned, earlier_rows(plan.options.results), bench.place.abreast)
     bench.progress.note(sentence)
-    progress = WithTimeLeft(bench.progress, remaining)
+    progress = WithTimeLeft(bench.progress, planned_s)
     compiled: Mapping[str, Outcome] = {}
     with bench.place.alone(wait=plan.options.wait) as together:
         latency, is_stopped = _decide(LATENCY.name, planned, progress, together)

@@ -13,7 +13,7 @@ from harness.models.materialize import ModelArtifact
 from harness.process import Limits
 from harness.records.case import Case
 from harness.records.run import Build, Failure, Run
-from harness.stages.build import requests_of
+from harness.stages.build import fail_unmade, requests_of
 from harness.stages.context import Context, Done
 from harness.stages.options import RunOptions
 from harness.toolchain.host_cpu import TargetCpu, is_of_host, without_host
@@ -182,7 +182,8 @@ def make_jobs(
     cache = BuildCache(cache_root())
     jobs: dict[str, Job] = {}
     found: list[Build] = []
-    for request in requests_of(context, artifacts, builds, ""):
+    fail_unmade(context, artifacts, builds)
+    for request in requests_of(context, artifacts, ""):
         case = request.case
         group = groups.get(case.group)
         if group is None or not group.host:

@@ -45,14 +45,16 @@ def require_cache(path: Path, artifacts: Mapping[str, ModelArtifact | Failure], 
         )
 
 
-def compile_stage(context: Context, artifacts: Mapping[str, ModelArtifact | Failure]) -> dict[str, Build]:
+def compile_stage(
+    context: Context, artifacts: Mapping[str, ModelArtifact | Failure], requests: Sequence[CompileRequest]
+) -> dict[str, Build]:
     """Compile what is not compiled yet, small models first; all builds, by case."""
     cache, progress = BuildCache(cache_root()), context.progress
     cache.sweep()
     sweep_writing(cache_root())
     trim_outputs(cache_root())
     builds = dict(context.done.builds)
-    requests = requests_of(context, artifacts, builds, processor_identity(context.directory.header.environment))
+    fail_unmade(context, artifacts, builds)
     progress.stage(COMPILE, len(requests))
     for item in _compiled(requests, cache, context):
         if isinstance(item, Underway):
@@ -60,32 +62,20 @@ def compile_stage(context: Context, artifacts: Mapping[str, ModelArtifact | Fail
             continue
         build, stderr = item
         keep_build(context, build, stderr, builds)
-        progress.step(build.case, seconds=None if build.compile_ns is None else build.compile_ns / 1e9)
+        progress.step(build.case)
     return builds
 
 
-def keep_build(
-    context: Context,
-    build: Build,
-    stderr: str,
-    builds: dict[str, Build],
-) -> None:
+def keep_build(context: Context, build: Build, stderr: str, builds: dict[str, Build]) -> None:
     """Write down what came of a compile, and say what failed."""
+    printed = stderr
     if build.failure is not None:
         context.directory.log(build.case, stderr)
         cases = {case.name: case for case in context.prepared.cases}
-        case = cases[build.case]
-        others = 0
-        if context.given_up.note(case, build.failure):
-            alike = (case.group, case.toolchain)
-            untried = [left for name, left in cases.items() if name not in builds and name != case.name]
-            others = sum((left.group, left.toolchain) == alike for left in untried)
-        context.failures.case(case, build.failure, others)
-        printed = stderr
-    else:
-        printed = BuildCache(cache_root()).printed(build)
-        if printed:
-            context.directory.log(build.case, printed, "plugins")
+        case = cases.pop(build.case)
+        context.failed(case, build.failure, [left for name, left in cases.items() if name not in builds])
+    elif printed := BuildCache(cache_root()).printed(build):
+        context.directory.log(build.case, printed, "plugins")
     if context.options.verbose and printed:
         for line in (f"{build.case} printed:", *printable(printed).rstrip().splitlines()):
             context.progress.note(line)
@@ -94,28 +84,30 @@ def keep_build(
     builds[build.case] = build
 
 
+def fail_unmade(context: Context, artifacts: Mapping[str, ModelArtifact | Failure], builds: dict[str, Build]) -> None:
+    """Write down that cases failed whose model could not be made."""
+    for case in context.prepared.cases:
+        artifact = artifacts.get(case.model)
+        if case.skip is None and isinstance(artifact, Failure) and case.name not in builds:
+            builds[case.name] = Build(case=case.name, command=(), cache_key="", failure=artifact)
+            context.directory.append(builds[case.name])
+
+
 def requests_of(
-    context: Context, artifacts: Mapping[str, ModelArtifact | Failure], builds: dict[str, Build], host_cpu: str
+    context: Context, artifacts: Mapping[str, ModelArtifact | Failure], host_cpu: str | None = None
 ) -> list[CompileRequest]:
-    """What is still to be compiled, small models first; the cases of models that could not be made fail at once."""
-    prepared, directory, cache = context.prepared, context.directory, BuildCache(cache_root())
+    """What is still to be compiled, small models first; in flags, `host` is this machine unless another is named."""
+    if host_cpu is None:
+        host_cpu = processor_identity(context.directory.header.environment)
+    cache, done = BuildCache(cache_root()), context.done.builds
     requests: list[tuple[int, CompileRequest]] = []
-    for case in prepared.cases:
-        if case.skip is not None:
+    for case in context.prepared.cases:
+        artifact, before = artifacts.get(case.model), done.get(case.name)
+        if case.skip is not None or case.peer is not None or not isinstance(artifact, ModelArtifact):
             continue
-        artifact = artifacts[case.model]
-        if isinstance(artifact, Failure):
-            if case.name not in builds:
-                builds[case.name] = Build(case=case.name, command=(), cache_key="", failure=artifact)
-                directory.append(builds[case.name])
-            continue
-        before = builds.get(case.name)
-        if case.peer is not None or (
-            before is not None and (before.failure or cache.find(before.cache_key, case.name))
-        ):
-            continue
-        request = request_for(prepared, case, artifact, host_cpu, context.options.compile_limits)
-        requests.append((artifact.mlir_bytes, request))
+        if before is None or not (before.failure or cache.find(before.cache_key, case.name)):
+            request = request_for(context.prepared, case, artifact, host_cpu, context.options.compile_limits)
+            requests.append((artifact.mlir_bytes, request))
     return [request for _, request in sorted(requests, key=lambda item: item[0])]
 
 

@@ -171,13 +171,8 @@ def keep_check(context: Context, check: Check, case: Case, left: Sequence[Case])
     """Write down how a case was checked, and say what is wrong."""
     context.directory.append(check)
     context.checks[check.case] = check
-    if check.failure is None:
-        return
-    others = 0
-    if context.given_up.note(case, check.failure):
-        alike = (case.group, case.toolchain)
-        others = sum((other.group, other.toolchain) == alike for other in left)
-    context.failures.case(case, check.failure, others)
+    if check.failure is not None:
+        context.failed(case, check.failure, left)
 
 
 def reference_stage(context: Context, runnable: Sequence[AnyRunnable]) -> None:

@@ -1,12 +1,12 @@
 """What the stages of a run share: choices, planned cases, what is done already, and what a failure brings with it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from harness.errors import UsageError
 from harness.process import PAST_TIME
-from harness.progress import Progress, Remaining
+from harness.progress import Progress
 from harness.records.case import Case
 from harness.records.run import Build, Check, Failure, IrCounts, Lost, Reference, Run
 from harness.stages.options import RunOptions
@@ -144,7 +144,13 @@ class Context:
     given_up: GivenUp  # What is not tried since another case timed out
     checks: dict[str, Check] = field(default_factory=dict)  # Of all cases that were checked so far, by name
     with_reference: bool = True  # Whether iree-benchmark-module is asked of each case, which says what memory it takes
-    remaining: Remaining = field(default_factory=Remaining)  # The pieces of work that are left
+
+    def failed(self, case: Case, failure: Failure, untried: Iterable[Case] = ()) -> None:
+        """Say that a case failed, and how many of those that were not tried yet go with it."""
+        others = 0
+        if self.given_up.note(case, failure):
+            others = sum((other.group, other.toolchain) == (case.group, case.toolchain) for other in untried)
+        self.failures.case(case, failure, others)
 
 
 # --- What a user gives up of a run that goes on: `--resume RUN --skip PATTERN` ---

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,16 +14,14 @@ from harness.cache import cache_root
 from harness.compare.comparison import Plan
 from harness.compare.remeasure import RowPlace, ThisMachine
 from harness.compile import BuildCache
-from harness.compile.request import cache_key
+from harness.compile.request import CompileRequest, cache_key
 from harness.errors import HarnessError
-from harness.machine.identity import processor_identity
 from harness.measure.alone import only_one_measures
 from harness.models.materialize import ModelArtifact
-from harness.progress import Progress, Remaining, WithTimeLeft
-from harness.records.case import Case
+from harness.progress import Progress, WithTimeLeft, time_left
 from harness.records.run import Build, Check, Failure
-from harness.stages.build import compile_stage, request_for, require_cache
-from harness.stages.check import distinct, lay_out_stage, reference_stage, verify_stage
+from harness.stages.build import compile_stage, requests_of, require_cache
+from harness.stages.check import lay_out_stage, reference_stage, verify_stage
 from harness.stages.context import COMPILE, IR, MEASURE, REFERENCE, VERIFY, Context
 from harness.stages.count import ir_stage, kept_counts, peak_stage, work_stage
 from harness.stages.measure import call_again_stage, measure_stage
@@ -31,7 +30,6 @@ from harness.store.folders import folder_names
 from harness.store.run_directory import load_run
 from harness.store.sides_directory import ComparisonDirectory
 from harness.text import plural
-from harness.verify import AnyRunnable
 
 # So many of the newest runs are looked at.
 _MOST_RUNS = 20
@@ -56,80 +54,58 @@ def earlier_steps(results: Path, models: Iterable[str], but: Path) -> dict[str, 
 
 
 def foresee(
-    context: Context, artifacts: Mapping[str, ModelArtifact | Failure], step_s: Mapping[str, float]
-) -> tuple[str, Remaining]:
-    """What a run that begins or goes on has to do: in a sentence, and step by step."""
-    options, done = context.options, context.done
-    made = {name: artifact for name, artifact in artifacts.items() if isinstance(artifact, ModelArtifact)}
+    context: Context, requests: Sequence[CompileRequest], models: Collection[str], step_s: Mapping[str, float]
+) -> tuple[str, dict[str, float | None]]:
+    """What a run that begins or goes on has to do, with these models: in a sentence, and the seconds of each stage."""
+    options, done, prepared = context.options, context.done, context.prepared
     records: list[Build | Check] = [*done.builds.values(), *done.checks.values()]
     given_up = {record.case for record in records if record.failure is not None} | done.lost
-    cases = [
-        case
-        for case in context.prepared.cases
-        if case.skip is None and case.model in made and case.name not in given_up
-    ]
-    own = [case for case in cases if case.peer is None]
-    steps, sharing, cached = _compiles(context, own, made)
-    steps[VERIFY] = [case.name for case in (cases if options.measure else own) if case.name not in done.checks]
-    if context.with_reference:
-        steps[REFERENCE] = [case.name for case in own if case.name not in done.references]
-    timed_s = 0.0
-    if options.measure:
-        share_s, left_s = _generations(context, cases)
-        steps[MEASURE], timed_s = [group for group, _ in left_s], sum(left_s.values())
-        step_s = {**step_s, MEASURE: share_s}
+    cases = [case for case in prepared.cases if case.skip is None and case.model in models]
+    cases = [case for case in cases if case.name not in given_up]
+    own = [case.name for case in cases if case.peer is None]
+    by_key: dict[str, list[str]] = {}
+    for request in requests:
+        by_key.setdefault(cache_key(request), []).append(request.case.name)
+    cache = BuildCache(cache_root())
+    compiles = {key: names for key, names in by_key.items() if cache.find(key, names[0]) is None}
+    sharing, cached = sum(map(len, compiles.values())), len(by_key) - len(compiles)
+    uncounted = [key for key in by_key if not kept_counts(key).is_file()] if prepared.suite.ir else []
+    checks = set(own if not options.measure else [case.name for case in cases]) - done.checks.keys()
+    asked = set(own if context.with_reference else ()) - done.references.keys()
+    steps = {
+        COMPILE: math.ceil(len(compiles) / options.compilers),
+        IR: math.ceil(len(uncounted) / options.compilers),
+        VERIFY: len(checks),
+        REFERENCE: len(asked),
+    }
     if COMPILE in step_s:
         step_s = {**step_s, IR: step_s[COMPILE]}  # which is another compile
-    remaining = Remaining(steps, step_s, {COMPILE: options.compilers, IR: options.compilers})
+    planned_s = {
+        stage: number * step_s[stage] if stage in step_s else None for stage, number in steps.items() if number
+    }
+    timed_s = _timed_s(context, {case.group for case in cases}) if options.measure else 0.0
+    planned_s[MEASURE] = timed_s
 
-    compiles = len(steps[COMPILE])
-    remarks = [f"for {sharing:,} cases"] if sharing != compiles else []
+    remarks = [f"for {sharing:,} cases"] if sharing != len(compiles) else []
     remarks += [f"{cached:,} more {'is' if cached == 1 else 'are'} in the cache"] if cached else []
-    parts = [plural(compiles, "compile") + (f" ({', '.join(remarks)})" if remarks else "")]
+    parts = [plural(len(compiles), "compile") + (f" ({', '.join(remarks)})" if remarks else "")]
     parts = parts if compiles or remarks else []
-    parts += [plural(len(steps[VERIFY]), "check")] if steps[VERIFY] else []
+    parts += [plural(len(checks), "check")] if checks else []
     parts += [f"{timed_s:.0f} s of timed rounds"] if timed_s else []
     unknown = [f"the {noun}" for stage, noun in _NOUNS.items() if steps[stage] and stage not in step_s]
     why = f"no earlier run here says how long {' and '.join(unknown)} take" if unknown else ""
-    left = ", and ".join(filter(None, (remaining.left().words, why)))
+    left = ", and ".join(filter(None, (time_left(planned_s.values()), why)))
     todo = f"To do: {', '.join(parts) or 'nothing more'}"
-    return (f"{todo}; {left}" if left else todo), remaining
+    return (f"{todo}; {left}" if left else todo), planned_s
 
 
-def _compiles(
-    context: Context, cases: Sequence[Case], made: Mapping[str, ModelArtifact]
-) -> tuple[dict[str, list[str]], int, int]:
-    """Compiles and countings of IR; how many cases the compiles are for, and how many more are in the cache."""
-    cache, limits = BuildCache(cache_root()), context.options.compile_limits
-    host_cpu = processor_identity(context.directory.header.environment)
-    steps: dict[str, list[str]] = {COMPILE: [], IR: []}
-    seen: set[str] = set()
-    sharing = cached = 0
-    for case in cases:
-        key = cache_key(request_for(context.prepared, case, made[case.model], host_cpu, limits))
-        is_cached = cache.find(key, case.name) is not None
-        sharing += not is_cached
-        if key in seen:
-            continue
-        seen.add(key)
-        cached += is_cached and case.name not in context.done.builds
-        steps[COMPILE] += [] if is_cached else [case.name]
-        if context.prepared.suite.ir and case.name not in context.done.ir and not kept_counts(key).is_file():
-            steps[IR].append(case.name)
-    return steps, sharing, cached
-
-
-def _generations(context: Context, cases: Sequence[Case]) -> tuple[float, dict[tuple[str, int], float]]:
-    """Seconds of timed rounds of a generation of a group, and those that are left of each."""
+def _timed_s(context: Context, groups: Collection[str]) -> float:
+    """Seconds of timed rounds that are left of all generations of these groups."""
     settings = context.directory.header.settings
-    generations, groups = int(settings["generations"]), dict.fromkeys(case.group for case in cases)
+    generations = int(settings["generations"])
     share_s = float(settings["budget_s"]) / (generations * max(1, len(groups) + context.prepared.groups_elsewhere))
-    left_s = {
-        (group, number): share_s - context.done.generations.get((group, number), (0.0, 0))[0]
-        for number in range(generations)
-        for group in groups
-    }
-    return share_s, {key: seconds for key, seconds in left_s.items() if seconds > 0}
+    had_s = [context.done.generations.get((group, n), (0.0, 0))[0] for group in groups for n in range(generations)]
+    return sum(max(share_s - seconds, 0.0) for seconds in had_s)
 
 
 class Executor(DevicePlace):
@@ -152,45 +128,30 @@ class Executor(DevicePlace):
 
     def run(self, context: Context, artifacts: Mapping[str, ModelArtifact | Failure], scratch: Path) -> None:
         """Do all of a run that is not done yet; each result is on disk before the next one begins."""
-        directory = context.directory
-        programs = [artifact.sha256 for artifact in artifacts.values() if isinstance(artifact, ModelArtifact)]
-        sentence, remaining = foresee(
-            context, artifacts, earlier_steps(context.options.results, programs, directory.path)
-        )
+        options, directory = context.options, context.directory
+        made = {name: item.sha256 for name, item in artifacts.items() if isinstance(item, ModelArtifact)}
+        requests = requests_of(context, artifacts)
+        earlier = earlier_steps(options.results, made.values(), directory.path)
+        sentence, planned_s = foresee(context, requests, made, earlier)
         context.progress.note(sentence)
-        context = replace(context, remaining=remaining, progress=WithTimeLeft(context.progress, remaining))
-        builds = compile_stage(context, artifacts)
+        context = replace(context, progress=WithTimeLeft(context.progress, planned_s))
+        builds = compile_stage(context, artifacts, requests)
         directory.before_failure = partial(require_cache, directory.path, artifacts, builds)
-        _check_and_measure(context, artifacts, builds, scratch)
+        ir_stage(context, artifacts, builds)
+        if options.measure:
+            work_stage(context, artifacts)
+        runnable = lay_out_stage(context.prepared, artifacts, builds, scratch, peers=options.measure)
+        right = verify_stage(context, runnable, scratch)
+        if not options.measure:
+            right = call_again_stage(context, right)
+            if not context.with_reference:
+                return
+        with only_one_measures(context.progress.note, wait=options.wait):
+            if context.with_reference:
+                reference_stage(context, right)
+            if options.measure:
+                peak_stage(context, right)
+                measure_stage(context, right)
 
 
 LOCAL = Executor()
-
-
-def _check_and_measure(
-    context: Context, artifacts: Mapping[str, ModelArtifact | Failure], builds: Mapping[str, Build], scratch: Path
-) -> None:
-    options = context.options
-    ir_stage(context, artifacts, builds)
-    if options.measure:
-        work_stage(context, artifacts)
-    runnable = lay_out_stage(context.prepared, artifacts, builds, scratch, peers=options.measure)
-    _forget_all_but(runnable, context)
-    right = verify_stage(context, runnable, scratch)
-    _forget_all_but(distinct(right), context)
-    if not options.measure:
-        right = call_again_stage(context, right)
-        if not context.with_reference:
-            return
-    with only_one_measures(context.progress.note, wait=options.wait):
-        if context.with_reference:
-            reference_stage(context, right)
-        if options.measure:
-            peak_stage(context, right)
-            measure_stage(context, right)
-
-
-def _forget_all_but(runnable: Sequence[AnyRunnable], context: Context) -> None:
-    """Foresee nothing more of other cases than these, and of groups that have none of them."""
-    alive = {name for item in runnable for name in (item.case.name, item.case.group)}
-    context.remaining.forget({name for case in context.prepared.cases for name in (case.name, case.group)} - alive)

@@ -69,27 +69,23 @@ def measure_stage(context: Context, runnable: Sequence[AnyRunnable]) -> None:
     if not groups:
         return
     shares = len(groups) + context.prepared.groups_elsewhere
-    progress.stage(MEASURE, generations * len(groups))
     timed = {item.case.name for item in alive if any(group == item.case.group for group, _ in done.generations)}
-    for generation in range(generations):
-        for name in groups:
-            wanted = wanted_generation(context, name, generation, timed, groups=shares)
-            members = [item for item in alive if item.case.group == name]
-            if not members:
-                context.remaining.forget([name])
-            if wanted is None or not members:
-                progress.step(name)
-                continue
-            for result in run_generation(wanted, members, context.checks, context.given_up):
-                keep_measured(context, result, [item.case for item in members])
-                if isinstance(result, Round):
-                    timed.update(turn.case for turn in result.turns)
-                    where = f"{name} generation {generation + 1}/{generations}, round {result.round + 1}"
-                    progress.step(where, advance=0)
-                else:
-                    gone = {lost.case for lost in result}
-                    alive = [item for item in alive if item.case.name not in gone]
-            progress.step(name)
+    rows = [(generation, name) for generation in range(generations) for name in groups]
+    rows = [row for row in rows if wanted_generation(context, row[1], row[0], timed, groups=shares) is not None]
+    progress.stage(MEASURE, len(rows))
+    for generation, name in rows:
+        wanted = wanted_generation(context, name, generation, timed, groups=shares)
+        members = [item for item in alive if item.case.group == name]
+        for result in run_generation(wanted, members, context.checks, context.given_up) if wanted and members else ():
+            keep_measured(context, result, [item.case for item in members])
+            if isinstance(result, Round):
+                timed.update(turn.case for turn in result.turns)
+                where = f"{name} generation {generation + 1}/{generations}, round {result.round + 1}"
+                progress.step(where, advance=0)
+            else:
+                gone = {lost.case for lost in result}
+                alive = [item for item in alive if item.case.name not in gone]
+        progress.step(name)
 
 
 def wanted_generation(

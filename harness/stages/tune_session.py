@@ -374,6 +374,6 @@ class Quietly(Silent):
         """A new stage begins."""
         self._progress.stage(title, total)
 
-    def step(self, text: str, advance: int = 1, seconds: float | None = None) -> None:
+    def step(self, text: str, advance: int = 1) -> None:
         """Steps are done."""
-        self._progress.step(text, advance, seconds)
+        self._progress.step(text, advance)

@@ -144,13 +144,13 @@ def test_a_row_takes_the_mean_of_the_rows_that_were_measured(tmp_path: Path) -> 
 def test_what_is_to_be_measured_in_a_sentence() -> None:
     """A row takes what rows took, else its budget."""
     planned = {"latency": [QUICK, SLOW], "compile-time": []}
-    sentence, remaining = foresee(planned, {})
+    sentence, planned_s = foresee(planned, {})
     assert sentence == (
         "To measure: latencies of 2 rows for up to 16 s each; up to 32 s, and longer where a difference is confirmed, "
         "or is plain and calls take long"
     )
-    assert remaining.left().seconds == 32
-    sentence, remaining = foresee({**planned, "compile-time": [SLOW]}, {"latency": 45.0, "compile-time": 90.0})
+    assert planned_s == {"Compare": 32}
+    sentence, _ = foresee({**planned, "compile-time": [SLOW]}, {"latency": 45.0, "compile-time": 90.0})
     assert sentence == (
         "To measure: latencies of 2 rows for up to 16 s each, compile times of 1 row for up to 16 s each; about 3 min, "
         "as earlier comparisons here took"

@@ -19,7 +19,7 @@ from harness.plugins import Flags, Plugin, Rewrite, TransformSpec
 from harness.records.case import Case
 from harness.records.run import Build, Failure
 from harness.stages import build as room
-from harness.stages.build import compile_stage, export_program, require_cache
+from harness.stages.build import compile_stage, export_program, requests_of, require_cache
 from harness.stages.context import Done, FailureNotes
 from harness.verify.kept import trim_outputs
 from tests.builders import PRODUCT, Notes, a_model, a_plugin, a_suite, example_file, make_case, register
@@ -36,54 +36,68 @@ def names(cases: Iterable[Case]) -> list[str]:
 
 
 ALL, QUICK_NAMES, SLOW_NAMES = names([*QUICK, *SLOW]), names(QUICK), names(SLOW)
-Compile = Callable[..., dict[str, Build]]
+LATE = Failure(stage="compile", message="iree-compile ran past its limit of 1 s")
 
 
-@pytest.fixture
-def asked() -> list[str]:
-    """The cases that were compiled, in order."""
-    return []
-
-
-@pytest.fixture
-def compiled(under_way: UnderWay, asked: list[str], monkeypatch: pytest.MonkeyPatch) -> Compile:
+class Compiling:
     """The compile stage, whose compiles end at once."""
 
-    def compile_cases(requests: Iterable[CompileRequest], *_: object) -> Iterator[tuple[Build, str] | Underway]:
-        for name in (request.case.name for request in requests):
-            asked.append(name)
+    def __init__(self, under_way: UnderWay, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.asked: list[str] = []  # The cases that were compiled, in order
+        self.late = ""  # One that takes too long
+        self.notes = Notes()
+        self._under_way = under_way
+        monkeypatch.setattr(room, "compile_cases", self._compile)
+        monkeypatch.setattr(room, "request_for", lambda _, case, *__: SimpleNamespace(case=case))
+
+    def _compile(
+        self,
+        requests: Iterable[CompileRequest],
+        _: object,
+        __: object,
+        refusal: Callable[[Case], Failure | None],
+        *___: object,
+    ) -> Iterator[tuple[Build, str] | Underway]:
+        for request in requests:
+            name = request.case.name
+            self.asked.append(name)
             yield Underway(cases=(name,))
-            yield Build(case=name, command=(), cache_key=name), ""
+            failure = refusal(request.case) or (LATE if name == self.late else None)
+            yield Build(case=name, command=(), cache_key=name, failure=failure), ""
 
-    monkeypatch.setattr(room, "compile_cases", compile_cases)
-    monkeypatch.setattr(room, "request_for", lambda _, case, *__: SimpleNamespace(case=case))
-
-    def run(cases: Iterable[Case], *, done: Iterable[Build] = (), slow: object = None) -> dict[str, Build]:
+    def __call__(self, cases: Iterable[Case], *, done: Iterable[Build] = (), slow: object = None) -> dict[str, Build]:
+        """Compile these; all builds."""
         before = {build.case: build for build in done}
-        artifacts: dict[str, Any] = {"quick": under_way.sized(10), "slow": slow or under_way.sized(1000)}
-        builds = compile_stage(under_way.context(cases, done=Done(builds=before)), artifacts)
-        assert sorted(build.case for build in under_way.run.builds) == sorted(builds.keys() - before.keys())
+        artifacts: dict[str, Any] = {"quick": self._under_way.sized(10), "slow": slow or self._under_way.sized(1000)}
+        suite = a_suite(models=(a_model("quick"), a_model("slow")))
+        context = self._under_way.context(cases, suite, Done(builds=before))
+        context = replace(context, failures=FailureNotes(self.notes))
+        builds = compile_stage(context, artifacts, requests_of(context, artifacts))
+        assert sorted(build.case for build in self._under_way.run.builds) == sorted(builds.keys() - before.keys())
         return builds
 
-    return run
+
+@pytest.fixture
+def compiled(under_way: UnderWay, monkeypatch: pytest.MonkeyPatch) -> Compiling:
+    return Compiling(under_way, monkeypatch)
 
 
-def test_small_models_are_compiled_first_and_peers_are_not(compiled: Compile, asked: list[str]) -> None:
+def test_small_models_are_compiled_first_and_peers_are_not(compiled: Compiling) -> None:
     assert compiled([*SLOW, *QUICK, QUICK_PEER]).keys() == set(ALL)
-    assert asked == ALL
+    assert compiled.asked == ALL
 
 
-def test_a_model_that_could_not_be_made_fails_all_of_its_cases(compiled: Compile) -> None:
+def test_a_model_that_could_not_be_made_fails_all_of_its_cases(compiled: Compiling) -> None:
     builds = compiled([*SLOW, SLOW_PEER, *QUICK], slow=BROKEN)
     assert {name for name, build in builds.items() if build.failure == BROKEN} == {*SLOW_NAMES, SLOW_PEER.name}
 
 
-def test_what_an_interrupted_run_had_compiled_is_not_compiled_again(compiled: Compile, asked: list[str]) -> None:
+def test_what_an_interrupted_run_had_compiled_is_not_compiled_again(compiled: Compiling) -> None:
     refused = Failure(stage="compile", message="no")
     compiled(
         [*SLOW, *QUICK], done=[Build(case=name, command=(), cache_key="", failure=refused) for name in QUICK_NAMES]
     )
-    assert asked == SLOW_NAMES
+    assert compiled.asked == SLOW_NAMES
 
 
 def test_a_cache_that_was_deleted_meanwhile_is_no_failure_of_a_case(under_way: UnderWay) -> None:
@@ -101,34 +115,13 @@ def test_a_cache_that_was_deleted_meanwhile_is_no_failure_of_a_case(under_way: U
         require_cache(Path("run"), artifacts, {})
 
 
-def test_a_compile_that_timed_out_takes_the_other_variants_along(
-    under_way: UnderWay, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def compile_cases(
-        requests: Iterable[CompileRequest],
-        _: object,
-        __: object,
-        refusal: Callable[[Case], Failure | None],
-        ___: object,
-    ) -> Iterator[tuple[Build, str]]:
-        for request in requests:
-            late = Failure(stage="compile", message="iree-compile ran past its limit of 1 s")
-            failure = refusal(request.case) or (late if request.case.name == SLOW_NAMES[0] else None)
-            yield Build(case=request.case.name, command=(), cache_key="", failure=failure), ""
-
-    monkeypatch.setattr(room, "compile_cases", compile_cases)
-    monkeypatch.setattr(room, "request_for", lambda _, case, *__: SimpleNamespace(case=case))
-    notes = Notes()
-    suite = a_suite(models=(a_model("quick"), a_model("slow")))
-    context = replace(under_way.context([*QUICK, *SLOW], suite), failures=FailureNotes(notes))
-    artifacts: dict[str, Any] = {"quick": under_way.sized(10), "slow": under_way.sized(1000)}
-    builds = compile_stage(context, artifacts)
+def test_a_compile_that_timed_out_takes_the_other_variants_along(compiled: Compiling) -> None:
+    compiled.late = SLOW_NAMES[0]
+    builds = compiled([*QUICK, *SLOW])
     failed = {name: build.failure.message for name, build in builds.items() if build.failure is not None}
     assert list(failed) == SLOW_NAMES
     assert failed[SLOW_NAMES[1]].startswith(f"not tried, since {SLOW_NAMES[0]} timed out; ")
-    assert notes.lines == [
-        f"Failed (compile): {SLOW_NAMES[0]}: iree-compile ran past its limit of 1 s; 1 case fails with it"
-    ]
+    assert compiled.notes.lines == [f"Failed (compile): {SLOW_NAMES[0]}: {LATE.message}; 1 case fails with it"]
 
 
 def test_what_killed_harnesses_left_in_the_cache_and_outputs_beyond_its_limit_go_as_a_run_begins(
@@ -140,7 +133,7 @@ def test_what_killed_harnesses_left_in_the_cache_and_outputs_beyond_its_limit_go
         file.write_bytes(b"x")
         os.utime(file, (1e9, 1e9))
     monkeypatch.setattr("harness.stages.build.trim_outputs", partial(trim_outputs, limit_bytes=0))
-    compile_stage(under_way.context([], a_suite()), {})
+    compile_stage(under_way.context([], a_suite()), {}, [])
     assert [file.exists() for file in left] == [False] * 3
 
 
