@@ -15,7 +15,6 @@ from benchmarks.verdicts.long_calls import write_long_calls
 from benchmarks.verdicts.programs import SLOWDOWNS
 from benchmarks.verdicts.recorded_runs import write_recorded_runs
 from benchmarks.verdicts.recording import Company, Stream, read, record
-from benchmarks.verdicts.several_hosts import write_several_hosts
 from benchmarks.verdicts.tables import Recording, write_tables
 from benchmarks.verdicts.timestamps import write_timestamps
 from benchmarks.verdicts.trials import by_stream
@@ -74,7 +73,6 @@ def main() -> None:
     parser.add_argument("--runs", action="store_true", help="only simulate the verdicts of recorded runs, in a minute")
     parser.add_argument("--long", action="store_true", help="only measure what long calls take, in five minutes")
     parser.add_argument("--timestamps", action="store_true", help="only try a Vulkan driver's clock, in two minutes")
-    parser.add_argument("--hosts", action="store_true", help="only play back rows of several hosts, in minutes")
     arguments = parser.parse_args()
     if arguments.runs:
         write_recorded_runs(arguments.document)
@@ -84,9 +82,6 @@ def main() -> None:
         return
     if arguments.long:
         write_long_calls(arguments.document, find_toolchain())
-        return
-    if arguments.hosts:
-        write_several_hosts(arguments.document, _load(arguments.recording).streams)
         return
     if not arguments.replay:
         toolchain = find_toolchain()

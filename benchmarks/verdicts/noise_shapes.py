@@ -17,7 +17,6 @@ from harness.stats.intervals import Location
 from harness.stats.pairing import FloatArray
 from harness.stats.rule import (
     CONFIRMING_LOOKS,
-    PAIR,
     Rule,
     Standing,
     confirmation_p,
@@ -97,7 +96,7 @@ def alternating(rng: np.random.Generator, trials: int) -> tuple[FloatArray, Floa
 
 def of_several_hosts(rng: np.random.Generator, trials: int) -> tuple[FloatArray, FloatArray]:
     """Pairs of generations go round four hosts of different speeds, some of them ten times as noisy as others."""
-    places = np.arange(LONGEST) // PAIR % 4
+    places = np.arange(LONGEST) // 2 % 4
     slowness, spread = np.array([0.0, 0.7, 0.2, 0.5])[places], np.array([0.005, 0.05, 0.01, 0.03])[places]
     base, head = both(rng, trials, 1.0)
     return around(slowness + spread * base), around(slowness + spread * head)

@@ -90,8 +90,6 @@ def _session(options: CompareOptions) -> tuple[ComparisonSession, tuple[Named, N
     if options.fleet is not None and options.explain:
         raise UsageError("--explain measures on this machine, and --fleet on others; leave one of them out")
     require_waiting(options.fleet, wait=options.wait)
-    if options.spread and options.fleet is None:
-        raise UsageError("--spread spreads rows over hosts of a fleet; give --fleet, or leave it out")
     if options.within is not None:
         options = replace(options, within=find_folder(options.within, options.results, kind="run"))
     options = options.with_cases_apart()

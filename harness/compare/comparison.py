@@ -234,7 +234,7 @@ def conclude(
     rows += [row for pair in counted for row in exact_rows(pair, base, head, floors)]
     rows += [row for pair in counted if plan.is_gated(pair, _TRANSIENT) and (row := unknown_row(pair, base, head))]
     upstream = options.rule == "upstream"
-    named = {host.host for row in rows for host in row.hosts}
+    named = {host for row in rows for host in row.hosts}
     hosts = [host for host in hosts if host.name in named] or hosts
     if options.fleet is not None and not hosts:  # nothing had to be measured, or could be: not here either
         environment = {}

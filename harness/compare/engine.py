@@ -3,16 +3,10 @@
 The engine knows neither workers nor compilers: a task's `sample` gives one generation at a time, and the rule in
 harness.stats judges. So the same code decides real rows, compile times, recorded generations that a benchmark plays
 back, and a test's scripted ones.
-
-Of a row that several hosts of one class measure at once, generations go to the hosts in pairs: 0 and 1 to the first, 2
-and 3 to the second, and so on, round and round. So either side is loaded first equally often on every host, whatever
-that does to a ratio there, and every look of the rule has equally many generations of each host
-(harness.stats.rule.for_hosts). Which host is fast decides nothing: a slow one makes the row wait, and has as much to
-say as the others.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal
@@ -21,18 +15,16 @@ import numpy as np
 
 from harness.errors import CaseError
 from harness.records.run import Failure
-from harness.stats.intervals import Estimate, Location, ratio_of
+from harness.stats.intervals import Estimate, Location
 from harness.stats.pairing import FloatArray
 from harness.stats.rule import (
     CONFIRMING_LOOKS,
-    PAIR,
     Rule,
     Standing,
     adjust_p,
     combine_p,
     confirmation_p,
     confirmation_size,
-    for_hosts,
     generations_needed,
     plan_looks,
     standing,
@@ -59,10 +51,6 @@ class Generation:
     host: str = ""  # Where it was measured; "": here
 
 
-# Measures the generations of these numbers, and gives each as it ends, in any order; a CaseError as of `Task.sample`.
-Batch = Callable[[Sequence[int]], Iterable[tuple[int, Generation | CaseError]]]
-
-
 @dataclass(frozen=True, kw_only=True)
 class Task:
     """A row to be decided."""
@@ -78,10 +66,6 @@ class Task:
     # Wall seconds for a row whose first generations differ plainly, where its budget has no room for a verdict
     cap_s: float = 0.0
     noise: float = 0.0  # The smallest change that this machine was found to see, as a share; 0: not known
-    hosts: int = 1  # Of one class, that measure it at the same time
-    # Measures a pair of generations on each of them (see harness.compare.engine) in place of `sample`; None: one
-    # generation after the other. Seconds of the row are those of the host that takes longest.
-    batch: Batch | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,43 +82,7 @@ class Outcome:
     generations: tuple[Generation, ...] = ()  # All that were measured, in order
     confirming: int = 0  # How many of them, the last ones, were the confirmation
     lacked_time: bool = False  # Whether it differs plainly, and only time was lacking to call it changed
-    hosts_disagree: bool = False  # Whether it is undecided because its hosts have different ratios
     failure: Failure | None = None
-
-
-def wall_seconds(generations: Iterable[Generation]) -> float:
-    """What generations of a row took on the host that took longest: hosts measure at the same time."""
-    return max(map(sum, seconds_by_host(generations).values()), default=0.0)
-
-
-def seconds_by_host(generations: Iterable[Generation]) -> dict[str, list[float]]:
-    """What each generation of a row took, by the host that measured it."""
-    seconds: dict[str, list[float]] = {}
-    for generation in generations:
-        seconds.setdefault(generation.host, []).append(generation.seconds)
-    return seconds
-
-
-def by_host(numbers: Sequence[int], hosts: Sequence[str]) -> dict[str, list[int]]:
-    """The generations that each host measures, in their order; hosts without any are left out."""
-    found: dict[str, list[int]] = {}
-    for number in numbers:
-        found.setdefault(hosts[number // PAIR % len(hosts)], []).append(number)
-    return found
-
-
-def on_hosts(look: Location) -> str:
-    """`, on 4 hosts`, with what they say where they differ; "" of one host."""
-    if not look.hosts:
-        return ""
-    return f", on {len(look.hosts)} hosts{f' ({from_to(look)})' if look.differ else ''}"
-
-
-def from_to(look: Location) -> str:
-    """`from -0.1 % on b to +5.0 % on a`."""
-    ends = (choose(look.hosts, key=lambda host: host.centre) for choose in (min, max))
-    lowest, highest = (f"{(ratio_of(host.centre) - 1) * 100:+.1f} % on {host.host}" for host in ends)
-    return f"from {lowest} to {highest}"
 
 
 # More would hardly sharpen a verdict: with noise of 1 % the interval is then 0.2 % wide. The means of all pairs fit in
@@ -172,28 +120,23 @@ class _Row:
         return 0 if self.found is None else len(self.generations) - self.found
 
     @property
-    def width(self) -> int:
-        """Generations of a batch."""
-        return 1 if self.task.batch is None else PAIR * self.task.hosts
-
-    @property
     def seconds(self) -> float:
-        return wall_seconds(self.generations)
+        return sum(generation.seconds for generation in self.generations)
 
     @property
     def price(self) -> float:
-        """Wall seconds of a generation: the mean but for the first one, whose caches are cold; of the slowest host."""
-        paid = [seconds[1:] or seconds for seconds in seconds_by_host(self.generations).values()]
-        return max(sum(seconds) / len(seconds) for seconds in paid) / self.task.hosts
+        """Wall seconds of a generation: the mean but for the first one, whose caches are cold."""
+        paid = [generation.seconds for generation in self.generations]
+        warm = paid[1:] or paid
+        return sum(warm) / len(warm)
 
     @property
     def has_room(self) -> bool:
-        """Whether one more generation, or batch, ends within the budget, or is needed to say anything at all."""
+        """Whether one more generation ends within the budget, or is needed to say anything at all."""
         size = len(self.generations)
         if size < self.least and self.seconds < self.least_until_s:
             return True
-        more = self.width
-        return size + more <= MOST_GENERATIONS and self.seconds + self.price * more <= self.task.budget_s
+        return size < MOST_GENERATIONS and self.seconds + self.price <= self.task.budget_s
 
     @property
     def is_plain(self) -> bool:
@@ -221,12 +164,7 @@ class _Row:
         return np.array([log for log in logs if log is not None])
 
     def take_look(self, *, confirming: bool = False) -> Location:
-        hosts = [generation.host for generation in self.generations if generation.log_ratio is not None]
-        return take_look(self.ratios(), looks=len(self.looks), rule=self.rule, confirming=confirming, hosts=hosts)
-
-    def whole(self, size: int) -> int:
-        """The number of generations in as many whole batches as so many fill; at least one batch."""
-        return max(size // self.width, 1) * self.width
+        return take_look(self.ratios(), looks=len(self.looks), rule=self.rule, confirming=confirming)
 
 
 OnSample = Callable[[str, Generation], None]
@@ -269,7 +207,7 @@ def decide(
     not over one stretch of the machine's weather. Rows that were found to differ are confirmed when all looking is
     over, in fresh processes. A row depends on its generations alone, so interrupted ones go on where they were.
     """
-    rows = [_Row(task=task, rule=for_hosts(task.rule, task.hosts)) for task in tasks]
+    rows = [_Row(task=task, rule=task.rule) for task in tasks]
     try:
         while pending := [row for row in rows if row.wants_more]:
             together(
@@ -304,20 +242,16 @@ def _plan(row: _Row, rows: int, on_sample: OnSample, on_beyond: OnBeyond) -> boo
     if len(row.generations) == 1 and (dear or plain or row.has_room) and not _sample(row, on_sample):
         return False
     left = (task.budget_s - row.seconds) / max(row.price, 1e-9)
-    most = row.whole(int(min(len(row.generations) + left, MOST_GENERATIONS)))
-    row.needed = _needed(row, rows)
+    most = max(int(min(len(row.generations) + left, MOST_GENERATIONS)), 1)
+    row.needed = generations_needed(rows, row.rule)
     if row.needed > most >= row.rule.first_look:
         most = row.least = row.needed
     row.looks = plan_looks(most, row.rule)
     # Where generations get dearer, as many as one look needs would not be enough for those that are planned.
-    row.needed = max(row.needed, _needed(row, rows, looks=len(row.looks)))
+    row.needed = max(row.needed, generations_needed(rows, row.rule, looks=len(row.looks)))
     if row.needed > most:
         _go_beyond_the_budget(row, on_beyond)
     return True
-
-
-def _needed(row: _Row, rows: int, *, looks: int | None = None) -> int:
-    return row.whole(generations_needed(rows, row.rule, looks=looks) + row.width - 1)
 
 
 def _go_beyond_the_budget(row: _Row, on_beyond: OnBeyond) -> bool:
@@ -369,22 +303,14 @@ def _go_to_next_look(row: _Row, rows: int, on_sample: OnSample, on_beyond: OnBey
 
 
 def _sample(row: _Row, on_sample: OnSample) -> bool:
-    """Measure one generation more, or one batch; False where the row failed."""
-    first, task = len(row.generations), row.task
+    """Measure one generation more; False where the row failed."""
     try:
-        if task.batch is None:
-            measured: Iterable[Generation | CaseError] = [task.sample(first)]
-        else:
-            gave = dict(task.batch(range(first, first + row.width)))
-            measured = [gave[number] for number in sorted(gave)]
-        for generation in measured:
-            if isinstance(generation, CaseError):
-                raise generation
-            row.generations.append(generation)
-            on_sample(task.name, generation)
+        generation = row.task.sample(len(row.generations))
     except CaseError as error:
         row.failure = Failure(stage=error.stage, message=str(error), stderr=error.stderr)
         return False
+    row.generations.append(generation)
+    on_sample(row.task.name, generation)
     return True
 
 
@@ -423,19 +349,14 @@ def _outcome(row: _Row, p: float) -> Outcome:
         generations=tuple(row.generations),
         confirming=row.confirming,
         lacked_time=row.lacked_time and decision == "inconclusive",
-        hosts_disagree=decision == "inconclusive" and _do_hosts_disagree(row),
         failure=row.failure,
     )
-
-
-def _do_hosts_disagree(row: _Row) -> bool:
-    return row.look is not None and row.look.differ and not row.lacked_time
 
 
 def _stopped(row: _Row, p: float) -> Outcome:
     outcome = _outcome(row, combine_p(p, row.confirmation_p) if row.confirmed else p)
     is_decided = row.failure is not None or row.state == "equal" or row.confirmed
-    return outcome if is_decided else replace(outcome, decision="inconclusive", reason=STOPPED, hosts_disagree=False)
+    return outcome if is_decided else replace(outcome, decision="inconclusive", reason=STOPPED)
 
 
 def _words(row: _Row) -> tuple[Decision, str]:
@@ -446,9 +367,9 @@ def _words(row: _Row) -> tuple[Decision, str]:
         return "inconclusive", "no generation has a turn that took any time by the clock"
     if row.state in ("higher", "lower"):
         word: Decision = "regressed" if row.state == "higher" else "improved"
-        return word, f"confirmed in {row.confirming} fresh generations{on_hosts(row.look)}"
+        return word, f"confirmed in {row.confirming} fresh generations"
     if row.state == "equal":
-        why = f"the interval lies within {floor}{on_hosts(row.look)}"
+        why = f"the interval lies within {floor}"
         if row.confirmed:
             return "unchanged", f"{why}; there is a difference, and it is smaller than that"
         return "unchanged", f"{why}; a difference that was found first did not repeat" if row.confirming else why
@@ -457,8 +378,6 @@ def _words(row: _Row) -> tuple[Decision, str]:
 
 def _why_open(row: _Row, look: Location, floor: str) -> str:
     rule = row.rule
-    if _do_hosts_disagree(row):
-        return f"the hosts disagree, {from_to(look)}; compare them one by one"
     if row.confirming and not row.confirmed:
         return f"a difference was found, but {row.confirming} fresh generations did not show it again"
     if row.lacked_time:

@@ -62,7 +62,6 @@ class CompareOptions(Filtered, Toolchains, Judging, Results, Compiling, Timing, 
         explain_budget: With --explain, wall seconds for the dispatches of one row, as of harness explain.
         rule: What decides: generations and their intervals, or the thresholds of IREE's own old comments.
         results: Where the comparison's directory goes.
-        spread: With --fleet, measure each row on all hosts of one class at the same time; else on one of them.
     """
 
     sides: Annotated[tuple[str, ...], Parameter(negative="", show_default=False), NAMED] = ()
@@ -82,7 +81,6 @@ class CompareOptions(Filtered, Toolchains, Judging, Results, Compiling, Timing, 
     explain: Flag = False
     explain_budget: Positive = 60.0
     rule: RuleName = "generations"
-    spread: Flag = False
 
     @property
     def compile_budget_s(self) -> float:
@@ -104,7 +102,6 @@ class CompareOptions(Filtered, Toolchains, Judging, Results, Compiling, Timing, 
             *([] if self.floor is None else ["--floor", f"{self.floor:g}"]),
             *(["--rule", self.rule] if self.rule != "generations" else []),
             *self.words_to_join(self.fleet),
-            *(["--spread"] if self.spread else []),
         ]
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from harness.compare.comparison import Plan
-from harness.compare.engine import Batch, Generation, Outcome, StoppedEarly, Task, Together, decide, in_turn
+from harness.compare.engine import Generation, Outcome, StoppedEarly, Task, Together, decide, in_turn
 from harness.compare.pairs import Known, Pair
 from harness.compare.rows import instructions_row, known_row, measured_row, with_kind_of_change
 from harness.compare.samplers import (
@@ -61,8 +61,6 @@ class Sampling:
     """How generations of a row come about; the fields are those of harness.compare.engine.Task."""
 
     sample: Callable[[int], Generation]
-    hosts: int = 1
-    batch: Batch | None = None
     noise: float = 0.0
 
 
@@ -307,16 +305,7 @@ def _going_on(task: Task, metric: str, work: Work, directory: ComparisonDirector
         keep(number, measured)
         return measured
 
-    def batch(measure: Batch, numbers: Sequence[int]) -> Iterator[tuple[int, Generation | CaseError]]:
-        known = {number: _as_it_was(kept[number]) for number in numbers if number in kept}
-        yield from known.items()
-        has_failed = any(isinstance(measured, CaseError) for measured in known.values())
-        left = [number for number in numbers if number not in known and not has_failed]
-        for number, measured in measure(left) if left else ():
-            keep(number, measured)
-            yield number, measured
-
-    return replace(task, sample=sample, batch=None if task.batch is None else partial(batch, task.batch))
+    return replace(task, sample=sample)
 
 
 def _as_it_was(kept: KeptGeneration) -> Generation | CaseError:

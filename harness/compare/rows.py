@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from harness.compare.engine import BASE, HEAD, Outcome, wall_seconds
+from harness.compare.engine import BASE, HEAD, Outcome
 from harness.compare.options import CompareOptions
 from harness.compare.pairs import Known, Pair, Side, words_of_sides
 from harness.errors import UsageError
@@ -26,7 +26,7 @@ from harness.metrics import (
     metric_named,
 )
 from harness.records.case import Case, Gate
-from harness.records.comparison import VERDICTS, GeometricMean, HostRatio, Kind, Row, Verdict
+from harness.records.comparison import VERDICTS, GeometricMean, Kind, Row, Verdict
 from harness.records.run import Round
 from harness.stats import counter_per_call
 from harness.stats.intervals import Estimate, ratio_of
@@ -74,9 +74,8 @@ def measured_row(pair: Pair, metric: Metric, outcome: Outcome, floor: float, *, 
         taken=round(float(np.mean(taken)), 4) if taken else None,
         own_time=round(by_own_time / rounds, 4) if rounds else 0.0,
         lacked_time=outcome.lacked_time,
-        hosts=_hosts(outcome),
-        hosts_disagree=outcome.hosts_disagree,
-        seconds=round(wall_seconds(outcome.generations), 3),
+        hosts=tuple(dict.fromkeys(generation.host for generation in outcome.generations if generation.host)),
+        seconds=round(sum(generation.seconds for generation in outcome.generations), 3),
         control=control,
     )
     if outcome.estimate is None:
@@ -84,16 +83,6 @@ def measured_row(pair: Pair, metric: Metric, outcome: Outcome, floor: float, *, 
     base = _median(generation.base for generation in outcome.generations)
     head = _median(generation.head for generation in outcome.generations)
     return with_estimate(row, outcome.estimate, outcome.p, base, head)
-
-
-def _hosts(outcome: Outcome) -> tuple[HostRatio, ...]:
-    where = None if outcome.estimate is None else outcome.estimate.where
-    if where is not None and where.hosts:
-        return tuple(
-            HostRatio(host=host.host, ratio=ratio_of(host.centre), generations=host.size) for host in where.hosts
-        )
-    name = next((generation.host for generation in outcome.generations), "")
-    return (HostRatio(host=name, ratio=ratio_of(where.centre), generations=where.size),) if where and name else ()
 
 
 def with_estimate(row: Row, estimate: Estimate, p: float | None, base: float | None, head: float | None) -> Row:

@@ -1,11 +1,9 @@
 """The hosts of a fleet as the place where rows of a comparison are measured.
 
 The engine decides rows in threads, a few for each host, while the fleet's own thread has their generations measured. A
-generation is the unit that is done again. One that nobody has any more goes to another host of its row, or, where none
-is left, of its class; hosts are blocks of a row's samples, so such a row says no more than it knows.
+generation is the unit that is done again. One that nobody has any more goes to another host of the row's class.
 """
 
-import asyncio
 import concurrent.futures
 import queue
 from collections import Counter
@@ -15,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from harness.compare.comparison import Plan
-from harness.compare.engine import Generation, Together, by_host
+from harness.compare.engine import Generation, Together
 from harness.compare.pairs import Known, Side
 from harness.compare.remeasure import Sampling, Work
 from harness.compare.samplers import Module
@@ -101,7 +99,6 @@ class FleetRows:
             [state.host for state in self._hosts.here],
             kept={name: hosts for name, hosts in begun.placed.items() if name in self._needs},
             checked_on={**self._plan.base.run.host_of_group, **self._plan.head.run.host_of_group},
-            spread=self._plan.options.spread,
         )
         names = {host for hosts in self._placed.values() for host in hosts} - set(begun.hosts)
         self._directory.keep_placed(self._placed, [self._hosts.all[name].record(self._suite) for name in sorted(names)])
@@ -142,7 +139,7 @@ class FleetRows:
     # --- what is measured ---
 
     def latencies(self, work: Work, *, seed: int, call_limit_s: float, on_round: Callable[[Round], None]) -> Sampling:
-        """On the row's hosts; with several, a pair of generations on each at the same time."""
+        """On the row's host."""
         hosts = self._placed[work.name]
         row = Row(
             task=RowTask(name=work.name, base=work.base, head=work.head, seed=seed, call_limit_s=call_limit_s),
@@ -154,8 +151,6 @@ class FleetRows:
         environments = {record.name: record.environment for record in self.hosts}
         return Sampling(
             sample=partial(self._sample, row),
-            hosts=len(hosts),
-            batch=partial(self._measure, row) if len(hosts) > 1 else None,
             noise=max(noise_of(environments.get(host, {})) for host in hosts),
         )
 
@@ -192,8 +187,7 @@ class FleetRows:
     async def _generations(self, row: Row, left: list[int], give: Callable[[Measured], None]) -> None:
         while left:
             row.hosts = row.hosts or [self._another(row)]
-            shares = by_host(sorted(left), row.hosts)
-            await asyncio.gather(*(self._on_host(row, host, own, left, give) for host, own in shares.items()))
+            await self._on_host(row, row.hosts[0], sorted(left), left, give)
 
     async def _on_host(
         self, row: Row, name: str, numbers: list[int], left: list[int], give: Callable[[Measured], None]
@@ -344,13 +338,11 @@ def place_rows(
     *,
     kept: Mapping[str, tuple[str, ...]],
     checked_on: Mapping[str, str],
-    spread: bool,
 ) -> tuple[dict[str, tuple[str, ...]], dict[str, str]]:
     """The hosts of each row, by the row's name and in the order of their names; and why others have none.
 
     All rows of a group are measured where its head was checked, if that host is here: its modules are made for that
-    CPU, and its files are there. Else groups are placed as those of a run are. With `spread`, all hosts of that host's
-    class measure each of them, at the same time.
+    CPU, and its files are there. Else groups are placed as those of a run are.
     """
     known = {host.name: host for host in hosts}
     left = {name: need for name, need in needs.items() if name not in kept}
@@ -363,9 +355,6 @@ def place_rows(
         host = placed.get(need.name)
         if host is None:
             nowhere[name] = why_nowhere(groups[need.name], hosts)
-        elif spread:
-            alike = [other for other in hosts if not unfit(need, other) and are_alike(other, known[host], need)]
-            rows[name] = tuple(sorted(other.name for other in alike))
         else:
             rows[name] = (host,)
     return rows, nowhere

@@ -72,15 +72,6 @@ class MachineFacts:
 
 
 @dataclass(frozen=True, kw_only=True)
-class HostRatio:
-    """What one host of a fleet says of a row."""
-
-    host: str  # Its name
-    ratio: float  # Head divided by base, by the host's own generations
-    generations: int  # How many it measured
-
-
-@dataclass(frozen=True, kw_only=True)
 class Row:
     """One metric of one case, base against head."""
 
@@ -91,8 +82,7 @@ class Row:
     metric: str  # Its registered name, see harness.metrics
     verdict: Verdict
     ratio: float | None = None  # Head divided by base; None where one side has no value, or the base's is zero
-    # Lower end of the 95 % interval of the ratio, valid at whichever look the row stopped; None: none. Where hosts
-    # differ, it reaches from the lowest ratio of a host to the highest.
+    # Lower end of the 95 % interval of the ratio, valid at whichever look the row stopped; None: none
     ci_low: float | None = None
     ci_high: float | None = None
     p: float | None = None  # Of no difference, corrected for looks and for the number of rows; None for exact metrics
@@ -112,8 +102,7 @@ class Row:
     # Whether its sides differ by far more than the noise, and only time was lacking to call it changed
     lacked_time: bool = False
     # Of a fleet, those of one class that measured it, by name; (): the machine of the comparison
-    hosts: tuple[HostRatio, ...] = ()
-    hosts_disagree: bool = False  # Whether it is undecided because its hosts have different ratios
+    hosts: tuple[str, ...] = ()
     # `passed` or `violated`, where a gate of the suite decides; None: none matches
     gate: Literal["passed", "violated"] | None = None
     # Which kind of change it is, where instructions could be counted: `more work`, `same work, slower`, ..

@@ -232,7 +232,7 @@ def change_columns(rows: Sequence[Row], layout: Layout, *, why: bool, verdicts: 
     metric, unit = rows[0].metric, figure_unit(rows)
     brackets = any(row.ci_low is not None for row in rows)
     ratios = brackets or any(row.metric in TIMED and row.ratio is not None for row in rows)
-    hosts = [", ".join(host.host for host in row.hosts) for row in rows]
+    hosts = [", ".join(row.hosts) for row in rows]
     spans = [layout.spans.get(row.case) if metric == LATENCY.name else None for row in rows]
 
     def number(title: str, cells: Sequence[str], unit_name: str = "", rank: int = 0) -> Column:
@@ -255,7 +255,6 @@ def change_columns(rows: Sequence[Row], layout: Layout, *, why: bool, verdicts: 
             number("p", [p_text(row.p) for row in rows], rank=4),
             number("Generations", [str(row.generations or NOTHING) for row in rows], rank=5),
             Column("Host", hosts if len({*hosts} - {""}) > 1 else [], rank=5),
-            number("Hosts", [str(len(row.hosts)) if len(row.hosts) > 1 else "" for row in rows], rank=5),
             number("Took", [f"{row.seconds:.1f}" if why and row.seconds else NOTHING for row in rows], "s", 6),
             Column("Kind of Change", [row.change or "" for row in rows], rank=2),
             Column("Gate", [row.gate or "" for row in rows]),

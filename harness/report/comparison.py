@@ -63,7 +63,7 @@ def _with_other_outputs(rows: Rows) -> list[str]:
 
 def _latencies(rows: Rows) -> str:
     timed = rows.metric(LATENCY.name)
-    unsure = [row for row in timed.of("inconclusive") if not row.lacked_time and not row.hosts_disagree]
+    unsure = [row for row in timed.of("inconclusive") if not row.lacked_time]
     numbers = {
         "failed": len(rows.of("failed").cases),
         "missing": len(rows.of("missing").cases),
@@ -75,14 +75,11 @@ def _latencies(rows: Rows) -> str:
     changes = ["no latency was compared"]
     if timed.of(*MEASURED, "identical"):
         lacking = [row for row in timed if row.lacked_time]
-        apart = sum(row.hosts_disagree for row in timed)
         changes = _changes(timed)
         if lacking:
             fold = f"{math.exp(max(map(change_size, lacking))):.1f}-fold"
             who = "1 row differs" if len(lacking) == 1 else f"{len(lacking)} rows differ up to"
             changes.append(f"{who} {fold} and could not be decided for want of time")
-        if apart:
-            changes.append(f"the hosts disagree on {plural(apart, 'row')}")
         changes = changes or ["no regression or improvement"]
     return ", ".join([*changes, *(f"{number:,} {what}" for what, number in numbers.items() if number)])
 
@@ -134,20 +131,11 @@ def sides_line(comparison: Comparison, *, releases: bool = True) -> str:
     base, head = (_toolchains(side) for side in (comparison.base, comparison.head))
     versions = head if base == head else f"{head} vs. {base}" if releases else ""
     how = {
-        "remeasured": f"both measured side by side on {_hosts(comparison)}{comparison.machine.description}",
+        "remeasured": f"both measured side by side on {comparison.machine.description}",
         "recorded": "as the run recorded it" if comparison.within else "as their runs recorded them",
     }[comparison.mode]
     run = f"of run {comparison.head.run}" if comparison.within else ""
     return ", ".join(part for part in (run, versions, how) if part)
-
-
-def _hosts(comparison: Comparison) -> str:
-    """`4 hosts of one class: `, where rows were measured on several hosts at once; else ""."""
-    groups = {tuple(host.host for host in row.hosts) for row in comparison.rows if len(row.hosts) > 1}
-    if not groups:
-        return ""
-    most = max(map(len, groups))
-    return f"{most} hosts of one class: " if len(groups) == 1 else f"up to {most} hosts of one class each: "
 
 
 def _toolchains(side: SideFacts) -> str:
@@ -230,9 +218,7 @@ def next_steps(comparison: Comparison) -> list[Step]:
         steps.append(Step("see what the tools said of the failed rows"))
     if rows.of("missing"):
         steps.append(Step("find out why rows are missing: what the base has, the head should have too"))
-    if apart := [row.case for row in latencies if row.hosts_disagree]:
-        steps.append(Step(f'measure the hosts of {_first(apart)} one by one: hosts = "each" of its device'))
-    if open_rows := [row for row in latencies.of("inconclusive") if not row.hosts_disagree]:
+    if open_rows := latencies.of("inconclusive"):
         steps.append(_more_time(comparison, open_rows))
     if controls(comparison).of(*CHANGED):
         what = "there, how often each host is wrong" if comparison.hosts else "how often this machine is wrong"
@@ -324,11 +310,8 @@ def is_regression(row: Row) -> bool:
 
 
 def comparison_csv(comparison: Comparison) -> str:
-    """A line a row; the commands that repeat it are left to the other formats, since they take several lines.
-
-    Of hosts it has the names.
-    """
-    records = [row_record(row) | {"hosts": " ".join(host.host for host in row.hosts)} for row in comparison.rows]
+    """A line a row; the commands that repeat it are left to the other formats, since they take several lines."""
+    records = [row_record(row) | {"hosts": " ".join(row.hosts)} for row in comparison.rows]
     return to_csv([{name: value for name, value in record.items() if name != "repro"} for record in records])
 
 
@@ -364,7 +347,6 @@ def row_record(row: Row) -> dict[str, Any]:
     """A row as a flat record of stable names; its hosts and its commands are the lists in it."""
     record = dict(vars(row))  # in the order of the fields, and faster than naming each
     del record["stderr"]
-    record["hosts"] = [asdict(host) for host in row.hosts]
     if type(row.base_value) is int:  # as a byte count may be; it is written as it will be read
         record["base_value"] = float(row.base_value)
     if type(row.head_value) is int:

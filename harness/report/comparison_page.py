@@ -349,7 +349,7 @@ def hosts_table(comparison: Comparison, title: str, counted: str, rows: Mapping[
 def _method(comparison: Comparison, *, full: bool) -> list[Part]:
     made = "measured" if comparison.mode == "remeasured" else "made"
     name: tuple[str | Name, ...] = (" ", Name(comparison.id)) if comparison.id else ()
-    by_host = Counter(host.host for row in Rows(comparison.rows).metric(LATENCY.name) for host in row.hosts)
+    by_host = Counter(host for row in Rows(comparison.rows).metric(LATENCY.name) for host in row.hosts)
     parts: list[Part] = [
         Bullets(trust(comparison)),
         sides_table(comparison.base, comparison.head),
@@ -386,7 +386,7 @@ def trust(comparison: Comparison, busy: Sequence[Busy] = ()) -> list[Sentence]:
     """
     latencies = Rows(comparison.rows).metric(LATENCY.name)
     timed = busy or [Busy(row.case, row.taken, row.own_time >= 0.5) for row in latencies if row.taken is not None]
-    several = len({host.host for row in latencies for host in row.hosts}) > 1
+    several = len({host for row in latencies for host in row.hosts}) > 1
     known = [machine_line(comparison.machine.selfcheck)]
     if comparison.hosts:
         known = [machine_line(selfcheck_of(host.environment), host.name) for host in comparison.hosts]

@@ -21,18 +21,6 @@ from harness.stats.pairing import FloatArray, Ratios
 
 # Logarithms of equal times may differ by as much, and no time that is measured repeats to a part in a trillion.
 _ROUNDING = 1e-12
-# Hosts are shown to differ where one ratio for all would rank their samples so far apart at most this often.
-SHOWN = 0.05
-
-
-@dataclass(frozen=True, kw_only=True)
-class HostCentre:
-    """What one of several hosts says, see harness.stats.hosts."""
-
-    host: str  # Its name
-    centre: float  # Hodges and Lehmann's estimate from its own log ratios
-    drawn: float  # The same, drawn towards that of all hosts as far as noise explains how they differ
-    size: int  # Its samples
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,23 +32,6 @@ class Location:
     high: float  # Upper end; infinity likewise
     p: float  # Two-sided, of the hypothesis that they lie around zero; 1 where a mean has no interval
     size: int  # Samples behind it, on the side that has fewer
-    hosts: tuple[HostCentre, ...] = ()  # Where the samples come from several, by name; the interval is as wide as they
-    p_alike: float = 1.0  # Of these hosts having one ratio; small where they differ
-
-    @property
-    def lowest(self) -> float:
-        """The centre of the host with the lowest ratio, or of all."""
-        return min([self.centre, *(host.drawn for host in self.hosts)])
-
-    @property
-    def highest(self) -> float:
-        """That of the host with the highest."""
-        return max([self.centre, *(host.drawn for host in self.hosts)])
-
-    @property
-    def differ(self) -> bool:
-        """Whether the hosts are shown to have different ratios."""
-        return self.p_alike <= SHOWN
 
 
 def paired_mean(samples: FloatArray, *, confidence: float) -> Location:

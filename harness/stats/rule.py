@@ -14,7 +14,6 @@ from typing import Literal
 
 import numpy as np
 
-from harness.stats.hosts import locate_on_hosts
 from harness.stats.intervals import Location
 from harness.stats.pairing import FloatArray
 from harness.stats.signed_rank import locate, smallest_p
@@ -23,8 +22,6 @@ Standing = Literal["higher", "lower", "equal", "open"]
 
 # How often a confirmation may be looked at: once, and once more after as many generations again.
 CONFIRMING_LOOKS = 2
-# Generations that belong together: one with either side loaded first.
-PAIR = 2
 # Of the error that a row's intervals may make together, the share of those before any confirmation.
 _LOOKING = 0.8
 
@@ -71,18 +68,7 @@ def generations_needed(rows: int, rule: Rule, *, looks: int | None = None) -> in
     )
 
 
-def for_hosts(rule: Rule, hosts: int) -> Rule:
-    """The rule of a row that so many hosts measure: each has equally many pairs of generations at the first look.
-
-    A pair has either order of loading, and stays on one host.
-    """
-    pairs = PAIR * hosts
-    return replace(rule, first_look=-(-rule.first_look // pairs) * pairs) if hosts > 1 else rule
-
-
-def take_look(
-    samples: FloatArray, *, looks: int, rule: Rule, confirming: bool = False, hosts: Sequence[str] = ()
-) -> Location:
+def take_look(samples: FloatArray, *, looks: int, rule: Rule, confirming: bool = False) -> Location:
     """Where the samples lie, at one look of a plan of `looks`; p is times their number, and not corrected for rows.
 
     The interval's error is shared by all intervals that a row could end with: four fifths by the looks, the rest by the
@@ -90,12 +76,11 @@ def take_look(
 
     Args:
         confirming: Whether the samples hold a confirmation too.
-        hosts: On which each sample was measured; (): all on one.
     """
     error = 1 - rule.confidence
     share = (1 - _LOOKING) * error / (looks * CONFIRMING_LOOKS) if confirming else _LOOKING * error / looks
-    where = locate_on_hosts(samples, hosts or [""] * samples.size, confidence=1 - share)
-    return replace(where, p=min(1.0, where.p * looks), p_alike=min(1.0, where.p_alike * looks))
+    where = locate(samples, confidence=1 - share)
+    return replace(where, p=min(1.0, where.p * looks))
 
 
 def standing(look: Location, *, differs: bool, floor: float) -> Standing:
@@ -106,12 +91,12 @@ def standing(look: Location, *, differs: bool, floor: float) -> Standing:
 
     Returns:
         `equal`: the whole interval lies within the floor, whether or not it holds zero. `higher` or `lower`: it differs
-        from zero, and the estimate lies beyond the floor; where hosts differ, that of each. `open`: neither is known.
+        from zero, and the estimate lies beyond the floor. `open`: neither is known.
     """
     edge = math.log1p(floor)
     if -edge <= look.low and look.high <= edge:
         return "equal"
-    if differs and (look.lowest > edge or look.highest < -edge):
+    if differs and abs(look.centre) > edge:
         return "higher" if look.centre > 0 else "lower"
     return "open"
 

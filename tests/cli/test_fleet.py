@@ -93,8 +93,3 @@ def test_what_is_refused(
 def test_what_is_of_one_machine_is_refused(command: str, words: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command_line([*command.split(), "--fleet", "tcp://127.0.0.1:1"]) == 2
     assert words in capsys.readouterr().err
-
-
-def test_rows_are_spread_over_a_fleet_alone(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_command_line(["compare", "a", "b", "--spread"]) == 2
-    assert "--spread spreads rows over hosts of a fleet; give --fleet, or leave it out" in capsys.readouterr().err

@@ -1,10 +1,7 @@
 """The engine on scripted rows: the order of sampling, when it stops, and what it says."""
 
 import math
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,26 +15,21 @@ from harness.compare.engine import (
     Generation,
     Outcome,
     StoppedEarly,
-    Task,
-    by_host,
     decide,
 )
-from harness.errors import CaseError
-from harness.stats.rule import PAIR, combine_p, generations_needed, take_look
+from harness.stats.rule import combine_p, generations_needed, take_look
 from tests.compare.scripted import (
     EQUAL,
     NOISY,
     RULE,
     SLOWER,
     SOMEWHAT_SLOWER,
-    Script,
     Step,
     a_generation,
     a_task,
     crash,
     decided,
     generations,
-    ignore,
     in_turns,
     outcome_of,
 )
@@ -358,95 +350,3 @@ def test_whatever_happens_each_row_ends_with_a_word_a_reason_and_finite_numbers(
             assert outcome.confirming >= RULE.first_look
             assert estimate is not None
             assert abs(estimate.where.centre) > math.log1p(RULE.floor)
-
-
-NAMES = ("a", "b", "c", "d", "e", "f", "g", "h")
-
-
-class Fleet:
-    """Hosts that give what is written for each, over and over; a batch arrives in the order that `arrive` makes of it.
-
-    Args:
-        scripts: By host, log ratios.
-        seconds: By host, what a generation takes; of others, a second.
-        fails: The generation that ends the row.
-    """
-
-    def __init__(
-        self,
-        scripts: Mapping[str, Sequence[float]],
-        seconds: Mapping[str, float] | None = None,
-        fails: int | None = None,
-        arrive: Any = sorted,
-    ) -> None:
-        self._scripts = scripts
-        self._seconds = seconds or {}
-        self._fails = fails
-        self._arrive = arrive
-        self.asked: list[list[int]] = []
-        self._done = Counter[str]()
-
-    def __call__(self, numbers: Sequence[int]) -> Iterator[tuple[int, Generation | CaseError]]:
-        """A batch."""
-        self.asked.append(list(numbers))
-        gave: dict[int, Generation | CaseError] = {}
-        for host, own in by_host(numbers, tuple(self._scripts)).items():
-            for number in own:
-                logs = self._scripts[host]
-                one = a_generation(logs[self._done[host] % len(logs)], seconds=self._seconds.get(host, 1.0))
-                self._done[host] += 1
-                gave[number] = crash() if number == self._fails else replace(one, host=host)
-        yield from ((number, gave[number]) for number in self._arrive(gave))
-
-
-def spread_outcome(fleet: Fleet, hosts: int, *, budget_s: float = 16) -> Outcome:
-    never = Script([])
-    task = Task(name="row", sample=never, rule=RULE, budget_s=budget_s, hosts=hosts, batch=fleet)
-    (outcome,) = decide([task], ignore)
-    assert never.asked == 0
-    return outcome
-
-
-def alike(hosts: int, logs: Sequence[float]) -> dict[str, Sequence[float]]:
-    return dict.fromkeys(NAMES[:hosts], logs)
-
-
-@given(st.integers(min_value=2, max_value=8), st.sampled_from([0.5, 3, 8, 40]), st.sampled_from([EQUAL, NOISY, SLOWER]))
-def test_every_batch_and_every_look_has_as_many_generations_of_each_host(
-    hosts: int, budget_s: float, logs: list[float]
-) -> None:
-    fleet = Fleet(alike(hosts, logs))
-    outcome = spread_outcome(fleet, hosts, budget_s=budget_s)
-    assert [number for batch in fleet.asked for number in batch] == list(range(len(outcome.generations)))
-    assert {len(batch) for batch in fleet.asked} == {PAIR * hosts}
-    counts = Counter(generation.host for generation in outcome.generations)
-    assert len(set(counts.values())) == 1
-    assert len(counts) == hosts
-    assert outcome.confirming % (PAIR * hosts) == 0
-
-
-LOGS = st.lists(st.floats(min_value=-0.2, max_value=0.2), min_size=1, max_size=9)
-
-
-@given(st.lists(LOGS, min_size=2, max_size=4), st.randoms(use_true_random=False))
-def test_when_a_generation_arrives_changes_nothing(scripts: list[list[float]], random: Any) -> None:
-    def shuffled(numbers: Mapping[int, object]) -> list[int]:
-        order = list(numbers)
-        random.shuffle(order)
-        return order
-
-    by_name = dict(zip(NAMES, scripts, strict=False))
-    in_order = spread_outcome(Fleet(by_name), len(scripts))
-    assert spread_outcome(Fleet(by_name, arrive=shuffled), len(scripts)) == in_order
-
-
-def test_hosts_that_disagree_are_named_and_nothing_is_called_changed() -> None:
-    scripts = alike(3, EQUAL) | {"b": SLOWER}
-    outcome = spread_outcome(Fleet(scripts), 3)
-    assert (outcome.decision, outcome.hosts_disagree) == ("inconclusive", True)
-    assert outcome.reason == "the hosts disagree, from +0.0 % on a to +5.2 % on b; compare them one by one"
-    assert outcome.estimate is not None
-    assert outcome.estimate.low is not None
-    assert outcome.estimate.high is not None
-    assert outcome.estimate.low < 1.001
-    assert outcome.estimate.high > math.exp(0.05)

@@ -13,7 +13,7 @@ from harness.compare.options import CompareOptions
 from harness.compare.pairs import Pair, Side, pair_runs, pair_within
 from harness.errors import UsageError
 from harness.metrics import FLOORS
-from harness.records.comparison import HostRatio, Row
+from harness.records.comparison import Row
 from harness.records.run import HostRecord, Round
 from harness.stats import Estimate
 from harness.stats.intervals import paired_mean
@@ -81,11 +81,10 @@ def test_floors_of_the_user_come_before_the_suites_and_those_before_our_own() ->
 def test_the_hosts_of_a_comparison_are_those_that_measured_or_where_all_rows_failed_all(
     measured: list[str], told: list[str]
 ) -> None:
-    ratios = tuple(HostRatio(host=host, ratio=1.0, generations=8) for host in measured)
     base, head = a_side(a_case()), a_side(a_case(), label="results/head", code={a_case().name: "head"})
     plan = plan_comparison(base, head, CompareOptions(remeasure=False))
     hosts = [HostRecord(name=name, environment={"machine": {"id": name}}) for name in ("ash", "oak")]
-    row = make_row("failed" if not measured else "unchanged", case=a_case().name, hosts=ratios)
+    row = make_row("failed" if not measured else "unchanged", case=a_case().name, hosts=tuple(measured))
     comparison = conclude(plan, [row], {}, created="", hosts=hosts)
     assert [host.name for host in comparison.hosts] == told
     assert comparison.machine.description == "; ".join(f"{name}: machine {name}" for name in told)

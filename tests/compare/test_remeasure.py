@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from harness.compare.comparison import conclude, plan_comparison
-from harness.compare.engine import Generation, Outcome, StoppedEarly, Task, by_host, decide
+from harness.compare.engine import Generation, Outcome, StoppedEarly, Task, decide
 from harness.compare.options import CompareOptions
 from harness.compare.remeasure import _going_on, earlier_rows, foresee
 from harness.errors import CaseError, NoHost, RunError
@@ -31,7 +31,6 @@ ROWS: dict[str, Sequence[Step]] = {
     "slower": generations(*SLOWER),
     "noisy": generations(*NOISY),
     "crashes": [*generations(0.0, 0.1), crash()],
-    "on two hosts": generations(*NOISY),
 }
 
 
@@ -51,12 +50,6 @@ def interrupted_after(task: Task, steps: int, counted: itertools.count[int]) -> 
             raise step
         return step
 
-    def batch(numbers: Sequence[int]) -> Iterator[tuple[int, Generation]]:
-        for host, own in by_host(numbers, ("a", "b")).items():
-            yield from ((number, replace(sample(number), host=host)) for number in own)
-
-    if task.name == "on two hosts":
-        return replace(task, hosts=2, batch=batch)
     return replace(task, sample=sample)
 
 
@@ -73,13 +66,7 @@ def a_directory(results: Path) -> ComparisonDirectory:
 
 def test_wherever_it_is_stopped_the_rows_come_to_the_same(tmp_path: Path) -> None:
     whole = outcomes(a_directory(tmp_path / "whole"))
-    assert [outcome.decision for outcome in whole] == [
-        "unchanged",
-        "regressed",
-        "inconclusive",
-        "failed",
-        "inconclusive",
-    ]
+    assert [outcome.decision for outcome in whole] == ["unchanged", "regressed", "inconclusive", "failed"]
     total = sum(len(outcome.generations) for outcome in whole)
     for first, second in [(0, 3), (1, 1), (2, 20), (3, 5), (total // 2, 1), (total - 1, 0)]:
         directory = a_directory(tmp_path / f"{first}-{second}")
@@ -99,20 +86,6 @@ def test_generations_of_other_modules_are_refused(tmp_path: Path) -> None:
     assert str(caught.value) == (
         f"{directory.path}: equal was measured with other modules than its runs have now; compare the two sides again"
     )
-
-
-def test_of_a_batch_that_failed_nothing_more_is_measured(tmp_path: Path) -> None:
-    asked: list[Sequence[int]] = []
-
-    def fail(numbers: Sequence[int]) -> list[tuple[int, Generation | CaseError]]:
-        asked.append(numbers)
-        return [(0, generations(0.1)[0]), (2, crash())]
-
-    directory, task = a_directory(tmp_path), replace(a_task("row", []), hosts=2, batch=fail)
-    for folder in (directory, ComparisonDirectory.resume(directory.path)):
-        with folder:
-            (outcome,) = decide([_going_on(task, "latency", a_work(), folder)], ignore)
-        assert (outcome.decision, len(outcome.generations), len(asked)) == ("failed", 1, 1)
 
 
 def test_a_row_without_a_host_has_another_chance_when_it_goes_on(tmp_path: Path) -> None:

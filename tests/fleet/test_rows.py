@@ -86,10 +86,10 @@ def works_of(models: Sequence[str]) -> list[Any]:
     ]
 
 
-def a_place(fleet: RowFleet, directory: ComparisonDirectory, works: Sequence[Any], *, spread: bool) -> FleetRows:
+def a_place(fleet: RowFleet, directory: ComparisonDirectory, works: Sequence[Any]) -> FleetRows:
     """Where the rows of two runs of the same cases are measured."""
     side = a_side(*(work.pair.case for work in works))
-    plan: Any = SimpleNamespace(base=side, head=side, options=SimpleNamespace(spread=spread))
+    plan: Any = SimpleNamespace(base=side, head=side, options=SimpleNamespace())
     return FleetRows(fleet, plan, directory, fleet.notes)
 
 
@@ -98,7 +98,6 @@ def measure(
     directory: ComparisonDirectory,
     *,
     models: Sequence[str] = _MODELS,
-    spread: bool = False,
     stop_at: int = -1,
 ) -> dict[str, Outcome]:
     """Decide a row of each model; the user stops it after so many generations."""
@@ -111,7 +110,7 @@ def measure(
             raise KeyboardInterrupt
 
     with directory, fleet:
-        place = a_place(fleet, directory, works, spread=spread)
+        place = a_place(fleet, directory, works)
         assert place.missing(works) == {}
         tasks = []
         for work in works:
@@ -142,25 +141,16 @@ def test_each_row_is_measured_on_one_host_and_comes_to_what_it_comes_to_on_one_m
         assert asked == [(number, number > 0) for number in range(len(outcome.generations))]
 
 
-def test_a_row_that_is_spread_has_pairs_of_generations_on_each_host(tmp_path: Path) -> None:
-    fleet = RowFleet("x", "y", ratios={"a": SLOWER})
-    outcome = measure(fleet, a_directory(tmp_path), models="a", spread=True)["a"]
-    assert outcome.decision == "regressed"
-    assert [generation.host for generation in outcome.generations[:8]] == ["x", "x", "y", "y"] * 2
-    assert [known for *_, known in fleet.measured].count(False) == 2  # the first of each host tells the others there
-
-
 @pytest.mark.parametrize("does", [dies("y"), refuses("its disk is full"), dies("y", comes_back_as="Xeon")])
-@pytest.mark.parametrize("spread", [False, True])
 def test_what_a_lost_host_has_not_measured_the_others_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spread: bool, does: Any
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, does: Any
 ) -> None:
     monkeypatch.setattr(hosts, "RETURN_S", 0.0)
 
     def act(fleet: ScriptedFleet, host: str, words: str) -> Answer | None:
         return does(fleet) if host == "y" and int(words.split()[-1]) >= 3 else None
 
-    found = measure(RowFleet("x", "y", "z", act=act), a_directory(tmp_path), spread=spread)
+    found = measure(RowFleet("x", "y", "z", act=act), a_directory(tmp_path))
     for outcome in found.values():
         assert outcome.decision == "unchanged"
         assert hosts_of(outcome)["y"] <= 3
@@ -202,19 +192,18 @@ def test_a_row_that_no_host_can_measure_says_what_each_says(tmp_path: Path) -> N
 def test_a_side_that_fails_fails_the_row(tmp_path: Path) -> None:
     failure = Failure(stage="measure", message="the head's module: it crashed")
     fleet = RowFleet("x", "y", act=lambda *_: Answer(value=failure))
-    (outcome,) = measure(fleet, a_directory(tmp_path), models="a", spread=True).values()
+    (outcome,) = measure(fleet, a_directory(tmp_path), models="a").values()
     assert (outcome.decision, outcome.reason[1:]) == ("failed", ": the head's module: it crashed")
 
 
-@pytest.mark.parametrize("spread", [False, True])
-def test_one_that_goes_on_repeats_nothing_and_has_as_many_hosts_as_before(tmp_path: Path, spread: bool) -> None:
-    whole = measure(RowFleet("x", "y"), a_directory(tmp_path / "whole"), spread=spread)
+def test_one_that_goes_on_repeats_nothing_and_has_as_many_hosts_as_before(tmp_path: Path) -> None:
+    whole = measure(RowFleet("x", "y"), a_directory(tmp_path / "whole"))
     directory = a_directory(tmp_path)
     with pytest.raises(StoppedEarly):
-        measure(RowFleet("x", "y"), directory, spread=spread, stop_at=9)
+        measure(RowFleet("x", "y"), directory, stop_at=9)
     kept = len((directory.path / "generations.jsonl").read_text().splitlines())
     later = RowFleet("x", "y", "z")
-    found = measure(later, ComparisonDirectory.resume(directory.path), spread=spread)
+    found = measure(later, ComparisonDirectory.resume(directory.path))
     assert found == whole
     assert kept >= 9
     assert len(later.measured) == sum(len(outcome.generations) for outcome in whole.values()) - kept
@@ -227,11 +216,11 @@ def test_one_that_goes_on_without_a_host_says_that_its_rows_wait_for_it(
     monkeypatch.setattr(hosts, "RETURN_S", 0.0)
     directory = a_directory(tmp_path)
     with pytest.raises(StoppedEarly):
-        measure(RowFleet("x", "y"), directory, spread=True, stop_at=9)
+        measure(RowFleet("x", "y"), directory, stop_at=9)
     later = RowFleet("x", "z")
-    found = measure(later, ComparisonDirectory.resume(directory.path), spread=True)
+    found = measure(later, ComparisonDirectory.resume(directory.path))
     assert {outcome.decision for outcome in found.values()} == {"unchanged"}
-    assert {host for _, host, *_ in later.measured} == {"x"}
+    assert {host for _, host, *_ in later.measured} == {"x", "z"}
     assert later.notes.lines[0] == "y is not here; its rows wait for it for 0 s"
 
 
@@ -239,7 +228,7 @@ def test_a_row_whose_device_the_suite_no_longer_has_says_so(tmp_path: Path, monk
     monkeypatch.setattr(FleetRows, "_loaded_suite", lambda _: a_suite(devices=(a_device("gpu"),)))
     works = works_of("a")
     with a_directory(tmp_path) as directory, RowFleet("x") as fleet:
-        (known,) = a_place(fleet, directory, works, spread=False).missing(works).values()
+        (known,) = a_place(fleet, directory, works).missing(works).values()
     assert known.reason == "suites/small.toml no longer has the device cpu; put it back"
 
 
@@ -263,8 +252,8 @@ def test_a_fleet_that_has_gone_ends_it_with_how_to_go_on(tmp_path: Path) -> None
 _CPU = "--iree-llvmcpu-target-cpu=host"
 
 
-def placed(needs: dict[str, Group], *there: Any, spread: bool = False, **given: Any) -> Any:
-    return place_rows(needs, there, **{"kept": {}, "checked_on": {}, "spread": spread, **given})
+def placed(needs: dict[str, Group], *there: Any, **given: Any) -> Any:
+    return place_rows(needs, there, **{"kept": {}, "checked_on": {}, **given})
 
 
 def needed_by(*environments: dict[str, Any], **case: Any) -> Group | str:
@@ -280,18 +269,11 @@ def test_all_rows_of_a_group_are_where_its_head_was_checked_if_it_is_there() -> 
     assert found["mlp/a@cpu"] in [("a",), ("b",)]
 
 
-def test_rows_are_spread_over_hosts_of_one_class_alone() -> None:
-    there = [a_host(name, "gpu", classes={"gpu": "H100" if name == "c" else "A100"}) for name in "dcba"]
-    there[2] = replace(there[2], host_cpu="Xeon")
-    found, _ = placed({"row": a_group("net", "gpu")}, *there, spread=True, checked_on={"net@gpu": "a"})
-    assert found == {"row": ("a", "d")}
-
-
-@given(names=st.sets(st.sampled_from("abcdef"), min_size=1), spread=st.booleans())
-def test_a_row_keeps_its_hosts_whoever_is_there_when_it_goes_on(names: set[str], spread: bool) -> None:
+@given(names=st.sets(st.sampled_from("abcdef"), min_size=1))
+def test_a_row_keeps_its_hosts_whoever_is_there_when_it_goes_on(names: set[str]) -> None:
     there = [a_host(name) for name in sorted(names)]
     kept = {"row": ("a", "b")}
-    assert placed({"row": a_group("net")}, *there, spread=spread, kept=kept) == (kept, {})
+    assert placed({"row": a_group("net")}, *there, kept=kept) == (kept, {})
 
 
 def test_a_module_is_measured_on_the_cpu_that_it_is_made_for() -> None:

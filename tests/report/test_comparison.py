@@ -11,7 +11,6 @@ from harness.errors import ExitCode, RunError
 from harness.records.comparison import (
     VERDICTS,
     Comparison,
-    HostRatio,
     Row,
     Verdict,
 )
@@ -31,14 +30,6 @@ from tests.report.builders import (
 
 SAME = make_row("m/same@d")
 UNSURE = make_timed("m/v@d", 1.0, 1.02, "inconclusive", seconds=14.3)
-APART = make_timed(
-    "m/apart@d",
-    1.0,
-    1.03,
-    "inconclusive",
-    hosts=tuple(HostRatio(host=name, ratio=ratio, generations=8) for name, ratio in (("a", 1.05), ("b", 1.0))),
-    hosts_disagree=True,
-)
 
 
 def row(verdict: Verdict, metric: str = "latency", **facts: Any) -> Row:
@@ -116,7 +107,6 @@ TIMED = make_timed("a/b@c", 1.0, 1.0, "unchanged")
             [TIMED, *(make_timed(f"m/v{n}@d", 360.0, 2.0 * n, "inconclusive", lacked_time=True) for n in (1, 2))],
             "2 rows differ up to 4.0-fold and could not be decided for want of time, 1 unchanged.",
         ),
-        ([TIMED, UNSURE, APART], "The hosts disagree on 1 row, 1 inconclusive, 1 unchanged."),
         (
             [TIMED, replace(TIMED, verdict="regressed", control=True, gate="violated")],
             "No regression or improvement, 1 unchanged.",
@@ -204,13 +194,6 @@ def short_of(seconds: int, case: str = "m/w@d", metric: str = "latency") -> Row:
             f"{COMPARE} --row-cap 300",
             [("decide 1 row that differs plainly with a higher cap", f"{COMPARE} --row-cap 720")],
         ),
-        # Where hosts disagree, time tells nothing.
-        ([APART], COMPARE, [('measure the hosts of m/apart@d one by one: hosts = "each" of its device', "")]),
-        (
-            [APART, replace(APART, case="m/other@d"), UNSURE],
-            "",
-            [('measure the hosts of m/apart@d and 1 more one by one: hosts = "each" of its device', ""), (TWICE, "")],
-        ),
         # The regression to repeat is the largest that no gate allows, and one of a latency where there is any.
         ([LITTLE, LARGE, ALLOWED], "", [CORRECT, ("repeat the largest regression, m/large@d", "again")]),
         ([replace(LARGE, repro=())], "", [CORRECT]),
@@ -248,7 +231,7 @@ NAMES = {
     "machine": "description selfcheck controls controls_flagged",
     "selfcheck": "flagged rows upper_bound detects seconds when suite",
     "row": "case model variant device metric verdict ratio ci_low ci_high p floor base_value head_value unit "
-    "generations rounds seconds taken own_time reason lacked_time hosts hosts_disagree gate change control repro",
+    "generations rounds seconds taken own_time reason lacked_time hosts gate change control repro",
     "output": "row stderr",
     "mean": "kind name ratio rows low high",
 }

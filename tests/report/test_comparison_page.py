@@ -9,7 +9,6 @@ from harness.records.comparison import (
     AND_OTHER_OUTPUTS,
     ANOTHER_PROGRAM,
     Comparison,
-    HostRatio,
     Row,
     RuleName,
     Verdict,
@@ -48,25 +47,9 @@ def test_a_comparison_is_named_where_it_is_kept_and_recorded_numbers_come_with_a
         assert "These are recorded numbers, taken at different times and on different machines" in text
 
 
-def test_a_row_of_several_hosts_says_how_many_and_what_each_of_them_says() -> None:
-    hosts = tuple(HostRatio(host=name, ratio=ratio, generations=8) for name, ratio in (("a", 1.05), ("b", 1.0)))
-    spread = make_timed("m/v@d", 1.0, 1.03, "regressed", hosts=hosts)
-    comparison = make_comparison([spread, make_timed("m/w@d", 1.0, 1.02, "regressed")])
-    text = render(comparison, "terminal", width=900)
-    assert "both measured side by side on 2 hosts of one class: machine 3f2a91c04b7e" in text
-    assert re.search(r"Generations +Hosts", text)
-    apart = replace(comparison, rows=(*comparison.rows, replace(spread, hosts=(*hosts, replace(hosts[0], host="c")))))
-    text = render(apart, "terminal", width=900)
-    assert "on up to 3 hosts of one class each: machine" in text
-    assert re.search(r" a, b +2 .*\n.* a, b, c +3 ", text)
-    assert "Hosts" not in render(make_comparison([replace(spread, hosts=hosts[:1])]), "terminal", width=900)
-    assert COMPARISON.parse(json_document(comparison)).rows == comparison.rows
-    assert ",a b," in render(comparison, "csv")
-
-
 def test_rows_of_different_hosts_say_whose_they_are_and_each_host_how_often_it_is_wrong() -> None:
     checked = {"selfcheck": asdict(SELFCHECK)}
-    on = {name: (HostRatio(host=name, ratio=1.03, generations=8),) for name in ("ash", "oak")}
+    on = {name: (name,) for name in ("ash", "oak")}
     rows = [make_timed(f"m/{name}@d", 1.0, 1.03, "regressed", hosts=on[name]) for name in on]
     hosts = (HostRecord(name="ash", environment=checked), HostRecord(name="oak", environment={}))
     comparison = replace(make_comparison(rows), hosts=hosts)

@@ -278,10 +278,10 @@ def test_nothing_is_left_where_there_is_nothing_to_go_on_with(runs: Runs) -> Non
 
 
 def test_one_on_a_fleet_goes_on_there_wherever_its_scheduler_is(runs: Runs) -> None:
-    path = runs.stopped(STOPPED, fleet=FLEET, spread=True)
+    path = runs.stopped(STOPPED, fleet=FLEET, seed=7)
     assert again(path).options.fleet == FLEET
     options = again(path, fleet="tls://other:1").options
-    assert (options.fleet, options.spread) == ("tls://other:1", True)
+    assert (options.fleet, options.seed) == ("tls://other:1", 7)
 
 
 def test_one_whose_hosts_have_gone_when_the_second_side_begins_is_kept(runs: Runs) -> None:
