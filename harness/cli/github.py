@@ -18,6 +18,7 @@ from harness.github.comments import OwnComments, own_login
 from harness.github.event import Event, read_event
 from harness.github.posting import Destination, branch_named
 from harness.options import Count, Flag, command_options
+from harness.report.github import render_comment
 from harness.report.markdown import COMMENT_LIMIT, marker
 from harness.report.pages import Links
 from harness.store.files import read_document
@@ -55,8 +56,6 @@ class PostOptions(GitHubOptions):
 
     Attributes:
         report: The comparison's directory or its comparison.json; where there is no base, a run's directory.
-        checkout: A checkout of the base: of flags that the figures name, those of its suite may stand in commands
-            (default: the working folder).
         pr: The pull request's number.
         event: The payload of the workflow's event, which tells the pull request ($GITHUB_EVENT_PATH).
         images_branch: Keep the pictures on this branch of the repository.
@@ -68,7 +67,6 @@ class PostOptions(GitHubOptions):
 
     report: Path
     _: KW_ONLY
-    checkout: Path | None = None
     pr: Count | None = None
     event: Path | None = None
     images_branch: str | None = None
@@ -101,16 +99,14 @@ def post(options: PostOptions) -> int:
     The token is read from GITHUB_TOKEN. The exit status is 2 if the comment could not be posted; it is kept then.
     """
     destination = _destination(options)
-    wanted = options.checkout is not None
-    figures = posting.read_figures(options.report, options.checkout or Path(), tell if wanted else lambda _: None)
+    figures = posting.read_figures(options.report)
     if options.dry_run:
         sys.stdout.write(posting.rehearse(figures, destination, tell))
         return ExitCode.OK
-    text = figures.comment((), destination.links)
     try:
         tell(posting.post(figures, destination, _client(options)))
     except BaseException:
-        _keep(text, options.keep)
+        _keep(render_comment(figures, links=destination.links), options.keep)
         raise
     return ExitCode.OK
 

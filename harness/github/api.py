@@ -25,7 +25,6 @@ from harness.text import one_line
 # Seconds without a connection, and without a byte.
 _CONNECT_S, _READ_S = 10.0, 30.0
 _MOST_REDIRECTS = 5
-_REDIRECTS = (301, 302, 307, 308)
 _FAILURES = (408, 500, 502, 503, 504)  # after which the same request may succeed
 _SECONDARY_LIMIT_S = 60.0
 _LONGEST_PAUSE_S = 60.0
@@ -41,26 +40,6 @@ _ADVICE = {
     422: "it cannot {what} as it was sent; check the arguments against what it says",
 }
 _OTHER_ADVICE = "so it did not {what}; check --api-url and GitHub's status page"
-_NO_LIST = "{host}: gave no list when asked to {what}; check --api-url"
-_LATER = "{host} {failure} when asked to {what}; post again later, or give a longer --patience"
-_NOT_JSON = "{host}: answers something that is not JSON; check --api-url, it is https://api.github.com for github.com"
-_ELSEWHERE = "{host}: sends the request on to another host, to which nothing is sent; give its address with --api-url"
-_CIRCLE = "{host}: sends requests around in a circle; check --api-url and --repo"
-_UNTRUSTED = (
-    "{host}: its certificate is not trusted here; check the address, or name the authority's file in REQUESTS_CA_BUNDLE"
-)
-_LIMITED = (
-    "{host} limits how often it may be asked{detail} until {end} UTC, for {wait} s, longer than is waited; post again "
-    "then, or give --patience {patience}"
-)
-
-# By the kind of error, the first that fits.
-_FAILED: tuple[tuple[type[Exception], str], ...] = (
-    (requests.Timeout, "did not answer in time"),
-    (requests.exceptions.ChunkedEncodingError, "broke off its answer"),
-    (Exception, "could not be reached, or ended the connection"),
-)
-
 # The API version is GitHub's, see docs.github.com/rest/about-the-rest-api/api-versions.
 _HEADERS = {
     "Accept": "application/vnd.github+json",
@@ -97,7 +76,7 @@ def api_address(url: str) -> str:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port
     except ValueError:
-        raise UsageError(f"--api-url {shown!r}: is no address; it is https://api.github.com for github.com") from None
+        host = None
     if not host or parts.username or parts.query or parts.fragment or one_line(url) != url:
         raise UsageError(f"--api-url {shown!r}: is no address of an API; it is https://api.github.com for github.com")
     if parts.scheme != "https" and not (parts.scheme == "http" and host in _LOCAL):
@@ -108,9 +87,7 @@ def api_address(url: str) -> str:
 def server_of(api_url: str) -> str:
     """Where people see what an API serves: github.com, or the host of a GitHub Enterprise Server."""
     parts = urlsplit(api_url)
-    if parts.hostname == "api.github.com":
-        return "https://github.com"
-    return f"{parts.scheme}://{parts.netloc}"
+    return "https://github.com" if parts.hostname == "api.github.com" else f"{parts.scheme}://{parts.netloc}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,47 +98,44 @@ class Purpose:
     needs: str  # The permission of a workflow's job that allows it
 
 
-@dataclass(frozen=True, kw_only=True)
-class Answer:
-    """An answer of any status."""
+def _message(answer: requests.Response) -> str:
+    """What GitHub says is wrong, on one short line; "" where it says nothing."""
+    try:
+        document = json.loads(answer.content)
+    except (ValueError, RecursionError):
+        return ""
+    if not isinstance(document, dict):
+        return ""
+    texts, errors = [document.get("message")], document.get("errors")
+    if isinstance(errors, list):
+        texts += [error.get("message") if isinstance(error, dict) else error for error in errors]
+    return "; ".join(one_line(text) for text in texts if isinstance(text, str) and text)[:_LONGEST_MESSAGE]
 
-    status: int
-    headers: Mapping[str, str]  # Found by their names in lower case
-    body: bytes
 
-    @property
-    def message(self) -> str:
-        """What GitHub says is wrong, on one short line; "" where it says nothing."""
-        try:
-            document = json.loads(self.body)
-        except (ValueError, RecursionError):
-            return ""
-        if not isinstance(document, dict):
-            return ""
-        texts, errors = [document.get("message")], document.get("errors")
-        if isinstance(errors, list):
-            texts += [error.get("message") if isinstance(error, dict) else error for error in errors]
-        return "; ".join(one_line(text) for text in texts if isinstance(text, str) and text)[:_LONGEST_MESSAGE]
+def _limit_s(answer: requests.Response, unix_s: float, attempt: int) -> float | None:
+    """Seconds until a rate limit allows the request again; None where it is refused for another reason.
 
-    @property
-    def is_rate_limit(self) -> bool:
-        """Whether the request is refused for now only."""
-        is_limited = (
-            "retry-after" in self.headers
-            or self.headers.get("x-ratelimit-remaining") == "0"
-            or "rate limit" in self.message.lower()
-        )
-        return self.status == 429 or (self.status == 403 and is_limited)
+    They are those of the headers, else a minute or more.
+    """
+    is_used_up = answer.headers.get("x-ratelimit-remaining") == "0"
+    is_limited = is_used_up or "retry-after" in answer.headers or "rate limit" in _message(answer).lower()
+    if not (answer.status_code == 429 or (answer.status_code == 403 and is_limited)):
+        return None
+    wait_s = _number(answer.headers.get("retry-after"))
+    if math.isnan(wait_s) and is_used_up:
+        reset_s = _number(answer.headers.get("x-ratelimit-reset"))
+        wait_s = max(reset_s - unix_s + 1, 0)  # clocks differ by a little
+    if not 0 <= wait_s < _LONGEST_LIMIT_S:
+        return float(_SECONDARY_LIMIT_S * 2 ** min(attempt, 10))
+    return max(wait_s, 1.0)
 
-    def limit_s(self, unix_s: float, attempt: int) -> float:
-        """Seconds until a rate limit allows the request again: as long as the headers say, else a minute or more."""
-        wait_s = _number(self.headers.get("retry-after"))
-        if math.isnan(wait_s) and self.headers.get("x-ratelimit-remaining") == "0":
-            reset_s = _number(self.headers.get("x-ratelimit-reset"))
-            wait_s = max(reset_s - unix_s + 1, 0)  # clocks differ by a little
-        if not 0 <= wait_s < _LONGEST_LIMIT_S:
-            return float(_SECONDARY_LIMIT_S * 2 ** min(attempt, 10))
-        return max(wait_s, 1.0)
+
+def _number(text: str | None) -> float:
+    """A header's number; NaN where it is none."""
+    try:
+        return float(text) if text is not None else math.nan
+    except ValueError:
+        return math.nan
 
 
 class Client:
@@ -190,10 +164,9 @@ class Client:
             answer = self._ask("GET", url, purpose, params=query)
             items = self._document(answer)
             if not isinstance(items, list):
-                raise self._error(_NO_LIST, what=purpose.what)
+                raise self._error(f"gave no list when asked to {purpose.what}; check --api-url")
             yield from items
-            links = requests.utils.parse_header_links(answer.headers.get("link", ""))
-            url, query = next((link["url"] for link in links if link.get("rel") == "next"), ""), None
+            url, query = answer.links.get("next", {}).get("url", ""), None
 
     def send(self, method: str, path: str, purpose: Purpose, document: Any, *, repeatable: bool = True) -> Any:
         """Create or change something."""
@@ -212,33 +185,43 @@ class Client:
         params: Mapping[str, str] | None = None,
         document: Any = None,
         repeatable: bool = True,
-    ) -> Answer:
+    ) -> requests.Response:
         """The answer to a request that succeeds, at once or after some patience."""
         for attempt in itertools.count():
             began = time.monotonic()
-            answer: Answer | None = None
-            status, failure = 0, ""
+            answer: requests.Response | None = None
             try:
                 answer = self._through_redirects(method, path, params, document)
-                status, failure = answer.status, f"answered {answer.status}"
+                failure = f"answered {answer.status_code}"
             except requests.exceptions.SSLError:
-                raise self._error(_UNTRUSTED) from None
-            except (requests.RequestException, OSError) as error:  # whether it was carried out is not known
-                failure = next(words for kind, words in _FAILED if isinstance(error, kind))
-            if answer is not None and 200 <= status < 300:
+                raise self._error(
+                    "its certificate is not trusted here; check the address, or name the authority's file in "
+                    "REQUESTS_CA_BUNDLE"
+                ) from None
+            except requests.Timeout:  # here and below it is not known whether it was carried out
+                failure = "did not answer in time"
+            except requests.exceptions.ChunkedEncodingError:
+                failure = "broke off its answer"
+            except (requests.RequestException, OSError):
+                failure = "could not be reached, or ended the connection"
+            if answer is not None and 200 <= answer.status_code < 300:
                 return answer
-            if answer is not None and answer.is_rate_limit:
-                wait_s = answer.limit_s(time.time(), attempt)
-                end = f"{datetime.fromtimestamp(time.time() + wait_s, tz=timezone.utc):%H:%M}"
-                patience = f"{self._waited_s + wait_s:.0f}"
-                too_long = self._error(_LIMITED, answer, end=end, wait=f"{wait_s:.0f}", patience=patience)
-                self._wait(wait_s, f"{self.host} limits how often it may be asked", too_long)
-            elif answer is not None and status not in _FAILURES:
-                advice = _ADVICE.get(status, _OTHER_ADVICE).format(what=purpose.what, needs=purpose.needs)
-                raise self._error(f"{{host}} answers {status}{{detail}}: {{advice}}", answer, advice=advice)
+            limit_s = None if answer is None else _limit_s(answer, time.time(), attempt)
+            if limit_s is not None:
+                end = f"{datetime.fromtimestamp(time.time() + limit_s, tz=timezone.utc):%H:%M}"
+                too_long = self._error(
+                    f"limits how often it may be asked{{detail}} until {end} UTC, for {limit_s:.0f} s, longer than is "
+                    f"waited; post again then, or give --patience {self._waited_s + limit_s:.0f}",
+                    answer,
+                )
+                self._wait(limit_s, f"{self.host} limits how often it may be asked", too_long)
+            elif answer is not None and answer.status_code not in _FAILURES:
+                advice = _ADVICE.get(answer.status_code, _OTHER_ADVICE).format(**vars(purpose))
+                raise self._error(f"answers {answer.status_code}{{detail}}: {advice}", answer)
             else:
                 self._waited_s += time.monotonic() - began
-                later = self._error(_LATER, answer, uncertain=True, failure=failure, what=purpose.what)
+                advice = "post again later, or give a longer --patience"
+                later = self._error(f"{failure} when asked to {purpose.what}; {advice}", answer, uncertain=True)
                 if not repeatable:
                     raise later
                 self.pause(later, attempt)
@@ -251,49 +234,40 @@ class Client:
         time.sleep(seconds)
         self._waited_s += seconds
 
-    def _document(self, answer: Answer) -> Any:
-        if not answer.body:
+    def _document(self, answer: requests.Response) -> Any:
+        if not answer.content:
             return None
         try:
-            return json.loads(answer.body)
+            return json.loads(answer.content)
         except (ValueError, RecursionError):
-            raise self._error(_NOT_JSON, answer, uncertain=True) from None
+            wrong = "answers something that is not JSON; check --api-url, it is https://api.github.com for github.com"
+            raise self._error(wrong, answer, uncertain=True) from None
 
-    def _error(
-        self, template: str, answer: Answer | None = None, *, uncertain: bool = False, **words: str
-    ) -> GitHubError:
-        """An error that does not show the token, whatever a server says."""
-        detail = f" ({answer.message})" if answer is not None and answer.message else ""
-        sentence = template.format(host=self.host, detail=detail, **words)
+    def _error(self, said: str, answer: requests.Response | None = None, *, uncertain: bool = False) -> GitHubError:
+        """An error that does not show the token, whatever a server says; `{detail}` is what the answer says."""
+        message = "" if answer is None else _message(answer)
+        sentence = f"{self.host} {said.replace('{detail}', f' ({message})' if message else '')}"
         hidden = sentence.replace(self._token, "***") if self._token else sentence
-        return GitHubError(hidden, status=answer.status if answer is not None else 0, uncertain=uncertain)
+        return GitHubError(hidden, status=0 if answer is None else answer.status_code, uncertain=uncertain)
 
-    def _through_redirects(self, method: str, path: str, params: Mapping[str, str] | None, document: Any) -> Answer:
+    def _through_redirects(
+        self, method: str, path: str, params: Mapping[str, str] | None, document: Any
+    ) -> requests.Response:
         """The answer of the API's own host: the token, and what is posted, go to no other."""
-        url = path if "://" in path else f"{self._api_url}/{path}"
+        url, timeout = path if "://" in path else f"{self._api_url}/{path}", (_CONNECT_S, _READ_S)
         for _ in range(_MOST_REDIRECTS + 1):
             if urlsplit(url)[:2] != urlsplit(self._api_url)[:2]:
-                raise self._error(_ELSEWHERE)
-            response = self._session.request(
-                method, url, params=params, json=document, timeout=(_CONNECT_S, _READ_S), allow_redirects=False
+                raise self._error("sends the request on to another host, to which nothing is sent; check --api-url")
+            answer = self._session.request(
+                method, url, params=params, json=document, timeout=timeout, allow_redirects=False
             )
-            answer = Answer(status=response.status_code, headers=response.headers, body=response.content)
-            target = answer.headers.get("location", "")
-            if answer.status not in _REDIRECTS or not target:
+            if not answer.is_redirect:
                 return answer
-            url, params = urljoin(url, target), None
-        raise self._error(_CIRCLE)
+            url, params = urljoin(url, answer.headers["location"]), None
+        raise self._error("sends requests around in a circle; check --api-url and --repo")
 
     def _sign(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
         """Always there: without an `auth`, requests looks into netrc files."""
         if self._token:
             request.headers["Authorization"] = f"Bearer {self._token}"
         return request
-
-
-def _number(text: str | None) -> float:
-    """A header's number; NaN where it is none."""
-    try:
-        return float(text) if text is not None else math.nan
-    except ValueError:
-        return math.nan

@@ -2,14 +2,13 @@
 
 The figures may come from a job that ran a pull request's code. Nothing of them is text to be posted as it is: they are
 checked and read with limits here, the comment is made from them by harness.report.github, which escapes every name, and
-harness.github.commands decides which of their command lines may stand in it.
+its commands by harness.github.commands.
 """
 
 import base64
 import hashlib
-import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from urllib.parse import quote
 
 from harness.errors import GitHubError, RunError, UsageError
 from harness.github.api import Client, Purpose
-from harness.github.commands import report_with_allowed_commands, suite_flags, with_allowed_commands
+from harness.github.commands import comparison_with_own_commands, report_with_own_commands
 from harness.github.comments import Comment, OwnComments, marker_of, own_login
 from harness.github.event import Event, base_commit_of, pull_request_of
 from harness.plots.pictures import kind_of_comment, pictures_of, published
@@ -29,102 +28,67 @@ from harness.report.page import Link, Page, Paragraph, Picture
 from harness.report.pages import Links
 from harness.report.run_report import Report, build_report
 from harness.report.run_words import verdict
-from harness.store.files import open_plain, read_document
+from harness.store.files import read_document
 from harness.store.kinds import COMPARISON
 from harness.store.run_directory import load_run
 from harness.text import one_line
 
+Figures = Comparison | Report
+
 _COMPARISON_BYTES = 128 * 2**20
+_RUN_BYTES = 1024 * 2**20
 # A suite's names have at most 100 each, of which a case's has four.
 _NAME_CHARACTERS = 4_000
 _TEXT_CHARACTERS = 100_000  # A flag may be a pass pipeline
-_RUN_BYTES = 1024 * 2**20
+_JSON_TEXT = re.compile(rb'"((?:[^"\\]|\\.)*)"', re.DOTALL)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Figures:
-    """What a comment is made of."""
-
-    key: str  # 12 digits that stand for the data
-    source: Comparison | Report  # The data; its commands are such as may stand in a comment
-
-    @property
-    def base_commit(self) -> str:
-        """The commit that was compared with, as the data has it, which may be anything; "" where it was none."""
-        return self.source.base.commit if isinstance(self.source, Comparison) else ""
-
-    def comment(self, pictures: Sequence[Picture], links: Links) -> str:
-        """The comment, with pictures or without."""
-        return render_comment(self.source, pictures=pictures, links=links)
-
-    def short_comment(self, links: Links) -> str:
-        """For a GitHub that takes no comment as long as the usual one: marker, headline, and where the rest is."""
-        words = headline(self.source) if isinstance(self.source, Comparison) else verdict(self.source)
-        where = (Link("The whole report", links.run_url), " is with the run that measured it.")
-        page = Page(verdict=words, parts=(Paragraph(where),) if links.run_url else ())
-        return f"{marker_of(self.comment((), links))[:COMMENT_LIMIT]}\n\n{to_markdown(page, COMMENT)}"
-
-    def draw(self) -> dict[str, bytes]:
-        """PNG files by name, one for each theme; none where there is nothing to draw."""
-        return pictures_of(self.source, kinds=(kind_of_comment(self.source),))
-
-
-def read_figures(path: Path, checkout: Path | None = None, say: Callable[[str], None] = lambda _: None) -> Figures:
+def read_figures(path: Path) -> Figures:
     """Those of a comparison's folder or its comparison.json, or of a run's folder where there was no base."""
     folder = path.parent if path.name == COMPARISON.file else path
     file = folder / COMPARISON.file
     if (folder / "run.json").is_file() and not file.exists():
-        return _figures_of_run(folder, checkout, say)
+        return report_with_own_commands(_report(folder))
     if file.is_symlink():
         raise RunError(f"{file}: is a link; give the comparison's own folder")
     if not file.is_file():
         raise RunError(f"{folder}: holds neither {COMPARISON.file} nor run.json; give what `harness compare` made")
     document = read_document(file, _COMPARISON_BYTES)
-    key = hashlib.sha256(document).hexdigest()[:12]
     comparison = COMPARISON.load(folder)
-    if (longest := max(map(len, _texts(json.loads(document))), default=0)) > _TEXT_CHARACTERS:
+    # Each is looked through and written many times in a comment.
+    if (longest := max((len(text) for text in _JSON_TEXT.findall(document)), default=0)) > _TEXT_CHARACTERS:
         raise RunError(f"{file}: has a text of {longest:,} characters, which no harness writes; compare again")
-    flags = suite_flags(checkout, comparison.base.suite, say) if checkout is not None else frozenset()
-    return Figures(key=key, source=with_allowed_commands(comparison, flags))
+    return comparison_with_own_commands(comparison)
 
 
-def _texts(value: Any) -> Iterator[str]:
-    """Each is looked through and written many times in a comment."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict | list):
-        for member in value.values() if isinstance(value, dict) else value:
-            yield from _texts(member)
-
-
-def _figures_of_run(folder: Path, checkout: Path | None, say: Callable[[str], None]) -> Figures:
-    entries = sorted(folder.iterdir())
+def _report(folder: Path) -> Report:
+    entries = list(folder.iterdir())
     if any(entry.is_symlink() for entry in entries):
         raise RunError(f"{folder}: holds links; give a run's own folder")
-    files = [entry for entry in entries if not entry.is_dir()]
-    if sum(file.stat().st_size for file in files) > _RUN_BYTES:
+    if sum(entry.stat().st_size for entry in entries if not entry.is_dir()) > _RUN_BYTES:
         raise RunError(f"{folder}: is larger than {_RUN_BYTES >> 20} MiB; post a run of fewer cases")
-    digest = hashlib.sha256()
-    for file in files:
-        with open_plain(file, follow=False) as stream:
-            while part := stream.read(2**20):
-                digest.update(part)
     try:
         run = load_run(folder)
         names = (name for case in run.header.cases for name in (case.name, case.model, case.variant, case.device))
         if (longest := max(map(len, names), default=0)) > _NAME_CHARACTERS:
             raise RunError(f"{folder}: has a name of {longest:,} characters, which no suite has; make the run again")
-        report = build_report(run)
+        return build_report(run)
     except RecursionError:
         raise RunError(f"{folder}: is damaged; take the run from a backup") from None
-    flags = suite_flags(checkout, report.facts.suite, say) if checkout is not None else frozenset()
-    return Figures(key=digest.hexdigest()[:12], source=report_with_allowed_commands(report, flags))
+
+
+def short_comment(figures: Figures, links: Links) -> str:
+    """For a GitHub that takes no comment as long as the usual one: marker, headline, and where the rest is."""
+    words = headline(figures) if isinstance(figures, Comparison) else verdict(figures)
+    where = (Link("The whole report", links.run_url), " is with the run that measured it.")
+    page = Page(verdict=words, parts=(Paragraph(where),) if links.run_url else ())
+    return f"{marker_of(render_comment(figures, links=links))[:COMMENT_LIMIT]}\n\n{to_markdown(page, COMMENT)}"
 
 
 # --- Pictures on a branch of their own, through GitHub's Git data API: a comment cannot carry files ---
 #
-# Each pull request's pictures lie at `pr-<number>/<12 digits of the data>/`, and are linked by the commit that added
-# them, so that a link shows the same picture for ever. https://docs.github.com/rest/git has the API.
+# Each pull request's pictures lie at `pr-<number>/<12 digits of them>/`, and are linked by the commit that added them,
+# so that a link shows the same picture for ever. https://docs.github.com/rest/git has the API.
 
 _ATTEMPTS = 6
 # What a branch may be called is git's affair (git-check-ref-format); this is a safe part of it.
@@ -235,12 +199,18 @@ class Destination:
     images_branch: str | None = None  # Branch for pictures
     images_url: str = ""  # Where somebody else publishes the pictures; "" for nowhere, without a slash at its end
 
-    def shelf(self, number: int | str, key: str) -> Shelf | None:
-        """Where the pictures go, if a branch has them."""
-        if self.images_branch is None:
-            return None
-        folder = f"pr-{number}/{key}"
-        return Shelf(repository=self.repository, branch=self.images_branch, server=self.server, folder=folder)
+    def pictures(
+        self, figures: Figures, number: int | str, commit_of: Callable[[Shelf, Mapping[str, bytes]], str | None]
+    ) -> Sequence[Picture]:
+        """The pictures of a comment, by their addresses; on a branch by those in the commit that has them."""
+        if self.images_url:
+            return published(figures, lambda name: f"{self.images_url}/{name}")
+        if self.images_branch is None or not (files := pictures_of(figures, kinds=(kind_of_comment(figures),))):
+            return ()
+        folder = f"pr-{number}/{hashlib.sha256(b''.join(files.values())).hexdigest()[:12]}"
+        shelf = Shelf(repository=self.repository, branch=self.images_branch, server=self.server, folder=folder)
+        commit = commit_of(shelf, files)
+        return () if commit is None else published(figures, lambda name: shelf.url(commit, name))
 
 
 def post(figures: Figures, destination: Destination, client: Client) -> str:
@@ -251,13 +221,23 @@ def post(figures: Figures, destination: Destination, client: Client) -> str:
         if isinstance(pull, str):
             return pull
         number = pull.number
-        if base := base_commit_of(pull, figures.base_commit, client, repository):
+        told = figures.base.commit if isinstance(figures, Comparison) else ""
+        if base := base_commit_of(pull, told, client, repository):
             links = replace(links, base_commit_url=f"{destination.server}/{repository}/commit/{base}")
     else:
         number = target
     comments = OwnComments(client, repository, destination.author or own_login(client), number)
-    existing = comments.with_marker(marker_of(figures.comment((), links)))
-    body = figures.comment(_pictures(figures, destination, number, existing, client), links)
+    existing = comments.with_marker(marker_of(render_comment(figures, links=links)))
+
+    def commit_of(shelf: Shelf, files: Mapping[str, bytes]) -> str | None:
+        """Without pictures a comment has a plot of text, so failing here is no failure."""
+        try:
+            return shelf.commit_in(existing) or publish(client, shelf, files)
+        except GitHubError as error:
+            client.say(f"{error}; the comment goes without pictures")
+            return None
+
+    body = render_comment(figures, pictures=destination.pictures(figures, number, commit_of), links=links)
     if len(body) <= COMMENT_LIMIT:
         try:
             return comments.put(body, existing)
@@ -265,29 +245,7 @@ def post(figures: Figures, destination: Destination, client: Client) -> str:
             if error.status != 422 or "too long" not in str(error).lower():
                 raise
     client.say("the comment is too long for GitHub; a short form is posted")
-    return comments.put(figures.short_comment(links), existing)
-
-
-def _pictures(
-    figures: Figures, destination: Destination, number: int, existing: list[Comment], client: Client
-) -> Sequence[Picture]:
-    """Links of the pictures; without pictures a comment has a plot of text, so failing here is no failure."""
-    if destination.images_url:
-        return published(figures.source, lambda name: f"{destination.images_url}/{name}")
-    shelf = destination.shelf(number, figures.key)
-    if shelf is None:
-        return ()
-    commit = shelf.commit_in(existing)
-    if commit is None:
-        files = figures.draw()
-        if not files:
-            return ()
-        try:
-            commit = publish(client, shelf, files)
-        except GitHubError as error:
-            client.say(f"{error}; the comment goes without pictures")
-            return ()
-    return published(figures.source, lambda name: shelf.url(commit, name))
+    return comments.put(short_comment(figures, links), existing)
 
 
 def rehearse(figures: Figures, destination: Destination, say: Callable[[str], None]) -> str:
@@ -300,12 +258,11 @@ def rehearse(figures: Figures, destination: Destination, say: Callable[[str], No
         where += f", if its head is {event.sha[:12]}"
     else:
         number, where = str(event), f"#{event}"
-    pictures: Sequence[Picture] = ()
-    shelf = destination.shelf(number, figures.key)
-    if destination.images_url:
-        pictures = published(figures.source, lambda name: f"{destination.images_url}/{name}")
-    elif shelf is not None and (files := figures.draw()):
+
+    def commit_of(shelf: Shelf, files: Mapping[str, bytes]) -> str:
         say(f"would add {', '.join(files)} to branch {shelf.branch} in {shelf.folder}")
-        pictures = published(figures.source, lambda name: shelf.url("COMMIT", name))
+        return "COMMIT"
+
+    pictures = destination.pictures(figures, number, commit_of)
     say(f"would write to {where} of {destination.repository}")
-    return figures.comment(pictures, destination.links)
+    return render_comment(figures, pictures=pictures, links=destination.links)

@@ -3,8 +3,6 @@
 # Only figures are read from the artifact: the comment's text is made here, and the number of the pull request comes
 # from GitHub's event.
 #   HARNESS_ARTIFACTS    folder of the artifacts
-#   HARNESS_CHECKOUT     a checkout of the default branch, whose suite's flags may stand in commands; where there is none,
-#                        only flags that the harness gives do
 #   HARNESS_IMAGES_BRANCH, HARNESS_IMAGES_URL, HARNESS_DASHBOARD_URL    options of harness github post
 #   HARNESS_DRY_RUN      true: print instead
 #   GITHUB_TOKEN, GITHUB_EVENT_PATH, GITHUB_REPOSITORY, GITHUB_API_URL, RUNNER_TEMP    as GitHub sets them
@@ -15,7 +13,6 @@ set -euo pipefail
 most=12
 
 options=(--event "$GITHUB_EVENT_PATH")
-[ -z "${HARNESS_CHECKOUT:-}" ] || options+=(--checkout "$HARNESS_CHECKOUT")
 [ -z "${HARNESS_IMAGES_BRANCH:-}" ] || options+=(--images-branch "$HARNESS_IMAGES_BRANCH")
 [ -z "${HARNESS_IMAGES_URL:-}" ] || options+=(--images-url "$HARNESS_IMAGES_URL")
 [ -z "${HARNESS_DASHBOARD_URL:-}" ] || options+=(--dashboard-url "$HARNESS_DASHBOARD_URL")

@@ -107,11 +107,6 @@ def test_a_payload_of_something_else(client: Client, file: Path, payload: Any, s
     assert "\n" not in str(caught.value)
 
 
-def test_a_payload_that_does_not_exist(file: Path) -> None:
-    with pytest.raises(UsageError, match="cannot be read"):
-        read_event(file, "o/r")
-
-
 # --- The commit that was compared with ---
 
 

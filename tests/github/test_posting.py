@@ -15,19 +15,21 @@ import pytest
 from harness.cli import run_command_line
 from harness.errors import RunError
 from harness.github.api import Client
-from harness.github.posting import Shelf, publish, read_figures
+from harness.github.posting import Shelf, publish, read_figures, short_comment
 from harness.report import render
+from harness.report.github import render_comment
 from harness.report.pages import Links
-from tests.builders import FLAGS, SUITE
 from tests.github.conftest import TOKEN
 from tests.github.fake_github import BOT, FakeGitHub
 from tests.report.builders import make_comparison, make_row, make_timed
 
 PUBLISHED = Path(__file__).parents[2] / "results/published/esrgan"
+BRANCH = "harness-pictures"
 MARKER = "<!--harness comparison: suites/esrgan.toml-->"
 COMPARISON = make_comparison(
     [make_timed("net/tuned@cpu", 2.0, 1.1, "regressed"), make_row("net/stock@cpu", verdict="identical")]
 )
+LONG = render(replace(COMPARISON, rows=(replace(COMPARISON.rows[0], reason="|" * 200_000),)), "json")
 
 
 @pytest.fixture
@@ -40,44 +42,10 @@ def folder(tmp_path: Path) -> Path:
 # --- Figures ---
 
 
-def test_a_comparison_by_its_folder_or_its_file(folder: Path) -> None:
-    for path in (folder, folder / "comparison.json"):
-        figures = read_figures(path)
-        assert figures.comment((), Links()).startswith(f"{MARKER}\n")
-        files = figures.draw()
-        assert files.keys() == {"forest-light.png", "forest-dark.png"}
-        assert all(content.startswith(b"\x89PNG") for content in files.values())
-        assert files["forest-light.png"] != files["forest-dark.png"]
-
-
 def test_a_run_without_a_base() -> None:
     figures = read_figures(PUBLISHED)
-    assert figures.comment((), Links()).startswith("<!--harness report: esrgan-->\n")
-    assert figures.short_comment(Links()).startswith("<!--harness report: esrgan-->\n\n**")
-    assert figures.draw().keys() == {"variants-light.png", "variants-dark.png"}
-
-
-def test_a_flag_stands_where_the_suite_of_the_base_has_it_and_nowhere_else(folder: Path) -> None:
-    """What an artifact says of flags is what the change wants to be pasted."""
-    lines = tuple(f"iree-compile a.mlir -o a.vmfb --iree-opt-{flag}" for flag in ("level=O3", "forged"))
-    suite = folder / "tree" / COMPARISON.base.suite
-    suite.parent.mkdir(parents=True)
-    suite.write_text(SUITE.replace("[variants.stock]", '[variants.stock]\nflags = ["--iree-opt-level=O3"]'))
-    (suite.parent / "flags.toml").write_text(FLAGS)
-    (suite.parent / "net.mlir").touch()
-    for line, stands in zip(lines, (True, False), strict=True):
-        row = replace(COMPARISON.rows[0], repro=("harness compare a b", line))
-        (folder / "comparison.json").write_text(render(replace(COMPARISON, rows=(row,)), "json"))
-        assert ("--iree-opt-" in read_figures(folder, folder / "tree", pytest.fail).comment((), Links())) is stands
-
-
-@pytest.mark.parametrize(("field", "length"), [("case", 10_000_000), ("reason", 200_000)])
-def test_a_text_that_no_harness_writes_is_refused(folder: Path, field: str, length: int) -> None:
-    document = json.loads((folder / "comparison.json").read_text())
-    document["rows"][0][field] = "|" * length
-    (folder / "comparison.json").write_text(json.dumps(document))
-    with pytest.raises(RunError, match=rf"has a text of {length:,} characters, which no harness writes"):
-        read_figures(folder)
+    assert render_comment(figures).startswith("<!--harness report: esrgan-->\n")
+    assert short_comment(figures, Links()).startswith("<!--harness report: esrgan-->\n\n**")
 
 
 @pytest.mark.parametrize(
@@ -86,9 +54,11 @@ def test_a_text_that_no_harness_writes_is_refused(folder: Path, field: str, leng
         ("comparison.json", "\xff\xfe", r"is not JSON"),
         ("comparison.json", "[" * 100_000, r"is not JSON"),
         ("comparison.json", '{"schema_version": 99}', r"has schema 99, and this harness reads 1; upgrade it"),
+        ("comparison.json", LONG, r"has a text of 200,000 characters, which no harness writes"),
         ("run.json", "{", r"run\.json"),
         ("other.json", "{}", r"holds neither comparison\.json nor run\.json; give what"),
     ],
+    ids=["no text", "too deep", "of another schema", "too long", "a damaged run", "something else"],
 )
 def test_figures_that_are_none(tmp_path: Path, file: str, content: str, sentence: str) -> None:
     (tmp_path / file).write_text(content)
@@ -148,24 +118,21 @@ def test_it_says_what_it_did(report: Path, github: FakeGitHub, capsys: pytest.Ca
     assert "[Dashboard](https://o.github.io/r)" in github.bodies[0]
 
 
-def test_pictures_on_a_branch_are_published_once(report: Path, github: FakeGitHub) -> None:
-    assert post(report, "--images-branch", "harness-pictures") == 0
-    commit = github.branches["harness-pictures"]
-    assert f"/o/r/raw/{commit}/pr-7/{read_figures(report).key}/forest-light.png" in github.bodies[0]
-    github.requests.clear()
-    assert post(report, "--images-branch", "harness-pictures") == 0
-    assert set(github.methods) == {"GET"}
-
-
-def test_pictures_that_cannot_be_kept_are_left_out(
+def test_pictures_on_a_branch_are_published_once_or_left_out(
     report: Path, github: FakeGitHub, capsys: pytest.CaptureFixture[str]
 ) -> None:
     github.fail("POST", "blobs", status=403, body='{"message": "Resource not accessible by integration"}')
-    assert post(report, "--images-branch", "harness-pictures") == 0
+    assert post(report, "--images-branch", BRANCH) == 0
     assert "<img" not in github.bodies[0]
     errors = capsys.readouterr().err
-    assert "`permissions: contents: write`" in errors
-    assert "; the comment goes without pictures\n" in errors
+    assert "`permissions: contents: write`" in errors and "; the comment goes without pictures\n" in errors
+    assert post(report, "--images-branch", BRANCH) == 0
+    light, dark = sorted(github.files(BRANCH), reverse=True)
+    assert light.endswith("/forest-light.png") and dark.endswith("/forest-dark.png")
+    assert f"/o/r/raw/{github.branches[BRANCH]}/{light}" in github.bodies[0]
+    github.requests.clear()
+    assert post(report.parent, "--images-branch", BRANCH) == 0  # its folder, or its file
+    assert set(github.methods) == {"GET"}
 
 
 def test_a_comment_that_github_finds_too_long_is_posted_in_short(
@@ -255,11 +222,9 @@ def test_without_a_token_there_is_a_rehearsal(
     assert post(report, "--dry-run", "--images-branch", "harness-pictures") == 0
     printed = capsys.readouterr()
     assert printed.out.startswith(MARKER)
-    key = read_figures(report).key
-    assert printed.err == (
-        f"would add forest-light.png, forest-dark.png to branch harness-pictures in pr-7/{key}\n"
-        "would write to #7 of o/r\n"
-    )
+    first, second = printed.err.splitlines()
+    assert first.startswith("would add forest-light.png, forest-dark.png to branch harness-pictures in pr-7/")
+    assert second == "would write to #7 of o/r"
     assert github.requests == []
 
 
@@ -294,7 +259,6 @@ def test_a_report_that_is_too_long_for_an_issue_ends_with_a_whole_line(github: F
 # --- Pictures on a branch of their own, linked by commit ---
 
 
-BRANCH = "harness-pictures"
 SHELF = Shelf(repository="o/r", branch=BRANCH, server="https://github.com", folder="pr-7/0123456789ab")
 FILES = {"forest-light.png": b"\x89PNG light", "forest-dark.png": b"\x89PNG dark"}
 PATHS = {f"{SHELF.folder}/{name}" for name in FILES}
