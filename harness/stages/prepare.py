@@ -17,7 +17,7 @@ from harness.suite.cases import Selection, across_toolchains, chain_of, plan_cas
 from harness.suite.flags import refusal
 from harness.suite.load import LoadedSuite, Suite, Variant, load_suite
 from harness.suite.present import Presence, find_devices
-from harness.suite.shards import Part, Shard, part_of
+from harness.suite.shards import Shard
 from harness.text import did_you_mean, shown
 from harness.toolchain import Toolchain, compiler_flags, find_toolchain, runtime_flags
 from harness.toolchain.tools import flag_name
@@ -38,17 +38,13 @@ class Prepared:
     devices: dict[str, str]
     # What tells a device from others of its kind, by the device's name; processors are left out
     device_names: dict[str, str] = field(default_factory=dict)
-    part: Part | None = None  # The shard that the cases are; None: they are the whole plan
+    shard: Shard | None = None  # The shard that the cases are; None: they are the whole plan
+    groups_elsewhere: int = 0  # How many more groups the run's budget has to serve, in other shards
 
     @property
     def suite(self) -> Suite:
         """The suite itself."""
         return self.loaded.suite
-
-    @property
-    def groups_elsewhere(self) -> int:
-        """How many more groups the run's budget has to serve, in other shards."""
-        return self.part.groups_elsewhere if self.part is not None else 0
 
     @property
     def toolchain(self) -> Toolchain:
@@ -130,16 +126,18 @@ def prepare(
         devices = {name: device.facts for name, device in found.items() if device.missing is None} | devices
         names = {name: device.name for name, device in found.items() if device.name} | names
     cases = across_toolchains(plans)
-    part = part_of(cases, suite.models, shard) if shard is not None else None
+    own = tuple(case for case in cases if shard is None or shard.has(case))
+    elsewhere = {case.group for case in cases if case.skip is None} - {case.group for case in own}
     return Prepared(
         loaded=loaded,
         toolchains=toolchains,
         plugins=plugins,
         peers={peer.label: peer for peer in peers},
-        cases=part.cases if part is not None else cases,
+        cases=own,
         devices=devices,
         device_names=names,
-        part=part,
+        shard=shard,
+        groups_elsewhere=len(elsewhere),
     )
 
 

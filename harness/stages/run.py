@@ -32,8 +32,7 @@ from harness.stages.prepare import Prepared, prepare
 from harness.store.journal import new_run_id, require_writable
 from harness.store.run_directory import RunDirectory
 from harness.suite.cases import Selection
-from harness.suite.shards import parse_shard, shard_settings
-from harness.text import plural
+from harness.suite.shards import parse_shard
 from harness.toolchain import Toolchain
 from harness.toolchain.host_cpu import environment_here
 
@@ -57,9 +56,8 @@ def run_suite(
     if options.resume is not None:
         executor = executor.following([options.resume])
     prepared = prepare(options.suite, selection, toolchains, others, shard, executor)
-    if prepared.part is not None and not prepared.cases:
-        groups = plural(len(prepared.part.groups), "group")
-        progress.note(f"{options.suite}: shard {shard} has none of its {groups}; there is nothing to run")
+    if shard is not None and not prepared.cases:
+        progress.note(f"{options.suite}: shard {shard} has none of its cases; there is nothing to run")
     for finding in (*contradictions(prepared), *no_longer_needed(prepared)):
         progress.note(f"{options.suite}: {finding}")
     artifacts = materialize_models(prepared, options.compile_limits, progress)
@@ -220,5 +218,5 @@ def _settings(prepared: Prepared, options: RunOptions) -> dict[str, Any]:
         "tags": list(options.tags),
         "keep_going": options.keep_going,
         "skip": [],
-        **(shard_settings(prepared.part) if prepared.part is not None else {}),
+        **({"shard": str(prepared.shard)} if prepared.shard is not None else {}),
     }

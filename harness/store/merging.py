@@ -1,29 +1,32 @@
 """Merges results folders: copies what the target does not have, whole or not at all, and says what became of each.
 
-Runs of `harness run --shard` are joined into the run that they are parts of; alone they would be nights of which most
-cases are missing.
+Runs of `harness run --shard` are joined into the run that they are parts of, in which each is a host; alone they would
+be nights of which most cases are missing.
 """
 
+import contextlib
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from harness.errors import HarnessError, RunError, UsageError
 from harness.progress import Progress
-from harness.records.run import Run
+from harness.records.run import Header, HostRecord, Placed, Run
 from harness.store.check import check_folder, why_not_mergeable
+from harness.store.clock import parse_time, utc_text
 from harness.store.database import RowsOf, write_tables
+from harness.store.files import LOGS_FOLDER
 from harness.store.folders import MARKS_FOLDER, kind_of, look_into
-from harness.store.journal import require_writable
+from harness.store.journal import new_run_id, read_value, require_writable
 from harness.store.kinds import EXPLANATION, RUN
 from harness.store.marks import mark_files, parse_mark, put_mark
 from harness.store.place import Place, is_url, open_place, without_password
-from harness.store.run_directory import HEADER_FILE, load_run
-from harness.store.shards import ShardRun, is_shard, join_shards, shard_run, write_joined
+from harness.store.run_directory import HEADER_FILE, RECORDS, RunDirectory, load_run
 from harness.store.tables import rows_in
+from harness.suite.shards import Shard, parse_shard
 from harness.text import plural, shown
 
 Fate = Literal["copied", "joined", "already there", "left out", "refused"]
@@ -46,88 +49,165 @@ def merge(
 
     What cannot be read is refused with a reason; everything else is merged all the same.
     """
-    target = open_place(into)
+    merging = _Merge(open_place(into), rows_of, progress)
     if not is_url(into):
-        require_writable(target.local, "choose another folder with --into")
-    shards: list[ShardRun] = []
-    outcomes = [outcome for source in sources for outcome in _merge_place(source, target, rows_of, shards, progress)]
-    suites: dict[str, list[ShardRun]] = {}
-    for shard in shards:
-        suites.setdefault(shard.run.header.suite_name, []).append(shard)
-    for suite, found in suites.items():
-        outcomes += _join(suite, found, target, report_of, rows_of)
-    return outcomes
+        require_writable(merging.target.local, "choose another folder with --into")
+    for source in sources:
+        merging.take_place(source)
+    for suite in dict.fromkeys(shard.header.suite_name for shard in merging.shards):
+        merging.join([shard for shard in merging.shards if shard.header.suite_name == suite], report_of)
+    return merging.outcomes
 
 
-def _join(
-    suite: str, shards: Sequence[ShardRun], target: Place, report_of: Callable[[Run], str], rows_of: RowsOf
-) -> Iterator[Outcome]:
-    """Join the shards of a suite."""
-    count = plural(len(shards), "shard")
-    fate: Fate = "joined"
-    try:
-        run = join_shards(shards)
-        name, becomes = run.header.id, f"of {run.header.id}"
-        new = _put_joined(run, shards, target, report_of, rows_of)
-        result = Outcome(name=name, source=f"joined from {count}", fate="copied" if new else "already there")
-    except HarnessError as error:
-        fate, becomes = "left out", "of a run that is not joined"
-        result = Outcome(name=shown(suite), source=count, fate="refused", why=str(error))
-    for shard in shards:
-        source, _, name = shard.name.rpartition("/")
-        yield Outcome(name=shown(name), source=source, fate=fate, why=f"shard {shard.shard} {becomes}")
-    yield result
+@dataclass(frozen=True, kw_only=True)
+class _ShardRun:
+    """A finished run of one shard, which was checked."""
+
+    source: str
+    folder: Path
+    run: Run
+    shard: Shard
+
+    @property
+    def header(self) -> Header:
+        return self.run.header
+
+    @property
+    def name(self) -> str:
+        """What messages call it: where it was found."""
+        return f"{self.source}/{self.folder.name}"
+
+    @property
+    def host(self) -> str:
+        """What its machine is called in the joined run."""
+        return f"shard-{self.shard.number}"
 
 
-def _put_joined(
-    run: Run, shards: Sequence[ShardRun], target: Place, report_of: Callable[[Run], str], rows_of: RowsOf
-) -> bool:
-    """Copy a joined run to its place; False: it is there already, though its files tell another time of joining."""
-    with tempfile.TemporaryDirectory(prefix="harness-shards-") as scratch:
-        folder = write_joined(run, shards, Path(scratch), report_of)
+class _Merge:
+    """What is merged into one place, and what became of each folder so far."""
+
+    def __init__(self, target: Place, rows_of: RowsOf, progress: Progress) -> None:
+        self.target, self._rows_of, self._progress = target, rows_of, progress
+        self.outcomes: list[Outcome] = []
+        self.shards: list[_ShardRun] = []
+
+    def _say(self, name: str, source: str, fate: Fate, why: str = "") -> None:
+        self.outcomes.append(Outcome(name=shown(name), source=source, fate=fate, why=why))
+
+    def take_place(self, source: str) -> None:
+        """Take in what a place holds, or one run by its own folder."""
         try:
-            return target.put(folder, partial(_settle, name=folder.name, rows_of=rows_of))
-        except RunError:
-            there = target.local / folder.name
-            if (there / HEADER_FILE).is_file() and load_run(there, rounds=False).header == run.header:
-                return False
-            raise
+            place, names, whole = _folders_of(source)
+            if place.local.resolve() == self.target.local.resolve():
+                raise UsageError(f"{place.address}: is the folder that is merged into; give another")
+        except (RunError, UsageError) as error:
+            self._say("-", without_password(shown(source)), "refused", str(error))
+            return
+        self._progress.stage(f"Merging {shown(place.address)}", len(names))
+        for name in names:
+            try:
+                self._take_folder(place, name)
+            except RunError as error:
+                self._say(name, place.address, "refused", str(error))
+            self._progress.step(name)
+        if not whole:
+            return
+        before = len(self.outcomes)
+        for name in sorted(place.refused.keys() - set(names)):
+            self._say(name, place.address, "refused", place.refused[name])
+        try:
+            self._take_marks(place)
+        except RunError as error:
+            self._say(f"{MARKS_FOLDER}/", place.address, "refused", str(error))
+        if not names and len(self.outcomes) == before:
+            self._say("-", place.address, "left out", "there is no run and no comparison in it")
 
+    def _take_folder(self, place: Place, name: str) -> None:
+        """Copy a folder, look at the copy, which nobody else can change, and only then give it its name."""
+        folder = place.local / name
+        place.fetch([name])
+        if name in place.refused:
+            raise RunError(place.refused[name])
+        contents = look_into(folder)
+        if (reason := why_not_mergeable(contents, name)) is not None:
+            self._say(name, place.address, "left out", reason)
+        elif contents.kind is RUN and _is_shard(folder):
+            self.shards.append(_shard_run(place.address, folder))
+        elif self._put(folder):
+            why = f"without {contents.beside}, which no run has" if contents.unknown else ""
+            self._say(name, place.address, "copied", why)
+        else:
+            self._say(name, place.address, "already there")
 
-def _settle(copy: Path, name: str, rows_of: RowsOf) -> None:
-    """Refuse a folder that is not what a harness leaves behind; else make its tables, of its records."""
-    finding = check_folder(copy, name=name)
-    if finding.state != "ok":
-        raise RunError(finding.why)
-    if not EXPLANATION.is_at(copy):  # of which no table has rows
-        write_tables(copy, rows_in(copy, rows_of)[1])
+    def _put(self, folder: Path) -> bool:
+        def settle(copy: Path) -> None:
+            """Refuse a folder that is not what a harness leaves behind; else make its tables, of its records."""
+            finding = check_folder(copy, name=folder.name)
+            if finding.state != "ok":
+                raise RunError(finding.why.replace(str(copy), str(folder)))
+            if not EXPLANATION.is_at(copy):  # of which no table has rows
+                write_tables(copy, rows_in(copy, self._rows_of)[1])
 
+        return self.target.put(folder, settle)
 
-def _merge_place(
-    source: str, target: Place, rows_of: RowsOf, shards: list[ShardRun], progress: Progress
-) -> Iterator[Outcome]:
-    try:
-        place, names, whole = _folders_of(source)
-        if place.local.resolve() == target.local.resolve():
-            raise UsageError(f"{place.address}: is the folder that is merged into; give another")
-    except (RunError, UsageError) as error:
-        yield Outcome(name="-", source=without_password(shown(source)), fate="refused", why=str(error))
-        return
-    progress.stage(f"Merging {shown(place.address)}", len(names))
-    for name in names:
-        if (outcome := _merge_folder(name, place, target, rows_of, shards)) is not None:
-            yield outcome
-        progress.step(name)
-    if not whole:
-        return
-    others = [
-        Outcome(name=shown(name), source=place.address, fate="refused", why=place.refused[name])
-        for name in sorted(place.refused.keys() - set(names))
-    ]
-    others += _merge_marks(place, target)
-    yield from others
-    if not names and not others:
-        yield Outcome(name="-", source=place.address, fate="left out", why="there is no run and no comparison in it")
+    def _take_marks(self, place: Place) -> None:
+        """Copy statements about runs and changes that are not there yet; their names tell equal ones."""
+        place.fetch([MARKS_FOLDER])
+        files, copied = mark_files(place.local), []
+        if not files:
+            return
+        self.target.fetch([MARKS_FOLDER])
+        there = {file.name for file in mark_files(self.target.local)}
+        for file in files:
+            name = f"{MARKS_FOLDER}/{file.name}"
+            if file.name in there:
+                continue
+            try:
+                content = parse_mark(file)[1]
+            except RunError as error:
+                self._say(name, place.address, "refused", str(error))
+                continue
+            put_mark(self.target, name, content)
+            copied.append(name)
+        self.target.publish(copied)
+        if copied:
+            why = f"{plural(len(copied), 'statement')} about runs and changes"
+            self._say(f"{MARKS_FOLDER}/", place.address, "copied", why)
+
+    def join(self, shards: Sequence[_ShardRun], report_of: Callable[[Run], str]) -> None:
+        """Join the shards of a suite, and copy the run that they are."""
+        try:
+            run = _joined(shards)
+            name, is_new = run.header.id, self._put_joined(run, shards, report_of)
+        except HarnessError as error:
+            name, is_new, why = "", False, str(error)
+        for shard in shards:
+            of_run = f"of {name}" if name else "of a run that is not joined"
+            fate: Fate = "joined" if name else "left out"
+            self._say(shard.folder.name, shard.source, fate, f"shard {shard.shard} {of_run}")
+        count = plural(len(shards), "shard")
+        if name:
+            self._say(name, f"joined from {count}", "copied" if is_new else "already there")
+        else:
+            self._say(shards[0].header.suite_name, count, "refused", why)
+
+    def _put_joined(self, run: Run, shards: Sequence[_ShardRun], report_of: Callable[[Run], str]) -> bool:
+        """Copy a joined run; False: it is there already, though its files tell another time of joining."""
+        with tempfile.TemporaryDirectory(prefix="harness-shards-") as scratch:
+            with RunDirectory.create(Path(scratch), run.header) as directory:
+                for field in RECORDS:
+                    for record in getattr(run, field):
+                        directory.append(record)
+                for log in (log for shard in shards for log in sorted((shard.folder / LOGS_FOLDER).glob("*.txt"))):
+                    directory.write(f"{LOGS_FOLDER}/{log.name}", log.read_bytes())
+                directory.finish(report_of)
+            try:
+                return self._put(directory.path)
+            except RunError:
+                there = self.target.local / directory.path.name
+                if (there / HEADER_FILE).is_file() and load_run(there, rounds=False).header == run.header:
+                    return False
+                raise
 
 
 def _folders_of(source: str) -> tuple[Place, list[str], bool]:
@@ -140,69 +220,109 @@ def _folders_of(source: str) -> tuple[Place, list[str], bool]:
     return place, place.names(), True
 
 
-def _merge_folder(name: str, place: Place, target: Place, rows_of: RowsOf, shards: list[ShardRun]) -> Outcome | None:
-    """Copy a folder, look at the copy, which nobody else can change, and only then give it its name; keep a shard."""
+# --- Shards ---
 
-    def outcome(fate: Fate, why: str = "") -> Outcome:
-        return Outcome(name=shown(name), source=place.address, fate=fate, why=why)
+_ADVICE = "give all shards of one run, each once, in one command"
+# Of a run's settings, those that change nothing of what is measured, and those that tell shards apart.
+_OWN_SETTINGS = ("jobs", "keep_going", "skip", "shard")
 
-    folder = place.local / name
 
-    def settle(copy: Path) -> None:
-        try:
-            _settle(copy, name, rows_of)
-        except RunError as error:
-            raise RunError(str(error).replace(str(copy), str(folder))) from None
+def _is_shard(folder: Path) -> bool:
+    """Whether a run says that it is a shard; what cannot be read is none, and is refused as a run."""
+    with contextlib.suppress(RunError):
+        return bool(read_value(folder / HEADER_FILE, Header, "").settings.get("shard"))
+    return False
 
+
+def _shard_run(source: str, folder: Path) -> _ShardRun:
+    finding = check_folder(folder, name=folder.name)
+    if finding.state != "ok":
+        raise RunError(finding.why)
+    run = load_run(folder)
     try:
-        place.fetch([name])
-        if name in place.refused:
-            return outcome("refused", place.refused[name])
-        contents = look_into(folder)
-        if (reason := why_not_mergeable(contents, name)) is not None:
-            return outcome("left out", reason)
-        if contents.kind is RUN and is_shard(folder):
-            finding = check_folder(folder, name=name)
-            if finding.state != "ok":
-                return outcome("refused", finding.why)
-            shards.append(shard_run(f"{place.address}/{name}", folder, load_run(folder)))
-            return None
-        copied = target.put(folder, settle)
-    except RunError as error:
-        return outcome("refused", str(error))
-    if not copied:
-        return outcome("already there")
-    return outcome("copied", f"without {contents.beside}, which no run has" if contents.unknown else "")
+        shard = parse_shard(str(run.header.settings["shard"]))
+    except UsageError:
+        raise RunError(f"{folder / HEADER_FILE}: says of no shard which it is; run the shard again") from None
+    if run.hosts or parse_time(run.header.started) is None:
+        raise RunError(f"{folder}: has several hosts or no time of its start, and such a shard is not joined")
+    return _ShardRun(source=source, folder=folder, run=run, shard=shard)
 
 
-def _merge_marks(place: Place, target: Place) -> list[Outcome]:
-    """Copy statements about runs and changes that are not there yet; their names tell equal ones."""
+def _joined(shards: Sequence[_ShardRun]) -> Run:
+    """The run that these are all shards of, with the name and the settings of the first one to begin."""
+    _require_one_run(shards)
+    shards = sorted(shards, key=lambda known: known.shard.number)
+    hosts = {shard.host: shard for shard in shards if shard.header.cases}
+    cases = [(case, host) for host, shard in hosts.items() for case in shard.header.cases]
+    first = min(shards, key=lambda known: utc_text(known.header.started)).header
+    begun = parse_time(first.started)
+    assert begun is not None  # noqa: S101 (else it was refused)
 
-    def refused(name: str, error: RunError) -> Outcome:
-        return Outcome(name=name, source=place.address, fate="refused", why=str(error))
+    def every(field: str) -> tuple[Any, ...]:
+        return tuple(record for shard in shards for record in getattr(shard.run, field))
 
-    outcomes, copied = [], []
-    try:
-        place.fetch([MARKS_FOLDER])
-        files = mark_files(place.local)
-        if not files:
-            return []
-        target.fetch([MARKS_FOLDER])
-        there = {file.name for file in mark_files(target.local)}
-        for file in files:
-            if file.name in there:
-                continue
-            try:
-                content = parse_mark(file)[1]
-            except RunError as error:
-                outcomes.append(refused(f"{MARKS_FOLDER}/{file.name}", error))
-                continue
-            copied.append(f"{MARKS_FOLDER}/{file.name}")
-            put_mark(target, copied[-1], content)
-        target.publish(copied)
-    except RunError as error:
-        return [*outcomes, refused(f"{MARKS_FOLDER}/", error)]
-    if copied:
-        why = f"{plural(len(copied), 'statement')} about runs and changes"
-        outcomes.append(Outcome(name=f"{MARKS_FOLDER}/", source=place.address, fate="copied", why=why))
-    return outcomes
+    def hosted(field: str) -> tuple[Any, ...]:
+        return tuple(
+            replace(record, host=host) for host, shard in hosts.items() for record in getattr(shard.run, field)
+        )
+
+    words = [word for word in first.command if not word.startswith("--shard=")]
+    if "--shard" in words:
+        place = words.index("--shard")
+        del words[place : place + 2]
+    settings = {key: value for key, value in first.settings.items() if key not in _OWN_SETTINGS}
+    header = replace(
+        first,
+        id=f"{new_run_id(first.suite_name, begun)}-joined",
+        command=tuple(words),
+        cases=tuple(case for case, _ in cases),
+        models=tuple({model.name: model for shard in shards for model in shard.header.models}.values()),
+        settings={**settings, "joined_from": [shard.header.id for shard in shards]},
+        environment={},
+    )
+    return Run(
+        header=header,
+        finished=True,
+        hosts=tuple(HostRecord(name=host, environment=shard.header.environment) for host, shard in hosts.items()),
+        placed=tuple(
+            Placed(group=group, host=host) for group, host in {case.group: host for case, host in cases}.items()
+        ),
+        **{field: every(field) for field in ("builds", "ir", "checks", "references", "work")},
+        **{field: hosted(field) for field in ("rounds", "lost", "peaks")},
+    )
+
+
+def _require_one_run(shards: Sequence[_ShardRun]) -> None:
+    """Refuse shards that do not belong together, and some of a run without the others."""
+    first, count = shards[0], shards[0].shard.count
+    facts = _facts(first)
+    for other in shards[1:]:
+        for what, theirs in _facts(other).items():
+            if theirs != facts.get(what):
+                raise RunError(
+                    f"{other.name} is not of the same run as {first.name}: their {what} differ "
+                    f"({shown(str(facts.get(what)))[:80]}; {shown(str(theirs))[:80]}); {_ADVICE}"
+                )
+    numbers = Counter(shard.shard.number for shard in shards)
+    twice = [shard.name for shard in shards if numbers[shard.shard.number] > 1]
+    if twice:
+        raise RunError(f"{twice[0]} and {twice[1]} are the same shard; {_ADVICE}")
+    missing = [f"{number}/{count}" for number in range(1, count + 1) if number not in numbers]
+    if missing:
+        raise RunError(f"these shards are missing: {', '.join(missing)[:200]}; {_ADVICE}")
+    groups = Counter(group for shard in shards for group in {case.group for case in shard.header.cases})
+    if max(groups.values(), default=1) > 1:
+        raise RunError(f"{first.name}: its shards have a group twice; run them again")
+
+
+def _facts(shard: _ShardRun) -> dict[str, object]:
+    """What all shards of a run have in common, each under its name in a sentence; the most telling first."""
+    header = shard.header
+    settings = {f"settings {key}": value for key, value in header.settings.items() if key not in _OWN_SETTINGS}
+    return {
+        "numbers of shards": shard.shard.count,
+        "suite files": header.suite_sha256,
+        "releases of IREE": [(known.version, known.compiler_sha256) for known in header.toolchains],
+        "versions of the harness": f"{header.harness_version} {header.harness_commit}",
+        **settings,
+    }

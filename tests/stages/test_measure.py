@@ -14,8 +14,7 @@ from harness.records.run import Failure, Lost, Round, Turn
 from harness.stages import measure as room
 from harness.stages.context import Context, FailureNotes, GivenUp
 from harness.stages.measure import measure_stage
-from harness.suite.shards import Part, Shard, part_of
-from tests.builders import Notes, a_model, make_case
+from tests.builders import Notes, make_case
 from tests.stages.conftest import UnderWay
 
 STOCK, FAST, TILED = (make_case(variant) for variant in ("stock", "fast", "tiled"))
@@ -58,7 +57,7 @@ class Measuring:
         lost: tuple[int, int, Failure],
         *,
         keep_going: bool = False,
-        part: Part | None = None,
+        groups_elsewhere: int = 0,
     ) -> dict[str, str]:
         """What is lost, where fast is lost in a generation after so many rounds."""
         generation, rounds, failure = lost
@@ -68,7 +67,7 @@ class Measuring:
             failures=FailureNotes(self.notes),
             given_up=GivenUp(keep_going=keep_going),
         )
-        context = replace(context, prepared=replace(context.prepared, part=part))
+        context = replace(context, prepared=replace(context.prepared, groups_elsewhere=groups_elsewhere))
         context.directory.header.settings["seed"] = 0
         runnable: Any = [SimpleNamespace(case=case) for case in cases]
         measure_stage(context, runnable)
@@ -103,9 +102,7 @@ def test_who_wants_them_all_gets_them_all(measuring: Measuring) -> None:
 
 
 def test_a_shard_gives_its_groups_the_seconds_that_they_have_in_the_whole_run(measuring: Measuring) -> None:
-    models = (a_model("net"), a_model("other"), a_model("third"))
-    part = part_of([make_case(model=model.name) for model in models], models, Shard(number=1, count=3))
-    measuring.run(part.cases, (9, 0, HANGS))
+    measuring.run([STOCK], (9, 0, HANGS))
     whole = measuring.seconds.pop()
-    measuring.run(part.cases, (9, 0, HANGS), part=part)
+    measuring.run([STOCK], (9, 0, HANGS), groups_elsewhere=2)
     assert measuring.seconds.pop() == pytest.approx(whole / 3)
