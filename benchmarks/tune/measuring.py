@@ -26,7 +26,7 @@ from harness.records.tuning import Tuning
 from harness.stages.derived_suites import moved_model, moved_path
 from harness.store.kinds import COMPARISON, TUNING
 from harness.store.run_directory import HEADER_FILE, load_run
-from harness.store.search_directory import VARIANT_FILE
+from harness.store.work_directory import VARIANT_FILE
 from harness.suite.schema import SuiteFile
 from harness.suite.toml_file import read_toml
 

@@ -39,7 +39,7 @@ from harness.records.run import Failure, HostRecord, Round
 from harness.stats.rule import Rule
 from harness.store.folders import folder_names
 from harness.store.kinds import COMPARISON
-from harness.store.sides_directory import ComparisonDirectory, KeptGeneration
+from harness.store.work_directory import ComparisonDirectory, KeptGeneration
 from harness.suite.present import why_gone
 from harness.text import plural
 from harness.toolchain import Toolchain

@@ -23,7 +23,7 @@ from harness.stages.context import Context
 from harness.stages.count import ir_stage, work_stage
 from harness.stages.executor import Executor
 from harness.store.run_directory import load_run
-from harness.store.sides_directory import ComparisonDirectory
+from harness.store.work_directory import ComparisonDirectory
 from harness.suite.hosts import each_host, patterns_on_each
 from harness.suite.load import Suite
 from harness.suite.present import Presence

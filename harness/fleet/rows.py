@@ -32,7 +32,7 @@ from harness.process import Limits
 from harness.progress import Progress
 from harness.records.case import Case
 from harness.records.run import Failure, HostRecord, Round
-from harness.store.sides_directory import ComparisonDirectory
+from harness.store.work_directory import ComparisonDirectory
 from harness.suite.hosts import each_host
 from harness.suite.load import Suite, load_suite
 from harness.text import plural
@@ -76,8 +76,6 @@ class FleetRows:
 
     def missing(self, works: Sequence[Work]) -> Mapping[str, Known]:
         """Put rows on hosts; those that no host can measure."""
-        begun = self._directory.begun
-        assert begun is not None  # noqa: S101 (what is measured can go on)
         self._suite = self._loaded_suite()
         self._hosts = Hosts(self._fleet, self._suite, self._progress, "rows wait")
         for record in self.hosts:
@@ -97,10 +95,10 @@ class FleetRows:
         self._placed, more = place_rows(
             self._needs,
             [state.host for state in self._hosts.here],
-            kept={name: hosts for name, hosts in begun.placed.items() if name in self._needs},
+            kept={name: hosts for name, hosts in self._directory.placed().items() if name in self._needs},
             checked_on={**self._plan.base.run.host_of_group, **self._plan.head.run.host_of_group},
         )
-        names = {host for hosts in self._placed.values() for host in hosts} - set(begun.hosts)
+        names = {host for hosts in self._placed.values() for host in hosts} - {host.name for host in self.hosts}
         self._directory.keep_placed(self._placed, [self._hosts.all[name].record(self._suite) for name in sorted(names)])
         places = Counter(self._placed.values())
         if places:
@@ -128,8 +126,7 @@ class FleetRows:
     @property
     def hosts(self) -> tuple[HostRecord, ...]:
         """Those that rows are on, or were, by name."""
-        known = self._directory.begun.hosts if self._directory.begun is not None else {}
-        return tuple(HostRecord(name=name, environment=known[name]) for name in sorted(known))
+        return self._directory.hosts()
 
     @property
     def abreast(self) -> int:

@@ -22,7 +22,7 @@ from harness.report.bisect_page import answer
 from harness.stages.bisecting import session_of
 from harness.stages.options import BisectOptions
 from harness.store.kinds import BISECT
-from harness.store.search_directory import earlier_bisect, has_answer
+from harness.store.work_directory import earlier_bisect, has_answer
 from harness.toolchain.host_cpu import environment_here
 
 # So many are asked; each takes minutes.

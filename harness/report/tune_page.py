@@ -30,7 +30,7 @@ from harness.report.page import (
 from harness.report.units import interval_text, p_text, share
 from harness.report.verdicts import CHANGED, TONES, marked
 from harness.store.kinds import TUNING
-from harness.store.search_directory import SPEC_FILE, VARIANT_FILE
+from harness.store.work_directory import SPEC_FILE, VARIANT_FILE
 from harness.text import plural
 
 _TONES: dict[Standing, Tone] = {"best": "good", "failed": "bad", "wrong": "bad", "inert": "dim", "untried": "dim"}

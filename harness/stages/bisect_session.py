@@ -40,13 +40,13 @@ from harness.report.markdown import to_markdown
 from harness.stages.explaining import explain_pair, keep
 from harness.stages.options import BisectOptions, OneCase, VerdictOptions
 from harness.stages.run import run_suite
-from harness.stages.session import begun_run, policy_of, unmeasured
+from harness.stages.session import policy_of, unmeasured
 from harness.stats.rule import Rule
 from harness.store.evidence import find_failure
 from harness.store.files import FINISHED_FILE
 from harness.store.folders import find_folder
 from harness.store.run_directory import RunDirectory, load_run
-from harness.store.search_directory import BisectDirectory, KeptSentence
+from harness.store.work_directory import BisectDirectory, KeptSentence
 from harness.suite.load import Suite
 from harness.text import did_you_mean, such_as
 from harness.toolchain import Toolchain, toolchain_named
@@ -186,7 +186,6 @@ class BisectSession(ABC):
         def keep_run(run: RunDirectory) -> None:
             self.directory.keep_run(name, run.path)
 
-        resume = begun_run(self.directory.begun, name)
         try:
             return make_place(
                 name,
@@ -197,7 +196,7 @@ class BisectSession(ABC):
                 self.progress,
                 others=others,
                 label=label,
-                resume=resume,
+                resume=self.directory.runs().get(name),
                 on_begin=keep_run,
             )
         except Interrupted:
@@ -282,7 +281,7 @@ class BisectSession(ABC):
         that does not show the change; a note says why.
         """
         base, head = self.place(before), self.place(after)
-        kept = self.directory.begun.explained.get(f"{before}..{after}")
+        kept = self.directory.sentence(f"{before}..{after}")
         if kept is not None:
             return kept
         if self.metric is not LATENCY or isinstance(base, Unusable) or isinstance(head, Unusable):
@@ -316,7 +315,7 @@ class BisectSession(ABC):
             self.progress.note(f"The step is not explained: {why}; see {folder}")
             return KeptSentence()
         said = KeptSentence(text=explanation.sentence, explanation=explanation.id)
-        self.directory.keep_sentence(f"{before}..{after}", said)
+        self.directory.remember(f"explained/{before}..{after}", said)
         return said
 
     # --- the answer ---
@@ -343,7 +342,7 @@ class BisectSession(ABC):
             trials=tuple(self.trials.values()),
             error=error_of(measured, self.planned),
             finished=not self._is_spent,
-            attempt=begun.attempt,
+            attempt=self.directory.attempt,
             machine=describe_machine(environment_here()),
             notes=(spent,) if self._is_spent else (),
             settings=begun.options,
@@ -353,7 +352,7 @@ class BisectSession(ABC):
 
     def _position(self, name: str) -> Position | None:
         """What became of a position; None: it was never asked for."""
-        found, run = self._places.get(name), begun_run(self.directory.begun, name)
+        found, run = self._places.get(name), self.directory.runs().get(name)
         if found is None and run is None:
             return None
         heads = (why_unmeasured(trial) for trial in self.trials.values() if trial.head == name)

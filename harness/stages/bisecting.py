@@ -9,6 +9,7 @@ next one begins.
 import hashlib
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from itertools import product
 from typing import Any
 
@@ -38,7 +39,7 @@ from harness.stages.prepare import require_name
 from harness.stages.session import begun_now, options_going_on
 from harness.store.folders import find_folder
 from harness.store.kinds import BISECT
-from harness.store.search_directory import SUITES_FOLDER, BegunBisect, BisectDirectory, KeptSentence
+from harness.store.work_directory import SUITES_FOLDER, Begun, BisectDirectory, KeptSentence
 from harness.suite.completion import case_meant
 from harness.suite.load import Suite, load_suite
 from harness.text import plural
@@ -254,8 +255,8 @@ def session_of(options: BisectOptions, command: Sequence[str], progress: Progres
             raise UsageError("say what is bisected, as in `harness bisect suites/esrgan.toml --case rdb/stock@cpu`")
         suite = load_suite(options.suite).suite
         options, history = _begun(options, suite, progress.note)
-        begun = BegunBisect(**begun_now(options, command), history=history)
-        directory = BisectDirectory.create(options.results, suite.name, begun)
+        begun = Begun(**begun_now(options, command), history=history)
+        directory = BisectDirectory.create(options.results, suite.name, datetime.fromisoformat(begun.created), begun)
     kind = PartSearch if options.over == "flags" else ReleaseSearch
     return kind(options, suite, directory, progress)
 

@@ -29,7 +29,7 @@ from harness.stages.session import SidesSession, going_on, policy_of, words_of
 from harness.store.files import read_document
 from harness.store.kinds import COMPARISON
 from harness.store.run_directory import load_run
-from harness.store.sides_directory import ComparisonDirectory
+from harness.store.work_directory import ComparisonDirectory
 from harness.text import plural
 from harness.toolchain import Toolchain
 from harness.toolchain.host_cpu import environment_here
@@ -65,7 +65,7 @@ class ComparisonSession(SidesSession[CompareOptions, ComparisonDirectory]):
 def begun_comparison(options: CompareOptions) -> tuple[CompareOptions, ComparisonDirectory | None]:
     """The options of a comparison that goes on with --resume, and its folder; None: it begins."""
     going, folder = going_on(ComparisonDirectory, options, if_given=_ON_FLEET)
-    if folder is not None and options.fleet is not None and folder.begun and not folder.begun.options.get("fleet"):
+    if folder is not None and options.fleet is not None and not folder.begun.options.get("fleet"):
         raise RunError(f"{folder.path}: one machine measured it; go on there, without --fleet")
     return going, folder
 

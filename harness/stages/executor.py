@@ -28,7 +28,7 @@ from harness.stages.measure import call_again_stage, measure_stage
 from harness.stages.prepare import DevicePlace
 from harness.store.folders import folder_names
 from harness.store.run_directory import load_run
-from harness.store.sides_directory import ComparisonDirectory
+from harness.store.work_directory import ComparisonDirectory
 from harness.text import plural
 
 # So many of the newest runs are looked at.

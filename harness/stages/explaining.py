@@ -39,7 +39,7 @@ from harness.stages.options import ExplainOptions
 from harness.stages.session import SidesSession, words_of
 from harness.store.folders import find_folder
 from harness.store.run_directory import load_run
-from harness.store.sides_directory import ExplanationDirectory, KeptGeneration
+from harness.store.work_directory import ExplanationDirectory, KeptGeneration
 from harness.suite.completion import case_meant, case_names
 from harness.text import did_you_mean, plural, such_as
 from harness.toolchain import Toolchain

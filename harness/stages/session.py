@@ -36,10 +36,9 @@ from harness.stages.run import run_suite
 from harness.stats.rule import Rule
 from harness.store.files import FINISHED_FILE, adapter
 from harness.store.folders import find_folder
-from harness.store.journal import Begun
 from harness.store.kinds import Kind
 from harness.store.run_directory import HEADER_FILE
-from harness.store.sides_directory import SidesDirectory
+from harness.store.work_directory import Begun, SidesDirectory
 from harness.text import one_line
 from harness.toolchain import Toolchain
 from harness.toolchain.host_cpu import environment_here
@@ -93,12 +92,6 @@ def options_going_on(
     return replace(before, results=folder.parent, **anew)
 
 
-def begun_run(begun: Begun | None, name: str) -> Path | None:
-    """The run that was made or begun for a side or a position, where it is still there."""
-    kept = begun.runs.get(name) if begun is not None else None
-    return Path(kept) if kept is not None and (Path(kept) / HEADER_FILE).is_file() else None
-
-
 def unmeasured(options: Measuring, suite: Path, case: str | None = None, **more: Any) -> RunOptions:
     """A run that compiles and checks for a command, and times nothing."""
     shared = {name: getattr(options, name) for name in _OF_COMMAND if hasattr(options, name)}
@@ -145,7 +138,6 @@ def going_on(
         return options, None
     path = find_folder(options.resume, options.results, kind=directory.kind.name, unfinished=True)
     folder = directory.resume(path)
-    assert folder.begun is not None  # noqa: S101 (else it could not be resumed)
     return options_going_on(options, folder.begun, folder.path, folder.kind, if_given=if_given), folder
 
 
@@ -180,7 +172,7 @@ class SidesSession(Generic[_Options, _Folder]):
         self._stack = ExitStack()
         commits = {side.name: side.sha for side in sides if isinstance(side, Commit)}  # the same ones tomorrow
         command = ("harness", *(commits.get(word, word) for word in words))
-        self._begun = self._kept or Begun(**begun_now(options, command))
+        self._begun = Begun(**begun_now(options, command)) if folder is None else folder.begun
         self.command, self.noise = self._begun.command, self._begun.noise
         self.created = datetime.fromisoformat(self._begun.created)
 
@@ -252,7 +244,7 @@ class SidesSession(Generic[_Options, _Folder]):
         """The run of a side that has none: the one that an earlier stretch finished or began, or a new one."""
         if (finished := self.finished_run(side)) is not None:
             return finished
-        options = replace(options, resume=begun_run(self._kept, side))
+        options = replace(options, resume=self._runs().get(side))
         try:
             executor = self.executor.following(self._other_runs(side))
             return run_suite(
@@ -269,19 +261,18 @@ class SidesSession(Generic[_Options, _Folder]):
         except PlaceGone as error:
             raise PlaceGone(error.what, self.command_to_go_on) from None
 
-    @property
-    def _kept(self) -> Begun | None:
-        return self._folder.begun if self._folder is not None else None
+    def _runs(self) -> dict[str, Path]:
+        """Those that were made or begun for sides."""
+        return {} if self._folder is None else self._folder.runs()
 
     def finished_run(self, side: str) -> Path | None:
         """The run of a side that an earlier stretch has finished."""
-        run = begun_run(self._kept, side)
+        run = self._runs().get(side)
         return run if run is not None and (run / FINISHED_FILE).is_file() else None
 
     def _other_runs(self, side: str) -> list[Path]:
         """Runs that a side's is compared with, as far as there are any yet."""
-        made = self._kept.runs if self._kept is not None else {}
-        words = [*self._sides, *(run for name, run in made.items() if name != side)]
+        words = [*self._sides, *(str(run) for name, run in self._runs().items() if name != side)]
         runs = [self._here / word for word in words if word != side]
         return [run for run in runs if (run / HEADER_FILE).is_file()]
 

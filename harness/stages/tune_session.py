@@ -42,7 +42,7 @@ from harness.stats.rule import Rule
 from harness.store.evidence import find_failure
 from harness.store.files import adapter
 from harness.store.run_directory import HEADER_FILE, RunDirectory, load_run
-from harness.store.search_directory import SUITES_FOLDER, TuneDirectory
+from harness.store.work_directory import SUITES_FOLDER, TuneDirectory
 from harness.suite.load import Device, Suite
 from harness.text import plural
 from harness.toolchain import Toolchain

@@ -36,8 +36,7 @@ from harness.stages.tune_session import RULE, START, Form, TuneSession, TuneTarg
 from harness.stages.tuning_changes import ChangeSearch, FoundForms
 from harness.stages.tuning_lowering import WINNER, Lowered, LoweringSearch, Winner
 from harness.stats.rule import Rule
-from harness.store.journal import Begun
-from harness.store.search_directory import SPEC_FILE, VARIANT_FILE, TuneDirectory, remembered_in
+from harness.store.work_directory import SPEC_FILE, VARIANT_FILE, Begun, TuneDirectory, remembered_in
 from harness.suite.load import load_suite
 from harness.suite.schema import SuiteFile
 from harness.suite.toml_file import read_toml
@@ -109,7 +108,7 @@ def _tuned(options: TuneOptions, target: TuneTarget, command: Sequence[str], pro
         "start": target.start,
         **_what_is_played_back(target),
     }
-    directory = TuneDirectory.create(path, Begun(**begun))
+    directory = TuneDirectory.open(path, Begun(**begun))
     with directory:
         try:
             found = tune_model(TuneSession(options, target, directory, progress))
@@ -117,7 +116,9 @@ def _tuned(options: TuneOptions, target: TuneTarget, command: Sequence[str], pro
             raise Interrupted(f"interrupted; {shlex.join(command)} goes on with {path}") from None
         directory.write_or_remove(VARIANT_FILE, _variant_file(found))
         directory.write_or_remove(SPEC_FILE, found.spec)
-        directory.finish(tune_json(found), to_markdown(markdown_page(found, str(options.out))), draw(found))
+        for name, content in draw(found).items():
+            directory.write(name, content)
+        directory.finish(tune_json(found), to_markdown(markdown_page(found, str(options.out))))
     return found
 
 

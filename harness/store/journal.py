@@ -11,10 +11,9 @@ import shlex
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 from filelock import FileLock, Timeout
 from pydantic import ValidationError
@@ -36,27 +35,10 @@ _T = TypeVar("_T")
 _Journal = TypeVar("_Journal", bound="Journal")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Begun:
-    """What work was begun with: a comparison, an explanation, a bisect or a tuning."""
-
-    created: str  # ISO 8601, UTC
-    machine: str  # Id of the machine that it is measured on
-    options: dict[str, Any]  # The user's, as plain values
-    command: tuple[str, ...]  # The command line
-    noise: float = 0.0  # The smallest change that this machine was found to see, as a share; 0: not known
-    # Folders of the runs that were made for its sides (of a bisect, its positions), finished or not, by name
-    runs: dict[str, str] = field(default_factory=dict)
-    # Of a fleet, the hosts of each row, by the row's name: as many as were there when it was begun
-    placed: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    # What each of these is like, by name, as a run's `HostRecord` has it
-    hosts: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
-
-
 class Journal:
     """A folder that is being written. Use it as a context manager: who is in it is the only one who writes."""
 
-    what: ClassVar[str]  # What it will hold, as in `another harness is writing this comparison`
+    what = "run"  # What it will hold, as in `another harness is writing this comparison`
     remedy = ROOM  # What helps where it cannot be written
 
     def __init__(self, path: Path) -> None:
@@ -118,11 +100,25 @@ class Journal:
 
 def read_value(file: Path, kind: type[_T], remedy: str) -> _T:
     """A value that was written as a document; where that is damaged, what helps is said."""
-    try:
-        value: _T = adapter(kind).validate_json(read_document(file))
-    except ValidationError as error:
-        raise RunError(f"{file}: is damaged ({first_fault(error)}); {remedy}") from None
+    content = read_document(file)
+    with _validating(str(file), remedy):
+        value: _T = adapter(kind).validate_json(content)
     return value
+
+
+def parsed(value: Any, kind: type[_T], file: Path, remedy: str) -> _T:
+    """A value of plain ones, which a file has."""
+    with _validating(str(file), remedy):
+        found: _T = adapter(kind).validate_python(value)
+    return found
+
+
+@contextlib.contextmanager
+def _validating(what: str, remedy: str) -> Iterator[None]:
+    try:
+        yield
+    except ValidationError as error:
+        raise RunError(f"{what}: is damaged ({first_fault(error)}); {remedy}") from None
 
 
 def read_records(file: Path, kind: type[_T], remedy: str) -> list[_T]:
@@ -134,7 +130,7 @@ def read_records(file: Path, kind: type[_T], remedy: str) -> list[_T]:
     for number, line in enumerate(read_lines(file), start=1):
         try:
             records.append(validate(line))
-        except ValidationError as error:
+        except ValidationError as error:  # no context of its own a line: there are millions of lines
             raise RunError(f"{file}: line {number} is damaged ({first_fault(error)}); {remedy}") from None
     return records
 

@@ -98,8 +98,6 @@ def file_names() -> tuple[str, ...]:
 class RunDirectory(Journal):
     """A run being written. Use `create` or `resume`, as a context manager."""
 
-    what = "run"
-
     def __init__(self, path: Path, header: Header) -> None:
         super().__init__(path)
         self.header = header

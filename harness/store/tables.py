@@ -31,7 +31,7 @@ from harness.store.marks import Marks, RunChoice, choose_runs, read_marks, tags_
 from harness.store.place import open_place
 from harness.store.run_directory import HEADER_FILE, load_rounds, load_run
 from harness.store.schema import COMPARISON_TABLES, RUN_TABLES, TABLES, create_tables, insert_rows
-from harness.store.sides_directory import comparison_rows
+from harness.store.work_directory import comparison_rows
 from harness.text import one_line, shown
 
 if TYPE_CHECKING:

@@ -19,8 +19,7 @@ from harness.compare.remeasure import _going_on, earlier_rows, foresee
 from harness.errors import CaseError, NoHost, RunError
 from harness.records.comparison import Row
 from harness.report.comparison import json_document
-from harness.store.journal import Begun
-from harness.store.sides_directory import ComparisonDirectory
+from harness.store.work_directory import Begun, ComparisonDirectory
 from tests.builders import make_row
 from tests.compare.runs import a_build, a_case, a_side
 from tests.compare.scripted import EQUAL, NOISY, SLOWER, Step, a_task, crash, generations, ignore

@@ -19,14 +19,14 @@ ONE_GENERATION = ("--row-budget", "0.01", "--row-cap", "0.01", "--compile-budget
 
 def test_an_interrupted_comparison_prints_what_is_decided_and_goes_on(runs: Harness) -> None:
     command = ("compare", "--within", BASE, "--row-budget", "3", "--compile-budget", "0")
-    ended, path = runs.killed(signal.SIGINT, "generations.jsonl", *command)
+    ended, path = runs.killed(signal.SIGINT, "record.jsonl", *command)
     assert ended.returncode == 130
     assert "Interrupted: 1 row is not decided yet" in ended.words
     assert "product/inert@cpu" in ended.stdout
     again = f"harness compare --resume {path.relative_to(runs.folder)}"
     assert ended.stderr.splitlines()[-1] == f"harness: interrupted; go on with `{again}`"
     assert not (path / "comparison.json").exists()
-    first = len((path / "generations.jsonl").read_text().splitlines())
+    first = len((path / "record.jsonl").read_text().splitlines())
     stretch = [measured for measured in load_rounds(path) if measured.generation < first]
 
     found = document(runs("compare", "--resume", "latest", "--format", "json"))

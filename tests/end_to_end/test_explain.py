@@ -40,9 +40,9 @@ def test_a_slow_variant_is_explained_drawn_and_printed_again(runs: Harness) -> N
 @pytest.mark.timing
 def test_a_killed_explanation_goes_on_with_what_it_measured(runs: Harness) -> None:
     command = ("explain", "--within", BASE, "--variant", "slow", "--budget", "3")
-    ended, path = runs.killed(signal.SIGKILL, "generations.jsonl", *command)
+    ended, path = runs.killed(signal.SIGKILL, "record.jsonl", *command)
     assert ended.returncode == -signal.SIGKILL
-    first = (path / "generations.jsonl").read_text().splitlines()
+    first = (path / "record.jsonl").read_text().splitlines()
     ended = runs("explain", "--resume", "latest", "--format", "json")
     assert ended.returncode == 0, ended.stderr
     assert "which count" in ended.stderr

@@ -24,8 +24,7 @@ from harness.fleet.placing import Group
 from harness.fleet.rows import FleetRows, need_of, place_rows
 from harness.fleet.tasks import Answer, RowMeasured, RowTask
 from harness.records.run import Failure
-from harness.store.journal import Begun
-from harness.store.sides_directory import ComparisonDirectory
+from harness.store.work_directory import RECORD_FILE, Begun, ComparisonDirectory
 from tests.builders import Notes, a_device, a_suite
 from tests.compare.runs import TOOLCHAIN, a_build, a_case, a_side
 from tests.compare.scripted import EQUAL, RULE, SLOWER, a_generation
@@ -154,8 +153,8 @@ def test_what_a_lost_host_has_not_measured_the_others_do(
     for outcome in found.values():
         assert outcome.decision == "unchanged"
         assert hosts_of(outcome)["y"] <= 3
-    kept = (next(tmp_path.iterdir()) / "generations.jsonl").read_text().splitlines()
-    assert len(kept) == sum(len(outcome.generations) for outcome in found.values())
+    kept = (next(tmp_path.iterdir()) / RECORD_FILE).read_text().count('"generation/')
+    assert kept == sum(len(outcome.generations) for outcome in found.values())
 
 
 def test_rows_wait_for_a_host_that_may_come_back_and_status_shows_them(tmp_path: Path) -> None:
@@ -201,7 +200,7 @@ def test_one_that_goes_on_repeats_nothing_and_has_as_many_hosts_as_before(tmp_pa
     directory = a_directory(tmp_path)
     with pytest.raises(StoppedEarly):
         measure(RowFleet("x", "y"), directory, stop_at=9)
-    kept = len((directory.path / "generations.jsonl").read_text().splitlines())
+    kept = (directory.path / RECORD_FILE).read_text().count('"generation/')
     later = RowFleet("x", "y", "z")
     found = measure(later, ComparisonDirectory.resume(directory.path))
     assert found == whole

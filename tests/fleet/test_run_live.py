@@ -188,8 +188,8 @@ def when_measured(world: World, generations: int, act: Any) -> threading.Thread:
     """Do something once so many generations of latency are on disk."""
 
     def measured() -> bool:
-        files = (world.folder / "results").glob("*-compare/generations.jsonl")
-        return sum(len(file.read_text().splitlines()) for file in files) >= generations
+        files = (world.folder / "results").glob("*-compare/record.jsonl")
+        return sum(file.read_text().count('"generation/') for file in files) >= generations
 
     return once(measured, act)
 
@@ -242,8 +242,8 @@ def test_one_whose_scheduler_has_gone_goes_on_without_repeating(world: World) ->
     with pytest.raises(PlaceGone, match=r"has gone.*; what has arrived is kept: go on with `harness compare --resume"):
         compare(world, begun(world))
     killed.join()
-    (kept,) = (world.folder / "results").glob("*-compare/generations.jsonl")
-    before = kept.read_text().splitlines()
+    (kept,) = (world.folder / "results").glob("*-compare/record.jsonl")
+    before = [line for line in kept.read_text().splitlines() if '"generation/' in line]
     port = world.address.rpartition(":")[2]
     command = [sys.executable, "-c", "from harness.cli import main; main()", "fleet", "scheduler", "--as-root"]
     world.start("scheduler-2", [*command, "--listen", f"tcp://127.0.0.1:{port}"])

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,7 +20,7 @@ from harness.records.bisection import Bisection, FoundStep, Trial
 from harness.report.bisect_page import bisect_json
 from harness.stages.options import BisectOptions
 from harness.store.files import adapter
-from harness.store.search_directory import BegunBisect, BisectDirectory
+from harness.store.work_directory import Begun, BisectDirectory
 from tests.history.made import make_change, make_night, night_id, store
 
 SUITE = "suites/nightly.toml"
@@ -125,10 +126,11 @@ class Searches:
         if options.resume is not None:
             return SimpleNamespace(run=partial(self._search, BisectDirectory.resume(options.resume)))
         kept: dict[str, Any] = adapter(BisectOptions).dump_python(options, mode="json")
-        begun = BegunBisect(
+        begun = Begun(
             created="2026-11-22T03:50:12+00:00", machine="this", noise=0.0, options=kept, command=tuple(command)
         )
-        return SimpleNamespace(run=partial(self._search, BisectDirectory.create(options.results, "x", begun)))
+        directory = BisectDirectory.create(options.results, "x", datetime.now(timezone.utc), begun)
+        return SimpleNamespace(run=partial(self._search, directory))
 
     def _search(self, directory: BisectDirectory) -> Bisection:
         if isinstance(self.finds, Exception):

@@ -12,7 +12,7 @@ from harness.plots.canvas import LIGHT, THEMES, Theme
 from harness.plots.waterfall import axis_begin_ns, draw_waterfall, waterfall_steps
 from harness.records.explanation import Elsewhere
 from harness.report.explanation_page import explanation_document
-from harness.store.sides_directory import ExplanationDirectory
+from harness.store.work_directory import ExplanationDirectory
 from tests.plots.conftest import NASTY_NAME, assert_readable, texts_of
 from tests.report.explanations import PIPELINE, make_explanation, make_nasty_explanation, make_part
 

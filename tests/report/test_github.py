@@ -14,7 +14,7 @@ from harness.records.run import Run
 from harness.report import render
 from harness.report.github import portable, render_comment
 from harness.report.run_report import build_report
-from harness.store.sides_directory import ComparisonDirectory
+from harness.store.work_directory import ComparisonDirectory
 from tests.history.made import make_night, step, store
 from tests.report.builders import MACHINE, RUN_URL, SELFCHECK, make_comparison, make_row, make_side, make_timed
 

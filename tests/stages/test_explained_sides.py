@@ -18,7 +18,7 @@ from harness.stages.options import ExplainOptions, RunOptions
 from harness.stages.session import going_on
 from harness.store.folders import find_folder
 from harness.store.run_directory import RunDirectory
-from harness.store.sides_directory import ExplanationDirectory
+from harness.store.work_directory import ExplanationDirectory
 from tests.builders import make_header
 from tests.compare.runs import a_case, a_side
 from tests.fakes.fake_toolchain import make_fake_toolchain
@@ -167,9 +167,8 @@ def test_the_case_may_be_left_out_where_a_suite_has_one_and_it_goes_on_with_what
         session.asked()
     path = find_folder("latest", options.results, kind="explanation", unfinished=True)
     assert str(caught.value) == f"interrupted; go on with `harness explain --resume {path}`"
-    folder = ExplanationDirectory.resume(path)
-    assert folder.begun is not None
-    assert list(folder.begun.runs) == ["0.0.0"]
+    with ExplanationDirectory.resume(path) as folder:
+        assert list(folder.runs()) == ["0.0.0"]
     again, _ = going_on(ExplanationDirectory, ExplainOptions(resume=path, quiet=True))
     assert (again.words, again.seed, again.quiet) == (options.words, 7, True)
     with pytest.raises(UsageError, match="goes on with the explanation's own settings; leave out seed"):

@@ -22,8 +22,7 @@ from harness.records.explanation import Elsewhere
 from harness.stages import explaining
 from harness.stages.explaining import INTERRUPTED, Found, explain_command, explain_pair, keep_in
 from harness.stats.rule import Rule
-from harness.store.journal import Begun
-from harness.store.sides_directory import ExplanationDirectory, KeptGeneration
+from harness.store.work_directory import Begun, ExplanationDirectory, KeptGeneration
 from tests.builders import Notes, a_loadable
 from tests.compare.runs import a_case, a_side
 from tests.fakes.fake_toolchain import make_fake_toolchain

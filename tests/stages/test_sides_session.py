@@ -301,7 +301,8 @@ def test_one_whose_hosts_have_gone_when_the_second_side_begins_is_kept(runs: Run
         make(session)
     (path,) = runs.results.glob("*-compare")
     assert str(caught.value).endswith(f"what has arrived is kept: go on with `harness compare --resume {path}`")
-    assert again(path).finished_run("3.12.0") is not None
+    with again(path) as session:
+        assert session.finished_run("3.12.0") is not None
 
 
 def test_one_that_goes_on_takes_no_options_of_its_own(runs: Runs) -> None:
@@ -328,7 +329,7 @@ def edited(*changes: tuple[str, str]) -> Callable[[Path], object]:
     ("damage", "words"),
     [
         (Path.unlink, "is no comparison that can go on"),
-        (lambda file: file.write_text("{}"), r"is damaged .*; compare the two sides again$"),
+        (lambda file: file.write_text("{}"), r"is damaged .*; begin the comparison again$"),
         (edited(('"seed"', '"sed"'), ("0", '"x"')), "is damaged"),
         (edited(('"machine": "', '"machine": "not ')), "another machine"),
     ],

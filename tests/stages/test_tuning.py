@@ -18,9 +18,8 @@ from harness.stages.options import TuneOptions
 from harness.stages.tune_session import TuneSession, TuneTarget, Untimed
 from harness.stages.tuning import NoStart, tune
 from harness.store.files import adapter
-from harness.store.journal import Begun
 from harness.store.kinds import TUNING
-from harness.store.search_directory import RECORD_FILE, SPEC_FILE, VARIANT_FILE, TuneDirectory
+from harness.store.work_directory import RECORD_FILE, SPEC_FILE, VARIANT_FILE, Begun, TuneDirectory
 from harness.suite.load import load_suite
 from harness.tune import tiles
 from tests.builders import SUITE as SMALL
@@ -211,7 +210,7 @@ def test_a_compiler_that_hangs_eats_memory_or_lacks_a_flag_costs_one_candidate(t
     loaded = load_suite(suite).suite
     options = TuneOptions(suite, compile_memory_gib=0.3)
     target = TuneTarget(suite=loaded, model="net", device="cpu", start="stock", config=CompileConfig(), toolchain=tools)
-    directory = TuneDirectory.create(tmp_path / "net@cpu", Begun(created="", machine="", options={}, command=()))
+    directory = TuneDirectory.open(tmp_path / "net@cpu", Begun(created="", machine="", options={}, command=()))
     configs = {
         "hangs": CompileConfig(flags=("--fake-sleep=60",)),
         "eats": CompileConfig(flags=("--fake-allocate=400", "--fake-sleep=60")),

@@ -26,8 +26,7 @@ from harness.records.run import Build, Failure, Lost, PluginEffect, Round, Run, 
 from harness.stages import tune_session, tuning_lowering
 from harness.stages.options import TuneOptions
 from harness.stages.tune_session import START, Form, Raced, TuneSession, TuneTarget, Untimed
-from harness.store.journal import Begun
-from harness.store.search_directory import TuneDirectory
+from harness.store.work_directory import Begun, TuneDirectory
 from harness.tune.changes import Change
 from harness.tune.dispatches import Compiled, Dispatch, Refused
 from harness.tune.tiles import Configuration, Root
@@ -57,7 +56,7 @@ class Scripted(TuneSession):
             suite=suite, model="net", device="cpu", start="stock", config=CompileConfig(), toolchain=tools
         )
         begun = Begun(created="", machine="", options={}, command=())
-        directory = TuneDirectory.create(folder / "net@cpu", begun)
+        directory = TuneDirectory.open(folder / "net@cpu", begun)
         super().__init__(TuneOptions(Path("small.toml"), **options), target, directory, Silent())
         self.ms: dict[str, float] = {}
         self.code_of: Callable[[CompileConfig], str] = lambda config: " ".join(

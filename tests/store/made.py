@@ -15,7 +15,7 @@ from harness.report.rows import rows_of
 from harness.store.files import describe_folder, finished_document
 from harness.store.merging import Outcome
 from harness.store.run_directory import RunDirectory
-from harness.store.sides_directory import ComparisonDirectory
+from harness.store.work_directory import ComparisonDirectory
 from tests.builders import make_header, make_round
 from tests.history.made import make_night, store
 from tests.report.builders import make_comparison, make_row

@@ -37,7 +37,7 @@ from harness.records.run import (
 from harness.store.folders import is_id
 from harness.store.journal import new_run_id
 from harness.store.run_directory import Record, RunDirectory, load_rounds, load_run
-from harness.store.sides_directory import ComparisonDirectory
+from harness.store.work_directory import ComparisonDirectory
 from tests.builders import make_header, make_round
 from tests.store.made import contents, edit, room_for, start
 

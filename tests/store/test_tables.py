@@ -18,8 +18,8 @@ from harness.report.rows import rows_of
 from harness.store.clock import clock_fault, utc_text
 from harness.store.run_directory import load_rounds
 from harness.store.schema import TABLES, column_records
-from harness.store.sides_directory import comparison_rows
 from harness.store.tables import NOTHING_YET, Tables
+from harness.store.work_directory import comparison_rows
 from tests.history.made import make_night, make_nights, night_id, store
 from tests.report.builders import make_comparison, make_row
 from tests.store.made import a_comparison, contents, edit

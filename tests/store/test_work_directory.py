@@ -19,31 +19,40 @@ from harness.report.explanation_page import explanation_document
 from harness.report.rows import rows_of
 from harness.store.check import check_folder
 from harness.store.folders import find_folder
-from harness.store.journal import Begun
-from harness.store.kinds import BISECT, COMPARISON, EXPLANATION, TUNING, Kind, load_result, tunings_in
+from harness.store.kinds import BISECT, COMPARISON, EXPLANATION, TUNING, load_result, tunings_in
 from harness.store.merging import merge
-from harness.store.search_directory import (
+from harness.store.tables import NOTHING_YET, open_tables
+from harness.store.work_directory import (
     RECORD_FILE,
-    TRIALS_FILE,
     VARIANT_FILE,
-    BegunBisect,
+    Begun,
     BisectDirectory,
+    ComparisonDirectory,
+    ExplanationDirectory,
+    KeptGeneration,
     KeptSentence,
     TuneDirectory,
     earlier_bisect,
     remembered_in,
 )
-from harness.store.sides_directory import ComparisonDirectory, ExplanationDirectory, KeptGeneration
-from harness.store.tables import NOTHING_YET, open_tables
 from tests.builders import make_bisection, make_round
 from tests.report.explanations import make_explanation
 from tests.report.tunings import make_tuning
 
 NOW = datetime(2026, 11, 22, 14, 0, 0, tzinfo=timezone.utc)
+BEGUN = Begun(
+    created="2026-11-22T03:50:12+00:00",
+    machine="a machine",
+    noise=0.01,
+    options={"suite": "x.toml", "model": "rdb", "without": ("tuned*",)},
+    command=("harness", "bisect"),
+    history=("3.6.0", "3.7.0"),
+)
+GENERATION = KeptGeneration(row="net/fast@cpu", metric="latency", modules="m", generation=0, log_ratio=0.1 + 0.2)
 
 
-def a_directory(results: Path) -> ComparisonDirectory:
-    return ComparisonDirectory.create(results, "small", NOW)
+def a_comparison(results: Path, begun: Begun | None = None) -> ComparisonDirectory:
+    return ComparisonDirectory.create(results, "small", NOW, begun)
 
 
 def keep(results: Path) -> tuple[Path, Explanation]:
@@ -55,33 +64,55 @@ def keep(results: Path) -> tuple[Path, Explanation]:
 
 
 def test_every_turn_and_every_compile_is_one_line_at_once(tmp_path: Path) -> None:
-    with a_directory(tmp_path) as directory:
+    with a_comparison(tmp_path) as directory:
         for number in range(2):
             directory.keep_round(make_round(number))
             directory.keep_compile("net/fast@cpu", {"generation": number, "base_ns": 1.0, "head_ns": 2.0})
-        rounds = [json.loads(line) for line in (directory.path / "rounds.jsonl").read_text().splitlines()]
+        rounds, compiles = (
+            [json.loads(line) for line in (directory.path / name).read_text().splitlines()]
+            for name in ("rounds.jsonl", "compiles.jsonl")
+        )
         assert [measured["round"] for measured in rounds] == [0, 1]
-        compiles = [json.loads(line) for line in (directory.path / "compiles.jsonl").read_text().splitlines()]
         assert compiles[1] == {"case": "net/fast@cpu", "generation": 1, "base_ns": 1.0, "head_ns": 2.0}
         assert not COMPARISON.is_at(directory.path)
         directory.finish(b"{}\n", "report\n")
-    assert COMPARISON.is_at(directory.path)
     assert (directory.path / COMPARISON.file).read_text() == "{}\n"
     assert (directory.path / "report.md").read_text() == "report\n"
 
 
+def test_one_that_goes_on_has_what_ended_and_no_round_of_what_was_cut_short(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt), a_comparison(tmp_path, BEGUN) as directory:
+        for generation in (0, 1):
+            directory.keep_round(replace(make_round(0), group=GENERATION.row, generation=generation))
+        directory.keep_generation(GENERATION)
+        raise KeyboardInterrupt
+    assert directory.command_to_go_on == f"harness compare --resume {directory.path}"
+    with pytest.raises(RunError, match="has not come to its end; go on with `harness compare --resume"):
+        load_result(directory.path)
+    with ComparisonDirectory.resume(directory.path) as again:
+        assert again.generations == (GENERATION,)
+        assert [kept.generation for kept in again.rounds] == [0]
+        again.finish("{}", "")
+    assert {file.name for file in again.path.iterdir()} == {
+        *("rounds.jsonl", "comparison.json", "report.md", "finished.json")
+    }
+    with pytest.raises(RunError, match="this comparison is finished and is not written again; start a new one"):
+        ComparisonDirectory.resume(directory.path)
+
+
 def test_of_one_that_never_began_nothing_is_left_and_what_was_measured_stays(tmp_path: Path) -> None:
-    with pytest.raises(RunError), a_directory(tmp_path):
+    with pytest.raises(RunError), a_comparison(tmp_path, BEGUN) as directory:
+        directory.keep_run("base", tmp_path)
         raise RunError("the modules are gone")
     assert not list(tmp_path.iterdir())
-    with pytest.raises(KeyboardInterrupt), a_directory(tmp_path) as directory:
+    with pytest.raises(KeyboardInterrupt), a_comparison(tmp_path) as directory:
         directory.keep_round(make_round(0))
         raise KeyboardInterrupt
     assert [file.name for file in directory.path.iterdir()] == ["rounds.jsonl"]
 
 
 def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
-    directory = a_directory(tmp_path)
+    directory = a_comparison(tmp_path)
     directory.path.rmdir()
     with pytest.raises(RunError) as caught:
         directory.keep_round(make_round(0))
@@ -101,28 +132,18 @@ def test_nothing_is_left_where_the_end_cannot_be_written(tmp_path: Path, monkeyp
         path.write_bytes(content)
 
     monkeypatch.setattr("harness.store.journal.write_atomically", fail)
-    said = "cannot be written \\(No space left on device\\); make room or choose another"
-    with pytest.raises(RunError, match=said):
+    with pytest.raises(RunError, match=r"cannot be written \(No space left on device\); make room or choose another"):
         keep(tmp_path)
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("kind", [COMPARISON, EXPLANATION], ids=lambda kind: kind.name)
-def test_one_that_was_stopped_says_how_it_goes_on(tmp_path: Path, kind: Kind[object]) -> None:
-    (tmp_path / kind.begun_file).write_text("{}")
-    with pytest.raises(RunError, match=f"has not come to its end; go on with `harness {kind.command} --resume"):
-        load_result(tmp_path)
-
-
 def test_one_that_was_stopped_is_told_from_what_is_none(tmp_path: Path) -> None:
-    begun = Begun(created=NOW.isoformat(), machine="m", options={}, command=())
-    with pytest.raises(KeyboardInterrupt), ExplanationDirectory.create(tmp_path, "esrgan", NOW, begun) as directory:
-        directory.keep_generation(KeptGeneration(row="r", metric="alone", modules="m", generation=0))
+    with pytest.raises(KeyboardInterrupt), ExplanationDirectory.create(tmp_path, "esrgan", NOW, BEGUN) as directory:
+        directory.keep_generation(GENERATION)
         raise KeyboardInterrupt
-    folder = directory.path
-    finding = check_folder(folder, name=folder.name)
+    finding = check_folder(directory.path, name=directory.path.name)
     assert (finding.state, finding.why) == ("unfinished", "an explanation that was stopped")
-    assert find_folder(tmp_path / "latest", kind="explanation", unfinished=True) == folder
+    assert find_folder(tmp_path / "latest", kind="explanation", unfinished=True) == directory.path
     with pytest.raises(UsageError):
         find_folder(tmp_path / "latest", kind="comparison", unfinished=True)
 
@@ -130,11 +151,9 @@ def test_one_that_was_stopped_is_told_from_what_is_none(tmp_path: Path) -> None:
 def test_an_explanation_is_read_found_verified_and_merged_and_has_no_rows(tmp_path: Path) -> None:
     folder, explanation = keep(tmp_path / "there")
     assert folder.name == "20261122-140000-esrgan-explain"
-    assert EXPLANATION.load(folder) == explanation
     assert {file.name for file in folder.iterdir()} == {EXPLANATION.file, "report.md", "finished.json"}
     for name in ("latest", "2026"):
         assert find_folder(tmp_path / "there" / name, kind="explanation") == folder
-    assert find_folder(tmp_path / "there" / "2026", kind="run") == tmp_path / "there" / "2026"
     (outcome,) = merge([str(tmp_path / "there")], str(tmp_path / "here"), rows_of, str, Silent())
     assert (outcome.name, outcome.fate) == (folder.name, "copied")
     copy = tmp_path / "here" / folder.name
@@ -162,23 +181,15 @@ def test_an_explanation_is_listed_and_a_damaged_one_is_told(
     assert "is no explanation of schema version 1" in printed.err
 
 
-# --- Bisects and tunings: a line that was cut short costs one piece of work and nothing else ---
+# --- Bisects ---
 
-BEGUN = BegunBisect(
-    created="2026-11-22T03:50:12+00:00",
-    machine="a machine",
-    noise=0.01,
-    options={"suite": "x.toml"},
-    command=("harness", "bisect"),
-    history=("3.6.0", "3.7.0"),
-)
 TRIAL = Trial(base="3.6.0", head="3.7.0", floor=0.1 + 0.2, verdict="unchanged", ratio=1.0001)
 OPEN = replace(TRIAL, head="3.8.0", verdict="inconclusive")
 
 
 @pytest.fixture
 def directory(tmp_path: Path) -> BisectDirectory:
-    return BisectDirectory.create(tmp_path / "results", "small", BEGUN)
+    return BisectDirectory.create(tmp_path / "results", "small", NOW, BEGUN)
 
 
 def end(directory: BisectDirectory, *trials: Trial) -> Bisection:
@@ -186,22 +197,26 @@ def end(directory: BisectDirectory, *trials: Trial) -> Bisection:
     with directory:
         for trial in trials:
             directory.keep_trial(trial)
-        found = make_bisection(id=directory.path.name, trials=trials, attempt=directory.begun.attempt)
+        found = make_bisection(id=directory.path.name, trials=trials, attempt=directory.attempt)
         directory.finish(bisect_json(found), "the answer")
     return found
 
 
-def test_what_was_kept_is_there_again(directory: BisectDirectory) -> None:
+def test_what_was_kept_is_there_again(directory: BisectDirectory, tmp_path: Path) -> None:
+    run, sentence = tmp_path / "a-run", KeptSentence(text="It tiles otherwise.", explanation="an-id")
+    run.mkdir()
+    (run / "run.json").touch()
     with directory:
-        directory.keep_run("3.6.0", Path("results/a-run"))
-        directory.keep_sentence("3.6.0..3.7.0", KeptSentence(text="It tiles otherwise.", explanation="an-id"))
+        directory.keep_run("3.6.0", run)
+        directory.keep_run("3.7.0", tmp_path / "gone")
+        directory.remember("explained/3.6.0..3.7.0", sentence)
         directory.keep_trial(TRIAL)
         assert directory.answer(TRIAL.key) == TRIAL
-    assert directory.path.name == "20261122-035012-small-bisect"
+    assert directory.path.name == "20261122-140000-small-bisect"
     with BisectDirectory.resume(directory.path) as again:
-        assert again.begun == directory.begun
-        assert again.begun.runs == {"3.6.0": "results/a-run"}
-        assert again.kept == [TRIAL]
+        assert again.begun == replace(BEGUN, options={**BEGUN.options, "without": ["tuned*"]})
+        assert again.runs() == {"3.6.0": run}
+        assert (again.kept, again.sentence("3.6.0..3.7.0")) == ([TRIAL], sentence)
 
 
 def test_what_stayed_open_is_measured_again_once_the_bisect_had_come_to_its_end(directory: BisectDirectory) -> None:
@@ -228,9 +243,13 @@ def test_what_cannot_go_on_is_said(directory: BisectDirectory, tmp_path: Path) -
     with pytest.raises(RunError, match=r"bisection\.json: is damaged at id; make the bisect again"):
         BISECT.load(directory.path)
     (directory.path / BISECT.file).unlink()
-    (directory.path / TRIALS_FILE).write_text("nonsense\n")
-    with pytest.raises(RunError, match=r"line 1 is damaged \(.*\); remove it, and what it says is measured again"):
-        BisectDirectory.resume(directory.path).__enter__()
+    for line, why in (("nonsense", r"line 1 is damaged \(.*\)"), ('{"key": "trial/a", "value": {}}', "is damaged")):
+        (directory.path / RECORD_FILE).write_text(f"{line}\n")
+        with (
+            pytest.raises(RunError, match=rf"{why}.*; remove it, and what it says is done again"),
+            BisectDirectory.resume(directory.path) as again,
+        ):
+            again.answer(TRIAL.key)
     with pytest.raises(RunError, match="is no bisect that can go on"):
         BisectDirectory.resume(tmp_path)
     (directory.path / "begun.json").write_text("{}")
@@ -240,8 +259,6 @@ def test_what_cannot_go_on_is_said(directory: BisectDirectory, tmp_path: Path) -
 
 def test_an_earlier_one_with_the_same_options_is_found(directory: BisectDirectory) -> None:
     results, asked = directory.path.parent, {"suite": "x.toml"}
-    with directory:
-        pass
     assert earlier_bisect(results, asked, "a machine") == directory.path
     assert earlier_bisect(results, {"suite": "y.toml"}, "a machine") is None
     assert earlier_bisect(results, asked, "another machine") is None, "it cannot go on there"
@@ -253,21 +270,14 @@ def test_an_earlier_one_with_the_same_options_is_found(directory: BisectDirector
     assert earlier_bisect(results, asked, "a machine") is None
 
 
-# --- Tunings ---
-
-SEARCH = Begun(
-    created="2026-11-22T03:50:12+00:00",
-    machine="a machine",
-    options={"model": "rdb", "without": ("tuned*",)},
-    command=("harness", "tune"),
-)
+# --- Tunings: a line that was cut short costs one piece of work and nothing else ---
 
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
     """A search in which two pieces of work are done."""
     path = tmp_path / "tuned" / "rdb@cpu"
-    with TuneDirectory.create(path, SEARCH) as directory:
+    with TuneDirectory.open(path, BEGUN) as directory:
         directory.remember("a", {"ratios": (0.5, None)}, 2.0)
         directory.remember("b", "failed", 3.5)
     return path
@@ -280,64 +290,55 @@ def kept(directory: TuneDirectory, key: str) -> tuple[Any, float] | None:
 
 
 def test_one_that_goes_on_remembers_what_was_done(place: Path) -> None:
-    later = replace(SEARCH, created="2026-11-23T03:50:12+00:00")
-    with TuneDirectory.create(place, later) as directory:
+    with TuneDirectory.open(place, replace(BEGUN, created="2026-11-23T03:50:12+00:00")) as directory:
         assert kept(directory, "a") == ({"ratios": [0.5, None]}, 2.0)
         assert kept(directory, "c") is None
-        assert directory.begun.created == SEARCH.created
-    assert remembered_in(place, SEARCH.machine)["b"] == "failed"
-    assert remembered_in(place, "another machine") == {}
-    assert remembered_in(place, SEARCH.machine, {"model": "rdb", "[devices.cpu]": "not written then"})
-    assert remembered_in(place, SEARCH.machine, {"model": "mlp"}) == {}
+        assert directory.begun.created == BEGUN.created
+    assert remembered_in(place, "a machine", {"model": "rdb", "[devices.cpu]": "not written then"})["b"] == "failed"
+    assert remembered_in(place, "another machine", {}) == {}
+    assert remembered_in(place, "a machine", {"model": "mlp"}) == {}
 
 
 def test_a_line_that_was_cut_short_is_done_again_and_nothing_else(place: Path) -> None:
     record = place / RECORD_FILE
     record.write_bytes(cut := record.read_bytes()[:-4])
-    assert [*remembered_in(place, SEARCH.machine)] == ["a"]
+    assert [*remembered_in(place, "a machine", {})] == ["a"]
     assert record.read_bytes() == cut, "who only looks leaves the line to the harness that may be writing it"
-    with TuneDirectory.create(place, SEARCH) as directory:
+    with TuneDirectory.open(place, BEGUN) as directory:
         assert (kept(directory, "a"), kept(directory, "b")) == (({"ratios": [0.5, None]}, 2.0), None)
         directory.remember("b", "right", 1.0)
-    with TuneDirectory.create(place, SEARCH) as directory:
+    with TuneDirectory.open(place, BEGUN) as directory:
         assert kept(directory, "b") == ("right", 1.0)
 
 
-def test_what_an_earlier_harness_did_not_write_down_is_held_against_nobody_and_known_from_then_on(place: Path) -> None:
+def test_a_folder_of_another_search_or_with_other_things_is_left_alone(place: Path, tmp_path: Path) -> None:
     def now(device: str) -> Begun:
-        return replace(SEARCH, options={**SEARCH.options, "[devices.cpu]": device})
+        return replace(BEGUN, options={**BEGUN.options, "[devices.cpu]": device})
 
-    TuneDirectory.create(place, now("one core"))
-    with pytest.raises(HarnessError, match=r"is a search with another \[devices\.cpu\]; give"):
-        TuneDirectory.create(place, now("two cores"))
-    with pytest.raises(HarnessError, match="is a search of another machine"):
-        TuneDirectory.create(place, replace(SEARCH, machine="another"))
-
-
-def test_a_folder_with_other_things_is_left_alone(tmp_path: Path) -> None:
-    (tmp_path / "thesis.tex").write_text("mine")
-    with pytest.raises(HarnessError, match="holds something else"):
-        TuneDirectory.create(tmp_path, SEARCH)
-    assert [file.name for file in tmp_path.iterdir()] == ["thesis.tex"]
+    TuneDirectory.open(place, now("one core"))  # what an earlier harness did not write down is held against nobody
+    for folder, begun, why in (
+        (place, now("two cores"), r"is a search with another \[devices\.cpu\]; give"),
+        (place, replace(BEGUN, machine="another"), "is a search of another machine"),
+        (tmp_path, BEGUN, "holds something else"),
+    ):
+        with pytest.raises(HarnessError, match=why):
+            TuneDirectory.open(folder, begun)
+    assert [file.name for file in tmp_path.iterdir()] == ["tuned"]
 
 
 def test_what_is_written_at_the_end_is_read_again(place: Path) -> None:
     with pytest.raises(RunError, match="has not come to its end"):
         load_result(place)
     found = make_tuning(spec="#" * 200_000)
-    with TuneDirectory.create(place, SEARCH) as directory:
+    with TuneDirectory.open(place, BEGUN) as directory:
         assert directory.write_suite("singles", "name = 'x'").read_text() == "name = 'x'"
         variant = directory.write_or_remove(VARIANT_FILE, "[variants.x]")
         directory.write_or_remove(VARIANT_FILE, "")
         assert not variant.exists()
-        directory.finish(render(found, "json"), "# The report", {"race.svg": b"<svg/>"})
+        directory.finish(render(found, "json"), "# The report")
     assert load_result(place) == found == TUNING.load(place)
     assert tunings_in(place.parent.parent) == tunings_in(place) == [place]
-
-
-def test_a_folder_of_several_is_told_from_a_run(place: Path) -> None:
-    for folder in (place, place.parent / "mlp@cpu"):
-        folder.mkdir(exist_ok=True)
-        (folder / TUNING.file).write_text("{}")
+    (place.parent / "mlp@cpu").mkdir()
+    (place.parent / "mlp@cpu" / TUNING.file).write_text("{}")
     with pytest.raises(RunError, match=r"tuned: is a folder of tunings; give one of them: .*mlp@cpu, .*rdb@cpu$"):
         load_result(place.parent)

@@ -1,0 +1,438 @@
+"""Comparisons, explanations, bisects and tunings on disk: work that goes on where it was stopped or killed.
+
+<results>/<id>/, of a tuning <out>/<model>@<device>/
+    comparison.json    the document that `--format json` prints; explanation.json, bisection.json or tuning.json
+    report.md          the report
+    record.jsonl       one JSON line a piece of work, written when it is done: its key, what it gave, its seconds
+    unfinished.json    the options that it was begun with; unfinished-explanation.json, begun.json, tuning-begun.json
+
+    rounds.jsonl       of a comparison every turn that was timed for it: one JSON line a round, its group the row's case
+    compiles.jsonl     of a comparison every compile that was timed for it
+    tables/            of a comparison its rows of a results folder's tables, see harness.store.tables
+    finished.json      of a comparison or an explanation the hash of every file
+    suites/            of a bisect or a tuning the suites of what it measures
+    tuned.toml         of a tuning the variant, for `variant_files` of a suite, once it is confirmed
+    spec.mlir, race.*  of a tuning its spec, for `--iree-codegen-tuning-spec-path`, and pictures of the race
+
+A comparison or an explanation is whole once its document is there, which comes last; what it went on with is removed
+then. A bisect or a tuning may come to its end several times: it asks the same again when it is told the same, so it is
+answered from its lines until it comes to what was not done yet.
+"""
+
+import contextlib
+import hashlib
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
+
+from harness.errors import Interrupted, PlaceGone, RunError, UsageError
+from harness.metrics import LATENCY
+from harness.records.bisection import Trial
+from harness.records.comparison import Comparison, Explained
+from harness.records.run import Failure, HostRecord, Round
+from harness.store.clock import utc_text
+from harness.store.database import write_tables
+from harness.store.files import (
+    FINISHED_FILE,
+    TURNS_FILE,
+    FileRecord,
+    adapter,
+    describe_folder,
+    finished_document,
+    line_of,
+    writing,
+)
+from harness.store.journal import REPORT_FILE, Journal, make_folder, new_run_id, parsed, read_records, read_value
+from harness.store.kinds import BISECT, COMPARISON, COMPILES_FILE, EXPLANATION, TUNING, Kind
+from harness.store.run_directory import HEADER_FILE
+
+RECORD_FILE = "record.jsonl"
+VARIANT_FILE, SPEC_FILE = "tuned.toml", "spec.mlir"
+SUITES_FOLDER = "suites"
+_REMEDY = "remove it, and what it says is done again"
+_ELSEWHERE = "make room or name another folder with --out"
+
+_Directory = TypeVar("_Directory", bound="WorkDirectory")
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Begun:
+    """What work was begun with."""
+
+    created: str  # ISO 8601, UTC
+    machine: str  # Id of the machine that it is measured on
+    options: dict[str, Any]  # The user's, as plain values
+    command: tuple[str, ...]  # The command line
+    noise: float = 0.0  # The smallest change that this machine was found to see, as a share; 0: not known
+    history: tuple[str, ...] = ()  # Of a bisect over releases: those that are searched, as the package index had them
+
+
+@dataclass(frozen=True, kw_only=True)
+class Done:
+    """A piece of work, as it is kept."""
+
+    key: str
+    value: Any  # What it gave, as JSON has it: tuples are lists
+    seconds: float = 0.0  # What it took
+
+
+class WorkDirectory(Journal):
+    """Work that is being done. Use `create` or `resume`, as a context manager, in which what was done is known."""
+
+    kind: ClassVar[Kind[Any]]
+
+    def __init__(self, path: Path, begun: Begun | None = None) -> None:
+        super().__init__(path)
+        self.what = self.kind.name
+        self._begun = begun  # None: it cannot go on where it is stopped
+        self._done: list[Done] = []
+
+    @classmethod
+    def create(
+        cls: type[_Directory], results: Path, suite: str, now: datetime, begun: Begun | None = None
+    ) -> _Directory:
+        """Make the folder `<time>-<suite>-<command>`, whose name is the id of what it will hold."""
+        directory = cls(make_folder(results, f"{new_run_id(suite, now)}-{cls.kind.command}"), begun)
+        if begun is not None:
+            directory.write_value(cls.kind.begun_file, begun)
+        return directory
+
+    @classmethod
+    def resume(cls: type[_Directory], path: Path) -> _Directory:
+        """Open it to go on with it."""
+        kind = cls.kind
+        if kind.files and kind.is_at(path):
+            raise RunError(f"{path}: this {kind.name} is finished and is not written again; start a new one")
+        if not (path / kind.begun_file).is_file():
+            why = f"it has no {kind.begun_file}"
+            raise RunError(f"{path}: is no {kind.name} that can go on ({why}); begin it again")
+        return cls(path, read_value(path / kind.begun_file, Begun, f"begin the {kind.name} again"))
+
+    def begin(self) -> None:
+        """Read what was done."""
+        super().begin()
+        self._done = read_records(self.path / RECORD_FILE, Done, _REMEDY)
+
+    @property
+    def begun(self) -> Begun:
+        """What it was begun with, by the harness that began it."""
+        assert self._begun is not None  # noqa: S101 (what asks goes on, or can go on)
+        return self._begun
+
+    def remember(self, key: str, value: Any, seconds: float = 0.0) -> Done:
+        """Keep what a piece of work gave, once it is done; it is given back as the next harness reads it."""
+        done: Done = adapter(Done).validate_json(line_of(Done(key=key, value=value, seconds=seconds)))
+        if self._begun is not None:
+            self.append_to(RECORD_FILE, done)
+        self._done.append(done)
+        return done
+
+    def remembered(self, key: str) -> Done | None:
+        """A piece of work, as it was done last; None: it was not done yet."""
+        return next((done for done in reversed(self._done) if done.key == key), None)
+
+    def all_of(self, topic: str, kind: Any) -> list[tuple[str, Any]]:
+        """The pieces of work with keys of a topic, as in `run/base`: what stands behind the topic, and the value."""
+        found = [done for done in self._done if done.key.startswith(f"{topic}/")]
+        return [
+            (done.key.removeprefix(f"{topic}/"), parsed(done.value, kind, self.path / RECORD_FILE, _REMEDY))
+            for done in found
+        ]
+
+    def keep_run(self, name: str, run: Path) -> None:
+        """Keep which run is made for a side or a position, as soon as it begins."""
+        self.remember(f"run/{name}", str(run))
+
+    def runs(self) -> dict[str, Path]:
+        """The runs that were made or begun for sides or positions, by name; those that are still there."""
+        found = {name: Path(run) for name, run in self.all_of("run", str)}
+        return {name: run for name, run in found.items() if (run / HEADER_FILE).is_file()}
+
+    @property
+    def can_go_on(self) -> bool:
+        """Whether there is anything that need not be done again."""
+        return self._begun is not None and (bool(self._done) or (self.path / TURNS_FILE).exists())
+
+    @property
+    def command_to_go_on(self) -> str:
+        """What goes on with it; what begins it anew, where there is nothing of it."""
+        if self._begun is not None and not self.can_go_on:
+            return shlex.join(self._begun.command)
+        return f"harness {self.kind.command} --resume {shlex.quote(str(self.path))}"
+
+    def write_suite(self, name: str, text: str) -> Path:
+        """Write a suite of variants that are to be measured; its file."""
+        return self.write(f"{SUITES_FOLDER}/{name}.toml", text)
+
+    def finish(self, document: bytes | str, report: str) -> None:
+        """Write what there is at the end, as JSON and as a report."""
+        self.write(REPORT_FILE, report)
+        self.write(self.kind.file, document)
+
+
+# --- What is made of two sides ---
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeptGeneration:
+    """What a generation of a row gave, in the words of `harness.compare.task.Generation`, or how it failed."""
+
+    row: str
+    metric: str  # Of an explanation, how its dispatches were timed
+    modules: str  # What was measured: both sides' modules and how they were run
+    generation: int
+    log_ratio: float | None = None
+    base: float | None = None
+    head: float | None = None
+    rounds: int = 0
+    seconds: float = 0.0
+    by_own_time: int = 0
+    taken: float | None = None
+    host: str = ""
+    failure: Failure | None = None
+    # Of an explanation, where the time of a call of each side goes, in the words of `harness.explain.profile.Profile`
+    spent: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+
+class SidesDirectory(WorkDirectory):
+    """A comparison or an explanation being written; nothing is left where it ends early and measured nothing."""
+
+    generations: tuple[KeptGeneration, ...] = ()  # Of earlier stretches
+    rounds: tuple[Round, ...] = ()  # Of these generations: those of one that was cut short count for nothing
+
+    def begin(self) -> None:
+        """Read what was measured, and drop the rounds of generations that were cut short."""
+        super().begin()
+        self.generations = tuple(kept for _, kept in self.all_of("generation", KeptGeneration))
+        ended = {(kept.row, kept.generation) for kept in self.generations if kept.metric == LATENCY.name}
+        rounds = read_records(self.path / TURNS_FILE, Round, _REMEDY)
+        self.rounds = tuple(kept for kept in rounds if (kept.group, kept.generation) in ended)
+        if rounds:
+            self.write(TURNS_FILE, b"".join(line_of(kept) + b"\n" for kept in self.rounds))
+
+    def __exit__(self, *error: object) -> None:
+        super().__exit__()
+        kind = error[0] if error else None
+        is_stopped = isinstance(kind, type) and issubclass(kind, KeyboardInterrupt | Interrupted | PlaceGone)
+        is_measured = (self.path / TURNS_FILE).exists() or any(done.key.startswith("gen") for done in self._done)
+        if kind is not None and not is_measured and not (is_stopped and self.can_go_on):
+            with contextlib.suppress(OSError):
+                for name in (self.kind.begun_file, RECORD_FILE):
+                    (self.path / name).unlink(missing_ok=True)
+                self.path.rmdir()
+
+    def keep_generation(self, kept: KeptGeneration) -> None:
+        """Keep what a generation gave, once it has ended."""
+        self.remember(f"generation/{kept.row}/{kept.metric}/{kept.generation}", kept)
+
+    def finish(self, document: bytes | str, report: str) -> None:
+        """Write the document, as JSON, and the report."""
+        document = document if isinstance(document, bytes) else document.encode()
+        try:
+            self.write(REPORT_FILE, report)
+            with self.writing():
+                files = describe_folder(self.path, self.kind.files)
+            # What is whole has its hashes, so that it comes last.
+            own = FileRecord(sha256=hashlib.sha256(document).hexdigest(), bytes=len(document))
+            self.write(FINISHED_FILE, finished_document({**files, self.kind.file: own}))
+            self.write(self.kind.file, document)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                for name in (REPORT_FILE, FINISHED_FILE, self.kind.file):
+                    (self.path / name).unlink(missing_ok=True)
+            raise
+        for name in (self.kind.begun_file, RECORD_FILE):
+            (self.path / name).unlink(missing_ok=True)
+
+
+class ExplanationDirectory(SidesDirectory):
+    """An explanation being written."""
+
+    kind = EXPLANATION
+
+
+class ComparisonDirectory(SidesDirectory):
+    """A comparison being written."""
+
+    kind = COMPARISON
+
+    def keep_placed(self, placed: Mapping[str, Sequence[str]], hosts: Sequence[HostRecord]) -> None:
+        """Keep which hosts of a fleet measure each row, by the row's name, and what these hosts are like."""
+        for row, names in placed.items():
+            self.remember(f"placed/{row}", list(names))
+        for host in hosts:
+            self.remember(f"host/{host.name}", host.environment)
+
+    def placed(self) -> dict[str, tuple[str, ...]]:
+        """The hosts of each row, by the row's name: as many as were there when it was begun."""
+        return dict(self.all_of("placed", tuple[str, ...]))
+
+    def hosts(self) -> tuple[HostRecord, ...]:
+        """What each host of a row is like, by name."""
+        found = dict(self.all_of("host", dict[str, Any]))
+        return tuple(HostRecord(name=name, environment=found[name]) for name in sorted(found))
+
+    def keep_round(self, measured: Round) -> None:
+        """Keep the turns of one round, at once."""
+        self.append_to(TURNS_FILE, measured)
+
+    def keep_compile(self, case: str, fields: Mapping[str, Any]) -> None:
+        """Keep what one generation of compiles took."""
+        self.append_to(COMPILES_FILE, {"case": case, **fields})
+
+    def finish(self, document: bytes | str, report: str, comparison: Comparison | None = None) -> None:
+        """Write the comparison itself, as JSON, its report and its tables."""
+        if comparison is not None:
+            with self.writing():
+                write_tables(self.path, {"comparisons": comparison_rows(comparison)})
+        super().finish(document, report)
+
+
+def comparison_rows(comparison: Comparison) -> list[dict[str, Any]]:
+    """The rows of the table `comparisons`: one for each of the comparison's."""
+    same = ("case", "model", "variant", "device", "metric", "verdict", "ratio", "ci_low", "ci_high", "p", "floor")
+    explained = {each.case: adapter(Explained).dump_json(each).decode() for each in comparison.explained}
+    return [
+        {
+            "comparison": comparison.id,
+            "created": utc_text(comparison.created),
+            "base_run": comparison.base.run,
+            "head_run": comparison.head.run,
+            "machine": comparison.machine.description,
+            **{name: getattr(row, name) for name in (*same, "base_value", "head_value", "unit", "control", "reason")},
+            "gate": row.gate or "",
+            "command": shlex.join(comparison.command),
+            "within": comparison.within,
+            "base_commit": comparison.base.commit,
+            "head_commit": comparison.head.commit,
+            "explained": explained.get(row.case, "") if row.metric == LATENCY.name and not row.control else "",
+        }
+        for row in comparison.rows
+    ]
+
+
+# --- Bisects ---
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeptSentence:
+    """What the compiler does differently across a step."""
+
+    text: str = ""  # In a sentence; "": nothing is known
+    explanation: str = ""  # Id of the explanation that says more; "" likewise
+
+
+class BisectDirectory(WorkDirectory):
+    """A bisect being written. Of one that has come to its end, what stayed open is measured again."""
+
+    kind = BISECT
+    attempt = 0  # How often it went on after it had come to its end
+
+    @classmethod
+    def resume(cls, path: Path) -> "BisectDirectory":
+        """Open a bisect to go on with it."""
+        if BISECT.is_at(path) and not BISECT.load(path).is_open:
+            raise RunError(f"{path}: this bisect has its answer; `harness report {path}` prints it")
+        return super().resume(path)
+
+    def begin(self) -> None:
+        """Read what was measured; once the bisect has come to its end, this is another attempt."""
+        super().begin()
+        self.attempt = BISECT.load(self.path).attempt + 1 if BISECT.is_at(self.path) else 0
+
+    @property
+    def kept(self) -> list[Trial]:
+        """All measurements, in order."""
+        return [trial for _, trial in self.all_of("trial", Trial)]
+
+    def answer(self, asked: tuple[str, str, float]) -> Trial | None:
+        """What was measured of a question; None: nothing, or it stayed open and is to be measured again."""
+        found = next((trial for trial in reversed(self.kept) if trial.key == asked), None)
+        return None if found is not None and found.is_open and found.attempt < self.attempt else found
+
+    def keep_trial(self, trial: Trial) -> Trial:
+        """Keep a measurement, once it has ended; it is given back as it is kept."""
+        kept = replace(trial, attempt=self.attempt)
+        self.remember(f"trial/{trial.base}/{trial.head}", kept)
+        return kept
+
+    def sentence(self, step: str) -> KeptSentence | None:
+        """What explains a step, by both of its positions; None: it was not explained yet."""
+        return dict(self.all_of("explained", KeptSentence)).get(step)
+
+
+def has_answer(folder: Path) -> bool:
+    """Whether a bisect knows all that it was asked."""
+    return BISECT.is_at(folder) and BISECT.load(folder).finished
+
+
+def earlier_bisect(results: Path, asked: Mapping[str, Any], machine: str) -> Path | None:
+    """The newest bisect with these options that has an answer, or that can go on here; None where there is none."""
+    for file in sorted(results.glob(f"*/{BISECT.begun_file}"), reverse=True):
+        with contextlib.suppress(RunError):  # who goes on with it is told
+            begun = read_value(file, Begun, "")
+            if asked.items() <= begun.options.items() and (begun.machine == machine or has_answer(file.parent)):
+                return file.parent
+    return None
+
+
+# --- Tunings ---
+
+
+class TuneDirectory(WorkDirectory):
+    """A tuning being written. Use `open`, as a context manager."""
+
+    kind = TUNING
+    remedy = _ELSEWHERE
+
+    @classmethod
+    def open(cls, path: Path, begun: Begun) -> "TuneDirectory":
+        """Make the folder of a search, or go on with the one that is there, which has to be the same."""
+        file = path / TUNING.begun_file
+        begun = adapter(Begun).validate_json(adapter(Begun).dump_json(begun))  # as it is read again
+        if file.is_file():
+            before = _read_begun(file)
+            if before.machine != begun.machine:
+                raise UsageError(f"--out: {path} is a search of another machine; name another folder")
+            # What an earlier harness did not write down is not known to differ.
+            other = sorted(name for name, value in before.options.items() if value != begun.options.get(name))
+            if other:
+                raise UsageError(
+                    f"--out: {path} is a search with another {' and another '.join(other)}; give the same again, or "
+                    "name another folder"
+                )
+            begun = replace(begun, created=before.created)
+        elif path.exists() and (not path.is_dir() or any(path.iterdir())):
+            raise UsageError(f"--out: {path} holds something else than a search of `harness tune`; name another folder")
+        with writing(path, _ELSEWHERE):
+            path.mkdir(parents=True, exist_ok=True)
+        directory = cls(path, begun)
+        directory.write_value(TUNING.begun_file, begun)
+        return directory
+
+    def write_or_remove(self, file: str, text: str) -> Path:
+        """Write the variant or its spec; "" takes away that of an earlier search. Its file."""
+        if text:
+            return self.write(file, text)
+        with self.writing():
+            (self.path / file).unlink(missing_ok=True)
+        return self.path / file
+
+
+def remembered_in(folder: Path, machine: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """What a search has remembered so far, by key. Another harness may be writing it."""
+    file = folder / TUNING.begun_file
+    if not file.is_file():
+        return {}
+    begun = _read_begun(file)
+    if begun.machine != machine or any(begun.options.get(name, value) != value for name, value in options.items()):
+        return {}
+    return {done.key: done.value for done in read_records(folder / RECORD_FILE, Done, _REMEDY)}
+
+
+def _read_begun(file: Path) -> Begun:
+    return read_value(file, Begun, "name another folder with --out")
