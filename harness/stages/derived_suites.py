@@ -8,7 +8,7 @@ import hashlib
 import os
 import re
 import shlex
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
@@ -19,8 +19,7 @@ from harness.bisect.variants import CompileConfig, Use, uses_of
 from harness.errors import UsageError
 from harness.ir.tools import ask
 from harness.plugins import PLUGINS
-from harness.plugins.options import options_of, switches_of
-from harness.plugins.plugin import Plugin
+from harness.plugins.options import switches_of
 from harness.stages.models import tensor_of
 from harness.stages.options import AblateOptions, BenchOptions, compile_limits
 from harness.stages.prepare import require_name
@@ -38,7 +37,6 @@ DEFAULT_IR: Mapping[str, Sequence[str]] = {
     "flow": ["flow.tensor.update"],
     "bufferized": ["executables:memref.alloc*"],
 }
-WITHOUT, NONE, ALL = "without", "none", "all"
 
 
 def config_of(variant: Variant) -> CompileConfig:
@@ -119,38 +117,38 @@ def write_ablation(options: AblateOptions) -> Path:
 
     A variant that has the plugin already keeps its place and its other options.
     """
-    path, plugin, folder = options.suite, options.plugin, options.results
-    suite = load_suite(path).suite
-    known = {
-        "model": [model.name for model in suite.models],
-        "device": [device.name for device in suite.devices],
-        "variant": [variant.name for variant in suite.variants],
-    }
-    models = tuple(dict.fromkeys(options.models))
-    devices = tuple(dict.fromkeys(options.devices)) or tuple(known["device"][:1])
-    on = options.on or suite.baseline
-    for kind, names in (("model", models), ("device", devices), ("variant", (on,))):
+    path, plugin, suite = options.suite, options.plugin, load_suite(options.suite).suite
+    models, on = tuple(dict.fromkeys(options.models)), options.on or suite.baseline
+    devices = tuple(dict.fromkeys(options.devices)) or (suite.devices[0].name,)
+    for kind, names, known in (
+        ("model", models, suite.models),
+        ("device", devices, suite.devices),
+        ("variant", (on,), suite.variants),
+    ):
         for name in names:
-            require_name(path, kind, name, known[kind])
+            require_name(path, kind, name, [each.name for each in known])
+    switches = switches_of(PLUGINS.find(plugin).options)
+    if not switches:
+        raise UsageError(
+            f"plugin {plugin!r} has no options that are true or false, so there is nothing to ablate; "
+            "compare a variant with it and one without"
+        )
     base = config_of(next(variant for variant in suite.variants if variant.name == on))
-    given = {option for use in base.plugins if use.name == plugin for option in use.options}
-    steps = ablation_steps(switches(PLUGINS.find(plugin), given))
-    budget = options.budget_s or suite.budget_s
     text = derived_suite(
         path,
-        folder,
-        {name: _switched(base, plugin, switched) for name, switched in steps.items()},
+        options.results,
+        {name: _switched(base, plugin, switched) for name, switched in ablation_steps(switches).items()},
         models=models,
         devices=devices,
         named=["ablate", plugin],
         description=f"What each option of {plugin} does: added to {on} alone, left out alone, and all",
         ir={phase: list(ops) for phase, ops in (suite.ir or DEFAULT_IR).items()},
-        measure={"budget_s": budget, "generations": suite.generations},
+        measure={"budget_s": options.budget_s or suite.budget_s, "generations": suite.generations},
     )
     # Two ablations of one plugin and model may differ by these.
     chosen = [*([options.on] if options.on else []), *(devices if options.devices else [])]
-    file = folder / f"{joined_name([suite.name, 'ablate', plugin, *models, *chosen])}.toml"
-    return _write(file, text, "choose another folder with --results")
+    name = joined_name([suite.name, "ablate", plugin, *models, *chosen])
+    return _write(options.results / f"{name}.toml", text, "choose another folder with --results")
 
 
 def _write(file: Path, text: str, remedy: str) -> Path:
@@ -160,33 +158,17 @@ def _write(file: Path, text: str, remedy: str) -> Path:
     return file
 
 
-def switches(plugin: Plugin[Any], given: Collection[str] = ()) -> tuple[str, ...]:
-    """The options of a plugin that are true or false, in order."""
-    names = switches_of(plugin.options)
-    if not names:
-        raise UsageError(
-            f"plugin {plugin.name!r} has no options that are true or false, so there is nothing to ablate; "
-            "compare a variant with it and one without"
-        )
-    for option in options_of(plugin.options, plugin.name):
-        if option.required and option.name not in (*names, *given):
-            raise UsageError(
-                f"plugin {plugin.name!r} needs its option {option.name!r}; name a variant with --on that gives it"
-            )
-    return names
-
-
 def ablation_steps(names: Sequence[str]) -> dict[str, dict[str, bool] | None]:
     """Variants by name, and how each has the switches; None for the one without the plugin.
 
     The plugin left out, all switches off, each alone, all but each, and all; what would be there twice is left out.
     """
-    steps: dict[str, dict[str, bool] | None] = {WITHOUT: None, NONE: dict.fromkeys(names, False)}
+    steps: dict[str, dict[str, bool] | None] = {"without": None, "none": dict.fromkeys(names, False)}
     if len(names) > 1:
         steps |= {f"only-{name}": {other: other == name for other in names} for name in names}
     if len(names) > 2:
         steps |= {f"no-{name}": {other: other != name for other in names} for name in names}
-    return {**steps, ALL: dict.fromkeys(names, True)}
+    return {**steps, "all": dict.fromkeys(names, True)}
 
 
 def _switched(base: CompileConfig, plugin: str, options: Mapping[str, bool] | None) -> CompileConfig:

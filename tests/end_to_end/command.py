@@ -165,13 +165,6 @@ def timed(run: Run) -> set[str]:
     return {turn.case for one_round in run.rounds for turn in one_round.turns}
 
 
-def refused(harness: Harness, ended: Ended, sentence: str) -> None:
-    """One sentence on stderr, status 2, nothing on stdout and no folder begun."""
-    assert ended.stderr.strip().splitlines()[-1].startswith(f"harness: {sentence}"), ended.stderr
-    assert (ended.returncode, ended.stdout) == (2, "")
-    assert not [path for path in harness.runs() if path.name not in ("base", "head")]
-
-
 def document(ended: Ended) -> dict[str, Any]:
     """What `--format json` printed: one document, in JSON's strict sense."""
 

@@ -56,6 +56,8 @@ def test_every_suite_of_a_list_is_run_and_the_weightiest_status_counts(night: Ha
         ("net/onnxruntime@cpu", "measured"),
     ]
     assert (report["run"]["settings"]["budget_s"], report["run"]["settings"]["generations"]) == (0.2, 1)
+    (check, _) = night.run().checks
+    assert check.also_against.startswith("ONNX"), "an ONNX file says what is right, and its inputs"
 
 
 def test_the_cases_of_all_suites_are_listed(night: Harness) -> None:

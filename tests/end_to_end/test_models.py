@@ -1,12 +1,8 @@
 """Every way to give a model, from the suite to checked and measured cases."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
-import onnx
-import pytest
-from onnx import TensorProto, helper
 
 from harness.records.run import Check
 from tests.end_to_end.command import Harness, timed
@@ -14,46 +10,15 @@ from tests.end_to_end.suites import BUILDER, PARAMS
 
 Change = Callable[..., Harness]
 _BUILDER = f"{BUILDER}\n{PARAMS}"
-_FAST = ("--budget", "0.1", "--generations", "1", "--filter", "*/stock@*")
 
 
-def _run(harness: Harness, *options: str) -> list[Check]:
-    """Run the suite's baseline; the checks of a run in which every case was measured."""
-    ended = harness("run", "small.toml", *(options or _FAST))
+def _run(harness: Harness) -> dict[str, Check]:
+    """Run the suite's baseline; the checks by case of a run in which every case was measured."""
+    ended = harness("run", "small.toml", "--budget", "0.1", "--generations", "1", "--filter", "*/stock@*")
     assert ended.returncode == 0, ended.stdout + ended.stderr
     run = harness.run()
-    assert timed(run)
-    assert not run.lost
-    return list(run.checks)
-
-
-def _write_onnx(path: Path) -> None:
-    """relu(x @ w), with x of 4x8."""
-    weight = helper.make_tensor("w", TensorProto.FLOAT, [8, 3], np.linspace(-1, 1, 24, dtype=np.float32))
-    graph = helper.make_graph(
-        [helper.make_node("MatMul", ["x", "w"], ["xw"]), helper.make_node("Relu", ["xw"], ["y"])],
-        "two-layers",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4, 8])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [4, 3])],
-        [weight],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    onnx.save(model, str(path))
-
-
-def test_an_onnx_file_says_its_inputs_and_is_checked_against_onnx_runtime(suite_with: Change) -> None:
-    pytest.importorskip("onnxruntime")
-    harness = suite_with((_BUILDER, 'onnx = "net.onnx"\n'))
-    _write_onnx(harness.folder / "net.onnx")
-    checks = _run(harness)
-    assert {check.also_against.split()[0] for check in checks} == {"ONNX"}
-    assert harness.run().header.models[0].inputs == ("4x8xf32 random seed 0",)
-
-
-def _suite(suite_with: Change, text: str, inputs: str, more: str = "") -> Harness:
-    harness = suite_with((_BUILDER, f'mlir = "model.mlir"\nfunction = "main"\ninputs = [{inputs}]\n{more}'))
-    (harness.folder / "model.mlir").write_text(text)
-    return harness
+    assert timed(run) and not run.lost
+    return {check.case: check for check in run.checks}
 
 
 _SCALED_BY_PARAMETER = """
@@ -66,25 +31,28 @@ module {
   }
 }
 """
+_WITH_PARAMETER = """
+mlir = "model.mlir"
+function = "main"
+inputs = [{ shape = [4], value = 2.0 }]
+parameters = { model = "weights.irpa" }
+expected = ["y.npy"]
+"""
 
 
 def test_weights_come_from_a_parameter_file(suite_with: Change) -> None:
     import iree.runtime as rt
 
-    more = 'parameters = { model = "weights.irpa" }\nexpected = ["y.npy"]\n'
-    harness = _suite(suite_with, _SCALED_BY_PARAMETER, "{ shape = [4], value = 2.0 }", more)
+    harness = suite_with((_BUILDER, _WITH_PARAMETER))
+    (harness.folder / "model.mlir").write_text(_SCALED_BY_PARAMETER)
     index = rt.ParameterIndex()
     index.add_buffer("w", np.array([1, 2, 3, 4], np.float32).tobytes())
     index.create_archive_file(str(harness.folder / "weights.irpa"))
     np.save(harness.folder / "y.npy", np.array([2, 4, 6, 8], np.float32))
-    assert {check.also_against for check in _run(harness)} == {"expected files"}
-    exported = harness("export", "small.toml", "tiny")
-    assert exported.returncode == 0
-    assert sorted(path.name for path in (harness.folder / "tiny").iterdir()) == [
-        "input0.npy",
-        "model.mlir",
-        "parameters0.irpa",
-    ]
+    assert _run(harness)["tiny/stock@cpu"].also_against == "expected files"
+    assert harness("export", "small.toml", "tiny").returncode == 0
+    exported = {path.name for path in (harness.folder / "tiny").iterdir()}
+    assert exported == {"input0.npy", "model.mlir", "parameters0.irpa"}
 
 
 _SUMS = """
@@ -145,6 +113,6 @@ def test_inputs_and_outputs_of_every_type_several_of_them_scalars_and_none(suite
     np.save(harness.folder / "x.npy", np.arange(4, dtype=np.float32))
     np.save(harness.folder / "y.npy", 2 * np.arange(4, dtype=np.float32))
     np.save(harness.folder / "m.npy", np.array(6, np.int32))
-    checks = {check.case: check.also_against for check in _run(harness)}
+    checks = _run(harness)
     assert checks.keys() == {"types/stock@cpu", "scalars/stock@cpu", "none/stock@cpu"}
-    assert checks["scalars/stock@cpu"] == "expected files"
+    assert checks["scalars/stock@cpu"].also_against == "expected files"

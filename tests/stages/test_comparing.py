@@ -11,7 +11,7 @@ from harness.compare.comparison import Plan, plan_comparison
 from harness.compare.options import CompareOptions
 from harness.compare.pairs import Pair
 from harness.compare.remeasure import Bench as RowBench
-from harness.errors import CaseError, Interrupted
+from harness.errors import CaseError, Interrupted, UsageError
 from harness.records.comparison import Comparison, Explained, Row
 from harness.stages import comparing
 from harness.stages.comparing import MOST_ROWS, ComparisonSession, compare_sides, explain_regressions
@@ -43,6 +43,12 @@ def test_compiles_may_take_most_of_this_machines_memory_and_on_a_fleet_what_each
         session.executor = cast("Executor", SimpleNamespace(address=fleet, rows=lambda *_: None))
         compare_sides(side, side, {}, session)
     assert given == [None if fleet else RunOptions().compile_limits.memory_bytes]
+
+
+def test_a_pattern_that_matches_no_case_is_refused() -> None:
+    side, options = a_side(a_case()), CompareOptions(patterns=("nothing*",))
+    with pytest.raises(UsageError, match=r"--filter nothing\* matches no case of the comparison, such as net/"):
+        plan_comparison(side, a_side(a_case(), label="results/head"), options)
 
 
 class Explaining:

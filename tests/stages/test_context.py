@@ -8,7 +8,7 @@ import pytest
 from harness.cli.run import run_one
 from harness.errors import UsageError
 from harness.records.run import Build, Check, Failure
-from harness.stages.context import FailureNotes, GivenUp, done_in, give_up, is_timeout
+from harness.stages.context import FailureNotes, GivenUp, done_in, give_up, is_timeout, unchecked
 from harness.stages.options import RunOptions
 from harness.store.run_directory import RunDirectory
 from tests.builders import Notes, make_case, make_header
@@ -54,69 +54,49 @@ def test_the_other_variants_of_that_model_and_device_are_not_tried() -> None:
     assert given_up.note(STOCK, TIMEOUT)
     assert given_up.note(TILED, TIMEOUT)  # was under way
     refused = given_up.refusal(FAST, "compile")
-    assert refused == Failure(
-        stage="compile",
-        message="not tried, since net/stock@cpu timed out; give it more with --compile-timeout, or try every case with "
-        "--keep-going",
+    assert refused is not None and refused.message == (
+        "not tried, since net/stock@cpu timed out; give it more with --compile-timeout, or try every case with "
+        "--keep-going"
     )
     assert not is_timeout(refused)
     assert [given_up.refusal(case, "compile") for case in (STOCK, ELSEWHERE, OTHER_RELEASE)] == [None] * 3
-    at_call = given_up.refusal(FAST, "verify")
-    assert at_call == replace(refused, stage="verify")  # one cause, and still that of a compile
+    assert given_up.refusal(FAST, "verify") == replace(refused, stage="verify")  # one cause, still that of a compile
     calls = GivenUp(keep_going=False)
     calls.note(STOCK, replace(TIMEOUT, stage="verify"))
-    at_call = calls.refusal(FAST, "verify")
-    assert at_call is not None and "with --call-timeout, or" in at_call.message
+    assert "with --call-timeout, or" in str(calls.refusal(FAST, "verify"))
     notes = Notes()
     FailureNotes(notes).case(FAST, refused)
     assert notes.lines == []  # it was counted with the one that timed out
 
 
+# --- `run --resume RUN --skip PATTERN` ---
+
 UNBUILT, UNCHECKED, CHECKED, WRONG = (make_case(name) for name in ("unbuilt", "unchecked", "checked", "wrong"))
 SKIPPED = replace(make_case("skipped"), skip="not here")
 PEER = replace(make_case("peer"), peer="onnxruntime")
 NO = Failure(stage="verify", message="no")
-GIVEN_UP = "given up with --skip when the run went on"
 
 
-def checked(case: str, failure: Failure | None = None) -> Check:
-    return Check(case=case, against="", command=(), relative_tolerance=0.0, absolute_tolerance=0.0, failure=failure)
-
-
-@pytest.fixture
-def begun(tmp_path: Path) -> RunDirectory:
-    """A run with cases at every stage."""
-    header = make_header()
+def test_each_case_that_matches_fails_where_it_stood(tmp_path: Path) -> None:
+    """Of a run with cases at every stage."""
     cases = (UNBUILT, UNCHECKED, CHECKED, WRONG, SKIPPED, PEER)
-    directory = RunDirectory.create(tmp_path, replace(header, cases=cases))
-    for case in (UNCHECKED, CHECKED, WRONG):
-        directory.append(Build(case=case.name, command=(), cache_key=""))
-    directory.append(checked(CHECKED.name))
-    directory.append(checked(WRONG.name, NO))
-    return directory
-
-
-def test_each_case_that_matches_fails_where_it_stood(begun: RunDirectory) -> None:
-    with begun:
-        pass
+    with RunDirectory.create(tmp_path, make_header(cases=cases)) as begun:
+        for case in (UNCHECKED, CHECKED, WRONG):
+            begun.append(Build(case=case.name, command=(), cache_key=""))
+        begun.append(replace(unchecked(CHECKED, NO), failure=None))
+        begun.append(unchecked(WRONG, NO))
     directory, run = RunDirectory.resume(begun.path)
     with directory:
-        with pytest.raises(
-            UsageError, match=r"--skip gone\* matches no case of the run, such as net/unbuilt@cpu; corr"
-        ):
+        words = r"--skip gone\* matches no case of the run, such as net/unbuilt@cpu; corr"
+        with pytest.raises(UsageError, match=words):
             give_up(directory, run, done_in(run), ["gone*"])
         some = give_up(directory, run, done_in(run), ["*/wrong@*"])
         assert (len(some.builds), len(some.checks), some.lost) == (3, 2, frozenset())
         done = give_up(directory, run, done_in(run), ["net/*"])
-    stages = {
-        record.case: record.failure.stage
-        for records in (done.builds.values(), done.checks.values())
-        for record in records
-        if record.failure is not None and record.failure.message == GIVEN_UP
-    }
+    records: list[Build | Check] = [*done.builds.values(), *done.checks.values()]
+    stages = {record.case: record.failure.stage for record in records if record.failure not in (None, NO)}  # type: ignore[union-attr]
     assert stages == {UNBUILT.name: "compile", UNCHECKED.name: "verify", PEER.name: "verify"}
-    assert done.lost == {CHECKED.name}
-    assert done.checks[WRONG.name].failure == NO
+    assert (done.lost, done.checks[WRONG.name].failure) == ({CHECKED.name}, NO)
     again, run = RunDirectory.resume(begun.path)
     with again:
         assert done_in(run) == done

@@ -11,7 +11,6 @@ from harness.compare import sides
 from harness.compare.pairs import Side
 from harness.errors import Interrupted, UsageError
 from harness.records.run import Failure
-from harness.stages import explaining
 from harness.stages import session as sides_session
 from harness.stages.explaining import ExplanationSession, pair_of_runs, pair_of_variants
 from harness.stages.options import ExplainOptions, RunOptions
@@ -28,25 +27,6 @@ OTHER = [a_case(variant, device="gpu", baseline=variant == "stock") for variant 
 SIDE = a_side(STOCK, FAST, INERT, label="results/run")
 BROKEN = a_side(STOCK, FAST, INERT, failures={STOCK.name: Failure(stage="compile", message="no")})
 TWO_DEVICES = a_side(STOCK, FAST, *OTHER, label="results/run")
-
-
-@pytest.mark.parametrize(
-    ("words", "options", "case"),
-    [
-        (("a", "b", "m/v@d"), {}, "m/v@d"),
-        (("a", "b"), {"case": "m/v@d"}, "m/v@d"),
-        (("a", "b"), {}, None),
-        (("run", "m/v@d"), {"within": True}, "m/v@d"),
-        (("run",), {"within": True, "variants": ("fast",)}, None),
-    ],
-)
-def test_words_of_a_command_line(
-    words: tuple[str, ...], options: dict[str, Any], case: str | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(explaining, "what_is_named", lambda word, _: Path(word))
-    monkeypatch.setattr(explaining, "find_folder", lambda word, *_, **__: Path(word))
-    asked = ExplanationSession(ExplainOptions(words, **options)).options
-    assert (asked.words, asked.case) == (words[: 1 if asked.within else 2], case)
 
 
 @pytest.mark.parametrize(
@@ -85,46 +65,36 @@ def test_a_variant_and_what_it_is_held_against(
     assert (of_base.name, of_head.name) == (base, head)
 
 
+BASE, HEAD = a_side(STOCK, FAST, label="results/base"), a_side(STOCK, FAST, INERT, label="results/head")
+NO_BASELINE = a_side(FAST, label="results/run")
+
+
 @pytest.mark.parametrize(
-    ("side", "variants", "case", "sentence"),
+    ("sides", "variants", "case", "sentence"),
     [
-        (SIDE, (), None, "which variant is not said; give --variant or a case, one of net/fast@cpu, net/inert@cpu"),
-        (SIDE, ("fats",), None, "has no variant 'fats'; did you mean \"fast\"?"),
-        (SIDE, ("stock",), None, "net/stock@cpu is the baseline itself; name another variant with --variant"),
-        (SIDE, ("fast",), "net/slow@gpu", "there is no case 'net/slow@gpu'"),
-        (TWO_DEVICES, ("fast",), None, "which case is not said; give --case, one of net/fast@cpu, net/fast@gpu"),
-        (a_side(FAST, label="results/run"), ("fast",), None, "net@cpu has no baseline; name two variants"),
+        ((SIDE,), (), None, "which variant is not said; give --variant or a case, one of net/fast@cpu, net/inert@cpu"),
+        ((SIDE,), ("fats",), None, "has no variant 'fats'; did you mean \"fast\"?"),
+        ((SIDE,), ("stock",), None, "net/stock@cpu is the baseline itself; name another variant with --variant"),
+        ((SIDE,), ("fast",), "net/slow@gpu", "there is no case 'net/slow@gpu'"),
+        ((TWO_DEVICES,), ("fast",), None, "which case is not said; give --case, one of net/fast@cpu, net/fast@gpu"),
+        ((NO_BASELINE,), ("fast",), None, "net@cpu has no baseline; name two variants"),
+        ((BASE, HEAD), (), None, "which case is not said; give it behind the sides, one of net/stock@cpu, net/fast"),
+        ((BASE, HEAD), (), "net/fats@cpu", "there is no case 'net/fats@cpu'; did you mean \"net/fast@cpu\"?"),
+        ((BASE, HEAD), (), "net/inert@cpu", "results/base has no case 'net/inert@cpu', so there is nothing to hold "),
     ],
 )
-def test_variants_that_are_not_clear(side: Side, variants: tuple[str, ...], case: str | None, sentence: str) -> None:
+def test_a_case_that_is_not_clear(
+    sides: tuple[Side, ...], variants: tuple[str, ...], case: str | None, sentence: str
+) -> None:
     with pytest.raises(UsageError) as caught:
-        pair_of_variants(side, variants, case)
-    assert str(caught.value).startswith("results/run: ")
+        pair_of_runs(*sides, case) if len(sides) == 2 else pair_of_variants(*sides, variants, case)
     assert sentence in str(caught.value)
 
 
 def test_the_case_of_two_runs() -> None:
-    base, head = a_side(STOCK, label="results/base"), a_side(STOCK, FAST, label="results/head")
-    assert pair_of_runs(base, head, None).name == "net/stock@cpu"
-    assert pair_of_runs(base, head, "net/stock@cpu").both == (STOCK, STOCK)
-
-
-@pytest.mark.parametrize(
-    ("case", "sentence"),
-    [
-        (None, "which case is not said; give it behind the sides, one of net/stock@cpu, net/fast@cpu"),
-        ("net/fats@cpu", "there is no case 'net/fats@cpu'; did you mean \"net/fast@cpu\"?"),
-        (
-            "net/inert@cpu",
-            "results/base has no case 'net/inert@cpu', so there is nothing to hold the other one against",
-        ),
-    ],
-)
-def test_a_case_that_two_runs_do_not_have(case: str | None, sentence: str) -> None:
-    base, head = a_side(STOCK, FAST, label="results/base"), a_side(STOCK, FAST, INERT, label="results/head")
-    with pytest.raises(UsageError) as caught:
-        pair_of_runs(base, head, case)
-    assert sentence in str(caught.value)
+    base = a_side(STOCK, label="results/base")
+    assert pair_of_runs(base, HEAD, None).name == "net/stock@cpu"
+    assert pair_of_runs(base, HEAD, "net/stock@cpu").both == (STOCK, STOCK)
 
 
 SUITE = """
@@ -173,6 +143,11 @@ def test_the_case_may_be_left_out_where_a_suite_has_one_and_it_goes_on_with_what
     assert (again.words, again.seed, again.quiet) == (options.words, 7, True)
     with pytest.raises(UsageError, match="goes on with the explanation's own settings; leave out seed"):
         going_on(ExplanationDirectory, ExplainOptions(resume=path, seed=3))
+
+
+def test_the_case_may_stand_behind_the_sides(options: ExplainOptions) -> None:
+    asked = ExplanationSession(replace(options, words=(*options.words, "net/stock@cpu"))).options
+    assert (asked.words, asked.case) == (options.words, "net/stock@cpu")
 
 
 def test_what_the_suite_of_two_releases_does_not_say_is_said_before_anything_is_compiled(

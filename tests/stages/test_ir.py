@@ -168,37 +168,31 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+OTHER = Path("other.toml")
+
+
 @pytest.mark.parametrize(
     ("sides", "options", "named"),
     [
-        (["net.toml", PLAIN], {}, [(SUITE, PLAIN, "")]),
-        (["gone.toml", PLAIN], {}, [(Path("gone.toml"), PLAIN, "")]),
-        (["latest", PLAIN], {}, [(RUN, PLAIN, "")]),
-        (["latest", f"{PLAIN}:3.12.0"], {}, [(RUN, f"{PLAIN}:3.12.0", "")]),
-        ([], {"suite": SUITE, "case": PLAIN}, [(SUITE, PLAIN, "")]),
-        ([PLAIN], {"run": Path("latest")}, [(RUN, PLAIN, "")]),
-        ([f"latest:{PLAIN}"], {}, [(RUN, PLAIN, "")]),
-        (["a", "b"], {"suite": SUITE}, [(SUITE, "a", ""), (SUITE, "b", "")]),
-        (["a:3.1.0", "a:3.2.0"], {"run": RUN}, [(RUN, "a:3.1.0", ""), (RUN, "a:3.2.0", "")]),
-        (["latest:a", "net.toml:b"], {}, [(RUN, "a", ""), (SUITE, "b", "")]),
-        (["latest:a", "net.toml"], {}, [(RUN, "a", ""), (SUITE, "a", "")]),
-        (["latest", "net.toml"], {"case": "a"}, [(RUN, "a", ""), (SUITE, "a", "")]),
-        (
-            ["iree==3.1", "iree==3.2"],
-            {"suite": SUITE, "case": "a"},
-            [(SUITE, "a", "iree==3.1"), (SUITE, "a", "iree==3.2")],
-        ),
-        (["iree==3.1", "iree==3.2", "a"], {"suite": SUITE}, [(SUITE, "a", "iree==3.1"), (SUITE, "a", "iree==3.2")]),
-        (["latest", "net.toml", "a"], {}, [(RUN, "a", ""), (SUITE, "a", "")]),
-        (["a", "iree==3.2"], {"suite": SUITE}, [(SUITE, "a", ""), (SUITE, "a", "iree==3.2")]),
-        (["latest:a", "iree==3.2"], {}, [(RUN, "a", ""), (Path("other.toml"), "a", "iree==3.2")]),
-        (["latest:a", "iree==3.2:b"], {}, [(RUN, "a", ""), (Path("other.toml"), "b", "iree==3.2")]),
-        (["iree==3.2"], {"run": RUN, "case": "a"}, [(Path("other.toml"), "a", "iree==3.2")]),
+        ("net.toml net/stock@cpu", {}, [(SUITE, PLAIN, "")]),
+        ("gone.toml net/stock@cpu", {}, [(Path("gone.toml"), PLAIN, "")]),
+        ("latest net/stock@cpu:3.12.0", {}, [(RUN, f"{PLAIN}:3.12.0", "")]),
+        ("", {"suite": SUITE, "case": PLAIN}, [(SUITE, PLAIN, "")]),
+        ("net/stock@cpu", {"run": Path("latest")}, [(RUN, PLAIN, "")]),
+        ("a b", {"suite": SUITE}, [(SUITE, "a", ""), (SUITE, "b", "")]),
+        ("a:3.1.0 a:3.2.0", {"run": RUN}, [(RUN, "a:3.1.0", ""), (RUN, "a:3.2.0", "")]),
+        ("latest:a net.toml", {}, [(RUN, "a", ""), (SUITE, "a", "")]),
+        ("latest net.toml", {"case": "a"}, [(RUN, "a", ""), (SUITE, "a", "")]),
+        ("latest net.toml a", {}, [(RUN, "a", ""), (SUITE, "a", "")]),
+        ("iree==3.1 iree==3.2", {"suite": SUITE, "case": "a"}, [(SUITE, "a", "iree==3.1"), (SUITE, "a", "iree==3.2")]),
+        ("a iree==3.2", {"suite": SUITE}, [(SUITE, "a", ""), (SUITE, "a", "iree==3.2")]),
+        ("latest:a iree==3.2:b", {}, [(RUN, "a", ""), (OTHER, "b", "iree==3.2")]),
+        ("iree==3.2", {"run": RUN, "case": "a"}, [(OTHER, "a", "iree==3.2")]),
     ],
 )
-def test_names(here: Path, sides: list[str], options: dict[str, Path], named: list[tuple[Path, str, str]]) -> None:
+def test_names(here: Path, sides: str, options: dict[str, Any], named: list[tuple[Path, str, str]]) -> None:
     wanted = tuple(NamedCase(place=place, case=case, release=release) for place, case, release in named)
-    assert named_cases(IrOptions(tuple(sides), **options)) == wanted  # type: ignore[arg-type]
+    assert named_cases(IrOptions(tuple(sides.split()), **options)) == wanted
 
 
 def test_the_case_may_be_left_out_where_there_is_one(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -209,17 +203,17 @@ def test_the_case_may_be_left_out_where_there_is_one(here: Path, monkeypatch: py
 @pytest.mark.parametrize(
     ("sides", "options", "sentence"),
     [
-        ([], {}, "0 cases are given; give one case or two, each as "),
-        (["a", "b", "c", "d"], {"suite": SUITE}, "4 cases are given; give one case or two, each as "),
-        (["a"], {"suite": SUITE, "run": RUN}, "--suite and --run both say where cases are; leave one of them out"),
-        (["nowhere:a"], {}, "nowhere:a: is no suite, run or release; give one case or two"),
-        (["iree==3.1", "iree==3.2"], {"case": "a"}, "iree==3.1: is of no suite; give one case or two"),
-        (["latest"], {}, "latest: which case is not said; give it with --case, or as latest:CASE"),
+        ("", {}, "0 cases are given; give one case or two, each as "),
+        ("a b c d", {"suite": SUITE}, "4 cases are given; give one case or two, each as "),
+        ("a", {"suite": SUITE, "run": RUN}, "--suite and --run both say where cases are; leave one of them out"),
+        ("nowhere:a", {}, "nowhere:a: is no suite, run or release; give one case or two"),
+        ("iree==3.1 iree==3.2", {"case": "a"}, "iree==3.1: is of no suite; give one case or two"),
+        ("latest", {}, "latest: which case is not said; give it with --case, or as latest:CASE"),
     ],
 )
-def test_what_is_no_name(here: Path, sides: list[str], options: dict[str, Path], sentence: str) -> None:
+def test_what_is_no_name(here: Path, sides: str, options: dict[str, Any], sentence: str) -> None:
     with pytest.raises(UsageError) as caught:
-        named_cases(IrOptions(tuple(sides), **options))  # type: ignore[arg-type]
+        named_cases(IrOptions(tuple(sides.split()), **options))
     assert str(caught.value).startswith(sentence)
 
 

@@ -127,31 +127,22 @@ def test_an_entry_function_as_the_suite_says(
     check(function, *arguments, flags=flags)
 
 
+TORCH = "main_of_torch"
+
+
 @pytest.mark.parametrize(
     ("function", "arguments", "words"),
     [
         ("mian", (), "function: net.mlir has no function 'mian'; did you mean \"main\"?"),
         ("helper", (), "function: 'helper' of net.mlir is private; make it public there"),
-        (
-            "main",
-            RIGHT[:1],
-            "inputs: main takes 4 arguments (4x?xf32, 2xf64, i64, i32), and 1 is given; add what is missing",
-        ),
-        ("main_of_torch", ("2xf16", "2xf16"), "takes 1 argument (2xf16), and 2 are given; remove what is too many"),
+        ("main", RIGHT[:1], "inputs: main takes 4 arguments (4x?xf32, 2xf64, i64, i32), and 1 is given; add what is "),
+        (TORCH, ("2xf16", "2xf16"), "takes 1 argument (2xf16), and 2 are given; remove what is too many"),
         ("main", ("5x7xf32", *RIGHT[1:]), "inputs[0] shape: main takes 4x?xf32, and 5x7xf32 is given; correct shape"),
         ("main", ("4xf32", *RIGHT[1:]), "inputs[0] shape: main takes 4x?xf32, and 4xf32 is given; correct shape"),
-        (
-            "main",
-            (*RIGHT[:3], "1xi32"),
-            "inputs[3] shape: main takes a number of i32, and a tensor is given; write { dtype",
-        ),
-        (
-            "main",
-            (*RIGHT[:3], f"f32{BY_VALUE}"),
-            "inputs[3] dtype: main takes a number of i32, and one of f32 is given",
-        ),
-        ("main_of_torch", ("f16 by value",), "inputs[0] shape: main_of_torch takes 2xf16, and a number is given; add"),
-        ("main_of_torch", ("2xf32",), "inputs[0] dtype: main_of_torch takes 2xf16, and 2xf32 is given; write dtype = "),
+        ("main", (*RIGHT[:3], "1xi32"), "inputs[3] shape: main takes a number of i32, and a tensor is given; write {"),
+        ("main", (*RIGHT[:3], f"f32{BY_VALUE}"), "inputs[3] dtype: main takes a number of i32, and one of f32 is "),
+        (TORCH, ("f16 by value",), "inputs[0] shape: main_of_torch takes 2xf16, and a number is given; add"),
+        (TORCH, ("2xf32",), "inputs[0] dtype: main_of_torch takes 2xf16, and 2xf32 is given; write dtype = "),
     ],
 )
 def test_an_entry_function_otherwise_than_the_suite_says(
