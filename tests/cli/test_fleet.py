@@ -78,18 +78,22 @@ def test_what_is_refused(
     assert words in sentence
 
 
+ON = "--fleet tcp://127.0.0.1:1"
+
+
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        ("selfcheck suite.toml", "run it on each host, without --fleet"),
-        ("run suites/smoke.toml --shard 1/2", "--shard over machines that do not know each other"),
-        ("run suites/smoke.toml --jobs 2", "give it to harness fleet worker"),
-        ("run suites/smoke.toml --no-wait", "waits for whoever measures there; leave one of them out"),
-        ("compare a b --no-wait", "waits for whoever measures there; leave one of them out"),
-        ("compare a b --no-remeasure", "--fleet measures on hosts, and --no-remeasure measures nothing"),
-        ("compare a b --explain", "--explain measures on this machine, and --fleet on others"),
+        (f"selfcheck suite.toml {ON}", "run it on each host, without --fleet"),
+        (f"run suites/smoke.toml --shard 1/2 {ON}", "--shard over machines that do not know each other"),
+        (f"run suites/smoke.toml --jobs 2 {ON}", "give it to harness fleet worker"),
+        (f"run suites/smoke.toml --no-wait {ON}", "waits for whoever measures there; leave one of them out"),
+        (f"compare a b --no-wait {ON}", "waits for whoever measures there; leave one of them out"),
+        (f"compare a b --no-remeasure {ON}", "--fleet measures on hosts, and --no-remeasure measures nothing"),
+        (f"compare a b --explain {ON}", "--explain measures on this machine, and --fleet on others"),
+        ("compare a b --spread", "--spread spreads rows over hosts of a fleet; give --fleet, or leave it out"),
     ],
 )
 def test_what_is_of_one_machine_is_refused(command: str, words: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_command_line([*command.split(), "--fleet", "tcp://127.0.0.1:1"]) == 2
+    assert run_command_line(command.split()) == 2
     assert words in capsys.readouterr().err

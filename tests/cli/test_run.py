@@ -9,7 +9,7 @@ import pytest
 
 from harness.cli import compare, inspect, run
 from harness.cli import run as lists
-from harness.cli.output import reporter, teller
+from harness.cli.output import reporter
 from harness.cli.run import run_list
 from harness.compare.options import SelfcheckOptions
 from harness.errors import CaseError, Interrupted, NothingSelected, RunError, SuiteError, UsageError
@@ -63,19 +63,18 @@ class Scripted:
 def test_each_suite_runs_in_turn_and_a_table_closes(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    scripted = Scripted(monkeypatch, one=SMALL, two=SMALL)
-    assert run_list(scripted.suites(), OPTIONS, "terminal") == 0
-    assert [arguments.suite for arguments in scripted.asked] == [Path("one.toml"), Path("two.toml")]
+    scripted = Scripted(monkeypatch, one=SMALL, bad=SuiteError("bad.toml: name is missing; add it"))
+    assert run_list(scripted.suites(), OPTIONS, "markdown") == 2
+    assert [arguments.suite for arguments in scripted.asked] == [Path("one.toml"), Path("bad.toml")]
     shown = capsys.readouterr()
-    assert shown.out.count("mm on local-sync") == 2
-    assert "results/two" in shown.out.splitlines()[-1]
-    assert "one.toml: suite 1 of 2\n" in shown.err
+    assert "one.toml: suite 1 of 2\n" in shown.err and "bad.toml: name is missing; add it\n" in shown.err
+    assert "| one.toml | 2 | 0 | 0 | 1 | 0 | results/one |" in shown.out
+    assert shown.out.endswith("\n\n- bad.toml: name is missing; add it\n")
 
 
 @pytest.mark.parametrize(
     ("ends", "status"),
     [
-        ((SMALL, SMALL), 0),
         ((SMALL, FAILED), 3),
         ((FAILED, SuiteError("two.toml: name is missing; add it")), 2),
         ((CaseError("model", "two.toml: no room"), SMALL), 3),
@@ -88,26 +87,17 @@ def test_the_weightiest_status_counts(monkeypatch: pytest.MonkeyPatch, ends: tup
     assert len(scripted.asked) == 2
 
 
-def test_a_suite_that_cannot_be_loaded_is_told_of_and_the_others_run(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    scripted = Scripted(monkeypatch, bad=SuiteError("bad.toml: name is missing; add it"), good=SMALL)
-    assert run_list(scripted.suites(), OPTIONS, "markdown") == 2
-    shown = capsys.readouterr()
-    assert "bad.toml: name is missing; add it\n" in shown.err
-    assert shown.out.endswith("\n\n- bad.toml: name is missing; add it\n")
-    assert "| good.toml | 2 | 0 | 0 | 1 | 0 | results/good |" in shown.out
-
-
 def test_the_list_s_settings_hold_for_each_suite_and_the_command_line_s_before_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    scripted = Scripted(monkeypatch, one=SMALL)
-    suites = scripted.suites(budget_s=5.0, generations=2)
-    run_list(suites, OPTIONS, "terminal")
-    run_list(suites, replace(OPTIONS, budget_s=1.0), "terminal")
-    run_list(scripted.suites(), OPTIONS, "terminal")
-    assert [(one.budget_s, one.generations) for one in scripted.asked] == [(5.0, 2), (1.0, 2), (None, None)]
+    """What the newest release is, is asked once for all suites."""
+    answers = iter(["9.9.0", "9.10.0"])
+    monkeypatch.setattr("harness.toolchain.install.newest_release", lambda _: next(answers))
+    scripted = Scripted(monkeypatch, one=SMALL, two=SMALL)
+    asked = replace(OPTIONS, budget_s=1.0, toolchains=("3.12", "newest"))
+    run_list(scripted.suites(budget_s=5.0, generations=2), asked, "terminal")
+    settings = [(one.budget_s, one.generations, one.toolchains) for one in scripted.asked]
+    assert settings == [(1.0, 2, ("3.12.0", "9.9.0"))] * 2
 
 
 def test_one_document_for_other_programs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -124,34 +114,18 @@ def test_who_stops_it_sees_what_there_is_and_how_to_go_on(
 ) -> None:
     stopped = Interrupted("interrupted; go on with `harness run --resume results/two`", run=Path("results/two"))
     scripted = Scripted(monkeypatch, one=SMALL, two=stopped, three=SMALL)
+    monkeypatch.setattr(lists, "load_run", lambda _: SMALL)
     with pytest.raises(Interrupted) as caught:
-        monkeypatch.setattr(lists, "load_run", lambda _: SMALL)
         run_list(scripted.suites(), OPTIONS, "terminal")
     assert str(caught.value) == f"{stopped}; not begun were three.toml"
     assert len(scripted.asked) == 2
-    shown = capsys.readouterr().out
-    assert shown.count("mm on local-sync") == 2
-    table = shown[shown.index("\nSuites") :]
-    assert "results/two" in table
-    assert "two.toml: interrupted" in table
-    assert "three.toml" not in table
-
-
-def test_newest_is_asked_once_for_all_suites(monkeypatch: pytest.MonkeyPatch) -> None:
-    answers = iter(["9.9.0", "9.10.0"])
-    monkeypatch.setattr("harness.toolchain.install.newest_release", lambda _: next(answers))
-    scripted = Scripted(monkeypatch, one=SMALL, two=SMALL)
-
-    run_list(scripted.suites(), replace(OPTIONS, toolchains=("3.12", "newest")), "terminal")
-
-    assert [arguments.toolchains for arguments in scripted.asked] == [("3.12.0", "9.9.0")] * 2
+    _, table = capsys.readouterr().out.split("\nSuites")
+    assert "results/two" in table and "two.toml: interrupted" in table and "three.toml" not in table
 
 
 # --- --quiet and --verbose: one declaration, the same in every long command ---
 
 
-QUIET = ("--quiet", "-q")
-VERBOSE = ("--verbose", "-v")
 ONE = Path("a.toml")
 
 
@@ -159,18 +133,6 @@ def test_both_contradict_each_other() -> None:
     with pytest.raises(UsageError, match="--quiet and --verbose contradict each other; leave one of them out"):
         reporter(quiet=True, verbose=True)
     assert isinstance(reporter(quiet=False, verbose=True), Terminal)
-
-
-def test_what_is_said_besides_the_result(capsys: pytest.CaptureFixture[str]) -> None:
-    teller(quiet=True)("kept")
-    with reporter(quiet=True) as progress:
-        progress.stage("Compile", 2)
-        progress.step("a")
-        progress.note("failed")
-        progress.left("1 min")
-    assert capsys.readouterr().err == ""
-    teller(quiet=False)("kept")
-    assert capsys.readouterr().err == "kept\n"
 
 
 @pytest.mark.parametrize("quiet", [False, True])
