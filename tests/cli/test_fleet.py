@@ -91,7 +91,6 @@ ON = "--fleet tcp://127.0.0.1:1"
         (f"compare a b --no-wait {ON}", "waits for whoever measures there; leave one of them out"),
         (f"compare a b --no-remeasure {ON}", "--fleet measures on hosts, and --no-remeasure measures nothing"),
         (f"compare a b --explain {ON}", "--explain measures on this machine, and --fleet on others"),
-        ("compare a b --spread", "--spread spreads rows over hosts of a fleet; give --fleet, or leave it out"),
     ],
 )
 def test_what_is_of_one_machine_is_refused(command: str, words: str, capsys: pytest.CaptureFixture[str]) -> None:
