@@ -226,7 +226,6 @@ def _comparisons() -> Iterator[Call]:
     yield Call("compare-full", [*recorded, "--format", "markdown", "--full", "--out", "full.md"])
     yield Call("compare-floor", [*within, "--floor", "0.2"])
     yield Call("compare-strict", [*recorded, "--strict"])
-    yield Call("compare-upstream-rule", [*within, "--rule", "upstream"])
     yield Call("compare-filter", [*recorded, "--filter", "network/*"])
     yield Call("compare-by-name", [*recorded, "--by-name"])
     yield Call("compare-across-hosts", [*recorded, "--across-hosts"], [_on_another_machine(BASE)])

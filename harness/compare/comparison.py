@@ -43,7 +43,6 @@ from harness.compare.rows import (
     with_repro,
 )
 from harness.compare.sides import machine_facts, require_comparable, side_facts
-from harness.compare.upstream import judge_by_upstream
 from harness.errors import UsageError
 from harness.machine.identity import Environment
 from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY
@@ -233,15 +232,11 @@ def conclude(
     ]
     rows += [row for pair in counted for row in exact_rows(pair, base, head, floors)]
     rows += [row for pair in counted if plan.is_gated(pair, _TRANSIENT) and (row := unknown_row(pair, base, head))]
-    upstream = options.rule == "upstream"
     named = {host for row in rows for host in row.hosts}
     hosts = [host for host in hosts if host.name in named] or hosts
     if options.fleet is not None and not hosts:  # nothing had to be measured, or could be: not here either
         environment = {}
-    measured_on = hosts[0].environment if hosts else environment
-    rows, unused = apply_gates(_in_order(rows, plan.pairs), plan.gates, plan.left_out, upstream=upstream)
-    if upstream:
-        rows = list(judge_by_upstream(rows, pairs, str(measured_on.get("machine", {}).get("architecture", ""))))
+    rows, unused = apply_gates(_in_order(rows, plan.pairs), plan.gates, plan.left_out)
     rows = [_with_program(row, plan) for row in rows]
     rows = [with_repro(row, pairs[row.case], base, head, options) for row in rows]
     return Comparison(
@@ -251,7 +246,6 @@ def conclude(
         head=side_facts(head, head.label) if not plan.within else _within("variants", head, plan),
         within=plan.within,
         mode="remeasured" if options.remeasure else "recorded",
-        rule=options.rule,
         machine=machine_facts(environment, rows, hosts),
         rows=tuple(rows),
         summary=summarise(rows),

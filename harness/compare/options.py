@@ -25,7 +25,6 @@ from harness.options import (
     Whole,
     command_options,
 )
-from harness.records.comparison import RuleName
 from harness.store.folders import NAMED
 from harness.suite.completion import Filtered
 
@@ -60,7 +59,6 @@ class CompareOptions(Filtered, Toolchains, Judging, Results, Compiling, Timing, 
         controls: So many identical rows are measured all the same, as A/A controls.
         explain: Say under each regressed latency which of its dispatches take longer, and what differs there.
         explain_budget: With --explain, wall seconds for the dispatches of one row, as of harness explain.
-        rule: What decides: generations and their intervals, or the thresholds of IREE's own old comments.
         results: Where the comparison's directory goes.
     """
 
@@ -80,7 +78,6 @@ class CompareOptions(Filtered, Toolchains, Judging, Results, Compiling, Timing, 
     controls: Whole = 0
     explain: Flag = False
     explain_budget: Positive = 60.0
-    rule: RuleName = "generations"
 
     @property
     def compile_budget_s(self) -> float:
@@ -100,7 +97,6 @@ class CompareOptions(Filtered, Toolchains, Judging, Results, Compiling, Timing, 
             *(["--by-name"] if self.by_name else []),
             *([] if self.prepare is None else ["--prepare", self.prepare]),
             *([] if self.floor is None else ["--floor", f"{self.floor:g}"]),
-            *(["--rule", self.rule] if self.rule != "generations" else []),
             *self.words_to_join(self.fleet),
         ]
 

@@ -301,11 +301,9 @@ def require_gated_cases(pairs: Sequence[Pair], gates: Sequence[Gate], suite: str
 
 
 def apply_gates(
-    rows: Sequence[Row], gates: Sequence[Gate], left_out: Sequence[Pair] = (), *, upstream: bool = False
+    rows: Sequence[Row], gates: Sequence[Gate], left_out: Sequence[Pair] = ()
 ) -> tuple[list[Row], list[str]]:
     """The rows, with `gate` set where a gate is of them, and notes of gates that match none; controls have no gate."""
-    if upstream and gates:
-        return list(rows), ["The suite's gates were not applied: upstream's rule has none"]
     notes = []
     for gate in gates:
         if any(_decides(gate, row) for row in rows):

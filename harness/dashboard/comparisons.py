@@ -102,7 +102,6 @@ def _comparison(rows: pd.DataFrame) -> Comparison:
         head=side,
         within=False,
         mode="recorded",
-        rule="generations",
         machine=MachineFacts(description=""),
         rows=tuple(Row(**{**row, "gate": row["gate"] or None}) for row in frame_records(rows[names])),
         summary={},

@@ -26,7 +26,6 @@ AND_OTHER_OUTPUTS = f"{ANOTHER_PROGRAM}, and its "
 
 # How the numbers came about: `remeasured` side by side now; `recorded` by the runs themselves.
 Mode = Literal["remeasured", "recorded"]
-RuleName = Literal["generations", "upstream"]
 # What geometric means are taken of.
 Kind = Literal["model", "device", "variant"]
 
@@ -175,7 +174,6 @@ class Comparison:
     head: SideFacts
     within: bool
     mode: Mode
-    rule: RuleName
     machine: MachineFacts
     rows: tuple[Row, ...]  # Controls come last; the order within is that of the head's cases
     summary: dict[Verdict, int]  # Rows by verdict, controls left out

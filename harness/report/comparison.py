@@ -153,11 +153,6 @@ def reading(comparison: Comparison) -> str:
 
 def rule_line(comparison: Comparison) -> str:
     """When a row counts as changed."""
-    if comparison.rule == "upstream":
-        return (
-            "Rule: upstream. The thresholds of IREE's own old comments, held against one figure a side; no interval "
-            "and no p-value decides."
-        )
     alpha, again = setting(comparison, "alpha", 0.0), setting(comparison, "confirm_alpha", 0.0)
     level = f", p is at most {alpha:g} after correction for looks and for the number of rows" if alpha else ""
     confirmed = ""
@@ -166,7 +161,7 @@ def rule_line(comparison: Comparison) -> str:
     floors = _named_floors(real_rows(comparison).timed)
     beyond = f"the change is larger than the floor{f' ({floors})' if floors else ''}"
     counted = f"Counted figures need no statistics{_counted_floors(comparison)}."
-    return f"Rule: generations. A timed row is changed where {beyond}{level}{confirmed}. {counted}"
+    return f"A timed row is changed where {beyond}{level}{confirmed}. {counted}"
 
 
 def _counted_floors(comparison: Comparison) -> str:
@@ -327,7 +322,6 @@ def json_document(comparison: Comparison) -> bytes:
             "machine": asdict(comparison.machine),
             "within": comparison.within,
             "mode": comparison.mode,
-            "rule": comparison.rule,
             "rows": [row_record(row) for row in comparison.rows],
             "tool_output": [
                 {"row": index, "stderr": row.stderr} for index, row in enumerate(comparison.rows) if row.stderr

@@ -282,9 +282,9 @@ def test_a_comparison_within_a_run_or_of_a_toolchain_is_repeated_as_one() -> Non
 
 
 def test_options_that_make_the_comparison_what_it_is_are_repeated() -> None:
-    options: Any = {"across_hosts": True, "by_name": True, "floor": 0.02, "rule": "upstream"}
+    options: Any = {"across_hosts": True, "by_name": True, "floor": 0.02}
     assert repro(make_row(), remeasure=False, **options)[0].endswith(
-        " --no-remeasure --across-hosts --by-name --floor 0.02 --rule upstream"
+        " --no-remeasure --across-hosts --by-name --floor 0.02"
     )
     assert "--across-hosts" not in repro(make_row(), **options)[0]  # both are measured here
 

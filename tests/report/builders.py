@@ -456,7 +456,6 @@ def make_comparison(rows: Sequence[Row], **facts: Any) -> Comparison:
         head=make_side("results/new", "3.13.0"),
         within=False,
         mode="remeasured",
-        rule="generations",
         machine=MachineFacts(description=MACHINE, selfcheck=SELFCHECK, controls=controls, controls_flagged=flagged),
         rows=tuple(rows),
         summary={verdict: timed.count(verdict) for verdict in VERDICTS},

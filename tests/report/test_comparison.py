@@ -225,7 +225,7 @@ def test_recorded_numbers_are_measured_again() -> None:
 
 # The names of each record, which other programs rely on.
 NAMES = {
-    "comparison": "schema_version id created base head machine within mode rule rows tool_output summary means notes "
+    "comparison": "schema_version id created base head machine within mode rows tool_output summary means notes "
     "settings command explained hosts",
     "side": "label run suite started toolchains machine variants commit subject",
     "machine": "description selfcheck controls controls_flagged",
