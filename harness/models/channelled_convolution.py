@@ -15,54 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.models.builder import Builder, BuiltModel, Seed, Size
-from harness.models.mlir_text import constant, resources_text, tensor_type
+from harness.models.mlir_text import render
 from harness.models.model import Input
 from harness.models.onnx_graph import OnnxGraph
 
 KERNEL = 3
 _BIAS_SCALE = 0.05
-
-# The tutorial's own text of the convolution: the filter comes first, with its input channels outermost.
-_GENERIC = """\
-linalg.generic {{
-      indexing_maps = [
-        affine_map<(n, y, x, c, rz, ry, rx) -> (rx, rz, ry, c)>,
-        affine_map<(n, y, x, c, rz, ry, rx) -> (n, y + rz, x + ry, rx)>,
-        affine_map<(n, y, x, c, rz, ry, rx) -> (n, y, x, c)>
-      ],
-      iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]
-    }} ins(%filter, %input : {filter}, {input}) outs(%biased : {output}) {{
-    ^bb0(%f: f32, %in: f32, %b: f32):
-      %m1 = arith.mulf %in, %f fastmath<fast> : f32
-      %0 = arith.addf %b, %m1 fastmath<fast> : f32
-      linalg.yield %0 : f32
-    }} -> {output}"""
-_NAMED = """\
-linalg.conv_2d_nhwc_hwcf {{dilations = dense<1> : vector<2xi64>, strides = dense<1> : vector<2xi64>}}
-        ins(%input, %filter : {input}, {filter}) outs(%biased : {output}) -> {output}"""
-_CONVOLUTIONS = {"named": _NAMED, "generic": _GENERIC}
-
-_MODULE = """\
-#same = affine_map<(n, y, x, c) -> (n, y, x, c)>
-module {{
-  func.func @main(%input: {input}) -> {output} {{
-    %zero = arith.constant 0.0 : f32
-    %filter = {filter_constant}
-    %bias = {bias_constant}
-    %empty = tensor.empty() : {output}
-    %biased = linalg.broadcast ins(%bias : {bias}) outs(%empty : {output}) dimensions = [0, 1, 2]
-    %convolved = {convolution}
-    %result = linalg.generic {{
-      indexing_maps = [#same, #same], iterator_types = ["parallel", "parallel", "parallel", "parallel"]
-    }} ins(%convolved : {output}) outs(%empty : {output}) {{
-    ^bb0(%in: f32, %out: f32):
-      %rectified = arith.maxnumf %in, %zero : f32
-      linalg.yield %rectified : f32
-    }} -> {output}
-    return %result : {output}
-  }}
-}}
-{resources}"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,25 +64,16 @@ def write_onnx(params: Parameters) -> bytes:
 def build(params: Parameters) -> BuiltModel:
     """Write the convolution with random weights of the seed."""
     filter_, bias = weights(params)
-    if params.form == "generic":
-        filter_ = np.ascontiguousarray(filter_.transpose(2, 0, 1, 3))
-    filter_constant, filter_resource = constant("filter", filter_.astype("<f4"), "f32", 0)
-    bias_constant, bias_resource = constant("bias", bias.astype("<f4"), "f32", 0)
-    output = (params.batch, params.height, params.width, params.channels_out)
-    types = {
-        "input": tensor_type(_image(params).shape, "f32"),
-        "filter": tensor_type(filter_.shape, "f32"),
-        "bias": tensor_type(bias.shape, "f32"),
-        "output": tensor_type(output, "f32"),
-    }
-    text = _MODULE.format(
-        **types,
-        convolution=_CONVOLUTIONS[params.form].format(**types),
-        filter_constant=filter_constant,
-        bias_constant=bias_constant,
-        resources=resources_text([filter_resource, bias_resource]),
+    image = _image(params)
+    text = render(
+        "channelled_convolution.mlir",
+        form=params.form,
+        image=image.shape,
+        output=(params.batch, params.height, params.width, params.channels_out),
+        filter=filter_ if params.form == "named" else filter_.transpose(2, 0, 1, 3),
+        bias=bias,
     )
-    return BuiltModel(text=text, function="main", inputs=(_image(params),))
+    return BuiltModel(text=text, function="main", inputs=(image,))
 
 
 BUILDER = Builder(

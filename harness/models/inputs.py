@@ -25,7 +25,7 @@ from harness.models.model import Input
 Array = NDArray[Any]
 
 # What holds the values of each element type in this process; bf16 is held as f32 values that bf16 has.
-_HELD_AS: dict[str, np.dtype[Any]] = {
+HELD_AS: dict[str, np.dtype[Any]] = {
     "f16": np.dtype("<f2"),
     "bf16": np.dtype("<f4"),
     "f32": np.dtype("<f4"),
@@ -40,7 +40,7 @@ _HELD_AS: dict[str, np.dtype[Any]] = {
 # Sums of products of so small numbers stay exact for long.
 _LARGEST_INTEGER = {"f16": 4, "bf16": 2}
 # The element type of an .npy file by what it holds.
-_TYPE_OF = {held: name for name, held in _HELD_AS.items() if name not in ("bf16", "index")}
+_TYPE_OF = {held: name for name, held in HELD_AS.items() if name not in ("bf16", "index")}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +70,7 @@ class Argument:
 def describe(value: Input) -> str:
     """One line as a person would write it: `1x64x90x62xf32 random seed 0`, `f32 constant 1.5`, `4xi8 from x.npy`."""
     if value.scalar:
-        return f"{value.dtype} {value.value:{'g' if _HELD_AS[value.dtype].kind == 'f' else '.0f'}}"
+        return f"{value.dtype} {value.value:{'g' if HELD_AS[value.dtype].kind == 'f' else '.0f'}}"
     if value.fill == "random":
         source = f"random {'integers ' if value.integers else ''}seed {value.seed}"
     elif value.fill == "constant":
@@ -95,7 +95,7 @@ def make_array(value: Input, where: str = "input") -> Array:
     to the nearest that bf16 has.
     """
     value = resolve(value, where)
-    held = _HELD_AS[value.dtype]
+    held = HELD_AS[value.dtype]
     if value.fill == "npy":
         array: Array = np.array(_load_npy(value, where), order="C").astype(held)
     elif value.fill == "constant":
@@ -119,7 +119,7 @@ def write_arguments(inputs: Sequence[Input], folder: Path, where: str = "inputs"
 
 def _require_memory(value: Input, where: str) -> None:
     """Refuse an input that this machine cannot hold twice, as it is made and as it is written."""
-    needed = math.prod(value.shape) * _HELD_AS[value.dtype].itemsize
+    needed = math.prod(value.shape) * HELD_AS[value.dtype].itemsize
     if value.fill != "npy" and 2 * needed > psutil.virtual_memory().total:
         raise SuiteError(
             f"{where} shape: {_type(value)} takes {needed / 2**30:.4g} GiB, which this machine's memory cannot hold "
@@ -182,7 +182,7 @@ def _random(value: Input, held: np.dtype[Any]) -> Array:
 
 def _constant(value: Input, where: str) -> float | int:
     """The constant, if the element type can hold it."""
-    constant, held = value.value, _HELD_AS[value.dtype]
+    constant, held = value.value, HELD_AS[value.dtype]
     if held.kind == "f":
         with np.errstate(over="ignore"):
             overflows = math.isfinite(constant) and not math.isfinite(held.type(constant))
@@ -213,7 +213,7 @@ def _load_npy(value: Input, where: str) -> Array:
             f"{', '.join(str(held) for held in _TYPE_OF)}"
         )
     expected = "f64" if value.demoted else value.dtype
-    if value.dtype and array.dtype != (held := _HELD_AS[expected]):
+    if value.dtype and array.dtype != (held := HELD_AS[expected]):
         raise SuiteError(
             f"{where} npy: {value.path} holds {array.dtype} where {value.dtype} needs {held}; "
             f"convert the file, or leave dtype out where {array.dtype} is meant"

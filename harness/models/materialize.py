@@ -17,7 +17,7 @@ from harness.files import file_sha256
 from harness.models.builder import check_params, find_builder
 from harness.models.inputs import Argument, describe, resolve, write_arguments
 from harness.models.model import Input, Model
-from harness.models.sources import MLIR_NAME, Maker, ProgramStore, hash_parameters
+from harness.models.sources import MLIR_NAME, Maker
 from harness.records.run import ArgumentRecord, ModelRecord
 from harness.toolchain.find import Toolchain
 
@@ -55,11 +55,11 @@ def materialize(
         CaseError: Its file is broken, or a tool failed on it (stage `model`).
         OSError: The store cannot be written, or a file cannot be read.
     """
-    maker = Maker(model=model, store=ProgramStore(root=store), toolchain=toolchain, limits=limits)
+    maker = Maker(model=model, store=store, toolchain=toolchain, limits=limits)
     where, program = maker.where, maker.program()
     if program.unknown_inputs and not model.inputs:
         raise SuiteError(f"{where} inputs are missing, because {program.unknown_inputs}")
-    weights = hash_parameters(model.parameters, toolchain=toolchain, limits=limits, where=where)
+    weights = maker.weights()
     folder = store / program.sha256
     # The MLIR's own hash where there are no weights, so that sha256sum of model.mlir shows it.
     hashed = [program.sha256, *(f"{sha256} {scope}" for scope, sha256 in sorted(weights.items()))]

@@ -14,30 +14,14 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from harness.models.builder import Builder, BuiltModel, Seed, Size
-from harness.models.inputs import bf16_bits
-from harness.models.mlir_text import constant, resources_text, tensor_type
+from harness.models.inputs import HELD_AS
+from harness.models.mlir_text import render
 from harness.models.model import Input
 from harness.models.onnx_graph import ONNX_FLOAT, OnnxGraph
 
 Dtype = Literal["f32", "f16", "bf16", "i8"]
 
 _SUMS = {"f32": "f32", "f16": "f32", "bf16": "f32", "i8": "i32"}
-_ZERO = {"f32": "0.0", "i32": "0"}
-_HELD_AS: dict[str, str] = {"f32": "<f4", "f16": "<f2", "i8": "i1"}
-_LETTERS = "mnk"
-
-_MODULE = """\
-module {{
-  func.func @main({arguments}) -> {result} {{
-    %zero = arith.constant {zero} : {sums}
-{lines}
-    %empty = tensor.empty({dims}) : {result}
-    %init = linalg.fill ins(%zero : {sums}) outs(%empty : {result}) -> {result}
-    %product = linalg.matmul ins(%left, %right : {left}, {right}) outs(%init : {result}) -> {result}
-    return %product : {result}
-  }}
-}}
-{resources}"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,41 +57,14 @@ def right_constant(params: Parameters) -> NDArray[Any]:
     shape = (params.k, params.n)
     if params.dtype == "i8":
         return np.asarray(rng.integers(-8, 8, size=shape, dtype=np.int8))
-    values = rng.standard_normal(shape, dtype=np.float32)
-    return bf16_bits(values) if params.dtype == "bf16" else values.astype(_HELD_AS[params.dtype])
+    return rng.standard_normal(shape, dtype=np.float32)
 
 
 def build(params: Parameters) -> BuiltModel:
     """Write the product."""
-    sizes: dict[str, str] = {
-        letter: "?" if letter in params.dynamic else str(getattr(params, letter)) for letter in _LETTERS
-    }
-    sums = _SUMS[params.dtype]
-    left = tensor_type((sizes["m"], sizes["k"]), params.dtype)
-    right = tensor_type((sizes["k"], sizes["n"]), params.dtype)
-    arguments, lines, dims, resources = [f"%left: {left}"], [], [], list[str]()
-    if params.right == "argument":
-        arguments.append(f"%right: {right}")
-    else:
-        operation, resource = constant("right", right_constant(params), params.dtype)
-        resources = [resource] if resource else []
-        lines.append(f"    %right = {operation}")
-    for letter, matrix, type_, axis in (("m", "left", left, 0), ("n", "right", right, 1)):
-        if letter in params.dynamic:
-            lines.append(f"    %axis_{letter} = arith.constant {axis} : index")
-            lines.append(f"    %{letter} = tensor.dim %{matrix}, %axis_{letter} : {type_}")
-            dims.append(f"%{letter}")
-    text = _MODULE.format(
-        arguments=", ".join(arguments),
-        result=tensor_type((sizes["m"], sizes["n"]), sums),
-        zero=_ZERO[sums],
-        sums=sums,
-        lines="\n".join(lines),
-        dims=", ".join(dims),
-        left=left,
-        right=right,
-        resources=resources_text(resources),
-    )
+    sizes = {letter: "?" if letter in params.dynamic else getattr(params, letter) for letter in "mnk"}
+    constant = right_constant(params) if params.right == "constant" else None
+    text = render("matmul.mlir", **sizes, dtype=params.dtype, sums=_SUMS[params.dtype], constant_right=constant)
     return BuiltModel(text=text, function="main", inputs=params.inputs)
 
 
@@ -116,7 +73,9 @@ def write_onnx(params: Parameters) -> bytes | None:
     if params.dtype == "bf16":
         return None
     graph = OnnxGraph(name="main", inputs=params.inputs)
-    names = ["input0", "input1" if params.right == "argument" else graph.weight(right_constant(params))]
+    names = ["input0", "input1"]
+    if params.right == "constant":
+        names[1] = graph.weight(right_constant(params).astype(HELD_AS[params.dtype]))
     if params.dtype == "f16":
         names = [graph.node("Cast", name, to=ONNX_FLOAT) for name in names]
     return graph.finish(graph.node("MatMulInteger" if params.dtype == "i8" else "MatMul", *names))

@@ -20,7 +20,6 @@ import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
 import harness
-from harness import process
 from harness.cache import read_memo, write_atomically, write_memo
 from harness.errors import CaseError, SuiteError
 from harness.files import file_sha256
@@ -28,15 +27,19 @@ from harness.ir.tools import ask
 from harness.models.builder import Builder, BuiltModel, check_params, find_builder
 from harness.models.model import Input, Model
 from harness.models.onnx_file import LEAST_OPSET, read_onnx, with_static_inputs
+from harness.process import Limits
 from harness.scratch import scratch_folder
 from harness.text import did_you_mean
 from harness.toolchain.find import Toolchain
+from harness.toolchain.tools import excerpt, run_tool
 
 MLIR_NAME = "model.mlir"
 _BYTECODE = b"ML\xefR"
+_LFS_POINTER = b"version https://git-lfs.github.com/spec/"
+_PARAMETER_SUFFIXES = (".irpa", ".gguf", ".safetensors")
+_RUNTIME_SOURCE = re.compile(r"^\S+\.(?:c|cc|h):\d+: ")
+_LONGEST_REASON = 300
 _T = TypeVar("_T")
-
-Key = tuple[object, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,66 +58,17 @@ class Stored:
 
 
 _STORED = TypeAdapter(Stored)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ProgramStore:
-    """A folder of programs. Its methods raise OSError where it cannot be written."""
-
-    root: Path
-
-    def file(self, stored: Stored) -> Path:
-        """Where a program's MLIR or a model in ONNX lies."""
-        if stored.is_onnx:
-            return self.root / "onnx" / f"{stored.sha256}.onnx"
-        return self.root / stored.sha256 / MLIR_NAME
-
-    def keep(self, content: bytes | str | Path, **what: Any) -> Stored:
-        """Put bytes, or a file on the store's own file system that is moved, into the store."""
-        if isinstance(content, Path):
-            stored = Stored(sha256=file_sha256(content), size=content.stat().st_size, **what)
-        else:
-            content = content.encode() if isinstance(content, str) else content
-            stored = Stored(sha256=hashlib.sha256(content).hexdigest(), size=len(content), **what)
-        file = self.file(stored)
-        if not self._holds(stored):
-            if isinstance(content, bytes):
-                write_atomically(file, content)
-            else:
-                file.parent.mkdir(parents=True, exist_ok=True)
-                content.replace(file)
-        return stored
-
-    def recall(self, key: Key) -> Stored | None:
-        """What a source with this key gave before, if it still lies in the store."""
-        try:
-            stored = _STORED.validate_python(read_memo(self._memo(key)))
-        except ValidationError:
-            return None
-        return stored if self._holds(stored) else None
-
-    def remember(self, key: Key, stored: Stored) -> Stored:
-        """Say what a source with this key gave; the same program."""
-        write_memo(self._memo(key), _STORED.dump_python(stored, mode="json"))
-        return stored
-
-    def _holds(self, stored: Stored) -> bool:
-        file = self.file(stored)
-        return file.is_file() and file.stat().st_size == stored.size
-
-    def _memo(self, key: Key) -> Path:
-        text = json.dumps((harness.__version__, "stored", *key), sort_keys=True, default=repr)
-        return self.root / "memos" / f"{hashlib.sha256(text.encode()).hexdigest()[:32]}.json"
+_MaybeStored = TypeVar("_MaybeStored", Stored, Stored | None)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Maker:
-    """Makes one model, or finds what was made of it."""
+    """Makes one model, or finds in the store what was made of it. OSError where the store cannot be written."""
 
     model: Model
-    store: ProgramStore
+    store: Path
     toolchain: Toolchain
-    limits: process.Limits
+    limits: Limits
 
     @property
     def where(self) -> str:
@@ -124,7 +78,8 @@ class Maker:
     def program(self) -> Stored:
         """The model's program."""
         if self.model.builder is not None:
-            return self._from_builder()
+            built = self._built()
+            return replace(self._from_onnx(self.file(built)), inputs=built.inputs) if built.is_onnx else built
         if self.model.mlir is not None:
             return self._from_mlir(self.model.mlir)
         assert self.model.onnx is not None  # noqa: S101 (loading a suite made sure)
@@ -135,40 +90,95 @@ class Maker:
         if self.model.builder is None:
             return self.model.onnx
         builder, params, key = self._asked_of_builder()
-        stored = self.store.recall(key)
-        if stored is None or not stored.is_onnx:
-            twin = (*key, "twin")
-            stored = self.store.recall(twin)
-            if stored is None and builder.onnx is not None:
-                content = self._run_builder(builder, builder.onnx, params)
-                if content is not None:
-                    stored = self.store.remember(twin, self.store.keep(content, is_onnx=True))
-        return self.store.file(stored) if stored is not None else None
+        stored: Stored | None = self._built()
+        if stored is not None and not stored.is_onnx:
+            stored = self._made_once((*key, "twin"), lambda: self._twin(builder, params))
+        return self.file(stored) if stored is not None else None
+
+    def weights(self) -> dict[str, str]:
+        """Hash (sha256, hex) of each scope's file of weights, once iree-dump-parameters has read its header."""
+        hashes = {}
+        for scope, path in sorted(self.model.parameters.items()):
+            key = f"{self.where} parameters.{scope}"
+            _require_file(path, _PARAMETER_SUFFIXES, key)
+            absolute = path.resolve()
+            tool = self.toolchain.runtime_tool("iree-dump-parameters")
+            if tool.is_file():
+                complaint = f"{key}: {path} is no parameter file that IREE {self.toolchain.version} reads"
+                command: list[str | Path] = [tool, f"--parameters={scope}={absolute}"]
+                self._run(command, absolute.parent, complaint, "write or download it again")
+            hashes[scope] = file_sha256(absolute)
+        return hashes
+
+    # -------------------------------------------------------------------------------------------------------- store
+
+    def file(self, stored: Stored) -> Path:
+        """Where a program's MLIR or a model in ONNX lies."""
+        if stored.is_onnx:
+            return self.store / "onnx" / f"{stored.sha256}.onnx"
+        return self.store / stored.sha256 / MLIR_NAME
+
+    def _keep(self, content: bytes | str | Path, **what: Any) -> Stored:
+        """Put bytes, or a file, into the store."""
+        if isinstance(content, Path):
+            content = content.read_bytes()
+        content = content.encode() if isinstance(content, str) else content
+        stored = Stored(sha256=hashlib.sha256(content).hexdigest(), size=len(content), **what)
+        if not self._holds(stored):
+            write_atomically(self.file(stored), content)
+        return stored
+
+    def _holds(self, stored: Stored) -> bool:
+        file = self.file(stored)
+        return file.is_file() and file.stat().st_size == stored.size
+
+    def _made_once(
+        self,
+        key: Sequence[object],
+        make: Callable[[], _MaybeStored],
+        is_current: Callable[[Stored], bool] = lambda _: True,
+    ) -> _MaybeStored:
+        """What a source with this key gave before, if that still lies in the store; else what it gives now."""
+        text = json.dumps((harness.__version__, "stored", *key), sort_keys=True, default=repr)
+        memo = self.store / "memos" / f"{hashlib.sha256(text.encode()).hexdigest()[:32]}.json"
+        try:
+            known = _STORED.validate_python(read_memo(memo))
+            if self._holds(known) and is_current(known):
+                return known
+        except ValidationError:
+            pass
+        made = make()
+        if made is not None:
+            write_memo(memo, _STORED.dump_python(made, mode="json"))
+        return made
 
     # ----------------------------------------------------------------------------------------------------- builders
 
-    def _from_builder(self) -> Stored:
-        """Written only when the store has none of this builder and these parameters."""
+    def _asked_of_builder(self) -> tuple[Builder[Any], Any, Sequence[object]]:
+        """The builder, its parameters, and the key under which the store remembers what it wrote."""
+        builder = find_builder(str(self.model.builder), f"{self.where} builder")
+        params = check_params(builder, self.model.params, f"{self.where} params")
+        writers = (builder.parameters, builder.build, builder.onnx)
+        sources = _sources_sha256(frozenset(writer.__module__ for writer in writers if writer is not None))
+        key = ("builder", self.model.builder, builder.version, sources, np.__version__, asdict(params))
+        return builder, params, key
+
+    def _built(self) -> Stored:
+        """What the builder writes: a program or a model in ONNX."""
         builder, params, key = self._asked_of_builder()
-        stored = self.store.recall(key)
-        if stored is None:
+
+        def make() -> Stored:
             built = self._run_builder(builder, builder.build, params)
             if isinstance(built, BuiltModel):
-                stored = self.store.keep(built.text, function=built.function, inputs=built.inputs)
-            else:
-                stored = self.store.keep(built.onnx, is_onnx=True, inputs=built.inputs)
-            self.store.remember(key, stored)
-        if not stored.is_onnx:
-            return stored
-        return replace(self._from_onnx(self.store.file(stored)), inputs=stored.inputs)
+                return self._keep(built.text, function=built.function, inputs=built.inputs)
+            return self._keep(built.onnx, is_onnx=True, inputs=built.inputs)
 
-    def _asked_of_builder(self) -> tuple[Builder[Any], Any, Key]:
-        """The builder, its parameters, and the key under which the store remembers what it wrote."""
-        name = str(self.model.builder)
-        builder = find_builder(name, f"{self.where} builder")
-        params = check_params(builder, self.model.params, f"{self.where} params")
-        key = ("builder", name, builder.version, _source_sha256(builder), np.__version__, asdict(params))
-        return builder, params, key
+        return self._made_once(key, make)
+
+    def _twin(self, builder: Builder[Any], params: object) -> Stored | None:
+        """The ONNX form of what a builder writes in MLIR."""
+        content = self._run_builder(builder, builder.onnx, params) if builder.onnx is not None else None
+        return self._keep(content, is_onnx=True) if content is not None else None
 
     def _run_builder(self, builder: Builder[Any], write: Callable[[Any], _T], params: object) -> _T:
         where = f"{self.where} builder {builder.name!r}"
@@ -192,37 +202,36 @@ class Maker:
         they call: IREE would compile them too, and their code, size and compile time would count as the model's.
         """
         function = str(self.model.function)
-        require_file(path, (".mlir", ".mlirbc"), f"{self.where} mlir")
+        _require_file(path, (".mlir", ".mlirbc"), f"{self.where} mlir")
         text = path.read_bytes()
-        key = ("mlir", "entry", hashlib.sha256(text).hexdigest(), function, self.toolchain.version)
-        known = self.store.recall(key)
-        if known is not None:
-            return known
-        program = self.store.keep(text, function=function)
-        parser = self.toolchain.compiler_tools / "iree-opt"
-        if parser.is_file():
-            run_tool(
-                [parser, "--allow-unregistered-dialect", MLIR_NAME, "-o", os.devnull],
-                cwd=self.store.file(program).parent,
-                limits=self.limits,
-                complaint=f"{self.where} mlir: {path} is no MLIR that IREE {self.toolchain.version} reads",
-                remedy="check the file",
-            )
-            # Whether there is more than one public function; bytecode does not show it.
-            if text.startswith(_BYTECODE) or text.count(b"func.func") + text.count(b"util.func") > 1:
-                program = self._reduced(program, path, as_bytecode=text.startswith(_BYTECODE))
-        if function.isidentifier() and function.encode() not in text:
-            raise CaseError("model", f"{self.where} function: {path} has no function {function!r}; correct the name")
-        return self.store.remember(key, program)
+
+        def make() -> Stored:
+            program = self._keep(text, function=function)
+            parser = self.toolchain.compiler_tools / "iree-opt"
+            if parser.is_file():
+                command: list[str | Path] = [parser, "--allow-unregistered-dialect", MLIR_NAME, "-o", os.devnull]
+                complaint = f"{self.where} mlir: {path} is no MLIR that IREE {self.toolchain.version} reads"
+                self._run(command, self.file(program).parent, complaint, "check the file")
+                # Whether there is more than one public function; bytecode does not show it.
+                if text.startswith(_BYTECODE) or text.count(b"func.func") + text.count(b"util.func") > 1:
+                    program = self._reduced(program, path, as_bytecode=text.startswith(_BYTECODE))
+            if function.isidentifier() and function.encode() not in text:
+                raise CaseError(
+                    "model", f"{self.where} function: {path} has no function {function!r}; correct the name"
+                )
+            return program
+
+        sha256 = hashlib.sha256(text).hexdigest()
+        return self._made_once(("mlir", "entry", sha256, function, self.toolchain.version), make)
 
     def _reduced(self, program: Stored, path: Path, *, as_bytecode: bool) -> Stored:
         """The program without public functions other than its entry function, and what only they need."""
         entry = program.function
-        with scratch_folder(self.store.root, ".reducing-") as folder:
+        with scratch_folder(self.store, ".reducing-") as folder:
             output = folder.resolve() / MLIR_NAME
             functions = ask(
                 "reduced",
-                {"start": self.store.file(program)},
+                {"start": self.file(program)},
                 f" on {path}",
                 toolchain=self.toolchain,
                 limits=self.limits,
@@ -233,21 +242,18 @@ class Maker:
             if entry not in functions:
                 hint = did_you_mean(entry, functions)
                 raise CaseError("model", f"{self.where} function: {path} has no public function {entry!r}{hint}")
-            return self.store.keep(output, function=entry) if output.is_file() else program
+            return self._keep(output, function=entry) if output.is_file() else program
 
     # --------------------------------------------------------------------------------------------------- ONNX files
 
     def _from_onnx(self, path: Path) -> Stored:
         """The program that iree-import-onnx makes of a file, imported only when the store has none of these bytes."""
-        require_file(path, (".onnx",), f"{self.where} onnx")
+        _require_file(path, (".onnx",), f"{self.where} onnx")
         shapes = [value.shape for value in self.model.inputs] if self.model.static else []
         key = ("onnx", file_sha256(path), self.model.opset, self.toolchain.version, *shapes)
-        program = self.store.recall(key)
-        if program is None or any(
-            not (file := path.parent / name).is_file() or file_sha256(file) != sha256
-            for name, sha256 in program.read_files.items()
-        ):
-            program = self.store.remember(key, self._imported(path))
+        program = self._made_once(
+            key, lambda: self._imported(path), lambda known: _hashes(path, known.read_files) == known.read_files
+        )
         if self.model.function and self.model.function != program.function:
             raise SuiteError(
                 f"{self.where} function: the entry function of {path} is {program.function!r}, not "
@@ -266,8 +272,8 @@ class Maker:
             raise SuiteError(
                 f"{self.where} opset is {self.model.opset}, but {path} has opset {facts.opset}; remove opset"
             )
-        self.store.root.mkdir(parents=True, exist_ok=True)
-        with scratch_folder(self.store.root, ".importing-") as folder:
+        self.store.mkdir(parents=True, exist_ok=True)
+        with scratch_folder(self.store, ".importing-") as folder:
             output = folder.resolve() / MLIR_NAME
             graph = path
             if self.model.static:
@@ -275,59 +281,62 @@ class Maker:
 
                 graph = output.with_suffix(".onnx")
                 shapes = [value.shape for value in self.model.inputs]
-                static = with_static_inputs(onnx.load(str(path)), shapes, f"{self.where} onnx: {path}")
-                onnx.save(static, str(graph))
+                onnx.save(with_static_inputs(onnx.load(str(path)), shapes, f"{self.where} onnx: {path}"), str(graph))
             wanted = self.model.opset or LEAST_OPSET
             upgrade = [f"--opset-version={wanted}"] if 0 < facts.opset < wanted else []
             importer = [*self.toolchain.python_command, "-m", "iree.compiler.tools.import_onnx"]
-            run_tool(
+            self._run(
                 [*importer, graph.resolve(), "-o", output, *upgrade],
-                cwd=output.parent,  # Python would import an `onnx` or `iree` folder of the user's own working folder
-                limits=self.limits,
-                complaint=(
-                    f"{self.where} onnx: iree-import-onnx of IREE {self.toolchain.version} cannot import {path}"
-                ),
-                remedy=f"check the file, or give another opset than {wanted}" if upgrade else "check the file",
+                output.parent,  # Python would import an `onnx` or `iree` folder of the user's own working folder
+                f"{self.where} onnx: iree-import-onnx of IREE {self.toolchain.version} cannot import {path}",
+                f"check the file, or give another opset than {wanted}" if upgrade else "check the file",
             )
-            return self.store.keep(
+            return self._keep(
                 output,
                 function=facts.function,
                 inputs=facts.inputs,
                 unknown_inputs=facts.unknown_inputs,
-                read_files={name: file_sha256(path.parent / name) for name in facts.external_files},
+                read_files=_hashes(path, facts.external_files),
                 from_onnx=True,
             )
 
+    def _run(self, command: Sequence[str | Path], folder: Path, complaint: str, remedy: str) -> None:
+        """Run a tool to its successful end."""
+        finished = run_tool(
+            "model", Path(command[0]).name, [str(part) for part in command], cwd=folder, limits=self.limits
+        )
+        if not finished.ok:
+            said = excerpt(finished.stderr)
+            reason = finished.how_it_ended(self.limits)
+            if said and finished.limit is None:
+                # The line that says why: the first with `error:`, else the last one, as Python's tracebacks have it.
+                why = next((line for line in said.splitlines() if "error:" in line), said.splitlines()[-1])
+                reason = _RUNTIME_SOURCE.sub("", why.strip())[:_LONGEST_REASON].rstrip(".;")
+            raise CaseError("model", f"{complaint}: {reason}; {remedy}", stderr=said)
 
-def _source_sha256(builder: Builder[Any]) -> str:
-    """Hash of the modules that define a builder and of those beside them, so that editing one builds anew."""
-    writers = [builder.build, *([builder.onnx] if builder.onnx is not None else [])]
-    return _sources_sha256(frozenset({builder.parameters.__module__, *(writer.__module__ for writer in writers)}))
+
+def _hashes(path: Path, names: Sequence[str] | Mapping[str, str]) -> dict[str, str]:
+    """Hashes of those files beside a file that are there."""
+    files = {name: path.parent / name for name in names}
+    return {name: file_sha256(file) for name, file in files.items() if file.is_file()}
 
 
 @cache
 def _sources_sha256(modules: frozenset[str]) -> str:
+    """Hash of some modules, and of all code and templates beside them, so that editing one builds anew."""
     digest = hashlib.sha256("".join(sorted(modules)).encode())
     files: set[Path] = set()
     for name in modules:
         module = sys.modules.get(name)
         if file := getattr(module, "__file__", None):
-            files.update(Path(file).parent.glob("*.py") if getattr(module, "__package__", "") else [Path(file)])
+            beside = Path(file).parent.rglob("*.[pm][yl]*") if getattr(module, "__package__", "") else ()
+            files.update([Path(file), *(path for path in beside if path.suffix in (".py", ".mlir"))])
     for path in sorted(files):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 
 
-# --- Files that a suite names, and IREE's tools that read them: one sentence says what is wrong with one ---
-
-_TAIL_LINES = 20
-_LFS_POINTER = b"version https://git-lfs.github.com/spec/"
-_LINE_CHARACTERS = 300
-_RUNTIME_SOURCE = re.compile(r"^\S+\.(?:c|cc|h):\d+: ")
-_PARAMETER_SUFFIXES = (".irpa", ".gguf", ".safetensors")
-
-
-def require_file(path: Path, suffixes: Sequence[str], where: str) -> None:
+def _require_file(path: Path, suffixes: Sequence[str], where: str) -> None:
     """Refuse a file that has none of these endings, an empty one, and a pointer of Git LFS."""
     if path.suffix.lower() not in suffixes:
         raise SuiteError(f"{where}: {path} does not end in {' or '.join(suffixes)}; name a file that does")
@@ -337,46 +346,3 @@ def require_file(path: Path, suffixes: Sequence[str], where: str) -> None:
         raise CaseError("model", f"{where}: {path} is a pointer of Git LFS; `git lfs pull` gets the file")
     if not beginning:
         raise CaseError("model", f"{where}: {path} is empty; write it again")
-
-
-def hash_parameters(
-    parameters: Mapping[str, Path], *, toolchain: Toolchain, limits: process.Limits, where: str
-) -> dict[str, str]:
-    """Hash (sha256, hex) of each scope's file, once iree-dump-parameters has read its header."""
-    hashes = {}
-    for scope, path in sorted(parameters.items()):
-        key = f"{where} parameters.{scope}"
-        require_file(path, _PARAMETER_SUFFIXES, key)
-        absolute = path.resolve()
-        tool = toolchain.runtime_tool("iree-dump-parameters")
-        if tool.is_file():
-            run_tool(
-                [tool, f"--parameters={scope}={absolute}"],
-                cwd=absolute.parent,
-                limits=limits,
-                complaint=f"{key}: {path} is no parameter file that IREE {toolchain.version} reads",
-                remedy="write or download it again",
-            )
-        hashes[scope] = file_sha256(absolute)
-    return hashes
-
-
-def run_tool(
-    command: Sequence[str | Path], *, cwd: Path, limits: process.Limits, complaint: str, remedy: str
-) -> process.Finished:
-    """Run a tool to its successful end."""
-    try:
-        finished = process.run([str(part) for part in command], cwd=cwd, limits=limits)
-    except OSError as error:
-        raise CaseError("model", f"{complaint}: {command[0]} cannot be started ({error.strerror}); {remedy}") from None
-    if finished.ok:
-        return finished
-    reason = finished.how_it_ended(limits)
-    lines = [line.strip() for line in finished.stderr.splitlines() if line.strip()]
-    if lines and finished.limit is None:
-        # The line that says why: the first with `error:`, else the last one, as Python's tracebacks have it.
-        chosen = next((line for line in lines if "error:" in line), lines[-1])
-        reason = _RUNTIME_SOURCE.sub("", chosen)[:_LINE_CHARACTERS].rstrip(".;") or reason
-    # Each line cut short: diagnostics repeat the offending line, which may hold a whole weight.
-    last_lines = (line[:_LINE_CHARACTERS] for line in finished.stderr.splitlines()[-_TAIL_LINES:])
-    raise CaseError("model", f"{complaint}: {reason}; {remedy}", stderr="\n".join(last_lines))

@@ -21,13 +21,14 @@ import sys
 import zipfile
 import zlib
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from harness.cache import cache_root, held, write_atomically
@@ -143,30 +144,17 @@ _DTYPES = {"F32": "<f4", "I64": "<i8"}
 _LENGTH_BYTES = 8
 
 
-class _Storage(NamedTuple):
-    """Elements that tensors are views of."""
-
-    key: str
-    dtype: np.dtype[Any]
-
-
-class _View(NamedTuple):
-    """A tensor, as the pickle tells it: strides and offset in elements."""
-
-    storage: _Storage
-    offset: int
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-
-
-def _rebuild_tensor(
-    storage: _Storage, offset: int, shape: tuple[int, ...], strides: tuple[int, ...], *_: object
-) -> _View:
-    return _View(storage, offset, shape, strides)
+def _rebuild_tensor(storage: Array, offset: int, shape: Sequence[int], strides: Sequence[int], *_: object) -> Array:
+    """A view of a storage; offset and strides are in elements."""
+    return as_strided(storage[offset:], shape, [stride * storage.itemsize for stride in strides])
 
 
 class _TensorsOnly(pickle.Unpickler):
-    """An unpickler that finds nothing but containers and descriptions of tensors."""
+    """An unpickler that finds nothing but containers and tensors, whose storages are to be filled when it has ended."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        super().__init__(file)
+        self.storages: dict[str, Array] = {}
 
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) == ("collections", "OrderedDict"):
@@ -177,39 +165,37 @@ class _TensorsOnly(pickle.Unpickler):
             return np.dtype(_ELEMENTS[name])
         raise pickle.UnpicklingError(f"the file names {module}.{name}, which is no tensor and was not run")
 
-    def persistent_load(self, pid: Any) -> _Storage:
-        _, dtype, key, *_ = pid
-        return _Storage(key, dtype)
+    def persistent_load(self, pid: Any) -> Array:
+        _, dtype, key, _, size, *_ = pid
+        return self.storages.setdefault(key, np.empty(size, dtype))
 
 
 def read_torch_file(path: Path) -> dict[str, Array]:
     """All tensors of a file by name, as `torch.save(module.state_dict(), path)` writes it."""
     with path.open("rb") as file:
-        views, data = _read_zip(file) if zipfile.is_zipfile(file) else _read_old(file)
-    return {name: _elements(view, data[view.storage.key]) for name, view in views.items()}
+        if not zipfile.is_zipfile(file):
+            return _read_old(file)
+        with zipfile.ZipFile(file) as archive:
+            pickled = next(name for name in archive.namelist() if name.endswith("/data.pkl"))
+            unpickler = _TensorsOnly(io.BytesIO(archive.read(pickled)))
+            tensors: dict[str, Array] = unpickler.load()
+            for key, storage in unpickler.storages.items():
+                data = archive.read(f"{pickled.removesuffix('data.pkl')}data/{key}")
+                storage[:] = np.frombuffer(data, storage.dtype)
+            return tensors
 
 
-def _elements(view: _View, data: bytes) -> Array:
-    """A tensor's own copy of its elements."""
-    dtype = view.storage.dtype
-    strides = [stride * dtype.itemsize for stride in view.strides]
-    return np.array(np.ndarray(view.shape, dtype, data, view.offset * dtype.itemsize, strides), order="C")
-
-
-def _read_zip(file: IO[bytes]) -> tuple[dict[str, _View], dict[str, bytes]]:
-    with zipfile.ZipFile(file) as archive:
-        pickled = next(name for name in archive.namelist() if name.endswith("/data.pkl"))
-        folder = pickled.removesuffix("data.pkl")
-        views = _TensorsOnly(io.BytesIO(archive.read(pickled))).load()
-        keys = {view.storage.key for view in views.values()}
-        return views, {key: archive.read(f"{folder}data/{key}") for key in keys}
-
-
-def _read_old(file: IO[bytes]) -> tuple[dict[str, _View], dict[str, bytes]]:
+def _read_old(file: IO[bytes]) -> dict[str, Array]:
     file.seek(0)
-    _magic_number, _protocol, _machine, views, keys = (_TensorsOnly(file).load() for _ in range(5))
-    item_sizes = {view.storage.key: view.storage.dtype.itemsize for view in views.values()}
-    return views, {key: file.read(int.from_bytes(file.read(8), "little") * item_sizes[key]) for key in keys}
+    for _ in range(3):  # a magic number, the protocol, facts of the machine
+        _TensorsOnly(file).load()
+    unpickler = _TensorsOnly(file)
+    tensors: dict[str, Array] = unpickler.load()
+    for key in _TensorsOnly(file).load():
+        file.read(_LENGTH_BYTES)
+        storage = unpickler.storages[key]
+        storage[:] = np.frombuffer(file.read(storage.nbytes), storage.dtype)
+    return tensors
 
 
 def read_safetensors(path: Path) -> dict[str, Array]:

@@ -183,7 +183,7 @@ def test_of_several_public_functions_the_entry_function_and_what_it_calls_are_co
 
 def test_a_file_that_was_read_is_not_parsed_again(make: Make, add: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     artifact = make(mlir(add))
-    monkeypatch.setattr(process, "run", lambda *_, **__: pytest.fail("a child was started"))
+    monkeypatch.setattr(sources, "run_tool", lambda *_, **__: pytest.fail("a child was started"))
     assert make(mlir(add)) == artifact
 
 

@@ -12,9 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from onnx import numpy_helper
 
-from harness import process
 from harness.errors import CaseError, SuiteError
-from harness.models import load_argument
+from harness.models import load_argument, sources
 from harness.models.model import Input, Model
 from harness.models.onnx_file import onnxruntime_version, read_onnx, run_onnx, with_static_inputs
 from harness.models.onnx_graph import OPSET, OnnxGraph, read_static
@@ -118,7 +117,7 @@ def test_dynamic_sizes_stay_so_unless_the_suite_says_static(make: Make, tmp_path
 def test_a_file_is_imported_once(make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write(tmp_path / "net.onnx")
     artifact = make(model_of(path))
-    monkeypatch.setattr(process, "run", lambda *_, **__: pytest.fail("imported again"))
+    monkeypatch.setattr(sources, "run_tool", lambda *_, **__: pytest.fail("imported again"))
     assert make(model_of(path)) == artifact
     write(path, name="changed")
     with pytest.raises(pytest.fail.Exception, match="imported again"):
