@@ -9,11 +9,11 @@ import dataclasses
 import json
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic.errors import PydanticUserError
-from pydantic_core import PydanticSerializationError
+from pydantic_core import ErrorDetails, PydanticSerializationError, to_jsonable_python
 
 from harness.errors import SuiteError
 from harness.text import did_you_mean
@@ -38,22 +38,27 @@ def check_options(kind: type[_T], values: Mapping[str, Any], *, where: str, owne
         SuiteError: An unknown or missing key, a value of the wrong type or out of range, or a class that is none to
             check values by.
     """
-    adapters = _adapters_of(kind, where, owner, noun)
-    fields = {field.name: field for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    adapter = _adapter_of(kind, where, owner, noun)
+    names = [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]
     for key in values:
-        if key not in fields:
-            hint = did_you_mean(key, list(fields)) if fields else "; it has none"
+        if key not in names:
+            hint = did_you_mean(key, names) if names else "; it has none"
             article = "an" if noun[0] in "aeiou" else "a"
             raise SuiteError(f"{where}.{key} is not {article} {noun} of {owner}{hint}")
-    for name, field in fields.items():
-        required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
-        if required and name not in values:
-            raise SuiteError(f"{where}.{name} is missing; {owner} needs it")
-    checked = {key: _check_value(adapters[key], value, f"{where}.{key}") for key, value in values.items()}
     try:
-        return kind(**checked)
-    except ValueError as error:
-        raise SuiteError(f"{where}: {error}") from None
+        # As JSON, whose lists may be tuples and whose strings may be dates and members of an Enum.
+        return adapter.validate_json(json.dumps(values, default=str), strict=True)
+    except ValidationError as invalid:
+        raise SuiteError(f"{where}{_sentence(invalid.errors(include_url=False)[0], owner)}") from None
+
+
+def _sentence(error: ErrorDetails, owner: str) -> str:
+    place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error["loc"])
+    if error["type"] == "missing" and len(error["loc"]) == 1:
+        return f"{place} is missing; {owner} needs it"
+    if error["type"] == "value_error":
+        return f"{place}: {error['ctx']['error']}"
+    return f"{place}: {error['msg'][:1].lower()}{error['msg'][1:]}, not {str(error['input'])[:60]!r}"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -71,24 +76,27 @@ class Option:
         return _words(self.schema, self.schema.get("$defs", {}))
 
 
+_ABOUT_A_FIELD = ("title", "default")
+
+
 def options_of(kind: type[Any], owner: str) -> tuple[Option, ...]:
     """The options that a dataclass describes, in order."""
-    adapters = _adapters_of(kind, owner, owner, "option")
+    schema = _adapter_of(kind, owner, owner, "option").json_schema()
     found = []
     for field in dataclasses.fields(kind):
-        adapter, default = adapters[field.name], field.default
-        if field.default_factory is not dataclasses.MISSING:
-            default = field.default_factory()
+        default = field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
         required = default is dataclasses.MISSING
-        shown = None if required else adapter.dump_python(default, mode="json")
-        found.append(Option(name=field.name, schema=adapter.json_schema(), required=required, default=shown))
+        own = {key: value for key, value in schema["properties"][field.name].items() if key not in _ABOUT_A_FIELD}
+        if "$ref" in str(own):
+            own["$defs"] = schema["$defs"]
+        shown = None if required else to_jsonable_python(default)
+        found.append(Option(name=field.name, schema=own, required=required, default=shown))
     return tuple(found)
 
 
 def switches_of(kind: type[Any]) -> tuple[str, ...]:
     """The options of a dataclass that are true or false, in order."""
-    fields = dataclasses.fields(kind) if dataclasses.is_dataclass(kind) else ()
-    return tuple(field.name for field in fields if field.type in (bool, "bool") or isinstance(field.default, bool))
+    return tuple(option.name for option in options_of(kind, kind.__name__) if option.schema.get("type") == "boolean")
 
 
 _BOUNDS = {
@@ -129,9 +137,11 @@ def as_json(options: Any) -> dict[str, Any]:
     return values
 
 
-def _adapters_of(kind: Any, where: str, owner: str, noun: str) -> dict[str, TypeAdapter[Any]]:
+def _adapter_of(kind: type[_T], where: str, owner: str, noun: str) -> TypeAdapter[_T]:
     try:
-        return _adapters(kind)
+        if not dataclasses.is_dataclass(kind):
+            raise TypeError(f"{kind.__name__} is no dataclass")
+        return _adapter(kind)
     except (TypeError, NameError, PydanticUserError) as error:
         text = str(error).splitlines()[0]
         raise SuiteError(
@@ -140,21 +150,7 @@ def _adapters_of(kind: Any, where: str, owner: str, noun: str) -> dict[str, Type
 
 
 @cache
-def _adapters(kind: Any) -> dict[str, TypeAdapter[Any]]:
-    hints = get_type_hints(kind, include_extras=True)
-    return {field.name: TypeAdapter(hints[field.name]) for field in dataclasses.fields(kind)}
-
-
-def _check_value(adapter: TypeAdapter[Any], value: object, where: str) -> Any:
-    """The value, checked as JSON, whose lists may be tuples and whose strings may be members of an Enum."""
-    try:
-        try:
-            text = json.dumps(value)
-        except TypeError:  # a date, which TOML has, and JSON has not
-            return adapter.validate_python(value, strict=True)
-        return adapter.validate_json(text, strict=True)
-    except ValidationError as invalid:
-        error = invalid.errors(include_url=False)[0]
-        place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error["loc"])
-        message = f"{error['msg'][:1].lower()}{error['msg'][1:]}, not {str(error['input'])[:60]!r}"
-        raise SuiteError(f"{where}{place}: {message}") from None
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    adapter = TypeAdapter[Any](kind)
+    adapter.rebuild(raise_errors=True)
+    return adapter

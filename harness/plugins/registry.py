@@ -15,7 +15,7 @@ from harness.errors import SuiteError
 from harness.plugins.child import where_raised
 from harness.plugins.options import as_json, check_options
 from harness.plugins.plugin import REWRITE_PHASES, Applied, Plugin, Rewrite, Step
-from harness.text import did_you_mean
+from harness.text import did_you_mean, one_line
 
 _T = TypeVar("_T")
 
@@ -104,10 +104,6 @@ def apply_plugin(name: str, options: Mapping[str, Any], where: str = "plugins") 
     label = f"plugin {name!r}"
     if plugin.name != name:
         raise SuiteError(f"{where}: {label} calls itself {plugin.name!r}; ask its package's author")
-    try:
-        json.dumps(dict(options))
-    except TypeError:
-        raise SuiteError(f"{where}: {name}: its options hold a date or a time; write that as a string") from None
     checked = check_options(plugin.options, options, where=f"{where}: {name}", owner=label, noun="option")
     try:
         values = as_json(checked)
@@ -174,4 +170,4 @@ def _package(function: str) -> str:
 
 
 def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split()) or "no reason given"
+    return one_line(str(error)) or "no reason given"
