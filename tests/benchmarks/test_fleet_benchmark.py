@@ -1,52 +1,12 @@
-"""What the fleet's benchmark says of waiting hosts and of run folders, and the places of its tables."""
+"""What the fleet's benchmark finds in run folders: what is missing, twice, or of another host."""
 
 from dataclasses import replace
 
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
 from benchmarks.fleet.audit import audit
-from benchmarks.fleet.waits import Event, waits_of
 from harness.records.run import Build, Check, Failure, Lost, Placed, Reference, Run
 from tests.builders import make_header, make_round
 
 _CASES = ("net/stock@cpu", "net/fast@cpu")
-
-
-def _event(what: str, began: float, ended: float, host: str = "host-a") -> Event:
-    return Event(host=host, what=what, began=began, ended=ended)
-
-
-COMPILES = [_event("compile", 0, 10), _event("compile", 0, 12), _event("measure", 10, 20)]
-LATE = [_event("compile", 0, 10), _event("compile", 10, 12), _event("measure", 16, 20)]
-
-
-@pytest.mark.parametrize(
-    ("events", "hosts", "cores", "ended", "waited"),
-    [
-        (COMPILES, 1, 2, 25, 0.0),
-        # Half of the host up to 10, when the last compile begins; all of it from 12 to 16.
-        (LATE, 1, 2, 20, (0.5 * 10 + 4) / 20),
-        ([_event("measure", 0, 10)], 2, 1, 10, 0.5),  # one that gets nothing
-    ],
-)
-def test_a_free_core_waits_while_compiles_have_not_begun_and_an_idle_host_after_that(
-    events: list[Event], hosts: int, cores: int, ended: float, waited: float
-) -> None:
-    assert waits_of(events, hosts=hosts, cores=cores, began=0, ended=ended).waited == pytest.approx(waited)
-
-
-@given(
-    st.lists(
-        st.tuples(st.sampled_from(["compile", "check", "measure"]), st.floats(0, 50), st.floats(0, 50)), min_size=1
-    )
-)
-def test_waits_are_shares(pieces: list[tuple[str, float, float]]) -> None:
-    events = [_event(what, min(one, other), max(one, other)) for what, one, other in pieces]
-    waits = waits_of(events, hosts=2, cores=2, began=0, ended=60)
-    assert 0 <= waits.waited <= 1
-    assert 0 <= waits.after <= 1
 
 
 def _run() -> Run:

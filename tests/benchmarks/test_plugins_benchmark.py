@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
 from benchmarks.plugins import __main__ as command
@@ -59,19 +58,6 @@ def recording() -> Recording:
     return Recording(header=HEADER, rounds=measured(first, second))
 
 
-# ---------------------------------------------------------------------------------------------------------- ratios
-
-
-TIMES = st.floats(0.1, 1e4)
-GENERATIONS = st.lists(st.lists(st.tuples(TIMES, TIMES), min_size=1, max_size=5), min_size=1, max_size=5)
-
-
-# ---------------------------------------------------------------------------------------------------------- rounds
-
-
-# ---------------------------------------------------------------------------------------------------------- tables
-
-
 def test_the_table(recording: Recording, snapshot: SnapshotAssertion) -> None:
     assert render(recording) == snapshot
 
@@ -93,9 +79,6 @@ def test_replaying_writes_between_the_marks_and_nowhere_else(
     document.write_text("no marks")
     with pytest.raises(RuntimeError, match="has no lines <!-- convolution -->"):
         write_tables(document, recording)
-
-
-# ------------------------------------------------------------------------------------------------------- contenders
 
 
 def test_the_steps_are_variants_of_the_suite() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.tune.defaults import defaults
 from benchmarks.tune.measuring import ROOT
-from benchmarks.tune.outcomes import Contender, Outcome, count, measured
+from benchmarks.tune.outcomes import Contender, Outcome, measured
 from benchmarks.tune.searches import SEARCHES, Search
 from benchmarks.tune.tables import render
 from harness.records.run import Run
@@ -57,17 +57,6 @@ def test_the_result_is_held_against_all_that_was_measured_with_it() -> None:
     assert found.best_by_hand is not None and found.best_by_hand.name in ("by-hand", "also")
     assert found.best_peer is not None and found.best_peer.name == "onnxruntime"
     assert found.of_stock == pytest.approx(0.25, rel=0.01)
-
-
-def test_what_became_of_candidates_is_counted() -> None:
-    faster = outcome(NETWORK, make_tuning(), {"stock": 8.0, TUNED: 2.0})
-    slower = outcome(NETWORK, make_tuning(), {"stock": 2.0, TUNED: 2.2})
-    nothing = outcome(NETWORK, make_tuning(variant="", answer="nothing beats the start"), {"stock": 2.0})
-    counts = count([faster, slower, nothing, Outcome(search=NETWORK, tuning=None, why="it does not compile")])
-    assert (counts.searches, counts.changes, counts.inert, counts.failed, counts.wrong) == (3, 36, 9, 6, 3)
-    assert (counts.winners, counts.refuted) == (6, 3)
-    assert (counts.written, counts.wrong_written, counts.slower_written) == (2, 0, 1)
-    assert nothing.of_stock == 1.0
 
 
 def test_the_tables_have_the_goals_and_a_line_for_each_model() -> None:

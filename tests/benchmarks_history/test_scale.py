@@ -2,15 +2,10 @@
 
 from pathlib import Path
 
-import numpy as np
-import pytest
-
-from benchmarks.history.made import DRIFT, FATES, STEP, Size, made_cases, nights
+from benchmarks.history.made import nights
 from benchmarks.history.made_runs import Folders, write_runs
-from benchmarks.history.made_tables import write_history
 from benchmarks.history.scale import measure_scale
 from benchmarks.history.scale_tables import BEGIN, END, write_scale
-from harness.history.series import open_history
 from harness.report import render
 from harness.report.run_report import build_report
 from harness.store.run_directory import load_run
@@ -26,22 +21,6 @@ def test_run_folders_are_whole_runs_that_can_be_reported(tmp_path: Path) -> None
     assert len(run.rounds) == 3 * 3 * 2
     assert build_report(run).summary.measured == 24
     assert "model-0002/data-tiling@cpu" in (paths[1] / "report.md").read_text()
-
-
-def test_what_happens_to_a_series_is_where_it_should_be(tmp_path: Path) -> None:
-    write_history(tmp_path, Size(series=8 * len(FATES), runs=200))
-    cases = {case.name: case for case in made_cases(len(FATES), 200)}
-    with open_history(str(tmp_path)) as history:
-        rows = history.series()
-        chosen = rows[(rows["metric"] == "latency") & (rows["role"] == "newest")]
-        assert len(chosen) == len(FATES)
-        for _, row in chosen.iterrows():
-            values, case = history.points(row["series"])["value"].to_numpy(), cases[row["case"]]
-            moved = np.median(values[-40:]) / np.median(values[:40])
-            expected = {"step": STEP, "machine": STEP, "drift": DRIFT}.get(case.fate, 1.0)
-            assert moved == pytest.approx(expected, abs=0.008), case
-            if case.fate == "step":
-                assert values[case.at : case.at + 20].mean() / values[case.at - 20 : case.at].mean() > 1.04
 
 
 def test_everything_that_is_measured_runs(tmp_path: Path) -> None:

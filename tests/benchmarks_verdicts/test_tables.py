@@ -1,39 +1,24 @@
 """The tables of a small recording, and the constants that docs/statistics.md writes out."""
 
-import gzip
-import json
 import re
-import sys
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from benchmarks.verdicts import __main__ as command
-from benchmarks.verdicts import facts, tables
+from benchmarks.verdicts import facts
 from benchmarks.verdicts.estimators import ESTIMATORS
 from benchmarks.verdicts.others import OTHERS
 from benchmarks.verdicts.preempted import CHOICES
-from benchmarks.verdicts.recording import Recorded
 from benchmarks.verdicts.tables import BEGIN, END, Recording, recorded, render
 from benchmarks.verdicts.trials import ROW_CAP_S, Streams
 from harness.compare.samplers import GENERATION_S
 from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY
 from harness.stats.rule import Rule
-from harness.toolchain import Toolchain
 from tests.benchmarks_verdicts.conftest import scripted
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "statistics.md"
 MACHINE = facts.Facts(cpu="Processor X", cores=4, system="System Y, kernel 1", virtual=True, iree="3.13.0 (abc)")
-
-TOOLCHAIN = Toolchain(
-    version="3.13.0",
-    revision="89ece87b89852100",
-    compiler_sha256="",
-    python=Path("python"),
-    compiler_tools=Path("tools"),
-    runtime_tools=Path("tools"),
-)
 
 
 @pytest.fixture(scope="module")
@@ -104,30 +89,6 @@ def test_rounds_from_which_much_was_taken_may_count_for_less(text: str) -> None:
     assert row[0] == "39 %"
     assert len(row) == 1 + len(CHOICES)
     assert "- threads A/A beside two hogs a core: the narrowest is that of `" in text
-
-
-def test_replaying_reads_a_recording_and_writes_the_document(
-    streams: Streams, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rendered: list[tuple[Recording, object]] = []
-    monkeypatch.setattr(tables, "render", lambda *given: rendered.append(given) or "the tables")  # type: ignore[func-returns-value]
-    recording, document = tmp_path / "verdicts.jsonl.gz", tmp_path / "document.md"
-    mixed: list[Recorded] = sorted((one for stream in streams.values() for one in stream), key=lambda one: one.number)
-    with gzip.open(recording, "wt") as file:
-        file.writelines(json.dumps(asdict(one)) + "\n" for one in mixed)
-    document.write_text(f"{BEGIN}\n{END}\n")
-    facts.note(recording, TOOLCHAIN)
-    arguments = ["verdicts", "--replay", "--recording", str(recording), "--document", str(document)]
-    arguments += ["--elsewhere", str(recording)]
-    monkeypatch.setattr(sys, "argv", arguments)
-    command.main()
-    noted = facts.noted(recording)
-    assert noted is not None
-    here = Recording(streams=streams, facts=noted)
-    assert rendered == [(here, here)]
-    assert document.read_text() == f"{BEGIN}\n\nthe tables\n\n{END}\n"
-    facts.note(recording, replace(TOOLCHAIN, version="9.9.9"))
-    assert facts.noted(recording) == noted, "what is noted stays"
 
 
 def test_the_document_has_its_marks_and_the_constants_of_the_code() -> None:
