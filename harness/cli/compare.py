@@ -195,13 +195,10 @@ def _explained(asked: AskedPair, session: ExplanationSession) -> Found:
     options, head = session.options, asked.head
     rule = rules_of(head.run.header, head.label, options.floor)[LATENCY.name]
     return explain_pair(
-        asked.pair,
-        asked.base,
-        head,
+        asked,
         toolchains_here((asked.base, head), session.progress.note),
         policy_of(options, rule, budget_s=options.budget, cap_s=options.row_cap, noise=session.noise),
         session.progress,
-        within=asked.within,
         created=session.created,
         command=session.command,
         directory=session.folder(head.run.header.suite_name),

@@ -37,7 +37,7 @@ from harness.records.case import Case
 from harness.records.comparison import Verdict
 from harness.report.bisect_page import bisect_json, bisect_page
 from harness.report.markdown import to_markdown
-from harness.stages.explaining import explain_pair, keep
+from harness.stages.explaining import AskedPair, explain_pair, keep
 from harness.stages.options import BisectOptions, OneCase, VerdictOptions
 from harness.stages.run import run_suite
 from harness.stages.session import policy_of, unmeasured
@@ -290,15 +290,13 @@ class BisectSession(ABC):
             self._is_spent = True
             return KeptSentence()
         try:
+            pair = Pair(name=self.options.chosen[1], base=base.case, head=head.case)
             with self._counting_seconds():
                 found = explain_pair(
-                    Pair(name=self.options.chosen[1], base=base.case, head=head.case),
-                    base.side,
-                    head.side,
+                    AskedPair(pair=pair, base=base.side, head=head.side),
                     {place.toolchain.version: place.toolchain for place in (base, head)},
                     self._policy(Rule(floor=self.floor)),
                     self.progress,
-                    within=False,
                     created=datetime.now(timezone.utc),
                     command=() if self.options.over == "releases" else self.directory.begun.command,
                 )

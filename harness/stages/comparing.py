@@ -23,7 +23,7 @@ from harness.report import render
 from harness.report.comparison import json_document
 from harness.report.explanation_words import short_form
 from harness.report.verdicts import real_rows
-from harness.stages.explaining import explain_pair, keep
+from harness.stages.explaining import AskedPair, explain_pair, keep
 from harness.stages.options import compile_limits
 from harness.stages.session import SidesSession, going_on, policy_of, words_of
 from harness.store.files import read_document
@@ -148,13 +148,10 @@ def _explained(row: Row, plan: Plan, toolchains: Mapping[str, Toolchain], sessio
     session.progress.note(f"Explaining the regression of {row.case}")
     try:
         found = explain_pair(
-            pair,
-            plan.base,
-            plan.head,
+            AskedPair(pair=pair, base=plan.base, head=plan.head, within=plan.within),
             toolchains,
             policy_of(options, rule, budget_s=options.explain_budget, cap_s=options.row_cap, noise=session.noise),
             session.progress,
-            within=plan.within,
             created=datetime.now(timezone.utc),
         )
         if found.is_stopped:

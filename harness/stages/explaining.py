@@ -3,7 +3,6 @@
 What compiles comes before and after measuring, never beside it.
 """
 
-import shlex
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -14,7 +13,7 @@ from harness.cache import cache_root
 from harness.compare.engine import BASE, HEAD, Generation
 from harness.compare.pairs import Pair, Side, pair_runs, redefinition, require_whole, side_of, words_of_sides
 from harness.compare.rows import measured_row
-from harness.compare.samplers import CacheMiss, MeasurementPolicy, Module, find_module, words_of_modules
+from harness.compare.samplers import MeasurementPolicy, Module, words_of_modules
 from harness.compare.sides import Named, resolve, side_facts, what_is_named
 from harness.compile import BuildCache
 from harness.errors import CaseError, RunError, UsageError
@@ -34,13 +33,13 @@ from harness.report import render
 from harness.report.explanation_page import explanation_document
 from harness.report.explanation_words import is_changed
 from harness.report.names import side_names
-from harness.stages.ir import Compiled, at_readable_phases
+from harness.stages.ir import Compiled, at_readable_phases, cases_in, compiled_in_run
 from harness.stages.options import ExplainOptions
 from harness.stages.session import SidesSession, words_of
 from harness.store.folders import find_folder
 from harness.store.run_directory import load_run
 from harness.store.work_directory import ExplanationDirectory, KeptGeneration
-from harness.suite.completion import case_meant, case_names
+from harness.suite.completion import case_meant
 from harness.text import did_you_mean, plural, such_as
 from harness.toolchain import Toolchain
 
@@ -57,6 +56,16 @@ class Found:
 
 
 @dataclass(frozen=True, kw_only=True)
+class AskedPair:
+    """What is explained."""
+
+    pair: Pair  # The case on both sides
+    base: Side  # Its run. head likewise; within one run, both are that run.
+    head: Side
+    within: bool = False  # Whether both are variants of one run
+
+
+@dataclass(frozen=True, kw_only=True)
 class _Programs:
     """Both sides, ready to be measured, with what their IR says; base comes first."""
 
@@ -67,23 +76,21 @@ class _Programs:
 
 
 def explain_pair(
-    pair: Pair,
-    base: Side,
-    head: Side,
+    asked: AskedPair,
     toolchains: Mapping[str, Toolchain],
     policy: MeasurementPolicy,
     progress: Progress,
     *,
-    within: bool,
     created: datetime,
     command: Sequence[str] = (),
     directory: ExplanationDirectory | None = None,
 ) -> Found:
     """Say of a case where its time goes on two sides, and what the compiler did differently there."""
+    pair, both = asked.pair, (asked.base, asked.head)
     # Within a run, each side is called by its variant.
-    called = [[each.variant] for each in pair.both] if within else [[], []]
-    facts = [side_facts(side, (*names, side.label)[0], names) for side, names in zip((base, head), called, strict=True)]
-    programs = _programs(pair, base, head, toolchains, policy.limits, progress)
+    called = [[each.variant] for each in pair.both] if asked.within else [[], []]
+    facts = [side_facts(side, (*names, side.label)[0], names) for side, names in zip(both, called, strict=True)]
+    programs = _programs(asked, toolchains, policy.limits, progress)
     found = _measure(programs, policy, progress, directory)
     is_stopped = found.is_stopped
     changed = [] if is_stopped else [part for part in found.parts if is_changed(part) or not part.is_timed]
@@ -115,7 +122,7 @@ def explain_pair(
         schedule=schedule_differences(programs.modules[0].build, programs.modules[1].build, labels),
         notes=(
             *([INTERRUPTED] if found.is_stopped else []),
-            *_notes(pair, base, head, programs),
+            *_notes(asked, programs),
             *found.notes,
             *code_notes,
         ),
@@ -126,7 +133,7 @@ def explain_pair(
             "seed": policy.seed,
             "generations": len(found.generations),
         },
-        command=tuple(command) or explain_command(pair, base, head, within=within),
+        command=tuple(command) or explain_command(asked),
     )
     sentence = explanation_sentence(replace(explanation, base=short[0], head=short[1]))
     return Found(explanation=replace(explanation, sentence=sentence), is_stopped=is_stopped)
@@ -145,51 +152,32 @@ def keep_in(directory: ExplanationDirectory, explanation: Explanation) -> Explan
     return named
 
 
-def explain_command(pair: Pair, base: Side, head: Side, *, within: bool) -> tuple[str, ...]:
+def explain_command(asked: AskedPair) -> tuple[str, ...]:
     """A command line that explains a pair; it means the same tomorrow."""
-    if not within:
-        return ("harness", "explain", *words_of_sides(base, head), "--case", pair.name)
-    of_base, of_head = pair.both
+    if not asked.within:
+        return ("harness", "explain", *words_of_sides(asked.base, asked.head), "--case", asked.pair.name)
+    of_base, of_head = asked.pair.both
     variants = () if of_base.baseline else ("--variant", of_base.variant, "--variant", of_head.variant)
-    return ("harness", "explain", "--within", head.label, *variants, "--case", of_head.name)
+    return ("harness", "explain", "--within", asked.head.label, *variants, "--case", of_head.name)
 
 
 # --- both programs ---
 
 
-def _programs(
-    pair: Pair,
-    base: Side,
-    head: Side,
-    toolchains: Mapping[str, Toolchain],
-    limits: Limits,
-    progress: Progress,
-) -> _Programs:
+def _programs(asked: AskedPair, toolchains: Mapping[str, Toolchain], limits: Limits, progress: Progress) -> _Programs:
     """Both modules, and their executables at every phase that both have and that can be read back."""
-    of_base, of_head = pair.both
-    modules = _module(base, of_base, toolchains), _module(head, of_head, toolchains)
-    compiled = Compiled.of_module(base, modules[0], limits), Compiled.of_module(head, modules[1], limits)
-    reached = [side.reached(EXECUTABLE_PHASES) for side in compiled]
-    phases = [phase for phase in EXECUTABLE_PHASES if all(phase in of_side for of_side in reached)]
+    of_base, of_head = asked.pair.both
+    base = compiled_in_run(asked.base, of_base, toolchains[of_base.toolchain], limits)
+    head = compiled_in_run(asked.head, of_head, toolchains[of_head.toolchain], limits)
+    (_, base_compiled), (_, head_compiled) = base, head
+    phases = head_compiled.reached(base_compiled.reached(EXECUTABLE_PHASES))
     progress.stage("IR", 2)
-    parts, unread = at_readable_phases(phases, lambda left: (_parts(compiled[0], left), _parts(compiled[1], left)))
-    progress.step(pair.name, advance=2)
+    parts, unread = at_readable_phases(phases, lambda left: (_parts(base_compiled, left), _parts(head_compiled, left)))
+    progress.step(asked.pair.name, advance=2)
     for name, of_side in zip(("base", "head"), parts, strict=True):
         if not of_side.executables:
             raise CaseError("ir", f"the {name}'s program has no dispatch, so there is nothing to tell apart in it")
-    return _Programs(modules=modules, compiled=compiled, parts=parts, unread=unread)
-
-
-def _module(side: Side, case: Case, toolchains: Mapping[str, Toolchain]) -> Module:
-    build = side.evidence.builds.get(case.name)
-    if build is None or build.module_sha256 is None:
-        why = build.failure.message if build is not None and build.failure is not None else case.skip
-        raise CaseError("compile", f"{side.label}: {case.name} was not compiled{f' ({why})' if why else ''}")
-    try:
-        return find_module(side, case, toolchains[case.toolchain], cache_root())
-    except CacheMiss as error:
-        suite = shlex.quote(side.run.header.suite)
-        raise RunError(f"{error}; make the run again with `harness run {suite}`") from None
+    return _Programs(modules=(base[0], head[0]), compiled=(base_compiled, head_compiled), parts=parts, unread=unread)
 
 
 def _parts(compiled: Compiled, phases: Sequence[str]) -> ProgramParts:
@@ -314,12 +302,12 @@ def _final_code(compiled: Compiled, names: Sequence[str]) -> Mapping[str, Code]:
         )
 
 
-def _notes(pair: Pair, base: Side, head: Side, programs: _Programs) -> list[str]:
+def _notes(asked: AskedPair, programs: _Programs) -> list[str]:
     """What the two sides differ in before anything is compiled, and what was not compared."""
-    of_base, of_head = pair.both
+    of_base, of_head = asked.pair.both
     notes = []
     if of_base.id != of_head.id:
-        how = redefinition((of_base, base), (of_head, head))
+        how = redefinition((of_base, asked.base), (of_head, asked.head))
         notes.append(f"The two sides define the case differently: {how}")
     if programs.modules[0].build.module_sha256 == programs.modules[1].build.module_sha256:
         notes.append("Both modules have the same bytes, so only the runtime, its flags or the machine can differ")
@@ -338,16 +326,6 @@ _FORM = (
     "run, a toolchain or a commit; or one run with --within and --variant"
 )
 _WHICH_CASE = "which case is not said; give --case"
-
-
-@dataclass(frozen=True, kw_only=True)
-class AskedPair:
-    """What is explained."""
-
-    base: Side  # Its run. head likewise; within one run, both are that run.
-    head: Side
-    pair: Pair  # The case on both sides
-    within: bool  # Whether both are variants of one run
 
 
 class ExplanationSession(SidesSession[ExplainOptions, ExplanationDirectory]):
@@ -374,7 +352,7 @@ class ExplanationSession(SidesSession[ExplainOptions, ExplanationDirectory]):
             side = side_of(load_run(Path(options.words[0]), rounds=False), options.words[0])
             require_whole(side)
             pair = pair_of_variants(side, options.variants, case)
-            return AskedPair(base=side, head=side, pair=pair, within=True)
+            return AskedPair(pair=pair, base=side, head=side, within=True)
         first, second = named
         if not (isinstance(first, Path) and isinstance(second, Path)):
             case = self.case = case or _only_case(named, options.suite)
@@ -383,7 +361,7 @@ class ExplanationSession(SidesSession[ExplainOptions, ExplanationDirectory]):
         base, head = resolve((first, second), options.suite, self, self.progress.note)
         for side in (base, head):
             require_whole(side)
-        return AskedPair(base=base, head=head, pair=pair_of_runs(base, head, case), within=False)
+        return AskedPair(pair=pair_of_runs(base, head, case), base=base, head=head)
 
 
 def _apart(options: ExplainOptions) -> tuple[tuple[str, ...], str | None]:
@@ -405,15 +383,12 @@ def _apart(options: ExplainOptions) -> tuple[tuple[str, ...], str | None]:
 
 def _only_case(sides: Sequence[Named], suite: Path | None) -> str:
     """The case of a suite that has one, which is that of a side's run where none is given."""
-    runs = [side for side in sides if isinstance(side, Path)]
-    if suite is not None:
-        names = case_names(suite, peers=False)
-    elif runs:
-        names = [case.name for case in load_run(runs[0], rounds=False).header.cases if case.peer is None]
-    else:
+    place = suite or next((side for side in sides if isinstance(side, Path)), None)
+    if place is None:
         raise UsageError(
             "neither side is a run, so the case needs a suite; give --suite, as in --suite suites/esrgan.toml"
         )
+    names = cases_in(place)
     if len(names) != 1:
         raise UsageError(f"which case is not said; give it behind the sides{such_as(names)}")
     return names[0]

@@ -6,6 +6,7 @@ A case is one of a suite, of a run, or under a release of IREE; it is compiled, 
 from __future__ import annotations
 
 import glob
+import shlex
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -172,13 +173,17 @@ def named_cases(options: IrOptions) -> tuple[NamedCase, ...]:
 
 
 def _only_case(place: Path, text: str) -> str:
-    if (place / HEADER_FILE).is_file():
-        names = [case.name for case in load_run(place, rounds=False).header.cases if case.peer is None]
-    else:
-        names = case_names(place, peers=False)
+    names = cases_in(place)
     if len(names) != 1:
         raise UsageError(f"{text}: which case is not said; give it with --case, or as {text}:CASE")
     return names[0]
+
+
+def cases_in(place: Path) -> list[str]:
+    """The cases of IREE in a run's folder or a suite's file."""
+    if (place / HEADER_FILE).is_file():
+        return [case.name for case in load_run(place, rounds=False).header.cases if case.peer is None]
+    return case_names(place, peers=False)
 
 
 def _parts(text: str) -> tuple[Path | None, str, str]:
@@ -293,7 +298,6 @@ def _no_case(suite: Path, name: str) -> UsageError:
 
 
 def _case_of_run(named: NamedCase, limits: Limits, progress: Progress) -> tuple[Case, Compiled]:
-    """A case of a run, as the cache of this machine has what the run compiled."""
     folder, name = named.place, named.case
     side = side_of(load_run(folder, rounds=False), str(folder))
     case = next((case for case in side.run.header.cases if case.name == name), None)
@@ -303,19 +307,24 @@ def _case_of_run(named: NamedCase, limits: Limits, progress: Progress) -> tuple[
         raise UsageError(f"{folder}: there is no case {name!r}{hint}")
     if case.peer is not None:
         raise UsageError(f"{folder}: {name} is run by the peer {case.peer!r}, which has no IR; name another case")
-    build = side.evidence.builds.get(name)
-    if build is None or build.failure is not None:
-        why = build.failure.message if build is not None and build.failure is not None else case.skip
-        why = why or "it was left out"
-        raise CaseError("compile", f"{name} was not compiled in {folder} ({why}); name another case")
     toolchain = toolchain_named(case.toolchain, progress.note)
     if toolchain.compiler_sha256 != side.toolchains[case.toolchain].compiler_sha256:
         raise ToolchainError(f"{folder}: IREE {case.toolchain} here has another compiler than the run's; make it again")
+    return case, compiled_in_run(side, case, toolchain, limits)[1]
+
+
+def compiled_in_run(side: Side, case: Case, toolchain: Toolchain, limits: Limits) -> tuple[Module, Compiled]:
+    """A case of a run, as the cache of this machine has what the run compiled."""
+    build = side.evidence.builds.get(case.name)
+    if build is None or build.module_sha256 is None:
+        why = build.failure.message if build is not None and build.failure is not None else case.skip
+        raise CaseError("compile", f"{side.label}: {case.name} was not compiled ({why or 'it was left out'})")
     try:
-        return case, Compiled.of_module(side, find_module(side, case, toolchain, cache_root()), limits)
+        module = find_module(side, case, toolchain, cache_root())
     except CacheMiss as error:
-        again = f"`harness ir {side.run.header.suite} {name}` compiles it again"
-        raise RunError(f"{error}; {again}") from None
+        suite = shlex.quote(side.run.header.suite)
+        raise RunError(f"{error}; make the run again with `harness run {suite}`") from None
+    return module, Compiled.of_module(side, module, limits)
 
 
 # --- `harness ir`: what one case's IR is at the phases of the compiler, and where that of two differs ---

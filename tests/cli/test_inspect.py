@@ -38,8 +38,8 @@ TABLE = "--ops chooses what the table shows; leave it out with --format "
 )
 def test_what_is_refused(output_format: Format, phases: str, ops: str, sentence: str) -> None:
     with pytest.raises(UsageError) as caught:
-        asked = {"phases": tuple(phases.split()), "ops": tuple(ops.split())}
-        ir(IrOptions(("gone.toml", "a/b@c"), format=output_format, **asked))
+        sides, asked = ("gone.toml", "a/b@c"), (tuple(phases.split()), tuple(ops.split()))
+        ir(IrOptions(sides, format=output_format, phases=asked[0], ops=asked[1]))
     assert str(caught.value).startswith(sentence)
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from harness.bisect.search import Unusable
 from harness.bisect.trials import Place
-from harness.compare.pairs import Pair, side_of
+from harness.compare.pairs import side_of
 from harness.compare.samplers import MeasurementPolicy
 from harness.errors import Interrupted, NothingSelected, RunError, SuiteError, ToolchainError, UsageError
 from harness.progress import Progress, Silent
@@ -23,6 +23,7 @@ from harness.records.run import Build, Failure, Run, Statistics, ToolchainRecord
 from harness.stages import bisect_session, bisecting, session
 from harness.stages.bisect_session import BisectSession, Judged, judge_now
 from harness.stages.bisecting import session_of
+from harness.stages.explaining import AskedPair
 from harness.stages.options import BisectOptions, VerdictOptions
 from harness.store.run_directory import RunDirectory
 from harness.store.work_directory import RECORD_FILE
@@ -250,8 +251,9 @@ def test_a_step_is_explained_by_what_shows_it(
     latency = SimpleNamespace(verdict=verdict, reason="too few generations")
     explanation = SimpleNamespace(id="an-explanation", sentence="It tiles otherwise.", latency=latency)
 
-    def explain(pair: Pair, *_: object, **__: object) -> object:
-        sides.append((pair.both[0].toolchain, pair.both[1].toolchain))
+    def explain(asked: AskedPair, *_: object, **__: object) -> object:
+        of_base, of_head = asked.pair.both
+        sides.append((of_base.toolchain, of_head.toolchain))
         return SimpleNamespace(explanation=explanation, is_stopped=False)
 
     monkeypatch.setattr(bisect_session, "explain_pair", explain)

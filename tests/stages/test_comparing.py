@@ -9,14 +9,13 @@ import pytest
 
 from harness.compare.comparison import Plan, plan_comparison
 from harness.compare.options import CompareOptions
-from harness.compare.pairs import Pair
 from harness.compare.remeasure import Bench as RowBench
 from harness.errors import CaseError, Interrupted, UsageError
 from harness.records.comparison import Comparison, Explained, Row
 from harness.stages import comparing
 from harness.stages.comparing import MOST_ROWS, ComparisonSession, compare_sides, explain_regressions
 from harness.stages.executor import Executor
-from harness.stages.explaining import Found
+from harness.stages.explaining import AskedPair, Found
 from harness.stages.options import RunOptions
 from harness.store.kinds import EXPLANATION
 from tests.builders import Notes
@@ -60,11 +59,11 @@ class Explaining:
         self.failing = ""
         monkeypatch.setattr(comparing, "explain_pair", self._explain)
 
-    def _explain(self, pair: Pair, *_: object, within: bool, **__: object) -> Found:
-        assert not within
-        if pair.name == self.failing:
+    def _explain(self, asked: AskedPair, *_: object, **__: object) -> Found:
+        assert not asked.within
+        if asked.pair.name == self.failing:
             raise CaseError("ir", "its IR cannot be had")
-        return Found(explanation=replace(make_explanation(), case=pair.name), is_stopped=False)
+        return Found(explanation=replace(make_explanation(), case=asked.pair.name), is_stopped=False)
 
     def explain(self, *ratios: float) -> tuple[tuple[Explained, ...], tuple[str, ...]]:
         """Of a comparison in which the first cases regressed by so much."""

@@ -87,7 +87,7 @@ def test_a_case_that_is_not_clear(
     sides: tuple[Side, ...], variants: tuple[str, ...], case: str | None, sentence: str
 ) -> None:
     with pytest.raises(UsageError) as caught:
-        pair_of_runs(*sides, case) if len(sides) == 2 else pair_of_variants(*sides, variants, case)
+        pair_of_runs(sides[0], sides[1], case) if len(sides) == 2 else pair_of_variants(sides[0], variants, case)
     assert sentence in str(caught.value)
 
 

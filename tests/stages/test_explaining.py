@@ -19,8 +19,8 @@ from harness.ir.differences import Executable, ProgramParts
 from harness.process import Limits
 from harness.records.case import Case
 from harness.records.explanation import Elsewhere
-from harness.stages import explaining
-from harness.stages.explaining import INTERRUPTED, Found, explain_command, explain_pair, keep_in
+from harness.stages import explaining, ir
+from harness.stages.explaining import INTERRUPTED, AskedPair, Found, explain_command, explain_pair, keep_in
 from harness.stats.rule import Rule
 from harness.store.work_directory import Begun, ExplanationDirectory, KeptGeneration
 from tests.builders import Notes, a_loadable
@@ -32,7 +32,7 @@ POLICY = MeasurementPolicy(rule=Rule(floor=0.01), budget_s=9.0, cap_s=1.0, seed=
 NOW = datetime(2026, 11, 22, 14, 0, 0, tzinfo=timezone.utc)
 STOCK, FAST = a_case("stock"), a_case("fast", compile_flags=("--fast",))
 SIDE = a_side(STOCK, FAST, label="results/run")
-WITHIN = Pair(name=FAST.name, base=STOCK, head=FAST)
+WITHIN = AskedPair(pair=Pair(name=FAST.name, base=STOCK, head=FAST), base=SIDE, head=SIDE, within=True)
 CHANGED = make_part("conv", 2.0, 4.0, "regressed", base=("d_0",), head=("d_0",))
 SAME = make_part("pad", 1.0, 1.0, base=("d_1",), head=("d_1",))
 
@@ -52,8 +52,9 @@ class Edges:
             Executable(name="d_0", phases={}, dispatches=1),
             Executable(name="d_1", phases={}, dispatches=1),
         )
-        for name in ("find_module", "attribute", "_parts", "_final_code"):
+        for name in ("attribute", "_parts", "_final_code"):
             monkeypatch.setattr(explaining, name, getattr(self, name.strip("_")))
+        monkeypatch.setattr(ir, "find_module", self.find_module)
 
     def find_module(self, side: Side, case: Case, *_: object) -> Module:
         """A module, or none any more."""
@@ -99,9 +100,7 @@ class Edges:
     def explain(self) -> Found:
         """Explain one variant beside the baseline."""
         toolchains = {"0.0.0": self.toolchain}
-        return explain_pair(
-            WITHIN, SIDE, SIDE, toolchains, POLICY, self.notes, within=True, created=NOW, directory=self.directory
-        )
+        return explain_pair(WITHIN, toolchains, POLICY, self.notes, created=NOW, directory=self.directory)
 
 
 @pytest.fixture
@@ -183,10 +182,10 @@ def test_what_other_modules_gave_is_no_part_of_it(edges: Edges, tmp_path: Path) 
 
 def test_the_command_means_the_same_tomorrow() -> None:
     base, head = a_side(STOCK, label="iree==3.12.0"), a_side(STOCK, label="iree==3.13.0")
-    pair = Pair(name=STOCK.name, base=STOCK, head=STOCK)
+    asked = AskedPair(pair=Pair(name=STOCK.name, base=STOCK, head=STOCK), base=base, head=head)
     suite = base.run.header.suite
-    assert explain_command(pair, base, head, within=False) == (
+    assert explain_command(asked) == (
         *("harness", "explain", "iree==3.12.0", "iree==3.13.0", "--suite", suite, "--case", "net/stock@cpu"),
     )
-    other = Pair(name="net/inert@cpu", base=FAST, head=a_case("inert"))
-    assert explain_command(other, SIDE, SIDE, within=True)[4:8] == ("--variant", "fast", "--variant", "inert")
+    other = replace(WITHIN, pair=Pair(name="net/inert@cpu", base=FAST, head=a_case("inert")))
+    assert explain_command(other)[4:8] == ("--variant", "fast", "--variant", "inert")

@@ -223,10 +223,10 @@ def test_what_is_no_name(here: Path, sides: str, options: dict[str, Any], senten
         ("net/stok@cpu", "cc", UsageError, "there is no case 'net/stok@cpu'; did you mean \"net/stock@cpu\"?"),
         ("x", "cc", UsageError, f"there is no case 'x'; `harness report {RUN}` shows them all"),
         ("net/peer@cpu", "cc", UsageError, "net/peer@cpu is run by the peer 'onnxruntime', which has no IR; name"),
-        (TILED, "cc", CaseError, f"{TILED} was not compiled in {RUN} (no such pass); name another case"),
-        (LATE, "cc", CaseError, f"{LATE} was not compiled in {RUN} (it was left out); name another case"),
+        (TILED, "cc", CaseError, f"{TILED} was not compiled (no such pass)"),
+        (LATE, "cc", CaseError, f"{LATE} was not compiled (it was left out)"),
         (PLAIN, "dd", ToolchainError, "IREE 0.0.0 here has another compiler than the run's; make it again"),
-        (PLAIN, "cc", RunError, f"the module of {PLAIN} in {RUN} is no longer in the cache; `harness ir other.toml"),
+        (PLAIN, "cc", RunError, f"the module of {PLAIN} in {RUN} is no longer in the cache; make the run again"),
     ],
 )
 def test_what_a_run_does_not_have(
