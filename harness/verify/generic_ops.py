@@ -4,24 +4,12 @@ Affine expressions say where: of index values, and as indexing maps of operands.
 """
 
 import math
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from harness.verify.interpreter import (
-    ELEMENT_S,
-    PRODUCT_S,
-    STEP_S,
-    Evaluator,
-    Operations,
-    Results,
-    Scope,
-    TooLongError,
-    in_each_sample,
-    kind_of,
-)
+from harness.verify.interpreter import ELEMENT_S, PRODUCT_S, STEP_S, Evaluator, Operations, Results, Scope, kind_of
 from harness.verify.linalg_ops import REDUCERS, Bounds, Index, Products, Space, pieces, space_sizes, steps, summed, view
 from harness.verify.rounding import Array, UnsupportedError
 from harness.verify.scalar_ops import is_float, scalar_op
@@ -100,24 +88,22 @@ def _linalg_index(_: Evaluator, op: Any, scope: Scope) -> Results:
     ]
 
 
-class _Combined(NamedTuple):
-    """How a body reduces: `name` of what it had and `added`, whose factors are `factors` where it is a product."""
+class _Reduction(NamedTuple):
+    """How a body reduces: with `operation` of what it had and `added`, maybe a product of `factors`."""
 
-    name: str
-    last: Any
+    operation: Any
     added: Any
-    factors: tuple[Any, ...]
-    product: Any
+    factors: tuple[Any, ...] = ()
+    product: Any = None  # The operation that multiplies them
 
 
-def _combined(block: Any, inits: int) -> _Combined | None:
+def _reduction(block: Any) -> _Reduction | None:
     """How a body with one result reduces, where it does so with an operation that can be reordered."""
     operations = [operation.operation for operation in block.operations]
-    if inits != 1 or len(operations) < 2 or len(operations[-1].operands) != 1:
+    if len(operations) < 2 or len(operations[-1].operands) != 1:
         return None
-    out = block.arguments[len(block.arguments) - 1]
+    out, last = block.arguments[len(block.arguments) - 1], operations[-2]
     users = [operation for operation in operations if out in list(operation.operands)]
-    last = operations[-2]
     if users != [last] or operations[-1].operands[0] != last.results[0]:
         return None
     if last.name not in ("arith.addf", "arith.addi") and last.name not in REDUCERS:
@@ -127,171 +113,144 @@ def _combined(block: Any, inits: int) -> _Combined | None:
     added = [value for value in last.operands if value != out]
     if len(added) != 1:
         return None
-    makers = {result: operation for operation in operations[:-2] for result in operation.results}
-    maker = makers.get(added[0])
+    maker = next((operation for operation in operations[:-2] if added[0] in list(operation.results)), None)
     is_product = maker is not None and maker.name in ("arith.mulf", "arith.muli") and last.name.startswith("arith.add")
-    uses = sum(list(operation.operands).count(added[0]) for operation in operations)
-    if maker is None or not is_product or uses != 1:
-        return _Combined(last.name, last, added[0], (), None)
-    return _Combined(last.name, last, added[0], tuple(maker.operands), maker)
+    if maker is None or not is_product or sum(list(user.operands).count(added[0]) for user in operations) != 1:
+        return _Reduction(last, added[0])
+    return _Reduction(last, added[0], tuple(maker.operands), maker)
 
 
 @OPERATIONS.known("linalg.generic")
 def _generic(run: Evaluator, op: Any, scope: Scope) -> Results:
-    segments = list(op.attributes["operandSegmentSizes"])
-    operands = [scope.get(value) for value in op.operands]
-    maps = [indices_of(run.ir, attribute.value) for attribute in op.attributes["indexing_maps"]]
-    parallel = tuple("parallel" in str(iterator) for iterator in op.attributes["iterator_types"])
-    shapes = [values.shape[1:] for values in operands]
-    space = Space(sizes=space_sizes(maps, shapes, len(parallel)), parallel=parallel)
-    block = op.regions[0].blocks[0]
-    body = [operation.operation for operation in block.operations]
-    how = _combined(block, segments[1]) if space.reduced else None
-    results = Assembled([(values, maps[segments[0] + at]) for at, values in enumerate(operands[segments[0] :])], run)
-    samples = max((values.shape[0] for values in operands), default=1)
-    samples = max(samples, run.shaker.samples if any(is_float(kind_of(value.type)) for value in op.operands) else 1)
-    if space.points == 0:
-        return operands[segments[0] :]
-    if how is not None and how.product is not None and _is_product(how, space, maps, block, segments):
-        run.may_take(2.5 * space.points * samples * PRODUCT_S)
-        spans: Any = [tuple((0, size) for size in space.sizes)]
-    else:
-        loops = 1 if how is not None else math.prod(space.sizes[d] for d in space.reduced)
-        run.may_take(space.points * samples * len(body) * ELEMENT_S + loops * len(body) * STEP_S)
-        spans = pieces(space, samples, also_reduced=how is not None)
-    for bounds in spans:
-        if time.process_time() > run.deadline:
-            raise TooLongError("more than the time that a check may take")
-        results.put(bounds, space, _piece(run, scope, block, body, operands, maps, bounds, space, how))
-    return results.arrays()
+    return _Generic(run, op, scope).results()
 
 
-class Assembled:
-    """Tensors that are put together of pieces of an iteration space."""
+class _Generic:
+    """A linalg.generic with its operands."""
 
-    def __init__(self, outs: Sequence[tuple[Array, Sequence[Index]]], run: Evaluator) -> None:
-        self.run = run
-        self.outs: list[Array | None] = [None for _ in outs]
-        self.shapes = [values.shape[1:] for values, _ in outs]
-        self.fixed: list[list[int]] = []
-        self.orders: list[list[int]] = []
-        for values, indices in outs:
-            self.fixed.append([axis for axis, i in enumerate(indices) if not i.factors and values.shape[1 + axis] == 1])
-            moving = [index for axis, index in enumerate(indices) if axis not in self.fixed[-1]]
-            if not all(i.function is None and i.constant == 0 and list(i.factors.values()) == [1] for i in moving):
+    def __init__(self, run: Evaluator, op: Any, scope: Scope) -> None:
+        self.run, self.op, self.scope = run, op, scope
+        self.block = op.regions[0].blocks[0]
+        self.body = [operation.operation for operation in self.block.operations]
+        self.operands = [scope.get(value) for value in op.operands]
+        self.inputs = int(op.attributes["operandSegmentSizes"][0])
+        self.maps = [indices_of(run.ir, attribute.value) for attribute in op.attributes["indexing_maps"]]
+        parallel = tuple("parallel" in str(iterator) for iterator in op.attributes["iterator_types"])
+        shapes = [values.shape[1:] for values in self.operands]
+        self.space = Space(sizes=space_sizes(self.maps, shapes, len(parallel)), parallel=parallel)
+        one_output = len(self.operands) == self.inputs + 1
+        self.how = _reduction(self.block) if self.space.reduced and one_output else None
+        self.made: dict[int, Array] = {}  # Outputs, by their number
+
+    def results(self) -> list[Array]:
+        """Its outputs, put together of pieces of the space."""
+        run, space, outs = self.run, self.space, self.operands[self.inputs :]
+        if space.points == 0:
+            return outs
+        for values, indices in zip(outs, self.maps[self.inputs :], strict=True):
+            moving = [
+                i for i, size in zip(indices, values.shape[1:], strict=True) if i.dimension is not None or size > 1
+            ]
+            dimensions = {index.dimension for index in moving}
+            if None in dimensions or len(dimensions) < len(moving):
                 raise UnsupportedError("an output that is not indexed by its dimensions alone")
-            self.orders.append([next(iter(index.factors)) for index in indices if index.factors])
+        samples = max((values.shape[0] for values in self.operands), default=1)
+        if any(is_float(kind_of(value.type)) for value in self.op.operands):
+            samples = max(samples, run.shaker.samples)
+        if self._is_product():
+            run.may_take(2.5 * space.points * samples * PRODUCT_S)
+            spans: Any = [tuple((0, size) for size in space.sizes)]
+        else:
+            loops = 1 if self.how is not None else math.prod(space.sizes[d] for d in space.reduced)
+            run.may_take(space.points * samples * len(self.body) * ELEMENT_S + loops * len(self.body) * STEP_S)
+            spans = pieces(space, samples, also_reduced=self.how is not None)
+        for bounds in spans:
+            run.may_take(0.0)
+            for number, values in enumerate(self._piece(bounds)):
+                self._put(number, values, bounds)
+        return [self.made[number] for number in range(len(outs))]
 
-    def put(self, bounds: Bounds, space: Space, pieces_: Sequence[Array]) -> None:
-        """Keep the results of one piece."""
-        for at, (values, order) in enumerate(zip(pieces_, self.orders, strict=True)):
-            full = [bounds[d][1] - bounds[d][0] if space.parallel[d] else 1 for d in range(len(bounds))]
-            values = np.broadcast_to(values, (values.shape[0], *full))
-            rest = [d for d in range(len(bounds)) if d not in order]
-            values = values.transpose(0, *(1 + d for d in order), *(1 + d for d in rest))
-            places = [slice(*bounds[d]) for d in order]
-            values = values.reshape(values.shape[: 1 + len(order)])
-            for axis in self.fixed[at]:
-                values = np.expand_dims(values, 1 + axis)
-                places.insert(axis, slice(0, 1))
-            kept = self.outs[at]
-            if kept is None and values.shape[1:] == self.shapes[at]:
-                self.outs[at] = np.ascontiguousarray(values)
-                continue
-            if kept is None:
-                kept = np.empty((values.shape[0], *self.shapes[at]), dtype=values.dtype)
-            elif values.shape[0] > kept.shape[0]:
-                kept = self.run.shaker.full(kept)
-            kept[in_each_sample(places)] = values
-            self.outs[at] = kept
+    def _put(self, number: int, values: Array, bounds: Bounds) -> None:
+        """Keep the values of one output over a piece of the space."""
+        kept = self.made.get(number)
+        if kept is None:
+            kept = np.empty((values.shape[0], *self.operands[self.inputs + number].shape[1:]), dtype=values.dtype)
+        elif values.shape[0] > kept.shape[0]:
+            kept = self.run.shaker.full(kept)
+        view(kept, self.maps[self.inputs + number], bounds, writeable=True)[...] = values
+        self.made[number] = kept
 
-    def arrays(self) -> list[Array]:
-        """The whole tensors."""
-        return [out for out in self.outs if out is not None]
+    def _is_product(self) -> bool:
+        """Whether it sums products, each factor of operands that are indexed by all reduced dimensions."""
+        if self.how is None or self.how.product is None or not self.inputs:
+            return False
+        arguments = list(self.block.arguments)
+        makers = {result: operation for operation in self.body for result in operation.results}
 
+        def dims(value: Any, depth: int = 0) -> set[int]:
+            if value in arguments:
+                return {d for index in self.maps[arguments.index(value)] for d in index.factors}
+            maker = makers.get(value)
+            if maker is None or depth > 16 or maker.name in ("linalg.index", "tensor.extract"):
+                return set()
+            return set().union(*(dims(operand, depth + 1) for operand in maker.operands))
 
-def _is_product(
-    how: _Combined, space: Space, maps: Sequence[Sequence[Index]], block: Any, segments: Sequence[int]
-) -> bool:
-    """Whether each factor hangs on operands that are indexed by all reduced dimensions."""
-    arguments = list(block.arguments)
-    makers = {r: operation.operation for operation in block.operations for r in operation.operation.results}
+        needed = {d for d in self.space.reduced if self.space.sizes[d] > 1}
+        linear = all(index.function is None for indices in self.maps for index in indices)
+        return linear and all(needed <= dims(factor) for factor in self.how.factors)
 
-    def dims(value: Any, depth: int = 0) -> set[int]:
-        if value in arguments:
-            return {d for index in maps[arguments.index(value)] for d in index.factors}
-        maker = makers.get(value)
-        if maker is None or depth > 16 or maker.name in ("linalg.index", "tensor.extract"):
-            return set()
-        return set().union(*(dims(operand, depth + 1) for operand in maker.operands))
+    def _inside(self, bounds: Bounds, outs: Sequence[Array] | None = None) -> Scope:
+        """The body's scope over a piece, in which outputs have these values or what they had before."""
+        scope = Scope(parent=self.scope, bounds=bounds)
+        given = self.inputs if outs is not None else len(self.operands)
+        seen = [view(self.operands[at], self.maps[at], bounds) for at in range(given)]
+        scope.values.update(zip(self.block.arguments, [*seen, *(outs or ())], strict=True))
+        return scope
 
-    needed = {d for d in space.reduced if space.sizes[d] > 1}
-    linear = all(index.function is None for indices in maps for index in indices)
-    return linear and all(needed <= dims(factor) for factor in how.factors) and segments[0] > 0
+    def _yielded(self, scope: Scope) -> list[Array]:
+        return [scope.get(value) for value in self.run.run(self.block, scope).operands]
 
-
-def _piece(
-    run: Evaluator,
-    parent: Scope,
-    block: Any,
-    body: Sequence[Any],
-    operands: Sequence[Array],
-    maps: Sequence[Sequence[Index]],
-    bounds: Bounds,
-    space: Space,
-    how: _Combined | None,
-) -> list[Array]:
-    """The results over a piece of the space, with one axis a dimension, of size 1 where it is reduced."""
-    arguments = list(block.arguments)
-    inits = [at for at in range(len(arguments)) if at >= len(operands) - len(body[-1].operands)]
-    if how is None and space.reduced:
-        fixed = [
-            view(operands[at], maps[at], tuple(b if p else (0, 1) for b, p in zip(bounds, space.parallel, strict=True)))
-            for at in inits
-        ]
-        for place in steps(space):
-            where = dict(zip(space.reduced, place, strict=True))
+    def _piece(self, bounds: Bounds) -> list[Array]:
+        """The results over a piece of the space, with one axis a dimension, of size 1 where it is reduced."""
+        if self.how is not None:
+            return [self._reduced(self.how, bounds)]
+        if not self.space.reduced:
+            return self._yielded(self._inside(bounds))
+        first = tuple(bound if d not in self.space.reduced else (0, 1) for d, bound in enumerate(bounds))
+        values = [view(self.operands[at], self.maps[at], first) for at in range(self.inputs, len(self.operands))]
+        for place in steps(self.space):
+            where = dict(zip(self.space.reduced, place, strict=True))
             here = tuple((where[d], where[d] + 1) if d in where else bound for d, bound in enumerate(bounds))
-            scope = Scope(parent=parent, bounds=here)
-            for at, argument in enumerate(arguments):
-                values = fixed[at - inits[0]] if at in inits else view(operands[at], maps[at], here)
-                scope.values[argument] = values
-            fixed = [scope.get(value) for value in run.run(block, scope).operands]
-        return fixed
-    scope = Scope(parent=parent, bounds=bounds)
-    for at, argument in enumerate(arguments):
-        scope.values[argument] = view(operands[at], maps[at], bounds)
-    if how is None:
-        return [scope.get(value) for value in run.run(block, scope).operands]
-    for operation in body[:-2]:
-        if how.product is None or operation != how.product:
-            run.step(operation, scope)
-    start = scope.get(arguments[-1])
-    kind = kind_of(how.last.results[0].type)
-    part = Space(sizes=tuple(high - low for low, high in bounds), parallel=space.parallel)
-    axes = tuple(1 + d for d in space.reduced)
-    full = [size if is_parallel else 1 for size, is_parallel in zip(part.sizes, part.parallel, strict=True)]
-    start = np.broadcast_to(start, (start.shape[0], *full))
-    if how.product is not None:
-        left, right = (scope.get(value) for value in how.factors)
-        products = Products(left=left, right=right, space=part, kind=kind)
-        if products.fits():
-            return [products.added_to(start, run.shaker)]
-        run.step(how.product, scope)
-    added = scope.get(how.added)
-    added = np.broadcast_to(added, (added.shape[0], *part.sizes))
-    if how.name in REDUCERS:
-        most = REDUCERS[how.name](added, axis=axes, keepdims=True)
-        first = {"index": "i"}.get(kind, kind)
-        if is_float(first):
-            return [run.shaker.extreme(_pairwise(how.name), np.asarray(start), most)]
-        return [np.asarray(REDUCERS[how.name](np.stack(np.broadcast_arrays(start, most)), axis=0))]
-    return [summed(added, start, axes, kind, run.shaker)]
+            values = self._yielded(self._inside(here, values))
+        return values
 
-
-def _pairwise(name: str) -> Callable[[Array, Array], Array]:
-    pairs = {"arith.maximumf": np.maximum, "arith.minimumf": np.minimum, "arith.maxnumf": np.fmax}
-    return pairs.get(name, np.fmin)
+    def _reduced(self, how: _Reduction, bounds: Bounds) -> Array:
+        """What is reduced over a piece: as a product of matrices where it can be, else at once."""
+        run, shaker, scope = self.run, self.run.shaker, self._inside(bounds)
+        for operation in self.body[:-2]:
+            if how.product is None or operation != how.product:
+                run.step(operation, scope)
+        start = scope.get(self.block.arguments[len(self.block.arguments) - 1])
+        kind = kind_of(how.operation.results[0].type)
+        part = Space(sizes=tuple(high - low for low, high in bounds), parallel=self.space.parallel)
+        full = [size if is_parallel else 1 for size, is_parallel in zip(part.sizes, part.parallel, strict=True)]
+        start = np.broadcast_to(start, (start.shape[0], *full))
+        if how.product is not None:
+            left, right = (scope.get(value) for value in how.factors)
+            products = Products(left=left, right=right, space=part, kind=kind)
+            if products.fits():
+                return products.added_to(start, shaker)
+            run.step(how.product, scope)
+        axes = tuple(1 + d for d in part.reduced)
+        added = scope.get(how.added)
+        added = np.broadcast_to(added, (added.shape[0], *part.sizes))
+        if how.operation.name not in REDUCERS:
+            return summed(added, start, axes, kind, shaker)
+        function = REDUCERS[how.operation.name]
+        most = function.reduce(added, axis=axes, keepdims=True)
+        if is_float(kind):
+            return shaker.extreme(function, np.asarray(start), most)
+        return np.asarray(function(start, most))
 
 
 @OPERATIONS.known("linalg.softmax")

@@ -159,8 +159,7 @@ class Evaluator:
 
     def step(self, operation: Any, scope: Scope) -> None:
         """Run one operation, and keep its results in the scope."""
-        if time.process_time() > self.deadline:
-            raise TooLongError("more than the time that a check may take")
+        self.may_take(0.0)
         results = self.results(operation, scope)
         scope.values.update(zip(operation.results, results, strict=False))
 
@@ -234,7 +233,8 @@ class Evaluator:
     def may_take(self, seconds: float) -> None:
         """Refuse what would end after the deadline."""
         if time.process_time() + seconds > self.deadline:
-            raise TooLongError(f"one operation of about {seconds:.0f} s")
+            what = f"one operation of about {seconds:.0f} s" if seconds else "more than the time that a check may take"
+            raise TooLongError(what)
 
 
 def _symbol(attribute: Any) -> str:

@@ -32,6 +32,12 @@ class Index:
     constant: int = 0
     function: Callable[[Sequence[Array]], Array] | None = None
 
+    @property
+    def dimension(self) -> int | None:
+        """The dimension that it is; None where it is more than one."""
+        is_one = self.function is None and self.constant == 0 and list(self.factors.values()) == [1]
+        return next(iter(self.factors)) if is_one else None
+
 
 @dataclass(frozen=True, kw_only=True)
 class Space:
@@ -59,14 +65,14 @@ def space_sizes(maps: Sequence[Sequence[Index]], shapes: Sequence[Sequence[int]]
     sizes: dict[int, int] = {}
     for indices, shape in zip(maps, shapes, strict=True):
         for index, size in zip(indices, shape, strict=True):
-            if index.function is None and index.constant == 0 and list(index.factors.values()) == [1]:
-                sizes[next(iter(index.factors))] = int(size)
+            if index.dimension is not None:
+                sizes[index.dimension] = int(size)
     if len(sizes) != dimensions:
         raise UnsupportedError("an iteration space whose sizes no operand gives alone")
     return tuple(sizes[d] for d in range(dimensions))
 
 
-def view(values: Array, indices: Sequence[Index], bounds: Bounds) -> Array:
+def view(values: Array, indices: Sequence[Index], bounds: Bounds, *, writeable: bool = False) -> Array:
     """An operand as the body meets it: one axis a dimension of the space, of size 1 where it does not depend on it."""
     if any(index.function is not None for index in indices):
         return _gathered(values, indices, bounds)
@@ -75,21 +81,18 @@ def view(values: Array, indices: Sequence[Index], bounds: Bounds) -> Array:
         shape = [bounds[d][1] - bounds[d][0] if d in used else 1 for d in range(len(bounds))]
         return np.zeros((values.shape[0], *shape), dtype=values.dtype)
     start = []
-    strides = dict.fromkeys(used, 0)
+    strides = [0] * len(bounds)
     for axis, (index, size) in enumerate(zip(indices, values.shape[1:], strict=True), start=1):
-        low = index.constant + sum(f * (bounds[d][0] if f > 0 else bounds[d][1] - 1) for d, f in index.factors.items())
-        high = index.constant + sum(f * (bounds[d][1] - 1 if f > 0 else bounds[d][0]) for d, f in index.factors.items())
-        if low < 0 or high >= size:
+        ends = [(f * bounds[d][0], f * (bounds[d][1] - 1)) for d, f in index.factors.items()]
+        if index.constant + sum(map(min, ends)) < 0 or index.constant + sum(map(max, ends)) >= size:
             raise UnsupportedError("an indexing map that leaves its operand")
-        start.append(index.constant + sum(f * bounds[d][0] for d, f in index.factors.items()))
+        start.append(slice(index.constant + sum(first for first, _ in ends), None))
         for d, factor in index.factors.items():
             strides[d] += factor * values.strides[axis]
-    corner = (slice(None), *(slice(at, None) for at in start))
-    origin = values[corner]
-    shape = [bounds[d][1] - bounds[d][0] if d in strides else 1 for d in range(len(bounds))]
-    steps = [strides.get(d, 0) for d in range(len(bounds))]
+    corner: Any = (slice(None), *start)
+    shape = [high - low if d in used else 1 for d, (low, high) in enumerate(bounds)]
     return np.lib.stride_tricks.as_strided(
-        origin, (values.shape[0], *shape), (values.strides[0], *steps), writeable=False
+        values[corner], (values.shape[0], *shape), (values.strides[0], *strides), writeable=writeable
     )
 
 
@@ -145,51 +148,36 @@ class Products:
         if self.kind == "i1":
             wide = replace(self, left=self.left.astype(np.int64), right=self.right.astype(np.int64), kind="i64")
             return np.asarray(wide.added_to(start.astype(np.int64), shaker) & 1).astype(bool)
-        rank = len(self.space.sizes)
-        inner = self.space.reduced
-        outer = [d for d in range(rank) if self.space.parallel[d]]
-        both = [d for d in outer if self.left.shape[1 + d] > 1 and self.right.shape[1 + d] > 1]
-        rows = [d for d in outer if d not in both and self.left.shape[1 + d] > 1]
-        columns = [d for d in outer if d not in both and d not in rows]
+        sizes, inner = self.space.sizes, self.space.reduced
+        outer = [d for d, is_parallel in enumerate(self.space.parallel) if is_parallel]
+        of_left, of_right = ({d for d in outer if part.shape[1 + d] > 1} for part in (self.left, self.right))
+        both = [d for d in outer if d in of_left & of_right]
+        rows = [d for d in outer if d in of_left - of_right]
+        columns = [d for d in outer if d not in of_left]
         order = [*both, *rows, *columns]
-        sizes = self.space.sizes
         batch, m, n, k = (math.prod(sizes[d] for d in dims) for dims in (both, rows, columns, inner))
-        self._require_samples(start)
-        init = start.transpose(0, *(1 + d for d in order), *(1 + d for d in inner)).reshape(-1, batch, m, n)
-        samples = max(self.left.shape[0], self.right.shape[0], init.shape[0])
-        result = np.empty((samples, batch, m, n), dtype=start.dtype)
+        lefts = self.left.transpose(0, *(1 + d for d in (*both, *rows, *inner, *columns)))
+        rights = self.right.transpose(0, *(1 + d for d in (*both, *inner, *columns, *rows))).reshape(-1, batch, k, n)
+        inits = start.transpose(0, *(1 + d for d in (*order, *inner))).reshape(-1, batch, m, n)
+        result = np.empty((max(len(lefts), len(rights), len(inits)), batch, m, n), dtype=start.dtype)
         squares = np.zeros((batch, m, n)) if shaker.samples > 1 and self._is_rounded(start[0]) else None
-        left_axes, right_axes = (*both, *rows, *inner), (*both, *inner, *columns)
-        right_2d = [
-            self._matrix(self.right, sample, right_axes, (batch, k, n)) for sample in range(self.right.shape[0])
-        ]
-        step = max(1, _PIECE // max(1, batch * k))
-        lefts = self.left.transpose(0, *(1 + d for d in left_axes), *(1 + d for d in columns))
-        head = rows[0] if rows else None
-        cut = max(1, step * sizes[head] // m) if head is not None else 1
-        spans = [(a, min(a + cut, sizes[head])) for a in range(0, sizes[head], cut)] if head is not None else [(0, 1)]
-        for low, high in spans:
-            part = lefts if head is None else lefts[(slice(None),) * (1 + len(both)) + (slice(low, high),)]
-            at = slice(None) if head is None else slice(low * m // sizes[head], high * m // sizes[head])
-            for sample in range(samples):
-                a = part[sample % part.shape[0]].reshape(batch, -1, k)
-                b = right_2d[sample % len(right_2d)]
+        # As many of the first rows at once as fit the memory.
+        head = sizes[rows[0]] if rows else 1
+        cut = max(1, max(1, _PIECE // max(1, batch * k)) * head // m) if rows else 1
+        for low in range(0, head, cut):
+            high = min(low + cut, head)
+            part = lefts[(slice(None),) * (1 + len(both)) + (slice(low, high),)] if rows else lefts
+            at = slice(low * m // head, high * m // head)
+            for sample in range(len(result)):
+                a, b = part[sample % len(part)].reshape(batch, -1, k), rights[sample % len(rights)]
                 if sample == 0 and squares is not None:
-                    result[0][:, at], squares[:, at] = _with_partial_sums(init[0][:, at], a, b)
+                    result[0][:, at], squares[:, at] = _with_partial_sums(inits[0][:, at], a, b)
                 else:
-                    result[sample][:, at] = init[sample % init.shape[0]][:, at] + a @ b
+                    result[sample][:, at] = inits[sample % len(inits)][:, at] + a @ b
         if squares is not None:
-            result = self._shaken(result, squares, init, lefts, right_2d, shaker, (batch, m, n, k))
+            result = self._shaken(result, squares, inits[0], lefts[0].reshape(batch, m, k), rights[0], shaker)
         final = result.reshape(-1, *(sizes[d] for d in order), *(1 for _ in inner))
-        back = np.argsort([*order, *inner])
-        return np.asarray(final.transpose(0, *(1 + d for d in back)))
-
-    def _require_samples(self, start: Array) -> None:
-        assert all(part.shape[0] in (1, self.samples(start)) for part in (self.left, self.right, start))  # noqa: S101
-
-    def samples(self, start: Array) -> int:
-        """How many samples the sums have."""
-        return max(int(part.shape[0]) for part in (self.left, self.right, start))
+        return np.asarray(final.transpose(0, *(1 + d for d in np.argsort([*order, *inner]))))
 
     def _is_rounded(self, start: Array) -> bool:
         """Whether some partial sum may be none of its type: whole numbers that stay small are exact in any order."""
@@ -202,33 +190,17 @@ class Products:
             return True
         return not all((np.rint(part) == part).all() for part in parts)
 
-    @staticmethod
-    def _matrix(values: Array, sample: int, axes: Sequence[int], shape: tuple[int, ...]) -> Array:
-        rest = [d for d in range(values.ndim - 1) if d not in axes]
-        return np.asarray(values[sample].transpose(*axes, *rest).reshape(shape))
-
-    def _shaken(
-        self,
-        result: Array,
-        squares: Array,
-        init: Array,
-        lefts: Array,
-        rights: list[Array],
-        shaker: Shaker,
-        sizes: tuple[int, int, int, int],
-    ) -> Array:
-        batch, m, n, k = sizes
-        exact = result[0]
+    def _shaken(self, result: Array, squares: Array, init: Array, a: Array, b: Array, shaker: Shaker) -> Array:
+        """The sums of the factors a and b, with what their partial sums, whose squares these are, may be off by."""
+        exact, k = result[0], a.shape[-1]
         shaken = shaker.summed(result, self.kind, squares)
-        largest = [float(np.abs(part[0]).max(initial=0.0)) for part in (self.left, self.right, init)]
+        largest = [float(np.abs(part).max(initial=0.0)) for part in (a, b, init)]
         if largest[0] * largest[1] * k + largest[2] > LARGEST.get(self.kind, np.inf):
-            most = np.abs(init[0]) + np.abs(lefts[0].reshape(batch, m, k)) @ np.abs(rights[0])
-            shaken = shaker.maybe_beyond(shaken, self.kind, most)
-        if self.kind in ("f16", "bf16") and shaker.samples > 1 and batch * m * n * k <= _REPLAY:
-            a, b = lefts[0].reshape(batch, m, k), rights[0]
+            shaken = shaker.maybe_beyond(shaken, self.kind, np.abs(init) + np.abs(a) @ np.abs(b))
+        if self.kind in ("f16", "bf16") and result[0].size * k <= _REPLAY:
             summand = np.sqrt(np.mean(a * a) * np.mean(b * b))
             if np.abs(exact).max(initial=0.0) * UNIT[self.kind] > _STAGNATES * summand:
-                total = init[0]
+                total = init
                 for at in range(k):
                     total = to_kind(total + to_kind(a[:, :, at, None] * b[:, at, None, :], self.kind), self.kind)
                 return shaker.toward(shaken, total)
@@ -282,16 +254,17 @@ def summed(values: Array, start: Array, axes: tuple[int, ...], kind: str, shaker
     return shaken
 
 
-REDUCERS: dict[str, Callable[..., Any]] = {
-    "arith.maximumf": np.maximum.reduce,
-    "arith.minimumf": np.minimum.reduce,
-    "arith.maxnumf": np.fmax.reduce,
-    "arith.minnumf": np.fmin.reduce,
-    "arith.maxsi": np.maximum.reduce,
-    "arith.minsi": np.minimum.reduce,
-    "arith.andi": np.bitwise_and.reduce,
-    "arith.ori": np.bitwise_or.reduce,
-    "arith.xori": np.bitwise_xor.reduce,
+# Operations that reduce in any order.
+REDUCERS: dict[str, np.ufunc] = {
+    "arith.maximumf": np.maximum,
+    "arith.minimumf": np.minimum,
+    "arith.maxnumf": np.fmax,
+    "arith.minnumf": np.fmin,
+    "arith.maxsi": np.maximum,
+    "arith.minsi": np.minimum,
+    "arith.andi": np.bitwise_and,
+    "arith.ori": np.bitwise_or,
+    "arith.xori": np.bitwise_xor,
 }
 
 
