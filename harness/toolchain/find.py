@@ -82,7 +82,7 @@ def installed_environments(root: Path) -> tuple[Environment, ...]:
     environments = []
     for folder in sorted(path for path in root.glob(f"{_PREFIX}*") if path.is_dir()):
         try:
-            version = pair_in_environment(folder).version
+            version = find_in_environment(folder).version
         except ToolchainError:
             continue
         environments.append(Environment(version=version, folder=folder, disk_bytes=_bytes_below(folder)))
@@ -107,33 +107,19 @@ _INSTALL = "pip install 'iree-base-compiler[onnx]' iree-base-runtime"
 _OTHER_VERSION = "give another version with --toolchain"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Pair:
-    """A whole pair: its release, and where its tools are."""
-
-    version: str
-    compiler_tools: Path
-    runtime_tools: Path
-
-
 def find_toolchain() -> Toolchain:
     """The pair that is installed beside the harness."""
-    return _toolchain(_find_pair(None), Path(sys.executable), ())
+    return _pair(None, Path(sys.executable), ())
 
 
-def find_in_environment(folder: Path) -> Toolchain:
+def find_in_environment(folder: Path, *, unfinished: bool = False) -> Toolchain:
     """The pair in a Python environment of its own; this process looks at its files and imports nothing of it."""
-    pair = pair_in_environment(folder)
-    return _toolchain(pair, environment_python(folder), ("-I",))
-
-
-def pair_in_environment(folder: Path, *, unfinished: bool = False) -> Pair:
-    """Check that an environment is whole, without hashing its compiler."""
+    python = environment_python(folder)
     if being_made(folder).exists() and not unfinished:
         raise ToolchainError(f"{folder} is being made; {_OTHER_VERSION}")
-    if not environment_python(folder).exists():
+    if not python.exists():
         raise ToolchainError(f"the Python that made {folder} is gone; {_OTHER_VERSION}")
-    return _find_pair(next(iter(sorted(folder.glob("lib/python*/site-packages"))), folder))
+    return _pair(next(iter(sorted(folder.glob("lib/python*/site-packages"))), folder), python, ("-I",))
 
 
 def environment_python(folder: Path) -> Path:
@@ -141,7 +127,7 @@ def environment_python(folder: Path) -> Path:
     return folder / "bin" / "python"
 
 
-def _find_pair(site_packages: Path | None) -> Pair:
+def _pair(site_packages: Path | None, python: Path, options: tuple[str, ...]) -> Toolchain:
     """The pair in a folder of packages; None: wherever this interpreter finds its own."""
     advice = "" if site_packages is None else _OTHER_VERSION
     compiler, runtime = (_package(name, site_packages, advice) for name in (COMPILER_PACKAGE, RUNTIME_PACKAGE))
@@ -159,7 +145,15 @@ def _find_pair(site_packages: Path | None) -> Pair:
             raise ToolchainError(
                 f"{tool.name} is missing from the installed packages; {advice or f'reinstall them: {_INSTALL}'}"
             )
-    return Pair(version=version, compiler_tools=compiler_tools, runtime_tools=runtime_tools)
+    return Toolchain(
+        version=version,
+        revision=_revision(compiler_tools.parent / "version.py"),
+        compiler_sha256=_compiler_hash(compiler_tools),
+        python=python,
+        compiler_tools=compiler_tools,
+        runtime_tools=runtime_tools,
+        python_options=options,
+    )
 
 
 def _package(name: str, site_packages: Path | None, advice: str) -> Distribution:
@@ -178,18 +172,6 @@ def _version(package: Distribution) -> str:
     except FileNotFoundError:  # of importlib_metadata, which takes the place of Python's own wherever Dask is imported
         found = None
     return found or "without a version"
-
-
-def _toolchain(pair: Pair, python: Path, options: tuple[str, ...]) -> Toolchain:
-    return Toolchain(
-        version=pair.version,
-        revision=_revision(pair.compiler_tools.parent / "version.py"),
-        compiler_sha256=_compiler_hash(pair.compiler_tools),
-        python=python,
-        compiler_tools=pair.compiler_tools,
-        runtime_tools=pair.runtime_tools,
-        python_options=options,
-    )
 
 
 def _revision(version_file: Path) -> str:

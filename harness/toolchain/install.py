@@ -24,7 +24,6 @@ from harness.toolchain.find import (
     environment_python,
     find_in_environment,
     find_toolchain,
-    pair_in_environment,
 )
 
 NEWEST = "newest"
@@ -102,10 +101,8 @@ def parse_release(text: str, option: str = "--toolchain") -> str:
 
 def written(version: Version) -> str:
     """A version with the three numbers that IREE's releases have: `3.12` -> `3.12.0`."""
-    missing = 3 - len(version.release)
-    epoch = f"{version.epoch}!" if version.epoch else ""
-    rest = str(version).removeprefix(epoch)[len(".".join(map(str, version.release))) :]
-    return epoch + ".".join(map(str, (*version.release, *[0] * missing))) + rest
+    numbers = ".".join(map(str, version.release))
+    return f"{numbers}{'.0' * (3 - len(version.release))}{str(version)[len(numbers) :]}"
 
 
 # --- what the index has ---
@@ -150,8 +147,7 @@ def _versions(package: str, what: str, instead: str, pre: bool) -> set[Version]:
 
 
 def _why(printed: str, package: str, instead: str) -> str:
-    trouble = "no index" if "No matching distribution" in printed else None
-    match trouble_in(printed) or trouble:
+    match trouble_in(printed) or ("no index" if "No matching distribution" in printed else None):
         case "no pip":
             return f"needs pip, which this Python does not have; install pip, or {instead}"
         case "unreachable":
@@ -161,8 +157,18 @@ def _why(printed: str, package: str, instead: str) -> str:
     return f"pip cannot say which releases {package} has; see what `pip index versions {package}` says"
 
 
+# --- an environment ---
+
 _HAS = re.compile(r"Could not find a version that satisfies .*\(from versions: (?!none)(?P<releases>[^)]+)\)")
 _SHOWN_RELEASES = 5
+_WHY: Mapping[Trouble, str] = {
+    "disk full": "IREE {} cannot be installed: the disk of the cache or of the temporary folder is full; make room (an "
+    "environment takes about 700 MB), or set HARNESS_CACHE or TMPDIR to another disk",
+    "unreachable": "IREE {} is not in the cache, and the package index cannot be reached; connect once to install it, "
+    "and later runs need no network",
+    "no index": "IREE {} is not in the cache, and no package index that is configured here has iree-base-compiler; "
+    "check pip's settings (PIP_NO_INDEX, its configuration files)",
+}
 
 
 def commands_for(folder: Path, release: str) -> tuple[tuple[str, ...], ...]:
@@ -183,32 +189,17 @@ def _packages(release: str) -> tuple[str, ...]:
 def why_it_failed(release: str, printed: str, how_it_ended: str) -> str:
     """One sentence about an installation that failed."""
     trouble, listed = trouble_in(printed), _HAS.search(printed)
-    if trouble == "disk full":
-        return (
-            f"IREE {release} cannot be installed: the disk of the cache or of the temporary folder is full; make room "
-            "(an environment takes about 700 MB), or set HARNESS_CACHE or TMPDIR to another disk"
-        )
     # Files of another Python or system are passed over also beside the one that is taken.
     passed_over = rf"(?:wheel's tags|different Python)[^\n]*iree_base_(?:compiler|runtime)-{re.escape(release)}-"
-    if re.search(rf"(?s:{passed_over}.*Could not find a version)", printed):
+    if trouble != "disk full" and re.search(rf"(?s:{passed_over}.*Could not find a version)", printed):
         here = f"Python {sys.version_info[0]}.{sys.version_info[1]} on {sysconfig.get_platform()}"
-        return (
-            f"IREE {release} has no packages for {here}; give another release, or run the harness under a Python that "
-            "it is for"
-        )
-    if listed is not None:
+        other = "give another release, or run the harness under a Python that it is for"
+        return f"IREE {release} has no packages for {here}; {other}"
+    if trouble != "disk full" and listed is not None:
         releases = ", ".join(listed["releases"].split(", ")[-_SHOWN_RELEASES:])
         return f"the package index has no IREE {release}; give a release that it has, such as {releases}"
-    if trouble == "unreachable":
-        return (
-            f"IREE {release} is not in the cache, and the package index cannot be reached; connect once to install "
-            "it, and later runs need no network"
-        )
-    if trouble == "no index":
-        return (
-            f"IREE {release} is not in the cache, and no package index that is configured here has "
-            f"{COMPILER_PACKAGE}; check pip's settings (PIP_NO_INDEX, its configuration files)"
-        )
+    if trouble is not None and trouble in _WHY:
+        return _WHY[trouble].format(release)
     if re.search(r"ensurepip|No module named '?venv", printed):
         return "this Python cannot make environments; install its venv package (Debian's python3-venv)"
     by_hand = f"pip install {shlex.join(_packages(release))}"
@@ -294,7 +285,7 @@ def _make(release: str, folder: Path) -> None:
 
 def _require_that_it_works(release: str, made: Path) -> None:
     """Refuse an environment in which a worker would not start."""
-    version = pair_in_environment(made, unfinished=True).version
+    version = find_in_environment(made, unfinished=True).version
     if Version(version) != Version(release):
         raise ToolchainError(f"the package index gave IREE {version} for {release}; give --toolchain {version}")
     started = run([str(environment_python(made)), "-I", "-c", _START], limits=_START_LIMITS)

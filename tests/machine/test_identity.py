@@ -1,6 +1,7 @@
 """What a figure belongs to: which machines are one, which are of one class, and in which words."""
 
 import os
+import re
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from harness.machine.identity import (
     processor,
     processor_identity,
 )
-from tests.machine.conftest import CPU, MakeMachine
+from tests.machine.conftest import MakeMachine, cache_files
 
 AVX2 = "fpu sse4_2 avx avx2 fma hypervisor"
 AVX512 = f"{AVX2} avx512f avx512vl avx512_vnni avx512_bf16"
@@ -24,14 +25,11 @@ AVX512 = f"{AVX2} avx512f avx512vl avx512_vnni avx512_bf16"
 def files_of(*, model: int = 1, flags: str = AVX2, l2: str = "512K", host: str = "vm") -> dict[str, str]:
     """A virtual machine of an image, as clouds make them: the processor is called `AMD EPYC` whichever it is."""
     block = f"processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 25\nmodel\t\t: {model}\nmodel name\t: AMD EPYC\n"
-    cache = f"{CPU}/cpu0/cache/index2"
     return {
         "etc/machine-id": "fedcba9876543210fedcba9876543210\n",
         "proc/sys/kernel/hostname": f"{host}\n",
         "proc/cpuinfo": f"{block}flags\t\t: {flags}\n",
-        f"{cache}/level": "2\n",
-        f"{cache}/type": "Unified\n",
-        f"{cache}/size": f"{l2}\n",
+        **cache_files(2, 2, "Unified", l2),
     }
 
 
@@ -73,8 +71,21 @@ def test_a_machine_of_which_fewer_cores_may_be_used_is_another(
     first = capture_environment(root=make_machine(ZEN_3))
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0})
     second = capture_environment(root=make_machine(ZEN_3))
-    assert machine_id(first) != machine_id(second)
-    assert machine_class(first) != machine_class(second)
+    assert (machine_id(first) != machine_id(second), machine_class(first) != machine_class(second)) == (True, True)
+
+
+@pytest.mark.parametrize("image", ["", "uninitialized\n"])
+def test_an_id_tells_nothing_and_of_an_image_without_one_the_hosts_name_counts(
+    make_machine: MakeMachine, image: str
+) -> None:
+    first, second = (
+        machine_id(capture_environment(root=make_machine({"etc/machine-id": image, "proc/sys/kernel/hostname": host})))
+        for host in ("lab-3\n", "lab-4\n")
+    )
+    assert re.fullmatch("[0-9a-f]{12}", first)
+    assert first != second
+    (make_machine({}) / "etc/machine-id").unlink()
+    assert machine_id(capture_environment(root=make_machine({}))) == second
 
 
 def test_a_name_that_the_user_gives_takes_the_place_of_the_hosts(
@@ -136,7 +147,6 @@ WORDS = "AMD EPYC 7B13, 2 cores, Linux x86_64 (virtual)"
     ("changes", "device", "words"),
     [
         ({}, "", WORDS),
-        ({"cpu": {"model": "Intel Xeon"}}, "", WORDS.replace("AMD EPYC 7B13", "Intel Xeon")),
         ({"cpu": {"usable_cores": 1}}, "", WORDS.replace("2 cores", "1 core")),
         ({"cpu": {"flags": ["avx2", "avx512f"], "l2_bytes": 2**20}}, "", WORDS),
         # Another kernel, or another machine of the same kind, is the same class, so that its effect is seen.

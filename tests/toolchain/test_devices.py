@@ -20,12 +20,6 @@ from harness.toolchain.devices import (
 from tests.toolchain.conftest import ScriptTool
 
 LIMITS = Limits(seconds=60)
-SOURCE = "c/runtime/src/iree/hal/drivers"
-
-
-def failing(message: str) -> str:
-    """Shell commands that fail as iree-run-module does: a coloured line, then source position, code and sentence."""
-    return f"printf '\\033[31mFLAGS ERROR: (oops)\\033[0m\\n' >&2\ncat >&2 <<'END'\n{message}\nEND\nexit 1"
 
 
 @pytest.mark.vulkan
@@ -34,8 +28,7 @@ def test_a_vulkan_device_has_a_name_and_versions(real_toolchain: Toolchain) -> N
     assert found.reason is found.advice is None
     device = found.devices[0]
     assert device.uri.startswith("vulkan://GPU-")
-    assert device.name
-    assert device.driver_version
+    assert device.name and device.driver_version
     assert device.api.startswith("Vulkan 1.")
     assert device.is_software is (device.kind == "cpu")
 
@@ -46,55 +39,35 @@ def test_a_driver_that_the_runtime_does_not_have(real_toolchain: Toolchain) -> N
     assert found.detail == "NOT_FOUND: no driver 'abacus' registered"
 
 
-NO_LOADER = f"""\
-{SOURCE}/vulkan/util/libvulkan.c:641: NOT_FOUND; Vulkan loader library not found; ensure it is installed:
-  Tried: libvulkan.so.1
-    c/runtime/src/iree/base/internal/dynamic_library_posix.c:165: NOT_FOUND; failed to load dynamic library"""
-NO_DRIVER = f"{SOURCE}/vulkan/physical_device.c:441: UNAVAILABLE; [vkCreateInstance] VK_ERROR_INCOMPATIBLE_DRIVER"
-LIBCUDA = "'libcuda.so'/'nvcuda.dll'"
-NO_CUDA = (
-    f"{SOURCE}/cuda/cuda_dynamic_symbols.c:66: UNAVAILABLE; CUDA driver library {LIBCUDA} not available; please ensure "
-    "installed and in dynamic library search path"
-)
-NO_GPU = f"{SOURCE}/cuda/cuda_driver.c:200: UNKNOWN; CUDA driver error 'CUDA_ERROR_NO_DEVICE' (100)"
-NO_HIP = f"{SOURCE}/hip/x.c:1: UNAVAILABLE; HIP runtime library not available"
+# What follows the source position in what iree-run-module prints elsewhere.
+NO_LOADER = "NOT_FOUND; Vulkan loader library not found; ensure it is installed:\n  Tried: libvulkan.so.1\n"
+NO_DRIVER = "UNAVAILABLE; [vkCreateInstance] VK_ERROR_INCOMPATIBLE_DRIVER"
+LIBCUDA = "CUDA driver library 'libcuda.so'/'nvcuda.dll' not available"
+NO_CUDA = f"UNAVAILABLE; {LIBCUDA}; please ensure installed and in dynamic library search path"
+NO_GPU = "UNKNOWN; CUDA driver error 'CUDA_ERROR_NO_DEVICE' (100)"
+NO_HIP = "UNAVAILABLE; HIP runtime library not available"
 
 
 @pytest.mark.parametrize(
-    ("driver", "message", "advice", "detail"),
+    ("driver", "printed", "advice", "detail"),
     [
-        (
-            "vulkan",
-            NO_LOADER,
-            "install the Vulkan loader and a Vulkan driver",
-            "NOT_FOUND: Vulkan loader library not found",
-        ),
-        (
-            "vulkan",
-            NO_DRIVER,
-            "install a Vulkan driver",
-            "UNAVAILABLE: [vkCreateInstance] VK_ERROR_INCOMPATIBLE_DRIVER",
-        ),
-        ("cuda", NO_CUDA, "install the NVIDIA driver", f"UNAVAILABLE: CUDA driver library {LIBCUDA} not available"),
-        (
-            "cuda",
-            NO_GPU,
-            "check that nvidia-smi lists a GPU",
-            "UNKNOWN: CUDA driver error 'CUDA_ERROR_NO_DEVICE' (100)",
-        ),
-        ("hip", NO_HIP, "install AMD's ROCm runtime", "UNAVAILABLE: HIP runtime library not available"),
+        ("vulkan", NO_LOADER, "install the Vulkan loader and a", "NOT_FOUND: Vulkan loader library not found"),
+        ("vulkan", NO_DRIVER, "install a Vulkan driver", NO_DRIVER.replace(";", ":")),
+        ("cuda", NO_CUDA, "install the NVIDIA driver", f"UNAVAILABLE: {LIBCUDA}"),
+        ("cuda", NO_GPU, "check that nvidia-smi lists a GPU", NO_GPU.replace(";", ":")),
+        ("hip", NO_HIP, "install AMD's ROCm runtime", NO_HIP.replace(";", ":")),
         ("hip", "no status line", "check that rocminfo lists a GPU here", ""),
         ("metal", "", "run iree-run-module --list_devices=metal and see what it says", ""),
     ],
 )
-def test_advice_fits_the_reason(driver: str, message: str, advice: str, detail: str, script_tool: ScriptTool) -> None:
+def test_advice_fits_the_reason(driver: str, printed: str, advice: str, detail: str, script_tool: ScriptTool) -> None:
+    printed = f"\033[31mFLAGS ERROR: (oops)\033[0m\nc/runtime/src/iree/hal/drivers/x.c:641: {printed}"
+    probe = probe_driver(script_tool(f"cat >&2 <<'END'\n{printed}\nEND\nexit 1"), driver, limits=LIMITS)
     title = {"vulkan": "Vulkan", "metal": "metal"}.get(driver, driver.upper())
-    probe = probe_driver(script_tool(failing(message)), driver, limits=LIMITS)
     assert (probe.devices, probe.reason, probe.detail) == ((), f"no {title} device", detail)
     assert str(probe.advice).startswith(advice)
 
 
-SEARCH = "the search for CUDA devices"
 HANGS = "look into the system's CUDA driver: it ends or hangs when it is asked for its devices"
 
 
@@ -102,11 +75,10 @@ HANGS = "look into the system's CUDA driver: it ends or hangs when it is asked f
     ("commands", "reason", "advice"),
     [
         ("exit 0", "no CUDA device", "check that nvidia-smi lists a GPU here"),
-        ("sleep 60", f"{SEARCH} ran past its limit of 2 s", HANGS),
-        ("kill -SEGV $$", f"{SEARCH} was ended by SIGSEGV", HANGS),
+        ("sleep 60", "the search for CUDA devices ran past its limit of 2 s", HANGS),
         (None, "iree-run-module cannot be started: No such file or directory", "install iree-base-runtime again"),
     ],
-    ids=["lists nothing", "hangs", "crashes", "is not there"],
+    ids=["lists nothing", "hangs", "is not there"],
 )
 def test_a_tool_that_finds_nothing(commands: str | None, reason: str, advice: str, script_tool: ScriptTool) -> None:
     toolchain = script_tool(commands or "")
@@ -117,10 +89,6 @@ def test_a_tool_that_finds_nothing(commands: str | None, reason: str, advice: st
 
 
 TWO_GPUS = """\
-# ============================================================================
-# Enumerated devices for driver 'cuda'
-# ============================================================================
-
 # ===----------------------------------------------------------------------===
 # --device=cuda://GPU-aaaa
 #   NVIDIA H200
@@ -152,15 +120,14 @@ HIP = "# --device=hip://GPU-1\n#   AMD Instinct MI300X\n# ===\n- gpu-arch-name: 
 
 
 def test_fields_of_dumped_devices() -> None:
-    name = "llvmpipe (LLVM 15.0.6, 256 bits)"
-    llvmpipe = DeviceInfo(
+    (llvmpipe,) = parse_dump(VULKAN)
+    assert llvmpipe == DeviceInfo(
         uri="vulkan://GPU-6d65",
-        name=name,
+        name="llvmpipe (LLVM 15.0.6, 256 bits)",
         driver_version="Mesa 22.3.6 (LLVM 15.0.6)",
         api="Vulkan 1.3.230",
         kind="cpu",
     )
-    assert parse_dump(VULKAN) == [llvmpipe]
     assert llvmpipe.is_software
     assert parse_dump(HIP) == [DeviceInfo(uri="hip://GPU-1", name="AMD Instinct MI300X", api="gfx942")]
     assert parse_dump("# Enumerated devices for driver 'cuda'\n") == []
@@ -173,8 +140,7 @@ def test_several_devices_keep_the_order_of_the_list(script_tool: ScriptTool) -> 
 {TWO_GPUS}
 END
 esac"""
-    found = probe_driver(script_tool(commands), "cuda", limits=LIMITS)
-    assert found.devices == (
+    assert probe_driver(script_tool(commands), "cuda", limits=LIMITS).devices == (
         DeviceInfo(uri="cuda://GPU-bbbb", name="NVIDIA T4", driver_version="CUDA 12.8", api="compute capability 7.5"),
         DeviceInfo(uri="cuda://GPU-aaaa", name="NVIDIA H200", driver_version="CUDA 12.8", api="compute capability 9.0"),
         DeviceInfo(uri="cuda://GPU-cccc", name=""),
@@ -199,20 +165,19 @@ def written(folder: Path, *names: str) -> Path:
     return folder
 
 
-def test_a_manifest_is_found_by_its_drivers_name_in_the_first_folder_that_has_it(tmp_path: Path) -> None:
+def test_a_manifest_is_found_by_its_drivers_name_and_this_machines_architecture(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     near = written(tmp_path / "near", "intel_icd.x86_64.json", "vk_swiftshader_icd.json", "lvp_icd.json")
     far = written(tmp_path / "far", "lvp_icd.json")
     assert find_manifest(SWIFTSHADER, [tmp_path / "nowhere", near, far]) == near / "vk_swiftshader_icd.json"
-    assert find_manifest(LAVAPIPE, [tmp_path / "nowhere", near, far]) == near / "lvp_icd.json"
-
-
-def test_of_several_architectures_it_is_this_machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = written(tmp_path, "lvp_icd.aarch64.json", "lvp_icd.i686.json", "lvp_icd.x86_64.json")
-    for machine, architecture in (("AMD64", "x86_64"), ("arm64", "aarch64")):
+    assert find_manifest(LAVAPIPE, [tmp_path / "nowhere", near, far]) == near / "lvp_icd.json", "in the first folder"
+    several = written(tmp_path / "several", "lvp_icd.aarch64.json", "lvp_icd.x86_64.json")
+    for machine, name in (("AMD64", "lvp_icd.x86_64.json"), ("arm64", "lvp_icd.aarch64.json")):
         monkeypatch.setattr(platform, "machine", lambda machine=machine: machine)
-        assert find_manifest(LAVAPIPE, [folder]) == folder / f"lvp_icd.{architecture}.json"
+        assert find_manifest(LAVAPIPE, [several]) == several / name
     monkeypatch.setattr(platform, "machine", lambda: "riscv64")
-    assert find_manifest(LAVAPIPE, [folder]) is None
+    assert find_manifest(LAVAPIPE, [several]) is None
 
 
 def test_what_the_users_own_variable_names_comes_first_and_all_loaders_are_shown_it(
@@ -231,10 +196,8 @@ def test_a_driver_that_is_not_here_is_told_with_the_way_to_get_it(
 ) -> None:
     monkeypatch.setattr("harness.toolchain.devices.find_manifest", lambda _: None)
     found = probe_vulkan_driver(real_toolchain, SWIFTSHADER, limits=LIMITS)
-    assert found.devices == ()
-    assert found.reason == "the Vulkan driver SwiftShader is not here"
-    assert found.advice is not None
-    assert "apt-get install --no-install-recommends chromium" in found.advice
+    assert (found.devices, found.reason) == ((), "the Vulkan driver SwiftShader is not here")
+    assert found.advice == SWIFTSHADER.install
 
 
 @pytest.mark.vulkan
@@ -245,5 +208,4 @@ def test_only_the_drivers_own_devices_are_seen(real_toolchain: Toolchain, name: 
         pytest.skip(f"{driver.title} is not here; {driver.install}")
     found = probe_vulkan_driver(real_toolchain, driver, limits=LIMITS)
     assert found.reason is None
-    assert all(word in device.name for device in found.devices)
-    assert all(device.is_software for device in found.devices)
+    assert all(word in device.name and device.is_software for device in found.devices)

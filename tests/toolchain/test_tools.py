@@ -16,25 +16,15 @@ from harness.toolchain.tools import error_lines, excerpt, merge_flags, status_te
 from tests.fakes.fake_toolchain import calls, make_fake_toolchain
 from tests.toolchain.conftest import ScriptTool
 
-flag_names = st.sampled_from(["a", "b", "iree-opt-level", "iree-opt-data-tiling"])
-flags = st.builds(
-    "{}{}{}".format,
-    st.sampled_from(["-", "--"]),
-    flag_names,
-    st.sampled_from(["", "=", "=true", "=false", "=x", "=x=y"]),
-)
-groups = st.lists(flags, max_size=5)
-
 
 @pytest.mark.parametrize(
     ("first", "second", "merged"),
     [
         (("--a=1", "--b=1"), ("--a=2",), ("--b=1", "--a=2")),
-        (("--p=1", "--p=2"), ("--q=1",), ("--p=1", "--p=2", "--q=1")),
         (("--p=1", "--p=2", "--q=1"), ("--p=3", "--p=4"), ("--q=1", "--p=3", "--p=4")),
         (("-a=1",), ("--a=2",), ("--a=2",)),
     ],
-    ids=["a later group wins", "a group may hold a list", "a later list replaces all", "one dash or two"],
+    ids=["a later group wins", "a group may hold a list", "one dash or two"],
 )
 def test_groups_merge(first: tuple[str, ...], second: tuple[str, ...], merged: tuple[str, ...]) -> None:
     assert merge_flags(first, second) == merged
@@ -52,17 +42,7 @@ def test_the_real_tools_know_their_flags_and_are_asked_once(
     assert (compiler_flags(real_toolchain), runtime_flags(real_toolchain)) == (of_compiler, of_runtime)
 
 
-def test_another_compiler_is_asked_anew(script_tool: ScriptTool) -> None:
-    compiler = script_tool("echo '  --old - An option'", "iree-compile")
-    assert compiler_flags(compiler) == {"old"}
-    script_tool("echo '  --new - An option'", "iree-compile")
-    assert compiler_flags(compiler) == {"old"}
-    assert compiler_flags(replace(compiler, compiler_sha256="1" * 64)) == {"new"}
-    assert compiler_flags(replace(compiler, version="3.14.0")) == {"new"}
-
-
-def test_what_a_help_text_says_beside_its_flags_is_not_taken_for_one(script_tool: ScriptTool) -> None:
-    commands = """cat <<'END'
+HELP = """cat <<'END'
 OVERVIEW: a compiler, see --nothing
 OPTIONS:
   --first=<string>     - What --second does
@@ -70,21 +50,27 @@ OPTIONS:
   -O                   - A letter
                          --third is not an option here
 END"""
-    assert compiler_flags(script_tool(commands, "iree-compile")) == {"first", "O"}
+
+
+def test_what_a_help_text_says_beside_its_flags_is_no_flag_and_another_compiler_is_asked_anew(
+    script_tool: ScriptTool,
+) -> None:
+    compiler = script_tool(HELP, "iree-compile")
+    assert compiler_flags(compiler) == {"first", "O"}
+    script_tool("echo '  --new - An option'", "iree-compile")
+    assert compiler_flags(compiler) == {"first", "O"}
+    assert compiler_flags(replace(compiler, compiler_sha256="1" * 64)) == {"new"}
+    assert compiler_flags(replace(compiler, version="3.14.0")) == {"new"}
 
 
 def test_a_tool_that_does_not_say_its_flags(script_tool: ScriptTool) -> None:
     scripted = script_tool("exit 7", "iree-compile")
-    with pytest.raises(ToolchainError) as caught:
+    nothing = r"^iree-compile --help-list-hidden lists no flags \(exited with status 7\); reinstall the toolchain$"
+    with pytest.raises(ToolchainError, match=nothing):
         compiler_flags(scripted)
-    assert str(caught.value) == (
-        "iree-compile --help-list-hidden lists no flags (exited with status 7); reinstall the toolchain"
-    )
-    with pytest.raises(ToolchainError) as caught:
+    gone = r"^iree-benchmark-module cannot be started \(No such file or directory\); reinstall the toolchain$"
+    with pytest.raises(ToolchainError, match=gone):
         runtime_flags(scripted)
-    assert str(caught.value) == (
-        "iree-benchmark-module cannot be started (No such file or directory); reinstall the toolchain"
-    )
 
 
 # A pass that does not exist, and a parenthesis that is not closed: both exit with 0 and write a module.
@@ -95,7 +81,6 @@ bogus
 ^
 ERROR: mismatched parenthesis in pass pipeline `builtin.module(bogus)`
 """
-UNBALANCED = "ERROR: mismatched parenthesis in pass pipeline `builtin.module(bogus`\n"
 
 GENERIC_CPU = """\
 model.mlir:5:8: warning: while creating CPU target:\x20
@@ -114,10 +99,8 @@ func.func @main(%a: tensor<4x8xf32>, %b: tensor<8x4xf32>) -> (tensor<4x4xf32>, t
     ("printed", "errors", "warnings"),
     [
         (UNREGISTERED, (BOGUS, "mismatched parenthesis in pass pipeline `builtin.module(bogus)`"), ()),
-        (UNBALANCED, ("mismatched parenthesis in pass pipeline `builtin.module(bogus`",), ()),
         ("model.mlir:1:17: error: no type\nfunc.func @main( {\n", ("no type",), ()),
         ("fatal error: out of luck: error: twice\n", ("out of luck: error: twice",), ()),
-        ("m.mlir:1:1: remark: no error\n", (), ()),
         ('  // error: in a comment of the "source"\n', (), ()),
         # A warning that only announces the next line has that line.
         (
@@ -145,11 +128,6 @@ def test_errors_and_warnings_of_the_compiler(printed: str, errors: tuple[str, ..
             "hal.buffer_view.assert; while calling import; \n[ 0] bytecode module@1:192 -; invoking function 'main'",
             "INVALID_ARGUMENT; input0 shape dimension 1 mismatch; expected 8 but have 7; expected shape `4x8`, actual "
             "shape `4x7`",
-        ),
-        (
-            "\x1b[31mFLAGS ERROR: (╯°□°)╯︵👻\x1b[0m\n"
-            "c/runtime/src/iree/base/tooling/flags.c:428: INVALID_ARGUMENT; flag 'bogus' not recognized\n",
-            "INVALID_ARGUMENT; flag 'bogus' not recognized",
         ),
         (
             "Error invoking function: c/runtime/src/iree/vm/x.c:1: RESOURCE_EXHAUSTED; no more; while invoking native",
