@@ -1,4 +1,4 @@
-"""Requests to compile: to the scripted compiler, and to the installed one, which compiles equal requests once."""
+"""Requests to compile: that never run, to the scripted compiler, and to the installed one, which compiles once."""
 
 import hashlib
 from collections.abc import Sequence
@@ -18,8 +18,23 @@ from harness.toolchain.tools import merge_flags
 from tests.builders import CPU_FLAGS, PRODUCT, make_case
 from tests.fakes.fake_toolchain import calls, make_fake_toolchain
 
-FAKE_LIMITS = Limits(seconds=60)
-REAL_LIMITS = Limits(seconds=120, memory_bytes=8 << 30)
+LIMITS = Limits(seconds=120, memory_bytes=8 << 30)
+_NOWHERE = Path("nowhere")
+
+
+def a_request(*flags: str, variant: str = "stock", device: str = "cpu", **fields: Any) -> CompileRequest:
+    """A request with these flags, in which nothing has to exist."""
+    toolchain = Toolchain(
+        version="3.13.0",
+        revision="",
+        compiler_sha256="cc" * 32,
+        python=_NOWHERE,
+        compiler_tools=_NOWHERE,
+        runtime_tools=_NOWHERE,
+    )
+    program = {"model": _NOWHERE, "model_sha256": "aa" * 32, "function": "main"}
+    usual: dict[str, Any] = {"toolchain": toolchain, **program, "host_cpu": "a processor", "limits": LIMITS}
+    return CompileRequest(case=make_case(variant, device=device, compile_flags=flags), **{**usual, **fields})
 
 
 class FakeCompiler:
@@ -29,32 +44,17 @@ class FakeCompiler:
         self.folder = folder
         self.toolchain = make_fake_toolchain(folder / "toolchain")
         self.cache = BuildCache(folder / "cache")
+        self._model = folder / "net.mlir"
+        self._model.write_text("module {}")
 
     @property
     def compiles(self) -> int:
         """How often the compiler ran."""
         return len(calls(self.toolchain, "iree-compile"))
 
-    def request(
-        self,
-        *flags: str,
-        variant: str = "stock",
-        device: str = "cpu",
-        limits: Limits = FAKE_LIMITS,
-        toolchain: Toolchain | None = None,
-    ) -> CompileRequest:
+    def request(self, *flags: str, **fields: Any) -> CompileRequest:
         """A request, as in `request("--fake-exit=1", variant="broken")`."""
-        model = self.folder / "net.mlir"
-        model.write_text("module {}")
-        return CompileRequest(
-            case=make_case(variant, device=device, compile_flags=flags),
-            toolchain=toolchain or self.toolchain,
-            model=model,
-            model_sha256="00" * 32,
-            function="main",
-            host_cpu="a processor",
-            limits=limits,
-        )
+        return a_request(*flags, **{"toolchain": self.toolchain, "model": self._model, **fields})
 
     def compile(self, *flags: str, **fields: Any) -> tuple[Build, str]:
         """Compile such a request, or take it from the cache."""
@@ -80,9 +80,7 @@ class RealCompiler:
         text: str = PRODUCT,
         flags: Sequence[str] = (),
         cpu: Sequence[str] = CPU_FLAGS,
-        function: str = "main",
-        limits: Limits = REAL_LIMITS,
-        toolchain: Toolchain | None = None,
+        **fields: Any,
     ) -> CompileRequest:
         """A request to compile a program with plugins and flags."""
         sha256 = hashlib.sha256(text.encode()).hexdigest()
@@ -90,22 +88,15 @@ class RealCompiler:
         model.write_text(text)
         own = (*cpu, *flags)
         arranged = arrange(plugins, own, "plugins")
-        case = make_case(compile_flags=merge_flags(own, arranged.compile_flags), run_flags=arranged.run_flags)
-        return CompileRequest(
-            case=replace(case, plugins=tuple(plugin.name for plugin in plugins)),
-            toolchain=toolchain or self.toolchain,
-            model=model,
-            model_sha256=sha256,
-            function=function,
-            host_cpu="this one",
-            limits=limits,
-            plugins=tuple(plugins),
-            arranged=arranged,
-        )
+        program = {"model": model, "model_sha256": sha256, "plugins": tuple(plugins), "arranged": arranged}
+        merged = merge_flags(own, arranged.compile_flags)
+        request = a_request(*merged, **{"toolchain": self.toolchain, **program, **fields})
+        names = tuple(plugin.name for plugin in plugins)
+        return replace(request, case=replace(request.case, run_flags=arranged.run_flags, plugins=names))
 
-    def build(self, *plugins: Applied, text: str = PRODUCT, flags: Sequence[str] = ()) -> Build:
+    def build(self, *plugins: Applied, **fields: Any) -> Build:
         """Compile that, or take the build of an earlier test."""
-        return self.cache.compile(self.request(*plugins, text=text, flags=flags))[0]
+        return self.cache.compile(self.request(*plugins, **fields))[0]
 
 
 @pytest.fixture(scope="session")

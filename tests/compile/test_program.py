@@ -87,12 +87,8 @@ def test_rewrites_run_in_the_order_in_which_they_are_named(real: RealCompiler, t
     assert (made.rewritten, made.flags) == (True, ("--compile-from=input",))
     _, text = rewritten(real.request(add, double, text=SCALE), tmp_path / "other")
     assert "arith.constant 8.000000e+00 : f32" in text
-
-
-def test_without_rewrites_the_program_is_the_models_own(real: RealCompiler, tmp_path: Path) -> None:
-    made, text = rewritten(real.request(text=SCALE), tmp_path / "work")
+    made, _ = rewritten(real.request(text=SCALE), tmp_path / "none")
     assert made == Program(flags=(), rewritten=False, effects=(), early=("model.mlir", ()))
-    assert "func.func @main" in text
 
 
 def test_a_rewrite_that_changes_nothing_leaves_the_baselines_own_bytes(real: RealCompiler) -> None:
@@ -107,7 +103,7 @@ def test_a_rewrite_that_changes_nothing_leaves_the_baselines_own_bytes(real: Rea
     ]
 
 
-@pytest.mark.parametrize("phase", ["abi", "global-optimization", "dispatch-creation", "flow", "stream"])
+@pytest.mark.parametrize("phase", ["abi", "flow", "stream"])
 def test_a_rewrite_can_stand_at_a_later_phase(real: RealCompiler, phase: str) -> None:
     build = real.build(rewrite("times", phase=phase, factor=2.0), text=SCALE)
     assert output_of(real, build) == "4xf32=6 12 18 24"
@@ -147,9 +143,7 @@ def test_weights_keep_their_bytes(real: RealCompiler) -> None:
 
 def test_a_second_build_comes_from_the_cache_with_its_effects_and_its_program(real: RealCompiler) -> None:
     first, again = (real.build(rewrite("plus"), text=SCALE) for _ in range(2))
-    assert (first.cached, again.cached) == (False, True)
-    assert again.effects == first.effects
-    assert again.effects[0].matched == 1
+    assert (again.cached, again.effects) == (True, first.effects)
     file = real.cache.program(again)
     assert file is not None
     file.unlink()
@@ -170,22 +164,18 @@ def test_packages_that_are_only_on_the_search_path_are_found(
     assert effect == PluginEffect(name="fold", matched=0, changed=False, wall_ns=effect.wall_ns)
 
 
-def test_what_rewrites_print_is_kept_with_the_build_by_plugin(real: RealCompiler) -> None:
-    build = real.build(rewrite("talks"), rewrite("plus"), rewrite("talks", phase="flow"), text=SCALE)
-    assert real.cache.printed(build) == "# plugin talks\none\ntwo\nthree\n" * 2
-    assert real.cache.printed(real.build(text=SCALE)) == ""
-
-
-def test_of_a_build_that_fails_what_all_rewrites_printed_is_its_log(real: RealCompiler) -> None:
+def test_what_rewrites_print_is_kept_with_the_build_and_of_one_that_fails_is_its_log(real: RealCompiler) -> None:
     said = "# plugin talks\none\ntwo\nthree\n"
-    request = real.request(rewrite("talks"), rewrite("prints"), rewrite("raises"), text=SCALE)
-    build, log = real.cache.compile(request)
-    assert build.failure is not None
-    assert log.startswith(f"{said}# plugin prints\n") and log.splitlines()[-1] == "KeyError: 'two\\nlines'"
-    _, log = real.cache.compile(real.request(rewrite("talks"), WRONG, text=SCALE))
-    assert log.startswith(said) and "'bogus' does not refer" in log
-    _, log = real.cache.compile(real.request(rewrite("talks"), WRONG, rewrite("nothing", phase="flow"), text=SCALE))
-    assert "three\n# iree-compile to flow\n" in log
+    build = real.build(rewrite("talks"), rewrite("plus"), rewrite("talks", phase="flow"), text=SCALE)
+    assert (real.cache.printed(build), real.cache.printed(real.build(text=SCALE))) == (said * 2, "")
+
+    def log(*plugins: Applied) -> str:
+        return real.cache.compile(real.request(rewrite("talks"), *plugins, text=SCALE))[1]
+
+    raised = log(rewrite("prints"), rewrite("raises"))
+    assert raised.startswith(f"{said}# plugin prints\n") and raised.splitlines()[-1] == "KeyError: 'two\\nlines'"
+    assert log(WRONG).startswith(said) and "'bogus' does not refer" in log(WRONG)
+    assert "three\n# iree-compile to flow\n" in log(WRONG, rewrite("nothing", phase="flow"))
 
 
 # -------------------------------------------------------------------------------------------- what can go wrong there
@@ -219,14 +209,13 @@ def test_what_else_can_go_wrong_on_the_way_to_a_rewrite(real: RealCompiler, tmp_
     python.write_text("#!/bin/sh\nexec sleep 600\n")
     python.chmod(0o755)
     asleep = replace(real.toolchain, python=python, python_options=())
-    little, later = Limits(seconds=120, memory_bytes=1 << 30), rewrite("nothing", phase="flow")
+    little, short = Limits(seconds=120, memory_bytes=1 << 30), Limits(seconds=5)
+    later = rewrite("nothing", phase="flow")
+    hoards = real.request(rewrite("hoards"), text=SCALE, limits=little)
+    hangs = real.request(rewrite("hangs"), text=SCALE, toolchain=asleep, limits=short)
     requests = {
-        "plugin hoards used more than its limit of 1 GiB of memory; give it more with --compile-memory": real.request(
-            rewrite("hoards"), text=SCALE, limits=little
-        ),
-        "plugin hangs ran past its limit of 5 s; give it more with --compile-timeout": real.request(
-            rewrite("hangs"), text=SCALE, toolchain=asleep, limits=Limits(seconds=5)
-        ),
+        "plugin hoards used more than its limit of 1 GiB of memory; give it more with --compile-memory": hoards,
+        "plugin hangs ran past its limit of 5 s; give it more with --compile-timeout": hangs,
         "iree-compile --compile-to=input exited with status 1: expected non-function type": real.request(
             rewrite("nothing"), text="func.func @main( {"
         ),
@@ -318,18 +307,14 @@ def test_flags_are_judged_beside_rewrites_too(real: RealCompiler, phase: str) ->
 
 
 NONSENSE = written_file("spec.mlir", "module { nonsense }")
-NO_ENTRY = written_file("spec.mlir", "module attributes { transform.with_named_sequence } {}")
 REFUSED = "iree-compile exited with status 1: "
-CUSTOM = "custom op 'nonsense' is unknown (tried 'builtin.nonsense' as well)"
 PRINTED = "iree-compile printed an error, though it exited with status 0: "
 
 
 @pytest.mark.parametrize(
     ("step", "message"),
     [
-        (TransformSpec(file=NONSENSE), f"{REFUSED}{CUSTOM}"),
-        (PdlSpec(file=NONSENSE), f"{PRINTED}{CUSTOM}"),
-        (TransformSpec(file=NO_ENTRY), f"{REFUSED}could not find a nested named sequence with name: __transform_main"),
+        (PdlSpec(file=NONSENSE), f"{PRINTED}custom op 'nonsense' is unknown (tried 'builtin.nonsense' as well)"),
         (
             TransformLibrary(file=example_file("small_tiles.mlir")),
             f"{REFUSED}could not find a nested named sequence with name: __kernel_config",

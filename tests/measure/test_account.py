@@ -37,11 +37,6 @@ def turn_of(work: Callable[[], object]) -> Turn:
     return Turn(case="a", calls=1, wall_ns=wall_ns, cpu_ns=cpu_ns, account=Figures(**account.read()))
 
 
-def figures_of(turn: Turn) -> Figures:
-    assert turn.account is not None
-    return turn.account
-
-
 def compute(seconds: float) -> None:
     """Use so much CPU time of this thread, however long that takes."""
     until = time.thread_time() + seconds
@@ -89,7 +84,7 @@ def test_a_program_that_waits_keeps_its_wait(prepare: Callable[[], Callable[[], 
         wait()
 
     turn = turn_of(work)
-    assert figures_of(turn).voluntary
+    assert turn.account is not None and turn.account.voluntary
     assert own_ns(turn) >= 2 * WAIT_S * 1e9
 
 
@@ -118,9 +113,9 @@ def test_what_other_processes_take_is_no_part_of_own_time() -> None:
             turn = turn_of(lambda: compute(0.2))
         finally:
             os.sched_setaffinity(0, cores)
-    figures = figures_of(turn)
-    assert figures.involuntary
-    assert figures.core == core
+    assert turn.account is not None
+    assert turn.account.involuntary
+    assert turn.account.core == core
     assert own_ns(turn) == pytest.approx(0.2e9, rel=0.05)
     assert turn.wall_ns > 1.5 * own_ns(turn)
 
@@ -130,7 +125,8 @@ def test_a_thread_clock_that_counts_in_ticks_is_no_clock(monkeypatch: pytest.Mon
     fine = time.thread_time_ns
     monkeypatch.setattr(time, "thread_time_ns", lambda: fine() // 4_000_000 * 4_000_000)
     assert unavailable_reason() == "this kernel counts a thread's time in ticks of milliseconds"
-    assert figures_of(turn_of(lambda: None)).thread_ns is None
+    turn = turn_of(lambda: None)
+    assert turn.account is not None and turn.account.thread_ns is None
 
 
 def test_other_threads_are_asked_about_where_they_compute() -> None:

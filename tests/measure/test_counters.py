@@ -7,7 +7,6 @@ import platform
 import struct
 import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -34,15 +33,9 @@ def touch_pages(pages: int) -> None:
     memory.close()
 
 
-@pytest.fixture
-def software() -> Iterator[Counters]:
-    made = Counters((TASK_CLOCK, PAGE_FAULTS))
-    yield made
-    made.close()
-
-
 @real
-def test_counts_what_happens_between_two_readings_and_since_the_start(software: Counters) -> None:
+def test_counts_what_happens_between_two_readings_and_since_the_start() -> None:
+    software = Counters((TASK_CLOCK, PAGE_FAULTS))
     before = software.read()
     touch_pages(1000)
     after = software.read()
@@ -52,10 +45,11 @@ def test_counts_what_happens_between_two_readings_and_since_the_start(software: 
     assert software.read()["page_faults"] < 100
     touch_pages(500)
     assert 500 <= software.read()["page_faults"] < 700
+    software.close()
 
 
 @real
-def test_a_thread_is_counted_if_it_starts_later_and_also_when_it_has_ended(software: Counters) -> None:
+def test_a_thread_is_counted_if_it_starts_later_and_also_when_it_has_ended() -> None:
     may_begin, touched, may_end = threading.Event(), threading.Event(), threading.Event()
 
     def work() -> None:
@@ -64,37 +58,31 @@ def test_a_thread_is_counted_if_it_starts_later_and_also_when_it_has_ended(softw
         touched.set()
         may_end.wait(10)
 
-    thread = threading.Thread(target=work)
+    early, thread = Counters((PAGE_FAULTS,)), threading.Thread(target=work)
     thread.start()
     late = Counters((PAGE_FAULTS,))
-    late.start()
     may_begin.set()
     assert touched.wait(10)
-    assert software.read()["page_faults"] >= 1000
+    assert early.read()["page_faults"] >= 1000
     may_end.set()
     thread.join()
-    assert software.read()["page_faults"] >= 1000
+    assert early.read()["page_faults"] >= 1000
     assert late.read()["page_faults"] < 100
-    late.close()
+    for opened in (early, late):
+        opened.close()
 
 
 @real
-def test_an_event_that_the_machine_refuses_is_left_out() -> None:
+def test_an_event_that_the_machine_refuses_is_left_out_and_close_gives_back_every_descriptor() -> None:
+    before = len(list(Path("/proc/self/fd").iterdir()))
     some = Counters((PAGE_FAULTS, NO_SUCH_EVENT, TASK_CLOCK))
     assert some.names == tuple(some.read()) == ("page_faults", "task_clock_ns")
     some.close()
-    assert unavailable_reason((NO_SUCH_EVENT, TASK_CLOCK)) is None
-
-
-@real
-def test_close_gives_back_every_descriptor_and_programs_that_are_started_have_none() -> None:
-    before = len(list(Path("/proc/self/fd").iterdir()))
-    opened = Counters((TASK_CLOCK, PAGE_FAULTS))
-    opened.close()
-    opened.close()  # it may be repeated
+    some.close()  # it may be repeated
     assert len(list(Path("/proc/self/fd").iterdir())) == before
+    assert unavailable_reason((NO_SUCH_EVENT, TASK_CLOCK)) is None
     descriptor = open_event(TASK_CLOCK)
-    assert not os.get_inheritable(descriptor)
+    assert not os.get_inheritable(descriptor), "programs that are started have none"
     os.close(descriptor)
 
 

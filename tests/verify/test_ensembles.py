@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.verify.linalg_ops import Index, Products, Space, pieces, space_sizes, summed, view
-from harness.verify.rounding import FACTOR, UNIT, Shaker, UnsupportedError, merged, spread, to_kind
+from harness.verify.rounding import FACTOR, UNIT, Shaker, UnsupportedError, spread, to_kind
 from harness.verify.scalar_ops import extended_op, scalar_op
 
 EXACT = Shaker(samples=1, rng=np.random.default_rng(0))
@@ -75,16 +75,9 @@ def test_the_larger_of_two_that_are_close_has_the_larger_spread(shaker: Shaker) 
     assert FACTOR * spread(most)[0] > 1e-3
 
 
-@pytest.mark.parametrize(("kind", "infinite"), [("f16", {False, True}), ("f32", {False}), ("f64", {False})])
-def test_beyond_a_narrow_type_an_infinity_and_the_number_are_both_right(
-    shaker: Shaker, kind: str, infinite: set[bool]
-) -> None:
-    assert set(np.isinf(shaker.rounded(np.array([70000.0]), kind)).flat) == infinite
-
-
-def test_samples_that_agree_are_one() -> None:
-    assert merged(np.ones((9, 3))).shape == (1, 3)
-    assert merged(np.arange(9.0)[:, None]).shape == (9, 1)
+def test_beyond_a_narrow_type_an_infinity_and_the_number_are_both_right(shaker: Shaker) -> None:
+    for kind, infinite in (("f16", {False, True}), ("f32", {False})):
+        assert set(np.isinf(shaker.rounded(np.array([70000.0]), kind)).flat) == infinite
 
 
 # --- arith and math ---
@@ -152,11 +145,11 @@ def test_whole_numbers_wrap_as_their_width_says(data: st.DataObject, bits: int) 
     assert whole("arith.cmpi", f"i{bits}", a, b, predicate=6) == (a % 2**bits < b % 2**bits)
 
 
-@pytest.mark.parametrize(
-    ("base", "exponent", "power"), [(3, 4, 81), (2, -1, 0), (-1, -3, -1), (1, -2, 1), (2, 31, -(2**31))]
-)
-def test_whole_powers(base: int, exponent: int, power: int) -> None:
-    assert whole("math.ipowi", "i32", base, exponent) == power
+def test_whole_powers_and_rests_of_large_quotients() -> None:
+    for base, exponent, power in ((3, 4, 81), (2, -1, 0), (-1, -3, -1), (1, -2, 1), (2, 31, -(2**31))):
+        assert whole("math.ipowi", "i32", base, exponent) == power
+    a, b = np.array([[3e38, 1e20, -7.5, 5.0]]), np.array([[10.0, 2 * math.pi, 2.0, math.inf]])
+    assert (scalar_op("arith.remf", [a, b], "f64", "f64", 0, EXACT) == np.fmod(a, b)).all()
 
 
 @pytest.mark.parametrize(
@@ -174,12 +167,6 @@ def test_floats_to_whole_numbers(value: float, kind: str, name: str, number: int
     assert int(scalar_op(name, [np.array([value])], kind, "f32", 0, EXACT)[0]) == number
 
 
-@pytest.mark.parametrize(("a", "b"), [(3e38, 10.0), (1e20, 2 * math.pi), (-7.5, 2.0), (5.0, math.inf)])
-def test_rests_of_large_quotients(a: float, b: float) -> None:
-    found = scalar_op("arith.remf", [np.array([a]), np.array([b])], "f64", "f64", 0, EXACT)[0]
-    assert found == np.fmod(a, b)
-
-
 @pytest.mark.parametrize(
     ("predicate", "answers"),  # of 1 and 2, 2 and 2, NaN and 2
     [(1, (0, 1, 0)), (4, (1, 0, 0)), (7, (1, 1, 0)), (9, (0, 0, 1)), (12, (1, 1, 1)), (13, (1, 0, 1)), (14, (0, 0, 1))],
@@ -189,34 +176,26 @@ def test_comparisons_of_floats(predicate: int, answers: tuple[int, ...]) -> None
     assert scalar_op("arith.cmpf", [a, b], "i1", "f32", predicate, EXACT)[0].astype(int).tolist() == list(answers)
 
 
-def off(name: str, values: list[float], kind: str = "f32") -> np.ndarray:
-    """How far shaking moves a function's results, in units of their magnitude."""
-    samples = scalar_op(name, [np.array([values])], kind, kind, 0, nine())
-    units: np.ndarray = np.abs(samples[1:] - samples[0]).max(axis=0) / np.abs(samples[0]) * 2.0**24
-    return units
+def units(name: str, *operands: list[float]) -> list[float]:
+    """How far shaking moves a function's results, in halves of a unit in the last place of their magnitude."""
+    samples = scalar_op(name, [np.array([values]) for values in operands], "f32", "f32", 0, nine())
+    found: list[float] = (np.abs(samples[1:] / samples[0] - 1).max(axis=0) * 2.0**24).tolist()
+    return found
 
 
 def test_a_function_may_be_off_by_its_allowance_and_not_by_digits() -> None:
-    assert 1 < off("math.exp", [0.3])[0] < 20
-    assert off("math.sinh", [1e-6])[0] < 40  # IREE is off by 300,000
-    assert off("math.sin", [1e-6])[0] > 1e5  # which a reduction to one period in f32 is off by
-    assert off("math.sqrt", [2.0])[0] <= 2
+    assert 1 < units("math.exp", [0.3])[0] < 20
+    assert units("math.sinh", [1e-6])[0] < 40  # IREE is off by 300,000
+    assert units("math.sin", [1e-6])[0] > 1e5  # which a reduction to one period in f32 is off by
+    assert units("math.sqrt", [2.0])[0] <= 2
+    small, large = units("math.powf", [1.5, 1.5], [1.0, 200.0])
+    assert small < 30 < large, "what its own exponent says"
 
 
-def test_a_power_is_off_by_what_its_own_exponent_says() -> None:
-    base, exponent = np.array([[1.5, 1.5]]), np.array([[1.0, 200.0]])
-    samples = scalar_op("math.powf", [base, exponent], "f32", "f32", 0, nine())
-    units = np.abs(samples[1:] / samples[0] - 1).max(axis=0) * 2.0**24
-    assert units[0] < 30 < units[1]
-
-
-@pytest.mark.parametrize(
-    ("name", "kind", "reason"),
-    [("math.sincos", "f32", r"math\.sincos of f32"), ("arith.truncf", "f8E4M3FN", "elements of f8E4M3FN")],
-)
-def test_what_is_not_known_is_named(name: str, kind: str, reason: str) -> None:
-    with pytest.raises(UnsupportedError, match=reason):
-        scalar_op(name, [np.zeros(1)], kind, "f32", 0, EXACT)
+def test_what_is_not_known_is_named() -> None:
+    for name, kind, reason in (("math.sincos", "f32", "math.sincos of f32"), ("arith.truncf", "f8", "elements of f8")):
+        with pytest.raises(UnsupportedError, match=reason):
+            scalar_op(name, [np.zeros(1)], kind, "f32", 0, EXACT)
 
 
 # --- Views, products and sums ---

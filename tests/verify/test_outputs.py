@@ -11,14 +11,7 @@ from harness.models.inputs import write_arguments
 from harness.models.model import Input
 from harness.process import Limits
 from harness.toolchain import Toolchain
-from harness.verify.outputs import (
-    ModuleCall,
-    Place,
-    load_array,
-    misfit,
-    module_devices,
-    run_once,
-)
+from harness.verify.outputs import ModuleCall, Place, load_array, misfit, module_devices, run_once
 from tests.builders import CPU_FLAGS
 from tests.fakes.fake_toolchain import calls
 from tests.programs import program
@@ -45,7 +38,6 @@ def as_module(**devices: str) -> bytes:
         (as_module(dev_a=FIRST, dev_b=SECOND, fast=EITHER), {"dev_a": (A,), "dev_b": (B,), "fast": (C, A)}),
         (as_module(dev="#hal.device.fallback<@other>"), {"dev": ()}),
         (b"", {}),
-        (b"no module at all", {}),
         (b"HAL device `x` not found", {}),
         (None, {}),
     ],
@@ -62,13 +54,11 @@ def test_a_module_says_what_it_was_compiled_for(
     ("devices", "uris"),
     [
         ({}, ["local-sync", "local-sync"]),
-        ({"a": (A,)}, ["local-sync"]),
         ({"a": (A,)}, ["local-task://0"]),
         ({"a": (A,), "b": (B,)}, ["local-task", "local-sync"]),
         ({"a": (A,), "b": (C,)}, ["vulkan", "local-sync"]),
         ({"a": (C, A)}, ["local-sync"]),
         ({"a": (C, A)}, ["vulkan://GPU-6d65", "local-sync"]),
-        ({"a": (A,), "b": (A, B)}, ["local-sync", "local-sync"]),
         ({"a": ()}, ["local-sync", "local-sync"]),
     ],
 )
@@ -96,13 +86,11 @@ return d
 """)
 
 
-@pytest.mark.parametrize(("second", "places"), [("local[1]", (B,)), ("local", (A,)), ("local[1],local[0]", (B, A))])
-def test_real_modules_say_what_they_were_compiled_for(
-    compile_text: Compile, second: str, places: tuple[Place, ...]
-) -> None:
-    targets = ("--iree-hal-target-device=dev_a=local[0]", f"--iree-hal-target-device=dev_b={second}")
-    folder = compile_text(ON_TWO, *targets, *CPU_FLAGS[1:])
-    assert module_devices(folder / "module.vmfb") == {"dev_a": (A,), "dev_b": places}
+def test_real_modules_say_what_they_were_compiled_for(compile_text: Compile) -> None:
+    for second, places in (("local[1]", (B,)), ("local[1],local[0]", (B, A))):
+        targets = ("--iree-hal-target-device=dev_a=local[0]", f"--iree-hal-target-device=dev_b={second}")
+        folder = compile_text(ON_TWO, *targets, *CPU_FLAGS[1:])
+        assert module_devices(folder / "module.vmfb") == {"dev_a": (A,), "dev_b": places}
 
 
 # -------------------------------------------------------------------------------------------------------- running once
@@ -139,20 +127,14 @@ def failure_of(call: ModuleCall, outputs: int = 1, limits: Limits = MINUTE) -> C
 def test_outputs_come_in_order_of_one_run_whose_command_names_files_of_the_folder_only(
     fake: Toolchain, tmp_path: Path
 ) -> None:
-    inputs = ("@input0.npy", "4xbf16=@input1.bin")
-    flags = ("--fake-values=1,2", "--fake-values=3")
+    inputs, flags = ("@input0.npy", "4xbf16=@input1.bin"), ("--fake-values=1,2", "--fake-values=3")
     call = make_call(fake, tmp_path, *flags, uris=("a", "b"), inputs=inputs, parameters=("w=w.irpa",))
     assert [output.tolist() for output in run_once(call, 2, MINUTE)] == [[1.0, 2.0], [3.0]]
     (made,) = calls(fake)
     assert made.arguments == (
         *("--module=module.vmfb", "--device=a", "--device=b", "--function=main", "--parameters=w=w.irpa"),
-        *(
-            "--input=@input0.npy",
-            "--input=4xbf16=@input1.bin",
-            "--output=@output0.npy",
-            "--output=@output1.npy",
-            *flags,
-        ),
+        *("--input=@input0.npy", "--input=4xbf16=@input1.bin", "--output=@output0.npy", "--output=@output1.npy"),
+        *flags,
     )
 
 
@@ -161,23 +143,19 @@ UNREAD = "exited with status 0, but an output"
 
 
 @pytest.mark.parametrize(
-    ("flags", "files", "message"),
+    ("flags", "content", "message"),
     [
-        (["--fake-exit=1", f"--fake-stderr={STATUS}"], {}, "exited with status 1: INVALID_ARGUMENT; bad shape"),
-        (["--fake-signal=FPE"], {}, "was ended by SIGFPE"),
-        (["--fake-sleep=60"], {}, "ran past its limit of 0.5 s; give it more with --call-timeout"),
-        (["--fake-no-output"], {}, f"{UNREAD} cannot be read (output0.npy: No such file or directory)"),
-        *(
-            (["--fake-no-output"], {"output0.npy": content}, f"{UNREAD} is no whole .npy file (output0.npy)")
-            for content in (b"", b"\x93NUMPY\x01", b"no array")
-        ),
+        (["--fake-exit=1", f"--fake-stderr={STATUS}"], None, "exited with status 1: INVALID_ARGUMENT; bad shape"),
+        (["--fake-sleep=60"], None, "ran past its limit of 0.5 s; give it more with --call-timeout"),
+        (["--fake-no-output"], None, f"{UNREAD} cannot be read (output0.npy: No such file or directory)"),
+        (["--fake-no-output"], b"\x93NUMPY\x01", f"{UNREAD} is no whole .npy file (output0.npy)"),
     ],
 )
 def test_a_failure_says_why_in_one_sentence(
-    fake: Toolchain, tmp_path: Path, flags: list[str], files: dict[str, bytes], message: str
+    fake: Toolchain, tmp_path: Path, flags: list[str], content: bytes | None, message: str
 ) -> None:
-    for name, content in files.items():
-        (tmp_path / name).write_bytes(content)
+    if content is not None:
+        (tmp_path / "output0.npy").write_bytes(content)
     limits = Limits(seconds=0.5 if "--fake-sleep=60" in flags else 60)
     error = failure_of(make_call(fake, tmp_path, *flags), limits=limits)
     assert str(error) == f"iree-run-module {message}"
@@ -197,8 +175,7 @@ def test_a_real_module_and_inputs_that_it_refuses(real_toolchain: Toolchain, com
         "iree-run-module exited with status 1: INVALID_ARGUMENT; input0 shape dimension 1 mismatch; expected 3 but "
         "have 4; expected shape `2x3`, actual shape `2x4`"
     )
-    assert "while invoking" not in str(error)
-    assert "func @" not in str(error)
+    assert "while invoking" not in str(error) and "func @" not in str(error)
 
 
 def test_bf16_outputs_are_read_though_the_tool_has_no_npy_form_for_them(
