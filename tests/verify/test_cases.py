@@ -14,7 +14,7 @@ from onnx import TensorProto, helper
 
 from harness.cache import cache_root
 from harness.models.inputs import load_argument, write_arguments
-from harness.models.materialize import ModelArtifact, lay_out, materialize
+from harness.models.materialize import ModelArtifact, lay_out
 from harness.models.model import Input, Model, Tolerance
 from harness.peers.peer import PeerModel
 from harness.peers.worker import LoadablePeer
@@ -27,7 +27,6 @@ from harness.verify.difference import Right
 from harness.verify.kept import kept_outputs, later_problem
 from tests.builders import a_peer, make_artifact, make_case, make_model
 from tests.fakes.fake_toolchain import calls, make_fake_toolchain
-from tests.verify.conftest import Compile
 
 LIMITS = Limits(seconds=60)
 MakeRunnable = Callable[..., Runnable]
@@ -422,22 +421,3 @@ def test_an_onnx_model_is_compared_with_onnx_runtime(
     assert found(double, "7,7,7") == [FINITE]
     (insisting,) = found(replace(double, reference="onnxruntime"), "7,7,7")
     assert insisting.endswith("run pip install onnxruntime")
-
-
-def test_a_real_onnx_model_through_iree_agrees_with_onnx_runtime(
-    real_toolchain: Toolchain, double: Model, compile_text: Compile, tmp_path: Path
-) -> None:
-    artifact = materialize(double, store=tmp_path / "store", toolchain=real_toolchain, limits=LIMITS)
-    compiled = compile_text(artifact.mlir.read_text())
-    case = make_case()
-    runnable = Runnable(
-        case=case,
-        build=Build(case=case.name, command=(), cache_key="", outputs=1),
-        artifact=artifact,
-        bench=lay_out(tmp_path / "bench", compiled / "module.vmfb", artifact),
-        toolchain=real_toolchain,
-        cpus=frozenset({0}),
-    )
-    (checked,) = check([runnable], double).values()
-    assert (checked.failure, checked.max_absolute) == (None, 0.0)
-    assert checked.against.startswith("ONNX Runtime 1.")
