@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -72,57 +72,33 @@ class Attribution:
     is_stopped: bool = False  # Whether the user stopped it; what was found by then and not confirmed is inconclusive
 
 
-class Journal(Protocol):
-    """Keeps generations as they end."""
+# What was measured of a generation in an earlier stretch, or what is measured now.
+Once: TypeAlias = Callable[[Method, int, Callable[[], Sampled]], Sampled]
 
-    def recall(self, method: Method, number: int) -> Sampled | None:
-        """What was kept of a generation; None: nothing."""
 
-    def keep(self, method: Method, number: int, sampled: Sampled) -> None:
-        """Keep a generation that was measured."""
+def measured_now(_method: Method, _number: int, measure: Callable[[], Sampled]) -> Sampled:
+    """A generation of which nothing is kept."""
+    return measure()
 
 
 class Generations:
-    """Generations that several rows share: each is measured when a row asks for it first."""
+    """Generations that several rows share: each is measured once, when a row asks for it first."""
 
-    def __init__(
-        self,
-        latency: Callable[[int], Generation],
-        turns: Turns,
-        on_generation: Callable[[int, Sampled], None] = lambda _number, _sampled: None,
-        method: Method = "profile",
-        journal: Journal | None = None,
-    ) -> None:
-        self._latency = latency
-        self._turns = turns
-        self._method: Method = method
-        self._journal = journal
-        self._on_generation = on_generation
+    def __init__(self, measure: Callable[[int], Sampled]) -> None:
+        self._measure = measure
         self._found: dict[int, Sampled | CaseError] = {}
 
     def __call__(self, number: int) -> Sampled:
         """Generation 0, 1, ..."""
-        found = self._found.get(number)
-        if found is None:
-            kept = None if self._journal is None else self._journal.recall(self._method, number)
-            found = self._found[number] = kept or self._measured(number)
-            if isinstance(found, Sampled):
-                self._on_generation(number, found)
+        if number not in self._found:
+            try:
+                self._found[number] = self._measure(number)
+            except CaseError as error:
+                self._found[number] = error
+        found = self._found[number]
         if isinstance(found, CaseError):
             raise found
         return found
-
-    def _measured(self, number: int) -> Sampled | CaseError:
-        started = time.monotonic()
-        try:
-            latency = self._latency(number)
-            base, head = self._turns(number)
-        except CaseError as error:
-            return error
-        sampled = Sampled(latency=latency, base=base, head=head, seconds=time.monotonic() - started)
-        if self._journal is not None:
-            self._journal.keep(self._method, number, sampled)
-        return sampled
 
     @property
     def taken(self) -> tuple[Sampled, ...]:
@@ -136,7 +112,7 @@ def attribute(
     policy: MeasurementPolicy,
     folder: Path,
     *,
-    journal: Journal | None = None,
+    once: Once = measured_now,
     on_generation: Callable[[int, Sampled], None] = lambda _number, _sampled: None,
     on_beyond: OnBeyond = lambda _name, _seconds, _sentence: None,
     on_compile: Callable[[str], None] = lambda _: None,
@@ -146,8 +122,18 @@ def attribute(
     executables = (base.executables, head.executables)
 
     def judged(method: Method, turns: Turns) -> Attribution:
-        generations = Generations(task.sample, turns, on_generation, method, journal)
-        return judge_parts(executables, generations, task, method=method, on_beyond=on_beyond)
+        def measure(number: int) -> Sampled:
+            started = time.monotonic()
+            latency, profiles = task.sample(number), turns(number)
+            seconds = time.monotonic() - started
+            return Sampled(latency=latency, base=profiles[0], head=profiles[1], seconds=seconds)
+
+        def sample(number: int) -> Sampled:
+            sampled = once(method, number, partial(measure, number))
+            on_generation(number, sampled)
+            return sampled
+
+        return judge_parts(executables, Generations(sample), task, method=method, on_beyond=on_beyond)
 
     notes: tuple[str, ...] = ()
     if all(can_profile(side.module.loadable.toolchain) for side in (base, head)):
@@ -155,8 +141,7 @@ def attribute(
             return judged("profile", ProfiledTurns(base.module, head.module, folder / "profiles", policy.limits))
         except Unprofiled as error:
             notes = (f"the runtime has no profile of {', '.join(head.module.case.uris)}: {error}",)
-    turns = AloneTurns(base.module, head.module, executables, folder / "alone", policy, on_compile)
-    found = judged("alone", turns)
+    found = judged("alone", AloneTurns(base.module, head.module, executables, folder / "alone", policy, on_compile))
     return replace(found, notes=(*notes, *found.notes))
 
 

@@ -5,12 +5,9 @@ types of tensors, the code generator's pipeline and tile sizes, and last the fin
 another, operations that take little time come after it.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby
 
 from harness.explain.code import Code, code_changes
 from harness.explain.decisions import (
@@ -40,10 +37,8 @@ from harness.text import plural
 # Where dispatches differ whose IR is the same at every phase: another LLVM makes other code of it.
 FINAL_CODE = "final code"
 _SAME_CODE = "the final code is the same, instruction for instruction"
-
 _MOST_LINES = 200
-# Of lines that differ: those of a side, what stands between stretches of them, and what says most of a dispatch's code.
-_EITHER, _GAP = "+-", "@@"
+# What lines have that say most of a dispatch's code.
 _DECIDE = ("translation_info", "lowering_config")
 
 
@@ -55,34 +50,21 @@ class Program:
     executables: Mapping[str, Executable]  # By the name of the function that is dispatched
     code: Mapping[str, Code] = field(default_factory=dict)  # Their final code, by the same names, as far as it is known
 
-    @classmethod
-    def of(cls, label: str, executables: Iterable[Executable], code: Mapping[str, Code] | None = None) -> Program:
-        """One with these executables."""
-        named = {executable.name: executable for executable in executables}
-        return cls(label=label, executables=named, code=code or {})
-
 
 def with_differences(part: Part, base: Program, head: Program) -> Part:
     """A part with `differs_at`, `what` and `lines`, by what is known of its dispatches on both sides."""
     of_base = [base.executables[name] for name in part.base if name in base.executables]
     of_head = [head.executables[name] for name in part.head if name in head.executables]
-    labels = (base.label, head.label)
-    if not part.base and of_head:
-        return _of_one_side(part, of_head, head.label)
-    if not part.head and of_base:
-        return _of_one_side(part, of_base, base.label)
-    if not (of_base and of_head) or len(of_base) < len(part.base) or len(of_head) < len(part.head):
+    if len(of_base) < len(part.base) or len(of_head) < len(part.head) or not (of_base or of_head):
         return part
+    if not of_base or not of_head:
+        there, label = (of_base, base.label) if of_base else (of_head, head.label)
+        computed = listed(_computed(there))
+        what = f"only {label} has it{f': {computed}' if computed else ''}"
+        return replace(part, differs_at=_first_phase(there), what=(what,), lines=())
     if len(of_base) == len(of_head) == 1:
-        codes = (base.code.get(of_base[0].name), head.code.get(of_head[0].name))
-        return _of_a_pair(part, _at_common_phases(of_base[0], of_head[0]), codes, labels)
+        return _of_a_pair(part, (of_base[0], of_head[0]), base, head)
     return _of_several(part, of_base, of_head, base, head)
-
-
-def _of_one_side(part: Part, executables: Sequence[Executable], label: str) -> Part:
-    computed = listed(_computed(executables))
-    what = f"only {label} has it{f': {computed}' if computed else ''}"
-    return replace(part, differs_at=_first_phase(executables), what=(what,), lines=())
 
 
 def _of_several(
@@ -95,39 +77,39 @@ def _of_several(
     heavy = [[each for each in side if not are_light(decisions_of(each).operations)] for side in (of_base, of_head)]
     if not pairs and len(heavy[0]) == len(heavy[1]) == 1:  # under another name, as in another layout
         pairs = [(heavy[0][0], heavy[1][0])]
-    beside = [
-        each for match in matches for each in (match.base, match.head) if each and not (match.base and match.head)
-    ]
+    paired = [name for match in matches if match.base and match.head for name in (match.base.name, match.head.name)]
+    beside = [each for each in (*of_base, *of_head) if each.name not in paired]
     numbers = on(labels, plural(len(of_base), "dispatch", "dispatches"), f"{len(of_head):,}")
     happens = "fuses" if len(of_head) < len(of_base) else "splits" if len(of_head) > len(of_base) else "regroups"
-    formed = [
-        f"{labels[1]} {happens} it: {numbers}",
-        *operation_changes(_computed(of_base), _computed(of_head), labels),
-    ]
-    kernels = dict.fromkeys(sentence for pair in pairs for sentence in _of_kernels(pair, base, head))
+    operations = operation_changes(_computed(of_base), _computed(of_head), labels)
+    formed = [f"{labels[1]} {happens} it: {numbers}", *operations]
+    kernels = list(dict.fromkeys(sentence for pair in pairs for sentence in _of_kernels(pair, base, head)))
     others = any(pipelines_differ(*pair) for pair in pairs) and are_light(_computed(beside))
     phase = _first_phase((*of_base, *of_head))
     lines = [[line for executable in side for line in executable.phases.get(phase, ())] for side in (of_base, of_head)]
-    what = [*kernels, *formed] if others else [*formed, *kernels]
-    return replace(part, differs_at=phase, what=tuple(what), lines=_shown(lines[0], lines[1]))
+    what = (*kernels, *formed) if others else (*formed, *kernels)
+    return replace(part, differs_at=phase, what=what, lines=_shown(lines[0], lines[1]))
 
 
 def _of_kernels(pair: tuple[Executable, Executable], base: Program, head: Program) -> list[str]:
     """How the code generator makes another kernel of the same work."""
     labels = (base.label, head.label)
-    codes = (base.code.get(pair[0].name), head.code.get(pair[1].name))
-    of_base, of_head = _at_common_phases(*pair)
-    changes = configuration_changes((of_base, of_head), decisions_of(of_base), decisions_of(of_head), labels)
-    if codes[0] is not None and codes[1] is not None and codes[0].fingerprint != codes[1].fingerprint:
-        changes += code_changes(codes[0], codes[1], labels)
-    return changes
+    both = _at_common_phases(*pair)
+    decided = [decisions_of(each) for each in both]
+    return configuration_changes(both, decided[0], decided[1], labels) + _code_differences(pair, base, head)[1]
+
+
+def _code_differences(pair: tuple[Executable, Executable], base: Program, head: Program) -> tuple[bool, list[str]]:
+    """Whether the final code is known to be the same, and else what differs in it, as far as that is known."""
+    of_base, of_head = base.code.get(pair[0].name), head.code.get(pair[1].name)
+    if of_base is None or of_head is None:
+        return False, []
+    is_same = of_base.fingerprint == of_head.fingerprint
+    return is_same, [] if is_same else code_changes(of_base, of_head, (base.label, head.label))
 
 
 def _computed(executables: Iterable[Executable]) -> Counter[str]:
-    together: Counter[str] = Counter()
-    for executable in executables:
-        together.update(decisions_of(executable).operations)
-    return together
+    return sum((Counter(decisions_of(each).operations) for each in executables), Counter[str]())
 
 
 def _first_phase(executables: Sequence[Executable]) -> str:
@@ -135,38 +117,26 @@ def _first_phase(executables: Sequence[Executable]) -> str:
     return next((phase for phase in EXECUTABLE_PHASES if all(phase in item.phases for item in executables)), "")
 
 
-# --- one dispatch on either side ---
-
-
 def _at_common_phases(base: Executable, head: Executable) -> tuple[Executable, Executable]:
     """Both without phases that the other's release does not have."""
     common = [phase for phase in EXECUTABLE_PHASES if phase in base.phases and phase in head.phases]
-    of_base, of_head = (
-        replace(executable, phases={phase: executable.phases[phase] for phase in common}) for executable in (base, head)
-    )
-    return of_base, of_head
+    phases = [{phase: each.phases[phase] for phase in common} for each in (base, head)]
+    return replace(base, phases=phases[0]), replace(head, phases=phases[1])
 
 
-def _of_a_pair(
-    part: Part, pair: tuple[Executable, Executable], codes: tuple[Code | None, Code | None], labels: Labels
-) -> Part:
+def _of_a_pair(part: Part, pair: tuple[Executable, Executable], base: Program, head: Program) -> Part:
+    is_same, code = _code_differences(pair, base, head)
+    same = [_SAME_CODE] if is_same else []
+    pair = _at_common_phases(*pair)
     last = [*pair[0].phases][-1:]  # where they are the same at the last, they are, whatever they were before
-    same_at_last = not last or same_code(pair[0].phases[last[0]], pair[1].phases[last[0]])
-    phase = "" if same_at_last else first_difference(pair[0].phases, pair[1].phases, EXECUTABLE_PHASES) or ""
-    of_base, of_head = codes
-    code: list[str] = []
-    same_code_at_last = False
-    if of_base is not None and of_head is not None:
-        same_code_at_last = of_base.fingerprint == of_head.fingerprint
-        code = [] if same_code_at_last else code_changes(of_base, of_head, labels)
-    if phase:
-        what = [*([_SAME_CODE] if same_code_at_last else []), *_decided(pair, phase, labels), *code]
-        lines = _shown(pair[0].phases[phase], pair[1].phases[phase])
-        return replace(part, differs_at=phase, what=tuple(what), lines=lines)
+    if last and not same_code(pair[0].phases[last[0]], pair[1].phases[last[0]]):
+        phase = first_difference(pair[0].phases, pair[1].phases, EXECUTABLE_PHASES) or ""
+        what = (*same, *_decided(pair, phase, (base.label, head.label)), *code)
+        return replace(part, differs_at=phase, what=what, lines=_shown(pair[0].phases[phase], pair[1].phases[phase]))
     if code:
         first = "its IR is the same at every phase, and LLVM makes other code of it"
         return replace(part, differs_at=FINAL_CODE, what=(first, *code), lines=())
-    return replace(part, differs_at="", what=(_SAME_CODE,) if same_code_at_last else (), lines=())
+    return replace(part, differs_at="", what=tuple(same), lines=())
 
 
 def _decided(pair: tuple[Executable, Executable], phase: str, labels: Labels) -> list[str]:
@@ -188,17 +158,11 @@ def _decided(pair: tuple[Executable, Executable], phase: str, labels: Labels) ->
 def _shown(base: Sequence[Line], head: Sequence[Line]) -> tuple[str, ...]:
     """The lines that differ, those that decide for others first, as far as anybody reads them."""
     lines = changed_lines(base, head)
-    deciding = [line for line in lines if _decides(line)]
-    others = groupby((line for line in lines if not _decides(line)), _GAP.__eq__)
-    stretches = [deciding, *(list(stretch) for is_gap, stretch in others if not is_gap)]
-    told = [stretch for stretch in stretches if any(line[0] in _EITHER for line in stretch)]
-    lines = [line for stretch in told for line in (_GAP, *stretch)][1:]
+    deciding = [line for line in lines if line[0] in "+-" and any(word in line for word in _DECIDE)]
+    if deciding:
+        lines = [*deciding, "@@", *(line for line in lines if line not in deciding)]
     more = len(lines) - _MOST_LINES
     return (*lines[:_MOST_LINES], f"@@ and {plural(more, 'line')} more") if more > 0 else tuple(lines)
-
-
-def _decides(line: str) -> bool:
-    return line[0] in _EITHER and any(word in line for word in _DECIDE)
 
 
 # --- outside of dispatches ---

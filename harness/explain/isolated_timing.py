@@ -22,7 +22,7 @@ import itertools
 import math
 import mmap
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -89,11 +89,10 @@ def _bytes_of(keys: tuple[str, ...], model: Path) -> dict[str, str]:
 _BENCHMARKS = "benchmarks"
 _DISPATCHES_FILE = "dispatches.mlir"
 _DUMP_FLAG = f"--iree-hal-dump-executable-benchmarks-to={_BENCHMARKS}"
-# Where dumped programs go on; a release that cannot begin there configures the dispatch once more.
+# Where dumped programs go on.
 _FROM_CONFIGURED = "--compile-from=executable-configurations"
 # Of no use to a program that is a dispatch already, or given by it.
 _OF_WHOLE_PROGRAMS = ("compile-from", "compile-to", "iree-scheduling-dump-")
-_BEFORE_DISPATCHES = ("iree-hal-target-", "iree-hal-local-target-", "iree-input-", "iree-preprocessing-")
 
 _EXPORT = re.compile(r'hal\.executable\.export public @(?:"([^"]+)"|([\w$.-]+))')
 _FUNCTION = re.compile(r'util\.func public @(?:"([^"]+)"|([\w$.-]+))\(%\w+: i32\)')
@@ -114,7 +113,6 @@ _LEAST_ROUNDS = 4
 class Alone:
     """One dispatch of a program, as a program of its own."""
 
-    name: str  # As the program's executable has it
     module: Path  # What it was compiled to, with others
     # One for each number of workgroups with which the program runs it; each takes how often it runs
     functions: tuple[str, ...]
@@ -182,7 +180,7 @@ def compile_alone(
         if why := _compile(module, own, limits):
             return why
         for name, functions in program.functions.items():
-            compiled[name] = Alone(name=name, module=own / MODULE_FILE, functions=functions)
+            compiled[name] = Alone(module=own / MODULE_FILE, functions=functions)
         return ""
 
     if dumped and attempt(join_dumped(dumped)):
@@ -213,26 +211,19 @@ def dump(module: Module, flags: Sequence[str], folder: Path, limits: Limits) -> 
 
 def _compile(module: Module, folder: Path, limits: Limits) -> str:
     """Compile the dumped program that a folder has; why that fails, or ""."""
-    tool = str(module.loadable.toolchain.iree_compile)
-    flags = own_flags(module.build.command)
-    why = ""
-    for attempt in ([_FROM_CONFIGURED, *flags], _without(flags, _BEFORE_DISPATCHES)):
-        command = [tool, _DISPATCHES_FILE, "-o", MODULE_FILE, *attempt]
-        finished = run_tool("measure", "iree-compile", command, cwd=folder, limits=limits)
-        if finished.ok and (folder / MODULE_FILE).is_file():
-            return ""
-        why = why or next(iter(error_lines(finished.stderr)), f"iree-compile {finished.how_it_ended(limits)}")
-    return why
+    flags = [_FROM_CONFIGURED, *own_flags(module.build.command)]
+    command = [str(module.loadable.toolchain.iree_compile), _DISPATCHES_FILE, "-o", MODULE_FILE, *flags]
+    finished = run_tool("measure", "iree-compile", command, cwd=folder, limits=limits)
+    if finished.ok and (folder / MODULE_FILE).is_file():
+        return ""
+    return next(iter(error_lines(finished.stderr)), f"iree-compile {finished.how_it_ended(limits)}")
 
 
 def own_flags(command: Sequence[str]) -> list[str]:
     """The flags of a compile that another one of a part of its program takes too."""
     output = command.index("-o")
-    return _without((*command[2:output], *command[output + 2 :]), _OF_WHOLE_PROGRAMS)
-
-
-def _without(flags: Iterable[str], beginnings: tuple[str, ...]) -> list[str]:
-    return [flag for flag in flags if not flag_name(flag).startswith(beginnings)]
+    flags = (*command[2:output], *command[output + 2 :])
+    return [flag for flag in flags if not flag_name(flag).startswith(_OF_WHOLE_PROGRAMS)]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,6 @@ leave of it, copies, fills and updates in it included, of which the profile has 
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
 from collections import Counter
@@ -123,36 +122,23 @@ class ProfiledTurns:
     def __call__(self, number: int) -> tuple[Profile, Profile]:
         """Of base and of head, in generation 0, 1, ..."""
         order = (BASE, HEAD) if number % 2 == 0 else (HEAD, BASE)
-        plain = {side: self._time(side) for side in order}
+        plain_ns: dict[str, float] = {}
         taken: dict[str, list[Profile]] = {BASE: [], HEAD: []}
-        for side in (*order, *reversed(order)):
-            taken[side].append(self._profile(side))
-        base, head = (replace(mean_profile(taken[side]), plain_ns=plain[side]) for side in (BASE, HEAD))
-        return base, head
-
-    def _time(self, side: str) -> float:
-        """With as many calls as its profile; the first time the tool tells what one takes."""
-        settings = self._modules[side], self._folders[side], _PROFILE_S, self._limits
-        with _named(side):
-            if side not in self._call_ns:
-                self._call_ns[side] = time_module(*settings)
-            return time_module(*settings, call_ns=self._call_ns[side])
-
-    def _profile(self, side: str) -> Profile:
-        with _named(side):
+        for side in (*order, *order, *reversed(order)):
             settings = self._modules[side], self._folders[side], _PROFILE_S, self._limits
-            return profile_module(*settings, call_ns=self._call_ns[side])
-
-
-@contextlib.contextmanager
-def _named(side: str) -> Iterator[None]:
-    """Say of which side an error is, but where neither has a profile."""
-    try:
-        yield
-    except Unprofiled:
-        raise
-    except CaseError as error:
-        raise CaseError(error.stage, f"the {side}'s module: {error}", error.stderr) from None
+            try:
+                if side not in self._call_ns:  # the first time the tool tells what a call takes
+                    self._call_ns[side] = time_module(*settings)
+                if side not in plain_ns:
+                    plain_ns[side] = time_module(*settings, call_ns=self._call_ns[side])
+                else:
+                    taken[side].append(profile_module(*settings, call_ns=self._call_ns[side]))
+            except Unprofiled:
+                raise
+            except CaseError as error:
+                raise CaseError(error.stage, f"the {side}'s module: {error}", error.stderr) from None
+        base, head = (replace(mean_profile(taken[side]), plain_ns=plain_ns[side]) for side in (BASE, HEAD))
+        return base, head
 
 
 def mean_profile(profiles: Sequence[Profile]) -> Profile:

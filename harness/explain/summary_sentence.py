@@ -97,25 +97,30 @@ def _where(explanation: Explanation) -> list[str]:
     groups = _groups(explanation.parts)
     if not explanation.adds_up:
         return [_by_itself(group, explanation) for group in groups[:_MOST_GROUPS]] or _uncertain(explanation, total)
-    beside = [
-        sum(each.device_ns.values()) + each.host_ns for each in (explanation.base_elsewhere, explanation.head_elsewhere)
-    ]
-    outside = (
-        beside[1] - beside[0] if min(beside) >= 0 else 0.0
-    )  # not known where dispatches add up to more than a call
+    elsewhere = (explanation.base_elsewhere, explanation.head_elsewhere)
+    beside = [sum(each.device_ns.values()) + each.host_ns for each in elsewhere]
+    # Not known where dispatches add up to more than a call.
+    outside = beside[1] - beside[0] if min(beside) >= 0 else 0.0
     scale = max([abs(total), *(abs(_change(group)) for group in groups)])
     large = [group for group in groups if abs(_change(group)) >= _SMALL * scale]
     with_it = [group for group in large if total and (_change(group) > 0) == (total > 0)]
     against = [group for group in large if group not in with_it]
-    clauses = [
-        f"{_share(_change(group), total) if place == 0 else time_text(_change(group))} "
-        f"{'is' if place == 0 and _is_all(_change(group), total) else 'are'} in {_who(group)}{_why(group)}"
-        for place, group in enumerate(with_it[:_MOST_GROUPS])
-    ]
+    clauses: list[str] = []
+    for group in with_it[:_MOST_GROUPS]:
+        change = _change(group)
+        is_all = time_text(change) == time_text(total) or abs(change) > abs(total)
+        share = f"{time_text(change)} are"
+        if not clauses:
+            share = "all of that is" if is_all else f"{time_text(change)} of these {time_text(total)} are"
+        clauses.append(f"{share} in {_who(group)}{_why(group)}")
     untimed = [part for part in explanation.parts if not part.is_timed]
     unseen = total - sum(part.change_ns for part in explanation.parts)  # of it, what dispatches alone do not show
     if untimed and abs(outside) >= _SMALL * scale:
-        who = f"{_who(untimed)} that could not be timed{_why_untimed(untimed)}"
+        differing = [part for part in untimed if part.differs_at and part.what]
+        why = _why(untimed) if len(differing) == len(untimed) else ""
+        if differing and not why:
+            why = f", of which {len(differing):,} differ{_why(differing)}"
+        who = f"{_who(untimed)} that could not be timed{why}"
         clauses.append(f"{_more(outside)} is outside of dispatches or in {who}")
     elif total and abs(outside) >= _SMALL * scale:
         schedule = f", with {enumerated(explanation.schedule[:_MOST_NAMES])}" if explanation.schedule else ""
@@ -146,16 +151,6 @@ def _groups(parts: Sequence[Part]) -> list[_Group]:
     return sorted(groups, key=lambda group: -abs(_change(group)))
 
 
-def _is_all(change_ns: float, total_ns: float) -> bool:
-    return time_text(change_ns) == time_text(total_ns) or abs(change_ns) > abs(total_ns)
-
-
-def _share(change_ns: float, total_ns: float) -> str:
-    if _is_all(change_ns, total_ns):
-        return "all of that"
-    return f"{time_text(change_ns)} of these {time_text(total_ns)}"
-
-
 def _who(parts: Sequence[Part]) -> str:
     """`conv_32x90x62x64x3x3_f32`, or `5 convolutions`."""
     if len(parts) == 1:
@@ -178,7 +173,7 @@ def _kind(part: Part) -> str:
     return kinds.pop() if len(kinds) == 1 else ""
 
 
-def _why(group: _Group) -> str:
+def _why(group: Sequence[Part]) -> str:
     return f", where {group[0].what[0]}" if group[0].what else ""
 
 
@@ -189,19 +184,6 @@ def _by_itself(group: _Group, explanation: Explanation) -> str:
     goes = "goes" if len(group) == 1 else "go"
     ratio = _ratio(head_ns / base_ns) if base_ns and head_ns else ""
     return f"{how}, {_who(group)} {goes} from {time_text(base_ns)} to {time_text(head_ns)}{ratio}{_why(group)}"
-
-
-def _why_untimed(parts: Sequence[Part]) -> str:
-    """Which of dispatches without a time differ, and in what."""
-    alike: dict[str, list[Part]] = {}
-    for part in parts:
-        if part.what and part.differs_at:
-            alike.setdefault(part.what[0], []).append(part)
-    if len(alike) == 1 and len(next(iter(alike.values()))) == len(parts):
-        return f", where {next(iter(alike))}"
-    named = [f"{_who(group)} ({what})" for what, group in alike.items()]
-    left = f" and {len(named) - _MOST_GROUPS} more" if len(named) > _MOST_GROUPS else ""
-    return f", of which these differ: {', '.join(named[:_MOST_GROUPS])}{left}" if named else ""
 
 
 def _outside_words(base: Elsewhere, head: Elsewhere) -> str:
@@ -217,17 +199,16 @@ def _outside_words(base: Elsewhere, head: Elsewhere) -> str:
 
 def _uncertain(explanation: Explanation, total_ns: float) -> list[str]:
     """Where no part's change is certain: what may be it, or that all of it stays as it is."""
-    differing = [part for part in explanation.parts if part.differs_at]
+    parts = explanation.parts
     if not total_ns:
-        if not differing:
-            return []
-        code = f"the code of {len(differing):,} of {plural(len(explanation.parts), 'dispatch', 'dispatches')} differs"
-        return [f"{code}, and none of them is certain to take another time"]
-    largest = max(explanation.parts, key=lambda part: abs(part.change_ns), default=None)
-    if largest is None:
+        differing = sum(bool(part.differs_at) for part in parts)
+        code = f"the code of {differing:,} of {plural(len(parts), 'dispatch', 'dispatches')} differs"
+        return [f"{code}, and none of them is certain to take another time"] if differing else []
+    if not parts:
         return []
+    largest = max(parts, key=lambda part: abs(part.change_ns))
     named = f"{_who([largest])} seems to change most, by {time_text(largest.change_ns)}"
-    return [f"no dispatch's change is certain by itself; {named}{_why((largest,))}"]
+    return [f"no dispatch's change is certain by itself; {named}{_why([largest])}"]
 
 
 # --- nothing differs ---

@@ -4,20 +4,18 @@ What compiles comes before and after measuring, never beside it.
 """
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, timezone
 from pathlib import Path
 
-from harness.cache import cache_root
 from harness.compare.engine import BASE, HEAD, Generation
 from harness.compare.pairs import Pair, Side, pair_runs, redefinition, require_whole, side_of, words_of_sides
 from harness.compare.rows import measured_row
 from harness.compare.samplers import MeasurementPolicy, Module, words_of_modules
 from harness.compare.sides import Named, resolve, side_facts, what_is_named
-from harness.compile import BuildCache
 from harness.errors import CaseError, RunError, UsageError
-from harness.explain.attribute import LATENCY_ROW, Attribution, ProgramSide, Sampled, attribute, sides_ns
+from harness.explain.attribute import LATENCY_ROW, Attribution, ProgramSide, Sampled, attribute, measured_now, sides_ns
 from harness.explain.code import Code, final_code
 from harness.explain.ir_diff import Program, schedule_differences, with_differences
 from harness.explain.profile import Profile
@@ -102,7 +100,7 @@ def explain_pair(
     short = [replace(each, label=name) for each, name in zip(facts, side_names(*facts), strict=True)]
     labels = labels_of(*short)
     sides = [
-        Program.of(label, parts.executables, code)
+        Program(label=label, executables={each.name: each for each in parts.executables}, code=code)
         for label, parts, code in zip(labels, programs.parts, codes, strict=True)
     ]
     row = measured_row(pair, LATENCY, found.latency, policy.rule.floor)
@@ -220,7 +218,7 @@ def _measure(
             head,
             policy,
             Path(folder),
-            journal=None if directory is None else _Journal(directory, programs.modules, progress),
+            once=measured_now if directory is None else _Kept(directory, programs.modules, progress).once,
             on_generation=count,
             on_beyond=note_once,
             on_compile=lambda name: progress.step(f"compiling {name} by itself", advance=0),
@@ -229,8 +227,8 @@ def _measure(
     return found
 
 
-class _Journal:
-    """The generations of an explanation on disk, see `harness.explain.attribute.Journal`."""
+class _Kept:
+    """The generations of an explanation on disk."""
 
     def __init__(self, directory: ExplanationDirectory, modules: tuple[Module, Module], progress: Progress) -> None:
         self._directory, self._modules = directory, words_of_modules(*modules)
@@ -240,17 +238,14 @@ class _Journal:
         if self._kept:
             progress.note(f"Of before the interruption: {plural(len(self._kept), 'generation')}, which count")
 
-    def recall(self, method: Method, number: int) -> Sampled | None:
-        """What an earlier stretch measured."""
+    def once(self, method: Method, number: int, measure: Callable[[], Sampled]) -> Sampled:
+        """What an earlier stretch measured of a generation, or what is measured now."""
         kept = self._kept.get((method, number))
-        if kept is None:
-            return None
-        latency = Generation(**{figure.name: getattr(kept, figure.name) for figure in fields(Generation)})
-        base, head = (Profile(**kept.spent[side]) for side in (BASE, HEAD))
-        return Sampled(latency=latency, base=base, head=head, seconds=kept.seconds)
-
-    def keep(self, method: Method, number: int, sampled: Sampled) -> None:
-        """Keep a generation that has ended."""
+        if kept is not None:
+            latency = Generation(**{figure.name: getattr(kept, figure.name) for figure in fields(Generation)})
+            base, head = (Profile(**kept.spent[side]) for side in (BASE, HEAD))
+            return Sampled(latency=latency, base=base, head=head, seconds=kept.seconds)
+        sampled = measure()
         latency = replace(sampled.latency, seconds=sampled.seconds)
         self._directory.keep_generation(
             KeptGeneration(
@@ -262,6 +257,7 @@ class _Journal:
                 **vars(latency),
             )
         )
+        return sampled
 
 
 # --- what differs ---
@@ -276,10 +272,10 @@ def _final_codes(
         return none, []
     progress.stage("Final code", 2)
     codes = []
-    for side, compiled in zip(("base", "head"), programs.compiled, strict=True):
+    for side, module, compiled in zip(("base", "head"), programs.modules, programs.compiled, strict=True):
         names = [name for part in changed for name in getattr(part, side)]
         try:
-            codes.append(_final_code(compiled, names) if names else {})
+            codes.append(_final_code(module, names, compiled.limits) if names else {})
         except CaseError as error:
             return none, [f"The final code of dispatches is not compared: {error}"]
         progress.step(side)
@@ -288,18 +284,9 @@ def _final_codes(
     return codes, []
 
 
-def _final_code(compiled: Compiled, names: Sequence[str]) -> Mapping[str, Code]:
-    cache = BuildCache(cache_root())
+def _final_code(module: Module, names: Sequence[str], limits: Limits) -> Mapping[str, Code]:
     with tempfile.TemporaryDirectory(prefix="harness-code-", ignore_cleanup_errors=True) as folder:
-        return final_code(
-            compiled.flags,
-            cache.program(compiled.build) or compiled.mlir,
-            names,
-            toolchain=compiled.toolchain,
-            folder=Path(folder),
-            limits=compiled.limits,
-            files=cache.files(compiled.build),
-        )
+        return final_code(module, names, Path(folder), limits)
 
 
 def _notes(asked: AskedPair, programs: _Programs) -> list[str]:

@@ -11,10 +11,10 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 from harness.bisect.trials import Place, try_pair
 from harness.bisect.variants import CompileConfig
@@ -52,6 +52,8 @@ from harness.tune.changes import Change
 from harness.tune.race import Race, RaceRule, RaceStanding
 from harness.tune.sampler import PRICE
 
+_T = TypeVar("_T")
+
 START = "start"
 _RUNS_FOLDER = "runs"
 # Of timed rounds in a generation, for each contender: a worker costs some tenths of a second to begin.
@@ -73,15 +75,19 @@ class TuneTarget:
 
     suite: Suite
     model: str
-    device: str
+    device: Device
     start: str
     config: CompileConfig  # The variant's flags and plugins
     toolchain: Toolchain
 
     @property
-    def on(self) -> Device:
-        """The device."""
-        return next(device for device in self.suite.devices if device.name == self.device)
+    def name(self) -> str:
+        """As its folder is called, and as it is told."""
+        return f"{self.model}@{self.device.name}"
+
+    def case(self, variant: str) -> str:
+        """The name of the model's case with a variant."""
+        return f"{self.model}/{variant}@{self.device.name}"
 
 
 class Racer(NamedTuple):
@@ -128,14 +134,23 @@ class Untimed:
     late: bool = False
 
 
-@dataclass(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
+class RaceTurns:
+    """What a generation of a race gave, by name."""
+
+    logs: dict[str, float]  # Logarithms of ratios to the reference
+    calls: dict[str, Known]  # What the next generation has to know
+    lost: dict[str, str]  # Why some could not be timed
+
+
+@dataclass(frozen=True, kw_only=True)
 class Raced:
     """What a race came to."""
 
-    standings: dict[str, RaceStanding]  # By name, each one's time divided by the reference's
+    standings: Mapping[str, RaceStanding]  # By name, each one's time divided by the reference's
     leader: str
-    lost: dict[str, str] = field(default_factory=dict)  # Why some could not be timed at all, by name
-    ns: dict[str, float] = field(default_factory=dict)
+    lost: Mapping[str, str]  # Why some could not be timed at all, by name
+    known: Mapping[str, Known]  # Of those that were timed
 
 
 class TuneSession:
@@ -172,17 +187,18 @@ class TuneSession:
         """Of the budget."""
         return self.options.budget - self.spent_s
 
-    def once(self, stage: str, key: str, make: Callable[[], Any]) -> Any:
-        """What an earlier stretch knows under a key, or what is made now; a value of JSON."""
+    def once(self, stage: str, key: str, kind: type[_T], make: Callable[[], _T]) -> _T:
+        """What an earlier stretch knows under a key, or what is made now."""
         kept = self.directory.remembered(key)
         if kept is None:
             started, waited_s = time.monotonic(), self._waited_s
-            value = make()
+            value = adapter(kind).dump_python(make(), mode="json")
             seconds = time.monotonic() - started - (self._waited_s - waited_s)
             kept = self.directory.remember(key, value, seconds)
         self.stages[stage] = self.stages.get(stage, 0.0) + kept.seconds
         self.progress.left(f"{duration(self.left_s)} of the budget" if self.left_s > 0 else "")
-        return kept.value
+        found: _T = adapter(kind).validate_python(kept.value)
+        return found
 
     def timed_now(self, name: str, ratio: float, *, best: bool) -> None:
         """Put down how a whole program did, for the picture of the race."""
@@ -208,15 +224,15 @@ class TuneSession:
             self.directory.path / SUITES_FOLDER,
             wanted,
             models=[self.target.model],
-            devices=[self.target.device],
+            devices=[self.target.device.name],
             named=["tune"],
-            description=f"{self.target.model} on {self.target.device}: candidates {batch}",
+            description=f"{self.target.model} on {self.target.device.name}: candidates {batch}",
         )
         asked = f"{batch}/{digest([text])}"  # another release has other flag sets
         # Also where it is known already: commands of the report name it, and a longer budget wrote another one there.
         suite = self.directory.write_suite(batch, text)
         make = partial(self._compiled_now, asked, suite, seconds or math.inf)
-        run = Path(self.once("compile", f"compiled/{asked}", lambda: str(make())))
+        run = self.once("compile", f"compiled/{asked}", Path, make)
         if not (run / HEADER_FILE).is_file():  # somebody deleted it
             run = make()
         side = side_of(load_run(run, rounds=False), batch, run)
@@ -230,7 +246,7 @@ class TuneSession:
 
     def _unknown_flag(self, config: CompileConfig) -> str:
         """Which flag the release's tools do not know, as a phrase; "": none."""
-        flags = merge_flags(self.target.on.compile_flags, config.flags)
+        flags = merge_flags(self.target.device.compile_flags, config.flags)
         for tool, flag in unknown_to(self.target.toolchain, flags, config.run_flags):
             return f"{tool} {self.target.toolchain.version} knows no flag --{flag_name(flag)}"
         return ""
@@ -258,7 +274,7 @@ class TuneSession:
         return run_suite(options, quiet, toolchains, purpose="tune", on_begin=keep, with_reference=False)
 
     def _candidate(self, side: Side, name: str, config: CompileConfig) -> Form | Untimed:
-        case = side.cases[f"{self.target.model}/{name}@{self.target.device}"]
+        case = side.cases[self.target.case(name)]
         if case.skip is not None:
             return Untimed(reason=case.skip)
         failure = find_failure(case, side.evidence, timed=True)
@@ -283,31 +299,26 @@ class TuneSession:
     ) -> Raced:
         """Race contenders until the rest are as good as each other, or the seconds are over."""
         race = Race([*contenders], replace(RULE, least=least))
-        raced = Raced(standings={}, leader=reference)
+        lost: dict[str, str] = {}
         known: dict[str, Known] = {}
         begun_s = self.spent_s
         while not race.generations or (not race.is_over and self.spent_s - begun_s < seconds):
-            left = {reference, *race.alive} - (raced.lost.keys() - {reference})
+            left = {reference, *race.alive} - (lost.keys() - {reference})
             alive = [each for each in contenders if each in left]
             self.progress.step(f"{plural(len(alive), 'candidate')} in {name}", advance=0)
             racing = digest([reference, *(f"{each} {contenders[each].code}" for each in alive)])
             group = group_of(name, self.case, [contenders[each].loadable for each in alive])
             before = {each: known[each] for each in alive if each in known}
             make = partial(self._generation, group, reference, race.generations, before)
-            answer = self.once(stage, f"race/{name}/{racing}/{race.generations}", make)
-            known |= {each: Known(calls=calls, per_call_ns=ns) for each, (calls, ns) in answer["calls"].items()}
-            raced.lost |= answer["lost"]
-            race.add({each: answer["logs"].get(each) for each in alive})
-            if reference in raced.lost:
+            turns = self.once(stage, f"race/{name}/{racing}/{race.generations}", RaceTurns, make)
+            known |= turns.calls
+            lost |= turns.lost
+            race.add({each: turns.logs.get(each) for each in alive})
+            if reference in lost:
                 break
-        raced.ns = {each: found.per_call_ns for each, found in known.items()}
-        raced.standings, raced.leader = race.standings(), race.leader or reference
-        return raced
+        return Raced(standings=race.standings(), leader=race.leader or reference, lost=lost, known=known)
 
-    def _generation(
-        self, group: Group, reference: str, number: int, known: Mapping[str, Known]
-    ) -> dict[str, dict[str, Any]]:
-        """One generation: logarithms of ratios to the reference, calls of a turn, nanoseconds of a call, and losses."""
+    def _generation(self, group: Group, reference: str, number: int, known: Mapping[str, Known]) -> RaceTurns:
         cases = {case.name: case for case in group.cases}
         order = load_order([*cases], f"{self.options.seed}/{group.name}/{number}")
         usual_ns = known[reference].per_call_ns if reference in known else self.start_ns
@@ -325,8 +336,12 @@ class TuneSession:
         logs = {name: found[0].centre for name in cases if (found := times.log_ratios(name, reference))}
         turns = {turn.case: turn.calls for each in rounds for turn in each.turns}
         medians = {name: times.medians(name) for name in cases}
-        calls = {name: (turns[name], float(ns[0])) for name, ns in medians.items() if ns.size and name in turns}
-        return {"logs": logs, "calls": calls, "lost": {loss.case: loss.failure.message for loss in losses}}
+        calls = {
+            name: Known(calls=turns[name], per_call_ns=float(ns[0]))
+            for name, ns in medians.items()
+            if ns.size and name in turns
+        }
+        return RaceTurns(logs=logs, calls=calls, lost={loss.case: loss.failure.message for loss in losses})
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -347,16 +362,14 @@ class TuneSession:
     def confirm(self, head: Form, base: Form, rule: Rule, budget_s: float) -> Trial:
         """One whole program beside another by the rule of comparisons, confirmed in fresh processes."""
 
-        def confirmed() -> Any:
+        def confirmed() -> Trial:
             policy = policy_of(
                 self.options, rule, budget_s=budget_s, cap_s=_CAPS * budget_s, noise=self.noise, limits=self.limits
             )
-            found = try_pair(base.place, head.place, LATENCY, policy, self.progress)
-            return adapter(Trial).dump_python(found, mode="json")
+            return try_pair(base.place, head.place, LATENCY, policy, self.progress)
 
         key = f"confirm/{base.name}/{head.name}/{digest([base.code, head.code])}"
-        trial: Trial = adapter(Trial).validate_python(self.once("confirm", key, confirmed))
-        return replace(trial, head=head.name, base=base.name)
+        return replace(self.once("confirm", key, Trial, confirmed), head=head.name, base=base.name)
 
 
 def digest(texts: Sequence[str]) -> str:

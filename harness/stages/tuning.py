@@ -10,7 +10,7 @@ import math
 import shlex
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -33,9 +33,10 @@ from harness.stages.options import TuneOptions
 from harness.stages.prepare import require_name
 from harness.stages.session import begun_now
 from harness.stages.tune_session import RULE, START, Form, TuneSession, TuneTarget, Untimed, digest
-from harness.stages.tuning_changes import ChangeSearch, FoundForms
-from harness.stages.tuning_lowering import WINNER, Lowered, LoweringSearch, Winner
+from harness.stages.tuning_changes import ChangeSearch
+from harness.stages.tuning_lowering import WINNER, KnownWinner, LoweringSearch, Winner
 from harness.stats.rule import Rule
+from harness.store.files import adapter
 from harness.store.work_directory import SPEC_FILE, VARIANT_FILE, Begun, TuneDirectory, remembered_in
 from harness.suite.load import load_suite
 from harness.suite.schema import SuiteFile
@@ -79,17 +80,20 @@ def tune(options: TuneOptions, command: Sequence[str], progress: Progress, draw:
     """Search for each of the models that are asked for; what each came to, as it ends."""
     assert options.suite is not None  # noqa: S101 (the command made sure)
     suite = load_suite(options.suite).suite
+    devices = {device.name: device for device in suite.devices}
     device = options.device or suite.devices[0].name
     start = options.start or suite.baseline
     models = options.models or tuple(model.name for model in suite.models)
     variants = {variant.name: variant for variant in suite.variants}
-    require_name(options.suite, "device", device, [each.name for each in suite.devices])
+    require_name(options.suite, "device", device, [*devices])
     require_name(options.suite, "variant", start, [*variants])
     for model in models:
         require_name(options.suite, "model", model, [each.name for each in suite.models])
     toolchain, config = toolchain_named(options.toolchain, progress.note), config_of(variants[start])
     for model in models:
-        target = TuneTarget(suite=suite, model=model, device=device, start=start, config=config, toolchain=toolchain)
+        target = TuneTarget(
+            suite=suite, model=model, device=devices[device], start=start, config=config, toolchain=toolchain
+        )
         try:
             yield _tuned(options, target, command, progress, draw)
         except NoStart as error:
@@ -98,13 +102,13 @@ def tune(options: TuneOptions, command: Sequence[str], progress: Progress, draw:
 
 def _tuned(options: TuneOptions, target: TuneTarget, command: Sequence[str], progress: Progress, draw: Draw) -> Tuning:
     """The search for one model, begun, gone on with, or known already."""
-    path = options.out / f"{target.model}@{target.device}"
+    path = options.out / target.name
     begun = begun_now(options, command)
     asked = {name: value for name, value in begun["options"].items() if name not in _OF_STRETCH}
     begun["options"] = {
         **asked,
         "toolchain": target.toolchain.version,
-        "device": target.device,
+        "device": target.device.name,
         "start": target.start,
         **_what_is_played_back(target),
     }
@@ -128,7 +132,7 @@ def _what_is_played_back(target: TuneTarget) -> dict[str, str]:
     file = model.mlir or model.onnx  # of a builder's, the parameters are in the suite
     found = {"model file": file_sha256(file) if file is not None and file.is_file() else ""}
     content = read_toml(target.suite.path, SuiteFile)[0].model_dump(mode="json", exclude_defaults=True, by_alias=True)
-    for kind, name in (("models", target.model), ("devices", target.device)):
+    for kind, name in (("models", target.model), ("devices", target.device.name)):
         table = {key: value for key, value in content[kind][name].items() if key not in _OF_READERS}
         found[f"[{kind}.{name}]"] = digest([json.dumps(table, sort_keys=True)])
     return found
@@ -139,23 +143,26 @@ def tune_model(session: TuneSession) -> Tuning:
     options, target = session.options, session.target
     start = session.compile("start", {})[START]
     if isinstance(start, Untimed):
-        case = f"{target.model}/{target.start}@{target.device}"
         remedy = "where that cannot be mended, choose another --variant or --device"
-        raise NoStart("tune", f"{case} cannot be measured ({start.reason}); {remedy}")
+        raise NoStart("tune", f"{target.case(target.start)} cannot be measured ({start.reason}); {remedy}")
     session.case = start.place.case
-    found = ChangeSearch(session, start).search()
-    lowered, candidates, form = Lowered(note="lowering configurations were left out (--no-lowering)"), 0, found.best
+    changes = ChangeSearch(session, start)
+    changes.search()
+    form, until_s = changes.best, _LOWERED * options.budget
+    if options.lowering and session.spent_s < until_s:
+        form = _isolated(session, changes)
+    lowering = LoweringSearch(session, form, known_winners(session), until_s)
     if options.lowering:
-        if session.spent_s < _LOWERED * options.budget:
-            form = _isolated(session, found)
-        lowering = LoweringSearch(session, form, known_winners(session), _LOWERED * options.budget)
-        lowered, candidates = lowering.search(), lowering.candidates
+        lowering.search()
+    else:
+        lowering.note = "lowering configurations were left out (--no-lowering)"
     floor = options.floor or target.suite.floors.get(LATENCY.name, LATENCY.floor)
-    answered = AnswerSearch(session, start, found, Rule(floor=floor)).answer(form, lowered)
-    return _concluded(session, found, lowered, answered, candidates)
+    answer = AnswerSearch(session, start, changes, Rule(floor=floor))
+    answer.search(form, lowering)
+    return _concluded(session, changes, lowering, answer)
 
 
-def _isolated(session: TuneSession, found: FoundForms) -> Form:
+def _isolated(session: TuneSession, found: ChangeSearch) -> Form:
     """The form whose dispatches are tuned: the best one, changed so that tuning specs reach its convolutions.
 
     Where its layout comes from flags, specs do not reach them. Then it is a form that is nearly as fast and whose
@@ -177,71 +184,69 @@ def _isolated(session: TuneSession, found: FoundForms) -> Form:
     return found.best
 
 
-def known_winners(session: TuneSession) -> dict[str, dict[str, Any]]:
+def known_winners(session: TuneSession) -> dict[str, KnownWinner]:
     """What searches of other models on this device have found for dispatches, by their keys.
 
     The key of a dispatch has its code, its target and its flags, so that equal keys run equally fast here, on a device
     that is the same in the suites of both.
     """
-    own, begun, device = session.directory.path, session.directory.begun, session.target.device
+    own, begun, device = session.directory.path, session.directory.begun, session.target.device.name
     same = {name: value for name, value in begun.options.items() if name == f"[devices.{device}]"}
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, KnownWinner] = {}
     for folder in sorted(each for each in session.options.out.glob(f"*@{device}") if each != own):
         try:
             remembered = remembered_in(folder, begun.machine, same)
         except RunError as error:
             session.progress.note(f"{error}; nothing is taken over from it")
             continue
-        for key, value in remembered.items():
-            if key.startswith(WINNER) and value["compiler"] == session.target.toolchain.compiler_sha256:
-                found.setdefault(key.removeprefix(WINNER), value)
+        for key in remembered:
+            if key.startswith(WINNER):
+                winner: KnownWinner = adapter(KnownWinner).validate_python(remembered[key])
+                if winner.compiler == session.target.toolchain.compiler_sha256:
+                    found.setdefault(key.removeprefix(WINNER), winner)
     return found
 
 
 # --- what is confirmed ---
 
 
-@dataclass(frozen=True, kw_only=True)
-class Answered:
-    """What the search came to."""
-
-    form: Form | None  # What was confirmed faster; None: nothing was
-    spec: str  # Of the form; "": it has none
-    dispatches: tuple[TunedDispatch, ...]
-    confirmations: tuple[Trial, ...]
-
-
 class AnswerSearch:
-    """From the best form and its dispatches' winners to a confirmed variant, or to none."""
+    """From the best form and its dispatches' winners to a confirmed variant, or to none.
 
-    def __init__(self, session: TuneSession, start: Form, found: FoundForms, rule: Rule) -> None:
+    Attributes:
+        form: What was confirmed faster; None: nothing was.
+        dispatches: Those that were looked at, by name, with what became of their winners.
+        confirmations: All of them, in order.
+    """
+
+    def __init__(self, session: TuneSession, start: Form, found: ChangeSearch, rule: Rule) -> None:
         self._session, self._start, self._found, self._rule = session, start, found, rule
-        self._dispatches: dict[str, TunedDispatch] = {}
-        self._confirmations: list[Trial] = []
+        self.form: Form | None = None
+        self.dispatches: dict[str, TunedDispatch] = {}
+        self.confirmations: list[Trial] = []
         self._specs: dict[str, str] = {}
 
-    def answer(self, form: Form, lowered: Lowered) -> Answered:
+    @property
+    def spec(self) -> str:
+        """Of the form; "": it has none."""
+        return self._specs.get(self.form.name, "") if self.form is not None else ""
+
+    def search(self, form: Form, lowering: LoweringSearch) -> None:
         """Try the form with its winners, then without, then the best single change."""
-        self._dispatches = {each.name: each for each in lowered.dispatches}
-        tuned = self._with_winners(form, lowered.winners) if lowered.winners else None
+        self.dispatches = {each.name: each for each in lowering.dispatches}
+        tuned = self._with_winners(form, lowering.winners) if lowering.winners else None
         final = self._fastest([each for each in (tuned, self._found.best) if each is not None and each.name != START])
         others = (final, self._found.best, self._found.best_single)
         candidates = {each.name: each for each in others if each is not None and each.name != START}
-        confirmed = next((each for each in candidates.values() if self._is_confirmed(each)), None)
-        if confirmed is None or tuned is None or confirmed.name != tuned.name:
+        self.form = next((each for each in candidates.values() if self._is_confirmed(each)), None)
+        if self.form is None or tuned is None or self.form.name != tuned.name:
             reason = "the whole program with it was not confirmed faster"
-            for each in lowered.dispatches:
-                self._note(each.name, kept=False, reason=self._dispatches[each.name].reason or reason)
-        return Answered(
-            form=confirmed,
-            spec=self._specs.get(confirmed.name, "") if confirmed is not None else "",
-            dispatches=tuple(self._dispatches.values()),
-            confirmations=tuple(self._confirmations),
-        )
+            for name, each in self.dispatches.items():
+                self._note(name, kept=False, reason=each.reason or reason)
 
     def _note(self, dispatch: str, **fields: Any) -> None:
         """Put down what became of a dispatch."""
-        self._dispatches[dispatch] = replace(self._dispatches[dispatch], **fields)
+        self.dispatches[dispatch] = replace(self.dispatches[dispatch], **fields)
 
     # --- the whole with its winners ---
 
@@ -317,8 +322,7 @@ class AnswerSearch:
             }
 
         key = f"parts/{tuned.name}/{digest([form.code, tuned.code])}"
-        found: dict[str, list[float]] = session.once("confirm", key, profiled)
-        return found
+        return session.once("confirm", key, dict[str, list[float]], profiled)
 
     # --- confirmations ---
 
@@ -352,7 +356,7 @@ class AnswerSearch:
         session.progress.stage(f"{session.target.model}: is {head.name} faster than {base.name}?", 1)
         found = session.confirm(head, base, self._rule, budget_s)
         named = base.name if base.name != START else session.target.start
-        self._confirmations.append(replace(found, base=f"{role} ({named})"))
+        self.confirmations.append(replace(found, base=f"{role} ({named})"))
         if base.name == START and found.ratio is not None:
             is_best = all(found.ratio < moment.ratio for moment in session.moments)
             session.timed_now(head.name, found.ratio, best=is_best)
@@ -362,16 +366,14 @@ class AnswerSearch:
 # --- what there is at the end ---
 
 
-def _concluded(
-    session: TuneSession, found: FoundForms, lowered: Lowered, answered: Answered, candidates: int
-) -> Tuning:
+def _concluded(session: TuneSession, found: ChangeSearch, lowering: LoweringSearch, answered: AnswerSearch) -> Tuning:
     target, form, begun = session.target, answered.form, session.directory.begun
     config, by_hand = CompileConfig(), tuple[str, ...]()
     if form is not None:  # with the command lines that compile it with plain tools
         config, place = form.config, form.place
         by_hand = repro_lines(place.case, place.side.run.header.suite, form.module.build, None, None)
     seconds = session.stages.get("dispatches", 0.0)
-    raced = bool(session.moments or candidates)
+    raced = bool(session.moments or lowering.candidates)
     is_open = form is None and (found.untried_levels or (session.left_s <= 0 and not raced))
     answer: Answer = "budget too small" if is_open else "nothing beats the start" if form is None else "faster"
     return Tuning(
@@ -379,7 +381,7 @@ def _concluded(
         created=begun.created,
         suite=target.suite.path.as_posix(),
         model=target.model,
-        device=target.device,
+        device=target.device.name,
         start=target.start,
         toolchain=target.toolchain.version,
         budget_s=session.options.budget,
@@ -388,11 +390,11 @@ def _concluded(
         sentence=_sentence(session, answer, found, answered),
         start_ns=session.start_ns or None,
         stages={name: round(spent, 1) for name, spent in session.stages.items()},
-        singles=found.singles,
-        combinations=found.combinations,
-        dispatches=answered.dispatches,
-        covered=lowered.covered,
-        confirmations=answered.confirmations,
+        singles=tuple(found.singles.values()),
+        combinations=tuple(found.combinations),
+        dispatches=tuple(answered.dispatches.values()),
+        covered=lowering.covered,
+        confirmations=tuple(answered.confirmations),
         variant="" if form is None else f"tuned-{target.model}",
         parts=() if form is None else form.parts,
         flags=config.flags,
@@ -401,19 +403,19 @@ def _concluded(
         spec=answered.spec,
         by_hand=by_hand,
         race_error=RULE.error,
-        candidates_a_minute=60.0 * candidates / seconds if candidates and seconds else None,
+        candidates_a_minute=60.0 * lowering.candidates / seconds if lowering.candidates and seconds else None,
         moments=tuple(session.moments),
         machine=describe_machine(environment_here()),
-        notes=tuple(filter(None, (lowered.note, "" if session.options.wait else _BESIDE))),
+        notes=tuple(filter(None, (lowering.note, "" if session.options.wait else _BESIDE))),
         settings={**begun.options, "out": session.options.out.as_posix()},
         command=begun.command,
     )
 
 
-def _sentence(session: TuneSession, answer: Answer, found: FoundForms, answered: Answered) -> str:
+def _sentence(session: TuneSession, answer: Answer, found: ChangeSearch, answered: AnswerSearch) -> str:
     target, options = session.target, session.options
-    case, total = f"{target.model}@{target.device}", len(found.singles)
-    tried = sum(each.standing != "untried" for each in found.singles)
+    case, total = target.name, len(found.singles)
+    tried = sum(each.standing != "untried" for each in found.singles.values())
     times = total / max(tried, 1) if tried < total else 2  # single changes have a share of the budget
     give = f"give it {math.ceil(times * options.budget / 60)}m"
     left = f"; {tried} of {plural(total, 'change')} tried; {give}" if tried < total else ""
@@ -427,7 +429,7 @@ def _sentence(session: TuneSession, answer: Answer, found: FoundForms, answered:
                 break
         return f"{case}: nothing that was tried is confirmed faster than {target.start}{left}"
     beside_start = next(each for each in answered.confirmations if each.head == answered.form.name)
-    kept = sum(each.kept for each in answered.dispatches)
+    kept = sum(each.kept for each in answered.dispatches.values())
     tuned = f", {plural(kept, 'tuned dispatch', 'tuned dispatches')}" if kept else ""
     parts = ", ".join(answered.form.parts) or "no other flags"
     return (

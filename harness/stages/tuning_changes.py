@@ -9,7 +9,8 @@ all of this, proposes combinations of what is left, a few at a time, which race 
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import cast
 
 from harness.records.tuning import Standing, Tried, same_bytes
 from harness.stages.tune_session import START, Form, Raced, TuneSession, Untimed, digest
@@ -40,70 +41,61 @@ _MOST_IN_VAIN = 3
 _LONGEST_NAME = 60
 
 
-@dataclass(frozen=True, kw_only=True)
-class FoundForms:
-    """What the search for changes came to."""
-
-    best: Form  # Of all; the start where nothing is better
-    best_single: Form | None  # Of those with one change; None: none is better than the start
-    singles: tuple[Tried, ...]
-    combinations: tuple[Tried, ...]
-    near: tuple[Form, ...] = ()  # Others that are nearly as fast, the fastest first
-    untried_levels: tuple[str, ...] = ()  # Names of the compiler's own levels that there was no time for
-    idle: frozenset[str] = frozenset()  # Plugins that find nothing to change in the start's program
-
-
 class ChangeSearch:
-    """The search for the best form."""
+    """The search for the best form, and what it came to.
+
+    Attributes:
+        best: Of all forms; the start where nothing is better.
+        best_single: Of those with one change; None: none is better than the start.
+        singles: What became of each change alone, by name.
+        combinations: What became of several together, in the order in which they were tried.
+        untried_levels: Names of the compiler's own levels that there was no time for.
+        idle: Plugins that find nothing to change in the start's program.
+    """
 
     def __init__(self, session: TuneSession, start: Form) -> None:
         self._session, self._start, self._budget_s = session, start, session.options.budget
-        self._best = start
+        self.best, self.best_single = start, cast("Form | None", None)
+        self.singles: dict[str, Tried] = {}
+        self.combinations: list[Tried] = []
+        self.untried_levels: list[str] = []
+        self.idle: list[str] = []
         self._by_code: dict[str, Form] = {start.code: start}
-        # Of single changes: what is worth racing, and what became of each.
-        self._forms: dict[str, Form] = {}
-        self._tried: dict[str, Tried] = {}
-        self._idle: list[str] = []
+        self._forms: dict[str, Form] = {}  # Of single changes, those that are worth racing
         self._batches = 0
         # What a candidate may take before the others; where the start takes as long, twice what that takes.
         start_s = 2e-9 * (start.module.build.compile_ns or 0)
         self._cheap_s = max(TAKEN_BY_ONE * _COMPILED_ALONE * self._budget_s, start_s)
 
-    def search(self) -> FoundForms:
+    def search(self) -> None:
         """Find the best form within the shares of the budget."""
         session, target = self._session, self._session.target
         changes = changes_for(
-            target.suite, target.config, target.on, target.toolchain.version, without=session.options.without
+            target.suite, target.config, target.device, target.toolchain.version, without=session.options.without
         )
         levels = [change for change in changes if change.is_level]
         late_levels = self._compile_alone(levels, _LEVELS_BEGUN, self._cheap_s)
         if self._forms:
             self._race_alone("optimisation levels")
         self._leave_out_idle(changes)
-        others = [change for change in changes if not change.is_level and change.name not in self._tried]
+        others = [change for change in changes if not change.is_level and change.name not in self.singles]
         late = self._compile_alone(others, _COMPILED_ALONE, self._cheap_s)
         self._compile_alone(late_levels, _LEVELS_BEGUN)
         self._compile_alone(late, _COMPILED_ALONE)
         self._race_alone("changes alone")
-        tried = self._tried
-        self._tell(tried.values())
-        alone = {name: math.log(ratio) for name in self._forms if (ratio := tried[name].ratio)}
-        singles = [replace(self._forms[name], log_ratio=log) for name, log in alone.items() if log < 0]
-        combinations = self._combined([self._forms[name].changes[0] for name in alone], alone)
-        return FoundForms(
-            best=self._best,
-            best_single=min(singles, key=lambda form: form.log_ratio, default=None),
-            singles=tuple(tried.values()),
-            combinations=tuple(combinations),
-            near=self._near(),
-            untried_levels=tuple(each.name for each in levels if tried[each.name].standing == "untried"),
-            idle=frozenset(self._idle),
-        )
+        self._tell(self.singles.values())
+        alone = {name: math.log(ratio) for name in self._forms if (ratio := self.singles[name].ratio)}
+        better = [replace(self._forms[name], log_ratio=log) for name, log in alone.items() if log < 0]
+        self.best_single = min(better, key=lambda form: form.log_ratio, default=None)
+        self._combine([self._forms[name].changes[0] for name in alone], alone)
+        self.untried_levels = [each.name for each in levels if self.singles[each.name].standing == "untried"]
 
-    def _near(self) -> tuple[Form, ...]:
-        known = [form for form in self._by_code.values() if form is not self._best and form is not self._start]
-        close = [form for form in known if form.log_ratio and form.log_ratio - self._best.log_ratio < _NEAR]
-        return tuple(sorted(close, key=lambda form: form.price)[:_MOST_NEAR])
+    @property
+    def near(self) -> list[Form]:
+        """Others that are nearly as fast as the best, the fastest first."""
+        known = [form for form in self._by_code.values() if form is not self.best and form is not self._start]
+        close = [form for form in known if form.log_ratio and form.log_ratio - self.best.log_ratio < _NEAR]
+        return sorted(close, key=lambda form: form.price)[:_MOST_NEAR]
 
     # --- alone ---
 
@@ -126,9 +118,9 @@ class ChangeSearch:
                     untried.append(change)
                     if compiled is not None or seconds:
                         reason = _OVER if compiled is None else f"it took more than {limit_s:.2g} s, and {_OVER}"
-                        self._tried[change.name] = _tried(change.name, (change,), "untried", reason)
+                        self.singles[change.name] = _tried(change.name, (change,), "untried", reason)
                     continue
-                form, self._tried[change.name] = self._sorted((change,), compiled)
+                form, self.singles[change.name] = self._sorted((change,), compiled)
                 if form is not None:
                     self._forms[change.name] = form
         return untried
@@ -139,16 +131,16 @@ class ChangeSearch:
         looks = {change.name: rewrites for change in changes if (rewrites := looks_of(start.config, change))}
         limits = replace(session.limits, seconds=self._cheap_s)
         key = f"idle/{digest([start.code, *looks])}"
-        self._idle = session.once("compile", key, lambda: find_idle(start.module, looks, limits))
+        self.idle = session.once("compile", key, list[str], lambda: find_idle(start.module, looks, limits))
         reason = "it finds nothing to change in the program"
-        for change in (change for change in changes if change.name in self._idle):
-            self._tried[change.name] = _tried(change.name, (change,), "inert", reason)
+        for change in (change for change in changes if change.name in self.idle):
+            self.singles[change.name] = _tried(change.name, (change,), "inert", reason)
 
     def _race_alone(self, name: str) -> None:
-        forms = {each: form for each, form in self._forms.items() if self._tried[each].ratio is None}
+        forms = {each: form for each, form in self._forms.items() if self.singles[each].ratio is None}
         if forms or not self._session.start_ns:
             raced = self._raced(name, forms.values(), self._start, until=_RACED_ALONE)
-            self._tried |= {each: of_race(self._tried[each], raced, 0.0) for each in forms}
+            self.singles |= {each: of_race(self.singles[each], raced, 0.0) for each in forms}
 
     def _sorted(self, changes: tuple[Change, ...], compiled: Form | Untimed) -> tuple[Form | None, Tried]:
         """A form to race, or None; and what is known of it before that."""
@@ -163,7 +155,7 @@ class ChangeSearch:
 
     # --- together ---
 
-    def _combined(self, changes: Sequence[Change], alone: Mapping[str, float]) -> list[Tried]:
+    def _combine(self, changes: Sequence[Change], alone: Mapping[str, float]) -> None:
         worth = [change for change in changes if alone[change.name] < math.log(_WORTH_COMBINING)]
         by_name = {change.name: change for change in worth}
         sampler = Sampler([[change.name for change in group] for group in groups(worth)])
@@ -173,22 +165,20 @@ class ChangeSearch:
                 sampler.tell([change.name, other], None)
         until = _COMBINED if self._session.options.lowering else _COMBINED_WITHOUT_LOWERING
         asked = _pairs_with_best(worth, alone)
-        tried: list[Tried] = []
         in_vain = number = 0
         while self._session.spent_s < until * self._budget_s and in_vain < _MOST_IN_VAIN:
             asked = asked or [names for _ in range(_ASKED_TOGETHER) if (names := sampler.ask()) is not None]
             if not asked:
                 break
             number += 1
-            before = self._best
+            before = self.best
             sets = {frozenset(names): tuple(by_name[name] for name in sorted(names)) for names in asked}
             for names, (each, log) in zip(sets, self._together(number, sets.values()), strict=True):
                 sampler.tell(names, log)
-                tried.append(each)
+                self.combinations.append(each)
                 self._tell([each])
-            in_vain = 0 if self._best is not before else in_vain + 1
+            in_vain = 0 if self.best is not before else in_vain + 1
             asked = []
-        return tried
 
     def _together(self, number: int, sets: Iterable[tuple[Change, ...]]) -> list[tuple[Tried, float | None]]:
         """What became of each of a batch of combinations, and log(its time / the start's)."""
@@ -203,7 +193,7 @@ class ChangeSearch:
             form, tried[name] = self._sorted(changes, found.get(name, contradiction))
             if form is not None:
                 forms[name] = form
-        reference = self._best
+        reference = self.best
         if forms:
             raced = self._raced(f"combinations {number}", forms.values(), reference, until=1.0)
             tried |= {name: of_race(tried[name], raced, reference.log_ratio) for name in forms}
@@ -231,16 +221,17 @@ class ChangeSearch:
         session.progress.stage(f"{model}: {name}", len(contenders))
         racers = {each: form.racer for each, form in contenders.items()}
         raced = session.race(name, racers, reference.name, stage="race", seconds=seconds, least=_LEAST_GENERATIONS)
-        session.start_ns = session.start_ns or raced.ns.get(START, 0.0)
+        if not session.start_ns and START in raced.known:
+            session.start_ns = raced.known[START].per_call_ns
         for form in contenders.values():
             standing = raced.standings.get(form.name)
             if form is reference or standing is None or standing.ratio is None:
                 continue
             known = replace(form, log_ratio=reference.log_ratio + math.log(standing.ratio))
             self._by_code[form.code] = known
-            is_best = known.price < self._best.price
+            is_best = known.price < self.best.price
             if is_best:
-                self._best = known
+                self.best = known
                 ratio = f"{math.exp(known.log_ratio):.3f}"
                 session.progress.note(f"{model}: {ratio} of {START} with {', '.join(known.parts)}")
             session.timed_now(form.name, math.exp(known.log_ratio), best=is_best)

@@ -11,9 +11,8 @@ import shutil
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from harness.compare.samplers import Module
 from harness.compile.request import MODULE_FILE
@@ -26,6 +25,7 @@ from harness.rewrites.host import VectorUnit
 from harness.stages.options import RunOptions
 from harness.stages.tune_session import Form, Racer, TuneSession, digest
 from harness.stages.tuning_changes import TAKEN_BY_ONE, of_race
+from harness.store.files import adapter
 from harness.tune.dispatches import Compiled, Dispatch, Refused, compile_candidate, loadable, take_out, why_inert
 from harness.tune.tiles import Configuration, Root, first_configurations, fitting, neighbours, spec_of
 
@@ -60,65 +60,71 @@ class Winner:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lowered:
-    """What the search for configurations came to."""
+class KnownWinner:
+    """The same, as it is remembered for the searches of other models."""
 
-    dispatches: tuple[TunedDispatch, ...] = ()  # Those that were looked at, the longest first
-    winners: Mapping[str, Winner] = field(default_factory=dict)  # By name of the dispatch
-    covered: float = 0.0  # The share of the dispatches' time that these make up
-    note: str = ""  # Why there is nothing, where there is nothing
+    model: str  # Whose search found it
+    compiler: str  # SHA-256 of the compiler
+    alone: float | None  # Its time divided by that of the compiler's own configuration; None: nothing was better
+    configuration: Configuration | None
 
 
 class LoweringSearch:
-    """The search for lowering configurations of one form."""
+    """The search for lowering configurations of one form, and what it came to.
 
-    def __init__(
-        self, session: TuneSession, form: Form, known: Mapping[str, Mapping[str, Any]], until_s: float
-    ) -> None:
+    Attributes:
+        dispatches: Those that were looked at, the longest first.
+        winners: By name of the dispatch.
+        covered: The share of the dispatches' time that these make up.
+        note: Why there is nothing, where there is nothing.
+        candidates: How many configurations were raced.
+    """
+
+    def __init__(self, session: TuneSession, form: Form, known: Mapping[str, KnownWinner], until_s: float) -> None:
         self._session, self._form, self._known, self._until_s = session, form, known, until_s
-        self._folder = session.directory.path / _FOLDER
-        self._module = form.module
+        self._folder, self._module = session.directory.path / _FOLDER, form.module
         self._won: list[Configuration] = []
-        self.candidates = 0
+        self.dispatches: list[TunedDispatch] = []
+        self.winners: dict[str, Winner] = {}
+        self.covered, self.note, self.candidates = 0.0, "", 0
 
-    def search(self) -> Lowered:
+    def search(self) -> None:
         """Tune dispatches, the longest first."""
         session = self._session
-        if session.target.on.backend != _BACKEND:
-            return Lowered(note=f"tile sizes are searched for {_BACKEND}, not for {session.target.on.backend}")
-        if not can_profile(session.target.toolchain):
-            return Lowered(note=f"IREE {session.target.toolchain.version} has no profile of dispatches; 3.12 has one")
-        if session.spent_s >= self._until_s:
-            return Lowered(note=OUT_OF_TIME)
+        target, version = session.target, session.target.toolchain.version
+        if target.device.backend != _BACKEND:
+            self.note = f"tile sizes are searched for {_BACKEND}, not for {target.device.backend}"
+        elif not can_profile(target.toolchain):
+            self.note = f"IREE {version} has no profile of dispatches; 3.12 has one"
+        elif session.spent_s >= self._until_s:
+            self.note = OUT_OF_TIME
+        if self.note:
+            return
         try:
             taken = self._taken_out()
-            if not taken:
-                return Lowered(note="the program has no dispatches, so there is nothing to tune in it")
-            dispatch_ns = session.once("dispatches", f"profile/{digest([self._form.code])}", self._profile)
+            key = f"profile/{digest([self._form.code])}"
+            ns = session.once("dispatches", key, dict[str, float], self._profile) if taken else {}
         except CaseError as error:
-            return Lowered(note=f"its dispatches cannot be taken out: {error}")
-        total_ns = math.fsum(dispatch_ns.values()) or 1.0
-        shares = {
-            each.name: math.fsum(dispatch_ns.get(place, 0.0) for place in each.places) / total_ns for each in taken
-        }
-        covered, hot = 0.0, list[Dispatch]()
+            self.note = f"its dispatches cannot be taken out: {error}"
+            return
+        if not taken:
+            self.note = "the program has no dispatches, so there is nothing to tune in it"
+        total_ns = math.fsum(ns.values()) or 1.0
+        shares = {each.name: math.fsum(ns.get(place, 0.0) for place in each.places) / total_ns for each in taken}
+        hot: list[Dispatch] = []
         for each in sorted(taken, key=lambda each: -shares[each.name]):
-            if covered >= _COVERED or shares[each.name] < _LEAST_SHARE:
-                break
-            covered += shares[each.name]
-            hot.append(each)
-        session.progress.stage(f"Dispatches of {session.target.model}", len(hot))
-        tuned: list[TunedDispatch] = []
-        winners: dict[str, Winner] = {}
+            if self.covered < _COVERED and shares[each.name] >= _LEAST_SHARE:
+                self.covered += shares[each.name]
+                hot.append(each)
+        session.progress.stage(f"Dispatches of {target.model}", len(hot))
         for place, each in enumerate(hot):
             ahead = math.fsum(shares[other.name] for other in hot[place:] if other.root is not None) or 1.0
             seconds = (self._until_s - session.spent_s) * shares[each.name] / ahead
             found, best = self._tuned(each, shares[each.name], seconds)
-            tuned.append(found)
+            self.dispatches.append(found)
             if best is not None and each.root is not None:
-                winners[each.name] = Winner(dispatch=each, root=each.root, configuration=best)
+                self.winners[each.name] = Winner(dispatch=each, root=each.root, configuration=best)
             session.progress.step(each.operation)
-        return Lowered(dispatches=tuple(tuned), winners=winners, covered=covered)
 
     def _profile(self) -> dict[str, float]:
         folder = _emptied(self._folder / "profile")  # of what a search that was killed has left
@@ -136,7 +142,7 @@ class LoweringSearch:
             taken.append(take_out(self._module, folder, self._session.limits))
             return len(taken[0])
 
-        self._session.once("dispatches", f"taken-out/{digest([self._form.code])}", take)
+        self._session.once("dispatches", f"taken-out/{digest([self._form.code])}", int, take)
         if not taken:  # an earlier stretch took them out
             take()
         return taken[0]
@@ -155,10 +161,10 @@ class LoweringSearch:
         found = replace(found, own=Configuration(pipeline=root.pipeline, tiles=root.tiles).text)
         key = key_of(dispatch, self._module)
         # Remembered, since a search that goes on raced it already, whatever others have found in the meantime.
-        kept = session.once("dispatches", f"known/{key}", lambda: self._known.get(key, {}))
-        if kept:
-            best = _configuration_of(kept)
-            found = replace(found, known_from=kept["model"], alone=kept["alone"])
+        known = [self._known[key]] if key in self._known else []
+        if kept := session.once("dispatches", f"known/{key}", list[KnownWinner], lambda: known):
+            best = kept[0].configuration
+            found = replace(found, known_from=kept[0].model, alone=kept[0].alone)
         elif seconds < _LEAST_SECONDS:
             return replace(found, reason=OUT_OF_TIME), None
         else:
@@ -178,16 +184,22 @@ class LoweringSearch:
 
     def _remember(self, key: str, best: Configuration | None, alone: float | None) -> None:
         """What the searches of other models may take over."""
-        value = {
-            "model": self._session.target.model,
-            "compiler": self._session.target.toolchain.compiler_sha256,
-            "alone": alone,
-            "pipeline": "" if best is None else best.pipeline,
-            "tiles": {} if best is None else {level: list(sizes) for level, sizes in best.tiles.items()},
-        }
-        before = self._session.directory.remembered(f"{WINNER}{key}")
+        directory, target = self._session.directory, self._session.target
+        compiler = target.toolchain.compiler_sha256
+        winner = KnownWinner(model=target.model, compiler=compiler, alone=alone, configuration=best)
+        value = adapter(KnownWinner).dump_python(winner, mode="json")
+        before = directory.remembered(f"{WINNER}{key}")
         if before is None or before.value != value:  # a longer budget finds more
-            self._session.directory.remember(f"{WINNER}{key}", value, 0.0)
+            directory.remember(f"{WINNER}{key}", value, 0.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Own:
+    """The compiler's own code of a dispatch."""
+
+    compiled: Compiled
+    seconds: float  # What it takes to compile
+    batch: int  # How often a call runs it
 
 
 class _Rounds:
@@ -208,21 +220,20 @@ class _Rounds:
         self.best: Configuration | None = None
         self.ratio = 1.0
         self.tried: dict[str, Tried] = {}
-        own = session.once("dispatches", f"own/{key}", self._prepare)
-        self._compile_s = max(_LEAST_COMPILE_S, _COMPILES * own["seconds"])
-        self._own, self._batch = self._found_again(None, OWN, own), own["batch"]
+        own = session.once("dispatches", f"own/{key}", _Own, self._prepare)
+        self._compile_s, self._batch = max(_LEAST_COMPILE_S, _COMPILES * own.seconds), own.batch
+        self._own = self._found_again(None, OWN, own.compiled)
         self._names_by_code = {self._own.sha256: OWN}
         self._leader, self._leading = OWN, self._racer(self._own, OWN)
 
-    def _prepare(self) -> dict[str, Any]:
-        """The compiler's own code; what it takes to compile, and how often a call runs it."""
+    def _prepare(self) -> _Own:
         started = time.monotonic()
         own = self._compile(None, OWN)
         seconds = time.monotonic() - started
         if isinstance(own, Refused):
             raise CaseError("measure", own.reason)
         _, batch = loadable(self._dispatch, own, self._module, OWN, self._session.limits)
-        return {"sha256": own.sha256, "matched": own.matched, "seconds": seconds, "batch": batch}
+        return _Own(compiled=own, seconds=seconds, batch=batch)
 
     def _racer(self, compiled: Compiled, name: str) -> Racer:
         limits = self._session.limits
@@ -275,38 +286,34 @@ class _Rounds:
         asked = digest([each.text for each in batch])
         folders = [f"{asked}-{place}" for place in range(len(batch))]
 
-        def compile_all() -> list[dict[str, Any]]:
+        def compile_all() -> list[Compiled | Refused]:
             with ThreadPoolExecutor(self._compilers) as pool:
-                return [vars(each) | {"module": ""} for each in pool.map(self._compile, batch, folders)]
+                return list(pool.map(self._compile, batch, folders))
 
-        answers = self._session.once("dispatches", f"compiled/{self._key}/{asked}", compile_all)
+        key = f"compiled/{self._key}/{asked}"
+        answers = self._session.once("dispatches", key, list[Compiled | Refused], compile_all)
         racers: dict[str, Racer] = {}
-        for folder, configuration, kept in zip(folders, batch, answers, strict=True):
+        for folder, configuration, compiled in zip(folders, batch, answers, strict=True):
             name = configuration.text
             tried = Tried(name=name, parts=(name,), standing="lost")
-            if "reason" in kept:
-                self.tried[name] = replace(tried, standing="failed", reason=kept["reason"])
+            if isinstance(compiled, Refused):
+                self.tried[name] = replace(tried, standing="failed", reason=compiled.reason)
                 continue
-            twin = self._names_by_code.setdefault(kept["sha256"], name)
+            twin = self._names_by_code.setdefault(compiled.sha256, name)
             if twin != name:
-                made = Compiled(module=self._module_of(folder), sha256=kept["sha256"], matched=kept["matched"])
-                why = why_inert(made, self._own) or f"gives the code of {twin}"
-                self.tried[name] = replace(tried, standing="inert" if made.matched else "failed", reason=why)
+                why = why_inert(compiled, self._own) or f"gives the code of {twin}"
+                self.tried[name] = replace(tried, standing="inert" if compiled.matched else "failed", reason=why)
                 continue
             self.tried[name] = tried
-            racers[name] = self._racer(self._found_again(configuration, folder, kept), name)
+            racers[name] = self._racer(self._found_again(configuration, folder, compiled), name)
         return racers
 
-    def _found_again(self, configuration: Configuration | None, folder: str, kept: Mapping[str, Any]) -> Compiled:
-        """What was compiled, in this stretch or an earlier one, and once more where somebody deleted it."""
-        module = self._module_of(folder)
+    def _found_again(self, configuration: Configuration | None, folder: str, compiled: Compiled) -> Compiled:
+        """What was compiled, wherever the search's folder is now, and once more where somebody deleted it."""
+        module = self._folder / folder / MODULE_FILE
         if not module.is_file():
             self._compile(configuration, folder)
-        return Compiled(module=module, sha256=kept["sha256"], matched=kept["matched"])
-
-    def _module_of(self, folder: str) -> Path:
-        """Where a candidate is compiled to; what is remembered does not say, since the folder may be moved."""
-        return self._folder / folder / MODULE_FILE
+        return replace(compiled, module=module)
 
     def _compile(self, configuration: Configuration | None, name: str) -> Compiled | Refused:
         return compile_candidate(
@@ -337,12 +344,3 @@ def _vector_unit(dispatch: Dispatch) -> VectorUnit:
     found = _VECTOR_BYTES.search(text)
     many = "+avx512f" in text or "aarch64" in text
     return VectorUnit(vector_bytes=int(found[1]) if found else 16, registers=32 if many else 16)
-
-
-def _configuration_of(kept: Mapping[str, Any]) -> Configuration | None:
-    """What a search has remembered of a winner; None: nothing was better than the compiler's own."""
-    if not kept["pipeline"]:
-        return None
-    return Configuration(
-        pipeline=kept["pipeline"], tiles={level: tuple(sizes) for level, sizes in kept["tiles"].items()}
-    )

@@ -14,7 +14,7 @@ from harness.compare.samplers import MeasurementPolicy
 from harness.errors import CaseError
 from harness.explain import attribute as attributing
 from harness.explain.attribute import Attribution, Generations, ProgramSide, Sampled, attribute, judge_parts, sides_ns
-from harness.explain.parts import Counterparts, in_order, match_parts
+from harness.explain.parts import match_parts
 from harness.explain.profile import Profile, Unprofiled
 from harness.ir.differences import Executable
 from harness.process import Limits
@@ -42,11 +42,6 @@ CONV_1, CONV_2 = "m_dispatch_0_conv_1", "n_dispatch_0_conv_1"
 @pytest.mark.parametrize(
     ("base", "head", "parts"),
     [
-        (
-            "a b_dispatch_1_conv_4x4=x",
-            "b_dispatch_0_conv_4x4=y a",
-            [("a", "a", SAME), ("b_dispatch_1_conv_4x4", "b_dispatch_0_conv_4x4", "operation and shape")],
-        ),
         # What stands between the same neighbours is one part.
         (
             "first pad conv last",
@@ -65,19 +60,6 @@ CONV_1, CONV_2 = "m_dispatch_0_conv_1", "n_dispatch_0_conv_1"
         # A leftover joins the neighbour whose code differs, the one before it first.
         (f"{CONV_1}=a pad same", f"{CONV_2}=b same", [(f"{CONV_1} pad", CONV_2, FUSED), ("same", "same", SAME)]),
         (f"same pad {CONV_1}=a", f"same {CONV_2}=b", [("same", "same", SAME), (f"pad {CONV_1}", CONV_2, FUSED)]),
-        (
-            f"{CONV_1}=a pad m_dispatch_2_matmul_1=b",
-            f"{CONV_2}=c n_dispatch_1_matmul_1=d",
-            [
-                (f"{CONV_1} pad", CONV_2, FUSED),
-                ("m_dispatch_2_matmul_1", "n_dispatch_1_matmul_1", "operation and shape"),
-            ],
-        ),
-        (
-            f"{CONV_1}=a pad same more",
-            f"relu {CONV_2}=b same",
-            [(f"{CONV_1} pad", f"relu {CONV_2}", FUSED), ("same", "same", SAME), ("more", "", "")],
-        ),
         # Between equal code it is of one side.
         (
             "a gone b",
@@ -108,15 +90,6 @@ def test_every_executable_is_in_exactly_one_part(base: list[str], head: list[str
         assert sorted(each.name for part in of_parts for each in part) == sorted(each.name for each in side)
         assert all([side.index(each) for each in part] == sorted(map(side.index, part)) for part in of_parts)
     assert all(bool(part.matched_by) == bool(part.base and part.head) for part in parts)
-
-
-def test_the_order_of_dispatches_and_what_a_part_does() -> None:
-    executables = [an_executable("a"), an_executable("b"), an_executable("never")]
-    assert [each.name for each in in_order(executables, ["b", "a", "b", "of nobody"])] == ["b", "a"]
-    pad, conv = an_executable("m_dispatch_0_pad_f32"), an_executable("m_dispatch_1_conv_4x4_f32")
-    both = Counterparts(base=(pad, conv, pad), head=(an_executable("x"),), matched_by="fused or split")
-    assert both.operation == "pad_f32 + conv_4x4_f32"
-    assert Counterparts(base=(), head=(an_executable("_encoding_0"),), matched_by="").operation == "_encoding_0"
 
 
 # --- Judging them ---
@@ -160,6 +133,11 @@ class Script:
             log_ratio=math.log(head / base) + noise, base=base, head=head * math.exp(noise), rounds=20, seconds=0.1
         )
 
+    def sample(self, number: int) -> Sampled:
+        """Both."""
+        base, head = self.turns(number)
+        return Sampled(latency=self.latency(number), base=base, head=head, seconds=0.1)
+
     def turns(self, number: int) -> tuple[Profile, Profile]:
         """Of both sides."""
         return self._profile(self._sides[0], 0.0), self._profile(self._sides[1], NOISE[number % 4])
@@ -181,7 +159,7 @@ def judged(
     script: Script, base: Sequence[Executable] = EXECUTABLES, head: Sequence[Executable] = EXECUTABLES
 ) -> Attribution:
     like = Task(name="", sample=script.latency, rule=Rule(), budget_s=60)
-    return judge_parts((base, head), Generations(script.latency, script.turns), like, method="profile")
+    return judge_parts((base, head), Generations(script.sample), like, method="profile")
 
 
 def by_operation(attribution: Attribution) -> dict[str, Part]:
@@ -305,33 +283,6 @@ def test_who_stops_it_gets_what_there_is() -> None:
     assert verdicts == {"conv_8x8_f32": "inconclusive", "matmul_4x4_f32": "unchanged"}
 
 
-class Kept(dict[tuple[Method, int], Sampled]):
-    """A journal in memory."""
-
-    def recall(self, method: Method, number: int) -> Sampled | None:
-        """As it was kept."""
-        return self.get((method, number))
-
-    def keep(self, method: Method, number: int, sampled: Sampled) -> None:
-        """For the next stretch."""
-        self[method, number] = sampled
-
-
-def test_generations_of_an_earlier_stretch_are_not_measured_again_and_each_is_told_once() -> None:
-    journal, script = Kept(), Script({CONV: 1}, {CONV: 1})
-    first = Generations(script.latency, script.turns, method="alone", journal=journal)(0)
-    told: list[tuple[int, Sampled]] = []
-    again = Generations(
-        script.latency, script.turns, lambda *generation: told.append(generation), method="alone", journal=journal
-    )
-    assert again(0) is again(0) is first
-    assert told == [(0, first), (1, again(1))]
-    assert again.taken == tuple(sampled for _, sampled in told)
-    assert (script.asked, list(journal)) == ([0, 1], [("alone", 0), ("alone", 1)])
-    Generations(script.latency, script.turns, method="profile", journal=journal)(0)
-    assert script.asked == [0, 1, 0]  # of another method nothing is known
-
-
 @pytest.mark.parametrize(("profilers", "refuses"), [(2, False), (1, False), (0, False), (2, True)])
 def test_figures_of_two_methods_are_not_compared(
     profilers: int, refuses: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -356,7 +307,14 @@ def test_figures_of_two_methods_are_not_compared(
         ProgramSide(module=a_module(toolchain, tmp_path), executables=tuple(EXECUTABLES)) for toolchain in toolchains
     )
     policy = MeasurementPolicy(rule=Rule(), budget_s=60, seed=0, call_limit_s=60, limits=Limits(seconds=60))
-    found = attribute(base, head, policy, tmp_path / "folder")
+    asked: list[tuple[Method, int]] = []
+
+    def once(method: Method, number: int, measure: Callable[[], Sampled]) -> Sampled:
+        asked.append((method, number))
+        return measure()
+
+    found = attribute(base, head, policy, tmp_path / "folder", once=once)
     assert found.method == ("profile" if profilers == 2 and not refuses else "alone")
+    assert asked[refuses:] == [(found.method, number) for number in range(len(found.generations))]
     assert len(found.parts) == 2
     assert found.notes == ((f"the runtime has no profile of local-sync: {nothing}",) if refuses else ())

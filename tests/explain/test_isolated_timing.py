@@ -67,7 +67,6 @@ def test_what_is_dumped_around_a_dispatch() -> None:
     }
     two = dumped(function=function) + dumped("main_dispatch_1_pad", "f_main_dispatch_1_pad")
     assert read_benchmark(two) == {CONV: (function,), "main_dispatch_1_pad": ("f_main_dispatch_1_pad",)}
-    assert read_benchmark("module {}") == {}
 
 
 def test_dumped_programs_become_one_that_has_their_devices_once() -> None:
@@ -115,23 +114,6 @@ def test_dispatches_go_on_together_from_where_they_were_configured(toolchain: To
     assert own[1:] == (
         *("-o", "module.vmfb", "--compile-from=executable-configurations", "--iree-llvmcpu-target-cpu=host"),
     )
-
-
-def test_a_release_that_cannot_go_on_configures_it_again(toolchain: Toolchain, tmp_path: Path) -> None:
-    log = tmp_path / "log"
-    script = (
-        f'echo "$*" >> {log}\ncase "$*" in *--compile-from*) echo "x.mlir:1:1: error: not there" >&2; exit 1;; esac\n'
-    )
-    program = toolchain.iree_compile
-    program.write_text(f"#!/bin/sh\n{script}echo code > module.vmfb\n")
-    flags = ["--iree-hal-target-device=local", "--iree-llvmcpu-target-cpu=host"]
-    module = a_module(toolchain, tmp_path, compile_flags=flags)
-    compiled, failed = compile_alone(module, [CONV], with_dumps(tmp_path / "folder", dumped()), LIMITS)
-    assert (list(compiled), failed) == ([CONV], {})
-    assert log.read_text().splitlines()[2].endswith("-o module.vmfb --iree-llvmcpu-target-cpu=host")
-    program.write_text(f"#!/bin/sh\n{script}case $1 in dispatches*) exit 2;; esac\n")
-    compiled, failed = compile_alone(module, [CONV], with_dumps(tmp_path / "other", dumped()), LIMITS)
-    assert (compiled, failed) == ({}, {CONV: "it does not compile alone: not there"})
 
 
 def test_what_does_not_compile_together_is_compiled_one_by_one(toolchain: Toolchain, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -12,7 +13,7 @@ from harness.compare.engine import Generation, Outcome
 from harness.compare.pairs import Pair, Side
 from harness.compare.samplers import CacheMiss, MeasurementPolicy, Module
 from harness.errors import CaseError, RunError
-from harness.explain.attribute import Attribution, Journal, ProgramSide, Sampled
+from harness.explain.attribute import Attribution, Once, ProgramSide, Sampled
 from harness.explain.code import Code
 from harness.explain.profile import Profile
 from harness.ir.differences import Executable, ProgramParts
@@ -46,7 +47,7 @@ class Edges:
         self.coded: list[Sequence[str]] = []
         self.is_stopped = False
         self.directory: ExplanationDirectory | None = None
-        self.journal: Journal | None = None
+        self.once: Once | None = None
         self.gone = self.code_error = ""
         self.executables: tuple[Executable, ...] = (
             Executable(name="d_0", phases={}, dispatches=1),
@@ -75,7 +76,7 @@ class Edges:
         assert (base.module.case, head.module.case) == (STOCK, FAST)
         assert policy is POLICY
         assert folder.is_dir() and not list(folder.iterdir())
-        self.journal = given["journal"]
+        self.once = given["once"]
         generation = Generation(log_ratio=0.5, base=3.2e6, head=5.2e6, rounds=4, seconds=1.0)
         return Attribution(
             method="profile",
@@ -88,7 +89,7 @@ class Edges:
             is_stopped=self.is_stopped,
         )
 
-    def final_code(self, _: object, names: Sequence[str]) -> Mapping[str, Code]:
+    def final_code(self, _: object, names: Sequence[str], __: object) -> Mapping[str, Code]:
         """Nothing, of the names that are kept."""
         if self.code_error == INTERRUPTED:
             raise KeyboardInterrupt
@@ -158,14 +159,12 @@ def test_its_generations_are_on_disk_as_they_end(edges: Edges, tmp_path: Path) -
     with ExplanationDirectory.create(tmp_path, "small", NOW, begun) as directory:
         edges.directory = directory
         edges.explain()
-        assert edges.journal is not None
-        edges.journal.keep("alone", 0, sampled)
-        assert edges.journal.recall("alone", 0) is None
+        assert edges.once is not None
+        assert edges.once("alone", 0, lambda: sampled) is sampled
     with ExplanationDirectory.resume(directory.path) as edges.directory:
         edges.explain()
-        again = edges.journal.recall("alone", 0)
+        again = edges.once("alone", 0, Mock(side_effect=AssertionError("it is known")))
         assert again == replace(sampled, latency=replace(latency, seconds=2.0))
-        assert edges.journal.recall("profile", 0) is None
         assert "Of before the interruption: 1 generation, which count" in edges.notes.lines
         keep_in(edges.directory, edges.explain().explanation)
     assert {file.name for file in directory.path.iterdir()} == {"explanation.json", "report.md", "finished.json"}

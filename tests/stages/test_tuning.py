@@ -67,10 +67,6 @@ compile_flags = [
     "--iree-llvmcpu-target-cpu=host",
 ]
 
-[devices.vmvx]
-uri = "local-sync"
-backend = "vmvx"
-compile_flags = ["--iree-hal-target-device=local", "--iree-hal-local-target-device-backends=vmvx"]
 """
 FLAGS = """\
 [flagsets.z-idle]
@@ -130,10 +126,6 @@ def again(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Again:
     return searched
 
 
-def record_in(folder: Path) -> Path:
-    return folder / "tuned" / "net@cpu" / RECORD_FILE
-
-
 def test_a_convolution_is_tuned_and_the_variant_goes_into_any_suite(made: Path, tmp_path: Path) -> None:
     folder = made / "tuned" / "net@cpu"
     found = TUNING.load(folder)
@@ -165,21 +157,16 @@ def test_a_second_call_plays_back_and_measures_nothing(
         monkeypatch.setattr(tune_session, name, refuse)
     for name in ("profile_module", "time_module"):
         monkeypatch.setattr(tuning_lowering, name, refuse)
-    before = record_in(tmp_path).read_bytes()
-    document = (tmp_path / "tuned" / "net@cpu" / "tuning.json").read_text()
-    found = again()
-    assert record_in(tmp_path).read_bytes() == before
-    assert found == [TUNING.load(tmp_path / "tuned" / "net@cpu")]
-    assert (tmp_path / "tuned" / "net@cpu" / "tuning.json").read_text() == document
+    folder = tmp_path / "tuned" / "net@cpu"
+    before = [(folder / name).read_bytes() for name in (RECORD_FILE, TUNING.file)]
+    assert again() == [TUNING.load(folder)]
+    assert [(folder / name).read_bytes() for name in (RECORD_FILE, TUNING.file)] == before
 
 
-def test_a_model_that_cannot_be_measured_leaves_the_others_alone(
-    again: Again,
-) -> None:
+def test_a_model_that_cannot_be_measured_leaves_the_others_alone(again: Again) -> None:
     broken, found = again(models=())
     assert isinstance(broken, NoStart) and isinstance(found, Tuning)
     assert str(broken).startswith("broken/stock@cpu cannot be measured ([models.broken] mlir: ")
-    assert found.answer == "faster"
 
 
 def test_another_search_in_the_same_folder_is_refused(again: Again, tmp_path: Path) -> None:
@@ -209,7 +196,8 @@ def test_a_compiler_that_hangs_eats_memory_or_lacks_a_flag_costs_one_candidate(t
     tools = make_fake_toolchain(tmp_path / "tools")
     loaded = load_suite(suite).suite
     options = TuneOptions(suite, compile_memory_gib=0.3)
-    target = TuneTarget(suite=loaded, model="net", device="cpu", start="stock", config=CompileConfig(), toolchain=tools)
+    device, stock = loaded.devices[0], CompileConfig()
+    target = TuneTarget(suite=loaded, model="net", device=device, start="stock", config=stock, toolchain=tools)
     directory = TuneDirectory.open(tmp_path / "net@cpu", Begun(created="", machine="", options={}, command=()))
     configs = {
         "hangs": CompileConfig(flags=("--fake-sleep=60",)),

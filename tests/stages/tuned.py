@@ -53,7 +53,7 @@ class Scripted(TuneSession):
         tools = make_fake_toolchain(folder / "tools")
         suite = a_suite()
         target = TuneTarget(
-            suite=suite, model="net", device="cpu", start="stock", config=CompileConfig(), toolchain=tools
+            suite=suite, model="net", device=suite.devices[0], start="stock", config=CompileConfig(), toolchain=tools
         )
         begun = Begun(created="", machine="", options={}, command=())
         directory = TuneDirectory.open(folder / "net@cpu", begun)
@@ -114,7 +114,7 @@ class Scripted(TuneSession):
             self.now += sum(min(each, limit_s) for each in take_s.values())
             return batch
 
-        self.once("compile", f"compiled/{batch}", made)
+        self.once("compile", f"compiled/{batch}", str, made)
         late = {name: Untimed(reason="late", late=True) for name, s in take_s.items() if s > limit_s}
         return {
             name: late.get(name) or self.broken.get(self.code_of(config)) or self.form(name, config=config)

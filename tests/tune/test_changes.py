@@ -45,12 +45,19 @@ class Required:
     text: str
 
 
+SPEC = TuningSpec(file=written_file("a.mlir", "module {}"))
+
+
 def plugin(name: str, *steps: Step, options: type[Any] = NoOptions, **limits: Any) -> Plugin[Any]:
     return Plugin(name=name, version="1", description=f"does {name}", options=options, steps=lambda _: steps, **limits)
 
 
 def flags(name: str, *compile_flags: str, **limits: Any) -> FlagSet:
     return FlagSet(name=name, description=f"gives {name}", compile=compile_flags, **limits)
+
+
+def using(name: str) -> Change:
+    return Change(name=name, parts=(), purpose="", config=CompileConfig(plugins=uses_of([(name, {})])))
 
 
 Offer = Callable[..., tuple[Change, ...]]
@@ -112,9 +119,8 @@ def test_what_does_not_fit_or_does_nothing_is_not_offered(one: Plugin[Any] | Fla
 
 
 def test_what_the_start_has_or_cannot_go_with_is_not_offered(offer: Offer) -> None:
-    spec = TuningSpec(file=written_file("a.mlir", "module {}"))
     start = CompileConfig(flags=(TILING,), plugins=uses_of([("one", {})]))
-    given = plugin("one", spec), plugin("two", spec), flags("tiling", f"{TILING}=true"), flags("early", EARLY)
+    given = plugin("one", SPEC), plugin("two", SPEC), flags("tiling", f"{TILING}=true"), flags("early", EARLY)
     assert offer(*given, start=start) == ()
 
 
@@ -148,10 +154,9 @@ def test_the_most_promising_come_first(offer: Offer) -> None:
 
 
 def test_alternatives_exclude_each_other(offer: Offer) -> None:
-    spec = TuningSpec(file=written_file("a.mlir", "module {}"))
     changes = offer(
-        plugin("one", spec),
-        plugin("two", spec),
+        plugin("one", SPEC),
+        plugin("two", SPEC),
         flags("o3", O3),
         flags("o1", "--iree-opt-level=O1"),
         flags("o3-and-more", O3, "--more"),
@@ -166,8 +171,8 @@ def test_alternatives_exclude_each_other(offer: Offer) -> None:
     assert together == CompileConfig(flags=(EARLY, O3, "--more"))
 
 
-def rewriting(name: str, phase: str = "input") -> Plugin[Any]:
-    return plugin(name, Rewrite(function="harness.rewrites.regions:isolate_convolutions", phase=phase))
+def rewrite(phase: str) -> Rewrite:
+    return Rewrite(function="harness.rewrites.regions:isolate_convolutions", phase=phase)
 
 
 ORDER = ("ingress-canonicalize", "channels-last", "share-concat", "another", "isolate", "tuned", "late", "spec")
@@ -176,13 +181,9 @@ ORDER = ("ingress-canonicalize", "channels-last", "share-concat", "another", "is
 @given(st.permutations(ORDER), st.integers(0, len(ORDER)))
 def test_plugins_come_in_the_order_of_their_phases_and_of_what_they_make(given: list[str], split: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        plugins = [rewriting(name) for name in ORDER[:-2]]
-        plugins += [rewriting("late", "flow"), plugin("spec", TuningSpec(file=written_file("a.mlir", "module {}")))]
-        register(patch, PLUGINS.group, *((each.name, each) for each in plugins))
-        changes = [
-            Change(name=name, parts=(), purpose="", config=CompileConfig(plugins=uses_of([(name, {})])))
-            for name in given[split:]
-        ]
+        steps: dict[str, Step] = {**dict.fromkeys(ORDER, rewrite("input")), "late": rewrite("flow"), "spec": SPEC}
+        register(patch, PLUGINS.group, *((name, plugin(name, step)) for name, step in steps.items()))
+        changes = [using(name) for name in given[split:]]
         start = CompileConfig(plugins=uses_of((name, {}) for name in ORDER if name in given[:split]))
         config = combine(start, changes)
         assert config is not None
@@ -213,10 +214,6 @@ def call(function: str, phase: str = "input", **options: object) -> RewriteCall:
     return RewriteCall(plugin="any", function=f"harness.rewrites.{function}", phase=phase, options=options)
 
 
-def rewrite(phase: str) -> Rewrite:
-    return Rewrite(function="harness.rewrites.regions:isolate_convolutions", phase=phase)
-
-
 ISOLATE = call("regions:isolate_convolutions", depthwise=True)
 COUNT = call("tuned:count_channelled")
 
@@ -239,35 +236,18 @@ def test_only_those_are_idle_that_match_nothing_and_each_sees_the_program_as_it_
     assert find_idle(module, looks, LIMITS) == ["no NCHW", "no stores", "neither"]
 
 
-def test_a_program_that_plugins_rewrote_is_looked_at_from_there_on(real_toolchain: Toolchain, tmp_path: Path) -> None:
-    flags = (*HASWELL_FLAGS, "--compile-from=input")
-    module = a_module(real_toolchain, tmp_path / "module", compile_flags=flags)
-    module.mlir.write_text("util.func public @main() { util.return }")
-    looks = {"schedule": (COUNT,)}
-    assert find_idle(module, looks, LIMITS) == ["schedule"]
-    module = a_module(real_toolchain, tmp_path / "late", compile_flags=(*HASWELL_FLAGS, "--compile-from=flow"))
-    assert find_idle(module, looks, LIMITS) == [], "there is no earlier program, so their compiles tell"
-
-
 def test_plugins_are_told_by_their_rewrites_unless_they_would_act_on_what_the_start_hides(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def a_plugin(name: str, *steps: Step, finds: Rewrite | None = None) -> Plugin[NoOptions]:
-        return Plugin(name=name, version="1", description="", options=NoOptions, steps=lambda _: steps, finds=finds)
-
-    spec, early, late = TuningSpec(file=written_file("a.mlir", "module {}")), rewrite("input"), rewrite("flow")
-    plugins = [a_plugin("spec", spec), a_plugin("counted", spec, finds=early), a_plugin("both", early, late)]
-    plugins += [a_plugin(name, early) for name in ("channels-last", "middle", "isolate")]
+    early, late = rewrite("input"), rewrite("flow")
+    plugins = [plugin("spec", SPEC), plugin("counted", SPEC, finds=early), plugin("both", early, late)]
+    plugins += [plugin(name, early) for name in ("channels-last", "middle", "isolate")]
     register(monkeypatch, PLUGINS.group, *((each.name, each) for each in plugins))
 
     def phases(name: str, *started: str) -> list[str]:
-        start, config = (
-            CompileConfig(plugins=uses_of((each, {}) for each in each_of)) for each_of in (started, (name,))
-        )
-        return [call.phase for call in looks_of(start, Change(name=name, parts=(), purpose="", config=config))]
+        return [
+            call.phase for call in looks_of(CompileConfig(plugins=uses_of((each, {}) for each in started)), using(name))
+        ]
 
     assert [phases(each) for each in ("spec", "counted", "both")] == [[], ["input"], ["input", "flow"]]
     assert [phases(each, "middle") for each in ("channels-last", "isolate")] == [[], ["input"]]
-    assert (
-        looks_of(CompileConfig(), Change(name="o2", parts=(), purpose="", config=CompileConfig(flags=("--o2",)))) == ()
-    )

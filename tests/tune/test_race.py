@@ -42,16 +42,6 @@ def test_a_standing_is_the_ratio_to_the_reference() -> None:
     assert standing.low < math.exp(-0.2) < standing.high < standing.low * 1.03
 
 
-def test_the_reference_may_race_too() -> None:
-    race = Race(("start", "faster", "as fast"))
-    rng = np.random.default_rng(0)
-    while not race.is_over:
-        race.add({"start": 0.0, "faster": rng.normal(-0.1, 0.005), "as fast": rng.normal(0, 0.005)})
-    start = race.standings()["start"]
-    assert race.alive == ("faster",)
-    assert (start.ratio, start.low, start.high, start.alive) == (1.0, 1.0, 1.0, False)
-
-
 @given(odd=st.integers(0, 5), far=st.floats(0.0, 0.3))
 def test_one_odd_generation_is_nothing_to_leave_for(odd: int, far: float) -> None:
     rng = np.random.default_rng(0)
@@ -66,12 +56,6 @@ def test_a_race_of_equals_ends_when_they_are_known_to_be_within_the_margin() -> 
     coarse, fine = (raced(equal, rule=RaceRule(margin=margin)) for margin in (0.03, 0.001))
     assert coarse.generations < fine.generations == fine.rule.most
     assert coarse.alive == tuple(equal)
-
-
-def test_the_best_hardly_ever_leaves() -> None:
-    times = {"best": -0.02, **dict.fromkeys(map(str, range(7)), 0.0)}
-    races = [raced(times, noise=0.01, seed=seed) for seed in range(60)]
-    assert sum("best" not in race.alive for race in races) <= 3  # 5 % of 60
 
 
 def test_a_candidate_with_more_noise_than_the_rest_is_judged_by_its_own() -> None:
@@ -98,3 +82,9 @@ def test_a_race_that_all_were_lost_from_is_over() -> None:
     race.add({})
     assert race.is_over and race.alive == ()
     assert not any(standing.alive for standing in race.standings().values())
+
+
+def test_the_best_hardly_ever_leaves() -> None:
+    times = {"best": -0.02, **dict.fromkeys(map(str, range(7)), 0.0)}
+    races = [raced(times, noise=0.01, seed=seed) for seed in range(20)]
+    assert sum("best" not in race.alive for race in races) <= 1

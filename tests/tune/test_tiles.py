@@ -173,12 +173,9 @@ def test_a_spec_configures_its_operation_and_leaves_others_alone(tmp_path: Path)
     [
         MATMUL,
         CONVOLUTION,
-        a_root("linalg.batch_matmul", "4p 16p 32p 24r", "4x16x24 4x24x32 4x16x32"),
-        a_root("linalg.vecmat", "64p 48r", "48 48x64 64"),
         a_root("linalg.matvec", "64p 48r", "64x48 48 64"),
         a_root("linalg.conv_2d_nchw_fchw", "2p 8p 6p 32p 16r 3r 3r", "2x16x8x34 8x16x3x3 2x8x6x32", _WINDOW),
         a_root("linalg.depthwise_conv_2d_nhwc_hwc", "2p 6p 8p 32p 3r 3r", "2x8x10x32 3x3x32 2x6x8x32", _WINDOW),
-        a_root("linalg.pooling_nhwc_max", "2p 6p 8p 32p 3r 3r", "2x8x10x32 3x3 2x6x8x32", _WINDOW),
         a_root("linalg.mmt4d", "4p 4p 8r 8p 16p 1r", "4x8x8x1 4x8x16x1 4x4x8x16"),
     ],
     ids=lambda root: root.op,
