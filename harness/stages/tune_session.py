@@ -192,7 +192,7 @@ class TuneSession:
         kept = self.directory.remembered(key)
         if kept is None:
             started, waited_s = time.monotonic(), self._waited_s
-            value = adapter(kind).dump_python(make(), mode="json")
+            value = make()
             seconds = time.monotonic() - started - (self._waited_s - waited_s)
             kept = self.directory.remember(key, value, seconds)
         self.stages[stage] = self.stages.get(stage, 0.0) + kept.seconds
