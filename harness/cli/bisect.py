@@ -8,7 +8,7 @@ from harness.cli.output import emit, print_text, reporter, tell, teller
 from harness.errors import ExitCode, UsageError
 from harness.metrics import metric_named
 from harness.options import PageFormat
-from harness.plots.canvas import LIGHT
+from harness.plots.canvas import LIGHT, Format
 from harness.plots.race import draw_race
 from harness.records.tuning import Tuning
 from harness.report.bisect_page import bisect_exit_code, bisect_json, bisect_page, times_that_of
@@ -149,4 +149,5 @@ def _print(found: Tuning, form: PageFormat, out: Path) -> None:
 
 def _pictures(found: Tuning) -> dict[str, bytes]:
     """The race, for reports and for web pages."""
-    return {f"race.{kind}": draw_race([found], LIGHT, kind) for kind in ("png", "svg")} if found.moments else {}
+    formats: tuple[Format, ...] = ("png", "svg")
+    return {f"race.{form}": draw_race([found]).file(LIGHT, form) for form in formats} if found.moments else {}

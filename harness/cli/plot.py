@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import KW_ONLY, dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal
 
 import pandas as pd
 from cyclopts import Parameter
@@ -18,8 +18,8 @@ from harness.errors import ExitCode, RunError, UsageError
 from harness.history.changes import history_changes
 from harness.history.series import History, choose_series, open_history, reference_of, series_rows, usable_runs
 from harness.options import Count, Everything, command_options
-from harness.plots.canvas import THEMES, Format, ThemeName
-from harness.plots.pictures import Source, draw, kinds_of, pictures_of
+from harness.plots.canvas import THEMES, Drawing, Format
+from harness.plots.pictures import Kind, Source, drawing_of, drawings_of, files_of, kinds_of
 from harness.plots.timeline import draw_timeline
 from harness.progress import Terminal
 from harness.records.bisection import Bisection
@@ -37,8 +37,6 @@ from harness.suite.cases import matching
 from harness.suite.completion import Filtered
 
 _FORMATS: dict[str, Format] = {".svg": "svg", ".png": "png"}
-DrawOne: TypeAlias = Callable[[ThemeName, Format], bytes]
-DrawAll: TypeAlias = Callable[[], dict[str, bytes]]
 
 
 @command_options
@@ -87,20 +85,20 @@ def plot(options: PlotOptions) -> int:
     wanted: KindName | None = "explanation" if options.kind == "waterfall" else None
     path = Path(options.path) if "://" in options.path else find_folder(options.path, kind=wanted)
     is_series = "://" in options.path or _holds_runs(path)
-    draw_one, draw_all = _of_series(options) if is_series else _of_result(options, path)
+    drawings: dict[Kind, Drawing] = {"timeline": _of_series(options)} if is_series else _of_result(options, path)
     if options.kind != "all" and form is not None:
-        _write(options.out, draw_one(options.theme, form))
+        (drawing,) = drawings.values()
+        _write(options.out, drawing.file(THEMES[options.theme], form))
         tell(str(options.out))
         return ExitCode.OK
-    pictures = draw_all()
-    if not pictures:
+    if not drawings:
         raise RunError(f"{options.path}: has nothing to draw; see harness report {options.path}")
     try:
         options.out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         where = f"{options.out}: is no folder to write to"
         raise RunError(f"{where} ({error.strerror}); give another with --out") from None
-    for name, content in pictures.items():
+    for name, content in files_of(drawings, _FORMATS.values()).items():
         _write(options.out / name, content)
         print_text(str(options.out / name))
     return ExitCode.OK
@@ -123,8 +121,8 @@ def _holds_runs(path: Path) -> bool:
         return False
 
 
-def _of_result(options: PlotOptions, path: Path) -> tuple[DrawOne, DrawAll]:
-    """How pictures of one result are drawn."""
+def _of_result(options: PlotOptions, path: Path) -> dict[Kind, Drawing]:
+    """The picture of one result that is asked for, or all."""
     found = load_result(path)
     if isinstance(found, Bisection):
         raise UsageError(
@@ -139,15 +137,10 @@ def _of_result(options: PlotOptions, path: Path) -> tuple[DrawOne, DrawAll]:
             "holds the runs"
         )
     keep = _keep(options, _cases(source))
-    kind = kinds[0] if options.kind is None or options.kind == "all" else options.kind
-
-    def draw_one(theme: ThemeName, form: Format) -> bytes:
-        return draw(kind, source, THEMES[theme], form, where=options.path, keep=keep, top=options.top)
-
-    def draw_all() -> dict[str, bytes]:
-        return pictures_of(source, formats=_FORMATS.values(), keep=keep, top=options.top)
-
-    return draw_one, draw_all
+    if options.kind == "all":
+        return drawings_of(source, keep=keep, top=options.top)
+    kind = options.kind or kinds[0]
+    return {kind: drawing_of(kind, source, where=options.path, keep=keep, top=options.top)}
 
 
 def _cases(source: Source) -> list[str]:
@@ -170,8 +163,8 @@ def _keep(options: PlotOptions, cases: Iterable[str]) -> Callable[[str], bool]:
     return lambda case: expression.match(case) is not None
 
 
-def _of_series(options: PlotOptions) -> tuple[DrawOne, DrawAll]:
-    """How pictures of one series of a folder of runs are drawn.
+def _of_series(options: PlotOptions) -> Drawing:
+    """One series of a folder of runs.
 
     Left out are runs that are not finished and runs whose clock was wrong, in which no change can be looked for.
     """
@@ -201,14 +194,7 @@ def _of_series(options: PlotOptions) -> tuple[DrawOne, DrawAll]:
             "runs with harness run --resume"
         )
 
-    def draw_one(theme: ThemeName, form: Format) -> bytes:
-        return draw_timeline(points, changes, THEMES[theme], form, reference=reference)
-
-    def draw_all() -> dict[str, bytes]:
-        names = [(theme, form) for theme in THEMES for form in _FORMATS.values()]
-        return {f"timeline-{theme}.{form}": draw_one(theme, form) for theme, form in names}
-
-    return draw_one, draw_all
+    return draw_timeline(points, changes, reference)
 
 
 def _usable_points(history: History, series: str) -> pd.DataFrame:

@@ -19,7 +19,7 @@ from harness.github.api import Client, Purpose
 from harness.github.commands import comparison_with_own_commands, report_with_own_commands
 from harness.github.comments import Comment, OwnComments, marker_of, own_login
 from harness.github.event import Event, base_commit_of, pull_request_of
-from harness.plots.pictures import kind_of_comment, pictures_of, published
+from harness.plots.pictures import files_of_comment, published
 from harness.records.comparison import Comparison
 from harness.report.comparison import headline
 from harness.report.github import render_comment
@@ -205,7 +205,7 @@ class Destination:
         """The pictures of a comment, by their addresses; on a branch by those in the commit that has them."""
         if self.images_url:
             return published(figures, lambda name: f"{self.images_url}/{name}")
-        if self.images_branch is None or not (files := pictures_of(figures, kinds=(kind_of_comment(figures),))):
+        if self.images_branch is None or not (files := files_of_comment(figures)):
             return ()
         folder = f"pr-{number}/{hashlib.sha256(b''.join(files.values())).hexdigest()[:12]}"
         shelf = Shelf(repository=self.repository, branch=self.images_branch, server=self.server, folder=folder)

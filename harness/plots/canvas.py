@@ -8,8 +8,8 @@ is told by colour alone. Each theme's texts stand at 4.5 : 1 or more against its
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
@@ -31,6 +31,8 @@ Look = Mapping[str, Any]  # of points, for matplotlib's Line2D
 # Pixels of a web page; a PNG has two of its own for each.
 WIDTH = 920.0
 MARGIN = 24.0
+ROOM = WIDTH - 2 * MARGIN
+LONGEST_NAME = 230.0
 TITLE, SUBTITLE, BODY, SMALL = 17.0, 13.0, 13.0, 12.0
 POINTS_PER_PIXEL = 0.75
 
@@ -41,7 +43,6 @@ _LINE = 1.42  # height of a line of text, in text sizes
 _BOTTOM = 12.0
 _HIGHEST = 4000.0  # while it is drawn
 _LEGEND_ROW = 20.0
-_LONGEST_NAME = 230.0
 _LACKING = "□"  # stands for a character that the font lacks
 _MEASURED_AT = 100.0  # points, the size at which widths of texts are measured
 
@@ -110,7 +111,7 @@ def drawable(text: str) -> str:
 
 
 @lru_cache(maxsize=8192)
-def width_px(text: str, size_px: float, *, bold: bool = False) -> float:
+def width_px(text: str, size_px: float = SMALL, *, bold: bool = False) -> float:
     """How wide a text is once it is drawable."""
     from matplotlib.textpath import text_to_path
 
@@ -120,22 +121,24 @@ def width_px(text: str, size_px: float, *, bold: bool = False) -> float:
     return float(width) / _MEASURED_AT * size_px
 
 
-def cut(text: str, room_px: float, size_px: float, *, bold: bool = False) -> str:
+def widest(texts: Iterable[str], size_px: float = SMALL, *, bold: bool = False) -> float:
+    """The width of the widest text; 0 where there is none."""
+    return max((width_px(text, size_px, bold=bold) for text in texts), default=0.0)
+
+
+def cut(text: str, room_px: float, size_px: float = SMALL, *, bold: bool = False) -> str:
     """A text as far as it fits, drawable; what is taken out of its middle is an ellipsis."""
     whole = drawable(text)
-    if width_px(whole, size_px, bold=bold) <= room_px:
+
+    def width(keep: int) -> float:
+        return width_px(middle_cut(whole, keep), size_px, bold=bold)
+
+    if width(len(whole)) <= room_px:
         return whole
-    least, most = 0, len(whole) - 1
-    while least < most:
-        keep = (least + most + 1) // 2
-        if width_px(middle_cut(whole, keep), size_px, bold=bold) <= room_px:
-            least = keep
-        else:
-            most = keep - 1
-    return middle_cut(whole, least)
+    return middle_cut(whole, max(0, bisect_right(range(len(whole)), room_px, key=width) - 1))
 
 
-def wrapped(text: str, room_px: float, size_px: float, *, most: int = 3) -> list[str]:
+def wrapped(text: str, room_px: float, size_px: float = SMALL, *, most: int = 3) -> list[str]:
     """A text in lines of at most so many pixels, broken between words; the last of `most` lines ends in an ellipsis."""
     lines: list[str] = []
     words = drawable(text).split()
@@ -152,7 +155,7 @@ def wrapped(text: str, room_px: float, size_px: float, *, most: int = 3) -> list
     return lines
 
 
-def cut_end(text: str, room_px: float, size_px: float) -> str:
+def cut_end(text: str, room_px: float, size_px: float = SMALL) -> str:
     """A sentence as far as it fits; its end is an ellipsis where it goes on."""
     return "".join(wrapped(text, room_px, size_px, most=1))
 
@@ -178,15 +181,24 @@ def left_out_text(panels: int) -> str:
     return f"Not drawn: {plural(panels, 'more model')} or devices." if panels > 0 else ""
 
 
-@contextmanager
-def blank(theme: Theme, title: str, lines: Sequence[str]) -> Iterator[Canvas]:
-    """An empty picture with a title and lines below it; the user's own settings of matplotlib change nothing."""
-    from matplotlib import style
+@dataclass(frozen=True, kw_only=True)
+class Drawing:
+    """What a picture shows, to be drawn in either theme."""
 
-    with style.context(["default", _settings(theme)]):
-        canvas = Canvas(theme, title, lines)
-        canvas.head(title, lines)
-        yield canvas
+    kind: str  # Begins the title of its file: `Ratios`
+    title: str
+    lines: Sequence[str]  # Below the title; the first describes it to those who do not see it
+    paint: Callable[[Canvas], None]
+
+    def file(self, theme: Theme, picture: Format) -> bytes:
+        """The picture's file; the user's own settings of matplotlib change nothing."""
+        from matplotlib import style
+
+        with style.context(["default", _settings(theme)]):
+            canvas = Canvas(theme)
+            canvas.head(self.title, self.lines)
+            self.paint(canvas)
+            return canvas.file(picture, drawable(f"{self.kind}: {self.title}"), drawable("".join(self.lines[:1])))
 
 
 def _settings(theme: Theme) -> dict[str, Any]:
@@ -201,30 +213,30 @@ def _settings(theme: Theme) -> dict[str, Any]:
         "text.color": theme.ink,
         "axes.edgecolor": theme.axis,
         "axes.labelcolor": theme.ink,
-        "axes.facecolor": theme.ground,
+        "axes.facecolor": "none",
+        "axes.axisbelow": True,
+        "grid.color": theme.grid,
+        "grid.linewidth": 0.8,
         "xtick.color": theme.muted,
         "ytick.color": theme.muted,
         "hatch.color": theme.ground,
         "hatch.linewidth": 1.2,
+        **{f"axes.spines.{side}": False for side in ("left", "bottom", "right", "top")},
+        **{f"{axis}tick.{which}.size": 0 for axis in "xy" for which in ("major", "minor")},
+        **{f"{axis}tick.major.pad": 5 for axis in "xy"},
+        **{f"{axis}tick.labelsize": SMALL * POINTS_PER_PIXEL for axis in "xy"},
     }
 
 
 class Canvas:
-    """What a picture is drawn on, in pixels of a page from the top left; made by `blank`. Any text may be given."""
+    """What a picture is drawn on, in pixels of a page from the top left. Any text may be given."""
 
-    cut = staticmethod(cut)
-    cut_end = staticmethod(cut_end)
-    width = staticmethod(width_px)
-    drawable = staticmethod(drawable)
-    left_out = staticmethod(left_out_text)
-
-    def __init__(self, theme: Theme, title: str, lines: Sequence[str]) -> None:
+    def __init__(self, theme: Theme) -> None:
         from matplotlib.figure import Figure
         from matplotlib.transforms import Affine2D
 
         self.theme = theme
         self.y = 0.0  # down to here something is drawn
-        self._title, self._description = title, "".join(lines[:1])
         self._axes: list[tuple[Axes, tuple[float, float, float, float]]] = []
         self.figure = Figure(dpi=_PIXELS_PER_INCH * _PNG_PIXELS, facecolor=theme.ground)
         self._from_top = Affine2D()
@@ -245,35 +257,19 @@ class Canvas:
         return self.y - height
 
     def text(
-        self,
-        x: float,
-        y: float,
-        text: str,
-        *,
-        size: float = BODY,
-        color: str = "",
-        align: str = "left",
-        bold: bool = False,
-        **more: Any,
-    ) -> None:
+        self, x: float, y: float, text: str, *, size: float = BODY, color: str = "", align: str = "left",
+        bold: bool = False, **more: Any,
+    ) -> None:  # fmt: skip
         """A text whose middle line stands at `y`."""
-        self.figure.text(
-            x,
-            y,
-            drawable(text),
-            size=size * POINTS_PER_PIXEL,
-            color=color or self.theme.ink,
-            ha=align,
-            weight="bold" if bold else "normal",
-            transform=self.place,
-            **{"va": "center_baseline", **more},
-        )
+        look = {"color": color or self.theme.ink, "weight": "bold" if bold else "normal", "va": "center_baseline"}
+        points = size * POINTS_PER_PIXEL
+        self.figure.text(x, y, drawable(text), size=points, ha=align, transform=self.place, **{**look, **more})
 
     def note(self, x: float, y: float, text: str, *, align: str = "left", **more: Any) -> None:
         """A small text that explains."""
         self.text(x, y, text, align=align, **{"size": SMALL, "color": self.theme.muted, **more})
 
-    def heading(self, text: str, x: float = MARGIN, width: float = WIDTH - 2 * MARGIN) -> float:
+    def heading(self, text: str, x: float = MARGIN, width: float = ROOM) -> float:
         """The title of a panel; the middle of its line."""
         middle = self.y + 15
         self.text(x, middle, cut(text, width, BODY + 1, bold=True), size=BODY + 1, bold=True)
@@ -284,14 +280,9 @@ class Canvas:
         axes = self.figure.add_axes((0, 0, 1, 1))
         self._axes.append((axes, (x, y, width, height)))
         self._resize(_HIGHEST)
-        axes.set_facecolor("none")
-        axes.set_axisbelow(True)
-        axes.spines[:].set_visible(False)
-        axes.tick_params(which="both", length=0, labelsize=SMALL * POINTS_PER_PIXEL, pad=5)
-        for text, turned, across, up in ((xlabel, 0, x + width / 2, y + height + 34), (ylabel, 90, 16, y + height / 2)):
-            if text:
-                self.note(across, up, cut(text, height if turned else width, SMALL), align="center",
-                          rotation=turned, rotation_mode="anchor", va="center")  # fmt: skip
+        turned = {"align": "center", "rotation_mode": "anchor", "va": "center"}
+        self.note(x + width / 2, y + height + 34, cut(xlabel, width), **turned)
+        self.note(16, y + height / 2, cut(ylabel, height), rotation=90, **turned)
         return axes
 
     @staticmethod
@@ -311,41 +302,35 @@ class Canvas:
 
     def stripe(self, y: float, height: float) -> None:
         """The ground of every second row."""
-        self.box(MARGIN - 8, y, WIDTH - 2 * MARGIN + 16, height, color=self.theme.stripe)
-
-    def line(self, xs: Sequence[float], ys: Sequence[float], color: str, width: float = 1.0, **more: Any) -> None:
-        """A line through places of the picture."""
-        self.points(xs, ys, color=color, linewidth=width, zorder=2, **more)
+        self.box(MARGIN - 8, y, ROOM + 16, height, color=self.theme.stripe)
 
     def points(self, xs: Sequence[float], ys: Sequence[float], **more: Any) -> None:
-        """Points of the picture that look as matplotlib's Line2D is told."""
+        """A line through places of the picture, or marks there, as matplotlib's Line2D is told."""
         from matplotlib.lines import Line2D
 
-        self.figure.add_artist(Line2D(xs, ys, transform=self.place, **more))
+        self.figure.add_artist(Line2D(xs, ys, **{"transform": self.place, "zorder": 2, **more}))
 
     def head(self, title: str, lines: Sequence[str]) -> None:
         """A title and lines below it."""
-        room = WIDTH - 2 * MARGIN
-        self.text(MARGIN, self.down(40) + 30, cut(title, room, TITLE, bold=True), size=TITLE, bold=True)
+        self.text(MARGIN, self.down(40) + 30, cut(title, ROOM, TITLE, bold=True), size=TITLE, bold=True)
         for number, line in enumerate(lines):
             size, color = (SMALL, self.theme.muted) if number else (SUBTITLE, self.theme.ink)
-            for part in wrapped(line, room, size, most=2):
+            for part in wrapped(line, ROOM, size, most=2):
                 self.text(MARGIN, self.down(size * _LINE) + size * _LINE, part, size=size, color=color)
         self.down(16)
 
-    def foot(self, lines: Sequence[str]) -> None:
+    def foot(self, *lines: str) -> None:
         """Lines that explain; those without a text are left out."""
         self.down(8)
-        for line in lines:
-            for part in wrapped(line, WIDTH - 2 * MARGIN, SMALL):
-                self.note(MARGIN, self.down(SMALL * _LINE), part)
+        for part in (part for line in lines for part in wrapped(line, ROOM)):
+            self.note(MARGIN, self.down(SMALL * _LINE), part)
 
-    def legend(self, entries: Sequence[tuple[str, Sequence[Look]]]) -> None:
+    def legend(self, entries: Iterable[tuple[str, Sequence[Look]]]) -> None:
         """Marks and what they mean, in as many rows as it takes; a mark may be drawn in several layers."""
         x, y = MARGIN, self.down(_LEGEND_ROW) + _LEGEND_ROW / 2
         for name, looks in entries:
-            text = cut(name, _LONGEST_NAME, SMALL)
-            width = 15 + width_px(text, SMALL) + 20
+            text = cut(name, LONGEST_NAME)
+            width = 15 + width_px(text) + 20
             if x > MARGIN and x + width > WIDTH - MARGIN:
                 x, y = MARGIN, self.down(_LEGEND_ROW) + _LEGEND_ROW / 2
             for look in looks:
@@ -355,13 +340,13 @@ class Canvas:
 
     def tones(self, entries: Iterable[tuple[Tone, str]]) -> None:
         """A legend of tones."""
-        self.legend([(word, [mark_of(self.theme, tone)]) for tone, word in entries])
+        self.legend((word, [mark_of(self.theme, tone)]) for tone, word in entries)
         self.down(10)
 
-    def file(self, picture: Format, kind: str) -> bytes:
+    def file(self, picture: Format, title: str, description: str) -> bytes:
         """The picture's file, with a title and a description for those who do not see it."""
         self._resize(self.y + _BOTTOM)
-        texts = {"Title": drawable(f"{kind}: {self._title}"), "Description": drawable(self._description)}
+        texts = {"Title": title, "Description": description}
         content = io.BytesIO()
         if picture == "svg":
             self.figure.savefig(content, format="svg", metadata={**texts, "Date": None, "Creator": None})

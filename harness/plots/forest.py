@@ -7,7 +7,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.errors import RunError
-from harness.plots.canvas import BODY, MARGIN, SMALL, WIDTH, Canvas, Format, Theme, blank, cut, mark_of, width_px
+from harness.plots.canvas import (
+    BODY,
+    MARGIN,
+    ROOM,
+    SMALL,
+    WIDTH,
+    Canvas,
+    Drawing,
+    Theme,
+    cut,
+    mark_of,
+    widest,
+    width_px,
+)
 from harness.records.comparison import Comparison
 from harness.report.forest import (
     TONES,
@@ -43,13 +56,9 @@ _CAPS_FROM = 28.0  # shorter intervals are hidden by their mark anyway
 
 
 def draw_forest(
-    source: Comparison | Report,
-    theme: Theme,
-    picture: Format,
-    top: int | None = None,
-    keep: Callable[[str], bool] = lambda _: True,
-) -> bytes:
-    """Draw the ratios of a comparison, or of a run's variants to its baseline; see harness.plots.pictures.draw."""
+    source: Comparison | Report, top: int | None = None, keep: Callable[[str], bool] = lambda _: True
+) -> Drawing:
+    """The ratios of a comparison, or of a run's variants to its baseline."""
     most = USUAL_ROWS if top is None else top
     if isinstance(source, Comparison):
         forest = forest_of(source, [row for row in source.rows if keep(row.case)], top=most)
@@ -58,32 +67,34 @@ def draw_forest(
     if not forest.has_ratios:
         why = f" ({forest.rest[:1].lower()}{forest.rest[1:].rstrip('.')})" if forest.rest else ""
         raise RunError(f"has no ratio to draw{why}")
-    columns = _columns(forest)
-    with blank(theme, forest.title, [forest.verdict, forest.method]) as canvas:
+
+    def paint(canvas: Canvas) -> None:
         canvas.tones(_legend(forest))
+        columns = _columns(forest)
         for block in forest.blocks:
             _draw_block(canvas, block, columns)
             canvas.down(_BETWEEN)
-        canvas.foot(_foot(forest))
-        return canvas.file(picture, "Ratios")
+        canvas.foot(_foot(forest), forest.rest)
+
+    return Drawing(kind="Ratios", title=forest.title, lines=[forest.verdict, forest.method], paint=paint)
 
 
 def _legend(forest: Forest) -> list[tuple[Tone, str]]:
-    words: dict[Tone, dict[str, None]] = {tone: {} for tone in TONES}
-    for row in forest.rows():
-        words[row.tone][row.word] = None
+    words = {tone: dict.fromkeys(row.word for row in forest.rows() if row.tone == tone) for tone in TONES}
     return [(tone, ", ".join(names)) for tone, names in words.items() if names]
 
 
-def _foot(forest: Forest) -> list[str]:
+def _foot(forest: Forest) -> str:
     floors = floors_text([floor for block in forest.blocks for floor in block.floors])
-    band = f" Shaded: changes below the floor ({floors})." if floors else ""
-    peers = " Hollow: other engines." if any(row.peer for row in forest.rows()) else ""
     single = [row for row in forest.rows() if row.ratio is not None and _interval(row) is None]
-    counted = " Dotted from 1: counted, which has no interval." if any(row.exact for row in single) else ""
-    early = " A mark alone: no interval yet." if any(not row.exact for row in single) else ""
-    marks = f"Ratios on a logarithmic axis.{band}{counted}{early}{peers}"
-    return [marks, forest.rest]
+    texts = {
+        "Ratios on a logarithmic axis.": True,
+        f"Shaded: changes below the floor ({floors}).": bool(floors),
+        "Dotted from 1: counted, which has no interval.": any(row.exact for row in single),
+        "A mark alone: no interval yet.": any(not row.exact for row in single),
+        "Hollow: other engines.": any(row.peer for row in forest.rows()),
+    }
+    return " ".join(text for text, is_there in texts.items() if is_there)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,14 +109,11 @@ class _Columns:
 
 
 def _columns(forest: Forest) -> _Columns:
-    labels = [width_px(row.label, BODY) + _INDENT + _remark_width(row) for row in forest.rows()]
-    figures = [width_px(row.figure, SMALL) for row in forest.rows()]
-    figures += [width_px(_figure_head(block), SMALL) for block in forest.blocks]
-    values = [width_px(row.values, SMALL) for row in forest.rows()]
-    values += [width_px(block.values, SMALL) for block in forest.blocks]
-    figure, value = max(figures), max(values)
-    label = min(max(labels), WIDTH - 2 * MARGIN - figure - 2 * _GAP - _LEAST_PLOT)
-    room = WIDTH - 2 * MARGIN - label - figure - 2 * _GAP
+    figure = widest([row.figure for row in forest.rows()] + [_figure_head(block) for block in forest.blocks])
+    value = widest([row.values for row in forest.rows()] + [block.values for block in forest.blocks])
+    most = max(width_px(row.label, BODY) + _INDENT + _remark_width(row) for row in forest.rows())
+    label = min(most, ROOM - figure - 2 * _GAP - _LEAST_PLOT)
+    room = ROOM - label - figure - 2 * _GAP
     taken = value + _GAP if value and room - value - _GAP >= _LEAST_PLOT else 0.0
     return _Columns(
         label=label,
@@ -145,10 +153,9 @@ def _draw_block(canvas: Canvas, block: ForestBlock, columns: _Columns) -> None:
     axes = canvas.axes(columns.plot, first, columns.plot_width, height)
     canvas.down(_AXIS)
     axis = block.axis(most_ticks=max(3, int(columns.plot_width // 55)))
-    axes.set(xlim=(math.log(axis.low), math.log(axis.high)), ylim=(height, 0))
+    axes.set(xlim=(math.log(axis.low), math.log(axis.high)), ylim=(height, 0), yticks=[])
     axes.set_xticks([math.log(tick.ratio) for tick in axis.ticks], [tick.text for tick in axis.ticks])
-    axes.set_yticks([])
-    axes.grid(axis="x", color=theme.grid, linewidth=0.8)
+    axes.grid(axis="x")
     axes.axvline(0.0, color=theme.ink, linewidth=1.0, zorder=2)
     at_one = columns.plot + axis.share(1.0) * columns.plot_width
     title = cut(block.title, at_one - _ENDS_ROOM - MARGIN, BODY + 1, bold=True)
@@ -156,27 +163,25 @@ def _draw_block(canvas: Canvas, block: ForestBlock, columns: _Columns) -> None:
     canvas.note(at_one - 8, middle, f"◂ {block.ends[0]}", align="right")
     canvas.note(at_one + 8, middle, f"{block.ends[1]} ▸")
     # One band where all rows have one floor, else each row its own.
-    bands = [(row.floor, y - first - _ROW / 2, y - first + _ROW / 2) for row, y in places]
-    for floor, top, bottom in [(block.floors[0], 0.0, height)] if len(block.floors) == 1 else bands:
+    bands = [(row.floor, y - first - _ROW / 2, _ROW) for row, y in places]
+    for floor, upper, size in [(block.floors[0], 0.0, height)] if len(block.floors) == 1 else bands:
         edge = math.log1p(floor)
-        corners = [-edge, edge, edge, -edge], [top, top, bottom, bottom]
-        axes.fill(*corners, color=theme.band, linewidth=0, zorder=0.5)
+        axes.barh(upper + size / 2, 2 * edge, size, left=-edge, color=theme.band, linewidth=0, zorder=0.5)
     for row, y in places:
         _draw_row(axes, theme, row, y - first, columns.plot_width)
 
 
 def _write_row(canvas: Canvas, row: ForestRow, columns: _Columns, y: float, *, indent: float) -> None:
-    theme = canvas.theme
+    theme, left = canvas.theme, MARGIN + indent
     label = cut(row.label, columns.label - indent - _remark_width(row), BODY)
-    canvas.text(MARGIN + indent, y, label)
+    canvas.text(left, y, label)
     if row.remark:
-        x = MARGIN + indent + width_px(label, BODY) + 8
+        x = left + width_px(label, BODY) + 8
         canvas.text(x, y, row.remark, size=SMALL, color=theme.tones["worse"], bold=True)
     color = theme.ink if row.tone in ("same", "open") else theme.tones[row.tone]
     canvas.text(columns.figure, y, row.figure, size=SMALL, color=color, align="right")
     if row.tone == "lost":
-        x = columns.figure - width_px(row.figure, SMALL) - _MARK
-        canvas.points([x], [y], **mark_of(theme, row.tone))
+        canvas.points([columns.figure - width_px(row.figure) - _MARK], [y], **mark_of(theme, row.tone))
     if columns.values:
         canvas.note(columns.values, y, row.values, align="right")
 
@@ -184,30 +189,25 @@ def _write_row(canvas: Canvas, row: ForestRow, columns: _Columns, y: float, *, i
 def _draw_row(axes: Axes, theme: Theme, row: ForestRow, y: float, width: float) -> None:
     """Interval and mark; an arrow at the edge for what lies beyond it."""
     low, high = axes.get_xlim()
-    color = theme.tones[row.tone]
-
-    def arrow(x: float, *, right: bool) -> None:
-        marker = 9 if right else 8
-        axes.plot([x], [y], marker=marker, markersize=8, color=color, linestyle="none", clip_on=False, zorder=4)
-
-    if row.beyond is not None:
-        arrow(low if row.beyond == "left" else high, right=row.beyond == "right")
-    if row.beyond is not None or row.ratio is None:
+    color, interval = theme.tones[row.tone], _interval(row)
+    at = math.log(row.ratio) if row.ratio is not None else None
+    first, last = interval or (at, at)
+    for edge, marker, is_beyond in (
+        (low, 8, row.beyond == "left" or (first is not None and first < low)),
+        (high, 9, row.beyond == "right" or (last is not None and last > high)),
+    ):
+        if is_beyond:
+            axes.plot([edge], [y], marker=marker, markersize=8, color=color, linestyle="", clip_on=False, zorder=4)
+    if row.beyond is not None or at is None or first is None or last is None:
         return
-    at = math.log(row.ratio)
-    first, last = _interval(row) or (at, at)
     left, right = min(max(first, low), high), max(min(last, high), low)
-    if _interval(row):
+    if interval:
         axes.plot([left, right], [y, y], color=color, linewidth=1.8, zorder=3, solid_capstyle="butt")
     elif row.exact:
         axes.plot([0.0, min(max(at, low), high)], [y, y], color=theme.axis, linewidth=1.0, linestyle=_DOTS, zorder=2)
     if right - left > _CAPS_FROM * (high - low) / width:
         for end in {first, last} & {left, right}:
             axes.plot([end, end], [y - 4, y + 4], color=color, linewidth=1.4, zorder=3)
-    if first < low:
-        arrow(low, right=False)
-    if last > high:
-        arrow(high, right=True)
     if low <= at <= high:
         axes.plot([at], [y], **mark_of(theme, row.tone, hollow=row.peer))
 

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from harness.errors import RunError
 from harness.plots.canvas import (
+    LONGEST_NAME,
     MARGIN,
     POINTS_PER_PIXEL,
+    ROOM,
     SMALL,
-    WIDTH,
     Canvas,
-    Format,
-    Theme,
-    blank,
+    Drawing,
+    cut,
     left_out_text,
     look_of,
+    width_px,
 )
 from harness.report.ratio_axis import round_figures
 from harness.report.run_report import Report
@@ -28,9 +31,7 @@ from harness.report.run_words import run_line, verdict
 from harness.report.units import unit_of
 
 if TYPE_CHECKING:
-    import numpy as np
     from matplotlib.axes import Axes
-    from numpy.typing import NDArray
 
 _USUAL_PANELS = 8
 _HEAD = 30.0
@@ -38,12 +39,11 @@ _LEFT, _BOTTOM = 58.0, 46.0
 _NARROW, _WIDE = 270.0, 360.0  # heights of a plot
 _BETWEEN = 26.0
 _FEW = 9  # points that fit a panel of half the width
-_LONGEST_LABEL = 230.0
 _LINEAR = 4.0  # where figures lie further apart than by this factor, the axis is logarithmic
 
 # How far from its point a name may stand, and in which directions it is tried: beside the point first.
 _DISTANCES = (9.0, 16.0, 26.0, 38.0, 52.0, 68.0, 86.0, 106.0)
-_DIRECTIONS = (0, 180, 45, -45, 135, -135, 90, -90, 20, -20, 160, -160, 70, -70, 110, -110)
+_DIRECTIONS = np.radians((0, 180, 45, -45, 135, -135, 90, -90, 20, -20, 160, -160, 70, -70, 110, -110))
 _NEAR = 12.0  # without a line from the point to its name
 _RADIUS = 6.0  # of a point
 _MARK = 8 * POINTS_PER_PIXEL
@@ -51,7 +51,8 @@ _AIR = 2.0
 _CROWD = 90.0  # as far as this, points are neighbours
 
 Place = tuple[float, float]
-Box = tuple[float, float, float, float]  # left, bottom, right, top; y grows upwards or downwards
+Box = tuple[float, float, float, float]  # left, top, right, bottom
+Boxes = NDArray[np.float64]  # `(boxes, 4)`
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,8 +75,8 @@ class MemoryPanel:
     rest: int  # How many variants have no point
 
 
-def draw_memory(report: Report, theme: Theme, picture: Format, top: int | None = None) -> bytes:
-    """Draw the panels, two beside each other where their points are few; see harness.plots.pictures.draw."""
+def draw_memory(report: Report, top: int | None = None) -> Drawing:
+    """The panels, two beside each other where their points are few."""
     panels = memory_panels(report)
     if not panels:
         raise RunError(
@@ -85,16 +86,19 @@ def draw_memory(report: Report, theme: Theme, picture: Format, top: int | None =
     drawn = panels[: top or _USUAL_PANELS]
     columns = 2 if len(drawn) > 1 and max(len(panel.points) for panel in drawn) <= _FEW else 1
     plot = _NARROW if columns == 2 else _WIDE
-    width = (WIDTH - 2 * MARGIN - (columns - 1) * _BETWEEN) / columns
-    title = f"{report.facts.suite_name}: latency against memory"
-    with blank(theme, title, [verdict(report), run_line(report.facts, report.sections)]) as canvas:
+    width = (ROOM - (columns - 1) * _BETWEEN) / columns
+
+    def paint(canvas: Canvas) -> None:
         for number, panel in enumerate(drawn):
             across = number % columns
             _draw_panel(canvas, panel, MARGIN + across * (width + _BETWEEN), width, plot)
             if across + 1 == columns or panel is drawn[-1]:
                 canvas.down(_HEAD + plot + _BOTTOM + _BETWEEN)
-        canvas.foot(_foot(drawn, len(panels) - len(drawn)))
-        return canvas.file(picture, "Latency against memory")
+        canvas.foot(*_foot(drawn, len(panels) - len(drawn)))
+
+    title = f"{report.facts.suite_name}: latency against memory"
+    lines = [verdict(report), run_line(report.facts, report.sections)]
+    return Drawing(kind="Latency against memory", title=title, lines=lines, paint=paint)
 
 
 def memory_panels(report: Report) -> list[MemoryPanel]:
@@ -154,16 +158,16 @@ def _draw_panel(canvas: Canvas, panel: MemoryPanel, x: float, width: float, heig
     axes = canvas.axes(left, top, length, height)
     memory_unit = unit_of("bytes", [point.memory_bytes for point in panel.points])
     latency_unit = unit_of("ns", [point.latency_ns for point in panel.points])
-    memory = [point.memory_bytes / memory_unit.size for point in panel.points]
-    times = [point.latency_ns / latency_unit.size for point in panel.points]
+    places = [(point.memory_bytes / memory_unit.size, point.latency_ns / latency_unit.size) for point in panel.points]
+    memory, times = zip(*places, strict=True)
     logs = _scale(axes, "x", memory, max(3, int(length / 90))), _scale(axes, "y", times, max(3, int(height / 55)))
-    axes.grid(color=theme.grid, linewidth=0.8, zorder=0)
-    axes.spines[["left", "bottom"]].set(visible=True, color=theme.axis)
+    axes.grid()
+    axes.spines[["left", "bottom"]].set_visible(True)
     best = [on_front(point, panel.points) for point in panel.points]
-    front = [place for place, is_best in zip(zip(memory, times, strict=True), best, strict=True) if is_best]
+    front = [place for place, is_best in zip(places, best, strict=True) if is_best]
     steps = _front(front, axes.get_xlim()[1], axes.get_ylim()[1])
     axes.plot(*zip(*steps, strict=True), color=theme.series[0], linewidth=1.4, alpha=0.7, zorder=2)
-    for point, across, up, is_best in zip(panel.points, memory, times, best, strict=True):
+    for point, (across, up), is_best in zip(panel.points, places, best, strict=True):
         color = theme.series[0] if is_best else theme.muted
         look = look_of("s" if point.baseline else "o", _MARK, color if is_best else theme.ground, color, 1.4)
         axes.plot([across], [up], zorder=4, clip_on=False, **look)
@@ -173,14 +177,8 @@ def _draw_panel(canvas: Canvas, panel: MemoryPanel, x: float, width: float, heig
         shares = axes.transAxes.inverted().transform(axes.transData.transform(places))
         return [(left + float(across) * length, top + (1 - float(up)) * height) for across, up in shares]
 
-    names_left_out = _write_names(
-        canvas,
-        panel.points,
-        pixels(list(zip(memory, times, strict=True))),
-        best,
-        (left, top, length, height),
-        pixels(steps),
-    )
+    bounds = left + 3, top, left + length, top + height - 3
+    nameless = _write_names(canvas, panel.points, pixels(places), best, bounds, pixels(steps))
     memory_name, time_name = (
         f"{name}, {unit.name}{' (log)' if is_log else ''}"
         for name, unit, is_log in zip((panel.memory, "latency"), (memory_unit, latency_unit), logs, strict=True)
@@ -188,10 +186,10 @@ def _draw_panel(canvas: Canvas, panel: MemoryPanel, x: float, width: float, heig
     canvas.note(left, top + height + 34, memory_name)
     # Beside the axis, not above it, where the title stands.
     canvas.note(x + 9, top + height / 2, time_name, align="center", rotation=90, rotation_mode="anchor", va="center")
-    counts = {"without a point": panel.rest, "without room for a name": names_left_out}
+    counts = {"without a point": panel.rest, "without room for a name": nameless}
     rest = ", ".join(f"{number} {what}" for what, number in counts.items() if number)
-    room = length - canvas.width(memory_name, SMALL) - 20
-    canvas.note(x + width, top + height + 34, canvas.cut(rest, room, SMALL), align="right")
+    room = length - width_px(memory_name) - 20
+    canvas.note(x + width, top + height + 34, cut(rest, room), align="right")
 
 
 def _scale(axes: Axes, name: Literal["x", "y"], values: Sequence[float], most_ticks: int) -> bool:
@@ -227,85 +225,67 @@ def _write_names(
     points: Sequence[MemoryPoint],
     pixels: Sequence[Place],
     best: Sequence[bool],
-    plot: tuple[float, float, float, float],
+    bounds: Box,
     steps: Sequence[Place],
 ) -> int:
     """Names beside the points; how many have no room."""
-    theme, (left, top, length, height) = canvas.theme, plot
-    names = [canvas.cut(point.label, _LONGEST_LABEL, SMALL, bold=point.baseline) for point in points]
-    sizes = [
-        (canvas.width(name, SMALL, bold=point.baseline), SMALL + 2) for name, point in zip(names, points, strict=True)
-    ]
-    bounds = left + 3, top, left + length, top + height - 3
+    theme = canvas.theme
+    names = [cut(point.label, LONGEST_NAME, bold=point.baseline) for point in points]
+    widths = [width_px(name, bold=point.baseline) for name, point in zip(names, points, strict=True)]
     lines = [
         (min(x, end_x) - 1, min(y, end_y) - 1, max(x, end_x) + 1, max(y, end_y) + 1)
         for (x, y), (end_x, end_y) in pairwise(steps)
     ]
-    places = place_labels(pixels, sizes, bounds, lines)
+    places = place_labels(pixels, [(width, SMALL + 2) for width in widths], bounds, lines)
     for point, name, place, (x, y), is_best in zip(points, names, places, pixels, best, strict=True):
         if place is None:
             continue
         (x0, y0, x1, y1), is_far = place
         canvas.box(x0, y0, x1 - x0, y1 - y0, color=theme.ground, zorder=1)
         if is_far:
-            canvas.line([x, min(max(x, x0), x1)], [y, min(max(y, y0), y1)], theme.axis, 0.7)
+            nearest = [x, min(max(x, x0), x1)], [y, min(max(y, y0), y1)]
+            canvas.points(*nearest, color=theme.axis, linewidth=0.7)
         color = theme.ink if is_best or point.baseline else theme.muted
         canvas.text((x0 + x1) / 2, (y0 + y1) / 2, name, size=SMALL, align="center", color=color, bold=point.baseline)
     return places.count(None)
 
 
 def place_labels(
-    points: Sequence[tuple[float, float]],
-    sizes: Sequence[tuple[float, float]],
-    bounds: Box,
-    avoid: Sequence[Box] = (),
+    points: Sequence[Place], sizes: Sequence[Place], bounds: Box, avoid: Sequence[Box] = ()
 ) -> list[tuple[Box, bool] | None]:
     """A box for each name and whether a line has to lead to it; None where there is no room left.
 
     No two overlap, and none covers a point; `avoid` is left free where another place is as near.
     """
-    import numpy as np
-
-    taken = np.array([(x - _RADIUS, y - _RADIUS, x + _RADIUS, y + _RADIUS) for x, y in points]).reshape(-1, 4)
-    lines = np.array(avoid).reshape(-1, 4)
+    centres = np.array(points, dtype=float).reshape(-1, 2)
+    taken = np.hstack([centres - _RADIUS, centres + _RADIUS])
+    lines = np.array(avoid, dtype=float).reshape(-1, 4)
     placed: list[tuple[Box, bool] | None] = [None] * len(points)
-
-    def neighbours(index: int) -> int:
-        x, y = points[index]
-        return sum(math.hypot(other - x, 3 * (up - y)) < _CROWD for other, up in points)
-
     # Where points crowd, places are rare.
-    for index in sorted(range(len(points)), key=neighbours, reverse=True):
+    apart = np.hypot(centres[:, None, 0] - centres[:, 0], 3 * (centres[:, None, 1] - centres[:, 1]))
+    for index in np.argsort(-(apart < _CROWD).sum(axis=1), kind="stable").tolist():
         for distance in _DISTANCES:
-            boxes = [_label_box(points[index], sizes[index], distance, angle) for angle in _DIRECTIONS]
-            free = [box for box in boxes if _holds(bounds, box) and not overlaps(box, taken)]
-            if free:
-                best = min(free, key=lambda box: overlaps(box, lines))
-                taken = np.vstack([taken, best])
-                placed[index] = best, distance > _NEAR
+            boxes = _boxes_around(centres[index], sizes[index], distance)
+            inside = (boxes[:, :2] >= bounds[:2]).all(axis=1) & (boxes[:, 2:] <= bounds[2:]).all(axis=1)
+            if (free := boxes[inside & ~overlaps(boxes, taken)]).size:
+                box = free[int(overlaps(free, lines).argmin())]
+                taken = np.vstack([taken, box])
+                left, top, right, bottom = box.tolist()
+                placed[index] = (left, top, right, bottom), distance > _NEAR
                 break
     return placed
 
 
-def overlaps(box: Box, others: NDArray[np.float64]) -> bool:
-    """Whether a box has more than an edge in common with one of `(boxes, 4)`."""
-    left, bottom, right, top = box
-    across = (others[:, 0] < right) & (left < others[:, 2])
-    return bool((across & (others[:, 1] < top) & (bottom < others[:, 3])).any())
+def overlaps(boxes: Boxes, others: Boxes) -> Any:
+    """Of each box whether it has more than an edge in common with one of the others."""
+    begin, end = boxes[:, None, :2], boxes[:, None, 2:]
+    meet = (others[:, :2] < end) & (begin < others[:, 2:])
+    return np.any(np.all(meet, axis=2), axis=1)
 
 
-def _holds(outer: Box, inner: Box) -> bool:
-    return outer[0] <= inner[0] and outer[1] <= inner[1] and inner[2] <= outer[2] and inner[3] <= outer[3]
-
-
-def _label_box(point: tuple[float, float], size: tuple[float, float], distance: float, degrees: float) -> Box:
-    """The name's edge or corner that is next to the point lies at that distance from it."""
-    (x, y), (width, height) = point, size
-    across, up = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
-    left = x + distance * across - width * (0.5 - 0.5 * _side(across))
-    bottom = y + distance * up - height * (0.5 - 0.5 * _side(up))
-    return left - _AIR, bottom, left + width + _AIR, bottom + height
-
-
-def _side(value: float) -> float:
-    return 0.0 if abs(value) < 0.3 else math.copysign(1.0, value)
+def _boxes_around(point: Boxes, size: Place, distance: float) -> Boxes:
+    """A box for each direction, whose edge or corner next to the point lies at that distance from it."""
+    towards = np.stack([np.cos(_DIRECTIONS), np.sin(_DIRECTIONS)], axis=1)
+    sides = np.where(np.abs(towards) < 0.3, 0.0, np.sign(towards))
+    begin = point + distance * towards - np.array(size) * (0.5 - 0.5 * sides)
+    return np.hstack([begin - (_AIR, 0.0), begin + size + (_AIR, 0.0)])

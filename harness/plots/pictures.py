@@ -1,11 +1,12 @@
 """Every picture of a comparison, a run, an explanation or a tuning: which kinds there are, one by its kind, or all."""
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Literal
 
 from harness.errors import RunError, UsageError
-from harness.plots.canvas import THEMES, Format, Theme, ThemeName
+from harness.plots.canvas import THEMES, Drawing, Format
 from harness.plots.forest import draw_forest
 from harness.plots.memory import draw_memory
 from harness.plots.race import draw_race
@@ -54,67 +55,64 @@ def kinds_of(source: Source) -> tuple[str, tuple[Kind, ...]]:
     return _KINDS[type(source)]
 
 
-def draw(
-    kind: Kind,
-    source: Source,
-    theme: Theme,
-    picture: Format,
-    *,
-    where: str = "",
-    keep: Keep = lambda _: True,
-    top: int | None = None,
-) -> bytes:
-    """One picture as the content of a file; equal values give equal bytes with the same release of matplotlib."""
+def drawing_of(
+    kind: Kind, source: Source, *, where: str = "", keep: Keep = lambda _: True, top: int | None = None
+) -> Drawing:
+    """One picture of what lies at `where`."""
     what, kinds = kinds_of(source)
     if kind not in kinds:
         raise UsageError(f"{where}: is {what}, which can be drawn as {', '.join(kinds)}; give --kind {kinds[0]}")
     try:
         if isinstance(source, Explanation):
-            return draw_waterfall(source, theme, picture, top)
+            return draw_waterfall(source, top)
         if isinstance(source, Tuning):
-            return draw_race([source], theme, picture)
+            return draw_race([source])
         if isinstance(source, Comparison) or kind == "forest":
-            return draw_forest(source, theme, picture, top, keep)
+            return draw_forest(source, top, keep)
         # What the report says of the whole run stays.
         kept = (replace(each, rows=tuple(row for row in each.rows if keep(row.case))) for each in source.sections)
         source = replace(source, sections=tuple(kept))
         if not any(row.status == "measured" for row in source.rows()):
             raise RunError("nothing was measured, so there is nothing to draw")
-        return _OF_RUNS[kind](source, theme, picture, top)
+        return _OF_RUNS[kind](source, top)
     except RunError as error:
         more = "" if "--kind" in str(error) else f"; see harness report {where}"
         raise RunError(f"{where}: {error}{more}") from None
 
 
-def pictures_of(
-    source: Source,
-    *,
-    formats: Iterable[Format] = ("png",),
-    themes: Iterable[ThemeName] = ("light", "dark"),
-    kinds: Iterable[Kind] = (),
-    keep: Keep = lambda _: True,
-    top: int | None = None,
-) -> dict[str, bytes]:
-    """Every picture that has anything on it, by its file's name: `forest-light.png`, `forest-dark.png`, ..."""
-    wanted = tuple(kinds) or sorted(kinds_of(source)[1], key=list(TITLES).index)
-    pictures: dict[str, bytes] = {}
-    for kind in wanted:
+def drawings_of(source: Source, *, keep: Keep = lambda _: True, top: int | None = None) -> dict[Kind, Drawing]:
+    """Every picture that has anything on it."""
+    found: dict[Kind, Drawing] = {}
+    for kind in sorted(kinds_of(source)[1], key=list(TITLES).index):
         if kind == "releases" and isinstance(source, Report) and len(source.facts.toolchains) < 2:
             continue
-        try:
-            pictures |= {
-                f"{kind}-{theme}.{picture}": draw(kind, source, THEMES[theme], picture, keep=keep, top=top)
-                for theme in themes
-                for picture in formats
-            }
-        except RunError:  # nothing to draw of this kind
-            continue
-    return pictures
+        with suppress(RunError):  # nothing to draw of this kind
+            found[kind] = drawing_of(kind, source, keep=keep, top=top)
+    return found
+
+
+def files_of(drawings: Mapping[Kind, Drawing], formats: Iterable[Format] = ("png",)) -> dict[str, bytes]:
+    """The pictures in both themes by the names of their files: `forest-light.png`, `forest-dark.png`, ..."""
+    return {
+        f"{kind}-{name}.{picture}": drawing.file(theme, picture)
+        for kind, drawing in drawings.items()
+        for name, theme in THEMES.items()
+        for picture in formats
+    }
 
 
 def kind_of_comment(source: Comparison | Report) -> Kind:
     """What a comment shows: the ratios of a comparison, or a run's variants beside each other."""
     return "forest" if isinstance(source, Comparison) else "variants"
+
+
+def files_of_comment(source: Comparison | Report) -> dict[str, bytes]:
+    """The pictures of a comment by the names of their files; {} where there is nothing to draw."""
+    kind = kind_of_comment(source)
+    try:
+        return files_of({kind: drawing_of(kind, source)})
+    except RunError:
+        return {}
 
 
 def published(source: Comparison | Report, url: Callable[[str], str]) -> tuple[Picture, ...]:

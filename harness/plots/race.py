@@ -9,11 +9,11 @@ from harness.plots.canvas import (
     SMALL,
     WIDTH,
     Canvas,
-    Format,
-    Theme,
-    blank,
+    Drawing,
+    cut,
     left_out_text,
     look_of,
+    width_px,
 )
 from harness.records.tuning import Moment, Tuning
 from harness.report.ratio_axis import RatioAxis, ratio_axis
@@ -34,8 +34,8 @@ _FOOT = (
 )
 
 
-def draw_race(tunings: Sequence[Tuning], theme: Theme, picture: Format, top: int | None = None) -> bytes:
-    """Draw the race of each model below the others; equal values give equal bytes with the same matplotlib."""
+def draw_race(tunings: Sequence[Tuning], top: int | None = None) -> Drawing:
+    """The race of each model below the others."""
     raced = [found for found in tunings if found.moments]
     if not raced:
         raise RunError("nothing was timed, so there is no race to draw")
@@ -44,32 +44,29 @@ def draw_race(tunings: Sequence[Tuning], theme: Theme, picture: Format, top: int
     if len(drawn) > 1:
         title = f"{plural(len(drawn), 'race')} of {drawn[0].suite}"
         line = "Ratios beside the start of each search, over its budget."
-    with blank(theme, title, [line]) as canvas:
+
+    def paint(canvas: Canvas) -> None:
         for found in drawn:
             if len(drawn) > 1:
                 canvas.heading(_title(found))
                 canvas.down(26)
             _draw_panel(canvas, found, _ALONE if len(drawn) == 1 else _BESIDE)
-        canvas.foot([_FOOT, left_out_text(len(raced) - len(drawn))])
-        return canvas.file(picture, "Race")
+        canvas.foot(_FOOT, left_out_text(len(raced) - len(drawn)))
+
+    return Drawing(kind="Race", title=title, lines=[line], paint=paint)
 
 
 def _title(found: Tuning) -> str:
     return f"{found.model} on {found.device}, beside {found.start}"
 
 
-def best_so_far(found: Tuning) -> list[tuple[float, float]]:
-    """Corners of the line: seconds and the ratio from then on; it begins at the start's 1 and ends with the search."""
-    best = [(0.0, 1.0), *((moment.seconds, moment.ratio) for moment in found.moments if moment.best)]
-    return [*best, (max(found.spent_s, best[-1][0]), best[-1][1])]
-
-
 def _winner(found: Tuning) -> Moment | None:
     """What was confirmed, or else the last that was the best."""
     beside = beside_start(found)
     confirmed = beside.head if beside is not None and found.variant else ""
-    of_variant = (moment for moment in reversed(found.moments) if moment.name == confirmed)
-    return next(of_variant, None) or next((moment for moment in reversed(found.moments) if moment.best), None)
+    latest = [*reversed(found.moments)]
+    named, best = ([each for each in latest if each.name == confirmed], [each for each in latest if each.best])
+    return next(iter(named or best), None)
 
 
 def race_axis(found: Tuning) -> RatioAxis:
@@ -80,7 +77,7 @@ def race_axis(found: Tuning) -> RatioAxis:
 
 
 def _draw_panel(canvas: Canvas, found: Tuning, height: float) -> None:
-    theme, axis, line = canvas.theme, race_axis(found), best_so_far(found)
+    theme, axis = canvas.theme, race_axis(found)
     end_s = max(found.budget_s, found.spent_s, *(moment.seconds for moment in found.moments))
     unit, size = next((name, size) for limit, name, size in _UNITS if end_s <= limit)
     top = canvas.down(height + 46)
@@ -90,18 +87,20 @@ def _draw_panel(canvas: Canvas, found: Tuning, height: float) -> None:
     axes.set_yticks([tick.ratio for tick in axis.ticks], [tick.text for tick in axis.ticks])
     axes.set_yticks([], minor=True)
     canvas.round_ticks(axes.xaxis, 8)
-    axes.grid(color=theme.grid, linewidth=0.8)
+    axes.grid()
     axes.axhline(1.0, color=theme.axis, linewidth=1.0, zorder=2)
-    xs, ys = [seconds / size for seconds, _ in line], [ratio for _, ratio in line]
+    # It begins at the start's 1 and ends with the search.
+    best = [(0.0, 1.0), *((moment.seconds, moment.ratio) for moment in found.moments if moment.best)]
+    best.append((max(found.spent_s, best[-1][0]), best[-1][1]))
+    xs, ys = [seconds / size for seconds, _ in best], [ratio for _, ratio in best]
     axes.plot(xs, ys, drawstyle="steps-post", color=theme.tones["better"], linewidth=1.6, zorder=3)
+    places = []
     for moment in found.moments:
         face, edge = (theme.tones["better"],) * 2 if moment.best else (theme.ground, theme.tones["same"])
         look = look_of("^" if moment.ratio > axis.high else "o", _MARK, face, edge, 1.0, zorder=5 if moment.best else 4)
-        axes.plot([moment.seconds / size], [min(moment.ratio, axis.high)], clip_on=False, **look)
-    places = [
-        (_LEFT + _LENGTH * moment.seconds / end_s, top + height * (1 - axis.share(min(moment.ratio, axis.high))))
-        for moment in found.moments
-    ]
+        ratio = min(moment.ratio, axis.high)
+        axes.plot([moment.seconds / size], [ratio], clip_on=False, **look)
+        places.append((_LEFT + _LENGTH * moment.seconds / end_s, top + height * (1 - axis.share(ratio))))
     if (winner := _winner(found)) is not None:
         _label(canvas, winner, places[found.moments.index(winner)], places, top + height)
 
@@ -111,15 +110,14 @@ def _label(
 ) -> None:
     """The winner's name and ratio, on the side of its dot with more room, where they cover the fewest others."""
     x, y = place
-    right = x < _LEFT + _LENGTH / 2
     ratio = f" {ratio_text(winner.ratio)}"
-    room = max(x - _LEFT, _LEFT + _LENGTH - x) - 12 - canvas.width(ratio, SMALL, bold=True)
-    text = canvas.cut(winner.name, room, SMALL, bold=True) + ratio
-    left = x + 10 if right else x - 10 - canvas.width(text, SMALL, bold=True)
-    end = left + canvas.width(text, SMALL, bold=True)
+    room = max(x - _LEFT, _LEFT + _LENGTH - x) - 12 - width_px(ratio, bold=True)
+    text = cut(winner.name, room, bold=True) + ratio
+    width = width_px(text, bold=True)
+    left = x + 10 if x < _LEFT + _LENGTH / 2 else x - 10 - width
 
     def covered(middle: float) -> int:
-        return sum(left - 5 < across < end + 5 and abs(down - middle) < 12 for across, down in dots)
+        return sum(left - 5 < across < left + width + 5 and abs(down - middle) < 12 for across, down in dots)
 
     middle = min((y + down for down in (14, -14, 32, -32) if y + down + 8 < bottom), key=covered)
     canvas.text(left, middle, text, size=SMALL, color=canvas.theme.tones["better"], bold=True)

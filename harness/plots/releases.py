@@ -7,11 +7,24 @@ releases is what `harness bisect` looks for. Releases on which a case fails or i
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from harness.plots.canvas import MARGIN, POINTS_PER_PIXEL, SMALL, WIDTH, Canvas, Format, Look, Theme, blank, look_of
+from harness.plots.canvas import (
+    MARGIN,
+    POINTS_PER_PIXEL,
+    SMALL,
+    WIDTH,
+    Canvas,
+    Drawing,
+    Look,
+    Theme,
+    cut,
+    left_out_text,
+    look_of,
+    widest,
+)
 from harness.report.ratio_axis import RatioAxis, ratio_axis
 from harness.report.run_report import Report
 from harness.report.run_rows import Row, Section
@@ -69,18 +82,20 @@ class ReleasePanel:
     rest: int  # How many variants have no line, for lack of room
 
 
-def draw_releases(report: Report, theme: Theme, picture: Format, top: int | None = None) -> bytes:
-    """Draw the panels below each other, with one axis of ratios each; see harness.plots.pictures.draw."""
+def draw_releases(report: Report, top: int | None = None) -> Drawing:
+    """The panels below each other, with one axis of ratios each."""
     panels = release_panels(report)
     drawn = panels[: top or _USUAL_PANELS]
     without_releases = replace(report.facts, toolchains=())  # they stand below the axis
 
-    title = f"{report.facts.suite_name}: each case over releases of IREE"
-    with blank(theme, title, [verdict(report), run_line(without_releases, report.sections)]) as canvas:
+    def paint(canvas: Canvas) -> None:
         for panel in drawn:
             _draw_panel(canvas, panel)
-        canvas.foot(_foot(drawn, len(panels) - len(drawn)))
-        return canvas.file(picture, "Releases")
+        canvas.foot(*_foot(drawn), left_out_text(len(panels) - len(drawn)))
+
+    title = f"{report.facts.suite_name}: each case over releases of IREE"
+    lines = [verdict(report), run_line(without_releases, report.sections)]
+    return Drawing(kind="Releases", title=title, lines=lines, paint=paint)
 
 
 def release_panels(report: Report) -> list[ReleasePanel]:
@@ -128,7 +143,7 @@ def _point(row: Row | None) -> ReleasePoint:
     return ReleasePoint(mark=mark, why=next(iter(row.remarks), "") if mark else "")
 
 
-def _foot(panels: Sequence[ReleasePanel], left_out: int) -> list[str]:
+def _foot(panels: Sequence[ReleasePanel]) -> list[str]:
     reasons: dict[tuple[str, str], list[str]] = {}
     for panel in panels:
         for line in panel.lines:
@@ -140,7 +155,7 @@ def _foot(panels: Sequence[ReleasePanel], left_out: int) -> list[str]:
     left = f"... and {plural(len(told) - _MOST_REASONS, 'more reason')}." if len(told) > _MOST_REASONS else ""
     rest = sum(panel.rest for panel in panels)
     more = f"Not drawn: {plural(rest, 'more variant')}." if rest else ""
-    return [" ".join([_FOOT, *words]), *told[:_MOST_REASONS], left, more, Canvas.left_out(left_out)]
+    return [" ".join([_FOOT, *words]), *told[:_MOST_REASONS], left, more]
 
 
 def _places(places: Sequence[str]) -> str:
@@ -153,22 +168,20 @@ def _places(places: Sequence[str]) -> str:
 
 def _draw_panel(canvas: Canvas, panel: ReleasePanel) -> None:
     theme, section = canvas.theme, panel.section
-    times, unit = _times(panel)
     beside = section.against or f"beside {section.baseline}"
     middle = canvas.heading(f"{section.model} @ {section.device}, {beside}")
-    if unit:
-        canvas.note(WIDTH - MARGIN, middle, f"above the points: {unit}", align="right")
     canvas.down(30)
-    canvas.legend([(line.variant, [_look(theme, number)]) for number, line in enumerate(panel.lines)])
+    canvas.legend((line.variant, [_look(theme, number)]) for number, line in enumerate(panel.lines))
     strips = [line for line in panel.lines if any(point.mark for point in line.points)]
     axes = canvas.axes(_LEFT, canvas.down(_PLOT), WIDTH - MARGIN - _LEFT, _PLOT)
     _scale(axes, panel, theme, strips=len(strips))
     for number, line in enumerate(panel.lines):
         _draw_line(axes, panel, number, line, theme)
-    _draw_times(axes, panel, times, theme)
+    if unit := _draw_times(axes, panel, theme):
+        canvas.note(WIDTH - MARGIN, middle, f"above the points: {unit}", align="right")
     for line in strips:
         middle = canvas.down(_STRIP) + _STRIP / 2
-        canvas.note(_LEFT - 8, middle, Canvas.cut(line.variant, _LEFT - 8 - MARGIN, SMALL), align="right")
+        canvas.note(_LEFT - 8, middle, cut(line.variant, _LEFT - 8 - MARGIN), align="right")
         for release, point in enumerate(line.points):
             x = _LEFT + _width_of_column(panel) * (release + 0.5)
             canvas.text(x, middle, point.mark, size=SMALL, align="center")
@@ -180,12 +193,11 @@ def _scale(axes: Axes, panel: ReleasePanel, theme: Theme, *, strips: int) -> Non
     axis, width = panel.axis, _width_of_column(panel)
     axes.set(xlim=(-0.5, len(panel.releases) - 0.5), ylim=(math.log(axis.low), math.log(axis.high)))
     axes.set_yticks([math.log(tick.ratio) for tick in axis.ticks], [tick.text for tick in axis.ticks])
-    axes.grid(axis="y", color=theme.grid, linewidth=1.0)
+    axes.grid(axis="y")
     axes.axhline(0.0, color=theme.axis, linewidth=1.0)
-    widest = max(Canvas.width(release, SMALL) for release in panel.releases) + 8
-    stride = max(1, -int(-widest // width))
+    stride = max(1, -int(-(widest(panel.releases) + 8) // width))
     named = range(len(panel.releases) - 1, -1, -stride)
-    names = [Canvas.cut(panel.releases[place], max(width * stride - 6, 20.0), SMALL) for place in named]
+    names = [cut(panel.releases[place], max(width * stride - 6, 20.0)) for place in named]
     axes.set_xticks(named, names)
     axes.tick_params(axis="x", pad=5 + strips * _STRIP * POINTS_PER_PIXEL)
 
@@ -209,27 +221,19 @@ def _height_of(ratio: float | None, axis: RatioAxis) -> float:
     return math.nan if ratio is None else math.log(min(max(ratio, axis.low), axis.high))
 
 
-def _times(panel: ReleasePanel) -> tuple[dict[int, str], str]:
-    """What a call takes at each point of a line that is alone and has room for it, by place, and in which unit."""
+def _draw_times(axes: Axes, panel: ReleasePanel, theme: Theme) -> str:
+    """What a call takes above each point of a line that is alone and has room for it; in which unit."""
     (line, *others) = panel.lines
-    known = {place: point.latency_ns for place, point in enumerate(line.points) if point.ratio}
-    unit = unit_of("ns", known.values())
-    texts = {place: unit.text(latency_ns) for place, latency_ns in known.items()}
-    has_room = max((Canvas.width(text, SMALL) for text in texts.values()), default=0.0) < _width_of_column(panel)
-    return (texts, unit.name) if has_room and not others else ({}, "")
-
-
-def _draw_times(axes: Axes, panel: ReleasePanel, texts: Mapping[int, str], theme: Theme) -> None:
-    """Above each point."""
-    look: dict[str, Any] = {
-        "ha": "center",
-        "va": "center",
-        "size": SMALL * POINTS_PER_PIXEL,
-        "bbox": theme.behind_texts,
-    }
+    known = {place: point for place, point in enumerate(line.points) if point.ratio}
+    unit = unit_of("ns", [point.latency_ns for point in known.values()])
+    texts = {place: unit.text(point.latency_ns) for place, point in known.items()}
+    if others or widest(texts.values()) >= _width_of_column(panel):
+        return ""
+    look: dict[str, Any] = {"ha": "center", "va": "center", "size": SMALL * POINTS_PER_PIXEL}
     for place, text in texts.items():
-        at = (place, _height_of(panel.lines[0].points[place].ratio, panel.axis))
-        axes.annotate(text, at, xytext=(0, _ASIDE), textcoords="offset points", **look)
+        at = (place, _height_of(line.points[place].ratio, panel.axis))
+        axes.annotate(text, at, xytext=(0, _ASIDE), textcoords="offset points", bbox=theme.behind_texts, **look)
+    return unit.name
 
 
 def _width_of_column(panel: ReleasePanel) -> float:

@@ -10,16 +10,20 @@ from typing import TYPE_CHECKING
 from harness.errors import RunError
 from harness.plots.canvas import (
     BODY,
+    LONGEST_NAME,
     MARGIN,
     POINTS_PER_PIXEL,
     SMALL,
     WIDTH,
     Canvas,
-    Format,
+    Drawing,
     Look,
     Theme,
-    blank,
+    cut,
+    drawable,
     look_of,
+    widest,
+    width_px,
 )
 from harness.records.run import Peak
 from harness.report.run_report import Report
@@ -31,7 +35,6 @@ if TYPE_CHECKING:
 _LEFT = 72.0
 _PLOT, _SMALL_PLOT = 360.0, 270.0
 _MOST_ALONE = 2  # more panels stand in two columns
-_LONGEST_NAME = 230.0
 _SHAPES = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h", "*")
 _MARK, _SMALL_MARK = 7.5, 4.5  # points across
 _RING = 12.0  # points across, around the mark of a peer
@@ -60,12 +63,12 @@ class Panel:
     peak: Peak | None
 
 
-def draw_roofline(report: Report, theme: Theme, picture: Format, top: int | None = None) -> bytes:
-    """Draw a panel for each device, all on the same axes; see harness.plots.pictures.draw."""
+def draw_roofline(report: Report, top: int | None = None) -> Drawing:
+    """A panel for each device, all on the same axes."""
     facts = report.facts
     iree = (f"IREE {toolchain}" for toolchain in facts.toolchains)
     subtitle = ", ".join(part for part in (facts.started[:10], facts.cpu, *iree) if part)
-    return paint_roofline(panels_of(report)[:top], facts.suite_name, subtitle, theme, picture)
+    return roofline_of(panels_of(report)[:top], facts.suite_name, subtitle)
 
 
 def panels_of(report: Report) -> list[Panel]:
@@ -98,20 +101,23 @@ def panels_of(report: Report) -> list[Panel]:
     return [panel for panel in panels.values() if panel.points]
 
 
-def paint_roofline(panels: Sequence[Panel], title: str, subtitle: str, theme: Theme, picture: Format) -> bytes:
-    """The panels as a file of that format."""
+def roofline_of(panels: Sequence[Panel], title: str, subtitle: str) -> Drawing:
+    """These panels."""
     points = [point for panel in panels for point in panel.points]
-    models, labels = dict.fromkeys(point.model for point in points), dict.fromkeys(point.label for point in points)
-    colors = {model: theme.series[number % len(theme.series)] for number, model in enumerate(models)}
-    numbers = {label: number for number, label in enumerate(labels)}
-    names = {model: Canvas.cut(model, _LONGEST_NAME, SMALL, bold=True) for model in models}
-    longest = max(Canvas.width(name, SMALL, bold=True) for name in names.values())
-    above = longest * math.sin(_LEAN) + 24
-    columns, plot = (2, _SMALL_PLOT) if len(panels) > _MOST_ALONE else (1, _PLOT)
-    column = (WIDTH - MARGIN) / columns
-    width = column - _LEFT - longest * math.cos(_LEAN) * 0.5
+    models = list(dict.fromkeys(point.model for point in points))
+    examples = {point.label: point for point in points}
+    numbers = {label: number for number, label in enumerate(dict.fromkeys(point.label for point in points))}
     limits = _limits(panels)
-    with blank(theme, title, [subtitle]) as canvas:
+
+    def paint(canvas: Canvas) -> None:
+        theme = canvas.theme
+        colors = {model: theme.series[number % len(theme.series)] for number, model in enumerate(models)}
+        names = {model: cut(model, LONGEST_NAME, bold=True) for model in models}
+        longest = widest(names.values(), bold=True)
+        above = longest * math.sin(_LEAN) + 24
+        columns, plot = (2, _SMALL_PLOT) if len(panels) > _MOST_ALONE else (1, _PLOT)
+        column = (WIDTH - MARGIN) / columns
+        width = column - _LEFT - longest * math.cos(_LEAN) * 0.5
         for number, panel in enumerate(panels):
             left, top = (number % columns) * column + _LEFT, canvas.y + above
             axes = canvas.axes(left, top, width, plot)
@@ -122,13 +128,13 @@ def paint_roofline(panels: Sequence[Panel], title: str, subtitle: str, theme: Th
                 for look in _looks(point, colors[point.model], numbers[point.label], theme):
                     axes.plot(point.intensity, point.operations_per_s / 1e9, zorder=4, **look)
             _draw_names(axes, panel, colors, names, _NAME_ROOM / width)
-            caption = Canvas.cut(_caption(panel), width - 20, BODY, bold=True)
+            caption = cut(_caption(panel), width - 20, BODY, bold=True)
             canvas.text(left + width - 8, top + plot - 14, caption, align="right", bold=True, bbox=theme.behind_texts)
             if (number + 1) % columns == 0 or number + 1 == len(panels):
                 canvas.down(above + plot + 54)
-        examples = {point.label: point for point in points}
-        canvas.legend([(label, _looks(examples[label], theme.ink, numbers[label], theme)) for label in labels])
-        return canvas.file(picture, "Roofline")
+        canvas.legend((label, _looks(examples[label], theme.ink, number, theme)) for label, number in numbers.items())
+
+    return Drawing(kind="Roofline", title=title, lines=[subtitle], paint=paint)
 
 
 def _looks(point: Point, color: str, number: int, theme: Theme) -> list[Look]:
@@ -163,8 +169,7 @@ def _draw_axes(axes: Axes, limits: tuple[tuple[float, float], tuple[float, float
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axis.set_minor_formatter(NullFormatter())
-    axes.tick_params(which="minor", length=0)
-    axes.grid(which="major", color=theme.grid, linewidth=0.8)
+    axes.grid(which="major")
     axes.spines[["bottom", "left"]].set(visible=True, color=theme.axis)
 
 
@@ -175,7 +180,7 @@ def _draw_roof(axes: Axes, peak: Peak, theme: Theme) -> None:
     axes.plot([low, ridge, high], [low * slope, top, top], color=theme.ink, linewidth=1.6, zorder=2)
     axes.fill_between([low, ridge, high], [low * slope, top, top], bottom, color=theme.ink, alpha=0.045, linewidth=0)
     axes.annotate(
-        Canvas.drawable(f"{top:.3g} GFLOP/s, f32 ({peak.operations_by})"),
+        drawable(f"{top:.3g} GFLOP/s, f32 ({peak.operations_by})"),
         (high, top),
         xytext=(-4, 4),
         textcoords="offset points",
@@ -184,9 +189,9 @@ def _draw_roof(axes: Axes, peak: Peak, theme: Theme) -> None:
         bbox=theme.behind_texts,
     )
     start = max(low, bottom / slope)
-    rate = Canvas.drawable(f"{slope:.3g} GB/s ({peak.bytes_by})")
+    rate = drawable(f"{slope:.3g} GB/s ({peak.bytes_by})")
     x, y = axes.transData.transform([(start, start * slope), (ridge, top)]).T
-    short = x[1] - x[0] < 2 * Canvas.width(rate, SMALL)  # a figure has two pixels for each of a page
+    short = x[1] - x[0] < 2 * width_px(rate)  # a figure has two pixels for each of a page
     at, align, aside = (start, "left", 4) if short else (math.sqrt(start * ridge), "center", -3)
     axes.annotate(
         rate,

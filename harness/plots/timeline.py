@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from harness.history.changes import Change
 from harness.metrics import is_exact
-from harness.plots.canvas import MARGIN, POINTS_PER_PIXEL, SMALL, WIDTH, Canvas, Format, Theme, blank, drawable
+from harness.plots.canvas import MARGIN, POINTS_PER_PIXEL, WIDTH, Canvas, Drawing, Theme, cut_end, drawable, width_px
 from harness.report.units import percent, unit_of
 from harness.report.verdicts import figure_title
 from harness.text import plural
@@ -36,31 +36,26 @@ _OUTLYING = 8.0
 _MOST_IN_WORDS = 6  # changes
 
 
-def draw_timeline(
-    points: pd.DataFrame,
-    changes: Sequence[Change],
-    theme: Theme,
-    picture: Format,
-    *,
-    reference: pd.DataFrame | None = None,
-) -> bytes:
-    """Draw a series as a file of that format: its points, its changes, and the same series under a fixed toolchain."""
+def draw_timeline(points: pd.DataFrame, changes: Sequence[Change], reference: pd.DataFrame | None = None) -> Drawing:
+    """A series: its points, its changes, and the same series under a fixed toolchain."""
     line = Timeline(points, changes, reference)
-    with blank(theme, line.title, [line.verdict, line.method]) as canvas:
+
+    def paint(canvas: Canvas) -> None:
         canvas.down(_LABELS if changes else 0.0)
         top = canvas.down(_PLOT + _BELOW)
         axes = canvas.axes(_LEFT, top, _LENGTH, _PLOT, ylabel=line.axis)
         axes.set(xlim=(-_EDGE, line.size - _END), ylim=line.limits())
-        axes.grid(axis="y", color=theme.grid, linewidth=0.8)
-        axes.spines["bottom"].set(visible=True, color=theme.axis)
+        axes.grid(axis="y")
+        axes.spines["bottom"].set_visible(True)
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.6g}")
-        _draw_changes(axes, line, theme)
-        _draw_values(axes, line, theme)
+        _draw_changes(axes, line, canvas.theme)
+        _draw_values(axes, line, canvas.theme)
         _write_changes(canvas, line, top)
         _write_days(axes, line)
         _write_toolchains(canvas, line, top + _PLOT)
-        canvas.foot([*line.story(), line.foot()])
-        return canvas.file(picture, "History")
+        canvas.foot(*line.story(), line.foot())
+
+    return Drawing(kind="History", title=line.title, lines=[line.verdict, line.method], paint=paint)
 
 
 class Timeline:
@@ -78,8 +73,7 @@ class Timeline:
         # Where a run has no interval, that is the value itself.
         self.low, self.high = np.where(np.isfinite(low), low, self.value), np.where(np.isfinite(high), high, self.value)
         fixed = {} if reference is None else dict(zip(reference["run"], reference["value"], strict=True))
-        values = [fixed.get(run, math.nan) for run in points["run"]]
-        self.reference: NDArray[np.float64] = np.array(values, dtype=float) / self.unit.size
+        self.reference: NDArray[np.float64] = points["run"].map(fixed).to_numpy(dtype=float) / self.unit.size
         self.started = [started[:16].replace("T", " ") for started in points["started"]]
         self.name = figure_title(points["metric"].iloc[0]).lower()
         self.axis = f"{self.name}, {self.unit.name}" if self.unit.name else self.name
@@ -203,7 +197,7 @@ def _write_changes(canvas: Canvas, line: Timeline, top: float) -> None:
     ends = [-1e9, -1e9]
     for change in line.changes:
         text = f"{line.amount(change)}{' (drift)' if change.kind == 'drift' else ''}"
-        half = canvas.width(text, SMALL, bold=True) / 2
+        half = width_px(text, bold=True) / 2
         x = min(max(_x(line, line.places[change.first_bad] - 0.5), _LEFT + half), WIDTH - MARGIN - half)
         row = next((row for row in (0, 1) if ends[row] < x - half - 6), None)
         if row is not None:
@@ -228,9 +222,9 @@ def _write_toolchains(canvas: Canvas, line: Timeline, bottom: float) -> None:
     end, y = -1e9, bottom + 32
     for number, name in line.toolchains():
         x = _x(line, number)
-        canvas.line([x, x], [y - 4, y + 3], canvas.theme.axis, 1.0)
-        text = canvas.cut_end(name, _LONGEST_TOOLCHAIN, SMALL)
-        width = canvas.width(text, SMALL)
+        canvas.points([x, x], [y - 4, y + 3], color=canvas.theme.axis, linewidth=1.0)
+        text = cut_end(name, _LONGEST_TOOLCHAIN)
+        width = width_px(text)
         left = max(x - width / 2, _LEFT)
         if left > end and left + width < WIDTH - 4:
             canvas.note(left, y + 14, text)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from harness.errors import RunError
-from harness.plots.canvas import BODY, MARGIN, SMALL, WIDTH, Canvas, Format, Theme, blank
+from harness.plots.canvas import BODY, MARGIN, ROOM, SMALL, WIDTH, Canvas, Drawing, cut, cut_end, widest, width_px
 from harness.records.comparison import Verdict
 from harness.records.explanation import Explanation
 from harness.report.explanation_words import (
@@ -88,25 +88,27 @@ def waterfall_steps(explanation: Explanation, top: int | None = None) -> list[St
     return [*steps, Step(name="head", start_ns=0.0, end_ns=head_ns)]
 
 
-def draw_waterfall(explanation: Explanation, theme: Theme, picture: Format, top: int | None = None) -> bytes:
-    """Draw the bars below each other, each beginning where the last one ended; see harness.plots.pictures.draw."""
+def draw_waterfall(explanation: Explanation, top: int | None = None) -> Drawing:
+    """The bars below each other, each beginning where the last one ended."""
     steps = waterfall_steps(explanation, top)
     unit, row = unit_of_call(explanation), explanation.latency
     figures = [_figure(step, steps[0].end_ns, unit) for step in steps]
     begin_ns = axis_begin_ns(steps)
     broken = f" The axis begins at {unit.text(begin_ns)} {unit.name}." if begin_ns else ""
+    ratio = interval_text(row.ratio, row.ci_low, row.ci_high)
     lines = [
         explanation.sentence or "What differs is not known.",
-        f"One call: {figures[0]} on base, {figures[-1]} on head; ratio "
-        f"{interval_text(row.ratio, row.ci_low, row.ci_high)}.",
+        f"One call: {figures[0]} on base, {figures[-1]} on head; ratio {ratio}.",
     ]
-    title = f"{explanation.case}: {compared(explanation.base, explanation.head)}"
-    with blank(theme, title, lines) as canvas:
+
+    def paint(canvas: Canvas) -> None:
         tones = {step.tone for step in steps}
         canvas.tones((tone, word) for tone, word in _WORDS.items() if tone in tones)
         _draw_steps(canvas, steps, figures, unit, begin_ns)
-        canvas.foot([f"Bars begin where the one above ends.{broken}", method_line(explanation)])
-        return canvas.file(picture, "Waterfall")
+        canvas.foot(f"Bars begin where the one above ends.{broken}", method_line(explanation))
+
+    title = f"{explanation.case}: {compared(explanation.base, explanation.head)}"
+    return Drawing(kind="Waterfall", title=title, lines=lines, paint=paint)
 
 
 def axis_begin_ns(steps: Sequence[Step]) -> float:
@@ -127,8 +129,8 @@ def _figure(step: Step, base_ns: float, unit: Unit) -> str:
 
 def _draw_steps(canvas: Canvas, steps: Sequence[Step], figures: Sequence[str], unit: Unit, begin_ns: float) -> None:
     theme = canvas.theme
-    room = WIDTH - 2 * MARGIN - max(canvas.width(text, SMALL) for text in figures) - 2 * _GAP
-    labels = max(canvas.width(step.name, BODY, bold=step.tone is None) for step in steps)
+    room = ROOM - widest(figures) - 2 * _GAP
+    labels = max(width_px(step.name, BODY, bold=step.tone is None) for step in steps)
     label = min(labels, _LONGEST_LABEL, room - _LEAST_PLOT)
     left, top, middles = MARGIN + label + _GAP, canvas.y, list[float]()
     for place, (step, text) in enumerate(zip(steps, figures, strict=True)):
@@ -136,29 +138,25 @@ def _draw_steps(canvas: Canvas, steps: Sequence[Step], figures: Sequence[str], u
             canvas.stripe(canvas.y, _ROW + (_WHY if step.why else 0.0))
         bold, middle = step.tone is None, canvas.down(_ROW) + _ROW / 2
         middles.append(middle - top)
-        canvas.text(left - _GAP, middle, canvas.cut(step.name, label, BODY, bold=bold), align="right", bold=bold)
+        canvas.text(left - _GAP, middle, cut(step.name, label, BODY, bold=bold), align="right", bold=bold)
         color = theme.tones[step.tone] if step.tone in ("worse", "better") else theme.ink
         canvas.text(WIDTH - MARGIN, middle, text, size=SMALL, color=color, align="right")
         if step.why:
             # All the width: what it changes to is at the end of a sentence.
-            why = canvas.cut_end(step.why, WIDTH - 2 * MARGIN, SMALL)
-            canvas.note(MARGIN, canvas.down(_WHY) + _WHY / 2 - 4, why)
+            canvas.note(MARGIN, canvas.down(_WHY) + _WHY / 2 - 4, cut_end(step.why, ROOM))
         if bold and begin_ns:  # two slanted lines across a bar that begins far below the axis
             for x in (left + 14, left + 19):
                 ends = [middle + _BAR / 2 + 2, middle - _BAR / 2 - 2]
-                canvas.line([x - 3, x + 3], ends, theme.ground, 2.0)
+                canvas.points([x - 3, x + 3], ends, color=theme.ground, linewidth=2.0)
     height = canvas.y - top
-    xlabel = f"time of one call ({unit.name})"
-    axes = canvas.axes(left, top, room - label, height, xlabel=xlabel)
+    axes = canvas.axes(left, top, room - label, height, xlabel=f"time of one call ({unit.name})")
     canvas.down(44)
-    end_ns = max(step.end_ns for step in steps)
-    limits = begin_ns / unit.size, (end_ns + _RIGHT * (end_ns - begin_ns)) / unit.size
-    axes.set(xlim=limits, ylim=(height, 0))
+    starts, ends = ([max(at, begin_ns) / unit.size for at in side] for side in
+                    ([step.start_ns for step in steps], [step.end_ns for step in steps]))  # fmt: skip
+    begin, end = begin_ns / unit.size, max(ends)
+    axes.set(xlim=(begin, end + _RIGHT * (end - begin)), ylim=(height, 0), yticks=[])
     canvas.round_ticks(axes.xaxis, 6)
-    axes.set_yticks([])
-    axes.grid(axis="x", color=theme.grid, linewidth=0.8)
-    starts = [max(step.start_ns, begin_ns) / unit.size for step in steps]
-    ends = [max(step.end_ns, begin_ns) / unit.size for step in steps]
+    axes.grid(axis="x")
     lengths = [end - start for start, end in zip(starts, ends, strict=True)]
     colors = [theme.axis if step.tone is None else theme.tones[step.tone] for step in steps]
     axes.barh(middles, lengths, left=starts, height=_BAR, color=colors, zorder=3)

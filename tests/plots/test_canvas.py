@@ -6,17 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.plots.canvas import (
-    LIGHT,
-    THEMES,
-    Theme,
-    blank,
-    cut,
-    cut_end,
-    drawable,
-    width_px,
-    wrapped,
-)
+from harness.plots.canvas import LIGHT, THEMES, Canvas, Drawing, Theme, cut, cut_end, drawable, width_px, wrapped
 from harness.plots.memory import Box, overlaps, place_labels
 from tests.plots.conftest import assert_readable, texts_of
 
@@ -51,15 +41,14 @@ def test_texts_and_marks_stand_out_from_the_ground(theme: Theme) -> None:
 
 
 def test_settings_of_the_user_change_nothing_and_stay_as_they_are() -> None:
-    def picture() -> bytes:
-        with blank(LIGHT, "t", ["l"]) as canvas:
-            canvas.axes(50, canvas.down(99), 300, 80).plot([1, 2], [1, 2])
-            canvas.foot(["f", ""])
-            return canvas.file("svg", "k")
+    def paint(canvas: Canvas) -> None:
+        canvas.axes(50, canvas.down(99), 300, 80).plot([1, 2], [1, 2])
+        canvas.foot("f", "")
 
-    plain = picture()
+    drawing = Drawing(kind="k", title="t", lines=["l"], paint=paint)
+    plain = drawing.file(LIGHT, "svg")
     with mpl.rc_context({"axes.grid": True, "font.size": 40, "svg.fonttype": "path", "lines.linewidth": 9}):
-        assert picture() == plain
+        assert drawing.file(LIGHT, "svg") == plain
         assert mpl.rcParams["font.size"] == 40
     assert_readable(plain)
     assert {"t", "l", "f"} <= set(texts_of(plain))
@@ -98,7 +87,7 @@ def test_names_never_overlap_and_cover_no_point(points: list[tuple[float, float]
     for number, box in enumerate(boxes):
         assert box[0] >= 0 and box[1] >= 0 and box[2] <= 400 and box[3] <= 300
         others = [*boxes[number + 1 :], *((x, y, x, y) for x, y in points)]
-        assert not overlaps(box, np.array(others).reshape(-1, 4))
+        assert not overlaps(np.array([box]), np.array(others).reshape(-1, 4)).any()
 
 
 @pytest.mark.parametrize(("x", "is_right"), [(100.0, True), (390.0, False)])

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from harness.plots.canvas import LIGHT
-from harness.plots.pictures import draw
 from harness.plots.releases import draw_releases, release_panels
 from harness.records.run import Failure
 from harness.report.run_report import Report
@@ -23,33 +22,18 @@ def a_row(variant: str, toolchain: str, ratio: float | None, **given: Any) -> Ro
     """A case under a release; its ratio is to the baseline, and None where it has none."""
     where = Location(centre=math.log(ratio or 1), low=math.log((ratio or 1) / 1.1), high=math.inf, p=0.01, size=5)
     facts: dict[str, Any] = {
-        "case": f"net/{variant}@cpu:{toolchain}",
-        "group": "net@cpu",
-        "model": "net",
-        "variant": variant,
-        "device": "cpu",
-        "toolchain": toolchain,
-        "baseline": False,
-        "status": "measured",
-        "latency": LATENCY,
+        "case": f"net/{variant}@cpu:{toolchain}", "group": "net@cpu", "model": "net", "variant": variant,
+        "device": "cpu", "toolchain": toolchain, "baseline": False, "status": "measured", "latency": LATENCY,
         "estimate": Estimate(where=where, confidence=0.95, rounds=40),
-    }
+    }  # fmt: skip
     if ratio is None:
         facts |= {"status": "failed", "latency": None, "estimate": None}
     return Row(**{**facts, **given})
 
 
 def a_report(*rows: Row) -> Report:
-    section = Section(
-        group="net@cpu",
-        model="net",
-        device="cpu",
-        device_facts="",
-        call="",
-        baseline="stock:3.6.0",
-        rounds=(40,),
-        rows=rows,
-    )
+    section = Section(group="net@cpu", model="net", device="cpu", device_facts="", call="", baseline="stock:3.6.0",
+                      rounds=(40,), rows=rows)  # fmt: skip
     return replace(make_report({"stock": 1.0}), sections=(section,))
 
 
@@ -75,7 +59,7 @@ def test_a_line_for_each_variant_and_a_mark_where_it_fails_or_is_wrong() -> None
     assert [point.mark for point in tiled.points] == ["≠", "", "∅"]
     assert stock.points[1].high is None
     assert panel.rest == 0
-    svg = draw("releases", a_report(*ROWS), LIGHT, "svg")
+    svg = draw_releases(a_report(*ROWS)).file(LIGHT, "svg")
     assert_readable(svg)
     texts = texts_of(svg)
     assert {"net @ cpu, beside stock:3.6.0", "stock", "tiled", "3.6.0", "3.7.0", "3.8.0", "✗", "≠"} <= set(texts)
@@ -89,7 +73,9 @@ def test_a_line_alone_says_what_a_call_takes() -> None:
     rows = [
         replace(row, latency=replace(LATENCY, median_ns=ns)) for row, ns in zip(ROWS[:2], (1e6, 1.5e6), strict=True)
     ]
-    assert {"1.000", "1.500", "above the points: ms"} <= set(texts_of(draw_releases(a_report(*rows), LIGHT, "svg")))
+    assert {"1.000", "1.500", "above the points: ms"} <= set(
+        texts_of(draw_releases(a_report(*rows)).file(LIGHT, "svg"))
+    )
 
 
 def test_of_many_variants_and_releases_what_fits_is_drawn() -> None:
@@ -98,7 +84,7 @@ def test_of_many_variants_and_releases_what_fits_is_drawn() -> None:
     ]
     (panel,) = release_panels(a_report(*rows))
     assert (len(panel.lines), panel.rest) == (8, 2)
-    svg = draw_releases(a_report(*rows), LIGHT, "svg")
+    svg = draw_releases(a_report(*rows)).file(LIGHT, "svg")
     assert_readable(svg)
     texts = texts_of(svg)
     assert "3.59.0" in texts
@@ -108,4 +94,4 @@ def test_of_many_variants_and_releases_what_fits_is_drawn() -> None:
 
 def test_a_variant_that_fails_everywhere_has_its_marks_alone() -> None:
     rows = [a_row("stock", "3.6.0", None, failure=ABORTED), a_row("tiled", "3.6.0", 1.0, baseline=True, estimate=None)]
-    assert {"stock", "tiled", "✗"} <= set(texts_of(draw_releases(a_report(*rows), LIGHT, "svg")))
+    assert {"stock", "tiled", "✗"} <= set(texts_of(draw_releases(a_report(*rows)).file(LIGHT, "svg")))

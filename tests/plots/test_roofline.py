@@ -8,7 +8,7 @@ import pytest
 
 from harness.errors import RunError
 from harness.plots.canvas import LIGHT
-from harness.plots.roofline import draw_roofline, paint_roofline, panels_of
+from harness.plots.roofline import draw_roofline, panels_of, roofline_of
 from harness.records.run import Failure, Peak, Run, Work
 from harness.report.run_report import Report, build_report
 from tests.plots.conftest import SVG, assert_readable, make_run, root_of, texts_of
@@ -44,7 +44,7 @@ def test_a_panel_for_each_device_and_a_point_for_each_measured_case() -> None:
 
 
 def test_a_picture_names_what_it_shows() -> None:
-    svg = draw_roofline(make_report(), LIGHT, "svg")
+    svg = draw_roofline(make_report()).file(LIGHT, "svg")
     assert_readable(svg)
     texts = texts_of(svg)
     assert {"esrgan", "mm", *TIMES, "33 GB/s (dot)", "117 GFLOP/s, f32 (FMA loop)"} <= set(texts)
@@ -59,7 +59,7 @@ def test_variants_are_told_apart_by_their_marks_and_a_peer_has_a_ring() -> None:
     def marks(*labels: str, is_peer: bool = False) -> int:
         """How many different marks there are."""
         points = tuple(replace(peer if is_peer else own, label=label) for label in labels)
-        svg = paint_roofline([replace(near, points=points)], "t", "s", LIGHT, "svg")
+        svg = roofline_of([replace(near, points=points)], "t", "s").file(LIGHT, "svg")
         uses = root_of(svg).iter(f"{SVG}use")
         return len({value for use in uses for name, value in use.attrib.items() if name.endswith("href")})
 
@@ -74,7 +74,7 @@ def test_names_of_any_kind_and_number_can_be_drawn() -> None:
         replace(near.points[0], model=f"{odd[number % 4]} {number}", label=odd[-number % 4], intensity=number / 7 + 0.1)
         for number in range(30)
     )
-    assert_readable(paint_roofline([replace(near, points=many)] * 3, "$ t", "", LIGHT, "svg"))
+    assert_readable(roofline_of([replace(near, points=many)] * 3, "$ t", "").file(LIGHT, "svg"))
 
 
 def test_a_run_without_work_says_why() -> None:
