@@ -10,8 +10,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -89,12 +88,6 @@ def _copy_file(source: Path, target: Path) -> None:
         target.parent.mkdir(exist_ok=True)
         with target.open("xb") as copy:
             shutil.copyfileobj(stream, copy)
-
-
-def in_order(paths: Iterable[str]) -> list[str]:
-    """Files in the order in which they may appear: what makes a folder a whole one comes last."""
-    last = (FINISHED_FILE, COMPARISON.file, EXPLANATION.file)
-    return sorted(paths, key=lambda path: (last.index(path) if path in last else -1, path))
 
 
 class Place:
@@ -186,52 +179,10 @@ _FLAT = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "az", "adl"})
 _DEPTH = 3  # <run>/logs/<file>
 _SIZES_FILE = ".fetched.json"
 _LOCAL_SCHEMES = ("file://", "local://")
+_PACKAGES = {"s3": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "http": "aiohttp", "https": "aiohttp", "abfs": "adlfs"}
 
-
-@dataclass(frozen=True, kw_only=True)
-class RemoteFile:
-    """One file of a listing."""
-
-    path: str  # As its file system wants it
-    bytes: int | None  # None where the listing does not say
-
-
-# Of runs, of comparisons and of the marks, by name: their files by path in the folder.
-Folders = dict[str, dict[str, RemoteFile]]
-
-
-def list_remote(system: Any, root: str, address: str, *, may_be_new: bool = False) -> tuple[Folders, dict[str, str]]:
-    """List a place: its folders, and names that no run of the harness has, with the reason why they are not read."""
-    protocols = {system.protocol} if isinstance(system.protocol, str) else set(system.protocol)
-    depth = None if protocols & _FLAT else _DEPTH
-    found: Mapping[str, Mapping[str, Any]] = system.find(root, maxdepth=depth, detail=True)
-    if not found and not may_be_new and not system.exists(root):
-        _require_answer(system, root, address)
-        raise RunError(f"{address}: there is nothing there; give a folder that holds runs")
-    web = bool(protocols & {"http", "https"})
-    folders: Folders = {}
-    refused: dict[str, str] = {}
-    for path, info in found.items():
-        inner = path[len(root) :].lstrip("/") if path.startswith(root) else path
-        name, _, below = (unquote(inner) if web else inner).partition("/")
-        if is_mark_file(f"{name}/{below}") or (is_name(name) and is_known(below)):
-            folders.setdefault(name, {})[below] = RemoteFile(path=path, bytes=info.get("size"))
-            if info.get("islink"):
-                refused[name] = f"{shown(below)} is a symbolic link, which is not followed"
-        elif kind_of({below}) is not None and not name.startswith("."):
-            refused[shown(name)] = f"{shown(name)!r} is no name of a run"
-    read = {
-        name: files
-        for name, files in folders.items()
-        if name not in refused and (name == MARKS_FOLDER or kind_of(files) is not None)
-    }
-    return read, refused
-
-
-def _require_answer(system: Any, root: str, address: str) -> None:
-    """Tell a place that does not answer from one that is empty: `find` and `exists` take both for nothing."""
-    with _explained(address, "reached"), contextlib.suppress(FileNotFoundError, NotADirectoryError):
-        system.ls(root, detail=False)
+# What fsspec says of files, by path in their folder, and of folders by name; a file's own path is its `name`.
+_Files = dict[str, dict[str, Any]]
 
 
 @contextlib.contextmanager
@@ -242,12 +193,9 @@ def _explained(address: str, done: str) -> Iterator[None]:
     except HarnessError:
         raise
     except Exception as error:
-        raise _failed(address, done, error) from None
-
-
-def _failed(address: str, done: str, error: Exception) -> RunError:
-    why = without_password(one_line(f"{type(error).__name__}: {error}"))[:300]
-    return RunError(f"{address}: cannot be {done} ({why}); check the address, the network and your rights")
+        why = without_password(one_line(f"{type(error).__name__}: {error}"))[:300]
+        advice = "check the address, the network and your rights"
+        raise RunError(f"{address}: cannot be {done} ({why}); {advice}") from None
 
 
 class RemotePlace(Place):
@@ -257,7 +205,7 @@ class RemotePlace(Place):
         super().__init__(address, mirror)
         self._system = system
         self._root = root.rstrip("/")
-        self._folders: Folders | None = None
+        self._folders: dict[str, _Files] | None = None
 
     def names(self) -> list[str]:
         """Folders of runs and comparisons there, as they were when this was first asked."""
@@ -287,33 +235,58 @@ class RemotePlace(Place):
         self._upload_files(self.local, "", paths)
         self._folders = None
 
-    def _listing(self, *, may_be_new: bool = False) -> Folders:
+    def _listing(self, *, may_be_new: bool = False) -> dict[str, _Files]:
         if self._folders is None:
             with _explained(self.address, "read"):
                 self._system.invalidate_cache()  # listings are kept as long as the process, and a place gains runs
-                self._folders, refused = list_remote(self._system, self._root, self.address, may_be_new=may_be_new)
-            self.refused.update(refused)
+                self._folders = self._listed(may_be_new=may_be_new)
             for folder in self.local.glob("*"):
                 if folder.is_dir() and folder.name not in self._folders:
                     shutil.rmtree(folder, ignore_errors=True)
         return self._folders
 
-    def _fetch_folder(self, name: str, files: Mapping[str, RemoteFile]) -> None:
+    def _listed(self, *, may_be_new: bool) -> dict[str, _Files]:
+        """The folders there; names that no run of the harness has are refused."""
+        system, root = self._system, self._root
+        protocols = {system.protocol} if isinstance(system.protocol, str) else set(system.protocol)
+        found = system.find(root, maxdepth=None if protocols & _FLAT else _DEPTH, detail=True)
+        if not found and not may_be_new and not system.exists(root):
+            # Both take a place that does not answer for one that is empty.
+            with _explained(self.address, "reached"), contextlib.suppress(FileNotFoundError, NotADirectoryError):
+                system.ls(root, detail=False)
+            raise RunError(f"{self.address}: there is nothing there; give a folder that holds runs")
+        folders: dict[str, _Files] = {}
+        for path, info in found.items():
+            inner = path[len(root) :].lstrip("/") if path.startswith(root) else path
+            name, _, below = (unquote(inner) if protocols & {"http", "https"} else inner).partition("/")
+            if is_mark_file(f"{name}/{below}") or (is_name(name) and is_known(below)):
+                folders.setdefault(name, {})[below] = {**info, "name": path}
+                if info.get("islink"):
+                    self.refused[name] = f"{shown(below)} is a symbolic link, which is not followed"
+            elif kind_of({below}) is not None and not name.startswith("."):
+                self.refused[shown(name)] = f"{shown(name)!r} is no name of a run"
+        return {
+            name: files
+            for name, files in folders.items()
+            if name not in self.refused and (name == MARKS_FOLDER or kind_of(files) is not None)
+        }
+
+    def _fetch_folder(self, name: str, files: _Files) -> None:
         """Fetch a folder under a name that nobody reads, then move it; a finished one only where it differs."""
         target = self.local / name
-        sizes = {path: file.bytes for path, file in files.items()}
+        sizes = {path: info.get("size") for path, info in files.items()}
         finished = name == MARKS_FOLDER or kind_of(files) not in (RUN, None) or FINISHED_FILE in files
         if finished and read_memo(target / _SIZES_FILE) == sizes:
             return
-        size = sum(file.bytes or 0 for file in files.values())
+        size = sum(bytes_ or 0 for bytes_ in sizes.values())
         if size > FOLDER_LIMIT_BYTES:
             limit = f"{FOLDER_LIMIT_BYTES / 2**30:g} GiB"
             raise RunError(f"{self.address}: {name} is {size / 2**30:,.1f} GiB, and more than {limit} is not fetched")
         with writing(target), staging(self.local) as copy:
-            for path, file in files.items():
+            for path, info in files.items():
                 (copy / path).parent.mkdir(parents=True, exist_ok=True)
                 with _explained(self.address, "read"):
-                    self._system.get_file(file.path, str(copy / path))
+                    self._system.get_file(info["name"], str(copy / path))
             write_memo(copy / _SIZES_FILE, sizes)
             if target.exists():
                 shutil.rmtree(target)
@@ -324,9 +297,10 @@ class RemotePlace(Place):
         self._listing()[name] = {}  # nothing is left to fetch: the copy becomes the mirror's
 
     def _upload_files(self, folder: Path, below: str, files: Iterable[str]) -> None:
-        """Upload files of a folder, what makes others whole last."""
+        """Upload files of a folder; what makes it a whole one comes last."""
+        last = (FINISHED_FILE, COMPARISON.file, EXPLANATION.file)
         with _explained(self.address, "written"):
-            for path in in_order(files):
+            for path in sorted(files, key=lambda path: (last.index(path) if path in last else -1, path)):
                 remote = f"{self._root}/{below}{path}" if self._root else f"{below}{path}"
                 self._system.makedirs(remote.rsplit("/", 1)[0], exist_ok=True)
                 self._system.put_file(str(folder / path), remote)
@@ -336,38 +310,25 @@ def open_place(place: str, *, mirror: Path | None = None) -> Place:
     """Open a results folder, wherever it is."""
     if not is_url(place):
         return Place(place, Path(place))
-    if "::" not in place and place.startswith(_LOCAL_SCHEMES):
-        from fsspec.implementations.local import LocalFileSystem
-
-        return Place(place, Path(str(LocalFileSystem._strip_protocol(place))))
-    return _open_remote(place, mirror)
-
-
-def _open_remote(place: str, mirror: Path | None = None) -> RemotePlace:
-    """Open a URL of fsspec."""
     import fsspec
     from fsspec.core import url_to_fs
 
     address = without_password(place)
-    try:
-        system, root = url_to_fs(place)
-    except ImportError as error:
-        raise UsageError(f"{address}: {_install(place, str(error))}") from None
-    except ValueError as error:
-        known = ", ".join(f"{name}://" for name in ("s3", "gs", "http", "sftp", "zip"))
-        raise UsageError(f"{address}: {one_line(str(error))}; give a path, or a URL of fsspec ({known}, ...)") from None
-    except Exception as error:  # every file system has exceptions of its own
-        raise _failed(address, "read", error) from None
+    with _explained(address, "read"):
+        try:
+            system, root = url_to_fs(place)
+        except ImportError as error:  # fsspec names few packages itself
+            packages = [package for scheme, package in _PACKAGES.items() if f"{scheme}://" in place]
+            what = f"needs the package {packages[-1]}" if packages else f"needs more ({one_line(str(error))})"
+            install = f": pip install {packages[-1]}" if packages else ""
+            raise UsageError(f"{address}: {what}, which is not installed{install}") from None
+        except ValueError as error:
+            known = ", ".join(f"{name}://" for name in ("s3", "gs", "http", "sftp", "zip"))
+            advice = f"give a path, or a URL of fsspec ({known}, ...)"
+            raise UsageError(f"{address}: {one_line(str(error))}; {advice}") from None
+    if "::" not in place and place.startswith(_LOCAL_SCHEMES):
+        return Place(place, Path(root))
     if isinstance(system, fsspec.get_filesystem_class("dir")) and root == system.path:
         root = ""  # of `dir::file:///folder`, which is itself the root
     digest = hashlib.sha256(place.encode()).hexdigest()[:16]
     return RemotePlace(address, system, root, mirror or cache_root() / "places" / digest)
-
-
-def _install(place: str, message: str) -> str:
-    """What is missing, and the command that installs it; fsspec names few packages itself."""
-    packages = {"s3": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "http": "aiohttp", "https": "aiohttp", "abfs": "adlfs"}
-    missing = [package for scheme, package in packages.items() if f"{scheme}://" in place]
-    if not missing:
-        return f"cannot be read with what is installed ({one_line(message)}); install what it names"
-    return f"needs the package {missing[-1]}, which is not installed: pip install {missing[-1]}"

@@ -14,23 +14,24 @@ from fsspec.implementations.memory import MemoryFileSystem
 
 from harness.cache import cache_root
 from harness.errors import RunError, UsageError
-from harness.store.place import open_place
+from harness.store.place import Place, open_place
 from harness.store.run_directory import RunDirectory
 from tests.builders import make_header
 from tests.store.made import a_comparison, a_run, an_unfinished_run, contents, runs
 
 URL = "memory://bucket/results"
+MEMORY = MemoryFileSystem()
 
 
 @pytest.fixture
 def fetched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Every file that is read from memory, in order."""
+    """The folder of every file that is read from memory, in order."""
     read: list[str] = []
     real = MemoryFileSystem._open
 
     def opened(self: MemoryFileSystem, path: str, mode: str = "rb", *args: Any, **kwargs: Any) -> Any:
         if mode == "rb":
-            read.append(path.removeprefix("/bucket/results/"))
+            read.append(path.split("/")[3])
         return real(self, path, mode, *args, **kwargs)
 
     monkeypatch.setattr(MemoryFileSystem, "_open", opened)
@@ -39,26 +40,23 @@ def fetched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def upload(folder: Path) -> None:
     """Put a results folder into memory as it is."""
-    system = MemoryFileSystem()
     for name, content in contents(folder).items():
-        system.pipe_file(f"/bucket/results/{name}", content)
+        MEMORY.pipe_file(f"/bucket/results/{name}", content)
 
 
-def put(name: str, content: bytes = b"{}") -> None:
-    MemoryFileSystem().pipe_file(f"/bucket/results/{name}", content)
+def opened(address: str) -> Place:
+    place = open_place(address)
+    place.fetch()
+    return place
 
 
-def mirrored(place_local: Path) -> dict[str, bytes]:
+def mirrored(place: Place) -> dict[str, bytes]:
     """A mirror without what the mirror itself keeps there."""
-    return {name: data for name, data in contents(place_local).items() if "/." not in f"/{name}"}
+    return {name: data for name, data in contents(place.local).items() if "/." not in f"/{name}"}
 
 
 def nothing(_: Path) -> None:
     """Of a copy that need not be looked at."""
-
-
-def without_tables(files: dict[str, bytes]) -> dict[str, bytes]:
-    return {name: data for name, data in files.items() if "/tables/" not in name}
 
 
 def test_a_local_folder_is_read_where_it_lies(tmp_path: Path) -> None:
@@ -67,8 +65,7 @@ def test_a_local_folder_is_read_where_it_lies(tmp_path: Path) -> None:
     (results / "pictures").mkdir()
     (results / "published" / "small").mkdir(parents=True)
     for address in (str(results), f"file://{results}", f"local://{results}"):
-        place = open_place(address)
-        place.fetch()
+        place = opened(address)
         assert (place.local, place.names(), place.refused) == (results, sorted(names), {})
 
 
@@ -83,25 +80,22 @@ def test_a_url_is_mirrored_with_all_that_belongs_to_a_run_and_each_folder_once(
     assert place.names() == [first, second]
     assert place.local.is_relative_to(cache_root() / "places")
     place.fetch([first])
-    assert {name.split("/")[0] for name in fetched} == {first}
+    assert set(fetched) == {first}
+    opened(URL)
+    assert set(fetched) == {first, second}
     fetched.clear()
-    open_place(URL).fetch()
-    assert {name.split("/")[0] for name in fetched} == {second}
-    fetched.clear()
-    open_place(URL).fetch()
+    assert mirrored(opened(URL)) == expected
     assert fetched == []
-    assert mirrored(place.local) == expected
 
 
 def test_a_run_that_went_on_is_fetched_anew_and_one_that_is_gone_is_forgotten(tmp_path: Path) -> None:
     unfinished, gone = an_unfinished_run(tmp_path / "results").name, a_run(tmp_path / "results").name
     upload(tmp_path / "results")
-    open_place(URL).fetch()
+    opened(URL)
     more = contents(tmp_path / "results")[f"{unfinished}/rounds.jsonl"] * 3
-    put(f"{unfinished}/rounds.jsonl", more)
-    MemoryFileSystem().rm(f"/bucket/results/{gone}", recursive=True)
-    place = open_place(URL)
-    place.fetch()
+    MEMORY.pipe_file(f"/bucket/results/{unfinished}/rounds.jsonl", more)
+    MEMORY.rm(f"/bucket/results/{gone}", recursive=True)
+    place = opened(URL)
     assert (place.local / unfinished / "rounds.jsonl").read_bytes() == more
     assert not (place.local / gone).exists()
 
@@ -118,15 +112,11 @@ def test_a_fetch_that_was_stopped_leaves_no_half_folder(tmp_path: Path, monkeypa
 
     with monkeypatch.context() as patch:
         patch.setattr(MemoryFileSystem, "_open", breaks)
-        place = open_place(URL)
-        place.fetch()
-        assert place.refused[name].startswith(
-            f"{URL}: cannot be read (ConnectionResetError: the line went dead); check"
-        )
-        assert mirrored(place.local) == {}
-    place = open_place(URL)
-    place.fetch()
-    assert mirrored(place.local) == contents(tmp_path / "results")
+        place = opened(URL)
+    said = f"{URL}: cannot be read (ConnectionResetError: the line went dead); check"
+    assert place.refused[name].startswith(said)
+    assert mirrored(place) == {}
+    assert mirrored(opened(URL)) == contents(tmp_path / "results")
 
 
 @pytest.mark.parametrize(
@@ -144,10 +134,9 @@ def test_names_that_lead_elsewhere_are_never_written(tmp_path: Path, name: str) 
     good = a_run(tmp_path / "results").name
     upload(tmp_path / "results")
     MemoryFileSystem.store[f"/bucket/results/{name}"] = MemoryFileSystem.store[f"/bucket/results/{good}/run.json"]
-    place = open_place(URL)
-    place.fetch()
+    place = opened(URL)
     assert place.names() == [good]
-    assert mirrored(place.local) == contents(tmp_path / "results")
+    assert mirrored(place) == contents(tmp_path / "results")
     assert {path.name for path in (tmp_path / "cache" / "places").iterdir()} == {place.local.name}
     assert all("\n" not in why for why in place.refused.values())
 
@@ -156,10 +145,9 @@ def test_a_folder_that_is_too_large_is_not_fetched(tmp_path: Path, monkeypatch: 
     name = a_run(tmp_path / "results").name
     upload(tmp_path / "results")
     monkeypatch.setattr("harness.store.place.FOLDER_LIMIT_BYTES", 1000)
-    place = open_place(URL)
-    place.fetch()
+    place = opened(URL)
     assert "is not fetched" in place.refused[name]
-    assert mirrored(place.local) == {}
+    assert mirrored(place) == {}
     with pytest.raises(RunError, match=r"is there, but .* is not fetched"):  # so nobody knows whether it is the same
         place.put(tmp_path / "results" / name, nothing)
 
@@ -180,17 +168,15 @@ def test_a_folder_is_put_whole_with_what_finishes_it_last(tmp_path: Path, monkey
     assert place.put(compared, nothing)
     assert written[-2:] == ["finished.json", "comparison.json"]
     assert place.names() == sorted([run.name, compared.name])
-    fresh = open_place(URL)
-    fresh.fetch()
-    assert mirrored(fresh.local) == without_tables(contents(tmp_path / "results"))
+    whole = {name: data for name, data in contents(tmp_path / "results").items() if "/tables/" not in name}
+    assert mirrored(opened(URL)) == whole
 
 
 @pytest.mark.parametrize("address", [URL, "local"])
 def test_putting_the_same_again_does_nothing_and_another_one_is_refused(tmp_path: Path, address: str) -> None:
     run = a_run(tmp_path / "results")
     place = open_place(str(tmp_path / "there") if address == "local" else address)
-    assert place.put(run, nothing)
-    assert not place.put(run, nothing)
+    assert [place.put(run, nothing) for _ in range(2)] == [True, False]
     (run / "report.md").write_text("# Another\n")
     with pytest.raises(RunError, match="is there already with other content; compare the two"):
         place.put(run, nothing)
@@ -208,9 +194,7 @@ def test_a_zip_file_and_a_folder_within_a_place_are_places(tmp_path: Path) -> No
         f"dir::file://{tmp_path / 'results'}",
         f"dir://results::file://{tmp_path}",
     ):
-        place = open_place(address)
-        place.fetch()
-        assert mirrored(place.local) == contents(tmp_path / "results")
+        assert mirrored(opened(address)) == contents(tmp_path / "results")
 
 
 def test_a_link_behind_a_url_refuses_its_folder(tmp_path: Path) -> None:
@@ -238,43 +222,37 @@ def test_places_that_are_not_there_are_one_sentence(address: str, told: str) -> 
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("address", "package"), [("s3://b/c", "s3fs"), ("gs://b", "gcsfs"), ("https://user:secret@host/x", "aiohttp")]
-)
-def test_what_is_not_installed_is_named_with_what_installs_it(
-    address: str, package: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_not_installed_is_named_with_what_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(_: str, **__: Any) -> None:
         raise ImportError("Install something")
 
     monkeypatch.setattr("fsspec.core.url_to_fs", missing)
-    with pytest.raises(UsageError) as caught:
-        open_place(address)
-    assert str(caught.value).endswith(f"needs the package {package}, which is not installed: pip install {package}")
-    assert "secret" not in str(caught.value)
+    for address, package in (("s3://b/c", "s3fs"), ("https://user:secret@host/x", "aiohttp")):
+        with pytest.raises(UsageError) as caught:
+            open_place(address)
+        said = f"needs the package {package}, which is not installed: pip install {package}"
+        assert str(caught.value).endswith(said)
+        assert "secret" not in str(caught.value)
 
 
 # --- A real web server, where listings are pages of links without sizes or times ---
 
 
-class _Quiet(SimpleHTTPRequestHandler):
-    asked: list[str] = []  # noqa: RUF012 (of the whole server)
-
-    def do_GET(self) -> None:
-        self.asked.append(self.path)
-        super().do_GET()
-
-    def log_message(self, *_: object) -> None:
-        """Nothing."""
+@pytest.fixture
+def asked() -> list[str]:
+    return []
 
 
 @pytest.fixture
-def url(tmp_path: Path) -> Iterator[str]:
+def url(tmp_path: Path, asked: list[str]) -> Iterator[str]:
     """The address of `tmp_path / "results"`."""
+
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, *_: object) -> None:
+            asked.append(self.path)
+
     (tmp_path / "results").mkdir()
-    handler = partial(_Quiet, directory=str(tmp_path / "results"))
-    _Quiet.asked.clear()
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(tmp_path / "results"))) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         yield f"http://127.0.0.1:{server.server_port}"
@@ -282,20 +260,19 @@ def url(tmp_path: Path) -> Iterator[str]:
         thread.join()
 
 
-def test_folders_come_as_they_are_and_once(tmp_path: Path, url: str) -> None:
+def test_folders_come_as_they_are_and_once(tmp_path: Path, url: str, asked: list[str]) -> None:
     results = tmp_path / "results"
     a_run(results)
     a_comparison(results)
     with RunDirectory.create(results, make_header()) as directory:  # names that a URL has to quote
         directory.log("net/a+b,c@cpu", "a tool's words")
         directory.finish(lambda _: "")
-    place = open_place(url)
-    place.fetch()
+    place = opened(url)
     assert place.refused == {}
-    assert mirrored(place.local) == contents(results)
-    _Quiet.asked.clear()
-    open_place(url).fetch()
-    assert not [path for path in _Quiet.asked if path.endswith((".json", ".jsonl", ".md", ".txt"))]
+    assert mirrored(place) == contents(results)
+    asked.clear()
+    opened(url)
+    assert asked and not [path for path in asked if path.endswith((".json", ".jsonl", ".md", ".txt"))]
 
 
 def test_nobody_who_answers_is_not_nothing_there(url: str) -> None:
