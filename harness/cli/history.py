@@ -19,12 +19,8 @@ from harness.history.failures import CaseNews, case_news
 from harness.history.pages import (
     SUITES_QUERY,
     acknowledgement_records,
-    add_cases,
-    add_failures,
     change_record,
     changes_page,
-    changes_verdict,
-    dated_record,
     event_text,
     failures_verdict,
     overview_page,
@@ -217,9 +213,7 @@ def _print_overview(opened: History, options: HistoryOptions, progress: Progress
         return {"cases": list(map(asdict, news)), "suites": rows, "notes": opened.notes}
 
     def page() -> Page:
-        return add_failures(
-            overview_page(suites, events, last=options.last, notes=opened.notes), news, last=options.last
-        )
+        return overview_page(suites, events, news, last=options.last, notes=opened.notes)
 
     _print(options, page, document, "suites", beside=[failures_verdict(news), *opened.notes])
 
@@ -236,37 +230,33 @@ def _print_changes(opened: History, options: HistoryOptions, progress: Progress)
     events = marked_events(events, opened, order_of(opened), options.last)
     marks, news = opened.marks.acknowledgements, case_news(opened, options.last)
     dated = _dated(opened, events, options, progress)
-    failures = failures_verdict(news)
+    said = acknowledgement_records(marks, events)
+    gone = sum(not record["changes"] for record in said)
+    more = [f"{plural(gone, 'acknowledgement')} of changes that are found no longer; --format json has all."]
+    page = changes_page(
+        events,
+        news,
+        dated,
+        searched=len(rows),
+        noisy=sum(not is_exact(row.metric) for row in rows),
+        last=options.last,
+        command=" ".join(["harness history ack", *([] if options.results == "results" else [_where(options)])]),
+        notes=[*opened.notes, *(more if gone else [])],
+    )
 
     def document() -> dict[str, Any]:
-        verdict = changes_verdict(events, searched=len(rows), last=options.last)
         return {
-            "verdict": f"{failures} {verdict}".strip(),
+            "verdict": page.verdict,
             "cases": list(map(asdict, news)),
             "changes": [change_record(event, change) for event in events for change in event.changes],
-            "acknowledgements": acknowledgement_records(marks, events),
-            "bisects": list(map(dated_record, dated)),
+            "acknowledgements": said,
+            "bisects": [
+                {**asdict(each.question), "command": each.question.command, "answer": each.answer} for each in dated
+            ],
             "notes": opened.notes,
         }
 
-    def page() -> Page:
-        noisy = sum(not is_exact(row.metric) for row in rows)
-        gone = sum(not record["changes"] for record in acknowledgement_records(marks, events))
-        notes = [f"{plural(gone, 'acknowledgement')} of changes that are found no longer; --format json has all."]
-        notes = [*opened.notes, *(notes if gone else [])]
-        command = " ".join(["harness history ack", *([] if options.results == "results" else [_where(options)])])
-        found = changes_page(
-            events,
-            searched=len(rows),
-            noisy=noisy,
-            last=options.last,
-            command=command,
-            notes=notes,
-            bisects=dated,
-        )
-        return add_cases(found, news, last=options.last)
-
-    _print(options, page, document, "changes", beside=[failures, *opened.notes])
+    _print(options, lambda: page, document, "changes", beside=[failures_verdict(news), *opened.notes])
     if any(event.fails for event in events):
         return ExitCode.REGRESSION
     return ExitCode.CASE_FAILED if any(case.state == "fails" and case.recent for case in news) else ExitCode.OK

@@ -174,120 +174,90 @@ def programs_needed(change: SeriesChange, related: RelatedSeries, runs: Runs) ->
             yield values.series, runs.ids[change.run(edge)]
 
 
-def gather_evidence(change: SeriesChange, related: RelatedSeries, runs: Runs, programs: Programs) -> ChangeEvidence:
-    """What is known before and after a change of whatever could have caused it."""
-    row, point = change.row, change.point
-    exact = is_exact(row.metric)
-    timed = not exact and row.role == "newest"
-    before, after = change.run(change.before), change.run(change.after)
-    versus = _movement(related.own, (LATENCY_VS_REFERENCE, "newest"), change) if timed else None
-    own, baseline = _parts_of_ratio(change, related, versus) if row.metric == LATENCY_VS_BASELINE else (None, None)
-    first, second = sides_of(change, runs, programs)
-    return ChangeEvidence(
-        metric=row.metric,
-        exact=exact,
-        kind=point.kind,
-        ratio=point.after / point.before if point.before else math.inf,
-        before=first,
-        after=second,
-        peer=row.peer,
-        references=(runs.facts[before].reference, runs.facts[after].reference),
-        reference_program=_program_pair(_under_reference(change, related), before, after, runs, programs),
-        reference_counts=_counts(related.own.get((row.metric, "reference"), ()), change) if exact else None,
-        reference=_movement(related.own, (LATENCY.name, "reference"), change) if timed else None,
-        reference_compile=_movement(related.own, (COMPILE_TIME.name, "reference"), change) if timed else None,
-        versus=versus,
-        baseline_program=_program_pair(
-            related.baseline.get((LATENCY.name, "newest"), ()), before, after, runs, programs
-        ),
-        own=own,
-        baseline=baseline,
-        counted=_counted_changes(related.own, before, after) if timed else (),
-    )
-
-
-def sides_of(change: SeriesChange, runs: Runs, programs: Programs) -> tuple[Side, Side]:
-    """What the runs before a change recorded, and those after it; no machine changes a counted figure."""
-    levels = (_NO_RUNS, _NO_RUNS) if is_exact(change.row.metric) else change.levels
-    first, second = (
-        _side(change, point, level, runs, programs)
-        for point, level in zip((change.before, change.after), levels, strict=True)
-    )
-    return first, second
-
-
-def _side(change: SeriesChange, point: int, level: NDArray[np.int64], runs: Runs, programs: Programs) -> Side:
-    place = change.run(point)
-    facts = [runs.facts[int(run)] for run in level]
-    machines = [runs.machine(change.row.series, int(run)) for run in level]
-    loads = [run.load for run in facts if run.load is not None]
-    return Side(
-        program=programs[change.row.series, runs.ids[place]],
-        machines=tuple(machine for machine in machines if machine),
-        kernels=tuple(run.kernel for run in facts if run.kernel and BETWEEN_HOSTS not in run.kernel),
-        drivers=tuple(driver for run in facts if (driver := run.driver(change.row.device))),
-        commit=runs.facts[place].commit,
-        load=statistics.median(loads) if loads else None,
-    )
-
-
-def _parts_of_ratio(
-    change: SeriesChange, related: RelatedSeries, versus: Movement | None
-) -> tuple[Movement | None, Movement | None]:
-    """How the two parts of a ratio to the baseline moved: the case's own time and the baseline's."""
-    if versus is not None:
-        return versus, _movement(related.baseline, (LATENCY_VS_REFERENCE, "newest"), change)
-    # A peer, or one toolchain alone: of both the time itself, or of neither.
-    own = _movement(related.own, (LATENCY.name, "newest"), change)
-    if change.row.peer:
-        return own, _movement(related.baseline, (LATENCY_VS_REFERENCE, "newest"), change)
-    return own, _movement(related.baseline, (LATENCY.name, "newest"), change)
-
-
 def _under_reference(change: SeriesChange, related: RelatedSeries) -> Sequence[SeriesValues]:
     """Series that tell which program the case was under the reference toolchain."""
     metric = change.row.metric if is_exact(change.row.metric) else LATENCY.name
     return related.own.get((metric, "reference"), ()) if change.row.role == "newest" else ()
 
 
-def _program_pair(
-    series: Sequence[SeriesValues], before: int, after: int, runs: Runs, programs: Programs
-) -> tuple[Program, Program] | None:
-    """The programs of the series that has points in both of two runs."""
-    for values in series:
-        first, second = (programs.get((values.series, runs.ids[place])) for place in (before, after))
-        if first is not None and second is not None:
-            return first, second
-    return None
+def gather_evidence(change: SeriesChange, related: RelatedSeries, runs: Runs, programs: Programs) -> ChangeEvidence:
+    """What is known before and after a change of whatever could have caused it."""
+    row, point = change.row, change.point
+    exact = is_exact(row.metric)
+    timed = not exact and row.role == "newest"
+    edges = change.run(change.before), change.run(change.after)
+
+    def movement(series: SeriesByKind, metric: str, role: Role = "newest") -> Movement | None:
+        """Under the one reference that was measured on both sides, the surest of several."""
+        found = (movement_of(values, change) for values in series.get((metric, role), ()))
+        return min((each for each in found if each is not None), key=lambda each: each.error, default=None)
+
+    def both_programs(series: Sequence[SeriesValues]) -> tuple[Program, Program] | None:
+        """The programs of the series that has points in both runs next to the change."""
+        pairs = ([programs.get((values.series, runs.ids[place])) for place in edges] for values in series)
+        return next(((pair[0], pair[1]) for pair in pairs if pair[0] is not None and pair[1] is not None), None)
+
+    versus = movement(related.own, LATENCY_VS_REFERENCE) if timed else None
+    own = baseline = None
+    if row.metric == LATENCY_VS_BASELINE:  # of a peer, or of one toolchain alone, there is only the time itself
+        own = versus or movement(related.own, LATENCY.name)
+        is_free = versus is not None or row.peer
+        baseline = movement(related.baseline, LATENCY_VS_REFERENCE if is_free else LATENCY.name)
+    before, after = sides_of(change, runs, programs)
+    return ChangeEvidence(
+        metric=row.metric,
+        exact=exact,
+        kind=point.kind,
+        ratio=point.after / point.before if point.before else math.inf,
+        before=before,
+        after=after,
+        peer=row.peer,
+        references=(runs.facts[edges[0]].reference, runs.facts[edges[1]].reference),
+        reference_program=both_programs(_under_reference(change, related)),
+        reference_counts=_counts(related.own.get((row.metric, "reference"), ()), change) if exact else None,
+        reference=movement(related.own, LATENCY.name, "reference") if timed else None,
+        reference_compile=movement(related.own, COMPILE_TIME.name, "reference") if timed else None,
+        versus=versus,
+        baseline_program=both_programs(related.baseline.get((LATENCY.name, "newest"), ())),
+        own=own,
+        baseline=baseline,
+        counted=_counted_changes(related.own, *edges) if timed else (),
+    )
 
 
-def _movement(series: SeriesByKind, kind: tuple[str, Role], change: SeriesChange) -> Movement | None:
-    """Under the one reference that was measured on both sides, the surest of several."""
-    movements = [movement_of(values, change) for values in series.get(kind, ())]
-    known = [movement for movement in movements if movement is not None]
-    return min(known, key=lambda movement: movement.error, default=None)
+def sides_of(change: SeriesChange, runs: Runs, programs: Programs) -> tuple[Side, Side]:
+    """What the runs before a change recorded, and those after it; no machine changes a counted figure."""
+    levels = (_NO_RUNS, _NO_RUNS) if is_exact(change.row.metric) else change.levels
+
+    def side(place: int, level: NDArray[np.int64]) -> Side:
+        facts = [runs.facts[int(run)] for run in level]
+        machines = [runs.machine(change.row.series, int(run)) for run in level]
+        loads = [run.load for run in facts if run.load is not None]
+        return Side(
+            program=programs[change.row.series, runs.ids[place]],
+            machines=tuple(machine for machine in machines if machine),
+            kernels=tuple(run.kernel for run in facts if run.kernel and BETWEEN_HOSTS not in run.kernel),
+            drivers=tuple(driver for run in facts if (driver := run.driver(change.row.device))),
+            commit=runs.facts[place].commit,
+            load=statistics.median(loads) if loads else None,
+        )
+
+    return side(change.run(change.before), levels[0]), side(change.run(change.after), levels[1])
 
 
 def _counts(series: Sequence[SeriesValues], change: SeriesChange) -> tuple[float, float] | None:
     """A counted figure next to a change, on both sides."""
-    before, after = change.levels
-    for values in series:
-        first, second = values.values_at(before), values.values_at(after)
-        if first and second:
-            return first[-1], second[0]
-    return None
+    both = ([values.values_at(level) for level in change.levels] for values in series)
+    return next(((first[-1], second[0]) for first, second in both if first and second), None)
 
 
 def _counted_changes(own: SeriesByKind, before: int, after: int) -> tuple[str, ...]:
     """Counted figures of the case that differ between two runs, by more than a loop's odd iteration."""
     changed = []
     for (metric, role), series in own.items():
-        if role != "newest" or not shows_the_program(metric):
-            continue
-        first, second = (series[-1].values_at(np.array([place])) for place in (before, after))
-        if not (first and second):
-            continue
-        floor = INSTRUCTIONS.floor if metric == INSTRUCTIONS.name else 0.0
-        if abs(second[0] - first[0]) > floor * abs(first[0]):
-            changed.append(metric)
+        if role == "newest" and shows_the_program(metric):
+            first, second = (series[-1].values_at(np.array([place])) for place in (before, after))
+            floor = INSTRUCTIONS.floor if metric == INSTRUCTIONS.name else 0.0
+            if first and second and abs(second[0] - first[0]) > floor * abs(first[0]):
+                changed.append(metric)
     return tuple(changed)

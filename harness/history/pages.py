@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 
     from harness.history.dating import Dated
 
-# In so many of 100 series of 100 points noise alone is called a change: of usual kinds of noise together, and of two
-# levels that are each kept for about ten runs; docs/history.md measures both.
-_USUAL_ALARMS, _MOST_ALARMS = 1, 14
 _NAMED = 3
 _NAMED_OF_A_CAUSE = 5
 _MOST_ROWS = 100
@@ -42,9 +39,9 @@ _ACKNOWLEDGE = (
     " says that a change is known, and with --fixed that it is fixed: it is then listed apart and fails nothing."
 )
 _CHANCE = (
-    "{searched:,} series were searched, {noisy:,} of them timed. A change is found in about {usual} % of timed series "
-    "that have none where noise is of a usual kind, and in up to {most} % where it keeps to one of two levels for some "
-    "ten runs (docs/history.md): what counts is seen in several figures or cases, and stays."
+    "{searched:,} series were searched, {noisy:,} of them timed. A change is found in about 1 % of timed series that "
+    "have none where noise is of a usual kind, and in up to 14 % where it keeps to one of two levels for some ten runs "
+    "(docs/history.md): what counts is seen in several figures or cases, and stays."
 )
 _STATES: dict[EventState, str] = {"acknowledged": "acknowledged", "fixed": "marked as fixed"}
 _CASE_TITLES: dict[State, str] = {
@@ -75,12 +72,15 @@ def _day(time: object) -> str:
     return time[:10] if isinstance(time, str) else ""
 
 
-def overview_page(suites: pd.DataFrame, events: Sequence[ChangeEvent], *, last: int, notes: Sequence[str]) -> Page:
-    """A line for each suite and class of machines."""
+def overview_page(
+    suites: pd.DataFrame, events: Sequence[ChangeEvent], news: Sequence[CaseNews], *, last: int, notes: Sequence[str]
+) -> Page:
+    """A line for each suite and class of machines, and the cases that fail."""
     if suites.empty:
         verdict = NOTHING_YET if NOTHING_YET in notes else "Every run here is left out."
         return Page(verdict=verdict, notes=tuple(note for note in notes if note != NOTHING_YET))
     machine_classes = set(suites["machine_class"])
+    places = zip(suites["suite"], suites["machine_class"], strict=True)
     # Where a suite has several lines, its machines tell them apart.
     rank = 0 if suites["suite"].duplicated().any() else 2
     columns = [
@@ -91,28 +91,25 @@ def overview_page(suites: pd.DataFrame, events: Sequence[ChangeEvent], *, last: 
         Column("first", [_day(time) for time in suites["first"]], rank=3),
         Column("last", [_day(time) for time in suites["last"]]),
         Column("toolchain", list(suites["toolchain"]), rank=1),
-        Column(
-            "changed",
-            [
-                _recent_counts(events, suite, machine_class)
-                for suite, machine_class in zip(suites["suite"], suites["machine_class"], strict=True)
-            ],
-        ),
+        Column("changed", [_recent_counts(events, *place) for place in places]),
     ]
-    span = f"in the last {last} runs of a suite" if last != 1 else "in the last run of a suite"
-    legend = [f"changed: how many latencies did so {span}, and by what."]
+    legend = [f"changed: how many latencies did so {_span(last)} of a suite, and by what."]
     if len(machine_classes) == 1:
         legend += [f"All on {machine_class}." for machine_class in machine_classes]
     runs, count = int(suites["runs"].sum()), suites["suite"].nunique()
     return Page(
-        verdict=f"{plural(runs, 'run')} of {plural(count, 'suite')}.",
-        parts=(Table(columns=columns, after=legend),),
+        verdict=_with_cases(f"{plural(runs, 'run')} of {plural(count, 'suite')}.", news, last),
+        parts=(Table(columns=columns, after=legend), *_cases_table("fails", news)),
         notes=(
             "`--changes` says what changed, when and why; `--series PATTERN` shows a series; `--sql` asks anything, "
             "and `--columns` lists what there is to ask.",
             *notes,
         ),
     )
+
+
+def _span(last: int) -> str:
+    return f"in the last {last} runs" if last != 1 else "in the last run"
 
 
 def _recent_counts(events: Sequence[ChangeEvent], suite: str, machine_class: str) -> str:
@@ -127,56 +124,55 @@ def _recent_counts(events: Sequence[ChangeEvent], suite: str, machine_class: str
 
 def changes_page(
     events: Sequence[ChangeEvent],
+    news: Sequence[CaseNews] = (),
+    bisects: Sequence[Dated] = (),
     *,
     searched: int,
     noisy: int,
     last: int,
     command: str,
     notes: Sequence[str],
-    bisects: Sequence[Dated] = (),
 ) -> Page:
-    """The latest changes with their causes, and the earlier ones."""
+    """The latest changes with their causes, the earlier ones, and the cases that fail, work again or are new."""
     settled = [event for event in events if event.settled]
-    recent = [event for event in events if event.recent and not event.settled]
-    earlier = [event for event in events if not event.recent and not event.settled]
-    tables = [
-        _events_table(f"Changes in the last {last} runs", recent),
+    recent, earlier = (
+        [event for event in events if event.recent is is_recent and not event.settled] for is_recent in (True, False)
+    )
+    changes = [
+        _events_table(f"Changes {_span(last)}", recent),
         _events_table("Acknowledged, or marked as fixed", settled, said=True),
         replace(_events_table(plural(len(earlier), "earlier change"), earlier), folded=True),
     ]
-    return Page(
-        verdict=changes_verdict(events, searched=searched, last=last),
-        parts=[*(table for table in tables if table.rows), *_dated(bisects)],
-        notes=(
-            *([(Name(f'{command} ID --note "why"'), _ACKNOWLEDGE)] if recent else []),
-            *([_CAUSES] if events else []),
-            *(
-                [_CHANCE.format(searched=searched, noisy=noisy, usual=_USUAL_ALARMS, most=_MOST_ALARMS)]
-                if noisy
-                else []
-            ),
-            *notes,
-        ),
-    )
-
-
-def _dated(bisects: Sequence[Dated]) -> list[Part]:
-    """Since which release what was searched is so, and the commands that search the rest."""
     answers = [(Name(dated.question.case), f": {dated.answer}") for dated in bisects if dated.answer]
     steps = [
         Step(f"find the release that began the step of {dated.question.case}", dated.question.command)
         for dated in bisects
         if not dated.is_final
     ]
-    parts: list[Part] = [Heading("Since which release"), Bullets(answers)] if answers else []
-    return [*parts, *([Steps(steps)] if steps else [])]
+    searched_for: list[Part] = [Heading("Since which release"), Bullets(answers)] if answers else []
+    return Page(
+        verdict=_with_cases(changes_verdict(events, searched=searched, last=last), news, last),
+        parts=[
+            *(table for state in ("fails", "works again") for table in _cases_table(state, news)),
+            *(table for table in changes if table.rows),
+            *searched_for,
+            *([Steps(steps)] if steps else []),
+            *_cases_table("new", news),
+        ],
+        notes=(
+            *([(Name(f'{command} ID --note "why"'), _ACKNOWLEDGE)] if recent else []),
+            *([_CAUSES] if events else []),
+            *([_CHANCE.format(searched=searched, noisy=noisy)] if noisy else []),
+            *notes,
+        ),
+    )
 
 
 def changes_verdict(events: Sequence[ChangeEvent], *, searched: int, last: int) -> str:
     """What the compiler made slower lately, and how many other events there are, in one sentence."""
     if not searched:
         return "No series has two points yet, so there is nothing to find changes in."
-    span = f"in the last {last} runs" if last != 1 else "in the last run"
+    span = _span(last)
     failing = [event for event in events if event.fails]
     others = Counter(event.cause for event in events if event.recent and not event.fails and not event.settled)
     settled = Counter(_STATES[event.state] for event in events if event.recent and event.settled)
@@ -204,11 +200,6 @@ def change_record(event: ChangeEvent, change: Change) -> dict[str, Any]:
         "worse": change.is_worse,
         "fails": event.fails and change is event.lead,
     }
-
-
-def dated_record(dated: Dated) -> dict[str, Any]:
-    """For other programs: which step, the command that searches its release, and what it found."""
-    return {**asdict(dated.question), "command": dated.question.command, "answer": dated.answer}
 
 
 def _events_table(title: str, events: Sequence[ChangeEvent], *, said: bool = False) -> Table:
@@ -312,17 +303,6 @@ def _why(event: ChangeEvent) -> str:
     return "; ".join(parts)
 
 
-def add_cases(page: Page, news: Sequence[CaseNews], *, last: int) -> Page:
-    """A page of changes with the cases in it; its verdict begins with those that fail."""
-    first, again, new = (_cases_table(state, news) for state in _CASE_TITLES)
-    return replace(page, verdict=_whole_verdict(page, news, last), parts=(*first, *again, *page.parts, *new))
-
-
-def add_failures(page: Page, news: Sequence[CaseNews], *, last: int) -> Page:
-    """An overview with the cases that fail after it; its verdict counts the others."""
-    return replace(page, verdict=_whole_verdict(page, news, last), parts=(*page.parts, *_cases_table("fails", news)))
-
-
 def failures_verdict(news: Sequence[CaseNews]) -> str:
     """How many cases fail, since when and why; "" where none does."""
     failing = [case for case in news if case.state == "fails"]
@@ -338,14 +318,14 @@ def failures_verdict(news: Sequence[CaseNews]) -> str:
     return f"{len(failing)} case{' fails' if len(failing) == 1 else 's fail'}: {first}{more}".rstrip(".") + "."
 
 
-def _whole_verdict(page: Page, news: Sequence[CaseNews], last: int) -> str:
-    again = sum(case.state == "works again" for case in news)
-    new = sum(case.state == "new" for case in news)
+def _with_cases(verdict: str, news: Sequence[CaseNews], last: int) -> str:
+    """A verdict behind that on cases which fail, and the number of the others behind it."""
+    again, new = (sum(case.state == state for case in news) for state in ("works again", "new"))
     others = [f"{again} case{' works' if again == 1 else 's work'} again"] if again else []
     others += [f"{new} case{' is' if new == 1 else 's are'} new"] if new else []
-    span = f"In the last {last} runs" if last != 1 else "In the last run"
-    closing = f"{span}: {', '.join(others)}." if others else ""
-    return " ".join(text for text in (failures_verdict(news), page.verdict, closing) if text)
+    span = _span(last)
+    closing = f"{span[0].upper()}{span[1:]}: {', '.join(others)}." if others else ""
+    return " ".join(text for text in (failures_verdict(news), verdict, closing) if text)
 
 
 def _failure(case: CaseNews) -> str:

@@ -6,7 +6,6 @@ finished runs whose clock was right; these runs, in order of time, are the `Runs
 
 from __future__ import annotations
 
-import difflib
 import fnmatch
 import re
 import shlex
@@ -92,38 +91,22 @@ def _rank(row: SeriesRow) -> tuple[int, str, str, int, str, str, str]:
 
 
 def choose_series(rows: Sequence[SeriesRow], wanted: str | None, where: str) -> SeriesRow:
-    """The one series that a text means."""
-    lists = list_command_line(where)
-    where = without_password(where)
-    if not rows:
-        raise UsageError(f"{where}: has no series yet; put the runs of a suite into it")
-    found = match_series(rows, "*") if wanted is None else _narrowed(match_series(rows, wanted), wanted)
+    """The one series that a text means: of a case its latency, and of several toolchains the newest."""
+    found = match_series(rows, "*" if wanted is None else wanted)
+    if wanted is not None and wanted not in (row.series for row in found):
+        if any(fnmatch.fnmatchcase(row.case, wanted) or row.case == wanted for row in found):
+            found = [row for row in found if row.metric == LATENCY.name] or found
+        found = [row for row in found if row.role == "newest"] or found
     if len(found) == 1:
         return found[0]
+    some = ", ".join(
+        f"{row.series} ({shown(f'{row.case} {row.metric}, {row.role}, {row.suite}, {row.machine_class}')})"
+        for row in found[:_MOST_LISTED]
+    )
+    more = f" and {len(found) - _MOST_LISTED:,} more" if len(found) > _MOST_LISTED else ""
     option = "--series is missing" if wanted is None else f"--series {shown(wanted)}"
-    if found:
-        some = ", ".join(f"{row.series} ({_described(row, found)})" for row in found[:_MOST_LISTED])
-        more = f" and {len(found) - _MOST_LISTED:,} more" if len(found) > _MOST_LISTED else ""
-        number = f"there are {len(found):,} to choose from"
-        raise UsageError(f"{where}: {option}, and {number}: {some}{more}; give an id ({lists} lists all)")
-    near = difflib.get_close_matches(wanted or "", {row.case: None for row in rows}, n=3, cutoff=0.4)
-    hint = f"; near are {', '.join(map(shown, near))}" if near else ""
-    raise UsageError(f"{where}: {option}: is no series' id and no case of it{hint}; {lists} lists them")
-
-
-def _narrowed(matches: Sequence[SeriesRow], wanted: str) -> Sequence[SeriesRow]:
-    """Of a case's series its latency, and of several toolchains the newest; an id means itself."""
-    if any(row.series == wanted for row in matches):
-        return matches
-    if any(row.case == wanted or fnmatch.fnmatchcase(row.case, wanted) for row in matches):
-        matches = [row for row in matches if row.metric == LATENCY.name] or matches
-    return [row for row in matches if row.role == "newest"] or matches
-
-
-def _described(row: SeriesRow, among: Sequence[SeriesRow]) -> str:
-    """What tells it from the others."""
-    facts = [(other.case, other.metric, other.suite, other.machine_class, other.role) for other in (row, *among)]
-    return ", ".join(shown(column[0]) for column in zip(*facts, strict=True) if len(set(column)) > 1) or shown(row.case)
+    what = f"means {len(found):,} series, {some}{more}; give an id" if found else "means no series"
+    raise UsageError(f"{without_password(where)}: {option}: {what}; {list_command_line(where)} lists all")
 
 
 def reference_of(rows: Sequence[SeriesRow], chosen: SeriesRow) -> SeriesRow | None:
@@ -150,7 +133,7 @@ def list_command_line(results: str) -> str:
     return history_command_line(results, "--sql", statement)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class RunFacts:
     """What a run recorded of its machine and its harness."""
 
@@ -221,22 +204,11 @@ def usable_runs(history: History) -> Runs:
         "SELECT run, started, machine, kernel, devices, harness_commit, load_1min, reference FROM runs "
         "WHERE finished AND clock = '' ORDER BY started, run"
     )
-    rows = list(frame.itertuples(index=False, name=None))
-    return Runs(
-        ids=tuple(str(row[0]) for row in rows),
-        facts=tuple(
-            RunFacts(
-                started=str(started),
-                machine=str(machine),
-                kernel=str(kernel),
-                devices=str(devices),
-                commit=str(commit),
-                load=float(load) if load == load else None,  # NaN: not known
-                reference=reference if isinstance(reference, str) else "",
-            )
-            for _, started, machine, kernel, devices, commit, load, reference in rows
-        ),
-    )
+    facts = []
+    for _, started, machine, kernel, devices, commit, load, reference in frame.itertuples(index=False, name=None):
+        known_load, fixed = (None if load != load else float(load)), (reference if isinstance(reference, str) else "")
+        facts.append(RunFacts(str(started), str(machine), str(kernel), str(devices), str(commit), known_load, fixed))
+    return Runs(ids=tuple(map(str, frame["run"])), facts=tuple(facts))
 
 
 def load_values(history: History, series: Iterable[str], runs: Runs) -> dict[str, SeriesValues]:

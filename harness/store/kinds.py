@@ -20,7 +20,7 @@ from harness.records.run import SCHEMA_VERSION, Run
 from harness.records.tuning import Tuning
 from harness.store.files import FINISHED_FILE, TURNS_FILE, adapter, read_document, require_schema
 from harness.store.journal import REPORT_FILE
-from harness.store.run_directory import HEADER_FILE, file_names, load_run
+from harness.store.run_directory import FILES, HEADER_FILE, load_run
 
 KindName = Literal["run", "comparison", "explanation", "bisect", "tuning"]
 Result = Run | Comparison | Explanation | Bisection | Tuning
@@ -68,20 +68,17 @@ class Kind(Generic[_T]):
         source = source or self.file
         try:
             document = from_json(content, allow_inf_nan=False)
-        except ValueError as error:
-            raise RunError(f"{source}: is not JSON ({error}); {self.again}") from None
-        found = document.get("schema_version") if isinstance(document, dict) else None
-        require_schema(found, source, self.version)
-        if found != self.version:
-            raise RunError(
-                f"{source}: is no {self.name} of schema version {self.version}, the one that this harness reads; read "
-                f"it with the harness that wrote it, or {self.again}"
-            )
-        try:
+            found = document.get("schema_version") if isinstance(document, dict) else None
+            require_schema(found, source, self.version)
+            if found != self.version:
+                what = f"is no {self.name} of schema version {self.version}, the one that this harness reads"
+                raise RunError(f"{source}: {what}; read it with the harness that wrote it, or {self.again}")
             value: _T = adapter(self.value).validate_python(self.fields(document))
-        except (ValidationError, TypeError, AttributeError, LookupError) as error:
-            where = ".".join(map(str, error.errors()[0]["loc"])) if isinstance(error, ValidationError) else "its rows"
-            raise RunError(f"{source}: is damaged at {where}; {self.again}") from None
+        except (ValueError, TypeError, AttributeError, LookupError) as error:
+            what = "is not JSON as it should be"
+            if isinstance(error, ValidationError):
+                what = f"is damaged at {'.'.join(map(str, error.errors()[0]['loc']))}"
+            raise RunError(f"{source}: {what}; {self.again}") from None
         return value
 
 
@@ -106,7 +103,7 @@ RUN: Kind[Run] = _RunKind(
     file=HEADER_FILE,
     version=SCHEMA_VERSION,
     command="run",
-    files=file_names(),
+    files=FILES,
 )
 COMPARISON = Kind(
     name="comparison",

@@ -12,8 +12,7 @@ import hashlib
 import json
 import os
 import re
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -219,7 +218,6 @@ def _digest(content: bytes) -> str:
 
 # That a run has from its beginning which another command than `harness run` made.
 EXPERIMENT = "experiment"
-_MOST_NAMED = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -247,42 +245,26 @@ def tags_of(born: Iterable[tuple[str, str, str]], taggings: Iterable[Tagging]) -
 
 def choose_runs(choice: RunChoice, runs: Collection[str], tags: Sequence[Tagging]) -> tuple[list[str], list[str]]:
     """Runs that are left out, and why, a sentence for each tag."""
-    having: dict[str, dict[str, Tagging]] = {}
+    having: dict[str, set[str]] = {name: set() for name in (EXPERIMENT, *choice.only, *choice.leave_out)}
     for tag in tags:
         if tag.run in runs:
-            having.setdefault(tag.tag, {})[tag.run] = tag
+            having.setdefault(tag.tag, set()).add(tag.run)
     notes = [
         f"No run here has the tag {shown(name)}; `harness results list` shows the tags."
         for name in (*choice.only, *choice.leave_out)
-        if name not in having
+        if not having[name]
     ]
     left: set[str] = set()
     if choice.only:
-        kept = {run for name in choice.only for run in having.get(name, ())}
-        left |= set(runs) - kept
+        left = set(runs) - {run for name in choice.only for run in having[name]}
         names = " or ".join(map(shown, choice.only))
-        notes.append(f"Only runs with the tag {names} are read: {len(kept):,} of {len(runs):,}.")
-    elif not choice.everything and EXPERIMENT in having:
-        left |= having[EXPERIMENT].keys()
-        them = "it" if len(having[EXPERIMENT]) == 1 else "them"
-        notes.append(f"{_left_out(EXPERIMENT, having)} ({_by_whom(having[EXPERIMENT])}); --all takes {them} in.")
-    for name in dict.fromkeys(choice.leave_out):
-        if name in having and not having[name].keys() <= left:
-            left |= having[name].keys()
-            notes.append(f"{_left_out(name, having)}.")
+        notes.append(f"Only runs with the tag {names} are read: {len(runs) - len(left):,} of {len(runs):,}.")
+    by_default = () if choice.everything or choice.only else (EXPERIMENT,)
+    for name in dict.fromkeys((*by_default, *choice.leave_out)):
+        if having[name] - left:
+            left |= having[name]
+            count = len(having[name])
+            takes_in = f"; --all takes {'it' if count == 1 else 'them'} in" if name in by_default else ""
+            verb = "is" if count == 1 else "are"
+            notes.append(f"{plural(count, 'run')} with the tag {shown(name)} {verb} left out{takes_in}.")
     return sorted(left), notes
-
-
-def _left_out(tag: str, having: Mapping[str, Mapping[str, Tagging]]) -> str:
-    count = len(having[tag])
-    return f"{plural(count, 'run')} with the tag {shown(tag)} {'is' if count == 1 else 'are'} left out"
-
-
-def _by_whom(tags: Mapping[str, Tagging]) -> str:
-    """`3 of harness compare, 1 of harness bench, 1 tagged by anna`."""
-    counts = Counter(
-        f"of {tag.who}" if tag.who.startswith("harness ") else f"tagged by {shown(tag.who)}" for tag in tags.values()
-    )
-    named = counts.most_common(_MOST_NAMED)
-    rest = sum(counts.values()) - sum(count for _, count in named)
-    return ", ".join([*(f"{count:,} {who}" for who, count in named), *([f"{rest:,} by others"] if rest else [])])

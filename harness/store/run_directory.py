@@ -19,7 +19,7 @@ import contextlib
 import json
 import os
 import shlex
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -56,7 +56,6 @@ from harness.store.files import (
     parsing,
     read_document,
     read_manifest,
-    reading,
     require_schema,
 )
 from harness.store.journal import (
@@ -72,6 +71,7 @@ from harness.store.journal import (
 
 Record = Build | IrCounts | Check | Reference | Round | Lost | Work | Peak | HostRecord | Placed
 _T = TypeVar("_T")
+_Hosted = TypeVar("_Hosted", Round, Lost, Reference)
 
 HEADER_FILE = "run.json"
 # The fields of a run that are records of their own, a file each.
@@ -88,11 +88,8 @@ RECORDS: dict[str, type[Any]] = {
     "placed": Placed,
 }
 _FILES = {kind: f"{field}.jsonl" for field, kind in RECORDS.items()}
-
-
-def file_names() -> tuple[str, ...]:
-    """Every file that a run directory may hold, but for those in logs/."""
-    return (HEADER_FILE, *_FILES.values(), REPORT_FILE, FINISHED_FILE)
+# Every file that a run directory may hold, but for those in logs/.
+FILES = (HEADER_FILE, *_FILES.values(), REPORT_FILE, FINISHED_FILE)
 
 
 class RunDirectory(Journal):
@@ -157,12 +154,6 @@ class RunDirectory(Journal):
         """Keep what tools, or only the rewrites of plugins, printed for a case; the file's path inside the run."""
         return self.write(log_path(case, kind), text.encode())
 
-    def keep_log(self, file: Path) -> None:
-        """Keep a log of another run, which this one is joined from."""
-        with reading(file):
-            text = file.read_bytes()
-        self.write(f"{LOGS_FOLDER}/{file.name}", text)
-
     def finish(self, report: Callable[[Run], str], rows_of: RowsOf | None = None) -> None:
         """Write the report and the tables of the finished run, and close it for good."""
         run = replace(load_run(self.path), finished=True)
@@ -172,7 +163,7 @@ class RunDirectory(Journal):
             with self.writing():
                 write_tables(self.path, rows_of(run))
         with self.writing():
-            files = describe_folder(self.path, file_names())
+            files = describe_folder(self.path, FILES)
             write_atomically(self.path / FINISHED_FILE, finished_document(files))
 
 
@@ -182,62 +173,44 @@ def load_run(path: Path, *, rounds: bool = True) -> Run:
         what = f"is not a run directory (it has no {HEADER_FILE})" if path.exists() else "there is no such folder"
         results = path.parent if path.parent != Path() else Path("results")
         raise RunError(f"{path}: {what}; {what_is_there(results)}")
-    _require_turns(path)
-    finished = (path / FINISHED_FILE).is_file()
-    if finished:
-        _require_whole(path)
+    file, finished = path / TURNS_FILE, (path / FINISHED_FILE).is_file()
+    # A finished run without the turns that it was finished with would read as if nothing had been measured.
+    if not os.path.lexists(file) and TURNS_FILE in (read_manifest(path) or ()):
+        raise RunError(f"{file}: is gone; take it from a backup")
+    for file in filter(Path.is_file, path.glob("*.jsonl") if finished else ()):
+        if not ends_in_newline(file):  # as one that is still written may
+            raise RunError(f"{file}: its last line is cut short; take it from a backup")
     records: dict[str, Any] = {
         field: _records(path, kind) for field, kind in RECORDS.items() if rounds or kind is not Round
     }
     run = Run(header=_header(path / HEADER_FILE), finished=finished, **records)
-    if not run.placed:
-        return run
     groups = {case.name: case.group for case in run.header.cases}
-    where = _places(run.placed)
-
-    def counts(record: Lost | Reference) -> bool:
-        return not record.host or _counts(record, groups.get(record.case, ""), where)
-
     return replace(
         run,
-        rounds=_that_count(run.rounds, where),
-        lost=tuple(filter(counts, run.lost)),
-        references=tuple(filter(counts, run.references)),
+        rounds=_that_count(run.rounds, run.placed, groups),
+        lost=_that_count(run.lost, run.placed, groups),
+        references=_that_count(run.references, run.placed, groups),
     )
 
 
 def load_rounds(path: Path) -> tuple[Round, ...]:
     """The rounds of a run directory alone, without those that no longer count since their group moved."""
-    return _that_count(_records(path, Round), _places(_records(path, Placed)))
+    return _that_count(_records(path, Round), _records(path, Placed), {})
 
 
-def _places(placed: Iterable[Placed]) -> dict[str, tuple[str, int]]:
-    """Host and attempt of each group now: it may be back on a host where it was before."""
-    return {record.group: (record.host, record.attempt) for record in placed}
-
-
-def _that_count(rounds: Iterable[Round], places: Mapping[str, tuple[str, int]]) -> tuple[Round, ...]:
-    return tuple(measured for measured in rounds if _counts(measured, measured.group, places))
-
-
-def _counts(record: Round | Lost | Reference, group: str, places: Mapping[str, tuple[str, int]]) -> bool:
-    """Whether what a host recorded of a group counts: that group is there still, or was never placed."""
-    own = (record.host, record.attempt)
-    return places.get(group, own) == own
-
-
-def _require_whole(path: Path) -> None:
-    """That no file of a finished run ends in the middle of a line, as one that is still written may."""
-    for file in filter(Path.is_file, path.glob("*.jsonl")):
-        if not ends_in_newline(file):
-            raise RunError(f"{file}: its last line is cut short; take it from a backup")
-
-
-def _require_turns(path: Path) -> None:
-    """That a finished run has the turns that it was finished with: else it would read as if nothing was measured."""
-    file = path / TURNS_FILE
-    if not os.path.lexists(file) and TURNS_FILE in (read_manifest(path) or ()):
-        raise RunError(f"{file}: is gone; take it from a backup")
+def _that_count(
+    records: tuple[_Hosted, ...], placed: Sequence[Placed], groups: Mapping[str, str]
+) -> tuple[_Hosted, ...]:
+    """Without what was recorded of a group before it moved: on another host, or on this one in an earlier attempt."""
+    if not placed:
+        return records
+    places = {record.group: (record.host, record.attempt) for record in placed}
+    groups_of = (record.group if isinstance(record, Round) else groups.get(record.case, "") for record in records)
+    return tuple(
+        record
+        for record, group in zip(records, groups_of, strict=True)
+        if not record.host or places.get(group) in (None, (record.host, record.attempt))
+    )
 
 
 def _header(file: Path) -> Header:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -10,30 +10,29 @@ import pytest
 from harness.history.acknowledged import acknowledge
 from harness.history.changes import Change
 from harness.history.dating import Dated, Question
-from harness.history.events import group_changes
-from harness.history.pages import (
-    add_cases,
-    add_failures,
-    changes_page,
-    changes_verdict,
-    failures_verdict,
-    overview_page,
-)
+from harness.history.events import ChangeEvent, group_changes
+from harness.history.failures import CaseNews
+from harness.history.pages import changes_page, changes_verdict, failures_verdict, overview_page
 from harness.history.series_page import frame_records, query_page, series_page, series_table
 from harness.report.markdown import to_markdown
-from harness.report.page import Column, Page, Table
+from harness.report.page import Page, Table
 from tests.history.made import make_change, make_news, make_series
 from tests.history.test_events import EARLY, ORDER
 
 EVIL = "<script>alert(1)</script>|`x`\n# **bold** @someone #1 ![a](b) \x1b[31m"
-STATES: tuple[Literal["acknowledged", "fixed"], ...] = ("acknowledged", "fixed", "fixed")
 NONE_LONGER = "No latency and no compile time became longer by the compiler in the last 10 runs"
+FAILS = "1 case fails: net/tiled@cpu since run07 (3.13.0): compile: iree-compile exited with 1: cannot tile."
 
 
-def page_of(changes: Sequence[Change], notes: Sequence[str] = ()) -> Page:
-    return changes_page(
-        group_changes(changes, ORDER, 10), searched=38, noisy=14, last=10, command="harness history ack", notes=notes
-    )
+def page_of(
+    events: Sequence[ChangeEvent] = (), news: Sequence[CaseNews] = (), bisects: Sequence[Dated] = (), **facts: Any
+) -> Page:
+    given = {"searched": 3, "noisy": 3, "last": 10, "command": "harness history ack", "notes": (), **facts}
+    return changes_page(events, news, bisects, **given)
+
+
+def events_of(*changes: Change) -> list[ChangeEvent]:
+    return group_changes(changes, ORDER, 10)
 
 
 def tables(page: Page) -> list[Table]:
@@ -48,26 +47,21 @@ def cells(table: Table, title: str) -> list[object]:
 def test_changes_have_a_verdict_the_recent_events_the_earlier_ones_and_notes() -> None:
     late = {"first_bad": "run08", "earliest": "run06", "latest": "run12", "until": "run29"}
     machine = {"cause": "machine", "evidence": "the reference toolchain moved likewise", **EARLY}
-    changes = [
+    events = events_of(
         make_change(),
         make_change(metric="dispatches", unit="count", direction="more", before=7.0, after=9.0),
         make_change(case="net/tiled@cpu", **machine),
         make_change(case="net/stock@cpu", **machine),
         make_change(case="net/tiled@cpu", kind="drift", cause="unknown", evidence="nothing else is known", **late),
-    ]
-
-    page = page_of(changes, notes=("run03 is left out: it is damaged",))
-
+    )
+    page = page_of(events, notes=("run03 is left out: it is damaged",))
     assert page.verdict == (
         "1 case became slower by the compiler in the last 10 runs: net/stock@cpu latency ▲ +4.0 % "
         "(2.000 -> 2.080 ms); other changes: 1 of unknown cause."
     )
     recent, earlier = tables(page)
     assert (recent.title, earlier.title, earlier.folded) == ("Changes in the last 10 runs", "1 earlier change", True)
-    assert cells(recent, "change") == [
-        "latency ▲ +4.0 % (2.000 -> 2.080 ms)",
-        "latency drift ▲ +4.0 % (2.000 -> 2.080 ms)",
-    ]
+    assert cells(recent, "change") == [f"latency {kind}▲ +4.0 % (2.000 -> 2.080 ms)" for kind in ("", "drift ")]
     assert cells(recent, "why") == [
         "the ratio to the reference toolchain 3.12.0 moved by +3.9 %; seen too in dispatch count",
         "nothing else is known; it goes on until run29; it began between run06 and run12",
@@ -79,37 +73,28 @@ def test_changes_have_a_verdict_the_recent_events_the_earlier_ones_and_notes() -
 
 def test_what_was_searched_is_said_and_the_rest_has_its_command() -> None:
     question = Question(suite="x.toml", case="net/stock@cpu", metric="latency", good="3.11.0", bad="3.13.0")
-    bisects = [
-        Dated(question=question, answer="Since 3.12.0: latency 1.4 times that of 3.11.0.", is_final=True),
-        Dated(question=replace(question, case="net/tiled@cpu")),
-    ]
-    page = changes_page([], searched=3, noisy=3, last=10, command="", notes=(), bisects=bisects)
-    markdown = to_markdown(page)
-    assert "- `net/stock@cpu`: Since 3.12.0: latency 1.4 times that of 3.11.0." in markdown
+    found = Dated(question=question, answer="Since 3.12.0: latency 1.4 times that of 3.11.0.", is_final=True)
+    open_one = Dated(question=replace(question, case="net/tiled@cpu"))
+    markdown = to_markdown(page_of(bisects=[found, open_one]))
+    assert f"- `net/stock@cpu`: {found.answer}" in markdown
     assert markdown.count("harness bisect x.toml") == 1
-    assert bisects[1].question.command in markdown
+    assert open_one.question.command in markdown
 
 
 def test_what_is_acknowledged_is_apart_and_what_comes_back_says_who_took_it_for_fixed() -> None:
-    events = group_changes([make_change(case=f"net/{number}@cpu") for number in range(3)], ORDER, 10)
-    marks = [
-        replace(acknowledge(event, ORDER, state, f"{state}: {EVIL}", "anna"), when="2026-03-01T09:00:00.000000+00:00")
-        for event, state in zip(events, STATES, strict=True)
-    ]
-    marked = [
-        replace(events[0], marks=(marks[0],)),
-        replace(events[1], marks=(marks[0], marks[1])),
-        replace(events[2], marks=(marks[2],), returned="run28"),
-    ]
-
-    page = changes_page(marked, searched=3, noisy=3, last=10, command="harness history ack", notes=())
-
-    recent, settled = tables(page)
+    first, second, third = events_of(*(make_change(case=f"net/{number}@cpu") for number in range(3)))
+    known, fixed = (
+        replace(acknowledge(second, ORDER, state, f"{state}: {EVIL}", "anna"), when="2026-03-01T09:00:00.000000+00:00")
+        for state in ("acknowledged", "fixed")
+    )
+    settled = [replace(first, marks=(known,)), replace(second, marks=(known, fixed))]
+    page = page_of([*settled, replace(third, marks=(fixed,), returned="run28")])
+    recent, apart = tables(page)
     assert str(cells(recent, "why")[0]).startswith(f"anna marked it as fixed on 2026-03-01 (fixed: {EVIL}), and it is ")
-    assert (cells(settled, "state"), cells(settled, "on")) == (["acknowledged", "marked as fixed"], ["2026-03-01"] * 2)
-    assert str(cells(settled, "note")[1]).endswith("(and 1 said before)")
+    assert (cells(apart, "state"), cells(apart, "on")) == (["acknowledged", "marked as fixed"], ["2026-03-01"] * 2)
+    assert str(cells(apart, "note")[1]).endswith("(and 1 said before)")
     assert "<script" not in to_markdown(page)
-    assert changes_verdict(marked[:2], searched=3, last=10) == (
+    assert changes_verdict(settled, searched=3, last=10) == (
         "No latency and no compile time became longer by the compiler anew in the last 10 runs; "
         "known: 1 acknowledged, 1 marked as fixed."
     )
@@ -131,7 +116,7 @@ def test_what_is_acknowledged_is_apart_and_what_comes_back_says_who_took_it_for_
     ],
 )
 def test_the_verdict_on_changes(changes: list[Change], searched: int, verdict: str) -> None:
-    assert changes_verdict(group_changes(changes, ORDER, 10), searched=searched, last=10) == verdict
+    assert changes_verdict(events_of(*changes), searched=searched, last=10) == verdict
 
 
 @pytest.mark.parametrize(
@@ -147,25 +132,17 @@ def test_the_verdict_on_changes(changes: list[Change], searched: int, verdict: s
     ],
 )  # fmt: skip
 def test_a_change_names_its_figure_and_both_levels(changed: dict[str, Any], text: str) -> None:
-    (table,) = tables(page_of([make_change(**changed)]))
+    (table,) = tables(page_of(events_of(make_change(**changed))))
     assert cells(table, "change") == [text]
 
 
 def test_failures_come_before_changes_and_new_cases_after_them() -> None:
-    own = Table(title="Changes", columns=(Column("case", ("x",)),))
     news = [make_news(), make_news(state="works again", case="a/b@cpu"), make_news(state="new", case="c/d@cpu")]
-
-    page = add_cases(Page(verdict="Nothing changed.", parts=(own,)), news, last=10)
-    overview = add_failures(Page(verdict="3 runs."), news, last=1)
-
-    titles = [table.title for table in tables(page)]
-    assert titles == ["Cases that fail", "Cases that work again", "Changes", "New cases"]
-    assert page.verdict == (
-        "1 case fails: net/tiled@cpu since run07 (3.13.0): compile: iree-compile exited with 1: cannot tile. "
-        "Nothing changed. In the last 10 runs: 1 case works again, 1 case is new."
-    )
-    assert [table.title for table in tables(overview)] == ["Cases that fail"]
-    assert overview.verdict.endswith("In the last run: 1 case works again, 1 case is new.")
+    page = page_of(events_of(make_change(cause="machine")), news)
+    titles = ["Cases that fail", "Cases that work again", "Changes in the last 10 runs", "New cases"]
+    assert [table.title for table in tables(page)] == titles
+    closing = "In the last 10 runs: 1 case works again, 1 case is new."
+    assert page.verdict == f"{FAILS} {NONE_LONGER}; other changes: 1 of the machine. {closing}"
 
 
 def test_cases_that_fail_for_one_cause_are_one_row() -> None:
@@ -175,56 +152,39 @@ def test_cases_that_fail_for_one_cause_are_one_row() -> None:
         "9 cases fail: net/0@cpu and 7 others since run07 (3.13.0): planned, but not measured; "
         "net/late@cpu since run08 (3.13.0): planned, but not measured."
     )
-    (table,) = tables(add_failures(Page(), news, last=10))
-    assert [list(cell) for cell in table.columns[0].cells] == [
-        [*(f"net/{number}@cpu" for number in range(5)), "and 3 more cases"],
-        ["net/late@cpu"],
-    ]
+    (table,) = tables(page_of(news=news))
+    names = [*(f"net/{number}@cpu" for number in range(5)), "and 3 more cases"]
+    assert [list(cell) for cell in table.columns[0].cells] == [names, ["net/late@cpu"]]
 
 
 def test_an_overview_has_a_line_for_each_suite_and_class_of_machines() -> None:
     row = {"suite": "nightly", "machine_class": "EPYC", "runs": 60, "first": "2026-01-01T02:00", "series": 38,
            "last": "2026-03-01T02:00", "last_run": "run29", "toolchain": "3.13.0"}  # fmt: skip
-    events = group_changes([make_change(machine_class="EPYC, A4000"), make_change(case="net/x@cpu")], ORDER, 10)
-
-    alone = overview_page(pd.DataFrame([row]), events, last=10, notes=())
-    both = overview_page(pd.DataFrame([row, {**row, "machine_class": "Ampere"}]), events, last=1, notes=("a note",))
-
-    (table,) = tables(alone)
-    assert alone.verdict == "60 runs of 1 suite."
-    assert cells(table, "changed") == ["▲ 1 compiler"]
-    assert table.after == ["changed: how many latencies did so in the last 10 runs of a suite, and by what.",
-                           "All on EPYC."]  # fmt: skip
+    events = events_of(make_change(machine_class="EPYC, A4000"), make_change(case="net/x@cpu"))
+    alone = overview_page(pd.DataFrame([row]), events, [make_news()], last=10, notes=())
+    rows = pd.DataFrame([row, {**row, "machine_class": "Ampere"}])
+    both = overview_page(rows, events, [make_news(state="new")], last=1, notes=("a note",))
+    table, failing = tables(alone)
+    assert alone.verdict == f"{FAILS} 60 runs of 1 suite."
+    assert (cells(table, "changed"), failing.title) == (["▲ 1 compiler"], "Cases that fail")
+    legend = "changed: how many latencies did so in the last 10 runs of a suite, and by what."
+    assert list(table.after) == [legend, "All on EPYC."]
     (table,) = tables(both)
     assert cells(table, "machines") == ["EPYC", "Ampere"]
     assert cells(table, "changed") == ["▲ 1 compiler", "none"]
-    assert both.notes[-1] == "a note"
+    assert (both.notes[-1], both.verdict) == ("a note", "120 runs of 1 suite. In the last run: 1 case is new.")
 
 
-# --- Series ---
-
-
-def points_of(values: Sequence[float]) -> pd.DataFrame:
-    frame: pd.DataFrame = pd.DataFrame(
-        {
-            "run": [f"run{number:02d}" for number in range(len(values))],
-            "started": "2026-01-01T02:00:00+00:00",
-            "toolchain": "3.13.0",
-            "value": values,
-            "low": [value * 0.99 for value in values[:-1]] + [float("nan")],
-            "high": values,
-        }
-    )
-    return frame
+# --- Series and answers ---
 
 
 def test_a_series_is_drawn_and_its_latest_points_are_listed_with_their_changes() -> None:
-    row, points = make_series("aa"), points_of([1e6] * 45 + [2e6] * 15)
+    values = [1e6] * 45 + [2e6] * 15
+    lows = [value * 0.99 for value in values[:-1]] + [float("nan")]
+    columns = {"started": "2026-01-01T02:00:00+00:00", "toolchain": "3.13.0", "value": values, "low": lows}
+    points = pd.DataFrame({"run": [f"run{number:02d}" for number in range(60)], **columns, "high": values})
     found = [make_change(series="aa", first_bad="run45", ratio=2.0, cause="machine", evidence="the machine moved")]
-
-    table = series_table(row, points, found, width=60)
-    short = series_table(row, points, found, width=60, alone=False)
-
+    table = series_table(make_series("aa"), points, found, width=60)
     assert table.title == "rdb/stock@cpu latency (newest, AMD EPYC, 2 cores, series aa)"
     assert list(table.before) == ["▁" * 45 + "█" * 15, " " * 45 + "^"]
     assert cells(table, "change")[25] == "step +100.0 %, machine"
@@ -233,12 +193,9 @@ def test_a_series_is_drawn_and_its_latest_points_are_listed_with_their_changes()
         "20 earlier points are in the line alone; --format csv prints all.",
         "run45: machine, since the machine moved.",
     )
-    assert (table.rows, short.rows) == (40, 10)
+    assert (table.rows, series_table(make_series("aa"), points, found, width=60, alone=False).rows) == (40, 10)
     page = series_page([table], 2, ("a note",))
     assert page.notes == ("2 more series match; --metric and `CASE METRIC` choose among them.", "a note")
-
-
-# --- Answers ---
 
 
 def test_an_answer_is_a_table_of_plain_values() -> None:

@@ -69,7 +69,7 @@ def test_a_series_of_a_folder_of_runs(tmp_path: Path) -> None:
         (PUBLISHED, {"patterns": ("nobody/*",)}, r"--filter nobody/\* matches no case"),
         (PUBLISHED.parent, {"kind": "forest"}, "is a folder of runs, which can be drawn as timeline"),
         (PUBLISHED.parent, {"series": "x", "top": 3}, "--top is for runs and comparisons"),
-        (PUBLISHED.parent, {"series": "nobody"}, "--series nobody: is no series' id and no case of it"),
+        (PUBLISHED.parent, {"series": "nobody"}, "--series nobody: means no series"),
     ],
 )
 def test_what_does_not_go_together(folder: Path, given: dict[str, Any], said: str, tmp_path: Path) -> None:

@@ -77,10 +77,7 @@ TAGS = [
         (
             RunChoice(),
             ["a", "b", "c"],
-            [
-                "3 runs with the tag experiment are left out (2 of harness bench, 1 tagged by anna); "
-                "--all takes them in."
-            ],
+            ["3 runs with the tag experiment are left out; --all takes them in."],
         ),
         (ALL, [], []),
         (RunChoice(everything=True, leave_out=("quiet",)), ["b", "d"], ["2 runs with the tag quiet are left out."]),
