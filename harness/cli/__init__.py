@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from cyclopts import CycloptsError, MissingArgumentError, UnknownCommandError
 
 from harness.cli.app import application_for, own_options
-from harness.cli.streams import is_cut_short, prepare_streams, what_was_lost
+from harness.cli.streams import prepare_streams, what_was_lost
 from harness.errors import ExitCode, HarnessError
 from harness.scratch import own_temporary_folder
 from harness.text import terminal_line
@@ -29,8 +29,8 @@ def main() -> None:
         status = run_command_line(sys.argv[1:])
     if lost := what_was_lost():
         _complain(lost)
-    if is_cut_short() and status == ExitCode.OK:
-        status = _as_git_bisect_reads_it(sys.argv[1:], int(ExitCode.USAGE))
+        if status == ExitCode.OK:
+            status = _as_git_bisect_reads_it(sys.argv[1:], int(ExitCode.USAGE))
     sys.exit(status)
 
 

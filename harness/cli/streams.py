@@ -17,14 +17,12 @@ class Stream:
 
     Attributes:
         error: Why not all that was written is there.
-        replaced: Whether characters that its encoding lacks are `?` there.
     """
 
     def __init__(self, stream: TextIO, *, is_report: bool) -> None:
         """Of a report, a reader that has gone is an error at once."""
         self._stream, self._is_report = stream, is_report
         self.error: OSError | None = None
-        self.replaced = False
         if is_report and hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
 
@@ -33,10 +31,6 @@ class Stream:
 
     def write(self, text: str) -> int:
         """Write a text, unless an earlier one could not be written."""
-        try:
-            text.encode(self._stream.encoding)
-        except UnicodeEncodeError:
-            self.replaced = True
         self._try(partial(self._stream.write, text))
         return len(text)
 
@@ -74,18 +68,9 @@ def prepare_streams() -> None:
     sys.stderr = cast("TextIO", Stream(sys.stderr, is_report=False))
 
 
-def is_cut_short() -> bool:
-    """Whether stdout did not take all."""
-    return isinstance(sys.stdout, Stream) and sys.stdout.error is not None
-
-
 def what_was_lost() -> str:
     """A sentence about what stdout did not take; "" where it took all."""
-    if isinstance(sys.stdout, Stream):
-        if sys.stdout.error is not None:
-            reason = sys.stdout.error.strerror
-            return f"stdout: cannot be written ({reason}), so not all was printed; what was measured is kept"
-        if sys.stdout.replaced:
-            encoding = sys.stdout.encoding
-            return f"stdout: takes {encoding} only, so other characters are `?`; PYTHONIOENCODING=utf-8 prints them"
-    return ""
+    error = getattr(sys.stdout, "error", None)
+    if error is None:
+        return ""
+    return f"stdout: cannot be written ({error.strerror}), so not all was printed; what was measured is kept"

@@ -3,7 +3,7 @@
 import shlex
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -154,13 +154,22 @@ def export_program(
     suite: Path, model: str, out: Path, *, variant: str | None = None, device: str | None = None
 ) -> Exported:
     """Write the program that a variant's plugins make of a model, and the files that they give to the tools."""
+    loaded = load_suite(suite).suite
+    found = {each.name: each for each in loaded.models}
+    require_name(suite, "model", model, list(found))
     if variant is None:
-        artifact = _artifact(_find(suite, model, load_suite(suite).suite.models), find_toolchain())
+        artifact = _artifact(found[model], find_toolchain())
         return Exported(files=_copy(out, artifact, artifact.mlir, ()), function=artifact.function)
+    require_name(suite, "variant", variant, [each.name for each in loaded.variants])
+    if device is not None:
+        require_name(suite, "device", device, [each.name for each in loaded.devices])
     prepared = prepare(suite, Selection())
-    found = _find(suite, model, prepared.suite.models)
-    case = _case(prepared, suite, model, variant, device)
-    artifact = _artifact(found, prepared.toolchain)
+    cases = [case for case in prepared.cases if (case.model, case.variant) == (model, variant)]
+    case = next((case for case in cases if device in (None, case.device)), None)
+    if case is None:
+        name = f"{model}/{variant}@{device or '*'}"
+        raise UsageError(f"{suite}: [matrix] leaves out {name}; choose a case of `harness list`")
+    artifact = _artifact(found[model], prepared.toolchain)
     request = request_for(prepared, case, artifact, "", compile_limits())
     with tempfile.TemporaryDirectory(prefix="harness-export-") as scratch:
         folder = Path(scratch)
@@ -171,22 +180,6 @@ def export_program(
         plugin_files = [folder / file.unique_name for file in request.arranged.files]
         files = _copy(out, artifact, folder / MODEL_FILE, plugin_files)
     return Exported(files=files, function=artifact.function, effects=program.effects, flags=program.flags)
-
-
-def _find(suite: Path, name: str, models: Iterable[Model]) -> Model:
-    by_name = {model.name: model for model in models}
-    require_name(suite, "model", name, list(by_name))
-    return by_name[name]
-
-
-def _case(prepared: Prepared, suite: Path, model: str, variant: str, device: str | None) -> Case:
-    require_name(suite, "variant", variant, [variant.name for variant in prepared.suite.variants])
-    if device is not None:
-        require_name(suite, "device", device, [device.name for device in prepared.suite.devices])
-    for case in prepared.cases:
-        if case.model == model and case.variant == variant and device in (None, case.device):
-            return case
-    raise UsageError(f"{suite}: [matrix] leaves out {model}/{variant}@{device or '*'}; choose a case of `harness list`")
 
 
 def _artifact(model: Model, toolchain: Toolchain) -> ModelArtifact:

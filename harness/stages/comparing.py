@@ -1,6 +1,5 @@
 """The line of `harness compare`: two sides -> a plan -> rows, measured or recorded -> a comparison in its directory."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
@@ -26,7 +25,6 @@ from harness.report.verdicts import real_rows
 from harness.stages.explaining import AskedPair, explain_pair, keep
 from harness.stages.options import compile_limits
 from harness.stages.session import SidesSession, going_on, policy_of, words_of
-from harness.store.files import read_document
 from harness.store.kinds import COMPARISON
 from harness.store.run_directory import load_run
 from harness.store.work_directory import ComparisonDirectory
@@ -209,24 +207,15 @@ def newest_comparison(base_run: str, head_run: str, places: tuple[Path, ...], pr
     for place in dict.fromkeys(place.resolve() for place in places):
         for folder in filter(COMPARISON.is_at, sorted(place.iterdir())):
             try:
-                if (comparison := _if_about(base_run, head_run, folder)) is not None:
-                    found[folder] = comparison
+                kept = COMPARISON.load(folder)
             except RunError as error:
                 progress.note(f"{error}; it is left aside")
+                continue
+            whole = kept.mode == "remeasured" and not kept.within and not kept.settings.get("patterns")
+            if whole and (kept.base.run, kept.head.run) == (base_run, head_run):
+                found[folder] = kept
     if not found:
         return None
     newest = max(found, key=lambda folder: found[folder].created)
     progress.note(f"{newest} compares these two runs, and was measured side by side: this is its report")
     return found[newest]
-
-
-def _if_about(base_run: str, head_run: str, folder: Path) -> Comparison | None:
-    """A folder's comparison, if it measured all cases of these runs; one that names neither need not be whole."""
-    document = read_document(folder / COMPARISON.file)
-    if any(
-        json.dumps(run, ensure_ascii=False).encode(errors="replace") not in document for run in (base_run, head_run)
-    ):
-        return None
-    comparison = COMPARISON.load(folder)
-    whole = comparison.mode == "remeasured" and not comparison.within and not comparison.settings.get("patterns")
-    return comparison if whole and (comparison.base.run, comparison.head.run) == (base_run, head_run) else None

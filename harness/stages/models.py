@@ -171,10 +171,8 @@ def check_entry(
     given = artifact.arguments
     if len(given) != len(arguments):
         takes = f"{plural(len(arguments), 'argument')}{f' ({_listed(arguments)})' if arguments else ''}"
-        raise SuiteError(
-            f"{where} inputs: {name} takes {takes}, and {len(given)} {'is' if len(given) == 1 else 'are'} given; "
-            f"{'add what is missing' if len(given) < len(arguments) else 'remove what is too many'}"
-        )
+        remedy = "add what is missing" if len(given) < len(arguments) else "remove what is too many"
+        raise SuiteError(f"{where} inputs: {name} takes {takes}, not {len(given)}; {remedy}")
     conversions = _ALWAYS | {match.groups() for flag in flags if (match := _CONVERSION.match(flag))}
     for position, (text, argument) in enumerate(zip(arguments, given, strict=True)):
         from_file = any(value.fill == "npy" for value in artifact.inputs[position : position + 1])
@@ -182,10 +180,8 @@ def check_entry(
             raise SuiteError(f"{where} inputs[{position}] {wrong}")
     results: list[str] = functions[name]["results"]
     if expected and len(expected) != len(results):
-        raise SuiteError(
-            f"{where} expected: {name} gives {plural(len(results), 'result')}, and {len(expected)} "
-            f"{'file is' if len(expected) == 1 else 'files are'} named; name a file for each"
-        )
+        gives = f"{name} gives {plural(len(results), 'result')}, not {len(expected)}"
+        raise SuiteError(f"{where} expected: {gives}; name a file for each")
 
 
 def _wrong_argument(
@@ -193,30 +189,23 @@ def _wrong_argument(
 ) -> str:
     """Key and sentence of what is wrong with an argument, declared by its text of MLIR; "": nothing."""
     declared, is_number = tensor_of(text), _NUMBER.fullmatch(text) is not None
-    if given.scalar:
-        if declared is not None:
-            return f"shape: {function} takes {declared}, and a number is given; add shape"
-        # The tools would hand the bits of another type on as if they were the declared type's.
-        if is_number and given.dtype != text and (text, given.dtype) not in conversions:
-            return (
-                f'dtype: {function} takes a number of {text}, and one of {given.dtype} is given; write dtype = "{text}"'
-            )
+    if declared is None and not is_number:
         return ""
-    if is_number:
-        return (
-            f"shape: {function} takes a number of {text}, and a tensor is given; write "
-            f'{{ dtype = "{text}", value = ... }} without shape'
-        )
-    if declared is None:
-        return ""
-    ours = Tensor(shape=given.shape, dtype=given.dtype)
-    if len(declared.shape) != len(given.shape) or any(
-        size not in (None, our) for size, our in zip(declared.shape, given.shape, strict=True)
+    theirs, dtype = (f"a number of {text}", text) if declared is None else (str(declared), declared.dtype)
+    ours = f"a number of {given.dtype}" if given.scalar else str(Tensor(shape=given.shape, dtype=given.dtype))
+    takes = f"{function} takes {theirs}, and {ours} is given"
+    if given.scalar != is_number:
+        remedy = f'write {{ dtype = "{text}", value = ... }} without shape' if is_number else "add shape"
+        return f"shape: {takes}; {remedy}"
+    sizes = () if declared is None else declared.shape
+    if len(sizes) != len(given.shape) or any(
+        size not in (None, our) for size, our in zip(sizes, given.shape, strict=True)
     ):
-        return f"shape: {function} takes {declared}, and {ours} is given; correct shape"
-    if given.dtype != declared.dtype and (declared.dtype, given.dtype) not in conversions:
-        remedy = f"write {declared.dtype} into the .npy file" if from_file else f'write dtype = "{declared.dtype}"'
-        return f"dtype: {function} takes {declared}, and {ours} is given; {remedy}"
+        return f"shape: {takes}; correct shape"
+    # The tools would hand the bits of another type on as if they were the declared type's.
+    if given.dtype != dtype and (dtype, given.dtype) not in conversions:
+        remedy = f"write {dtype} into the .npy file" if from_file else f'write dtype = "{dtype}"'
+        return f"dtype: {takes}; {remedy}"
     return ""
 
 

@@ -56,10 +56,7 @@ def test_a_stdout_of_few_characters_has_question_marks_for_others(
     monkeypatch.setenv("PYTHONIOENCODING", "ascii")
     status, said = ends(tmp_path, f">{tmp_path}/out")
     assert (tmp_path / "out").read_text().startswith("? faster")
-    assert status == 0
-    assert said.endswith(
-        "harness: stdout: takes ascii only, so other characters are `?`; PYTHONIOENCODING=utf-8 prints them\n"
-    )
+    assert (status, said) == (0, "the work is done\n")
 
 
 def test_what_goes_to_stderr_is_one_bounded_printable_line(tmp_path: Path) -> None:

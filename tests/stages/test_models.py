@@ -135,13 +135,17 @@ TORCH = "main_of_torch"
     [
         ("mian", (), "function: net.mlir has no function 'mian'; did you mean \"main\"?"),
         ("helper", (), "function: 'helper' of net.mlir is private; make it public there"),
-        ("main", RIGHT[:1], "inputs: main takes 4 arguments (4x?xf32, 2xf64, i64, i32), and 1 is given; add what is "),
-        (TORCH, ("2xf16", "2xf16"), "takes 1 argument (2xf16), and 2 are given; remove what is too many"),
+        ("main", RIGHT[:1], "inputs: main takes 4 arguments (4x?xf32, 2xf64, i64, i32), not 1; add what is missing"),
+        (TORCH, ("2xf16", "2xf16"), "takes 1 argument (2xf16), not 2; remove what is too many"),
         ("main", ("5x7xf32", *RIGHT[1:]), "inputs[0] shape: main takes 4x?xf32, and 5x7xf32 is given; correct shape"),
         ("main", ("4xf32", *RIGHT[1:]), "inputs[0] shape: main takes 4x?xf32, and 4xf32 is given; correct shape"),
-        ("main", (*RIGHT[:3], "1xi32"), "inputs[3] shape: main takes a number of i32, and a tensor is given; write {"),
-        ("main", (*RIGHT[:3], f"f32{BY_VALUE}"), "inputs[3] dtype: main takes a number of i32, and one of f32 is "),
-        (TORCH, ("f16 by value",), "inputs[0] shape: main_of_torch takes 2xf16, and a number is given; add"),
+        ("main", (*RIGHT[:3], "1xi32"), "inputs[3] shape: main takes a number of i32, and 1xi32 is given; write { d"),
+        (
+            "main",
+            (*RIGHT[:3], f"f32{BY_VALUE}"),
+            "inputs[3] dtype: main takes a number of i32, and a number of f3",
+        ),
+        (TORCH, ("f16 by value",), "inputs[0] shape: main_of_torch takes 2xf16, and a number of f16 is given; add"),
         (TORCH, ("2xf32",), "inputs[0] dtype: main_of_torch takes 2xf16, and 2xf32 is given; write dtype = "),
     ],
 )
@@ -163,7 +167,7 @@ def test_expected_files_are_whole_and_as_many_as_there_are_results(check: Check,
     np.save(whole, np.zeros((4, 7), np.float32))
     cut.write_bytes(whole.read_bytes()[:60])
     check("main", *RIGHT, expected=(whole,))
-    with pytest.raises(SuiteError, match=r"expected: main gives 1 result, and 2 files are named; name a file for each"):
+    with pytest.raises(SuiteError, match=r"expected: main gives 1 result, not 2; name a file for each"):
         check("main", *RIGHT, expected=(whole, whole))
     with pytest.raises(SuiteError, match=r"expected: .*cut.npy is no whole .npy file .*; write it again"):
         check("main", *RIGHT, expected=(cut,))
