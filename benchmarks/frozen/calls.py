@@ -346,7 +346,6 @@ def _wrong_calls() -> Iterator[Call]:
         "selfcheck-rows": ["selfcheck", "tiny.toml", "--rows", "0"],
         "ablate-plugin": ["ablate", "tiny.toml", "--model", "network", "--plugin", "channel-last"],
         "ablate-model": ["ablate", "tiny.toml", "--model", "networks", "--plugin", "channels-last"],
-        "ablate-on": ["ablate", "tiny.toml", "--model", "network", "--plugin", "channels-last", "--on", "stok"],
         "ablate-device": ["ablate", "tiny.toml", "--model", "network", "--plugin", "channels-last", "--device", "gpu"],
         "schema": ["schema", "suites"],
     }

@@ -113,41 +113,38 @@ def moved_model(model: Mapping[str, Any], suite: Path, folder: Path) -> dict[str
 
 
 def write_ablation(options: AblateOptions) -> Path:
-    """Write the suite of an ablation into its folder of results; its file.
-
-    A variant that has the plugin already keeps its place and its other options.
-    """
+    """Write the suite of an ablation into its folder of results; its file."""
     path, plugin, suite = options.suite, options.plugin, load_suite(options.suite).suite
-    models, on = tuple(dict.fromkeys(options.models)), options.on or suite.baseline
+    models = tuple(dict.fromkeys(options.models))
     devices = tuple(dict.fromkeys(options.devices)) or (suite.devices[0].name,)
-    for kind, names, known in (
-        ("model", models, suite.models),
-        ("device", devices, suite.devices),
-        ("variant", (on,), suite.variants),
-    ):
-        for name in names:
-            require_name(path, kind, name, [each.name for each in known])
+    for name in models:
+        require_name(path, "model", name, [model.name for model in suite.models])
+    for name in devices:
+        require_name(path, "device", name, [device.name for device in suite.devices])
     switches = switches_of(PLUGINS.find(plugin).options)
     if not switches:
         raise UsageError(
             f"plugin {plugin!r} has no options that are true or false, so there is nothing to ablate; "
             "compare a variant with it and one without"
         )
-    base = config_of(next(variant for variant in suite.variants if variant.name == on))
+    base = config_of(next(variant for variant in suite.variants if variant.name == suite.baseline))
+    base = replace(base, plugins=tuple(use for use in base.plugins if use.name != plugin))
     text = derived_suite(
         path,
         options.results,
-        {name: _switched(base, plugin, switched) for name, switched in ablation_steps(switches).items()},
+        {
+            name: base if on is None else replace(base, plugins=(*base.plugins, Use(name=plugin, options=on)))
+            for name, on in ablation_steps(switches).items()
+        },
         models=models,
         devices=devices,
         named=["ablate", plugin],
-        description=f"What each option of {plugin} does: added to {on} alone, left out alone, and all",
+        description=f"What each option of {plugin} does: added to {suite.baseline} alone, left out alone, and all",
         ir={phase: list(ops) for phase, ops in (suite.ir or DEFAULT_IR).items()},
         measure={"budget_s": options.budget_s or suite.budget_s, "generations": suite.generations},
     )
-    # Two ablations of one plugin and model may differ by these.
-    chosen = [*([options.on] if options.on else []), *(devices if options.devices else [])]
-    name = joined_name([suite.name, "ablate", plugin, *models, *chosen])
+    # Two ablations of one plugin and model may differ by their devices.
+    name = joined_name([suite.name, "ablate", plugin, *models, *(devices if options.devices else [])])
     return _write(options.results / f"{name}.toml", text, "choose another folder with --results")
 
 
@@ -169,18 +166,6 @@ def ablation_steps(names: Sequence[str]) -> dict[str, dict[str, bool] | None]:
     if len(names) > 2:
         steps |= {f"no-{name}": {other: other != name for other in names} for name in names}
     return {**steps, "all": dict.fromkeys(names, True)}
-
-
-def _switched(base: CompileConfig, plugin: str, options: Mapping[str, bool] | None) -> CompileConfig:
-    """The base variant with these options of the plugin, where it has it already and else as its last one."""
-    if options is None:
-        return replace(base, plugins=tuple(use for use in base.plugins if use.name != plugin))
-    has_it = any(use.name == plugin for use in base.plugins)
-    uses = base.plugins if has_it else (*base.plugins, Use(name=plugin))
-    return replace(
-        base,
-        plugins=tuple(replace(use, options={**use.options, **options}) if use.name == plugin else use for use in uses),
-    )
 
 
 # --- `harness bench`: a model's file and several sets of flags; each set is a variant ---

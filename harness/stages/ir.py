@@ -140,42 +140,51 @@ class IrSide:
 def named_cases(options: IrOptions) -> tuple[NamedCase, ...]:
     """The case that a user asks for, or the two.
 
-    `SUITE CASE` and `RUN CASE` are one case. A side is `SUITE:CASE`, `RUN:CASE`, or a release; with --suite or --run a
-    case's name alone. What a side lacks, --case and --suite say, and else the other side.
+    A side is `SUITE:CASE`, `RUN:CASE` or a release, or with --suite a case's name; the case of sides that name none may
+    stand behind them. What a side lacks, --case and --suite say, and else the other side.
     """
-    if options.suite is not None and options.run is not None:
-        raise UsageError("--suite and --run both say where cases are; leave one of them out")
-    place = options.suite if options.run is None else find_folder(options.run, kind="run")
-    texts = options.sides
-    if len(texts) == 3 and options.case is None:
-        options, texts = replace(options, case=texts[2]), texts[:2]
-    if place is None and options.case is None and len(texts) == 2 and _place(texts[0]) and not _parts(texts[1])[0]:
-        place, texts = _place(texts[0]), texts[1:]
-    if not texts and options.case is not None:
-        texts = (options.case,)
-    if len(texts) not in (1, 2):
-        raise UsageError(f"{plural(len(texts), 'case is', 'cases are')} given; {_FORM}")
-    parts = [_parts(text) for text in texts]
-    cases = [case for where, _, case in parts if case and (where or place is not None)]
-    places = [where for where, _, _ in parts if where]
+    sides, case = [(word, *_parts(word)) for word in options.sides], options.case
+    if case is None and any(place or release for _, place, release, _ in sides):
+        _, place, release, last = sides[-1]
+        if not (place or release):
+            case = last
+            sides.pop()
+    elif not sides and options.suite is not None:
+        sides = [(str(options.suite), options.suite, "", "")]
+    if len(sides) not in (1, 2):
+        raise UsageError(f"{plural(len(sides), 'case is', 'cases are')} given; {_FORM}")
+    suite = options.suite or next((_suite_of(place) for _, place, _, _ in sides if place), None)
+    case = case or next((own for _, _, _, own in sides if own), None)
     named = []
-    for text, (where, release, case) in zip(texts, parts, strict=True):
-        of_place = where or place
-        if of_place is None and release and places:
-            of_place = _suite_of(places[0])
-        if of_place is None:
-            raise UsageError(f"{text}: {'is of no suite' if release else 'is no suite, run or release'}; {_FORM}")
-        if release and (of_place / HEADER_FILE).is_file():
-            of_place = _suite_of(of_place)
-        wanted = case or options.case or next(iter(cases), None) or _only_case(of_place, text)
-        named.append(NamedCase(place=of_place, case=wanted, release=release))
+    for word, place, release, own in sides:
+        of_place = place or suite
+        if of_place is None or not (place or release or options.suite):
+            raise UsageError(f"{word}: {'is of no suite' if release else 'is no suite, run or release'}; {_FORM}")
+        named.append(NamedCase(place=of_place, case=own or case or _only_case(of_place, word), release=release))
     return tuple(named)
 
 
-def _only_case(place: Path, text: str) -> str:
+def _parts(word: str) -> tuple[Path | None, str, str]:
+    """Where a case is, its release, and its name, as far as a word says; a file that ends in .toml may be missing."""
+    if is_toolchain(word):
+        release, _, case = word.partition(":")
+        return None, release, case
+    for where, case in ((word, ""), word.partition(":")[::2]):
+        folder = find_folder(where, kind="run")
+        if folder.suffix == ".toml" or (folder / HEADER_FILE).is_file() or folder.is_file():
+            return folder, "", case
+    return None, "", word
+
+
+def _suite_of(place: Path) -> Path:
+    is_run = (place / HEADER_FILE).is_file()
+    return Path(load_run(place, rounds=False).header.suite) if is_run else place
+
+
+def _only_case(place: Path, word: str) -> str:
     names = cases_in(place)
     if len(names) != 1:
-        raise UsageError(f"{text}: which case is not said; give it with --case, or as {text}:CASE")
+        raise UsageError(f"{word}: which case is not said; give it with --case, or as {word}:CASE")
     return names[0]
 
 
@@ -184,32 +193,6 @@ def cases_in(place: Path) -> list[str]:
     if (place / HEADER_FILE).is_file():
         return [case.name for case in load_run(place, rounds=False).header.cases if case.peer is None]
     return case_names(place, peers=False)
-
-
-def _parts(text: str) -> tuple[Path | None, str, str]:
-    """Where a case is, its release, and its name, as far as a text says."""
-    if is_toolchain(text):
-        release, _, case = text.partition(":")
-        return None, release, case
-    if place := _place(text):
-        return place, "", ""
-    where, colon, case = text.partition(":")
-    place = _place(where) if colon else None
-    return (place, "", case) if place is not None else (None, "", text)
-
-
-def _place(text: str) -> Path | None:
-    """A suite's file or a run's folder that there is; a file that ends in .toml is meant for a suite."""
-    if is_toolchain(text):
-        return None
-    folder = find_folder(text, kind="run")
-    return folder if folder.suffix == ".toml" or (folder / HEADER_FILE).is_file() or folder.is_file() else None
-
-
-def _suite_of(place: Path) -> Path:
-    if not (place / HEADER_FILE).is_file():
-        return place
-    return Path(load_run(place, rounds=False).header.suite)
 
 
 def compile_sides(named: Sequence[NamedCase], limits: Limits, progress: Progress) -> tuple[IrSide, ...]:

@@ -103,7 +103,6 @@ class AblateOptions(Results, Loudness):
         models: Its name in the suite; repeatable.
         plugin: The plugin's registered name; its options that are true or false are ablated.
         devices: On this device; repeatable (default: the suite's first).
-        on: The variant that the plugin is added to, or that has it already (default: the suite's baseline).
         budget_s: Seconds of timed rounds (default: the suite's).
         results: Where the run's directory goes, and the suite that is made for it.
         format: How to print it; markdown is one table.
@@ -114,7 +113,6 @@ class AblateOptions(Results, Loudness):
     models: Annotated[tuple[str, ...], Parameter(name="--model", negative="")]
     plugin: str
     devices: Annotated[Strings, Parameter(name="--device")] = ()
-    on: str | None = None
     budget_s: Budget = None
     format: Format = "terminal"
 
@@ -166,7 +164,6 @@ class IrOptions(Compiling, Quiet):
         sides: SUITE CASE, or one case or two, each as SUITE:CASE, RUN:CASE or iree==3.12.0; then the case of sides that
             name none.
         suite: Where cases are that are given by name alone, or that a release compiles.
-        run: The run where cases are that are given by name alone.
         case: The case of sides that name none, as `harness list` shows it (default: the only one there is).
         phases: At this phase; repeatable (default: input, flow, stream, bufferized, executable-targets; of two cases
             also the first phase at which they differ).
@@ -179,7 +176,6 @@ class IrOptions(Compiling, Quiet):
     sides: Annotated[Strings, Parameter(completer=_complete_sides)] = ()
     _: KW_ONLY
     suite: Path | None = None
-    run: Annotated[Path | None, NAMED] = None
     case: Annotated[str | None, CASES] = None
     phases: Annotated[Strings, Parameter(name="--phase")] = ()
     ops: Strings = ()

@@ -81,7 +81,7 @@ def test_a_case_of_a_run_beside_one_of_the_suite_under_a_release(counted: Harnes
 
     text = counted("ir", f"{BASE}:{STOCK}", f"{BASE}:{MARKED}", "--phase", "flow", "--format", "mlir").stdout
     assert text.startswith(f"--- {STOCK}\n+++ {MARKED}\n@@ ")
-    table = counted("ir", "--run", BASE, STOCK, STOCK, "--format", "markdown")
+    table = counted("ir", *[f"{BASE}:{STOCK}"] * 2, "--format", "markdown")
     assert "the code of the one executable is the same; what is outside executables is the same." in table.stdout
 
 

@@ -36,7 +36,6 @@ def switched(name: str, *fields: Any) -> Plugin[Any]:
 
 PLUGINS = {
     "one": switched("one", ("strided", bool, False)),
-    "sized": switched("sized", ("size", int), ("padded", bool, True)),
     "bare": switched("bare"),
     "other": flag_plugin("other", "--iree-opt-strip-assertions"),
     "my org/one": switched("my org/one", ("strided", bool, False)),
@@ -71,9 +70,6 @@ description = "as it comes"
 flagsets = ["tiling"]
 flags = ["--iree-opt-level=O2"]
 plugins = ["other"]
-
-[variants.padded]
-plugins = [{{ name = "sized", options = {{ size = 8, padded = false }} }}, "other"]
 
 [devices.cpu]
 uri = "local-sync"
@@ -119,11 +115,6 @@ def ablation(plugin: str = "one", *models: str, suite: Path = Path("suite.toml")
     return AblateOptions(suite, models=models or ("net",), plugin=plugin, **fields)
 
 
-def written(plugin: str = "one", *models: str, **fields: Any) -> dict[str, Any]:
-    """The suite of an ablation, as TOML has it."""
-    return tomli.loads(write_ablation(ablation(plugin, *models, **fields)).read_text())
-
-
 # --- ablations ---
 
 
@@ -164,24 +155,18 @@ def test_the_suite_says_all_there_is_to_say(suite: Path) -> None:
     }
 
 
-def test_a_variant_gets_the_plugin_last_or_where_it_has_it_with_its_other_options(suite: Path) -> None:
-    variants, other = written("one", on="tiled")["variants"], {"name": "other", "options": {}}
-    assert variants["without"] == {"flags": ["--iree-opt-data-tiling", "--iree-opt-level=O2"], "plugins": [other]}
-    assert variants["all"]["plugins"] == [other, {"name": "one", "options": {"strided": True}}]
-    variants = written("sized", on="padded")["variants"]
-    assert variants["without"]["plugins"] == [other]
-    assert variants["all"]["plugins"] == [{"name": "sized", "options": {"size": 8, "padded": True}}, other]
-
-
-def test_what_is_chosen_is_there_once_and_makes_a_file_of_its_own(suite: Path) -> None:
-    suite.write_text(f'{SUITE}[ir]\nflow = ["flow.dispatch"]\n')
-    path = write_ablation(ablation("one", "built", "built", on="tiled", devices=("threads", "cpu"), budget_s=2.5))
-    made = tomli.loads(path.read_text())
-    assert path.stem == "small-ablate-one-built-tiled-threads-cpu"
+def test_what_is_chosen_is_there_once_and_the_plugin_comes_last(suite: Path) -> None:
+    suite.write_text(f'{SUITE}[ir]\nflow = ["flow.dispatch"]\n'.replace('"stock"', '"tiled"'))
+    path = write_ablation(ablation("one", "built", "built", devices=("threads", "cpu"), budget_s=2.5))
+    made, other = tomli.loads(path.read_text()), {"name": "other", "options": {}}
+    assert path.stem == "small-ablate-one-built-threads-cpu"
     assert made["models"] == {"built": {"builder": "residual-dense-block", "params": {"height": 8, "width": 8}}}
     assert list(made["devices"]) == ["threads", "cpu"]
     assert made["ir"] == {"flow": ["flow.dispatch"]}, "the suite's own"
     assert made["measure"] == {"budget_s": 2.5, "generations": 4}
+    flags = ["--iree-opt-data-tiling", "--iree-opt-level=O2"]
+    assert made["variants"]["without"] == {"flags": flags, "plugins": [other]}
+    assert made["variants"]["all"]["plugins"] == [other, {"name": "one", "options": {"strided": True}}]
 
 
 def files_of(model: Model) -> list[Path]:
@@ -217,7 +202,6 @@ def test_the_same_files_are_meant_wherever_the_suite_goes(
     ("asked", "words"),
     [
         (ablation("one", "nets"), "suite.toml: there is no model 'nets'; did you mean \"net\"?"),
-        (ablation("one", on="tile"), "suite.toml: there is no variant 'tile'; did you mean \"tiled\"?"),
         (ablation("ones"), "there is no plugin 'ones'; did you mean \"one\"?"),
         (ablation("bare"), "plugin 'bare' has no options that are true or false, so there is nothing to ablate;"),
     ],

@@ -178,16 +178,13 @@ OTHER = Path("other.toml")
         ("gone.toml net/stock@cpu", {}, [(Path("gone.toml"), PLAIN, "")]),
         ("latest net/stock@cpu:3.12.0", {}, [(RUN, f"{PLAIN}:3.12.0", "")]),
         ("", {"suite": SUITE, "case": PLAIN}, [(SUITE, PLAIN, "")]),
-        ("net/stock@cpu", {"run": Path("latest")}, [(RUN, PLAIN, "")]),
         ("a b", {"suite": SUITE}, [(SUITE, "a", ""), (SUITE, "b", "")]),
-        ("a:3.1.0 a:3.2.0", {"run": RUN}, [(RUN, "a:3.1.0", ""), (RUN, "a:3.2.0", "")]),
         ("latest:a net.toml", {}, [(RUN, "a", ""), (SUITE, "a", "")]),
         ("latest net.toml", {"case": "a"}, [(RUN, "a", ""), (SUITE, "a", "")]),
         ("latest net.toml a", {}, [(RUN, "a", ""), (SUITE, "a", "")]),
         ("iree==3.1 iree==3.2", {"suite": SUITE, "case": "a"}, [(SUITE, "a", "iree==3.1"), (SUITE, "a", "iree==3.2")]),
         ("a iree==3.2", {"suite": SUITE}, [(SUITE, "a", ""), (SUITE, "a", "iree==3.2")]),
         ("latest:a iree==3.2:b", {}, [(RUN, "a", ""), (OTHER, "b", "iree==3.2")]),
-        ("iree==3.2", {"run": RUN, "case": "a"}, [(OTHER, "a", "iree==3.2")]),
     ],
 )
 def test_names(here: Path, sides: str, options: dict[str, Any], named: list[tuple[Path, str, str]]) -> None:
@@ -205,7 +202,6 @@ def test_the_case_may_be_left_out_where_there_is_one(here: Path, monkeypatch: py
     [
         ("", {}, "0 cases are given; give one case or two, each as "),
         ("a b c d", {"suite": SUITE}, "4 cases are given; give one case or two, each as "),
-        ("a", {"suite": SUITE, "run": RUN}, "--suite and --run both say where cases are; leave one of them out"),
         ("nowhere:a", {}, "nowhere:a: is no suite, run or release; give one case or two"),
         ("iree==3.1 iree==3.2", {"case": "a"}, "iree==3.1: is of no suite; give one case or two"),
         ("latest", {}, "latest: which case is not said; give it with --case, or as latest:CASE"),
