@@ -9,7 +9,7 @@ import math
 import shlex
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -25,7 +25,7 @@ from harness.bisect.trials import (
     try_pair,
     why_unmeasured,
 )
-from harness.compare.pairs import Pair, side_of
+from harness.compare.pairs import Pair, Side, side_of
 from harness.compare.samplers import MeasurementPolicy
 from harness.compare.sides import noise_of
 from harness.errors import CaseError, Interrupted, NothingSelected, RunError, SuiteError, ToolchainError, UsageError
@@ -37,7 +37,7 @@ from harness.records.case import Case
 from harness.records.comparison import Verdict
 from harness.report.bisect_page import bisect_json, bisect_page
 from harness.report.markdown import to_markdown
-from harness.stages.explaining import AskedPair, explain_pair, keep
+from harness.stages.explaining import AskedPair, explain_pair, keep_in
 from harness.stages.options import BisectOptions, OneCase, VerdictOptions
 from harness.stages.run import run_suite
 from harness.stages.session import policy_of, unmeasured
@@ -45,8 +45,9 @@ from harness.stats.rule import Rule
 from harness.store.evidence import find_failure
 from harness.store.files import FINISHED_FILE
 from harness.store.folders import find_folder
+from harness.store.kinds import EXPLANATION
 from harness.store.run_directory import RunDirectory, load_run
-from harness.store.work_directory import BisectDirectory, KeptSentence
+from harness.store.work_directory import BisectDirectory, ExplanationDirectory, KeptSentence
 from harness.suite.load import Suite
 from harness.text import did_you_mean, such_as
 from harness.toolchain import Toolchain, toolchain_named
@@ -72,43 +73,44 @@ def require_metric(name: str, suite: Suite | None = None) -> Metric:
     return metric
 
 
-def make_place(
-    name: str,
-    suite: Path,
-    case: str,
-    toolchain: Toolchain,
-    options: OneCase,
-    progress: Progress,
-    *,
-    others: Sequence[Toolchain] = (),
-    label: str = "",
-    resume: Path | None = None,
-    on_begin: Callable[[RunDirectory], None] = lambda _: None,
-) -> Place | Unusable:
-    """The case of a suite under a toolchain, compiled and checked, or why it cannot be measured."""
-    run = resume
-    if run is None or not (run / FINISHED_FILE).is_file():
-        try:
-            run = run_suite(
-                unmeasured(options, suite, case, resume=resume),
-                progress,
-                (toolchain,),
-                others=others,
-                purpose="compare",
-                on_begin=on_begin,
-                with_reference=require_metric(options.metric) in REFERENCE_FACTS,
-            )
-        except SuiteError as error:
-            return Unusable(reason=str(error))
-    return place_in(run, name, case, toolchain, label)
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """A position that is to be compiled and checked: the case of a suite under a toolchain."""
+
+    name: str
+    suite: Path
+    case: str
+    toolchain: Toolchain
+    label: str = ""  # What its side is called where that is another word
+    others: Sequence[Toolchain] = ()  # It is compared with these
 
 
-def place_in(run: Path, name: str, case: str, toolchain: Toolchain, label: str = "") -> Place | Unusable:
-    """A case of a finished run as a position, or why it cannot be measured."""
-    side = side_of(load_run(run, rounds=False), label or name, run)
-    found = side.cases.get(case)
+def make_place(wanted: Wanted, options: OneCase, progress: Progress, **more: Any) -> Place | Unusable:
+    """A position, compiled and checked, or why it cannot be measured; `more` is for the run that does it."""
+    resume: Path | None = more.pop("resume", None)
+    if resume is not None and (resume / FINISHED_FILE).is_file():
+        return place_in(resume, wanted)
+    try:
+        run = run_suite(
+            unmeasured(options, wanted.suite, wanted.case, resume=resume),
+            progress,
+            (wanted.toolchain,),
+            others=wanted.others,
+            purpose="compare",
+            with_reference=require_metric(options.metric) in REFERENCE_FACTS,
+            **more,
+        )
+    except SuiteError as error:
+        return Unusable(reason=str(error))
+    return place_in(run, wanted)
+
+
+def place_in(run: Path, wanted: Wanted) -> Place | Unusable:
+    """A position in a finished run, or why it cannot be measured."""
+    side = side_of(load_run(run, rounds=False), wanted.label or wanted.name, run)
+    found = side.cases.get(wanted.case)
     if found is None:
-        return Unusable(reason=f"{run} has no case {case}")
+        return Unusable(reason=f"{run} has no case {wanted.case}")
     if found.skip is not None:
         return Unusable(reason=f"it is skipped: {found.skip}")
     if found.peer is not None:
@@ -116,7 +118,7 @@ def place_in(run: Path, name: str, case: str, toolchain: Toolchain, label: str =
     failure = find_failure(found, side.evidence, timed=True)
     if failure is not None:
         return Unusable(reason=f"it fails at {failure.stage}: {failure.message}")
-    return Place(name=name, side=side, case=found, toolchain=toolchain)
+    return Place(name=wanted.name, side=side, case=found, toolchain=wanted.toolchain)
 
 
 class BisectSession(ABC):
@@ -146,8 +148,8 @@ class BisectSession(ABC):
         """What was asked for, searched."""
 
     @abstractmethod
-    def make(self, name: str) -> Place | Unusable:
-        """A position by its name, compiled, or why there is none."""
+    def wanted(self, name: str) -> Wanted:
+        """What a position is, by its name."""
 
     def run(self) -> Bisection:
         """Search, and keep the answer."""
@@ -167,42 +169,24 @@ class BisectSession(ABC):
     # --- positions ---
 
     def place(self, name: str) -> Place | Unusable:
-        """A position, made when it is first asked for."""
+        """A position, compiled once in the life of the bisect, when it is first asked for."""
         if name not in self._places:
-            self._places[name] = self.make(name)
+            resume = self.directory.runs().get(name)
+            try:
+                self._places[name] = self.compiled(self.wanted(name), resume)
+            except Interrupted:
+                raise Interrupted(f"interrupted; {self.how_to_go_on}") from None
+            except RunError as error:
+                raise RunError(f"{error}; then {self.how_to_go_on}") from None
         return self._places[name]
 
-    def compiled(
-        self,
-        name: str,
-        suite: Path,
-        case: str,
-        toolchain: Toolchain,
-        label: str,
-        others: Sequence[Toolchain] = (),
-    ) -> Place | Unusable:
-        """The case of a suite under a toolchain, compiled and checked once in the life of the bisect."""
+    def compiled(self, wanted: Wanted, resume: Path | None) -> Place | Unusable:
+        """A position, in the run that was begun for it, or in a new one."""
 
         def keep_run(run: RunDirectory) -> None:
-            self.directory.keep_run(name, run.path)
+            self.directory.keep_run(wanted.name, run.path)
 
-        try:
-            return make_place(
-                name,
-                suite,
-                case,
-                toolchain,
-                self.options,
-                self.progress,
-                others=others,
-                label=label,
-                resume=self.directory.runs().get(name),
-                on_begin=keep_run,
-            )
-        except Interrupted:
-            raise Interrupted(f"interrupted; {self.how_to_go_on}") from None
-        except RunError as error:
-            raise RunError(f"{error}; then {self.how_to_go_on}") from None
+        return make_place(wanted, self.options, self.progress, resume=resume, on_begin=keep_run)
 
     # --- measurements ---
 
@@ -280,8 +264,8 @@ class BisectSession(ABC):
         Nothing is said where the metric is no latency, where it cannot be explained, or where what was measured for
         that does not show the change; a note says why.
         """
-        base, head = self.place(before), self.place(after)
-        kept = self.directory.sentence(f"{before}..{after}")
+        base, head, step = self.place(before), self.place(after), f"{before}..{after}"
+        kept = self.directory.sentence(step)
         if kept is not None:
             return kept
         if self.metric is not LATENCY or isinstance(base, Unusable) or isinstance(head, Unusable):
@@ -289,9 +273,9 @@ class BisectSession(ABC):
         if self._left_s <= 0:
             self._is_spent = True
             return KeptSentence()
+        pair = Pair(name=self.options.chosen[1], base=base.case, head=head.case)
         try:
-            pair = Pair(name=self.options.chosen[1], base=base.case, head=head.case)
-            with self._counting_seconds():
+            with self._counting_seconds(), self._explanation_of(step, base.side) as directory:
                 found = explain_pair(
                     AskedPair(pair=pair, base=base.side, head=head.side),
                     {place.toolchain.version: place.toolchain for place in (base, head)},
@@ -299,22 +283,33 @@ class BisectSession(ABC):
                     self.progress,
                     created=datetime.now(timezone.utc),
                     command=() if self.options.over == "releases" else self.directory.begun.command,
+                    directory=directory,
                 )
+                if found.is_stopped:
+                    raise KeyboardInterrupt
+                explanation = keep_in(directory, found.explanation)
         except (CaseError, RunError) as error:
             self.progress.note(f"The step is not explained: {error}")
             return KeptSentence()
-        if found.is_stopped:
-            raise KeyboardInterrupt
-        explanation, folder = keep(found.explanation, self.options.results, base.side.run.header.suite_name)
         if explanation.latency.verdict != expected:
             why = "measured with its parts it is not seen again"
             if explanation.latency.verdict == "inconclusive":
                 why = f"its parts were not measured for long enough ({explanation.latency.reason})"
-            self.progress.note(f"The step is not explained: {why}; see {folder}")
+            self.progress.note(f"The step is not explained: {why}; see {directory.path}")
             return KeptSentence()
         said = KeptSentence(text=explanation.sentence, explanation=explanation.id)
-        self.directory.remember(f"explained/{before}..{after}", said)
+        self.directory.remember(f"explained/{step}", said)
         return said
+
+    def _explanation_of(self, step: str, side: Side) -> ExplanationDirectory:
+        """The folder of a step's explanation, which an earlier stretch may have begun."""
+        begun = self.directory.remembered(f"explaining/{step}")
+        if begun is not None and (Path(begun.value) / EXPLANATION.begun_file).is_file():
+            return ExplanationDirectory.resume(Path(begun.value))
+        suite, now = side.run.header.suite_name, datetime.now(timezone.utc)
+        directory = ExplanationDirectory.create(self.options.results, suite, now, self.directory.begun)
+        self.directory.remember(f"explaining/{step}", str(directory.path))
+        return directory
 
     # --- the answer ---
 
@@ -395,7 +390,7 @@ def judge_now(options: VerdictOptions, progress: Progress) -> Judged:
     toolchain = toolchain_named(release, progress.note)
     if toolchain.compiler_sha256 != recorded.compiler_sha256 and not metric.exact:
         raise ToolchainError(f"{path}: IREE {release} here has another compiler than the run's; make the run again")
-    good = place_in(path, "the run", case, toolchain)
+    good = place_in(path, Wanted(name="the run", suite=path, case=case, toolchain=toolchain))
     if isinstance(good, Unusable):
         raise RunError(f"--against {path}: {case} cannot be measured there: {good.reason}; give another run")
     counts = good.side.evidence.ir.get(case)
@@ -431,6 +426,7 @@ def _now(options: VerdictOptions, case: str, release: Toolchain, progress: Progr
     try:
         toolchain = with_own_build(release, compiler=options.compiler, runtime=options.runtime)
         others = (release,) if release.version != toolchain.version else ()
-        return make_place("now", options.suite, case, toolchain, options, progress, others=others)
+        wanted = Wanted(name="now", suite=options.suite, case=case, toolchain=toolchain, others=others)
+        return make_place(wanted, options, progress)
     except (ToolchainError, NothingSelected) as error:
         return Unusable(reason=str(error))

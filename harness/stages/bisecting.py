@@ -26,13 +26,13 @@ from harness.bisect.search import (
     minimal_causes,
     nearer_end,
 )
-from harness.bisect.trials import JUDGED_OF_SEARCH, Place, as_measured
+from harness.bisect.trials import JUDGED_OF_SEARCH, as_measured
 from harness.bisect.variants import CompileConfig, Part, parts_between, parts_of_level, with_parts
 from harness.compare.pairs import TOOLCHAIN_PREFIX
 from harness.errors import ToolchainError, UsageError
 from harness.progress import Progress
 from harness.records.bisection import Bisection, FoundCause, FoundStep, Nearer, OpenStretch, Trial
-from harness.stages.bisect_session import BisectSession, require_metric
+from harness.stages.bisect_session import BisectSession, Wanted, require_metric
 from harness.stages.derived_suites import config_of, derived_suite
 from harness.stages.options import BisectOptions
 from harness.stages.prepare import require_name
@@ -63,9 +63,8 @@ class Question:
     """Two variants of a suite's model on a device, and the parts in which they differ."""
 
     model: str
-    variant: str  # The case's; `base_variant` is the one that it is held against, and `head` and `base` what they are
     device: str
-    base_variant: str
+    variants: tuple[str, str]  # That the case's is held against, and the case's
     base: CompileConfig
     head: CompileConfig
     parts: tuple[Part, ...]
@@ -75,28 +74,17 @@ def question_of(suite: Suite, case: str, base: str | None) -> Question:
     """What is searched where a case is held against a variant; None: the suite's baseline."""
     path = suite.path
     cells = product(suite.models, suite.variants, suite.devices)
-    found = [cell for cell in cells if case == f"{cell[0].name}/{cell[1].name}@{cell[2].name}"]
-    if not found:
+    cell = next((cell for cell in cells if case == f"{cell[0].name}/{cell[1].name}@{cell[2].name}"), None)
+    if cell is None:
         raise UsageError(f"{path}: {case} is no case of a variant, so it has no flags to search; name another case")
-    ((model, variant, device),) = found
-    base_variant = base or suite.baseline
-    require_name(path, "variant", base_variant, [each.name for each in suite.variants])
-    configs = {each.name: config_of(each) for each in suite.variants}
-    parts = parts_between(configs[base_variant], configs[variant.name])
+    names = base or suite.baseline, cell[1].name
+    require_name(path, "variant", names[0], [each.name for each in suite.variants])
+    of_base, of_head = (config_of(each) for name in names for each in suite.variants if each.name == name)
+    parts = parts_between(of_base, of_head)
     if not parts:
-        raise UsageError(
-            f"{path}: variant {variant.name!r} has no part that {base_variant!r} does not have; give another variant "
-            "with --base"
-        )
-    return Question(
-        model=model.name,
-        variant=variant.name,
-        device=device.name,
-        base_variant=base_variant,
-        base=configs[base_variant],
-        head=configs[variant.name],
-        parts=parts,
-    )
+        where = f"{path}: variant {names[1]!r} has no part that {names[0]!r} does not have"
+        raise UsageError(f"{where}; give another variant with --base")
+    return Question(model=cell[0].name, device=cell[2].name, variants=names, base=of_base, head=of_head, parts=parts)
 
 
 class PartSearch(BisectSession):
@@ -120,7 +108,7 @@ class PartSearch(BisectSession):
         self.planned = _MEASUREMENTS_MORE + _MEASUREMENTS_A_PART * len(left)
         self.progress.note(f"{plural(len(left), 'part')} of {self.options.case}: {'; '.join(self.words)}")
         everything, beside = frozenset(left), Names()
-        for names, who in ((beside, f"the base variant {self.question.base_variant!r}"), (everything, "the case")):
+        for names, who in ((beside, f"the base variant {self.question.variants[0]!r}"), (everything, "the case")):
             end = self.place(self._named(names))
             if isinstance(end, Unusable):
                 raise UsageError(f"{who} cannot be measured: {end.reason}")
@@ -138,7 +126,7 @@ class PartSearch(BisectSession):
             explained = {left[part] for cause in found for part in cause.parts}
             beside |= explained
             left = [name for name in left if name not in explained]
-        ends = self.question.base_variant, self.question.variant
+        ends = self.question.variants
         return self.concluded(ends, tuple(self._sets), causes=tuple(causes), open=tuple(unknown), parts=self.words)
 
     # --- sets of parts ---
@@ -151,9 +139,9 @@ class PartSearch(BisectSession):
         self._sets[text] = names
         return text
 
-    def make(self, name: str) -> Place | Unusable:
+    def wanted(self, name: str) -> Wanted:
         """The base variant with a set of parts."""
-        asked, (path, case) = self.question, self.options.chosen
+        asked, (path, case), base = self.question, self.options.chosen, self.question.variants[0]
         chosen = [self._parts[part] for part in self._sets[name]]
         configs = {NONE: asked.base, name: with_parts(asked.base, asked.head, chosen) if chosen else asked.base}
         text = derived_suite(
@@ -163,12 +151,16 @@ class PartSearch(BisectSession):
             models=[asked.model],
             devices=[asked.device],
             named=["parts"],
-            description=f"Parts of {case}, added to {asked.base_variant}",
+            description=f"Parts of {case}, added to {base}",
             keys=("ir", "floors"),
         )
-        suite = self.directory.write_suite(name, text)
-        label = asked.base_variant if name == NONE else f"{asked.base_variant} with part {name}"
-        return self.compiled(name, suite, f"{asked.model}/{name}@{asked.device}", self._toolchain, label)
+        return Wanted(
+            name=name,
+            suite=self.directory.write_suite(name, text),
+            case=f"{asked.model}/{name}@{asked.device}",
+            toolchain=self._toolchain,
+            label=base if name == NONE else f"{base} with part {name}",
+        )
 
     def _measured(self, base: Names, head: Names, floor: float) -> Measured | Unusable:
         return self.measure(self._named(base), self._named(head), floor)
@@ -340,8 +332,12 @@ class ReleaseSearch(BisectSession):
                 raise UsageError(f"{case} cannot be measured with IREE {release}, an end of the search: {end.reason}")
         steps: list[FoundStep] = []
         unknown: list[OpenStretch] = []
+
+        def measured(base: int, head: int, floor: float, whole: float | None) -> Measured | Unusable:
+            return self.measure(releases[base], releases[head], floor, whole)
+
         for first, last in stretches:
-            findings = find_steps(first, last, self._measured, self.floor, every=self.options.all_steps)
+            findings = find_steps(first, last, measured, self.floor, every=self.options.all_steps)
             for probe in findings.probes:
                 self.sort(releases[probe.base], releases[probe.head], probe.floor, probe.nearer)
             steps += [self._found(step) for step in findings.steps]
@@ -353,15 +349,13 @@ class ReleaseSearch(BisectSession):
         steps.sort(key=lambda step: releases.index(step.before))
         return self.concluded(ends, releases, steps=tuple(steps), open=tuple(unknown))
 
-    def _measured(self, base: int, head: int, floor: float, whole: float | None) -> Measured | Unusable:
-        return self.measure(self.releases[base], self.releases[head], floor, whole)
-
-    def make(self, name: str) -> Place | Unusable:
-        """A release with the case compiled."""
+    def wanted(self, name: str) -> Wanted:
+        """The case under a release."""
         suite, case = self.options.chosen
         toolchain = self._toolchain(name)
         others = [other for end in self._ends if (other := self._toolchain(end)).version != toolchain.version]
-        return self.compiled(name, suite, case, toolchain, f"{TOOLCHAIN_PREFIX}{name}", others)
+        label = f"{TOOLCHAIN_PREFIX}{name}"
+        return Wanted(name=name, suite=suite, case=case, toolchain=toolchain, label=label, others=others)
 
     def _toolchain(self, release: str) -> Toolchain:
         """Installed where it is not here."""
@@ -394,18 +388,9 @@ _TURNED: dict[Any, Any] = {"regressed": "improved", "improved": "regressed"}
 
 def turned_round(trial: Trial) -> Trial:
     """The same measurement seen from the other side."""
-    return replace(
-        trial,
-        base=trial.head,
-        head=trial.base,
-        verdict=_TURNED.get(trial.verdict, trial.verdict),
-        ratio=_inverse(trial.ratio),
-        ci_low=_inverse(trial.ci_high),
-        ci_high=_inverse(trial.ci_low),
-        base_value=trial.head_value,
-        head_value=trial.base_value,
-    )
-
-
-def _inverse(ratio: float | None) -> float | None:
-    return 1 / ratio if ratio else None
+    swapped = {"base": "head", "head": "base", "base_value": "head_value", "head_value": "base_value"}
+    turned: dict[str, Any] = {name: getattr(trial, other) for name, other in swapped.items()}
+    for name, other in {"ratio": "ratio", "ci_low": "ci_high", "ci_high": "ci_low"}.items():
+        value = getattr(trial, other)
+        turned[name] = 1 / value if value else None
+    return replace(trial, verdict=_TURNED.get(trial.verdict, trial.verdict), **turned)

@@ -21,12 +21,12 @@ from harness.records.bisection import Bisection, Trial
 from harness.records.comparison import Verdict
 from harness.records.run import Build, Failure, Run, Statistics, ToolchainRecord
 from harness.stages import bisect_session, bisecting, session
-from harness.stages.bisect_session import BisectSession, Judged, judge_now
+from harness.stages.bisect_session import BisectSession, Judged, Wanted, judge_now
 from harness.stages.bisecting import session_of
 from harness.stages.explaining import AskedPair
 from harness.stages.options import BisectOptions, VerdictOptions
 from harness.store.run_directory import RunDirectory
-from harness.store.work_directory import RECORD_FILE
+from harness.store.work_directory import RECORD_FILE, ExplanationDirectory
 from harness.suite.load import load_suite
 from harness.toolchain import Toolchain, install
 from tests.builders import Notes, make_case, make_header
@@ -78,7 +78,7 @@ class Machine:
         self.compiled: list[str] = []
         self.stop_after: int | None = None
         monkeypatch.setenv("HARNESS_CACHE", str(folder / "cache"))
-        monkeypatch.setattr(BisectSession, "compiled", lambda _, *args: self._compile(*args))
+        monkeypatch.setattr(BisectSession, "compiled", lambda _, wanted, __: self._compile(wanted))
         monkeypatch.setattr(bisect_session, "try_pair", self._measure)
         monkeypatch.setattr(install, "get_toolchains", self._install)
         monkeypatch.setattr(install, "find_toolchain", lambda: self.toolchain)
@@ -90,13 +90,15 @@ class Machine:
                 raise ToolchainError(f"IREE {version} cannot be installed: the disk is full; make room")
         return tuple(replace(self.toolchain, version=version) for version in versions)
 
-    def _compile(self, name: str, suite: Path, case: str, toolchain: Toolchain, *_: object) -> Place | Unusable:
+    def _compile(self, wanted: Wanted) -> Place | Unusable:
+        name, toolchain = wanted.name, wanted.toolchain
         self.compiled.append(name)
         if name in self.broken:
             return Unusable(reason=self.broken[name])
-        variant = next(variant for variant in load_suite(suite).suite.variants if case == f"net/{variant.name}@cpu")
+        variants = load_suite(wanted.suite).suite.variants
+        variant = next(variant for variant in variants if wanted.case == f"net/{variant.name}@cpu")
         record = ToolchainRecord(version=toolchain.version, revision="12" * 20, compiler_sha256="")
-        header = make_header(toolchains=(record,), suite=str(suite))
+        header = make_header(toolchains=(record,), suite=str(wanted.suite))
         flags = (*variant.compile_flags, *(use.with_options for use in variant.plugins))
         found = replace(make_case(variant.name, compile_flags=flags), toolchain=toolchain.version)
         return Place(name=name, side=side_of(Run(header=header), name), case=found, toolchain=toolchain)
@@ -248,23 +250,31 @@ def test_a_step_is_explained_by_what_shows_it(
     verdict: Verdict, words: str, why: str, machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sides: list[tuple[str, str]] = []
+    folders: list[Path] = []
     latency = SimpleNamespace(verdict=verdict, reason="too few generations")
     explanation = SimpleNamespace(id="an-explanation", sentence="It tiles otherwise.", latency=latency)
 
-    def explain(asked: AskedPair, *_: object, **__: object) -> object:
+    def explain(asked: AskedPair, *_: object, directory: ExplanationDirectory, **__: object) -> object:
         of_base, of_head = asked.pair.both
         sides.append((of_base.toolchain, of_head.toolchain))
+        folders.append(directory.path)
+        directory.remember("generation/x", {"row": "x", "metric": "alone", "modules": "", "generation": 0})
+        if len(folders) == 1:
+            raise KeyboardInterrupt
         return SimpleNamespace(explanation=explanation, is_stopped=False)
 
     monkeypatch.setattr(bisect_session, "explain_pair", explain)
-    monkeypatch.setattr(bisect_session, "keep", lambda found, *_: (found, Path("results/an-explanation")))
+    monkeypatch.setattr(bisect_session, "keep_in", lambda _, found: found)
     machine.times, notes = since("3.1.0", 1.0, 1.4), Notes()
-    (step,) = begun(notes, good="3.0.0", bad="3.8.0").run().steps
+    with pytest.raises(Interrupted):
+        over_releases()
+    (step,) = session_of(BisectOptions(resume=Path("latest")), (), notes).run().steps
     assert (step.after, step.size.verdict, step.explanation) == ("3.1.0", "regressed", words)
     assert step.size.ratio == pytest.approx(1.4), "it was measured beside the first release, at a farther edge"
-    assert sides == [("3.0.0", "3.1.0")]
+    assert sides == [("3.0.0", "3.1.0")] * 2
+    assert folders[0] == folders[1], "its explanation goes on where it was stopped"
     said = [line for line in notes.lines if line.startswith("The step is not explained")]
-    assert said == ([f"The step is not explained: {why}; see results/an-explanation"] if why else [])
+    assert said == ([f"The step is not explained: {why}; see {folders[0]}"] if why else [])
 
 
 def test_releases_that_cannot_be_measured_are_passed_over_and_an_end_ends_it(machine: Machine) -> None:
