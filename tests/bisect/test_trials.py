@@ -12,11 +12,8 @@ import pytest
 from harness.bisect import trials
 from harness.bisect.search import Measured, Unusable
 from harness.bisect.trials import (
-    ERROR,
     Place,
     as_measured,
-    counted,
-    error_of,
     place_by_an_end,
     rule_of_measurements,
     try_pair,
@@ -33,7 +30,7 @@ from harness.records.bisection import Trial
 from harness.records.case import Case
 from harness.records.comparison import Verdict
 from harness.records.run import Failure, Round, Statistics, ToolchainRecord, Turn
-from harness.stats.rule import Rule, Standing
+from harness.stats.rule import Rule
 from tests.compare.runs import TOOLCHAIN, a_case, a_side
 from tests.fakes.fake_toolchain import make_fake_toolchain
 
@@ -151,6 +148,9 @@ def test_counts_are_compared_without_a_clock(place: Callable[..., Place]) -> Non
     assert (dispatches.ratio, dispatches.exact, dispatches.generations) == (1.4, True, 0)
     copies = tried(base, head, METRICS["copies"], rule=rule_of_measurements(8, 0.0))
     assert (copies.verdict, copies.ratio, copies.reason) == ("regressed", None, "0 and 3")
+    assert as_measured(copies) == Measured(
+        standing="higher", centre=math.log(6), low=math.log(6), high=math.log(6), reason="0 and 3"
+    )
     nearer = tried(base, head, METRICS["dispatches"], rule=rule_of_measurements(8, 0.5))
     assert nearer.verdict == "unchanged", "it lies on this side of the edge"
     size = tried(base, head, METRICS["module-size"], rule=rule_of_measurements(8, 0.0))
@@ -205,37 +205,25 @@ def trial(verdict: Verdict, **fields: float | None) -> Trial:
     return Trial(base="a", head="b", floor=0.01, verdict=verdict, reason="why", **fields)  # type: ignore[arg-type]
 
 
+HIGHER = Measured(standing="higher", centre=math.log(1.2), low=math.log(1.1), high=math.inf, reason="why")
+EQUAL = Measured(standing="equal", centre=0.0, low=0.0, high=0.0, reason="why")
+
+
 @pytest.mark.parametrize(
-    ("verdict", "standing"),
-    [("regressed", "higher"), ("improved", "lower"), ("unchanged", "equal"), ("inconclusive", "open")],
+    ("verdict", "ratio", "found"),
+    [
+        ("regressed", 1.2, HIGHER),
+        ("improved", 1.2, replace(HIGHER, standing="lower")),
+        ("inconclusive", 1.2, replace(HIGHER, standing="open")),
+        ("inconclusive", None, Unusable(reason="why")),  # of a clock that is too coarse
+        ("identical", 1.0, EQUAL),
+        ("outputs differ", None, Unusable(reason="why")),
+    ],
 )
-def test_a_verdict_is_where_the_position_stands(verdict: Verdict, standing: Standing) -> None:
-    found = as_measured(trial(verdict, ratio=1.2, ci_low=1.1, ci_high=None, p=0.01))
-    assert found == Measured(standing=standing, centre=math.log(1.2), low=math.log(1.1), high=math.inf, reason="why")
-
-
-def test_what_needs_no_clock_is_equal_or_passed_over() -> None:
-    equal = Measured(standing="equal", centre=0.0, low=0.0, high=0.0, reason="why")
-    assert as_measured(trial("identical", ratio=1.0)) == equal
-    unmeasured: tuple[Verdict, ...] = ("failed", "outputs differ", "missing", "new", "inconclusive")
-    for verdict in unmeasured:  # the last one of a clock that is too coarse
-        assert as_measured(trial(verdict)) == Unusable(reason="why")
-
-
-def test_counts_are_compared_where_one_is_zero() -> None:
-    found = as_measured(replace(trial("regressed", base_value=0.0, head_value=3.0), floor=0.0, exact=True))
-    assert isinstance(found, Measured)
-    assert (found.standing, found.centre, found.reason) == ("higher", math.log(6), "0 and 3")
-    assert counted(3.0, 3.0, 0.0) == Measured(standing="equal", centre=0.0, low=0.0, high=0.0, reason="3 and 3")
-    assert counted(None, 3.0, 0.0) == Unusable(reason="it has no such figure")
-
-
-def test_all_measurements_of_a_search_share_its_error() -> None:
-    rule = rule_of_measurements(8, 0.02)
-    assert (rule.floor, rule.alpha, rule.confidence) == (0.02, ERROR / 8, 1 - 2 * ERROR / 8)
-    assert error_of(8, 8) == ERROR
-    assert error_of(12, 8) == pytest.approx(1.5 * ERROR)
-    assert error_of(0, 8) == 0
+def test_a_verdict_is_where_the_position_stands(
+    verdict: Verdict, ratio: float | None, found: Measured | Unusable
+) -> None:
+    assert as_measured(trial(verdict, ratio=ratio, ci_low=ratio and 1.1, p=0.01)) == found
 
 
 def asked(*logs: float | None) -> tuple[Trial, Task]:

@@ -62,22 +62,6 @@ def test_an_option_does_nothing_without_its_plugin() -> None:
     assert with_parts(CompileConfig(), head, [plugin, option]) == head
 
 
-def test_a_flag_may_be_there_several_times_as_a_list() -> None:
-    base, head = CompileConfig(flags=("--pass=a",)), CompileConfig(flags=("--pass=a", "--pass=b"))
-    (part,) = parts_between(base, head)
-    assert with_parts(base, head, [part]).flags == ("--pass=a", "--pass=b")
-
-
-def test_a_variant_as_a_suite_has_it() -> None:
-    config = CompileConfig(flags=("--a",), run_flags=("--b",), plugins=(Use(name="tuned", options={"width": 16}),))
-    assert config.table() == {
-        "flags": ["--a"],
-        "run_flags": ["--b"],
-        "plugins": [{"name": "tuned", "options": {"width": 16}}],
-    }
-    assert CompileConfig().table() == {}
-
-
 def test_a_level_sets_the_levels_that_the_compiler_tells_of() -> None:
     known = {"iree-opt-level", "iree-global-optimization-opt-level", "iree-dispatch-creation-opt-level", "other"}
     level = Part(kind="flag", adds=True, text="--iree-opt-level=O3")

@@ -4,7 +4,7 @@ import math
 import re
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -431,20 +431,6 @@ def test_parts_that_each_add_something_are_found_one_after_the_other(machine: Ma
     assert second.size.ratio == pytest.approx(0.9)
 
 
-def test_a_plugin_and_its_option_are_found_together(machine: Machine) -> None:
-    machine.times = having(({"tuned(width = 16)"}, 0.7))
-    found = over_parts()
-    assert found.causes[0].parts == (5, 6)
-    assert len(found.trials) == len({trial.key for trial in found.trials}), "each is told once"
-
-
-def test_a_set_that_a_suite_refuses_cannot_be_told(machine: Machine) -> None:
-    machine.times, machine.broken = having(({"--b"}, 0.5)), {"2": "it is refused"}
-    (cause,) = over_parts().causes
-    assert 2 in cause.parts
-    assert cause.untold
-
-
 @pytest.mark.parametrize("does_it", [True, False])
 def test_a_level_is_taken_apart_into_what_it_sets(does_it: bool, machine: Machine) -> None:
     Path("small.toml").write_text(SUITE.replace('flags = ["--c", "--d"]', 'flags = ["--iree-opt-level=O3"]'))
@@ -466,24 +452,13 @@ Say = Callable[..., Judged]
 def write_run(folder: Path, dispatches: int, *, failure: Failure | None = None) -> Path:
     """A run of one case with so many dispatches; its folder."""
     header = make_header("20261121-035012-small", cases=(CASE,), toolchains=(RECORD,))
-    statistics = Statistics(
-        dispatches=dispatches,
-        copies=0,
-        fills=0,
-        awaits=1,
-        submissions=1,
-        executables=1,
-        transient_bytes=0,
-        constant_bytes=0,
-        variable_bytes=0,
-    )
-    code = None if failure is not None else f"{dispatches:064x}"
+    counts = dict.fromkeys((field.name for field in fields(Statistics)), 0)
     build = Build(
         case=CASE.name,
         command=("iree-compile",),
         cache_key="ab",
-        module_sha256=code,
-        statistics=statistics,
+        module_sha256=None if failure is not None else f"{dispatches:064x}",
+        statistics=Statistics(**{**counts, "dispatches": dispatches}),
         failure=failure,
     )
     with RunDirectory.create(folder, header) as directory:
