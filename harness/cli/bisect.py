@@ -122,7 +122,6 @@ def tune(
 
 
 def _report(options: TuneOptions, form: PageFormat) -> int:
-    """Print what is found already, of the models and the device that are asked for."""
     found = {folder: TUNING.load(folder) for folder in tunings_in(options.out)}
     if not found:
         raise UsageError(
@@ -148,6 +147,5 @@ def _print(found: Tuning, form: PageFormat, out: Path) -> None:
 
 
 def _pictures(found: Tuning) -> dict[str, bytes]:
-    """The race, for reports and for web pages."""
     formats: tuple[Format, ...] = ("png", "svg")
     return {f"race.{form}": draw_race([found]).file(LIGHT, form) for form in formats} if found.moments else {}

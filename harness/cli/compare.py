@@ -99,7 +99,6 @@ def _session(options: CompareOptions) -> tuple[ComparisonSession, tuple[Named, N
 
 
 def _named(words: tuple[str, str], options: CompareOptions) -> tuple[Named, Named]:
-    """What the words of both sides mean."""
     base, head = (what_is_named(word, options.results) for word in words)
     made = [side for side in (base, head) if not isinstance(side, Path)]
     if made and not options.remeasure:

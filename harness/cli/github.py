@@ -133,7 +133,6 @@ def issue(options: IssueOptions) -> int:
 
 
 def _destination(options: PostOptions) -> Destination:
-    """Where the options say that a comment goes."""
     repository = repository_named(options.repo)
     if options.pr is not None and options.event is None:
         target: int | Event = options.pr
@@ -171,7 +170,6 @@ def _client(options: GitHubOptions) -> Client:
 
 
 def _keep(text: str, path: Path) -> None:
-    """What could not be posted is not lost: it goes to a file, or to stdout where there can be none."""
     try:
         path.write_text(text)
     except OSError:
@@ -181,7 +179,6 @@ def _keep(text: str, path: Path) -> None:
 
 
 def _within_limit(body: str) -> str:
-    """Whole lines of a text that is too long for an issue, and a sentence."""
     if len(body) <= COMMENT_LIMIT:
         return body
     rest = "\n\n_The rest does not fit here._\n"

@@ -263,7 +263,6 @@ def _print_changes(opened: History, options: HistoryOptions, progress: Progress)
 
 
 def _dated(opened: History, events: Sequence[ChangeEvent], options: HistoryOptions, progress: Progress) -> list[Dated]:
-    """New steps that came with another release; with the release that began each where that is asked for."""
     questions = open_questions(events, runs_of_suites(opened))
     if options.bisect is None:
         return [Dated(question=question) for question in questions]
@@ -314,7 +313,6 @@ def _print_series(opened: History, options: HistoryOptions, pattern: str, progre
 
 
 def _constant(opened: History, rows: Sequence[SeriesRow]) -> set[str]:
-    """Counted series that have one value in all of their points."""
     counted = [row.series for row in rows if is_exact(row.metric)]
     level = opened.query(
         "SELECT series FROM points WHERE series IN (SELECT unnest(?)) GROUP BY series "

@@ -296,7 +296,6 @@ def _check_name(name: str, noun: str) -> None:
 
 
 def _write(folder: Path, files: dict[str, str], values: dict[str, str]) -> None:
-    """Write files from the templates of these names; none is overwritten."""
     for name in files:
         if (folder / name).exists():
             raise UsageError(f"{folder / name}: is there already; choose another name, or another folder with --out")

@@ -144,7 +144,6 @@ def _of_result(options: PlotOptions, path: Path) -> dict[Kind, Drawing]:
 
 
 def _cases(source: Source) -> list[str]:
-    """What may be chosen of it."""
     if isinstance(source, Explanation):
         return [source.case]
     if isinstance(source, Tuning):
@@ -153,7 +152,6 @@ def _cases(source: Source) -> list[str]:
 
 
 def _keep(options: PlotOptions, cases: Iterable[str]) -> Callable[[str], bool]:
-    """Which cases the user wants to see."""
     if not options.patterns:
         return lambda _: True
     expression = matching(options.patterns)
@@ -198,7 +196,6 @@ def _of_series(options: PlotOptions) -> Drawing:
 
 
 def _usable_points(history: History, series: str) -> pd.DataFrame:
-    """Points of a series in the runs in which changes are looked for."""
     found = history.points(series)
     kept: pd.DataFrame = found[found["run"].isin(usable_runs(history).ids)]
     return kept

@@ -182,7 +182,6 @@ def _explanations(results: Path) -> list[dict[str, Any]]:
 
 
 def _tag(names: Sequence[str], results: str, who: str | None, *, removed: bool) -> int:
-    """Say of each run that it has a tag, or has it no longer, where that is not so already."""
     *runs, tag = names
     command = "untag" if removed else "tag"
     if not runs:

@@ -68,7 +68,6 @@ def run_one(options: RunOptions, *, purpose: str = "") -> Path:
 
 
 def _resumed(options: RunOptions) -> RunOptions:
-    """The options; of a run that was interrupted, its own."""
     if (options.suite is None) == (options.resume is None):
         raise UsageError(
             "give either a suite, as in `harness run suites/esrgan.toml`, or --resume with a run directory"
@@ -170,7 +169,6 @@ def run_list(suites: SuiteList, options: RunOptions, output_format: Format) -> i
 
 
 def _run_of_list(options: RunOptions, suite: Path) -> SuiteOutcome:
-    """Run one suite; one that cannot be run is an outcome too."""
     try:
         path = run_one(options)
         summary = build_report(load_run(path)).summary

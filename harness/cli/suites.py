@@ -91,12 +91,10 @@ def list_cases(options: ListOptions) -> int:
 
 
 def _of_all(found: SuiteList | None, records: list[dict[str, Any]]) -> dict[str, Any]:
-    """The record of a suite, or those of a list of suites."""
     return records[0] if found is None else {"list": found.path.as_posix(), "suites": records}
 
 
 def _planned_cases(options: ListOptions, suite: Path) -> tuple[Case, ...]:
-    """A suite's cases on this machine."""
     selection = Selection(patterns=options.patterns, tags=options.tags)
     shard = parse_shard(options.shard) if options.shard is not None else None
     toolchains = find_toolchains(options.toolchains, suite, teller(quiet=options.quiet))

@@ -100,7 +100,6 @@ def foresee(
 
 
 def _timed_s(context: Context, groups: Collection[str]) -> float:
-    """Seconds of timed rounds that are left of all generations of these groups."""
     settings = context.directory.header.settings
     generations = int(settings["generations"])
     share_s = float(settings["budget_s"]) / (generations * max(1, len(groups) + context.prepared.groups_elsewhere))

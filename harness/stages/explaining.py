@@ -65,8 +65,6 @@ class AskedPair:
 
 @dataclass(frozen=True, kw_only=True)
 class _Programs:
-    """Both sides, ready to be measured, with what their IR says; base comes first."""
-
     modules: tuple[Module, Module]
     compiled: tuple[Compiled, Compiled]
     parts: tuple[ProgramParts, ProgramParts]
@@ -163,7 +161,6 @@ def explain_command(asked: AskedPair) -> tuple[str, ...]:
 
 
 def _programs(asked: AskedPair, toolchains: Mapping[str, Toolchain], limits: Limits, progress: Progress) -> _Programs:
-    """Both modules, and their executables at every phase that both have and that can be read back."""
     of_base, of_head = asked.pair.both
     base = compiled_in_run(asked.base, of_base, toolchains[of_base.toolchain], limits)
     head = compiled_in_run(asked.head, of_head, toolchains[of_head.toolchain], limits)
@@ -189,7 +186,6 @@ def _parts(compiled: Compiled, phases: Sequence[str]) -> ProgramParts:
 def _measure(
     programs: _Programs, policy: MeasurementPolicy, progress: Progress, directory: ExplanationDirectory | None
 ) -> Attribution:
-    """Where the time goes, while no other harness of this user measures."""
     budget, seconds, notes = max(int(policy.budget_s), 1), 0.0, list[str]()
 
     def count(number: int, sampled: Sampled) -> None:
@@ -290,7 +286,6 @@ def _final_code(module: Module, names: Sequence[str], limits: Limits) -> Mapping
 
 
 def _notes(asked: AskedPair, programs: _Programs) -> list[str]:
-    """What the two sides differ in before anything is compiled, and what was not compared."""
     of_base, of_head = asked.pair.both
     notes = []
     if of_base.id != of_head.id:
@@ -369,7 +364,6 @@ def _apart(options: ExplainOptions) -> tuple[tuple[str, ...], str | None]:
 
 
 def _only_case(sides: Sequence[Named], suite: Path | None) -> str:
-    """The case of a suite that has one, which is that of a side's run where none is given."""
     place = suite or next((side for side in sides if isinstance(side, Path)), None)
     if place is None:
         raise UsageError(

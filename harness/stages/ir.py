@@ -216,7 +216,6 @@ def compile_sides(named: Sequence[NamedCase], limits: Limits, progress: Progress
 
 
 def _labels(named: Sequence[NamedCase], sides: Sequence[tuple[Case, Compiled]]) -> list[str]:
-    """What differs between the sides: their case, their release, or where they are."""
     columns = [
         [name.case for name in named],
         [compiled.toolchain.version for _, compiled in sides],

@@ -210,7 +210,6 @@ def _wrong_argument(
 
 
 def _functions(mlir: Path, toolchain: Toolchain, limits: Limits) -> dict[str, Any]:
-    """The program's functions by name; {} where the bindings do not read it."""
     sha256 = mlir.parent.name  # the store names folders by their program's hash
     key = hashlib.sha256(f"{harness.__version__} {sha256} {toolchain.compiler_sha256}".encode()).hexdigest()[:32]
     memo = cache_root() / "models" / "memos" / f"entries-{key}.json"

@@ -149,7 +149,6 @@ class BenchOptions(Toolchains, Results, Loudness):
 
 
 def _complete_sides(context: CompletionContext) -> list[str]:
-    """Runs, and suites of the folder `suites`; behind a suite its cases."""
     if context.index == 0:
         return [*complete_folders(context), *(str(path) for path in sorted(Path().glob("suites/*.toml")))]
     return names_to_offer(context.argument.tokens[0].value)
@@ -184,7 +183,6 @@ class IrOptions(Compiling, Quiet):
 
 
 def _complete_words(context: CompletionContext) -> list[str]:
-    """Runs for the two sides, and the suite's cases behind them."""
     return complete_folders(context) if context.index < 2 else complete_cases(context)
 
 

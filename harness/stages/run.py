@@ -147,7 +147,6 @@ def _require_devices(begun: Header, prepared: Prepared, done: Done, path: Path) 
 
 
 def _require_same_toolchains(begun_with: Sequence[ToolchainRecord], prepared: Prepared, path: Path) -> None:
-    """Refuse to go on with another build of a release: its figures would be those of two compilers."""
     here = {toolchain.version: toolchain.compiler_sha256 for toolchain in prepared.toolchains}
     for toolchain in begun_with:
         version, sha256 = toolchain.version, toolchain.compiler_sha256

@@ -262,7 +262,6 @@ class SidesSession(Generic[_Options, _Folder]):
             raise PlaceGone(error.what, self.command_to_go_on) from None
 
     def _runs(self) -> dict[str, Path]:
-        """Those that were made or begun for sides."""
         return {} if self._folder is None else self._folder.runs()
 
     def finished_run(self, side: str) -> Path | None:
@@ -317,7 +316,6 @@ class SidesSession(Generic[_Options, _Folder]):
 
 
 def _words_of_run(options: CompareOptions) -> list[str]:
-    """The options of `harness run` for a side."""
     folder = options.certificates
     joined = replace(options, certificates=None if folder is None else folder.absolute())
     return [
@@ -330,7 +328,6 @@ def _words_of_run(options: CompareOptions) -> list[str]:
 
 
 def _make(folder: Path, name: Path) -> None:
-    """Make the working folder's place in a tree, where the commit does not have it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError:
@@ -364,7 +361,6 @@ def _followed(
 
 @contextmanager
 def _working_in(folder: Path) -> Iterator[None]:
-    """Work in a folder, with the cache where it is from here."""
     before, cache = Path.cwd(), os.environ.get("HARNESS_CACHE")
     if cache is not None:
         os.environ["HARNESS_CACHE"] = str(cache_root())
