@@ -21,6 +21,7 @@ from harness.history.series_page import frame_records
 from harness.records.comparison import VERDICTS, Comparison, Explained, MachineFacts, Row, SideFacts
 from harness.report.comparison import comparison_exit_code, headline
 from harness.report.names import compared
+from harness.report.verdicts import CHANGED
 from harness.store.files import adapter
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ _COLUMNS = ("case", "model", "variant", "device", "metric", "verdict", "unit", "
 _SHARED = ("id", "created", "title", "base", "head", "machine", "verdict", "alarming", "within")
 Facts = dict[str, Any]  # of one comparison
 _FILTER = "--filter"
-_FLAGGED = ("regressed", "improved")
 # What can be installed again by its name, as `3.13.0` or `3.14.0rc20261120`.
 _RELEASE = re.compile(r"\d+(\.\d+)+((a|b|rc|\.dev|\.post)\d+)?")
 
@@ -43,69 +43,57 @@ def comparison_facts(gathered: Gathered) -> list[Facts]:
 
 
 def _facts(name: str, rows: pd.DataFrame, runs: Mapping[str, Mapping[str, Any]]) -> Facts:
-    is_control = rows["control"].astype(bool)
-    real, controls, first = rows[~is_control], rows[is_control], rows.iloc[0]
-    counts, comparison = real["verdict"].value_counts(), _comparison(real)
+    is_control, first = rows["control"].astype(bool), frame_records(rows[:1])[0]
+    controls, comparison = rows[is_control], _comparison(rows[~is_control], first, runs)
+    counts = rows["verdict"][~is_control].value_counts()
     return {
         "id": name,
         "key": key_of(name),
         "rows": rows,  # of the table `comparisons`
         "created": first["created"],
-        "title": compared(*_sides(rows, runs)),  # `IREE 3.13.0 against IREE 3.12.0`
+        "title": compared(comparison.base, comparison.head),  # `IREE 3.13.0 against IREE 3.12.0`
         "base": first["base_run"],
         "head": first["head_run"],
         "machine": first["machine"],
         # Rows by verdict, all metrics together and controls left out
         "counts": [int(counts.get(verdict, 0)) for verdict in VERDICTS],
         "controls": len(controls),
-        "flagged": int(controls["verdict"].isin(_FLAGGED).sum()),  # how many of these were called changed
+        "flagged": int(controls["verdict"].isin(CHANGED).sum()),  # how many of these were called changed
         "verdict": headline(comparison),
         "alarming": comparison_exit_code(comparison, strict=False) is not ExitCode.OK,
-        "within": bool(first["within"]),  # whether variants of one run were compared with its baseline
+        "within": comparison.within,  # whether variants of one run were compared with its baseline
         "command": first["command"],  # "" where none was kept
     }
 
 
-def _sides(rows: pd.DataFrame, runs: Mapping[str, Mapping[str, Any]]) -> tuple[SideFacts, SideFacts]:
-    """As much of both sides as a table tells: their runs, and the command line."""
-    first = rows.iloc[0]
-    words = shlex.split(first["command"])
-    releases = [word for word in words if word.startswith(TOOLCHAIN_PREFIX)]
-    ends = (first["base_run"], first["head_run"])
-    labels = [next((word for word in words if word.rstrip("/").endswith(run)), run) for run in ends]
-    base, head = (
-        _side(label, run, runs.get(run, {}))
-        for label, run in zip(releases if len(releases) == len(ends) else labels, ends, strict=True)
-    )
-    base, head = replace(base, commit=first["base_commit"] or ""), replace(head, commit=first["head_commit"] or "")
-    if first["within"]:
-        head = replace(head, variants=tuple(sorted(set(rows["variant"][~rows["control"].astype(bool)]))))
-    return base, head
-
-
-def _side(label: str, run: str, row: Mapping[str, Any]) -> SideFacts:
-    releases = [row["reference"], row["toolchain"]] if row else []
-    if row and row["revision"]:
-        releases[1] = f"{row['toolchain']} ({row['revision'][:10]})"
-    toolchains = tuple(release for release in releases if release)
-    return SideFacts(label=label, run=run, suite="", started="", toolchains=toolchains, machine="")
-
-
-def _comparison(rows: pd.DataFrame) -> Comparison:
-    """As much of a comparison as its verdict is made of."""
-    side = _side("", "", {})
+def _comparison(rows: pd.DataFrame, first: Mapping[Any, Any], runs: Mapping[str, Mapping[str, Any]]) -> Comparison:
+    """As much of a comparison as a table tells, which names both sides and says its verdict."""
+    words, ends = shlex.split(first["command"]), (first["base_run"], first["head_run"])
+    labels = [word for word in words if word.startswith(TOOLCHAIN_PREFIX)]
+    if len(labels) != len(ends):
+        labels = [next((word for word in words if word.rstrip("/").endswith(run)), run) for run in ends]
+    base, head = (_side(label, run, runs.get(run)) for label, run in zip(labels, ends, strict=True))
+    variants = sorted(set(rows["variant"])) if first["within"] else []
     names = ["case", "model", "variant", "device", "metric", "verdict", "gate"]
     return Comparison(
         id="",
         created="",
-        base=side,
-        head=side,
-        within=False,
+        base=replace(base, commit=first["base_commit"] or ""),
+        head=replace(head, commit=first["head_commit"] or "", variants=tuple(variants)),
+        within=first["within"],
         mode="recorded",
         machine=MachineFacts(description=""),
         rows=tuple(Row(**{**row, "gate": row["gate"] or None}) for row in frame_records(rows[names])),
         summary={},
     )
+
+
+def _side(label: str, run: str, row: Mapping[str, Any] | None) -> SideFacts:
+    releases = [row["reference"], row["toolchain"]] if row else []
+    if row and row["revision"]:
+        releases[1] = f"{row['toolchain']} ({row['revision'][:10]})"
+    toolchains = tuple(release for release in releases if release)
+    return SideFacts(label=label, run=run, suite="", started="", toolchains=toolchains, machine="")
 
 
 def comparison_list(comparisons: Sequence[Facts]) -> Payload:

@@ -31,11 +31,6 @@ def key_of(text: str) -> str:
     return text if _KEY.fullmatch(text) else hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
 
 
-def key_of_case(suite: str, case: str) -> str:
-    """The key of a case's command lines."""
-    return key_of(f"{suite}\0{case}")
-
-
 def script(key: str, payload: Mapping[str, Any]) -> str:
     """A script that hands a page its data, in plain ASCII and without `<`, so nothing in it can end a tag."""
     text = json.dumps(payload, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
@@ -151,13 +146,9 @@ def sparkline(values: NDArray[np.float64]) -> str:
     return "".join(_LEVELS[round(level * (len(_LEVELS) - 1))] for level in levels)
 
 
-def spark_path(letters: str, width: float, height: float) -> str:
-    """The `d` of an SVG path over a box of that size."""
-    if not letters:
-        return ""
-    step = width / max(len(letters) - 1, 1)
-    top = len(_LEVELS) - 1
-    points = [
-        f"{at * step:.1f},{height - _LEVELS.index(letter) / top * height:.1f}" for at, letter in enumerate(letters)
-    ]
-    return "M" + "L".join(points if len(points) > 1 else [points[0], f"{width:.1f},{points[0].split(',')[1]}"])
+def spark_path(letters: str, width: float = 120.0, height: float = 20.0) -> str:
+    """The `d` of an SVG path over a box of that size, as static/spark.js makes it."""
+    step, top = width / max(len(letters) - 1, 1), len(_LEVELS) - 1
+    heights = [height - _LEVELS.index(letter) / top * height for letter in letters]
+    points = [f"{at * step:.1f},{y:.1f}" for at, y in enumerate(heights * 2 if len(heights) == 1 else heights)]
+    return f"M{'L'.join(points)}" if points else ""

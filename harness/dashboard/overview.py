@@ -15,16 +15,12 @@ from harness.dashboard.encode import metric_title, seconds, spark_path, sparklin
 from harness.dashboard.gather import Gathered, Known
 from harness.dashboard.heat_map import heat_maps
 from harness.history.changes import Change
-from harness.history.failures import CaseNews, case_news, failure_groups
+from harness.history.failures import case_news, failure_groups
 from harness.metrics import FLOORS, is_exact
 from harness.stats.intervals import rate_bounds
 
 LATELY_DAYS = 30  # before the newest run
-SPARK_WIDTH, SPARK_HEIGHT = 120.0, 20.0
 _RECENT = 10  # runs whose noise stands for the machine today
-_MOST_GROUPS = 12  # of one suite
-_MOST_FAILING = 20  # causes of one suite
-_MOST_NAMES = 12  # cases of one cause
 _OLDER = 4  # groups altogether, where nothing changed lately
 _SERIES = 5  # of one group
 _SERIES_COUNTED = 2  # where only counted figures changed, which many cases often do alike
@@ -125,10 +121,8 @@ def suites(gathered: Gathered, known: Known) -> list[Facts]:
             "runs": len(rows),
             "series": int(series.get(name, 0)),
             "maps": maps.get(name, []),
-            "groups": groups[name][:_MOST_GROUPS],
-            "more_groups": max(0, len(groups[name]) - _MOST_GROUPS),
-            "failing": failing[name][:_MOST_FAILING],
-            "more_failing": sum(len(failure["cases"]) for failure in failing[name][_MOST_FAILING:]),
+            "groups": groups[name],
+            "failing": failing[name],
         }
         for name, rows in runs.items()
     ]
@@ -159,20 +153,11 @@ def _failures(gathered: Gathered) -> dict[str, list[Facts]]:
             {
                 "first": first,
                 "last": last[first.suite, first.machine_class],
-                "where": _where(first),
+                "where": f"failed at {first.stage}" if first.stage else "failed" if first.message else "missing",
                 "cases": cases,
-                "listed": cases[:_MOST_NAMES],
-                "more": max(0, len(cases) - _MOST_NAMES),
             }
         )
     return failures
-
-
-def _where(case: CaseNews) -> str:
-    """`failed at compile`, or `missing`."""
-    if case.stage:
-        return f"failed at {case.stage}"
-    return "failed" if case.message else "missing"
 
 
 def lately(gathered: Gathered) -> list[Change]:
@@ -232,7 +217,7 @@ def _line(gathered: Gathered, change: Change) -> Facts:
     course = "" if points is None else sparkline(points["value"].to_numpy(np.float64))
     days = [str(_run(gathered, run).get("started", ""))[:10] or run for run in (change.earliest, change.latest)]
     note = "" if change.earliest == change.latest else " to ".join(days)
-    return {"change": change, "path": spark_path(course, SPARK_WIDTH, SPARK_HEIGHT), "note": note}
+    return {"change": change, "path": spark_path(course), "note": note}
 
 
 def _run(gathered: Gathered, run: str) -> Facts:

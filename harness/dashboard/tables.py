@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from harness.dashboard.comparisons import compare_command
-from harness.dashboard.encode import Payload, key_of, key_of_case, metric_title, sparkline, table
+from harness.dashboard.encode import Payload, key_of, metric_title, sparkline, table
 from harness.dashboard.gather import Gathered, Known
 from harness.history.changes import Change
 from harness.metrics import LATENCY, LATENCY_VS_BASELINE, LATENCY_VS_REFERENCE, is_exact
@@ -50,7 +50,7 @@ def series_list(gathered: Gathered) -> Payload:
     ends = [frame.iloc[-1] for frame in points]
     changes = [gathered.changes_by_series.get(name, []) for name in series["series"]]
     last = [own[-1] if own else None for own in changes]
-    keys = [key_of_case(suite, case) for suite, case in zip(names["suite"], names["case"], strict=True)]
+    keys = [key_of(f"{suite}\0{case}") for suite, case in zip(names["suite"], names["case"], strict=True)]
     numbers = [gathered.name_numbers[pair] for pair in zip(series["suite"], series["case"], strict=True)]
     return {
         "names": table(len(names), **{name: names[name] for name in names.columns}, key=keys),
@@ -118,7 +118,7 @@ class Commands:
     def files(self) -> Iterator[tuple[str, Payload]]:
         """The key and the data of each case."""
         for (suite, case), texts in self._texts.items():
-            yield key_of_case(suite, case), {"commands": list(texts)}
+            yield key_of(f"{suite}\0{case}"), {"commands": list(texts)}
 
 
 # --- A file for each run ---

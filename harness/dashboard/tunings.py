@@ -10,7 +10,7 @@ from harness.plots.canvas import THEMES
 from harness.plots.race import draw_race
 from harness.progress import Progress
 from harness.records.tuning import Tuning
-from harness.report.page import Name, Part, Sentence, plain
+from harness.report.page import Name, Sentence, plain
 from harness.report.tune_page import beside_start, markdown_page
 from harness.report.units import interval_text
 from harness.store.kinds import TUNING, tunings_in
@@ -33,16 +33,14 @@ def load_tunings(places: Iterable[Path], progress: Progress) -> list[Tuning]:
 def tuning_facts(found: Tuning) -> dict[str, Any]:
     """A tuning as pages show it; its page and its pictures are called after its key."""
     beside = beside_start(found) if found.answer == "faster" else None
-    page, key = markdown_page(found), key_of(f"{found.id} {found.created}")
+    key = key_of(f"{found.id} {found.created}")
     return {
         "key": key,
         "file": f"tuning-{key}.html",
         "found": found,
         # Of the variant to the start
         "ratio": interval_text(beside.ratio, beside.ci_low, beside.ci_high) if beside is not None else "",
-        "title": plain(page.title),
-        "parts": page.parts[1:],  # the first one is the answer
-        "notes": list(map(plain, page.notes)),
+        "page": markdown_page(found),  # whose first part is the answer
     }
 
 
@@ -57,8 +55,3 @@ def pieces(sentence: Sentence) -> list[tuple[str, bool]]:
     """The texts of a sentence, each with whether it is code."""
     parts = sentence if isinstance(sentence, tuple) else (sentence,)
     return [(terminal_line(plain(part)), isinstance(part, Name)) for part in parts]
-
-
-def kind_of_part(part: Part) -> str:
-    """`Table`, `Bullets`, ...: how a template tells them apart."""
-    return type(part).__name__
