@@ -162,10 +162,7 @@ def converted(test: Test) -> dict[str, Any]:
             folder = Path(name)
             command = [str(toolchain.iree_compile), str(test.folder / "model.mlir"), "--compile-to=input", "-o=a.mlir"]
             done, error = _tool([*command, *test.flags], folder)
-            opt = [str(toolchain.compiler_tools / "iree-opt"), "--linalg-generalize-named-ops", "a.mlir", "-o=b.mlir"]
-            if done:
-                done, error = _tool(opt, folder)
-            return {"text": (folder / "b.mlir").read_text()} if done else {"error": error}
+            return {"text": (folder / "a.mlir").read_text()} if done else {"error": error}
 
     return _once(test.kept / "converted" / f"{test.key}.json", make)
 

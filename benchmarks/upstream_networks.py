@@ -102,14 +102,12 @@ def outputs_of(network: Network, flags: tuple[str, ...], toolchain: Toolchain) -
 
 
 def linalg_of(network: Network, toolchain: Toolchain) -> str:
-    """The program as linalg, its named operations generalised."""
+    """The program as linalg."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         command = [str(toolchain.iree_compile), str(network.program), "--compile-to=input", "-o=a.mlir", *_TARGET]
         run(command, cwd=folder, limits=_LIMITS)
-        opt = [str(toolchain.compiler_tools / "iree-opt"), "--linalg-generalize-named-ops", "a.mlir", "-o=b.mlir"]
-        run(opt, cwd=folder, limits=_LIMITS)
-        return (folder / "b.mlir").read_text()
+        return (folder / "a.mlir").read_text()
 
 
 def timed(work: Callable[[], Any]) -> tuple[Any, float]:

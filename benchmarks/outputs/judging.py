@@ -52,8 +52,7 @@ def _tool(name: str, text: str, *flags: str) -> str:
 
 def linalg_of(text: str, flags: Sequence[str] = ()) -> str:
     """A program as the reference evaluates it."""
-    return _tool("iree-opt", _tool("iree-compile", text, "--compile-to=input", *DEVICE, *flags),
-                 "--linalg-generalize-named-ops")  # fmt: skip
+    return _tool("iree-compile", text, "--compile-to=input", *DEVICE, *flags)
 
 
 def configured(text: str, target: str, flags: Sequence[str]) -> str:

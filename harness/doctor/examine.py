@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal
 
 from harness import process
@@ -48,6 +48,9 @@ class Finding:
     what: str  # A sentence without a full stop
     advice: str | None = None  # What to do about it, where something can be done; a sentence without a full stop
     command: str | None = None  # The shell command that does it, where one does
+
+
+_ok, _note, _warning, _missing = (partial(Finding, level) for level in ("ok", "note", "warning", "missing"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,19 +120,17 @@ def _gib(size_bytes: int) -> str:
 def _machine(machine: dict[str, Any], load: dict[str, Any]) -> Iterator[Finding]:
     if machine.get("virtual"):
         kind = f" ({machine['hypervisor']})" if "hypervisor" in machine else ""
-        yield Finding(
-            "warning",
+        yield _warning(
             f"this is a virtual machine{kind}: neighbours slow its cores and caches, unseen from here",
             "compare what one run measured side by side, not figures of two days or two machines",
         )
     elif machine.get("virtual") is False:
-        yield Finding("ok", "this is a real machine, not a virtual one")
+        yield _ok("this is a real machine, not a virtual one")
     if "class" in machine:
-        yield Finding("ok", f"figures belong to machine {machine.get('id')}, of the class: {machine['class']}")
+        yield _ok(f"figures belong to machine {machine.get('id')}, of the class: {machine['class']}")
     steal_percent = load.get("steal_percent", 0)
     if steal_percent > STEAL_NOTICED_PERCENT:
-        yield Finding(
-            "warning",
+        yield _warning(
             f"since it started, the host gave {steal_percent:.1f} % of the CPU time wanted here to others (steal)",
             "measure when the host is quiet, or on another one",
         )
@@ -140,14 +141,13 @@ def _load(load: dict[str, Any], cpu: dict[str, Any]) -> Iterator[Finding]:
         return
     load_1min, cores = load["load_1min"], cpu.get("logical_cores", 1)
     if load_1min >= min(1.0, cores / 4):  # a whole core, or a quarter of a small machine
-        yield Finding(
-            "warning",
+        yield _warning(
             f"something else is running: the load of the last minute is {load_1min:.2f}",
             "find it and let it end before measuring",
             "top",
         )
     else:
-        yield Finding("ok", f"little else is running: the load of the last minute is {load_1min:.2f}")
+        yield _ok(f"little else is running: the load of the last minute is {load_1min:.2f}")
 
 
 def _processor(cpu: dict[str, Any]) -> Iterator[Finding]:
@@ -157,17 +157,15 @@ def _processor(cpu: dict[str, Any]) -> Iterator[Finding]:
         of = f" of {logical}, by its affinity" if logical and logical != cores else ""
         what = f"{cpu.get('model', 'unknown processor')}: this process may use {plural(cores, 'core')}{of}"
         if cores < FEW_CORES:
-            yield Finding(
-                "warning",
+            yield _warning(
                 f"{what}; what is timed shares {'it' if cores == 1 else 'them'} with all else that runs",
                 "leave the machine alone while it measures; local-task suffers before local-sync",
             )
         else:
-            yield Finding("ok", what)
+            yield _ok(what)
     if "cores_by_kind" in cpu:
         fastest, *slower = cpu["cores_by_kind"]
-        yield Finding(
-            "warning",
+        yield _warning(
             f"its cores are of {1 + len(slower)} kinds: the same call takes longer on {' and '.join(slower)} than on"
             f" {fastest}",
             "keep `pin` of devices that compute on one thread, which gives them a fast core; for devices with threads"
@@ -175,10 +173,9 @@ def _processor(cpu: dict[str, Any]) -> Iterator[Finding]:
             f"taskset --cpu-list {fastest} harness run ...",
         )
     if "isolated_cores" in cpu:
-        yield Finding("ok", f"cores kept free of other work (isolcpus): {cpu['isolated_cores']}")
+        yield _ok(f"cores kept free of other work (isolcpus): {cpu['isolated_cores']}")
     if cpu.get("smt"):
-        yield Finding(
-            "warning",
+        yield _warning(
             "simultaneous multithreading is on: two threads share a core, and each slows the other",
             "turn it off while measuring",
             "echo off | sudo tee /sys/devices/system/cpu/smt/control",
@@ -188,11 +185,10 @@ def _processor(cpu: dict[str, Any]) -> Iterator[Finding]:
 def _frequency(cpu: dict[str, Any]) -> Iterator[Finding]:
     governor = cpu.get("governor")
     if governor == "performance":
-        yield Finding("ok", "the frequency governor is performance")
+        yield _ok("the frequency governor is performance")
     elif governor is not None:
         span = f" between {cpu['min_mhz']:g} and {cpu['max_mhz']:g} MHz" if {"min_mhz", "max_mhz"} <= cpu.keys() else ""
-        yield Finding(
-            "warning",
+        yield _warning(
             f"the frequency governor is {governor}: cores change speed with their load{span}",
             "hold it while measuring",
             "sudo cpupower frequency-set --governor performance",
@@ -203,14 +199,13 @@ def _frequency(cpu: dict[str, Any]) -> Iterator[Finding]:
         off = "echo 0 | sudo tee /sys/devices/system/cpu/cpufreq/boost"
         if intel:
             off = "echo 1 | sudo tee /sys/devices/system/cpu/intel_pstate/no_turbo"
-        yield Finding(
-            "warning",
+        yield _warning(
             "turbo is on: a core's speed depends on how warm it is and on what other cores do",
             "turn it off while measuring",
             off,
         )
     elif cpu.get("turbo") is False:
-        yield Finding("ok", "turbo is off")
+        yield _ok("turbo is off")
 
 
 def _memory(memory: dict[str, Any], process: dict[str, Any]) -> Iterator[Finding]:
@@ -221,24 +216,21 @@ def _memory(memory: dict[str, Any], process: dict[str, Any]) -> Iterator[Finding
         what = f"{_gib(usable)} of memory is free"
         what += f" (a container's limit: {_gib(limit)})" if limit is not None else ""
         if usable < MEMORY_WANTED_BYTES:
-            yield Finding(
-                "warning",
+            yield _warning(
                 f"{what}; compiling a model of some size takes more",
                 "end other programs, or compile fewer cases at a time",
             )
         else:
-            yield Finding("ok", what)
+            yield _ok(what)
     swap_used = memory.get("swap_used_bytes", 0)
     if swap_used >= SWAP_NOTICED_BYTES:
-        yield Finding(
-            "warning",
+        yield _warning(
             f"{_gib(swap_used)} of memory is swapped out, and may be read back while something is timed",
             "end what takes the memory, then empty the swap",
             "sudo swapoff -a && sudo swapon -a",
         )
     if memory.get("transparent_huge_pages") == "always":
-        yield Finding(
-            "note",
+        yield _note(
             "the kernel hands out huge pages as it sees fit, so that equal buffers differ from process to process",
             "let programs ask for them",
             "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled",
@@ -249,38 +241,32 @@ def _process(process: dict[str, Any], no_own_time: str | None) -> Iterator[Findi
     if "cpu_limit_cores" in process:
         stopped = process.get("cpu_throttled_periods", 0)
         so_far = f", {stopped} times so far" if stopped else ""
-        yield Finding(
-            "warning",
+        yield _warning(
             f"a container's limit lets this process use {process['cpu_limit_cores']:g} cores' worth of time, and"
             f" stops it until the next period when that is spent{so_far}",
             "give it whole cores in place of a share of all",
             "docker run --cpuset-cpus=2,3 ...",
         )
     if process.get("niceness", 0) > 0:
-        yield Finding(
-            "warning",
+        yield _warning(
             f"this process has niceness {process['niceness']}: all that runs without goes first",
             "start the harness without nice",
         )
     if process.get("aslr") is False:
-        yield Finding(
-            "note",
+        yield _note(
             "address space randomisation is off: every process has one layout, and its luck looks like a result",
             "turn it on, so that generations sample layouts",
             "sudo sysctl kernel.randomize_va_space=2",
         )
     elif process.get("aslr"):
-        yield Finding(
-            "note",
+        yield _note(
             "address space randomisation is on: each process has its own memory layout, which moves the time of"
             " short calls by about 1 %",
             "leave it on: several generations average it out, where turning it off would only hide it",
         )
     if no_own_time is not None:
-        yield Finding(
-            "note",
-            no_own_time,
-            "wall time decides, and what other processes take is in it: leave the machine alone meanwhile",
+        yield _note(
+            no_own_time, "wall time decides, and what other processes take is in it: leave the machine alone meanwhile"
         )
 
 
@@ -288,27 +274,27 @@ def _toolchain(
     toolchain: Toolchain | str, environments: Sequence[InstalledEnvironment], process: dict[str, Any]
 ) -> Iterator[Finding]:
     if isinstance(toolchain, str):
-        yield Finding("missing", toolchain)
+        yield _missing(toolchain)
     else:
         revision = f", revision {toolchain.revision[:12]}" if toolchain.revision else ""
-        yield Finding("ok", f"IREE {toolchain.version}{revision}")
+        yield _ok(f"IREE {toolchain.version}{revision}")
     if "python" in process:
-        yield Finding("ok", f"Python {process['python']}")
+        yield _ok(f"Python {process['python']}")
     for extra in environments:
         size = f"{extra.disk_bytes / 1e6:,.0f} MB in the cache"
-        yield Finding("ok", f"IREE {extra.version} for --toolchain {extra.version}, {size}")
+        yield _ok(f"IREE {extra.version} for --toolchain {extra.version}, {size}")
 
 
 def _not_here(name: str, what: str, advice: str | None, asked: frozenset[str]) -> Finding:
     """A device that is not here: nothing is wrong with a machine that has no GPU, unless somebody wants to use one."""
     if name in asked or name in PROCESSORS:
-        return Finding("missing", what, advice)
-    return Finding("note", what, advice)
+        return _missing(what, advice)
+    return _note(what, advice)
 
 
 def _devices(probes: Sequence[DeviceProbe], asked: frozenset[str]) -> Iterator[Finding]:
     if not probes:
-        yield Finding("missing", "no device can be looked for without IREE's tools")
+        yield _missing("no device can be looked for without IREE's tools")
     for probe in probes:
         if probe.reason is not None:
             detail = f" ({probe.detail})" if probe.detail else ""
@@ -318,9 +304,9 @@ def _devices(probes: Sequence[DeviceProbe], asked: frozenset[str]) -> Iterator[F
             what = f"{probe.driver if len(probe.devices) == 1 else device.uri}: {device.facts}"
             if device.is_software:
                 advice = "use it to see that things work: its times say nothing about a GPU"
-                yield Finding("note", f"{what}; a software device, played by the CPU", advice)
+                yield _note(f"{what}; a software device, played by the CPU", advice)
             else:
-                yield Finding("ok", what)
+                yield _ok(what)
 
 
 def _vulkan_drivers(probes: Mapping[str, DeviceProbe], asked: frozenset[str]) -> Iterator[Finding]:
@@ -330,24 +316,24 @@ def _vulkan_drivers(probes: Mapping[str, DeviceProbe], asked: frozenset[str]) ->
         if probe.reason is not None:
             yield _not_here(name, f"{key}: {probe.reason}", probe.advice, asked)
         for device in probe.devices:
-            yield Finding("ok", f"{key}: {device.facts}")
+            yield _ok(f"{key}: {device.facts}")
 
 
 def _peers(peers: Sequence[PeerHere]) -> Iterator[Finding]:
     """A peer that is not here is no fault of the machine: its cases are skipped."""
     for peer in peers:
         if peer.missing is None:
-            yield Finding("ok", f"{peer.name}: {peer.version}")
+            yield _ok(f"{peer.name}: {peer.version}")
         else:
             reason, _, advice = peer.missing.partition("; ")
-            yield Finding("note", f"{peer.name}: {reason}", advice or None)
+            yield _note(f"{peer.name}: {reason}", advice or None)
 
 
 def _counters(reason: str | None) -> Finding:
     if reason is None:
-        return Finding("ok", "hardware counters work, and are read beside the time")
+        return _ok("hardware counters work, and are read beside the time")
     advice = "times are measured all the same; instruction counts, which repeat exactly, are left out"
-    return Finding("note", reason, advice)
+    return _note(reason, advice)
 
 
 def devices_of(suites: Iterable[Suite]) -> frozenset[str]:

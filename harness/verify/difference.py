@@ -14,6 +14,7 @@ from harness.verify.sampled import places
 # Other runtimes take a sigmoid from a rational function around 1/2, so that its small values are as far off as a number
 # of that size is rounded: ONNX Runtime gives 0 where 8.6e-8 is right (1.32, onnxruntime/core/mlas/lib/logistic.cpp).
 COARSE = 2.0**-22
+_Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,7 +24,7 @@ class Right:
     source: str  # As a report names it
     outputs: Sequence[Array]
     # By how much each element may be off, as the evaluator found it; None: as the tolerance says
-    allowed: Sequence[npt.NDArray[np.float64]] | None = None
+    allowed: Sequence[_Floats] | None = None
     coarse: float = 0.0  # By how much any element may be off, since the source itself computes no closer
     # Element types of the outputs, as the evaluator found them; () where they are not known
     kinds: tuple[str, ...] = ()
@@ -58,27 +59,32 @@ def compare_outputs(
     absolute tolerance counts: an index of 10001 is not nearly 10000.
     """
     if len(outputs) != len(right.outputs):
-        problem = f"outputs are {len(outputs)} where {len(right.outputs)} are {whose}"
-        return Difference(max_absolute=0.0, max_relative=0.0, problem=problem)
+        number = f"outputs are {len(outputs)} where {len(right.outputs)} are {whose}"
+        return Difference(max_absolute=0.0, max_relative=0.0, problem=number)
     if any(axis >= 0 for axis in right.axes):
         parts = zip(outputs, right.axes, strict=True)
         outputs = [ours.take(places(ours.shape[axis]), axis) if 0 <= axis < ours.ndim else ours for ours, axis in parts]
-    largest = _Largest()
+    absolute, relative, spreads = 0.0, 0.0, None if right.allowed is None else 0.0
+    problem: str | None = None
     for position, (ours, true) in enumerate(zip(outputs, right.outputs, strict=True)):
-        if ours.shape != true.shape:
-            return largest.difference(f"output {position} has shape {ours.shape} where {true.shape} is {whose}")
         ours, true = _with_one_sign(ours, true)
         kind = right.kinds[position] if right.kinds else ""
         expected = _ELEMENTS.get(kind) if kind else _element(true)
-        if same_elements and expected is not None and _element(ours) != expected:
-            return largest.difference(
-                f"output {position} has elements of {ours.dtype} where {kind or true.dtype} is {whose}"
+        if ours.shape != true.shape:
+            problem = f"has shape {ours.shape} where {true.shape} is {whose}"
+        elif same_elements and expected is not None and _element(ours) != expected:
+            problem = f"has elements of {ours.dtype} where {kind or true.dtype} is {whose}"
+        else:
+            pair = _Pair(
+                ours, true, None if right.allowed is None else right.allowed[position], tolerance, right.coarse
             )
-        allowed = right.allowed[position] if right.allowed is not None else None
-        wrong = largest.compare(position, ours, true, allowed, tolerance, right.coarse, whose)
-        if wrong is not None:
-            return largest.difference(wrong)
-    return largest.difference(None)
+            absolute, relative = max(absolute, pair.absolute), max(relative, pair.relative)
+            spreads = None if spreads is None else max(spreads, pair.spreads)
+            problem = pair.problem(whose)
+        if problem is not None:
+            problem = f"output {position} {problem}"
+            break
+    return Difference(max_absolute=absolute, max_relative=relative, spreads=spreads, problem=problem)
 
 
 def _with_one_sign(ours: Array, true: Array) -> tuple[Array, Array]:
@@ -96,27 +102,12 @@ _FARTHEST = 1e12
 _ELEMENTS = {"f16": ("f", 2), "f32": ("f", 4), "f64": ("f", 8)}
 
 
-class _Largest:
-    """The largest differences so far."""
+class _Pair:
+    """One output beside the right one: how far apart their elements are, and how far they may be."""
 
-    def __init__(self) -> None:
-        self.absolute = self.relative = 0.0
-        self.spreads: float | None = None
-
-    def difference(self, problem: str | None) -> Difference:
-        return Difference(max_absolute=self.absolute, max_relative=self.relative, spreads=self.spreads, problem=problem)
-
-    def compare(
-        self,
-        position: int,
-        ours: Array,
-        true: Array,
-        allowed: npt.NDArray[np.float64] | None,
-        tolerance: Tolerance | None,
-        coarse: float,
-        whose: str,
-    ) -> str | None:
-        """Take notice of one output; what is wrong with it."""
+    def __init__(
+        self, ours: Array, true: Array, allowed: _Floats | None, tolerance: Tolerance | None, coarse: float
+    ) -> None:
         is_complex = "c" in ours.dtype.kind + true.dtype.kind
         integers = ours.dtype.kind in "biu" and true.dtype.kind in "biu"
         a, b = _parts(ours, is_complex), _parts(true, is_complex)
@@ -129,27 +120,56 @@ class _Largest:
         same = (a == b) | (np.isnan(a) & np.isnan(b)) | anything
         if integers and not is_complex:  # beyond 2**53, float64 takes neighbours for equal
             same &= (ours == true) | anything
-        finite = np.isfinite(a) & np.isfinite(b)
+        known = np.isfinite(a) & np.isfinite(b) & ~same
         error = np.where(same, 0.0, np.inf)
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            error[finite & ~same] = np.maximum(np.abs(a - b), integers)[finite & ~same]
-            known = finite & ~same
-            absolute = float(error[known].max(initial=0.0))
+        with np.errstate(over="ignore", invalid="ignore"):
+            error[known] = np.maximum(np.abs(a - b), integers)[known]
+            self.absolute = float(error[known].max(initial=0.0))
             scale = float(np.abs(b[np.isfinite(b)]).max(initial=0.0))
-            self.absolute = max(self.absolute, absolute)
-            self.relative = max(self.relative, absolute / scale if scale else absolute)
-            if allowed is not None:
-                spreads = FACTOR * error / np.where(limit > 0, limit, np.where(error > 0, 1e-300, 1.0))
-                self.spreads = max(self.spreads or 0.0, min(float(spreads.max(initial=0.0)), _FARTHEST))
-            beyond = ~(error <= limit)
+            self.relative = self.absolute / scale if scale else self.absolute
+            self._beyond = ~(error <= limit)
+        self._ours: Array = ours if integers else a
+        self._true: Array = true if integers else b
+        self._error, self._limit = error, limit
+        self._in_spreads = allowed is not None and tolerance is None
+
+    @property
+    def spreads(self) -> float:
+        """The largest error, in spreads."""
+        return min(float(self._excess().max(initial=0.0)), _FARTHEST)
+
+    def _excess(self) -> _Floats:
+        """Each error in spreads, of which FACTOR are allowed."""
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            own = np.where(self._limit > 0, self._limit, np.where(self._error > 0, 1e-300, 1.0))
+            return np.asarray(FACTOR * self._error / own)
+
+    def problem(self, whose: str) -> str | None:
+        """What is wrong, as a phrase; None where all errors are within their limits."""
+        a, b, beyond = self._ours, self._true, self._beyond
         if not beyond.any():
             return None
-        in_spreads = allowed is not None and tolerance is None
-        shown: tuple[Array, Array] = (ours, true) if integers else (a, b)
-        return _problem(position, shown[0], shown[1], error, limit, beyond, whose, in_spreads=in_spreads)
+        odd = beyond & ~np.isfinite(a) & np.isfinite(b)
+        if odd.any():
+            return (
+                f"has {int(odd.sum())} NaN or infinite values of {a.size} where finite ones are {whose}, the first at "
+                f"[{_place(odd, int(np.argmax(odd)))}]: {a[odd][0]} where {b[odd][0]:.7g} is {whose}"
+            )
+        excess = np.where(beyond, self._excess(), -np.inf)
+        worst = int(np.argmax(excess))
+        far = ""
+        if self._in_spreads:
+            spreads = float(excess.flat[worst])
+            how = f"{spreads:.3g} spreads of its rounding; {FACTOR:g} are allowed"
+            far = f" ({how})" if spreads < _FARTHEST else " (and no rounding changes that value)"
+        ours, true = _told_apart(a.flat[worst], b.flat[worst])
+        return (
+            f"differs in {int(beyond.sum())} of {beyond.size} values, worst at [{_place(beyond, worst)}]: {ours} where "
+            f"{true} is {whose}{far}"
+        )
 
 
-def _limit(right: npt.NDArray[np.float64], tolerance: Tolerance, *, integers: bool) -> npt.NDArray[np.float64]:
+def _limit(right: _Floats, tolerance: Tolerance, *, integers: bool) -> _Floats:
     """By how much each element may be off: where no absolute tolerance is given, it goes by their root mean square."""
     finite = np.where(np.isfinite(right), right, 0.0)
     relative = 0.0 if integers else tolerance.relative
@@ -157,7 +177,7 @@ def _limit(right: npt.NDArray[np.float64], tolerance: Tolerance, *, integers: bo
     if absolute is None:
         largest = float(np.abs(finite).max(initial=0.0)) or 1.0
         absolute = relative * largest * float(np.sqrt(np.mean((finite / largest) ** 2))) if finite.size else 0.0
-    limit: npt.NDArray[np.float64] = absolute + relative * np.abs(finite)
+    limit: _Floats = absolute + relative * np.abs(finite)
     return limit
 
 
@@ -198,45 +218,11 @@ def _element(array: Array) -> tuple[str, int]:
     return kind, array.dtype.itemsize
 
 
-def _parts(array: Array, is_complex: bool) -> npt.NDArray[np.float64]:
+def _parts(array: Array, is_complex: bool) -> _Floats:
     """The values as float64; complex ones as pairs, along one more axis."""
     if is_complex:
         array = np.stack([array.real, array.imag], axis=-1)
     return array.astype(np.float64)
-
-
-def _problem(
-    position: int,
-    a: Array,
-    b: Array,
-    error: npt.NDArray[np.float64],
-    limit: npt.NDArray[np.float64],
-    beyond: npt.NDArray[np.bool_],
-    whose: str,
-    *,
-    in_spreads: bool,
-) -> str:
-    odd = beyond & ~np.isfinite(a) & np.isfinite(b)
-    if odd.any():
-        where = _place(odd, int(np.argmax(odd)))
-        return (
-            f"output {position} has {int(odd.sum())} NaN or infinite values of {a.size} where finite ones are {whose}, "
-            f"the first at [{where}]: {a[odd][0]} where {b[odd][0]:.7g} is {whose}"
-        )
-    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        excess = np.where(beyond, error / np.where(limit > 0, limit, 1e-300), -np.inf)
-    worst = int(np.argmax(excess))
-    where = _place(beyond, worst)
-    far = ""
-    if in_spreads:
-        spreads = FACTOR * float(excess.flat[worst])
-        how = f"{spreads:.3g} spreads of its rounding; {FACTOR:g} are allowed"
-        far = f" ({how})" if spreads < _FARTHEST else " (and no rounding changes that value)"
-    ours, true = _told_apart(a.flat[worst], b.flat[worst])
-    return (
-        f"output {position} differs in {int(beyond.sum())} of {error.size} values, worst at [{where}]: "
-        f"{ours} where {true} is {whose}{far}"
-    )
 
 
 def _told_apart(a: np.generic, b: np.generic) -> tuple[str, str]:

@@ -86,13 +86,14 @@ def evaluate(
     orders_ties: bool = True,
 ) -> Evaluation:
     """The outputs of a program as ensembles; a part of them where all would take too long."""
-    from iree.compiler import ir
+    from iree.compiler import ir, passmanager
 
     head, resources = split_resources(text)
     read = parameter_reader(files)
     with ir.Context() as context:
         context.allow_unregistered_dialects = True
         module = ir.Module.parse(head)
+        passmanager.PassManager.parse("builtin.module(linalg-generalize-named-ops)").run(module.operation)
 
         def evaluator(samples: int, deadline: float, plan: Plan = WHOLE) -> SampledEvaluator:
             shaker = Shaker(samples=samples, rng=np.random.default_rng(0))

@@ -266,20 +266,16 @@ def _evaluate(
     folder: Path,
 ) -> dict[str, object]:
     """The evaluator's answer, its arrays in the folder; with the key `why` where it says nothing."""
-    tools = converter.compiler_tools
     within = replace(limits, seconds=min(_CONVERSION_S, limits.seconds or _CONVERSION_S))
-    steps = [
-        ("iree-compile", [str(artifact.mlir), "--compile-to=input", "--iree-hal-target-device=local", *flags]),
-        ("iree-opt", ["input.mlir", "--linalg-generalize-named-ops"]),
-    ]
-    for (name, arguments), output in zip(steps, ("input.mlir", "program.mlir"), strict=True):
-        command = [str(tools / name), *arguments, "-o", output]
-        finished = run_tool("verify", name, command, cwd=folder, limits=within)
-        if not finished.ok:
-            reason = next(iter(error_lines(finished.stderr)), finished.how_it_ended(within))
-            return {"why": f"{name} does not turn it into linalg: {one_line(reason)[:_LONGEST]}", "seconds": seconds}
+    program = folder / "program.mlir"
+    options = ["--compile-to=input", "--iree-hal-target-device=local", *flags]
+    command = [str(converter.iree_compile), str(artifact.mlir), "-o", str(program), *options]
+    finished = run_tool("verify", "iree-compile", command, cwd=folder, limits=within)
+    if not finished.ok:
+        reason = next(iter(error_lines(finished.stderr)), finished.how_it_ended(within))
+        return {"why": f"iree-compile does not turn it into linalg: {one_line(reason)[:_LONGEST]}", "seconds": seconds}
     request = {
-        "program": str(folder / "program.mlir"),
+        "program": str(program),
         "function": artifact.function,
         "arguments": [{**asdict(argument), "file": str(argument.file.absolute())} for argument in artifact.arguments],
         "parameters": {scope: str(path.absolute()) for scope, path in artifact.parameters.items()},

@@ -10,6 +10,7 @@ from harness.verify.difference import Right, unjudged
 from harness.verify.evaluate import evaluate, tolerances
 from harness.verify.interpreter import Exported, TooLongError
 from harness.verify.rounding import UnsupportedError
+from tests.programs import program
 
 MINUTE = 60.0
 
@@ -44,19 +45,8 @@ def elementwise(body: str, kinds: tuple[str, str] = ("f32", "f32"), size: int = 
     }}"""
 
 
-MATMUL = """
-func.func @main(%a: tensor<{m}x{k}xf32>, %b: tensor<{k}x{n}xf32>) -> tensor<{m}x{n}xf32> {{
-  %z = arith.constant dense<0.0> : tensor<{m}x{n}xf32>
-  %0 = linalg.generic {{indexing_maps = [affine_map<(i, j, k) -> (i, k)>, affine_map<(i, j, k) -> (k, j)>,
-      affine_map<(i, j, k) -> (i, j)>], iterator_types = ["parallel", "parallel", "reduction"]}}
-      ins(%a, %b : tensor<{m}x{k}xf32>, tensor<{k}x{n}xf32>) outs(%z : tensor<{m}x{n}xf32>) {{
-  ^bb0(%x: f32, %y: f32, %out: f32):
-    %p = arith.mulf %x, %y : f32
-    %s = arith.addf %out, %p : f32
-    linalg.yield %s : f32
-  }} -> tensor<{m}x{n}xf32>
-  return %0 : tensor<{m}x{n}xf32>
-}}"""
+def matmul(m: int, k: int, n: int) -> str:
+    return program(f"main a:{m}x{k} b:{k}x{n}\ne = empty {m}x{n}\nz = fill zero e\nc = matmul a b z\nreturn c")
 
 
 # ------------------------------------------------------------------------------------------------------ the interpreter
@@ -153,7 +143,7 @@ def test_what_is_not_known_is_named_and_what_takes_too_long_is_refused() -> None
             outputs_of(elementwise(body), floats(1.0, 1.0, 1.0, 1.0))
     ones = np.ones((8, 8), np.float32)
     with pytest.raises(TooLongError):
-        evaluate(MATMUL.format(m=8, k=8, n=8), "main", [ones, ones], {}, 0.0)
+        evaluate(matmul(8, 8, 8), "main", [ones, ones], {}, 0.0)
 
 
 # --- tensors ---
@@ -327,13 +317,13 @@ def test_a_pack_fills_whole_tiles_and_an_unpack_leaves_the_filling_out() -> None
 def test_one_wrong_element_is_seen_and_a_product_in_another_order_is_right() -> None:
     rng = np.random.default_rng(1)
     a, b = (rng.standard_normal(shape).astype(np.float32) for shape in ((32, 256), (256, 32)))
-    right, allowed = tolerances(outputs_of(MATMUL.format(m=32, k=256, n=32), a, b)[0])
+    right, allowed = tolerances(outputs_of(matmul(32, 256, 32), a, b)[0])
     turned = (a[:, ::-1] @ b[::-1]).astype(np.float64)
     assert (np.abs(turned - right) <= allowed).all()
     turned[3, 5] -= float(a[3, 7]) * float(b[7, 5])
     assert np.argwhere(np.abs(turned - right) > allowed).tolist() == [[3, 5]]
     a, b = np.rint(a), np.rint(b)
-    right, allowed = tolerances(outputs_of(MATMUL.format(m=32, k=256, n=32), a, b)[0])
+    right, allowed = tolerances(outputs_of(matmul(32, 256, 32), a, b)[0])
     assert (right == a @ b).all() and not allowed.any(), "integer-valued programs have no tolerance"
 
 
