@@ -12,25 +12,18 @@ import re
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from harness.models.inputs import Argument, load_argument
-from harness.verify import generic_ops, interpreter, linalg_ext_ops, tensor_ops
-from harness.verify.interpreter import Exported, TooLongError, kind_of
+from harness.verify import generic_ops, linalg_ext_ops, tensor_ops  # noqa: F401 (they know operations)
+from harness.verify.interpreter import Evaluator, Exported, Program, TooLongError, kind_of
 from harness.verify.rounding import FACTOR, TINY, UNIT, Array, Shaker, UnsupportedError, spread
-from harness.verify.sampled import WHOLE, Plan, SampledEvaluator, plan_sample
+from harness.verify.sampled import WHOLE, Plan, plan_sample
 from harness.verify.scalar_ops import dtype_of
 
-_OPERATIONS = {
-    **interpreter.OPERATIONS,
-    **tensor_ops.OPERATIONS,
-    **generic_ops.OPERATIONS,
-    **linalg_ext_ops.OPERATIONS,
-}
 _SAMPLES = (9, 5, 3)
 # By how much the spread that so many samples show may be raised towards that of similar elements: with fewer it is
 # smaller by chance more often.
@@ -89,42 +82,35 @@ def evaluate(
     from iree.compiler import ir, passmanager
 
     head, resources = split_resources(text)
-    read = parameter_reader(files)
     with ir.Context() as context:
         context.allow_unregistered_dialects = True
         module = ir.Module.parse(head)
         passmanager.PassManager.parse("builtin.module(linalg-generalize-named-ops)").run(module.operation)
-
-        def evaluator(samples: int, deadline: float, plan: Plan = WHOLE) -> SampledEvaluator:
-            shaker = Shaker(samples=samples, rng=np.random.default_rng(0))
-            module_parts = (module, _OPERATIONS, resources, read, shaker, deadline)
-            return SampledEvaluator(plan, *module_parts, orders_ties=orders_ties)
-
+        program = Program(module, resources, parameter_reader(files), orders_ties)
         try:
-            return _within(evaluator, function, inputs, time.process_time() + seconds)
+            return _within(program, WHOLE, function, inputs, seconds)
         except TooLongError as error:
             try:
-                plan = plan_sample(evaluator(1, math.inf), function)
+                plan = plan_sample(ir, Evaluator(program, Shaker(samples=1), math.inf).functions[function])
             except UnsupportedError:
                 raise error from None
-            return _within(partial(evaluator, plan=plan), function, inputs, time.process_time() + seconds)
+            return _within(program, plan, function, inputs, seconds)
 
 
-def _within(
-    evaluator: Callable[[int, float], SampledEvaluator], function: str, inputs: Sequence[Array], deadline: float
-) -> Evaluation:
+def _within(program: Program, plan: Plan, function: str, inputs: Sequence[Array], seconds: float) -> Evaluation:
     """The outputs with as many samples as there is time for, which a first, exact pass tells."""
     began = time.process_time()
-    _called(evaluator(1, deadline), function, inputs)
+    deadline = began + seconds
+    _called(Evaluator(program, Shaker(samples=1), deadline, plan), function, inputs)
     took = time.process_time() - began
     samples = next((s for s in _SAMPLES if took * s * 1.3 < deadline - time.process_time()), None)
     if samples is None:
         raise TooLongError(f"about {took * _SAMPLES[-1]:.0f} s with the fewest samples")
-    run = evaluator(samples, deadline)
-    return Evaluation(_called(run, function, inputs), samples, run.plan.results, run.keeps_state)
+    run = Evaluator(program, Shaker(samples=samples), deadline, plan)
+    return Evaluation(_called(run, function, inputs), samples, plan.results, run.keeps_state)
 
 
-def _called(run: SampledEvaluator, function: str, inputs: Sequence[Array]) -> list[Exported]:
+def _called(run: Evaluator, function: str, inputs: Sequence[Array]) -> list[Exported]:
     """The outputs of the entry function."""
     entry = run.functions.get(function)
     if entry is None:

@@ -9,15 +9,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from harness.verify.interpreter import ELEMENT_S, PRODUCT_S, STEP_S, Evaluator, Operations, Results, Scope, kind_of
+from harness.verify.interpreter import ELEMENT_S, PRODUCT_S, STEP_S, Evaluator, Results, Scope, kind_of, known
 from harness.verify.linalg_ops import REDUCERS, Bounds, Index, Products, Space, pieces, space_sizes, steps, summed, view
 from harness.verify.rounding import Array, UnsupportedError
 from harness.verify.scalar_ops import is_float, scalar_op
 
-OPERATIONS = Operations()
 
-
-@OPERATIONS.known("affine.apply")
+@known("affine.apply")
 def _apply(run: Evaluator, op: Any, scope: Scope) -> Results:
     map_ = op.attributes["map"].value
     operands = [scope.get(value) for value in op.operands]
@@ -80,7 +78,7 @@ def _linear(ir: Any, expression: Any) -> tuple[dict[int, int], int]:
     raise ValueError
 
 
-@OPERATIONS.known("linalg.index")
+@known("linalg.index")
 def _linalg_index(_: Evaluator, op: Any, scope: Scope) -> Results:
     at = op.attributes["dim"].value
     return [
@@ -120,7 +118,7 @@ def _reduction(block: Any) -> _Reduction | None:
     return _Reduction(last, added[0], tuple(maker.operands), maker)
 
 
-@OPERATIONS.known("linalg.generic")
+@known("linalg.generic")
 def _generic(run: Evaluator, op: Any, scope: Scope) -> Results:
     return _Generic(run, op, scope).results()
 
@@ -253,7 +251,7 @@ class _Generic:
         return np.asarray(function(start, most))
 
 
-@OPERATIONS.known("linalg.softmax")
+@known("linalg.softmax")
 def _softmax(run: Evaluator, op: Any, scope: Scope) -> Results:
     values, axis = scope.get(op.operands[0]), 1 + op.attributes["dimension"].value
     return [softmax_of(run, values, axis, kind_of(op.results[0].type))]

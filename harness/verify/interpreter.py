@@ -17,6 +17,7 @@ import numpy as np
 from harness.models.inputs import from_bf16_bits
 from harness.verify.linalg_ops import Bounds
 from harness.verify.rounding import Array, Shaker, UnsupportedError, merged
+from harness.verify.sampled import ALL, WHOLE, Plan, operand_axes, places
 from harness.verify.scalar_ops import dtype_of, extended_op, scalar_op
 
 # Seconds for a multiply-add of a matrix product, for an element that an operation gives, for a step of a loop.
@@ -68,50 +69,45 @@ Results = Sequence[Any]
 Operation = Callable[["Evaluator", Any, Scope], Results]
 
 
-class Operations(dict[str, Operation]):
-    """What computes the results of an operation, by its name."""
-
-    def known(self, *names: str) -> Callable[[Operation], Operation]:
-        """A decorator: the function does so for these."""
-
-        def keep(function: Operation) -> Operation:
-            self.update(dict.fromkeys(names, function))
-            return function
-
-        return keep
+# What computes the results of an operation, by its name; the modules of other dialects add theirs.
+OPERATIONS: dict[str, Operation] = {}
 
 
-OPERATIONS = Operations()
+def known(*names: str) -> Callable[[Operation], Operation]:
+    """A decorator: the function computes the results of these operations."""
+
+    def keep(function: Operation) -> Operation:
+        OPERATIONS.update(dict.fromkeys(names, function))
+        return function
+
+    return keep
+
+
+class Program(NamedTuple):
+    """A module, and what it reads."""
+
+    module: Any
+    resources: Mapping[str, bytes]
+    parameters: Callable[[str, str], bytes]
+    orders_ties: bool  # Whether a sort has to keep the order of what is equal
 
 
 class Evaluator:
-    """Evaluates functions of one module."""
+    """Evaluates functions of a program, at some places only where a plan says so."""
 
-    def __init__(
-        self,
-        module: Any,
-        operations: Mapping[str, Operation],
-        resources: Mapping[str, bytes],
-        parameters: Callable[[str, str], bytes],
-        shaker: Shaker,
-        deadline: float,
-        *,
-        orders_ties: bool = True,
-    ) -> None:
+    def __init__(self, program: Program, shaker: Shaker, deadline: float, plan: Plan = WHOLE) -> None:
         from iree.compiler import ir
 
         self.ir = ir
-        self.operations = operations
-        self.resources = resources
-        self.parameters = parameters
+        self.program = program
         self.shaker = shaker
         self.deadline = deadline
-        self.orders_ties = orders_ties  # Whether a sort has to keep the order of what is equal
+        self.plan = plan
         self.functions: dict[str, Any] = {}
         self.globals: dict[str, Any] = {}
         self.keeps_state = False  # Whether a call writes a global or one of its arguments
         initializers = []
-        for operation in module.body.operations:
+        for operation in program.module.body.operations:
             match operation.operation.name:
                 case "util.func" | "func.func":
                     self.functions[_symbol(operation.attributes["sym_name"])] = operation.operation
@@ -163,8 +159,22 @@ class Evaluator:
         results = self.results(operation, scope)
         scope.values.update(zip(operation.results, results, strict=False))
 
-    def results(self, operation: Any, scope: Scope) -> Sequence[Any]:
+    def results(self, operation: Any, scope: Scope) -> Results:
         """The results of one operation."""
+        result = operation.results[0] if len(operation.results) else None
+        along = self.plan.axes.get(result)
+        if result is None or along is None:
+            return self._whole(operation, scope)
+        picked = places(int(result.type.shape[along]))
+        if operation.name == "tensor.empty":
+            return [values.take(picked, axis=1 + along) for values in self._whole(operation, scope)]
+        inside = Scope(parent=scope, bounds=scope.bounds)
+        for value, axis in zip(operation.operands, operand_axes(self.ir, operation, along) or [], strict=True):
+            if axis != ALL and value not in self.plan.axes:  # a part of it is enough
+                inside.values[value] = scope.get(value).take(picked, axis=1 + axis)
+        return self._whole(operation, inside)
+
+    def _whole(self, operation: Any, scope: Scope) -> Results:
         name = operation.name
         if name in _NOTHING:
             return ()
@@ -175,8 +185,8 @@ class Evaluator:
             return [scope.get(value) for value in list(operation.operands)[: len(operation.results)]]
         if name in _CALLS:
             return self.call(_symbol(operation.attributes["callee"]), [scope.get(v) for v in operation.operands])
-        if name in self.operations:
-            return self.operations[name](self, operation, scope)
+        if name in OPERATIONS:
+            return OPERATIONS[name](self, operation, scope)
         if name.startswith(("arith.", "math.")) and len(operation.results) == 1:
             predicate = operation.attributes["predicate"].value if "predicate" in operation.attributes else 0
             operands = [scope.get(value) for value in operation.operands]
@@ -225,9 +235,9 @@ class Evaluator:
             numbers = re.findall(r"[-+0-9.eEx]+", text[: text.rindex(">")])
             return np.array([float(number) for number in numbers]).reshape(1, *shape)
         if found := re.match(r"dense_resource<\"?([^\">]+)\"?>", text):
-            return _decoded(self.resources[found[1]][4:], kind, shape)
+            return _decoded(self.program.resources[found[1]][4:], kind, shape)
         if found := re.match(r'#(?:flow|stream)\.parameter\.named<(?:"([^"]*)"::)?"([^"]*)">', text):
-            return _decoded(self.parameters(found[1] or "", found[2]), kind, shape)
+            return _decoded(self.program.parameters(found[1] or "", found[2]), kind, shape)
         raise UnsupportedError(f"a constant {text[:40]}")
 
     def may_take(self, seconds: float) -> None:
@@ -281,26 +291,26 @@ def _wrong_size(kind: str) -> Array:
     raise UnsupportedError(f"a constant of {kind} whose data has another size")
 
 
-@OPERATIONS.known("arith.constant", "util.unfoldable_constant", "flow.tensor.constant")
+@known("arith.constant", "util.unfoldable_constant", "flow.tensor.constant")
 def _constant(run: Evaluator, op: Any, scope: Scope) -> Results:
     type_ = op.results[0].type
     values = run.shaker.flushed(run.constant(op.attributes["value"], type_), kind_of(type_))
     return [values.reshape(values.shape + (1,) * len(scope.bounds)) if values.ndim == 1 else values]
 
 
-@OPERATIONS.known("cf.assert")
+@known("cf.assert")
 def _assert(_: Evaluator, op: Any, scope: Scope) -> Results:
     if not scope.get(op.operands[0])[0].all():
         raise UnsupportedError(f"inputs that the program asserts not to be given: {op.attributes['msg'].value}")
     return ()
 
 
-@OPERATIONS.known("arith.addui_extended", "arith.mulsi_extended", "arith.mului_extended")
+@known("arith.addui_extended", "arith.mulsi_extended", "arith.mului_extended")
 def _extended(_: Evaluator, op: Any, scope: Scope) -> Results:
     return extended_op(op.name, *(scope.get(value) for value in op.operands))
 
 
-@OPERATIONS.known("arith.select")
+@known("arith.select")
 def _select(_: Evaluator, op: Any, scope: Scope) -> Results:
     condition, yes, no = (scope.get(value) for value in op.operands)
     if is_tensor(op.results[0].type) and condition.ndim < yes.ndim:
@@ -308,7 +318,7 @@ def _select(_: Evaluator, op: Any, scope: Scope) -> Results:
     return [merged(np.where(condition, yes, no))]
 
 
-@OPERATIONS.known("hal.tensor.import")
+@known("hal.tensor.import")
 def _import(run: Evaluator, op: Any, scope: Scope) -> Results:
     given = scope.get(op.operands[0])
     values = given.values if isinstance(given, Exported) else given
@@ -319,17 +329,17 @@ def _import(run: Evaluator, op: Any, scope: Scope) -> Results:
     return [values.reshape(values.shape[0], *shape)]
 
 
-@OPERATIONS.known("hal.tensor.export")
+@known("hal.tensor.export")
 def _export(_: Evaluator, op: Any, scope: Scope) -> Results:
     return [Exported(scope.get(op.operands[0]), kind_of(op.operands[0].type))]
 
 
-@OPERATIONS.known("hal.buffer_view.dim")
+@known("hal.buffer_view.dim")
 def _buffer_dim(_: Evaluator, op: Any, scope: Scope) -> Results:
     return [np.array([scope.get(op.operands[0]).shape[1 + op.attributes["index"].value]])]
 
 
-@OPERATIONS.known("util.global.load")
+@known("util.global.load")
 def _load(run: Evaluator, op: Any, _: Scope) -> Results:
     name = _symbol(op.attributes["global"])
     found = run.globals[name]
@@ -341,14 +351,14 @@ def _load(run: Evaluator, op: Any, _: Scope) -> Results:
     return [found]
 
 
-@OPERATIONS.known("util.global.store")
+@known("util.global.store")
 def _store(run: Evaluator, op: Any, scope: Scope) -> Results:
     run.globals[_symbol(op.attributes["global"])] = scope.get(op.operands[0])
     run.keeps_state = True
     return ()
 
 
-@OPERATIONS.known("scf.if")
+@known("scf.if")
 def _if(run: Evaluator, op: Any, scope: Scope) -> Results:
     condition = scope.get(op.operands[0])
     if not scope.bounds or (condition == condition.flat[0]).all():
@@ -358,7 +368,7 @@ def _if(run: Evaluator, op: Any, scope: Scope) -> Results:
     return [merged(np.where(condition, a, b)) for a, b in zip(yes, no, strict=True)]
 
 
-@OPERATIONS.known("scf.for")
+@known("scf.for")
 def _for(run: Evaluator, op: Any, scope: Scope) -> Results:
     low, high, step = (run.number(scope.get(value)) for value in list(op.operands)[:3])
     carried = [scope.get(value) for value in list(op.operands)[3:]]
@@ -368,7 +378,7 @@ def _for(run: Evaluator, op: Any, scope: Scope) -> Results:
     return carried
 
 
-@OPERATIONS.known("scf.while")
+@known("scf.while")
 def _while(run: Evaluator, op: Any, scope: Scope) -> Results:
     carried: Sequence[Any] = [scope.get(value) for value in op.operands]
     while True:

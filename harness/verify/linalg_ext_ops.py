@@ -12,21 +12,19 @@ from harness.verify.interpreter import (
     PRODUCT_S,
     STEP_S,
     Evaluator,
-    Operations,
     Results,
     Scope,
     in_each_sample,
     kind_of,
+    known,
     with_equal_samples,
 )
 from harness.verify.linalg_ops import Products, Space, view
 from harness.verify.rounding import Array, UnsupportedError, merged
 from harness.verify.scalar_ops import dtype_of, scalar_op
 
-OPERATIONS = Operations()
 
-
-@OPERATIONS.known("iree_linalg_ext.attention")
+@known("iree_linalg_ext.attention")
 def _attention(run: Evaluator, op: Any, scope: Scope) -> Results:
     ir = run.ir
     maps = [indices_of(ir, attribute.value) for attribute in op.attributes["indexing_maps"]]
@@ -77,7 +75,7 @@ def _attention(run: Evaluator, op: Any, scope: Scope) -> Results:
     return [result.transpose(0, *(1 + a for a in at))]
 
 
-@OPERATIONS.known("iree_linalg_ext.scatter")
+@known("iree_linalg_ext.scatter")
 def _scatter(run: Evaluator, op: Any, scope: Scope) -> Results:
     updates, places, target = (scope.get(value) for value in list(op.operands)[:3])
     dims = list(op.attributes["dimension_map"])
@@ -102,7 +100,7 @@ def _scatter(run: Evaluator, op: Any, scope: Scope) -> Results:
     return [result]
 
 
-@OPERATIONS.known("iree_linalg_ext.arg_compare")
+@known("iree_linalg_ext.arg_compare")
 def _arg_compare(run: Evaluator, op: Any, scope: Scope) -> Results:
     segments = list(op.attributes["operandSegmentSizes"]) if "operandSegmentSizes" in op.attributes else [1, 2, 0]
     values = scope.get(op.operands[0])
@@ -122,7 +120,7 @@ def _arg_compare(run: Evaluator, op: Any, scope: Scope) -> Results:
     return [best, found.astype(dtype_of(kind_of(op.results[1].type)))][: len(op.results)]
 
 
-@OPERATIONS.known("iree_linalg_ext.sort")
+@known("iree_linalg_ext.sort")
 def _sort(run: Evaluator, op: Any, scope: Scope) -> Results:
     axis = 1 + op.attributes["dimension"].value
     samples = max(scope.get(value).shape[0] for value in op.operands)
@@ -136,7 +134,7 @@ def _sort(run: Evaluator, op: Any, scope: Scope) -> Results:
     other = first.swapaxes(-1, -2)
     ties = first == other
     place = (ties & np.tri(size, k=-1, dtype=bool)).sum(axis=-1)
-    if not run.orders_ties and run.shaker.samples > 1:
+    if not run.program.orders_ties and run.shaker.samples > 1:
         place = _in_any_order(run.shaker.full(place), ties.sum(axis=-1))
     order = np.argsort((other & ~ties).sum(axis=-1) + place, axis=-1, kind="stable")
     order, *columns = with_equal_samples([order, *columns])
@@ -155,7 +153,7 @@ def _in_any_order(place: Array, members: Array) -> Array:
     return place
 
 
-@OPERATIONS.known("iree_linalg_ext.scan")
+@known("iree_linalg_ext.scan")
 def _scan(run: Evaluator, op: Any, scope: Scope) -> Results:
     given, _, start = (scope.get(value) for value in op.operands)
     axis, inclusive = 1 + op.attributes["dimension"].value, op.attributes["inclusive"].value
@@ -177,7 +175,7 @@ def _spread_out(run: Evaluator, op: Any, scope: Scope) -> list[Array]:
     return [values, *(view(other, map_, bounds) for other, map_ in zip(others, maps[1:], strict=False))]
 
 
-@OPERATIONS.known("iree_linalg_ext.quantize_affine")
+@known("iree_linalg_ext.quantize_affine")
 def _quantize(run: Evaluator, op: Any, scope: Scope) -> Results:
     values, scale, *zero = _spread_out(run, op, scope)
     kind, into = kind_of(op.operands[0].type), kind_of(op.results[0].type)
@@ -198,7 +196,7 @@ def _quantize(run: Evaluator, op: Any, scope: Scope) -> Results:
     return [scalar_op(as_integer, [steps], into, kind, 0, run.shaker)]
 
 
-@OPERATIONS.known("iree_linalg_ext.dequantize_affine")
+@known("iree_linalg_ext.dequantize_affine")
 def _dequantize(run: Evaluator, op: Any, scope: Scope) -> Results:
     values, scale, *zero = _spread_out(run, op, scope)
     kind = kind_of(op.results[0].type)

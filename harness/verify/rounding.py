@@ -9,7 +9,7 @@ the one and the other by turns, wherever the edge lies within FACTOR spreads.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -78,7 +78,7 @@ class Shaker:
     """Shakes results."""
 
     samples: int  # Of an ensemble, the exact one included; 1: nothing is shaken
-    rng: np.random.Generator
+    rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
 
     def reduced(self, values: Array, kind: str, least: float) -> Array:
         """Arguments that a function rounds before anything else, at least as a number of the size `least` is."""

@@ -12,11 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from harness.verify.interpreter import Evaluator, Scope
 from harness.verify.rounding import Array, UnsupportedError
 
 PLACES = 16
-_ALL = -1
+ALL = -1
 
 
 def places(size: int) -> Array:
@@ -35,16 +34,15 @@ class Plan(NamedTuple):
 WHOLE = Plan(axes={}, results=(), points=(0.0, 0.0))
 
 
-def plan_sample(run: Evaluator, name: str) -> Plan:
+def plan_sample(ir: Any, function: Any) -> Plan:
     """The cheapest way to evaluate a part of all outputs of a function."""
-    function = run.functions[name]
     if len(function.regions[0].blocks) != 1:
         raise UnsupportedError("a sample of a program with branches")
     block = function.regions[0].blocks[0]
     operations = [operation.operation for operation in block.operations]
     outputs = list(operations[-1].operands)
     ranks = [_rank(_exported(value).type) for value in outputs]
-    plans = [_plan(run, operations, outputs, axis) for axis in range(max(ranks, default=0))]
+    plans = [_plan(ir, operations, outputs, axis) for axis in range(max(ranks, default=0))]
     best = min(plans, key=lambda plan: plan.points[0], default=None)
     if best is None or best.points[0] > best.points[1] / 2:
         raise UnsupportedError("no part of its outputs that is much cheaper than the whole")
@@ -64,54 +62,54 @@ def _rank(type_: Any) -> int:
     return len(type_.shape) if hasattr(type_, "shape") else 0
 
 
-def _plan(run: Evaluator, operations: Sequence[Any], outputs: Sequence[Any], axis: int) -> Plan:
+def _plan(ir: Any, operations: Sequence[Any], outputs: Sequence[Any], axis: int) -> Plan:
     wanted: dict[Any, int] = {}
 
     def want(value: Any, along: int) -> None:
-        wanted[value] = along if wanted.get(value, along) == along else _ALL
+        wanted[value] = along if wanted.get(value, along) == along else ALL
 
     axes = []
     for output in outputs:
         tensor = _exported(output)
         fits = axis < _rank(tensor.type) and int(tensor.type.shape[axis]) > PLACES
-        axes.append(axis if fits else _ALL)
+        axes.append(axis if fits else ALL)
         want(tensor, axes[-1])
     part = whole = 0.0
     for operation in reversed(operations[:-1]):
         asked = [wanted[result] for result in operation.results if result in wanted]
         if not asked and len(operation.results):
             continue
-        along = asked[0] if len(asked) == 1 and len(operation.results) == 1 else _ALL
-        operands = _operand_axes(run, operation, along) if along != _ALL else None
+        along = asked[0] if len(asked) == 1 and len(operation.results) == 1 else ALL
+        operands = operand_axes(ir, operation, along) if along != ALL else None
         if operands is None:
             for result in operation.results:
-                wanted[result] = _ALL
-            operands = [_ALL] * len(operation.operands)
+                wanted[result] = ALL
+            operands = [ALL] * len(operation.operands)
         for value, needed in zip(operation.operands, operands, strict=True):
             want(value, needed)
-        points = _points(run, operation)
+        points = _points(ir, operation)
         whole += points
-        size = int(operation.results[0].type.shape[along]) if points and along != _ALL else 1
-        cut = wanted[operation.results[0]] != _ALL if points else False
+        size = int(operation.results[0].type.shape[along]) if points and along != ALL else 1
+        cut = wanted[operation.results[0]] != ALL if points else False
         part += points * (PLACES / size if cut else 1.0)
     made = {result for operation in operations for result in operation.results}
-    cuts = {value: along for value, along in wanted.items() if along != _ALL and value in made}
+    cuts = {value: along for value, along in wanted.items() if along != ALL and value in made}
     return Plan(axes=cuts, results=tuple(axes), points=(part, whole))
 
 
-def _points(run: Evaluator, operation: Any) -> float:
+def _points(ir: Any, operation: Any) -> float:
     """The points of an iteration space, as far as types tell."""
     if operation.name != "linalg.generic":
         return 0.0
     sizes: dict[int, int] = {}
     for value, attribute in zip(operation.operands, operation.attributes["indexing_maps"], strict=True):
         for expression, size in zip(attribute.value.results, getattr(value.type, "shape", ()), strict=False):
-            if isinstance(expression, run.ir.AffineDimExpr):
+            if isinstance(expression, ir.AffineDimExpr):
                 sizes[int(expression.position)] = max(1, int(size))
     return float(math.prod(sizes.values()))
 
 
-def _operand_axes(run: Evaluator, operation: Any, along: int) -> list[int] | None:
+def operand_axes(ir: Any, operation: Any, along: int) -> list[int] | None:
     """The axis along which each operand is needed at the same places only; None: the operation needs all of them."""
     if operation.name == "tensor.empty" and not len(operation.operands):
         return []
@@ -119,7 +117,7 @@ def _operand_axes(run: Evaluator, operation: Any, along: int) -> list[int] | Non
         return None
     maps = [attribute.value for attribute in operation.attributes["indexing_maps"]]
     dimension = maps[-1].results[along]
-    if not isinstance(dimension, run.ir.AffineDimExpr):
+    if not isinstance(dimension, ir.AffineDimExpr):
         return None
     position = int(dimension.position)
     for inner in operation.regions[0].blocks[0].operations:
@@ -130,30 +128,5 @@ def _operand_axes(run: Evaluator, operation: Any, along: int) -> list[int] | Non
         own = [at for at, result in enumerate(map_.results) if f"d{position}" in str(result).replace("*", " ").split()]
         if len(own) > 1 or (own and str(map_.results[own[0]]) != f"d{position}"):
             return None
-        axes.append(own[0] if own else _ALL)
+        axes.append(own[0] if own else ALL)
     return axes
-
-
-class SampledEvaluator(Evaluator):
-    """Evaluates what a plan says, and cuts whole operands where a part of them is needed."""
-
-    def __init__(self, plan: Plan, *arguments: Any, orders_ties: bool) -> None:
-        super().__init__(*arguments, orders_ties=orders_ties)
-        self.plan = plan
-
-    def results(self, operation: Any, scope: Scope) -> Sequence[Any]:
-        """The results of one operation, at some places where the plan says so."""
-        result = operation.results[0] if len(operation.results) else None
-        if result is None or result not in self.plan.axes:
-            return super().results(operation, scope)
-        along = self.plan.axes[result]
-        size = int(result.type.shape[along])
-        if operation.name == "tensor.empty":
-            (values,) = super().results(operation, scope)
-            return [values.take(places(size), axis=1 + along)]
-        inside = Scope(parent=scope, bounds=scope.bounds)
-        axes = _operand_axes(self, operation, along) or []
-        for value, axis in zip(operation.operands, axes, strict=True):
-            if axis != _ALL and value not in self.plan.axes:
-                inside.values[value] = scope.get(value).take(places(size), axis=1 + axis)
-        return super().results(operation, inside)

@@ -94,55 +94,52 @@ def _inverse_root(x: Array) -> Array:
     return 1.0 / np.sqrt(x)
 
 
-def _arith(**functions: Callable[..., Array]) -> dict[str, Callable[..., Array]]:
-    return {f"arith.{name}": function for name, function in functions.items()}
-
-
-def _math(**functions: Callable[..., Array]) -> dict[str, Callable[..., Array]]:
-    return {f"math.{name}": function for name, function in functions.items()}
+def _named(**functions: Callable[..., Array]) -> dict[str, Callable[..., Array]]:
+    """Functions by the name of their operation in arith or math."""
+    return functions
 
 
 # Of floats: results that are rounded once, extremes, and functions with steps; what is exact or a class of numbers.
-_ROUNDED = _arith(addf=np.add, subf=np.subtract, mulf=np.multiply, divf=np.divide, truncf=np.positive)
-_EXTREMES = _arith(maximumf=np.maximum, minimumf=np.minimum, maxnumf=np.fmax, minnumf=np.fmin)
-_STEPS = _math(floor=np.floor, ceil=np.ceil, trunc=np.trunc, roundeven=np.rint, round=_rounded_away)
-_EXACT = {**_arith(negf=np.negative, extf=np.positive), **_math(absf=np.abs, copysign=np.copysign)}
-_CLASSES = _math(isnan=np.isnan, isinf=np.isinf, isfinite=np.isfinite)
+_ROUNDED = _named(addf=np.add, subf=np.subtract, mulf=np.multiply, divf=np.divide, truncf=np.positive)
+_EXTREMES = _named(maximumf=np.maximum, minimumf=np.minimum, maxnumf=np.fmax, minnumf=np.fmin)
+_STEPS = _named(floor=np.floor, ceil=np.ceil, trunc=np.trunc, roundeven=np.rint, round=_rounded_away)
+_EXACT = _named(negf=np.negative, extf=np.positive, absf=np.abs, copysign=np.copysign)
+_CLASSES = _named(isnan=np.isnan, isinf=np.isinf, isfinite=np.isfinite)
 # Of whole numbers, and of those that are taken without a sign.
 _INTEGER = {
-    **_arith(addi=np.add, subi=np.subtract, muli=np.multiply, maxsi=np.maximum, minsi=np.minimum),
-    **_arith(andi=np.bitwise_and, ori=np.bitwise_or, xori=np.bitwise_xor),
-    **_arith(divsi=_divided, remsi=_rest, floordivsi=_floored, ceildivsi=_ceiled),
-    **_arith(shli=_shifted(np.left_shift), shrsi=_shifted(np.right_shift)),
+    **_named(addi=np.add, subi=np.subtract, muli=np.multiply, maxsi=np.maximum, minsi=np.minimum),
+    **_named(andi=np.bitwise_and, ori=np.bitwise_or, xori=np.bitwise_xor),
+    **_named(divsi=_divided, remsi=_rest, floordivsi=_floored, ceildivsi=_ceiled),
+    **_named(shli=_shifted(np.left_shift), shrsi=_shifted(np.right_shift)),
 }
 _UNSIGNED = {
-    **_arith(maxui=np.maximum, minui=np.minimum, divui=_floored, remui=_modulo, ceildivui=_ceiled),
-    **_arith(shrui=_shifted(np.right_shift)),
+    **_named(maxui=np.maximum, minui=np.minimum, divui=_floored, remui=_modulo, ceildivui=_ceiled),
+    **_named(shrui=_shifted(np.right_shift)),
 }
 # Of i1, for which the same bits mean other things.
 _LOGICAL = {
-    **_arith(addi=np.logical_xor, subi=np.logical_xor, muli=np.logical_and),
-    **_arith(maxsi=np.logical_and, minui=np.logical_and, minsi=np.logical_or, maxui=np.logical_or),
+    **_named(addi=np.logical_xor, subi=np.logical_xor, muli=np.logical_and),
+    **_named(maxsi=np.logical_and, minui=np.logical_and, minsi=np.logical_or, maxui=np.logical_or),
 }
 # By how many units (halves of one in the last place) a compiler's approximation in the type itself may be off, besides
 # rounding: at least what IREE's were measured to be off by where they are right; docs/statistics.md has the figures.
 _ACCURATE, _GOOD, _FAIR, _ROUGH = 0.0, 4.0, 16.0, 32.0
 _BY_UNITS = {
-    _ACCURATE: _math(sqrt=np.sqrt),
+    _ACCURATE: _named(sqrt=np.sqrt),
     _GOOD: {
-        **_math(exp=np.exp, exp2=np.exp2, expm1=np.expm1, log=np.log, log2=np.log2, log10=np.log10, log1p=np.log1p),
-        **_math(sin=np.sin, cos=np.cos, tan=np.tan, cosh=np.cosh, tanh=np.tanh, erf=special.erf, rsqrt=_inverse_root),
+        **_named(exp=np.exp, exp2=np.exp2, expm1=np.expm1, log=np.log, log2=np.log2, log10=np.log10, log1p=np.log1p),
+        **_named(sin=np.sin, cos=np.cos, tan=np.tan, cosh=np.cosh, tanh=np.tanh, erf=special.erf, rsqrt=_inverse_root),
     },
     _FAIR: {
-        **_math(cbrt=np.cbrt, asin=np.arcsin, acos=np.arccos, sinh=np.sinh, erfc=special.erfc),
-        **_math(asinh=np.arcsinh, acosh=np.arccosh, atanh=np.arctanh),
+        **_named(cbrt=np.cbrt, asin=np.arcsin, acos=np.arccos, sinh=np.sinh, erfc=special.erfc),
+        **_named(asinh=np.arcsinh, acosh=np.arccosh, atanh=np.arctanh),
     },
-    _ROUGH: _math(atan=np.arctan, atan2=np.arctan2),
+    _ROUGH: _named(atan=np.arctan, atan2=np.arctan2),
 }
 _FUNCTIONS = {name: (function, units) for units, named in _BY_UNITS.items() for name, function in named.items()}
 # These bring their argument to a period, or multiply it, in the type itself, which rounds it: at least as a number of
 # this size is rounded.
-_REDUCED = {"math.sin": np.pi, "math.cos": np.pi, "math.tan": np.pi, "math.exp2": 0.0}
+_REDUCED = {"sin": np.pi, "cos": np.pi, "tan": np.pi, "exp2": 0.0}
 # By arith.cmpf's numbers: 1 to 6 are ordered, 8 to 13 the same or unordered.
 _FLOAT_PREDICATES = (np.equal, np.greater, np.greater_equal, np.less, np.less_equal, np.not_equal)
 _INTEGER_PREDICATES = (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)
@@ -151,7 +148,7 @@ _SIGNED_PREDICATES = 6
 
 def allowed_units(name: str) -> float:
     """By how many units a function of the math dialect may be off, besides rounding."""
-    return _FUNCTIONS[name][1]
+    return _FUNCTIONS[name.removeprefix("math.")][1]
 
 
 def scalar_op(name: str, operands: list[Array], kind: str, from_kind: str, predicate: int, shaker: Shaker) -> Array:
@@ -171,7 +168,10 @@ def extended_op(name: str, a: Array, b: Array) -> list[Array]:
     return [low.view(dtype), high.astype(bool) if name == "arith.addui_extended" else high.view(dtype)]
 
 
-def _float_op(name: str, operands: list[Array], kind: str, from_kind: str, predicate: int, shaker: Shaker) -> Array:
+def _float_op(
+    operation: str, operands: list[Array], kind: str, from_kind: str, predicate: int, shaker: Shaker
+) -> Array:
+    name = operation.partition(".")[2]
     a, *others = operands
     if name in _ROUNDED:
         return shaker.rounded(_ROUNDED[name](*operands), kind)
@@ -189,28 +189,28 @@ def _float_op(name: str, operands: list[Array], kind: str, from_kind: str, predi
             a = shaker.reduced(a, kind, _REDUCED[name])
         return shaker.rounded(function(a, *others), kind, ulps)
     match name:
-        case "math.fma":
+        case "fma":
             return shaker.rounded(a * others[0] + others[1], kind)
-        case "arith.sitofp":
+        case "sitofp":
             return shaker.rounded(np.where(a, -1.0, 0.0) if a.dtype == bool else a.astype(np.float64), kind)
-        case "arith.uitofp":
+        case "uitofp":
             return shaker.rounded(_unsigned(a).astype(np.float64), kind)
-        case "arith.fptosi" | "arith.fptoui":
-            return _integers_of(a, kind, shaker, signed=name == "arith.fptosi")
-        case "arith.remf":
+        case "fptosi" | "fptoui":
+            return _integers_of(a, kind, shaker, signed=name == "fptosi")
+        case "remf":
             quotient = a / others[0]
             step = np.nan_to_num(np.trunc(quotient) - shaker.stepped(np.trunc, quotient))
             rest = np.fmod(a, others[0])
             return shaker.rounded(np.where(step == 0, rest, rest + step * others[0]), kind)
-        case "math.powf" | "math.fpowi":
+        case "powf" | "fpowi":
             exponent = others[0].astype(np.float64)
             scale = np.nan_to_num(np.abs(exponent[:1] * np.log(np.abs(a[:1]))), nan=0.0, posinf=0.0)
             return shaker.rounded(np.power(a, exponent), kind, _FAIR + 2.0 * np.minimum(scale, 2.0**10))
-        case "arith.cmpf":
+        case "cmpf":
             return _compared(a, others[0], predicate, shaker)
-        case "arith.bitcast":
+        case "bitcast":
             return _bits_of(a, from_kind, kind)
-    raise UnsupportedError(f"{name} of {from_kind}")
+    raise UnsupportedError(f"{operation} of {from_kind}")
 
 
 def _compared(a: Array, b: Array, predicate: int, shaker: Shaker) -> Array:
@@ -257,8 +257,9 @@ def _bits_of(values: Array, from_kind: str, kind: str) -> Array:
     raise UnsupportedError(f"arith.bitcast of {from_kind} to {kind}")
 
 
-def _integer_op(name: str, operands: list[Array], kind: str, from_kind: str, predicate: int) -> Array:
+def _integer_op(operation: str, operands: list[Array], kind: str, from_kind: str, predicate: int) -> Array:
     dtype = dtype_of(kind)
+    name = operation.partition(".")[2]
     a, *others = operands
     if a.dtype == bool and name in _LOGICAL:
         return _LOGICAL[name](a, others[0])
@@ -267,34 +268,34 @@ def _integer_op(name: str, operands: list[Array], kind: str, from_kind: str, pre
     if name in _UNSIGNED:
         return _signed(np.asarray(_UNSIGNED[name](_unsigned(a), _unsigned(others[0]))), dtype)
     match name:
-        case "arith.cmpi":
+        case "cmpi":
             signed = predicate < _SIGNED_PREDICATES
             if a.dtype == bool and signed and predicate > 1:
                 a, others = -a.astype(np.int8), [-others[0].astype(np.int8)]
             x, y = (a, others[0]) if signed else (_unsigned(a), _unsigned(others[0]))
             return _INTEGER_PREDICATES[predicate if signed else predicate - 4](x, y)
-        case "arith.extsi":
+        case "extsi":
             return -a.astype(dtype) if a.dtype == bool else a.astype(dtype)
-        case "arith.extui" | "arith.index_castui":
+        case "extui" | "index_castui":
             return _unsigned(a).astype(dtype)
-        case "arith.trunci":
+        case "trunci":
             return (a & 1).astype(bool) if dtype.kind == "b" and a.dtype != bool else a.astype(dtype)
-        case "arith.index_cast":
+        case "index_cast":
             return a.astype(dtype)
-        case "arith.bitcast":
+        case "bitcast":
             return a
-        case "math.absi":
+        case "absi":
             return np.abs(a)
-        case "math.ctpop":
+        case "ctpop":
             return np.bitwise_count(_unsigned(a)).astype(dtype)
-        case "math.ctlz":
+        case "ctlz":
             width = 8 * a.dtype.itemsize
             return np.asarray(width - _bit_length(_unsigned(a))).astype(dtype)
-        case "math.cttz":
+        case "cttz":
             width = 8 * a.dtype.itemsize
             return np.where(a == 0, width, np.bitwise_count((_unsigned(a) & -_unsigned(a)) - 1)).astype(dtype)
-        case "math.ipowi":
+        case "ipowi":
             power = np.power(a, np.maximum(others[0], 0))  # of a negative exponent: a fraction, which is 0, or +-1
             fraction = np.where(a == 1, 1, np.where(a == -1, 1 - 2 * (others[0] & 1), 0))
             return np.where(others[0] < 0, fraction, power).astype(dtype)
-    raise UnsupportedError(f"{name} of {from_kind}")
+    raise UnsupportedError(f"{operation} of {from_kind}")

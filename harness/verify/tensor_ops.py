@@ -9,27 +9,25 @@ import numpy as np
 
 from harness.verify.interpreter import (
     Evaluator,
-    Operations,
     Results,
     Scope,
     in_each_sample,
     kind_of,
+    known,
     with_equal_samples,
 )
 from harness.verify.rounding import UnsupportedError, merged
 from harness.verify.scalar_ops import dtype_of
 
-OPERATIONS = Operations()
 
-
-@OPERATIONS.known("tensor.empty")
+@known("tensor.empty")
 def _empty(run: Evaluator, op: Any, scope: Scope) -> Results:
     tensor = op.results[0].type
     shape = run.numbers(tensor.shape, list(op.operands), scope)
     return [np.broadcast_to(np.zeros((), dtype=dtype_of(kind_of(tensor))), (1, *shape))]
 
 
-@OPERATIONS.known("tensor.splat", "flow.tensor.splat")
+@known("tensor.splat", "flow.tensor.splat")
 def _splat(run: Evaluator, op: Any, scope: Scope) -> Results:
     value, *dynamic = op.operands
     shape = run.numbers(op.results[0].type.shape, dynamic, scope)
@@ -37,13 +35,13 @@ def _splat(run: Evaluator, op: Any, scope: Scope) -> Results:
     return [np.broadcast_to(values.reshape(-1, *(1,) * len(shape)), (values.shape[0], *shape))]
 
 
-@OPERATIONS.known("tensor.dim")
+@known("tensor.dim")
 def _dim(run: Evaluator, op: Any, scope: Scope) -> Results:
     at = run.number(scope.get(op.operands[1]))
     return [np.full((1,) * (1 + len(scope.bounds)), scope.get(op.operands[0]).shape[1 + at])]
 
 
-@OPERATIONS.known("tensor.extract")
+@known("tensor.extract")
 def _extract(run: Evaluator, op: Any, scope: Scope) -> Results:
     tensor, *places = (scope.get(value) for value in op.operands)
     if not places:
@@ -57,7 +55,7 @@ def _extract(run: Evaluator, op: Any, scope: Scope) -> Results:
     return [merged(run.shaker.anything(values, np.logical_or.reduce(np.broadcast_arrays(*outside))[0]))]
 
 
-@OPERATIONS.known("tensor.insert")
+@known("tensor.insert")
 def _insert(run: Evaluator, op: Any, scope: Scope) -> Results:
     value, tensor, *places = (scope.get(operand) for operand in op.operands)
     result = run.shaker.full(tensor) if value.shape[0] > tensor.shape[0] else tensor.copy()
@@ -68,13 +66,13 @@ def _insert(run: Evaluator, op: Any, scope: Scope) -> Results:
     return [result]
 
 
-@OPERATIONS.known("tensor.from_elements")
+@known("tensor.from_elements")
 def _from_elements(_: Evaluator, op: Any, scope: Scope) -> Results:
     rows = np.stack(with_equal_samples([scope.get(value) for value in op.operands]), axis=1)
     return [rows.reshape(len(rows), *op.results[0].type.shape)]
 
 
-@OPERATIONS.known("tensor.expand_shape", "tensor.collapse_shape", "tensor.reshape")
+@known("tensor.expand_shape", "tensor.collapse_shape", "tensor.reshape")
 def _reshape(run: Evaluator, op: Any, scope: Scope) -> Results:
     values = scope.get(op.operands[0])
     if op.name == "tensor.expand_shape":
@@ -98,7 +96,7 @@ def _slices(run: Evaluator, op: Any, scope: Scope) -> tuple[tuple[slice, ...], l
     return tuple(slice(low, low + (size - 1) * step + 1 if size else low, step) for low, size, step in spans), sizes
 
 
-@OPERATIONS.known("tensor.extract_slice")
+@known("tensor.extract_slice")
 def _extract_slice(run: Evaluator, op: Any, scope: Scope) -> Results:
     values = scope.get(op.operands[0])
     slices, sizes = _slices(run, op, scope)
@@ -125,7 +123,7 @@ def _dropped(sizes: Sequence[int], shape: Sequence[int]) -> list[int]:
     return left
 
 
-@OPERATIONS.known("tensor.insert_slice")
+@known("tensor.insert_slice")
 def _insert_slice(run: Evaluator, op: Any, scope: Scope) -> Results:
     source, target = scope.get(op.operands[0]), scope.get(op.operands[1])
     slices, sizes = _slices(run, op, scope)
@@ -134,13 +132,13 @@ def _insert_slice(run: Evaluator, op: Any, scope: Scope) -> Results:
     return [result]
 
 
-@OPERATIONS.known("tensor.concat")
+@known("tensor.concat")
 def _concat(_: Evaluator, op: Any, scope: Scope) -> Results:
     parts = with_equal_samples([scope.get(value) for value in op.operands])
     return [np.concatenate(parts, axis=1 + op.attributes["dim"].value)]
 
 
-@OPERATIONS.known("linalg.pack", "tensor.pack")
+@known("linalg.pack", "tensor.pack")
 def _pack(run: Evaluator, op: Any, scope: Scope) -> Results:
     source, fill = op.operands[0], scope.get(op.operands[2]) if op.attributes["operandSegmentSizes"][2] else None
     values, tiled = scope.get(source), _tiled(run, op, scope)
@@ -162,7 +160,7 @@ def _pack(run: Evaluator, op: Any, scope: Scope) -> Results:
     return [tiles.reshape(tiles.shape[: 1 + rank + len(tiled)])]
 
 
-@OPERATIONS.known("linalg.unpack", "tensor.unpack")
+@known("linalg.unpack", "tensor.unpack")
 def _unpack(run: Evaluator, op: Any, scope: Scope) -> Results:
     values, target = (scope.get(value) for value in list(op.operands)[:2])
     tiled = _tiled(run, op, scope)
@@ -187,7 +185,7 @@ def _outer_order(op: Any, rank: int) -> list[int]:
     return order or list(range(rank))
 
 
-@OPERATIONS.known("tensor.pad")
+@known("tensor.pad")
 def _pad(run: Evaluator, op: Any, scope: Scope) -> Results:
     segments = list(op.attributes["operandSegmentSizes"])
     operands = list(op.operands)
