@@ -13,10 +13,11 @@ import hypothesis
 import pytest
 from filelock import FileLock
 
-from harness.process import Limits
+from harness.process import Limits, run
 from harness.toolchain import Toolchain, find_toolchain
 from harness.toolchain.devices import probe_driver
 from harness.verify import benchmark_module
+from tests.builders import CPU_FLAGS
 
 hypothesis.settings.register_profile("without-deadlines", deadline=None)  # no test is about its own speed
 hypothesis.settings.load_profile("without-deadlines")
@@ -36,6 +37,7 @@ ROOT = Path(__file__).parents[1]
 _MAKERS = ("compile", "ir", "machine", "measure", "models", "peers", "plugins", "rewrites", "stages", "suite", "verify")
 
 MadeOnce: TypeAlias = Callable[[str, Callable[[Path], object]], Path]
+Compile: TypeAlias = Callable[..., Path]
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -119,6 +121,24 @@ def _short_benchmarks() -> Iterator[None]:
 def real_toolchain(_own_cache: None) -> Toolchain:
     """The pair that is installed beside the harness."""
     return find_toolchain()
+
+
+@pytest.fixture(scope="session")
+def compile_text(real_toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory) -> Compile:
+    """Compile a program to module.vmfb in a folder; the folder, which is the same for the same program and flags."""
+    folders: dict[tuple[str, ...], Path] = {}
+
+    def compile_it(text: str, *flags: str) -> Path:
+        key = (text, *flags)
+        if key not in folders:
+            folder = folders[key] = tmp_path_factory.mktemp("compiled")
+            (folder / "model.mlir").write_text(text)
+            command = [str(real_toolchain.iree_compile), "model.mlir", "-o", "module.vmfb", *(flags or CPU_FLAGS)]
+            finished = run(command, cwd=folder, limits=Limits(seconds=120))
+            assert finished.ok, finished.stderr[:2000]
+        return folders[key]
+
+    return compile_it
 
 
 @cache

@@ -17,6 +17,36 @@ from harness.measure.worker import Turns
 from harness.process import Limits
 from harness.records.run import Lost, Round
 from harness.toolchain import Toolchain
+from tests.builders import CPU_FLAGS, a_loadable
+from tests.conftest import Compile
+from tests.programs import program
+
+MATMUL = program("main a:32x32 b:32x32\ne = empty 32x32\nz = fill zero e\nc = matmul a b z\nreturn c")
+# A sum on a first device, and its square on a second.
+ON_TWO_DEVICES = program("""
+main a:32x32 b:32x32
+c = addf a b
+d:32x32 = | flow.tensor.transfer %c : tensor<32x32xf32> to #hal.device.promise<@dev_b>
+e = mulf d d
+f:32x32 = | flow.tensor.transfer %e : tensor<32x32xf32> to #hal.device.promise<@dev_a>
+return f
+""")
+NUMBERS = "func.func @main(%x: f32, %n: i32) -> (i32, f32) { return %n, %x : i32, f32 }"
+
+
+@pytest.fixture
+def matmul(real_toolchain: Toolchain, compile_text: Compile) -> LoadableModule:
+    """A 32x32 matmul; a call takes some microseconds."""
+    return loaded(real_toolchain, compile_text(MATMUL), np.eye(32, dtype=np.float32), np.eye(32, dtype=np.float32))
+
+
+def loaded(toolchain: Toolchain, folder: Path, *values: Any, scalar: bool = False) -> LoadableModule:
+    """A compiled program with arguments of these values."""
+    arguments = []
+    for position, value in enumerate(values):
+        arguments.append({"file": str(folder / f"input{position}.npy"), **({"scalar": True} if scalar else {})})
+        np.save(folder / f"input{position}.npy", value)
+    return a_loadable("matmul", toolchain, module=folder / "module.vmfb", arguments=tuple(arguments))
 
 
 def _session(
@@ -30,14 +60,14 @@ def _session(
     )
 
 
-@pytest.mark.parametrize("second", ["local-sync", "local-task"])
-def test_a_module_may_use_several_devices(
-    real_toolchain: Toolchain, on_two_devices: LoadableModule, second: str
-) -> None:
-    group = Group(name="m@two", uri="local-sync", more_uris=(second,), cases=(on_two_devices,), cpus=None)
-    items = list(measure_generation(group, 0, Settings(seconds=0.0)))
-    assert items
-    assert all(isinstance(item, Round) for item in items)
+def test_a_module_may_use_several_devices(real_toolchain: Toolchain, compile_text: Compile) -> None:
+    devices = (f"--iree-hal-target-device={device}" for device in ("dev_a=local[0]", "dev_b=local[1]"))
+    folder = compile_text(ON_TWO_DEVICES, *devices, *CPU_FLAGS[1:])
+    module = loaded(real_toolchain, folder, *[np.eye(32, dtype=np.float32)] * 2)
+    for second in ("local-sync", "local-task"):
+        group = Group(name="m@two", uri="local-sync", more_uris=(second,), cases=(module,), cpus=None)
+        items = list(measure_generation(group, 0, Settings(seconds=0.0)))
+        assert items and all(isinstance(item, Round) for item in items)
     (lost,) = measure_generation(replace(group, more_uris=()), 0, Settings(seconds=0.0))
     assert isinstance(lost, Lost)
     assert "HAL device `dev_b` not found" in lost.failure.message
@@ -63,11 +93,12 @@ def test_turns_of_a_real_module_are_timed_in_the_order_asked_for(
 
 
 def test_numbers_are_passed_and_given_back_by_value(
-    real_toolchain: Toolchain, on_numbers: LoadableModule, tmp_path: Path
+    real_toolchain: Toolchain, compile_text: Compile, tmp_path: Path
 ) -> None:
+    numbers = loaded(real_toolchain, compile_text(NUMBERS), np.float32(2.5), np.int32(3), scalar=True)
     with _session(real_toolchain) as worker:
-        worker.load(on_numbers.name, on_numbers.request())
-        assert worker.ask(op="outputs", case=on_numbers.name, folder=str(tmp_path))["outputs"] == 2
+        worker.load(numbers.name, numbers.request())
+        assert worker.ask(op="outputs", case=numbers.name, folder=str(tmp_path))["outputs"] == 2
     outputs = [np.load(tmp_path / f"output{position}.npy") for position in range(2)]
     assert outputs == [3, 2.5]
     assert [output.dtype for output in outputs] == [np.int32, np.float32]

@@ -13,7 +13,8 @@ from harness.records.run import DeviceMemory, Reference
 from harness.toolchain import Toolchain
 from harness.verify.benchmark_module import REPETITIONS, parse_memory, parse_times, run_benchmark_module
 from harness.verify.outputs import ModuleCall
-from tests.verify.conftest import MATMUL, Compile, make_call
+from tests.conftest import Compile
+from tests.verify.conftest import MATMUL, make_call
 
 NAME = "BM_main/process_time/real_time"
 

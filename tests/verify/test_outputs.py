@@ -13,9 +13,10 @@ from harness.process import Limits
 from harness.toolchain import Toolchain
 from harness.verify.outputs import ModuleCall, Place, load_array, misfit, module_devices, run_once
 from tests.builders import CPU_FLAGS
+from tests.conftest import Compile
 from tests.fakes.fake_toolchain import calls
 from tests.programs import program
-from tests.verify.conftest import Compile, make_call
+from tests.verify.conftest import make_call
 
 # ----------------------------------------------------------------------------------------------------------- devices
 
