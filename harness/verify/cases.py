@@ -15,9 +15,8 @@ from harness.process import Limits
 from harness.records.run import Check, Failure
 from harness.verify.difference import COARSE, Right, below_tolerance, compare_outputs, unjudged
 from harness.verify.kept import keep_outputs, keep_refused
-from harness.verify.outputs import Array
+from harness.verify.outputs import AnyRunnable, Array, Runnable, RunnablePeer
 from harness.verify.reference import References, has_text
-from harness.verify.runnable import AnyRunnable, Runnable, RunnablePeer
 
 # What takes no longer is run a second time, on other inputs; a peer begins each time with a process that loads it.
 _QUICK_S = 0.5

@@ -21,9 +21,8 @@ from harness.errors import RunError
 from harness.models.model import Tolerance
 from harness.records.run import Check, Failure, OutputRecord
 from harness.verify.difference import Right, compare_outputs
-from harness.verify.outputs import Array, load_array
+from harness.verify.outputs import AnyRunnable, Array, Runnable, load_array
 from harness.verify.reference import kept_reference
-from harness.verify.runnable import AnyRunnable, Runnable
 
 _FOLDER = "outputs"
 _FILE = re.compile(rf"{_FOLDER}/[0-9a-f]{{32}}\.npy")

@@ -1,23 +1,29 @@
-"""A case's outputs: do its devices fit the module, and what does one run give?
+"""A case that is ready to run: do its devices fit the module, and what does one run give?
 
 IREE's runtime takes a list of devices that is longer than the program's without a word and leaves the rest idle, and
 it answers a shorter list with a page of target attributes. A module holds what it was compiled for: the message of its
-own search for each of its devices, with the device's name and all that the device may be.
+own search for each of its devices, with the device's name and all that the device may be. Here a device is `local[0]`,
+the first of its kind, as --iree-hal-target-device has it.
 """
 
 import mmap
 import re
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from harness.errors import CaseError
 from harness.files import NPY_ERRORS
+from harness.measure.session import Group
+from harness.models.materialize import MODULE_FILE, BenchFolder, ModelArtifact
+from harness.peers.worker import LoadablePeer
 from harness.process import Finished, Limits
+from harness.records.case import Case
+from harness.records.run import Build
 from harness.toolchain import Toolchain
 from harness.toolchain.tools import excerpt, run_tool, status_text
 
@@ -29,18 +35,7 @@ _FALLBACK = "#hal.device.fallback"
 _LOCAL = "local"
 
 
-class Place(NamedTuple):
-    """A device as programs ask for it: the first, second, ... of its kind, which is `local`, `vulkan`, `cuda`, ..."""
-
-    kind: str
-    ordinal: int
-
-    def __str__(self) -> str:
-        """As --iree-hal-target-device has it."""
-        return f"{self.kind}[{self.ordinal}]"
-
-
-def module_devices(module: Path) -> dict[str, tuple[Place, ...]]:
+def module_devices(module: Path) -> dict[str, tuple[str, ...]]:
     """By name, what each of a module's devices may be, in order of preference; () where another stands in for it."""
     if not module.is_file() or not module.stat().st_size:
         return {}  # the runtime's own error says more
@@ -49,35 +44,30 @@ def module_devices(module: Path) -> dict[str, tuple[Place, ...]]:
     return {name: () if _FALLBACK in target else _places(target) for name, target in targets.items()}
 
 
-def _places(target: str) -> tuple[Place, ...]:
+def _places(target: str) -> tuple[str, ...]:
     ordinals = ((kind, _ORDINAL.search(rest)) for kind, rest in _TARGET.findall(target))
-    return tuple(Place(kind, int(ordinal[1]) if ordinal else 0) for kind, ordinal in ordinals)
+    return tuple(f"{kind}[{ordinal[1] if ordinal else 0}]" for kind, ordinal in ordinals)
 
 
-def misfit(devices: Mapping[str, Sequence[Place]], uris: Sequence[str]) -> str | None:
+def misfit(devices: Mapping[str, Sequence[str]], uris: Sequence[str]) -> str | None:
     """Why these devices are not the program's, as a sentence; None: they fit, or the module does not say."""
     if not devices or not all(devices.values()):
         return None
-    asked = _places_of(uris)
+    kinds = [uri.split("://", 1)[0] for uri in uris]
+    kinds = [_LOCAL if kind.startswith(f"{_LOCAL}-") else kind for kind in kinds]
+    asked = [f"{kind}[{kinds[:position].count(kind)}]" for position, kind in enumerate(kinds)]
     for name, places in devices.items():
         if not set(places) & set(asked):
-            wanted = " or ".join(map(str, places))
-            return f"the program needs a device {name} ({wanted}), and uri has none; add one to uri"
+            return f"the program needs a device {name} ({' or '.join(places)}), and uri has none; add one to uri"
     used = {place for places in devices.values() for place in places}
     for place, uri in zip(asked, uris, strict=True):
         if place not in used:
-            targets = ", ".join(f"{name} = {' or '.join(map(str, places))}" for name, places in devices.items())
+            targets = ", ".join(f"{name} = {' or '.join(places)}" for name, places in devices.items())
             return (
                 f"nothing of the program is for {uri} ({place}), one of {len(uris)} devices in uri, since it was "
                 f"compiled for {targets}; shorten uri, or name it in --iree-hal-target-device"
             )
     return None
-
-
-def _places_of(uris: Sequence[str]) -> list[Place]:
-    kinds = [uri.split("://", 1)[0] for uri in uris]
-    kinds = [_LOCAL if kind.startswith(f"{_LOCAL}-") else kind for kind in kinds]
-    return [Place(kind, kinds[:position].count(kind)) for position, kind in enumerate(kinds)]
 
 
 Array = npt.NDArray[np.generic]
@@ -200,3 +190,75 @@ def load_array(path: Path) -> Array:
     if array.dtype.kind not in "biufc":
         raise ValueError(f"has elements of {array.dtype}, which are no numbers ({path.name})")
     return array
+
+
+@dataclass(frozen=True, kw_only=True)
+class Runnable:
+    """A compiled case in its folder, ready to run."""
+
+    case: Case
+    build: Build
+    artifact: ModelArtifact
+    bench: BenchFolder
+    toolchain: Toolchain  # The toolchain that compiled it and runs it
+    cpus: frozenset[int] | None  # Cores to hold its processes on; None: wherever the system puts them
+    note: str = ""  # What a reader should know of how it is called
+
+    @property
+    def call(self) -> ModuleCall:
+        """The call that IREE's runtime tools make."""
+        return ModuleCall(
+            toolchain=self.toolchain,
+            folder=self.bench.folder,
+            function=self.artifact.function,
+            inputs=self.bench.inputs,
+            parameters=self.bench.parameters,
+            uris=self.case.uris,
+            run_flags=self.case.run_flags,
+            cpus=self.cpus,
+            environment=self.case.environment,
+        )
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """The iree-run-module command line that gives its outputs."""
+        return run_command(self.call, self.build.outputs or 0)
+
+    def outputs(self, limits: Limits) -> Sequence[Array]:
+        """Run it once."""
+        if problem := misfit(module_devices(self.bench.folder / MODULE_FILE), self.case.uris):
+            raise CaseError("verify", problem)
+        return run_once(self.call, self.build.outputs or 0, limits)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunnablePeer:
+    """A case of a peer, ready to run."""
+
+    case: Case
+    artifact: ModelArtifact
+    loadable: LoadablePeer
+    cpus: frozenset[int] | None
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """Empty: its worker gives its outputs, and no command line does."""
+        return ()
+
+    def outputs(self, limits: Limits) -> Sequence[Array]:
+        """Run it once, in a worker as it is timed in."""
+        group = Group(name=self.case.group, uri=self.case.uri, cases=(), cpus=self.cpus)
+        with tempfile.TemporaryDirectory(prefix="harness-peer-") as folder:
+            try:
+                with self.loadable.worker(group, limits) as worker:
+                    worker.load(self.case.name, self.loadable.request())
+                    answer = worker.ask(op="outputs", case=self.case.name, folder=folder)
+                files = [Path(folder) / f"output{position}.npy" for position in range(int(answer["outputs"]))]
+                return [load_array(file) for file in files]
+            except CaseError as error:
+                raise CaseError("verify", f"{self.loadable.peer.peer.title}: {error}", error.stderr) from None
+            except ValueError as error:
+                raise CaseError("verify", f"{self.loadable.peer.peer.title}: an output {error}") from None
+
+
+AnyRunnable = Runnable | RunnablePeer

@@ -36,8 +36,7 @@ from harness.text import one_line
 from harness.toolchain import Toolchain, find_toolchain
 from harness.toolchain.tools import error_lines, run_tool
 from harness.verify.difference import COARSE, Right, left_open
-from harness.verify.outputs import Array, load_array
-from harness.verify.runnable import Runnable
+from harness.verify.outputs import Array, Runnable, load_array
 from harness.verify.sampled import PLACES as SAMPLED
 
 _FOLDER = "references"

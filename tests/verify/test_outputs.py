@@ -11,7 +11,7 @@ from harness.models.inputs import write_arguments
 from harness.models.model import Input
 from harness.process import Limits
 from harness.toolchain import Toolchain
-from harness.verify.outputs import ModuleCall, Place, load_array, misfit, module_devices, run_once
+from harness.verify.outputs import ModuleCall, load_array, misfit, module_devices, run_once
 from tests.builders import CPU_FLAGS
 from tests.conftest import Compile
 from tests.fakes.fake_toolchain import calls
@@ -24,7 +24,7 @@ TARGET = '[#hal.executable.target<"llvm-cpu", "embedded-elf-x86_64", {ordinal = 
 SECOND = f'#hal.device.target<"local", {{ordinal = 1 : index}}, {TARGET}>'
 FIRST = f'#hal.device.target<"local", {TARGET}>'
 EITHER = f'#hal.device.select<[#hal.device.target<"vulkan", []> : !hal.device, {FIRST} : !hal.device]>'
-A, B, C = Place("local", 0), Place("local", 1), Place("vulkan", 0)
+A, B, C = "local[0]", "local[1]", "vulkan[0]"
 
 
 def as_module(**devices: str) -> bytes:
@@ -44,7 +44,7 @@ def as_module(**devices: str) -> bytes:
     ],
 )
 def test_a_module_says_what_it_was_compiled_for(
-    tmp_path: Path, content: bytes | None, devices: dict[str, tuple[Place, ...]]
+    tmp_path: Path, content: bytes | None, devices: dict[str, tuple[str, ...]]
 ) -> None:
     if content is not None:
         (tmp_path / "module.vmfb").write_bytes(content)
@@ -63,7 +63,7 @@ def test_a_module_says_what_it_was_compiled_for(
         ({"a": ()}, ["local-sync", "local-sync"]),
     ],
 )
-def test_devices_that_fit(devices: dict[str, tuple[Place, ...]], uris: list[str]) -> None:
+def test_devices_that_fit(devices: dict[str, tuple[str, ...]], uris: list[str]) -> None:
     assert misfit(devices, uris) is None
 
 
