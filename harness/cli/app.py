@@ -17,7 +17,7 @@ COMMANDS = {
         "inspect:ablate",
         "Run a model with no option of a plugin, each alone, all but each, and all; show what each does.",
     ),
-    "check": ("suites:check", "Say what is wrong with a suite, or has no effect in it, without compiling anything."),
+    "check": ("run:check", "Say what is wrong with a suite, or has no effect in it, without compiling anything."),
     "bench": ("inspect:bench", "Time a model's file under several sets of flags side by side; no suite is needed."),
     "bisect": (
         "bisect:bisect",
@@ -51,7 +51,7 @@ COMMANDS = {
         "Ask all runs of a results folder: what changed, when, and by the compiler or the machine.",
     ),
     "ir": ("inspect:ir", "Count the operations of a case's IR at phases of the compiler, or compare two cases' IR."),
-    "list": ("suites:list_cases", "Show a suite's cases, and which of them would be skipped here and why."),
+    "list": ("run:list_cases", "Show a suite's cases, and which of them would be skipped here and why."),
     "new": ("inspect:new_app", "Begin a plugin or a suite of your own, or write out the suites of the harness."),
     "plot": ("plot:plot", "Draw a run, a comparison, an explanation, a tuning, or a series of a results folder."),
     "plugins": ("inspect:plugins", "Show the plugins, builders and peers that are installed, with their options."),

@@ -32,7 +32,7 @@ from harness.options import (
     Positive,
     command_options,
 )
-from harness.stages.executor import LOCAL, Executor
+from harness.stages.run import LOCAL, Executor
 
 if TYPE_CHECKING:
     from harness.fleet.certificates import Member

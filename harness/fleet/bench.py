@@ -21,7 +21,7 @@ from harness.progress import Progress
 from harness.records.run import Failure
 from harness.stages.context import Context
 from harness.stages.count import ir_stage, work_stage
-from harness.stages.executor import Executor
+from harness.stages.run import Executor
 from harness.store.run_directory import load_run
 from harness.store.work_directory import ComparisonDirectory
 from harness.suite.hosts import each_host, patterns_on_each

@@ -35,7 +35,7 @@ RETURN_S = 60.0
 # How often a worker may end over one piece of work before that fails.
 MOST_DEATHS = 3
 # Calls that a step of a group, or a generation of a row, makes of a case at most, each with a limit of its own: see
-# harness.measure.generation, harness.verify.cases and harness.stages.check. And what it takes beside them.
+# harness.measure.generation, harness.verify.cases and harness.stages.measure. And what it takes beside them.
 CALLS, BESIDE_CALLS_S = 20, 600.0
 _LOOK_S, _WAIT_S = 1.0, 0.1
 _LONGEST = 300

@@ -47,9 +47,8 @@ from harness.models.materialize import ModelArtifact
 from harness.records.case import Case
 from harness.records.run import Build, Check, Failure, Lost, Peak, Placed, Reference, Round
 from harness.stages.build import keep_build, require_cache
-from harness.stages.check import distinct_cases, keep_check
 from harness.stages.context import Context, unchecked
-from harness.stages.measure import Losses, keep_measured, wanted_generation
+from harness.stages.measure import Losses, distinct_cases, keep_check, keep_measured, wanted_generation
 from harness.store.run_directory import load_run
 from harness.text import plural
 

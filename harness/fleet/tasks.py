@@ -25,9 +25,18 @@ from harness.peers.peer import AppliedPeer
 from harness.process import Limits, give_way, hold_still
 from harness.records.case import Case
 from harness.records.run import Build, Check, Failure, Round
-from harness.stages.check import distinct, run_checks, run_reference, runnable_module, runnable_peer
 from harness.stages.context import GivenUp
-from harness.stages.measure import Losses, Wanted, call_group_again, run_generation
+from harness.stages.measure import (
+    Losses,
+    Wanted,
+    call_group_again,
+    distinct,
+    run_checks,
+    run_generation,
+    run_reference,
+    runnable_module,
+    runnable_peer,
+)
 from harness.suite.present import why_gone
 from harness.text import one_line
 from harness.toolchain import Toolchain, find_toolchain

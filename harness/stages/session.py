@@ -30,9 +30,8 @@ from harness.machine.identity import machine_id
 from harness.options import Results
 from harness.process import Limits, forget, spawn, stop
 from harness.progress import Progress, Silent
-from harness.stages.executor import LOCAL, Executor
 from harness.stages.options import ExplainOptions, OneCase, RunOptions, TuneOptions, compile_limits
-from harness.stages.run import run_suite
+from harness.stages.run import LOCAL, Executor, run_suite
 from harness.stats.rule import Rule
 from harness.store.files import FINISHED_FILE, adapter
 from harness.store.folders import find_folder

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli.suites import CheckOptions, check
+from harness.cli.run import CheckOptions, check
 from harness.errors import ExitCode, SuiteError, UsageError
 from harness.progress import Silent
 from harness.stages.checking import check_suite, target_backends

@@ -14,9 +14,9 @@ from harness.errors import CaseError, Interrupted, UsageError
 from harness.records.comparison import Comparison, Explained, Row
 from harness.stages import comparing
 from harness.stages.comparing import MOST_ROWS, ComparisonSession, compare_sides, explain_regressions
-from harness.stages.executor import Executor
 from harness.stages.explaining import AskedPair, Found
 from harness.stages.options import RunOptions
+from harness.stages.run import Executor
 from harness.store.kinds import EXPLANATION
 from tests.builders import Notes
 from tests.compare.runs import a_case, a_side

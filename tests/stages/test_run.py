@@ -12,7 +12,7 @@ from harness.records.case import Case
 from harness.records.run import Build, Check, Failure, ModelRecord, Reference
 from harness.stages.build import requests_of
 from harness.stages.context import COMPILE, REFERENCE, VERIFY, Done
-from harness.stages.executor import earlier_steps, foresee
+from harness.stages.run import earlier_steps, foresee
 from harness.store.run_directory import RunDirectory
 from tests.builders import a_suite, a_variant, make_case, make_header
 from tests.stages.conftest import UnderWay
