@@ -129,25 +129,20 @@ def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 needs_compiler = pytest.mark.skipif(missing_compiler() is not None, reason=str(missing_compiler()))
 
 
-def write(folder: Path, text: str) -> Path:
-    source = folder / "number.c"
-    source.write_text(text)
-    return source
-
-
 @needs_compiler
 def test_a_source_becomes_a_library_and_only_changes_compile_anew(tmp_path: Path) -> None:
-    header = tmp_path / "version.h"
-    header.write_text('#define VERSION "1"')
-    source = write(tmp_path, '#include "version.h"\nint number(void) { return 42; }')
-    first = build_library(source, (), tmp_path)
+    source, header = tmp_path / "number.c", tmp_path / "version.h"
+
+    def built(version: str, number: int) -> Path:
+        header.write_text(f'#define VERSION "{version}"')
+        source.write_text(f'#include "version.h"\nint number(void) {{ return {number}; }}')
+        return build_library(source, (), tmp_path)
+
+    first = built("1", 42)
     assert ctypes.CDLL(str(first)).number() == 42
+    assert built("1", 42) == first
+    assert len({first, built("2", 42), built("2", 2)}) == 3
     assert not list(tmp_path.glob("*.unfinished"))
-    assert build_library(source, (), tmp_path) == first
-    header.write_text('#define VERSION "2"')
-    second = build_library(source, (), tmp_path)
-    assert build_library(write(tmp_path, "int number(void) { return 2; }"), (), tmp_path) not in (first, second)
-    assert second != first
 
 
 @needs_compiler
@@ -161,7 +156,8 @@ def test_a_source_becomes_a_library_and_only_changes_compile_anew(tmp_path: Path
 def test_an_error_of_the_compiler_is_one_line(
     tmp_path: Path, text: str, libraries: tuple[str, ...], reason: str
 ) -> None:
+    (tmp_path / "number.c").write_text(text)
     with pytest.raises(RuntimeError) as raised:
-        build_library(write(tmp_path, text), libraries, tmp_path)
+        build_library(tmp_path / "number.c", libraries, tmp_path)
     assert re.fullmatch(rf"\S+ exited with status 1: ({reason})", str(raised.value))
     assert not list(tmp_path.glob("*.so"))

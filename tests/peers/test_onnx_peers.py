@@ -9,41 +9,25 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper, save, shape_inference
+from onnx import numpy_helper
 
 from harness.models.model import Input
-from harness.models.onnx_graph import IR_VERSION, OPSET
 from harness.peers import Peer, PeerModel, Ready, Setting, onnxruntime, openvino, pytorch, tvm
 from harness.peers.peer import Array
+from tests.models.conftest import onnx_graph
 
-_DTYPES = {"float32": "f32", "float16": "f16", "int64": "i64", "int32": "i32", "bool": "i1"}
+_DTYPES = {"float32": "f32", "int64": "i64"}
 
 
-def write_model(
-    folder: Path,
-    nodes: Sequence[Any],
-    arguments: dict[str, Array],
-    weights: dict[str, Array] | None = None,
-    outputs: Sequence[str] = ("y",),
-    *,
-    opset: int = OPSET,
-) -> PeerModel:
-    """A graph of these nodes whose inputs are the arguments, by name."""
-    graph = helper.make_graph(
-        list(nodes),
-        "main",
-        [
-            helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(value.dtype), value.shape)
-            for name, value in arguments.items()
-        ],
-        [helper.make_tensor_value_info(name, TensorProto.UNDEFINED, None) for name in outputs],
-        [numpy_helper.from_array(value, name) for name, value in (weights or {}).items()],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=IR_VERSION)
+def write_model(folder: Path, text: str, *arguments: Array, **weights: Array) -> PeerModel:
+    """A graph in ONNX's own notation, for inputs like these arguments."""
+    graph = onnx_graph(text)
+    graph.graph.initializer.extend(numpy_helper.from_array(value, name) for name, value in weights.items())
     path = folder / "model.onnx"
-    save(shape_inference.infer_shapes(model), str(path))
-    inputs = tuple(Input(shape=value.shape, dtype=_DTYPES[value.dtype.name]) for value in arguments.values())
+    onnx.save(graph, str(path))
+    inputs = tuple(Input(shape=value.shape, dtype=_DTYPES[value.dtype.name]) for value in arguments)
     return PeerModel(name="m", builder=None, onnx=path, inputs=inputs)
 
 
@@ -86,14 +70,14 @@ def prepare(peer: tuple[Peer[Any], Any], model: PeerModel, arguments: list[Array
 
 def a_network(folder: Path, x: Array, y: Array) -> tuple[PeerModel, list[Array]]:
     """relu(x @ w) and the sum of both arguments, and what they should be."""
-    w = random(x.shape[1], 3, seed=9)
-    nodes = [
-        helper.make_node("MatMul", ["x", "w"], ["product"]),
-        helper.make_node("Relu", ["product"], ["first"]),
-        helper.make_node("Add", ["x", "y"], ["second"]),
-    ]
-    model = write_model(folder, nodes, {"x": x, "y": y}, {"w": w}, ["first", "second"])
-    return model, [np.maximum(x @ w, 0), x + y]
+    (rows, columns), w = x.shape, random(x.shape[1], 3, seed=9)
+    text = f"""(float[{rows}, {columns}] x, float[{rows}, {columns}] y)
+        => (float[{rows}, 3] first, float[{rows}, {columns}] second) {{
+            product = MatMul(x, w)
+            first = Relu(product)
+            second = Add(x, y)
+        }}"""
+    return write_model(folder, text, x, y, w=w), [np.maximum(x @ w, 0), x + y]
 
 
 def check(outputs: Sequence[Array], expected: list[Array]) -> None:
@@ -122,14 +106,9 @@ def test_results_come_in_order_and_are_the_same_at_every_call(peer: tuple[Peer[A
 def test_a_dynamic_dimension_has_the_argument_s_size_and_whole_numbers_stay_whole(
     peer: tuple[Peer[Any], Any], tmp_path: Path
 ) -> None:
-    import onnx
-
     table, index = random(10, 3), np.array([[1, 0], [9, 4]])
-    model = write_model(tmp_path, [helper.make_node("Gather", ["table", "i"], ["y"])], {"i": index}, {"table": table})
-    proto = onnx.load(str(model.onnx))
-    proto.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "batch"
-    onnx.save(proto, str(model.onnx))
-    ready = prepare(peer, model, [index], tmp_path)
+    text = "(int64[batch, 2] i) => (float[batch, 2, 3] y) { y = Gather(table, i) }"
+    ready = prepare(peer, write_model(tmp_path, text, index, table=table), [index], tmp_path)
     ready.call()
     np.testing.assert_array_equal(ready.outputs()[0], table[index])
 
@@ -139,7 +118,7 @@ def test_a_second_process_finds_what_the_first_compiled(tmp_path: Path) -> None:
         pytest.skip(reason)
     x, libraries = random(2, 3), []
     for operation in ("Relu", "Relu", "Tanh"):
-        model = write_model(tmp_path, [helper.make_node(operation, ["x"], ["y"])], {"x": x})
+        model = write_model(tmp_path, f"(float[2, 3] x) => (float[2, 3] y) {{ y = {operation}(x) }}", x)
         prepare(PEERS["tvm"], model, [x], tmp_path)
         libraries.append({file.name: file.stat() for file in tmp_path.glob("*.so")})
     assert libraries[0] == libraries[1]
@@ -169,7 +148,7 @@ def test_models_that_are_refused(name: str, tmp_path: Path) -> None:
 
 @needs_torch
 def test_pytorch_refuses_what_onnx2torch_does_not_convert(tmp_path: Path) -> None:
-    model = write_model(tmp_path, [helper.make_node("Det", ["x"], ["y"])], {"x": random(2, 2)})
+    model = write_model(tmp_path, "(float[2, 2] x) => (float y) { y = Det(x) }", random(2, 2))
     refused = pytorch.PEER.refuses(model, pytorch.Options(mode="eager"))
     assert refused is not None
     assert refused.startswith("onnx2torch cannot convert it (NotImplementedError: ")
@@ -179,25 +158,23 @@ def test_pytorch_refuses_what_onnx2torch_does_not_convert(tmp_path: Path) -> Non
 @needs_torch
 def test_pytorch_takes_weights_that_are_constant_nodes_and_shapes_that_are_computed(tmp_path: Path) -> None:
     x, w = random(4, 6), random(3, 2, seed=1)
-    nodes = [
-        helper.make_node("Constant", [], ["w"], value=numpy_helper.from_array(w)),
-        helper.make_node("Constant", [], ["sizes"], value=numpy_helper.from_array(np.array([-1, 3]))),
-        helper.make_node("Shape", ["x"], ["shape"]),
-        helper.make_node("Reshape", ["x", "sizes"], ["rows"]),
-        helper.make_node("MatMul", ["rows", "w"], ["product"]),
-        helper.make_node("Div", ["shape", "two"], ["half"]),
-        helper.make_node("Concat", ["half", "rest"], ["wanted"], axis=0),
-        helper.make_node("Reshape", ["product", "wanted"], ["y"]),
-    ]
-    sizes = {"two": np.array([2, 3]), "rest": np.array([-1])}
-    model = write_model(tmp_path, nodes, {"x": x}, sizes)
-    ready = prepare(PEERS["pytorch"], model, [x], tmp_path)
+    text = f"""(float[4, 6] x) => (float[2, 2, 4] y) <int64[2] two = {{2, 3}}, int64[1] rest = {{-1}}> {{
+        w = Constant<value = float[3, 2] {{{", ".join(map(repr, w.ravel().tolist()))}}}>()
+        sizes = Constant<value = int64[2] {{-1, 3}}>()
+        shape = Shape(x)
+        rows = Reshape(x, sizes)
+        product = MatMul(rows, w)
+        half = Div(shape, two)
+        wanted = Concat<axis=0>(half, rest)
+        y = Reshape(product, wanted)
+    }}"""
+    ready = prepare(PEERS["pytorch"], write_model(tmp_path, text, x), [x], tmp_path)
     ready.call()
     check(ready.outputs(), [(x.reshape(-1, 3) @ w).reshape(2, 2, -1)])
 
 
 def test_torch_compile_needs_a_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    model = write_model(tmp_path, [helper.make_node("Relu", ["x"], ["y"])], {"x": random(2)})
+    model = write_model(tmp_path, "(float[2] x) => (float[2] y) { y = Relu(x) }", random(2))
     monkeypatch.setenv("CXX", "no-such-compiler")
     reason = "torch.compile needs the C++ compiler no-such-compiler, which is not installed"
     assert pytorch.PEER.refuses(model, pytorch.Options()) == reason

@@ -351,54 +351,39 @@ def test_the_id_is_a_known_one() -> None:
     assert case_id(variant=variant, device=device, model_id="0" * 64) == "2abe240479bcadb7"
 
 
-REMARKS: dict[str, Any] = {"description": "a", "tags": ("b",)}
-BY_SET = a_variant(flag_sets=(FlagSet(name="set", compile=("--a=1",)),))
+def test_the_id_does_not_depend_on_names_remarks_toolchain_backend_and_where_or_in_which_order_flags_stand() -> None:
+    remarks: dict[str, Any] = {"description": "a", "tags": ("b",)}
+    assert {
+        case_id(),
+        case_id(model=a_model("other"), variant=a_variant("other"), device=a_device("other")),
+        case_id(model=a_model(**remarks), variant=a_variant(**remarks), device=a_device(**remarks)),
+        case_id(toolchain="3.12.0"),  # which is what one compares
+        case_id(device=a_device(backend="vmvx")),  # which the flags choose
+    } == {case_id()}
+    by_set = a_variant("stock", "--b=2", flag_sets=(FlagSet(name="set", compile=("--a=1",)),))
+    assert with_flags("--a=1", "--b=2") == with_flags("--b=2", "--a=1") == case_id(variant=by_set)
 
 
-PLAIN = case_id()
-EQUAL = {
-    "the names": (PLAIN, case_id(model=a_model("other"), variant=a_variant("other"), device=a_device("other"))),
-    "the toolchain, since it is what one compares": (PLAIN, case_id(toolchain="3.12.0")),
-    "descriptions and tags": (
-        PLAIN,
-        case_id(model=a_model(**REMARKS), variant=a_variant(**REMARKS), device=a_device(**REMARKS)),
-    ),
-    "the backend, since the flags choose it": (PLAIN, case_id(device=a_device(backend="vmvx"))),
-    "the order of different flags": (with_flags("--a=1", "--b=2"), with_flags("--b=2", "--a=1")),
-    "a flag in a set": (with_flags("--a=1"), case_id(variant=BY_SET)),
-}
-OTHER = {
-    "the model's definition": (PLAIN, case_id(model_id="another definition of net")),
-    "compile flags": (PLAIN, with_flags("--a")),
-    "run flags": (PLAIN, case_id(variant=a_variant(run_flags=("--a",)))),
-    "the device's URI": (PLAIN, case_id(device=a_device(uri="local-task"))),
-    "the device's pin": (PLAIN, case_id(device=a_device(pin=True))),
-    "the order of several devices": (
+def test_the_id_depends_on_all_that_changes_what_is_run() -> None:
+    other_version = applied(flag_plugin("share-concat", "--iree-share-concat", version="2"))
+    ids = [
+        case_id(),
+        case_id(model_id="another definition of net"),
+        with_flags("--a"),
+        case_id(variant=a_variant(run_flags=("--a",))),
+        case_id(device=a_device(uri="local-task")),
+        case_id(device=a_device(pin=True)),
         case_id(device=a_device(more_uris=("a", "b"))),
         case_id(device=a_device(more_uris=("b", "a"))),
-    ),
-    "the Vulkan driver": (PLAIN, case_id(device=a_device(vulkan_driver="lavapipe"))),
-    "the order of a list": (with_flags("--pass=x", "--pass=y"), with_flags("--pass=y", "--pass=x")),
-    "more than a plugin's flags": (with_flags("--iree-share-concat"), case_id(variant=SHARING)),
-    "the version of a plugin": (
+        case_id(device=a_device(vulkan_driver="lavapipe")),
+        with_flags("--pass=x", "--pass=y"),
+        with_flags("--pass=y", "--pass=x"),
+        with_flags("--iree-share-concat"),
         case_id(variant=SHARING),
-        case_id(variant=SHARING, share=applied(flag_plugin("share-concat", "--iree-share-concat", version="2"))),
-    ),
-    "the options of a plugin": (
-        case_id(variant=SHARING),
+        case_id(variant=SHARING, share=other_version),
         case_id(variant=SHARING, share=replace(SHARE, options={"deep": True})),
-    ),
-}
-
-
-@pytest.mark.parametrize(("first", "second"), EQUAL.values(), ids=EQUAL)
-def test_the_id_does_not_depend_on(first: str, second: str) -> None:
-    assert first == second
-
-
-@pytest.mark.parametrize(("first", "second"), OTHER.values(), ids=OTHER)
-def test_the_id_depends_on(first: str, second: str) -> None:
-    assert first != second
+    ]
+    assert len(set(ids)) == len(ids)
 
 
 # --- peers ---
@@ -412,22 +397,17 @@ def peer_case(*, peer: Any = ONNXRUNTIME, device: Device = DEVICE, **others: Any
     return case
 
 
-def test_peers_stand_after_the_variants_of_each_group() -> None:
-    suite = a_suite(a_variant("stock"), a_variant("fast"), models=(a_model("a"), a_model("b")))
-    assert names(plan(suite, peers=[ONNXRUNTIME, HALIDE])) == [
+def test_peers_stand_after_the_variants_of_each_group_and_have_nothing_that_is_irees() -> None:
+    expectation = Expectation(cases="*/*", message="no")
+    models = (a_model("a", expectation=expectation), a_model("b", expectation=expectation))
+    suite = a_suite(a_variant("stock", "--iree-opt-level=O3"), a_variant("fast"), models=models)
+    cases = plan(suite, peers=[ONNXRUNTIME, HALIDE])
+    assert names(cases) == [
         f"{model}/{variant}@cpu" for model in "ab" for variant in ("stock", "fast", "onnxruntime", "halide-tutorial")
     ]
-
-
-def test_the_case_of_a_peer_has_nothing_that_is_irees() -> None:
-    suite = a_suite(
-        a_variant("stock", "--iree-opt-level=O3"),
-        models=(a_model(expectation=Expectation(cases="net/*", message="no")),),
-    )
-    stock, peer = plan(suite, peers=[ONNXRUNTIME])
+    stock, _, peer, *_ = cases
     assert (peer.peer, peer.toolchain, peer.compile_flags, peer.run_flags) == ("onnxruntime", "", (), ())
-    assert not peer.baseline
-    assert "peer" in peer.tags
+    assert (peer.baseline, "peer" in peer.tags) == (False, True)
     assert (stock.known_to_fail, peer.known_to_fail) == (True, False)
 
 
@@ -444,18 +424,12 @@ def test_peers_run_beside_llvm_cpu_on_one_device_only(fields: dict[str, Any]) ->
     assert [case.peer for case in cases] == [None]
 
 
-@pytest.mark.parametrize(
-    ("machine", "skips"),
-    [
-        (
-            {"missing_peers": {"onnxruntime": "not installed; get it"}},
-            [None, "not installed; get it", None],
-        ),
-        ({"unavailable": {"cpu": "no such device"}}, ["no such device"] * 3),
-    ],
-)
-def test_a_missing_peer_or_device_skips_a_peers_cases(machine: dict[str, Any], skips: list[str | None]) -> None:
-    assert [case.skip for case in plan(a_suite(), peers=[ONNXRUNTIME, HALIDE], **machine)] == skips
+def test_a_missing_peer_or_device_skips_a_peers_cases() -> None:
+    def skips(**machine: Any) -> list[str | None]:
+        return [case.skip for case in plan(a_suite(), peers=[ONNXRUNTIME, HALIDE], **machine)]
+
+    assert skips(missing_peers={"onnxruntime": "not installed; get it"}) == [None, "not installed; get it", None]
+    assert skips(unavailable={"cpu": "no such device"}) == ["no such device"] * 3
 
 
 def test_a_peers_identity_is_engine_options_threads_and_model_and_not_its_label() -> None:

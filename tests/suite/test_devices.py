@@ -14,12 +14,12 @@ from harness.process import Limits
 from harness.records.case import Gate
 from harness.suite import present
 from harness.suite.hosts import each_host, fits, patterns_on_each
-from harness.suite.load import Suite, load_suite
+from harness.suite.load import Suite
 from harness.suite.present import Presence, find_devices, why_gone
 from harness.toolchain.devices import DeviceInfo, DeviceProbe, VulkanDriver
 from harness.toolchain.find import Toolchain
 from tests.builders import a_device, a_model, a_peer, a_suite, a_variant
-from tests.suite.conftest import WriteSuite, plan
+from tests.suite.conftest import plan
 
 Find = Callable[..., Presence]
 
@@ -61,10 +61,6 @@ def find(asked: list[str], real_toolchain: Toolchain) -> Find:
     return find
 
 
-def test_all_of_a_list_are_named(find: Find) -> None:
-    assert find(uri="local-sync", more_uris=("cuda://1",)) == Presence(facts="local-sync a + cuda b", name="cuda b")
-
-
 @pytest.mark.parametrize(
     ("uris", "missing"),
     [
@@ -91,7 +87,8 @@ def test_every_driver_is_asked_once(asked: list[str], real_toolchain: Toolchain)
     assert asked == ["cuda", "local-task", "vulkan", "lavapipe"]
 
 
-def test_a_driver_by_name_brings_its_variables(find: Find) -> None:
+def test_all_of_a_list_are_named_and_a_driver_by_name_brings_its_variables(find: Find) -> None:
+    assert find(uri="local-sync", more_uris=("cuda://1",)) == Presence(facts="local-sync a + cuda b", name="cuda b")
     found = find(uri="local-task", more_uris=("vulkan",), vulkan_driver="lavapipe")
     assert found == Presence(facts="local-task a + llvmpipe", name="llvmpipe", environment=MANIFEST)
     assert find(uri="vulkan", vulkan_driver="swiftshader") == Presence(missing="it is not here; install it")
@@ -157,17 +154,17 @@ def test_each_host_that_fits_has_a_device_of_its_own() -> None:
     assert len({case.id for case in cases}) == len(cases)
     alone = plan(each_host(a_fleet_suite(), {"elm": HOSTS["elm"]}), peers=[a_peer()])
     assert {(case.name, case.id) for case in alone} < {(case.name, case.id) for case in cases}
-    assert {case.group: case.baseline for case in cases if case.variant == "stock"} == {
-        "net@cpu.ash": True,
-        "net@cpu.elm": True,
-        "net@gpu": True,
-    }
+    assert [case.name for case in cases if case.baseline] == [
+        f"net/stock@{where}" for where in ("cpu.ash", "cpu.elm", "gpu")
+    ]
     assert each_host(suite, HOSTS) == suite
-
-
-def test_a_device_that_no_host_fits_stays_as_it_is() -> None:
-    suite = a_fleet_suite()
-    assert each_host(suite, {"birch": HOSTS["birch"]}) == suite
+    assert each_host(a_fleet_suite(), {"birch": HOSTS["birch"]}) == a_fleet_suite(), "a device that no host fits stays"
+    taken = replace(a_fleet_suite(), devices=(*a_fleet_suite().devices, a_device("cpu.elm")))
+    with pytest.raises(SuiteError) as caught:
+        each_host(taken, HOSTS)
+    assert str(caught.value) == (
+        "suite.toml: [devices.cpu.elm] has the name of [devices.cpu] on host elm; rename one of them"
+    )
 
 
 @given(pattern=st.sampled_from(["*", "*@cpu", "*@*", "net/*", "*/fast@cpu", "*@[cg]pu", "*/*@?pu", "net/fast@gpu"]))
@@ -184,19 +181,3 @@ def test_patterns_on_a_device_hold_for_it_on_each_host(pattern: str) -> None:
         for name, fails in wanted.items()
         for host in ([".ash", ".elm"] if name.endswith("@cpu") else [""])
     }
-
-
-def test_a_name_that_another_device_has_is_one_sentence() -> None:
-    suite = a_fleet_suite()
-    taken = replace(suite, devices=(*suite.devices, a_device("cpu.elm")))
-    with pytest.raises(SuiteError) as caught:
-        each_host(taken, HOSTS)
-    assert str(caught.value) == (
-        "suite.toml: [devices.cpu.elm] has the name of [devices.cpu] on host elm; rename one of them"
-    )
-
-
-def test_a_suite_says_it_in_two_keys(write_suite: WriteSuite) -> None:
-    both = 'uri = "local-sync"\non = "*EPYC*"\nhosts = "each"'
-    (device,) = load_suite(write_suite('uri = "local-sync"', both)).suite.devices
-    assert (device.on, device.hosts, device.host) == ("*EPYC*", "each", "")

@@ -71,6 +71,8 @@ plugins = ["share-concat"]
 [devices.gpu]
 uri = ["vulkan://1", "local-task"]
 threads = 4
+on = "*EPYC*"
+hosts = "each"
 backend = "vulkan-spirv"
 
 [matrix]
@@ -147,7 +149,9 @@ def test_a_suite_that_says_everything(tmp_path: Path) -> None:
         flags=("--iree-opt-level=O3",),
         plugins=(PluginTable(name="share-concat"),),
     )
-    assert suite.devices == (a_device("gpu", "vulkan://1", ["local-task"], threads=4, backend="vulkan-spirv"),)
+    assert suite.devices == (
+        a_device("gpu", "vulkan://1", ["local-task"], threads=4, backend="vulkan-spirv", on="*EPYC*", hosts="each"),
+    )
     assert (suite.include, suite.exclude) == (("built/*", "imported/*"), ("built/both@*",))
     assert suite.expectations == (Expectation(cases="*/both@gpu", message="shared memory"),)
     assert suite.groups == (VariantGroup(title="Data tiling", variants=("stock", "both")),)
