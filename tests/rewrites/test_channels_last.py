@@ -55,17 +55,10 @@ def together() -> Together:
     return Together([*CONVOLUTIONS.values(), DEPTHWISE, TWO, *GRAPHS.values()], channels_last)
 
 
-@pytest.mark.parametrize("what", CONVOLUTIONS)
-def test_a_convolution_computes_the_same(what: str, together: Together) -> None:
-    assert together.agree(CONVOLUTIONS[what]) == [1]
-
-
-def test_depthwise_convolutions_unless_they_are_not_wanted(together: Together) -> None:
-    assert together.agree(DEPTHWISE) == [1]
+def test_convolutions_compute_the_same_and_share_their_weights_still(together: Together) -> None:
+    for text in (*CONVOLUTIONS.values(), DEPTHWISE):
+        assert together.agree(text) == [1]
     assert_left_alone(DEPTHWISE, lambda module: channels_last(module, depthwise=False))
-
-
-def test_two_convolutions_share_their_weights_still(together: Together) -> None:
     assert together.agree(TWO) == [2]
     after, _ = rewritten(TWO, channels_last)
     assert after.count(tensor((3, 3, 4, 4))) == 3  # one constant, two readers

@@ -321,18 +321,18 @@ def test_values_that_cannot_be_got_at_stay(value: str) -> None:
 
 
 KIND = "tensor<3x16xf32>"
+SAME = "affine_map<(i, j) -> (i, j)>"
 
 
 def function(body: str, name: str = "main", slope: str = "0.2 : f32") -> str:
     """A function that applies a body, which makes `%y0` of `%in`, `%zero` and `%slope`, to each element."""
-    zero = "%zero = arith.constant 0.0 : f32" if "%zero" in body else ""
     return f"""
 func.func @{name}(%x: {KIND}) -> {KIND} {{
-  {zero}
+  %zero = arith.constant 0.0 : f32
   %slope = arith.constant {slope}
   %empty = tensor.empty() : {KIND}
-  %y = linalg.generic {{indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>],
-      iterator_types = ["parallel", "parallel"]}} ins(%x : {KIND}) outs(%empty : {KIND}) {{
+  %y = linalg.generic {{indexing_maps = [{SAME}, {SAME}], iterator_types = ["parallel", "parallel"]}}
+    ins(%x : {KIND}) outs(%empty : {KIND}) {{
   ^bb0(%in: f32, %out: f32):
     {body}
     linalg.yield %y0 : f32
@@ -346,14 +346,6 @@ def relu(comparison: str, selection: str) -> str:
     return f"%p = arith.cmpf {comparison} : f32\n%y0 = arith.select %p, {selection} : f32"
 
 
-ZERO_OR_NAN = "ReLUs that a maximum differs from for a NaN or for -0.0"
-SLOPE = "ReLUs with a slope that is no constant between 2**-14 and 1"
-RELUS = {
-    "as_exported": relu("ugt, %in, %zero", "%in, %zero"),
-    "zero_first": relu("ult, %zero, %in", "%in, %zero"),
-    "values_exchanged": relu("ole, %in, %zero", "%zero, %in"),
-    "both": relu("oge, %zero, %in", "%zero, %in"),
-}
 # As PyTorch computes it, and as in the ESRGAN of https://github.com/iree-org/iree/issues/11102.
 SELECTED = """%scaled = arith.mulf {1} : f32
     %p = arith.cmpf {0}, %in, %zero : f32
@@ -364,68 +356,17 @@ SUMMED = """%p = arith.cmpf {0}, %in, %zero : f32
     %scaled = arith.mulf {1} : f32
     %y0 = arith.addf {2} : f32"""
 OPERANDS = ("%below, %slope", "%above, %scaled")
-LEAKY = {
+FORMS_OF_RELU = {
+    "as_exported": relu("ugt, %in, %zero", "%in, %zero"),
+    "zero_first": relu("ult, %zero, %in", "%in, %zero"),
+    "values_exchanged": relu("ole, %in, %zero", "%zero, %in"),
+    "both": relu("oge, %zero, %in", "%zero, %in"),
     "selected": SELECTED.format("ogt", "%in, %slope"),
     "selected_at_zero_too": SELECTED.format("oge", "%slope, %in"),
     "selected_unordered": SELECTED.format("ugt", "%in, %slope"),
     "summed": SUMMED.format("ugt", *OPERANDS),
     "summed_the_other_way": SUMMED.format("ogt", "%slope, %below", "%scaled, %above"),
 }
-
-
-@pytest.mark.parametrize("form", RELUS)
-def test_relu_becomes_a_maximum(form: str) -> None:
-    maximum = "%y0 = arith.maximumf %in, %zero : f32"
-    assert_rewritten(function(RELUS[form]), function(maximum), relus_to_maxima)
-
-
-@pytest.mark.parametrize("form", LEAKY)
-def test_leaky_relu_becomes_a_maximum(form: str) -> None:
-    factors = "%slope, %in" if "%slope, %in :" in LEAKY[form] else "%in, %slope"
-    maximum = f"""%scaled = arith.mulf {factors} : f32
-    %y0 = arith.maximumf %in, %scaled : f32"""
-    assert_rewritten(function(LEAKY[form]), function(maximum), relus_to_maxima)
-
-
-def test_a_slope_may_be_rounded_on_the_spot() -> None:
-    rounded = "%narrow = arith.truncf %slope : f64 to f32\n"
-    body = SUMMED.format("ugt", "%below, %narrow", "%above, %scaled")
-    after = f"""{rounded}
-    %scaled = arith.mulf %in, %narrow : f32
-    %y0 = arith.maximumf %in, %scaled : f32"""
-    before, after = (function(text, slope="0.2 : f64") for text in (rounded + body, after))
-    assert_rewritten(before, after, relus_to_maxima)
-
-
-@pytest.mark.parametrize("slope", ["0.0", "-0.5", "1.5", "1.0e-5", "0x7FC00000"])
-@pytest.mark.parametrize("form", ["selected", "summed_the_other_way"])
-def test_other_slopes_are_left_alone(form: str, slope: str) -> None:
-    text = function(LEAKY[form], slope=f"{slope} : f32")
-    assert_left_alone(text, relus_to_maxima, SLOPE if form == "selected" else ZERO_OR_NAN)
-
-
-@pytest.mark.parametrize(
-    ("body", "reason"),
-    [
-        (relu("ogt, %in, %zero", "%in, %zero"), ZERO_OR_NAN),  # a NaN gives 0
-        (relu("uge, %in, %zero", "%in, %zero"), ZERO_OR_NAN),  # -0.0 stays
-        (relu("ugt, %in, %zero", "%zero, %in"), ""),  # a minimum
-        (relu("ult, %in, %zero", "%in, %zero"), ""),
-        (relu("ugt, %in, %slope", "%in, %slope"), ""),  # not at 0
-        (relu("ugt, %in, %zero", "%slope, %zero"), ""),
-        (relu("une, %in, %zero", "%in, %zero"), ""),
-        (SUMMED.replace("%p, %zero, %in", "%p, %zero, %slope").format("ogt", *OPERANDS), ZERO_OR_NAN),
-        # Halves that treat a NaN differently.
-        (
-            SUMMED.replace("%below =", "%q = arith.cmpf ugt, %in, %zero : f32\n%below =")
-            .replace("%p, %zero", "%q, %zero")
-            .format("ogt", *OPERANDS),
-            ZERO_OR_NAN,
-        ),
-    ],
-)
-def test_other_selections_are_left_alone(body: str, reason: str) -> None:
-    assert_left_alone(function(body), relus_to_maxima, reason)
 
 
 def edge_cases() -> Array:
@@ -441,12 +382,49 @@ def flushed(values: Array) -> Array:
     return np.where(np.abs(values) < np.finfo(np.float32).tiny, np.float32(0), values)
 
 
-def test_no_value_changes() -> None:
-    functions = {**RELUS, **LEAKY}
-    before = "".join(function(body, name) for name, body in functions.items())
+def test_each_form_of_relu_and_leaky_relu_becomes_a_maximum_and_no_value_changes() -> None:
+    before = "".join(function(body, name) for name, body in FORMS_OF_RELU.items())
     after, (matched,) = rewritten(before, relus_to_maxima)
-    assert matched == len(functions)
+    assert matched == after.count("arith.maximumf") == len(FORMS_OF_RELU)
+    assert not re.search(r"arith\.(select|cmpf|addf)", after)
     selecting, maximum = Program(before), Program(after)
-    for name in functions:
+    for name in FORMS_OF_RELU:
         expected, actual = (flushed(program(edge_cases(), function=name)[0]) for program in (selecting, maximum))
         np.testing.assert_array_equal(actual, expected, err_msg=name)
+
+
+def test_a_slope_may_be_rounded_on_the_spot() -> None:
+    rounded = "%narrow = arith.truncf %slope : f64 to f32\n"
+    summed = SUMMED.format("ugt", "%below, %narrow", "%above, %scaled")
+    maximum = "%scaled = arith.mulf %in, %narrow : f32\n%y0 = arith.maximumf %in, %scaled : f32"
+    before, after = (function(rounded + text, slope="0.2 : f64") for text in (summed, maximum))
+    after = after.replace("%zero = arith.constant 0.0 : f32", "")
+    assert_rewritten(before, after, relus_to_maxima)
+
+
+ZERO_OR_NAN = "ReLUs that a maximum differs from for a NaN or for -0.0"
+SLOPE = "ReLUs with a slope that is no constant between 2**-14 and 1"
+# Halves that treat a NaN differently.
+UNEQUAL_HALVES = (
+    SUMMED.replace("%below =", "%q = arith.cmpf ugt, %in, %zero : f32\n%below =")
+    .replace("%p, %zero", "%q, %zero")
+    .format("ogt", *OPERANDS)
+)
+
+
+@pytest.mark.parametrize(
+    ("body", "slope", "reason"),
+    [
+        *((FORMS_OF_RELU["selected"], slope, SLOPE) for slope in ("0.0", "-0.5", "1.5", "1.0e-5", "0x7FC00000")),
+        *((FORMS_OF_RELU["summed_the_other_way"], slope, ZERO_OR_NAN) for slope in ("0.0", "1.5")),
+        (relu("ogt, %in, %zero", "%in, %zero"), "0.2", ZERO_OR_NAN),  # a NaN gives 0
+        (relu("uge, %in, %zero", "%in, %zero"), "0.2", ZERO_OR_NAN),  # -0.0 stays
+        (relu("ugt, %in, %zero", "%zero, %in"), "0.2", ""),  # a minimum
+        (relu("ugt, %in, %slope", "%in, %slope"), "0.2", ""),  # not at 0
+        (relu("une, %in, %zero", "%in, %zero"), "0.2", ""),
+        (SUMMED.replace("%p, %zero, %in", "%p, %zero, %slope").format("ogt", *OPERANDS), "0.2", ZERO_OR_NAN),
+        (UNEQUAL_HALVES, "0.2", ZERO_OR_NAN),
+    ],
+)
+def test_other_selections_and_slopes_are_left_alone(body: str, slope: str, reason: str) -> None:
+    assert_left_alone(function(body, slope=f"{slope} : f32"), relus_to_maxima, reason)
