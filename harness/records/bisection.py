@@ -29,12 +29,10 @@ class Trial:
     base: str
     head: str
     floor: float  # Where the edge lay between one end and the other, as a share
-    # Of `head`, by the judge; `failed`, `outputs differ`, `new` and `missing` where it cannot be measured
-    verdict: Verdict
+    verdict: Verdict  # Of `head`, by the judge, or why it cannot be measured
     reason: str = ""  # Why the verdict is what it is, in plain words
     ratio: float | None = None  # Head divided by base; None where it was not measured, or the base's figure is zero
-    # Lower end of the ratio's interval, which holds at the confidence of the whole search; None: none
-    ci_low: float | None = None
+    ci_low: float | None = None  # Of the ratio's interval, at the confidence of the whole search
     ci_high: float | None = None
     p: float | None = None  # Of no difference; None where nothing is estimated
     base_value: float | None = None  # In the metric's unit; head_value likewise
@@ -44,8 +42,7 @@ class Trial:
     seconds: float = 0.0  # Wall time that it took
     belongs: Nearer | Literal[""] = ""  # To which end of its stretch `head` belongs; "": it is of no search
     attempt: int = 0  # How often the bisect had gone on after its end when this was measured
-    # Whether a few generations placed it beside an end, and it was not judged: `verdict` says nothing
-    placed: bool = False
+    placed: bool = False  # A few generations placed it, and it was not judged
 
     @property
     def is_open(self) -> bool:
@@ -111,16 +108,14 @@ class Bisection:
     unit: str
     floor: float  # Relative change below which nothing counts as a step
     over: Over
-    # Of releases: good, bad, and fixed where one was given. Of parts: the base variant and the case's.
-    ends: tuple[str, ...]
+    ends: tuple[str, ...]  # Good, bad, and fixed if given; of parts the base variant and the case's
     positions: tuple[Position, ...]  # All that were compiled, in the order of the history
     trials: tuple[Trial, ...]  # All that was measured, in the order in which that was done
     steps: tuple[FoundStep, ...] = ()
     open: tuple[OpenStretch, ...] = ()
     parts: tuple[str, ...] = ()  # Of a variant, in words; number 1 comes first
     causes: tuple[FoundCause, ...] = ()
-    # The chance that any of the measurements is wrong, by the figures of the rule; 0 where all were counted
-    error: float = 0.0
+    error: float = 0.0  # The chance that any of the measurements is wrong; 0: all were counted
     finished: bool = True  # Whether it had time for all that it asked
     attempt: int = 0  # How often it went on after it had come to its end
     machine: str = ""  # Processor and system, in words

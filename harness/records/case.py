@@ -17,14 +17,11 @@ class Case:
     variant: str
     device: str
     toolchain: str  # Version of the compiler and runtime pair
-    # Whether the others of its group are compared with it: the suite's baseline variant, and of several toolchains the
-    # first
-    baseline: bool
+    baseline: bool  # Whether the others of its group are compared with it
     uri: str
     backend: str
     pin: bool
-    # All flags of the device and the variant, in the order they are given to iree-compile
-    compile_flags: tuple[str, ...]
+    compile_flags: tuple[str, ...]  # All of the device and the variant, in their order
     run_flags: tuple[str, ...]  # The same for the runtime's tools and the worker
     plugins: tuple[str, ...]
     tags: tuple[str, ...]
@@ -34,9 +31,7 @@ class Case:
     skip: str | None = None  # Why it is not run on this machine, as a sentence; None: it is run
     expected_failure: str | None = None  # Part of the message with which it is known to fail; None: it is not
     expected_mismatch: bool = False  # Whether it is known to run and to give wrong outputs
-    # Registered name of the engine that runs it instead of IREE, its label being in the variant's place and no
-    # toolchain, plugins or flags having a part in it; None: IREE
-    peer: str | None = None
+    peer: str | None = None  # Registered name of the engine that runs it instead of IREE; its label is the variant
 
     @property
     def uris(self) -> tuple[str, ...]:
@@ -74,5 +69,4 @@ class Gate:
     cases: str = "*"  # A shell pattern on case names
     direction: Direction = "increase"  # Of the change that may fail; all metrics are better when smaller
     relative: float | None = None  # Allowed change as a share of the base, such as 0.05
-    # Allowed change in the metric's unit: nanoseconds, bytes, instructions or a plain number
-    absolute: float | None = None
+    absolute: float | None = None  # Allowed change in the metric's unit

@@ -34,8 +34,7 @@ Kind = Literal["model", "device", "variant"]
 class SideFacts:
     """One side of a comparison."""
 
-    # What the user gave: a run directory, `iree==3.12.0`, or a commit's name; with `--within`, `baseline` or `variants`
-    label: str
+    label: str  # What the user gave; with `--within`, `baseline` or `variants`
     run: str  # Id of the run that its modules come from
     suite: str  # Path of its suite, as the run has it
     started: str  # Of that run, ISO 8601, UTC
@@ -53,8 +52,7 @@ class SelfcheckFacts:
     flagged: int  # Rows of modules against themselves that were called regressed or improved
     rows: int  # All such rows
     upper_bound: float  # Exact binomial bound of the rate's 95 % interval
-    # Smallest change found in nine of ten rows, as a share; the median over cases; None where none is
-    detects: float | None
+    detects: float | None  # Smallest change found in nine of ten rows, the median over cases
     seconds: float  # What one row takes
     when: str  # ISO 8601, UTC
     suite: str  # Whose cases it was checked with
@@ -81,8 +79,7 @@ class Row:
     metric: str  # Its registered name, see harness.metrics
     verdict: Verdict
     ratio: float | None = None  # Head divided by base; None where one side has no value, or the base's is zero
-    # Lower end of the 95 % interval of the ratio, valid at whichever look the row stopped; None: none
-    ci_low: float | None = None
+    ci_low: float | None = None  # Of the ratio's 95 % interval, at whichever look the row stopped
     ci_high: float | None = None
     p: float | None = None  # Of no difference, corrected for looks and for the number of rows; None for exact metrics
     floor: float = 0.0  # Relative change below which nothing is called changed
@@ -92,20 +89,13 @@ class Row:
     generations: int = 0  # Independent samples behind the ratio, on each side
     rounds: int = 0  # Pairs of turns behind it, over all generations
     seconds: float = 0.0  # Wall time that the row took
-    # The share of its turns' time that other processes took, the mean over generations; None: not known. Of a device
-    # with threads, what they took from each other is in it.
-    taken: float | None = None
-    # The share of its rounds that are compared by own time (see harness.stats.pairing), not by wall time
-    own_time: float = 0.0
+    taken: float | None = None  # The share of its turns' time that other processes took; None: not known
+    own_time: float = 0.0  # The share of its rounds that are compared by own time
     reason: str = ""  # Why the verdict is what it is, in plain words
-    # Whether its sides differ by far more than the noise, and only time was lacking to call it changed
-    lacked_time: bool = False
-    # Of a fleet, those of one class that measured it, by name; (): the machine of the comparison
-    hosts: tuple[str, ...] = ()
-    # `passed` or `violated`, where a gate of the suite decides; None: none matches
-    gate: Literal["passed", "violated"] | None = None
-    # Which kind of change it is, where instructions could be counted: `more work`, `same work, slower`, ..
-    change: str | None = None
+    lacked_time: bool = False  # Its sides differ by far more than the noise, and time was lacking
+    hosts: tuple[str, ...] = ()  # Of a fleet, those of one class that measured it; (): one machine
+    gate: Literal["passed", "violated"] | None = None  # None: no gate of the suite decides
+    change: str | None = None  # Which kind it is, by its instructions: `more work`, ..
     control: bool = False  # Whether it is an A/A control: the same module on both sides, measured to test the machine
     stderr: str = ""  # The last lines that a tool printed, for rows that failed
     repro: tuple[str, ...] = ()  # Command lines that repeat the row
@@ -154,11 +144,8 @@ class GeometricMean:
     kind: Kind  # `model`, `device` or `variant`
     name: str
     ratio: float
-    # How many ratios are behind it: changed, unchanged and identical rows, these with 1. Version 0.1.0 took
-    # inconclusive rows too.
-    rows: int
-    # Lower end of its interval, the geometric mean of the rows' own; None where a row has none
-    low: float | None = None
+    rows: int  # How many ratios are behind it; identical rows count with 1
+    low: float | None = None  # Of its interval, the geometric mean of the rows' own
     high: float | None = None
 
 
@@ -181,6 +168,5 @@ class Comparison:
     notes: tuple[str, ...] = ()  # What bears on the whole comparison, in plain words
     settings: dict[str, Any] = field(default_factory=dict)  # The rule's numbers and the user's choices
     command: tuple[str, ...] = ()  # The command line
-    # Of regressed latencies, what they are made of, where `harness compare --explain` was asked for that
-    explained: tuple[Explained, ...] = ()
+    explained: tuple[Explained, ...] = ()  # Regressed latencies, with `--explain`
     hosts: tuple[HostRecord, ...] = ()  # Of a fleet, those that measured it, by name; (): one machine did

@@ -16,28 +16,22 @@ Method = Literal["profile", "alone"]
 class Part:
     """Dispatches of the two sides that do the same work: mostly one on either side, several where they were fused."""
 
-    # Names of base's dispatches, in the order in which they run; () where only head has it. head likewise.
-    base: tuple[str, ...]
+    base: tuple[str, ...]  # Names of base's dispatches, in their order; () where only head has it
     head: tuple[str, ...]
-    # Why they belong together: `same code`, `same input`, `operation and shape`, `operation`, `place`, `fused or
-    # split`; "" of a part of one side
-    matched_by: str
+    matched_by: str  # Why they belong together: `same code`, `place`, ..; "" of a part of one side
     operation: str  # What it does, with its shape, as the compiler names it: `conv_32x90x62x64x3x3_f32`
     base_ns: float  # Of one call of the program, the median over generations; 0 where base has none. head_ns likewise.
     head_ns: float
     ratio: float | None = None  # Head over base; None where one side has none. ci_low and ci_high: its 95 % interval.
     ci_low: float | None = None
     ci_high: float | None = None
-    # Of no difference, corrected for looks and for the number of parts; None of a part of one side
-    p: float | None = None
+    p: float | None = None  # Of no difference, corrected for looks and parts; None: of one side
     verdict: Verdict = "inconclusive"  # By the judge over all parts; `new` and `missing` of parts of one side
     generations: int = 0  # Independent samples behind it
     differs_at: str = ""  # The first phase of the compiler at which the sides differ; "" where their code is the same
     what: tuple[str, ...] = ()  # What differs, one sentence each, the most telling first
     lines: tuple[str, ...] = ()  # The lines that differ there, as `diff -u` shows them
-    # False where the time of a dispatch of it is not known: then its times are 0, and what it takes stands with the
-    # host's
-    is_timed: bool = True
+    is_timed: bool = True  # False: a dispatch's time is not known, and is part of the host's
 
     @property
     def change_ns(self) -> float:
@@ -50,9 +44,7 @@ class Elsewhere:
     """What one side spends outside of dispatches in a call, in nanoseconds, medians over generations."""
 
     device_ns: dict[str, float]  # By operation of the device's queue: `copy`, `fill`, `alloca`, ..
-    # What is left of the latency: the host, waits, and what the profile does not see; below zero where dispatches add
-    # up to more than that
-    host_ns: float
+    host_ns: float  # What is left of the latency: the host, waits, what the profile does not see
     profiled_ratio: float  # A call with the profile over one without; 1 where each dispatch was measured alone
 
 
@@ -70,8 +62,7 @@ class Explanation:
     parts: tuple[Part, ...]  # Those that change the latency most come first
     base_elsewhere: Elsewhere  # Of base; head_elsewhere of head
     head_elsewhere: Elsewhere
-    # What differs outside of dispatches, one sentence each: `copies: 3 on base, 5 on head`
-    schedule: tuple[str, ...] = ()
+    schedule: tuple[str, ...] = ()  # What differs outside of dispatches, a sentence each
     sentence: str = ""  # How much, where, and what differs there; fit to be pasted
     notes: tuple[str, ...] = ()  # What bears on all of it, in plain words
     settings: dict[str, Any] = field(default_factory=dict)  # The rule's numbers and the user's choices

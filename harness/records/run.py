@@ -1,9 +1,4 @@
-"""What a run directory holds, as values. Paths in them are relative to the place the commands ran in.
-
-A run is a header (run.json, written once) and append-only files with one JSON line a record: builds.jsonl, ir.jsonl,
-checks.jsonl, references.jsonl, rounds.jsonl, work.jsonl and peaks.jsonl, and lost.jsonl for cases lost while measuring.
-A run of several hosts has hosts.jsonl and placed.jsonl too: which host measured which group, and what each is like.
-"""
+"""What a run directory holds, as values: a header, and records. Paths in them are relative to where commands ran."""
 
 from __future__ import annotations
 
@@ -43,8 +38,7 @@ class Statistics:
     awaits: int
     submissions: int
     executables: int
-    # None: some of it depends on sizes that only a call has. Runs of 0.1.0 have what is known then.
-    transient_bytes: int | None
+    transient_bytes: int | None  # None: some of it depends on sizes that only a call has
     constant_bytes: int
     variable_bytes: int
 
@@ -88,8 +82,7 @@ class Build:
     warnings: tuple[str, ...] = ()  # Lines the compiler printed although it succeeded
     rewritten: bool = False  # Whether plugins made another program of the model; the build then keeps it
     files: tuple[str, ...] = ()  # Names of the files that plugins gave to the tools, as they lie in the working folder
-    # What plugins and preprocessing flags did, in order, as far as it can be told
-    effects: tuple[PluginEffect, ...] = ()
+    effects: tuple[PluginEffect, ...] = ()  # What plugins and preprocessing flags did, in order
     failure: Failure | None = None
 
 
@@ -100,9 +93,7 @@ class EncodedTensor:
     name: str
     encoded_bytes: int  # What it takes; with layouts for several devices the most that one of them wants
     unpadded_bytes: int  # What the same tensor takes as it is, for the case's inputs
-    # The largest that encoded over unpadded bytes can be, over all sizes from 1 of the dimensions that the inputs
-    # decide. Where they decide none, that of its own sizes.
-    worst_ratio: float
+    worst_ratio: float  # The largest of encoded over unpadded bytes, over all sizes of a call
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,8 +128,7 @@ class IrCounts:
     """How many of the ops that a suite names the IR of a case has, and what its encoded tensors cost."""
 
     case: str
-    # By `phase/op`, as in `flow/flow.tensor.update`; {} where `failure` is set
-    counts: dict[str, int] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)  # By `phase/op`; {} where it failed
     lacking: tuple[str, ...] = ()  # Phases that the suite names and the case's release of IREE does not have
     failure: Failure | None = None
     storage: Storage | None = None  # None where the suite did not ask, and where `storage_failure` is set
@@ -150,13 +140,11 @@ class Work:
     """What one call of a model has to do, counted before any variant changes it; 0 where `failure` is set."""
 
     model: str
-    # Arithmetic ones, floating and integer: a fused multiply-add is two, a function such as exp is one
-    operations: int = 0
+    operations: int = 0  # Arithmetic ones: a fused multiply-add is two, a function such as exp is one
     integer: int = 0  # Of these, those on integers
     transcendental: int = 0  # Of these, functions
     compulsory_bytes: int = 0  # Arguments, results and constants, each once
-    # What goes to and from memory where every operation reads its operands and writes its results
-    footprint_bytes: int = 0
+    footprint_bytes: int = 0  # Where every operation reads its operands and writes its results
     uncounted: dict[str, int] = field(default_factory=dict)  # Operations whose arithmetic is not in the count, by name
     failure: Failure | None = None
 
@@ -171,8 +159,7 @@ class Peak:
     operations_by: str = ""
     bytes_per_s: float | None = None  # The best of all that stream
     bytes_by: str = ""
-    # By program, as in `sgemm 512` and `copy`: operations or bytes a second
-    measured: dict[str, float] = field(default_factory=dict)
+    measured: dict[str, float] = field(default_factory=dict)  # By program: operations or bytes a second
     failure: Failure | None = None
     host: str = ""  # Whose they are; "" where one machine measured the whole run
 
@@ -189,19 +176,15 @@ class Check:
     """How a case's outputs compare with its reference."""
 
     case: str
-    # What it was compared with: the float64 reference, `expected files`, `ONNX Runtime 1.31.1`, IREE's interpreter, or
-    # the name of a baseline that nothing else judged
-    against: str
+    against: str  # What it was compared with, as in `ONNX Runtime 1.31.1`
     command: tuple[str, ...]
     relative_tolerance: float
     absolute_tolerance: float
     max_absolute: float | None = None  # Largest |a - b| over all outputs
     max_relative: float | None = None  # max |a - b| divided by max |b|
-    # What a comparison with another run needs; () where the check failed, and in runs that are older than this field
-    outputs: tuple[OutputRecord, ...] = ()
+    outputs: tuple[OutputRecord, ...] = ()  # What a comparison with another run needs; () where the check failed
     other_inputs: bool = False  # Whether it was right for other random inputs too
-    # Positions of the outputs for which zeros would pass, since all right values are about that
-    below_tolerance: tuple[int, ...] = ()
+    below_tolerance: tuple[int, ...] = ()  # Positions of the outputs for which zeros would pass
     wall_ns: int | None = None  # What the check took; None in runs that are older than this field
     no_second_opinion: str = ""  # Why no reference judged it
     also_against: str = ""  # What else it agrees with
@@ -231,8 +214,7 @@ class Reference:
     real_time_ns: tuple[float, ...] = ()
     host_peak_bytes: int | None = None  # Peak of the host-local allocator statistics, summed over the devices
     device_peak_bytes: int | None = None  # The same of the device-local ones
-    # Of each device, in the order of the command line; () in runs that are older than this field
-    memory: tuple[DeviceMemory, ...] = ()
+    memory: tuple[DeviceMemory, ...] = ()  # Of each device, in the order of the command line
     load_1min: float | None = None
     wall_ns: int | None = None  # What the whole process took; None in runs that are older than this field
     failure: Failure | None = None
@@ -245,11 +227,8 @@ class Account:
     """What the kernel says of a turn; None: this system does not tell."""
 
     on_calling_thread: bool  # Whether the device computes on the thread that calls, and nothing else does
-    # CPU time of the thread that calls (CLOCK_THREAD_CPUTIME_ID); None where that clock is coarse too
-    thread_ns: int | None = None
-    # How long it could have run and another had its core; of all threads of the process together where the device
-    # computes on others than the one that calls
-    delayed_ns: int | None = None
+    thread_ns: int | None = None  # CPU time of the thread that calls; None where that clock is coarse
+    delayed_ns: int | None = None  # How long it could have run and had no core; with other threads, of all
     voluntary: int | None = None  # How often it gave its core away, to sleep or to wait for something (RUSAGE_THREAD)
     involuntary: int | None = None  # How often its core was taken from it
     minor_faults: int | None = None  # Pages that were in memory already
@@ -266,8 +245,7 @@ class Turn:
     calls: int
     wall_ns: int
     cpu_ns: int  # CPU time of the whole process
-    # User-mode hardware events of the whole batch (instructions, cycles, cache_misses, branch_misses)
-    counters: dict[str, int] = field(default_factory=dict)
+    counters: dict[str, int] = field(default_factory=dict)  # User-mode hardware events of the whole batch
     account: Account | None = None  # None in runs that are older than this field
 
 
@@ -291,8 +269,7 @@ class Lost:
     case: str
     generation: int
     failure: Failure
-    # Which host lost it; "" where one machine measured the whole run, or where any host would lose it too
-    host: str = ""
+    host: str = ""  # Which host lost it; "" where any would
     attempt: int = 0  # As of the group's `Placed`
 
 
@@ -372,11 +349,9 @@ class Header:
     models: tuple[ModelRecord, ...]
     cases: tuple[Case, ...]
     groups: tuple[VariantGroup, ...]
-    # Options of the run that change what is measured (budget_s, generations, seed, jobs, ...), and the `purpose`
-    settings: dict[str, Any]
+    settings: dict[str, Any]  # Options of the run that change what is measured, and the `purpose`
     environment: dict[str, dict[str, Any]]  # Sections of plain values, see harness.machine.environment
-    # The suite's, by metric; {} in runs that are older than floors
-    floors: dict[str, float] = field(default_factory=dict)
+    floors: dict[str, float] = field(default_factory=dict)  # The suite's, by metric
     gates: tuple[Gate, ...] = ()  # The suite's; () in runs that are older than gates
 
     @property

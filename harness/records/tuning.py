@@ -29,15 +29,11 @@ class Tried:
     """A candidate: some changes of flags and plugins, or a lowering configuration of a dispatch."""
 
     name: str  # Unique among the candidates of its table
-    # What it is made of, for people: `--iree-opt-level=O3`, `plugin channels-last`; of a lowering configuration its
-    # text
-    parts: tuple[str, ...]
+    parts: tuple[str, ...]  # What it is made of, for people
     standing: Standing
     purpose: str = ""  # What it is for, in a phrase; "": nobody said
     reason: str = ""  # Why it stands there, in plain words; "" of one that was raced
-    # Its time divided by that of the start (of the dispatch with the compiler's own configuration); None: it was not
-    # timed
-    ratio: float | None = None
+    ratio: float | None = None  # Its time divided by that of the start; None: it was not timed
     low: float | None = None  # Lower end of the ratio's interval in its race, high likewise
     high: float | None = None
     generations: int = 0  # Independent samples behind it
@@ -54,8 +50,7 @@ class TunedDispatch:
     own: str = ""  # The compiler's own configuration
     chosen: str = ""  # The configuration of the winner; "": nothing was better
     tried: tuple[Tried, ...] = ()  # All candidates
-    # What the winner takes, divided by what the dispatch took, both alone; None: nothing was better
-    alone: float | None = None
+    alone: float | None = None  # The winner's time divided by the dispatch's, both alone
     whole: float | None = None  # The same as a part of the whole program; None: it was not seen there
     kept: bool = False  # Whether the variant has it
     reason: str = ""  # Why it is not kept, or was not raced, in plain words
@@ -88,16 +83,12 @@ class Tuning:
     answer: Answer  # What it came to
     sentence: str  # The same, for people
     start_ns: float | None = None
-    # Seconds by what they were spent on: `compile`, `race`, `dispatches`, `confirm`
-    stages: dict[str, float] = field(default_factory=dict)
-    # Each change alone; combinations: several together, in the order in which they were tried
-    singles: tuple[Tried, ...] = ()
+    stages: dict[str, float] = field(default_factory=dict)  # Seconds by what they were spent on: `compile`, `race`, ..
+    singles: tuple[Tried, ...] = ()  # Each change alone; combinations: several together
     combinations: tuple[Tried, ...] = ()
     dispatches: tuple[TunedDispatch, ...] = ()  # Those that make up most of the time, the longest first
     covered: float = 0.0  # The share of the call's time that these make up
-    # The variant beside others by compare's rule, base and head as a report names them; the last one of each pair
-    # counts
-    confirmations: tuple[Trial, ...] = ()
+    confirmations: tuple[Trial, ...] = ()  # The variant beside others by compare's rule; of a pair the last counts
     variant: str = ""  # The name of the variant that was written; "": none
     parts: tuple[str, ...] = ()  # What it is made of, for people
     flags: tuple[str, ...] = ()  # Of the variant, run_flags and plugins (name and options) likewise
@@ -106,8 +97,7 @@ class Tuning:
     spec: str = ""  # Its tuning spec; "": it has none
     by_hand: tuple[str, ...] = ()  # Command lines that compile it with plain tools, as harness.report.repro has them
     race_error: float = 0.0  # The chance that a race dropped its best candidate, at most, in each race
-    # Configurations of dispatches that were compiled and raced, a minute of what both took; None: there were none
-    candidates_a_minute: float | None = None
+    candidates_a_minute: float | None = None  # Configurations that were compiled and raced
     moments: tuple[Moment, ...] = ()  # What was timed when
     machine: str = ""  # A sentence about it
     notes: tuple[str, ...] = ()
