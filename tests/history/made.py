@@ -4,7 +4,7 @@ import hashlib
 import itertools
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -15,8 +15,7 @@ import numpy as np
 from harness.history.changes import Change
 from harness.history.failures import CaseNews
 from harness.history.series import SeriesRow
-from harness.records.case import Case
-from harness.records.run import Header, Round, Run, ToolchainRecord, Turn
+from harness.records.run import Round, Run, ToolchainRecord, Turn
 from harness.report.rows import rows_of
 from harness.store.database import RowsOf, connect
 from harness.store.run_directory import Record, RunDirectory
@@ -69,30 +68,63 @@ def make_night(
         same_modules: Whether the newest toolchain gives the same modules every night, of the same revision.
         given: Fields of the header.
     """
-    noise = np.random.default_rng(night)
-    cases = tuple(_cases(toolchains))
-    newest = toolchains[-1]
-    speed = machine(night) * (1 + 0.008 * noise.standard_normal())
-    base_ns = {
-        case.name: _VARIANTS[case.variant] * (compiler(night) if case.toolchain == newest else 1.0) for case in cases
+    noise, began, newest = np.random.default_rng(night), FIRST_NIGHT + timedelta(days=night), toolchains[-1]
+    cases = tuple(
+        make_case(
+            "net",
+            variant,
+            "cpu",
+            id=hashlib.sha256(variant.encode()).hexdigest()[:16],
+            name=f"net/{variant}@cpu{f':{toolchain}' if len(toolchains) > 1 else ''}",
+            toolchain=toolchain,
+            baseline=(variant, toolchain) == ("stock", toolchains[0]),
+        )
+        for variant in _VARIANTS
+        for toolchain in toolchains
+    )
+    records = [ToolchainRecord(version=each, revision="5e" * 20, compiler_sha256="c0" * 32) for each in toolchains]
+    if not same_modules:
+        revision = hashlib.sha1(str(night).encode(), usedforsecurity=False).hexdigest()
+        records[-1] = replace(records[-1], revision=revision)
+    facts: dict[str, Any] = {
+        "id": night_id(night),
+        "suite": "suites/nightly.toml",
+        "suite_name": "nightly",
+        "started": began.isoformat(timespec="seconds"),
+        "toolchains": tuple(records),
+        "harness_commit": "35217dcf00dfeedc0ffee",
+        **given,
     }
     code = "a" if same_modules else f"{night:04d}"
-    return Run(
-        header=_header(night, cases, toolchains, same_modules=same_modules, given=given),
-        builds=tuple(
-            make_build(
-                case,
-                code=f"{case.variant}{case.toolchain}{code if case.toolchain == newest else ''}".encode().hex(),
-                dispatches=dispatches if case.toolchain == newest else reference_dispatches or dispatches,
-                copies=copies,
-                transient=4096,
-                cached=case.toolchain != newest,
-            )
-            for case in cases
-        ),
-        rounds=tuple(_rounds(night, base_ns, speed, noise, generations, rounds)),
-        finished=True,
-    )
+    builds = [
+        make_build(
+            case,
+            code=f"{case.variant}{case.toolchain}{code if case.toolchain == newest else ''}".encode().hex(),
+            dispatches=dispatches if case.toolchain == newest else reference_dispatches or dispatches,
+            copies=copies,
+            transient=4096,
+            cached=case.toolchain != newest,
+        )
+        for case in cases
+    ]
+    speed = machine(night) * (1 + 0.008 * noise.standard_normal())
+    longer = {case.name: compiler(night) if case.toolchain == newest else 1.0 for case in cases}
+    base_ns = {case.name: _VARIANTS[case.variant] * longer[case.name] for case in cases}
+    measured = []
+    for generation in range(generations):
+        layout = {case: 1 + 0.003 * noise.standard_normal() for case in base_ns}
+        for number in range(rounds):
+            turns = []
+            for case, ns in base_ns.items():
+                wall = int(ns * speed * layout[case] * (1 + 0.002 * noise.standard_normal()))
+                turns.append(
+                    Turn(case=case, calls=1, wall_ns=wall, cpu_ns=wall, counters={"instructions": int(ns * 3)})
+                )
+            began_ns = int(began.timestamp() * 1e9) + 1_000_000 * (generation * rounds + number)
+            ordered = tuple(turns if number % 2 else reversed(turns))
+            place: dict[str, Any] = {"group": "net@cpu", "generation": generation, "round": number}
+            measured.append(Round(**place, started_unix_ns=began_ns, turns=ordered))
+    return Run(header=make_header(cases, **facts), builds=tuple(builds), rounds=tuple(measured), finished=True)
 
 
 def make_nights(count: int, **given: Any) -> list[Run]:
@@ -185,25 +217,12 @@ def store(results: Path, run: Run, rows: RowsOf | None = None) -> Path:
 
 def make_series(series: str, **facts: Any) -> SeriesRow:
     """A series of a stock case under the newest toolchain."""
-    row = SeriesRow(
-        series=series,
-        suite="esrgan",
-        case="rdb/stock@cpu",
-        case_id="c1",
-        model="rdb",
-        variant="stock",
-        device="cpu",
-        peer="",
-        role="newest",
-        machine_class="AMD EPYC, 2 cores",
-        metric="latency",
-        unit="ns",
-        points=30,
-        first_run="a",
-        last_run="b",
-        last_value=1e6,
-    )
-    return replace(row, **facts)
+    defaults: dict[str, Any] = {
+        "suite": "esrgan", "case": "rdb/stock@cpu", "case_id": "c1", "model": "rdb", "variant": "stock",
+        "device": "cpu", "peer": "", "role": "newest", "machine_class": "AMD EPYC, 2 cores", "metric": "latency",
+        "unit": "ns", "points": 30, "first_run": "a", "last_run": "b", "last_value": 1e6,
+    }  # fmt: skip
+    return SeriesRow(series=series, **{**defaults, **facts})
 
 
 def make_change(**facts: Any) -> Change:
@@ -223,83 +242,9 @@ def make_change(**facts: Any) -> Change:
 
 def make_news(**facts: Any) -> CaseNews:
     """A case that fails to compile since `run07`."""
-    news = CaseNews(
-        state="fails",
-        suite="nightly",
-        case="net/tiled@cpu",
-        machine_class="AMD EPYC, 2 cores",
-        since="run07",
-        started="2026-01-08T02:00:00+00:00",
-        toolchain="3.13.0",
-        runs=3,
-        stage="compile",
-        message="iree-compile exited with 1: cannot tile",
-        recent=True,
-    )
-    return replace(news, **facts)
-
-
-def _cases(toolchains: Sequence[str]) -> Iterator[Case]:
-    several = len(toolchains) > 1
-    for variant in _VARIANTS:
-        for toolchain in toolchains:
-            name = f"net/{variant}@cpu{f':{toolchain}' if several else ''}"
-            yield make_case(
-                "net",
-                variant,
-                "cpu",
-                id=hashlib.sha256(variant.encode()).hexdigest()[:16],
-                name=name,
-                toolchain=toolchain,
-                baseline=_is_baseline(variant, toolchain, toolchains),
-            )
-
-
-def _is_baseline(variant: str, toolchain: str, toolchains: Sequence[str]) -> bool:
-    return variant == "stock" and toolchain == toolchains[0]
-
-
-def _header(
-    night: int, cases: tuple[Case, ...], toolchains: Sequence[str], *, same_modules: bool, given: dict[str, Any]
-) -> Header:
-    started = FIRST_NIGHT + timedelta(days=night)
-    records = [ToolchainRecord(version=one, revision="5e" * 20, compiler_sha256="c0" * 32) for one in toolchains]
-    if not same_modules:
-        records[-1] = replace(
-            records[-1], revision=hashlib.sha1(str(night).encode(), usedforsecurity=False).hexdigest()
-        )
-    facts: dict[str, Any] = {
-        "id": night_id(night),
-        "suite": "suites/nightly.toml",
-        "suite_name": "nightly",
-        "started": started.isoformat(timespec="seconds"),
-        "toolchains": tuple(records),
-        "harness_commit": "35217dcf00dfeedc0ffee",
-    }
-    return make_header(cases, **{**facts, **given})
-
-
-def _rounds(
-    night: int,
-    base_ns: dict[str, float],
-    speed: float,
-    noise: np.random.Generator,
-    generations: int,
-    rounds: int,
-) -> Iterator[Round]:
-    began_ns = int((FIRST_NIGHT + timedelta(days=night)).timestamp() * 1e9)
-    for generation in range(generations):
-        layout = {case: 1 + 0.003 * noise.standard_normal() for case in base_ns}
-        for number in range(rounds):
-            turns = [
-                Turn(case=case, calls=1, wall_ns=wall, cpu_ns=wall, counters={"instructions": int(ns * 3)})
-                for case, ns in base_ns.items()
-                for wall in [int(ns * speed * layout[case] * (1 + 0.002 * noise.standard_normal()))]
-            ]
-            yield Round(
-                group="net@cpu",
-                generation=generation,
-                round=number,
-                started_unix_ns=began_ns + 1_000_000 * (generation * rounds + number),
-                turns=tuple(turns if number % 2 else reversed(turns)),
-            )
+    defaults: dict[str, Any] = {
+        "state": "fails", "suite": "nightly", "case": "net/tiled@cpu", "machine_class": "AMD EPYC, 2 cores",
+        "since": "run07", "started": "2026-01-08T02:00:00+00:00", "toolchain": "3.13.0", "runs": 3,
+        "stage": "compile", "message": "iree-compile exited with 1: cannot tile", "recent": True,
+    }  # fmt: skip
+    return CaseNews(**{**defaults, **facts})

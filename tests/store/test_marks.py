@@ -130,14 +130,6 @@ def test_tags_of_a_url_are_written_there_and_merged_from_there(tmp_path: Path) -
     assert [found[1] for found in tagged(tmp_path / "back")] == ["loud", "quiet"]
 
 
-def test_a_folder_of_marks_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
-    tag(tmp_path / "elsewhere", "a")
-    (tmp_path / "results").mkdir()
-    (tmp_path / "results" / "marks").symlink_to(tmp_path / "elsewhere" / "marks")
-    marks = read_marks(tmp_path / "results")
-    assert (marks.statements, len(marks.notes)) == ((), 1)
-
-
 def test_a_statement_is_later_than_all_that_were_there_whatever_the_clock_says(results: Path) -> None:
     tag(results, "a")
     (file,) = mark_files(results)

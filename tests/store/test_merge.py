@@ -138,17 +138,6 @@ def test_a_link_in_a_folders_place_is_neither_read_nor_written_through(tmp_path:
     assert not (tmp_path / "nowhere").exists()
 
 
-@pytest.mark.parametrize("name", ["a\nb", "|x|`y`<script>", "-rf", "a" * 250], ids=["newline", *"abc"])
-def test_hostile_names_of_folders_are_refused_on_one_line(tmp_path: Path, name: str) -> None:
-    a_run(tmp_path / "from").rename(tmp_path / "from" / name)
-    outcomes = merged(tmp_path / "from", into=tmp_path / "into")
-    for outcome in outcomes:
-        assert outcome.fate in ("refused", "left out")
-        assert "\n" not in outcome.name + outcome.why
-        assert len(outcome.name) < 100
-    assert contents(tmp_path / "into") == {}
-
-
 def test_a_folder_that_changes_while_it_is_copied_is_looked_at_as_it_was_copied(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

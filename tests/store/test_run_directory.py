@@ -6,9 +6,7 @@ most the line in flight is lost.
 
 import os
 import shutil
-import signal
 import tempfile
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timezone
@@ -37,9 +35,8 @@ from harness.records.run import (
 from harness.store.folders import is_id
 from harness.store.journal import new_run_id
 from harness.store.run_directory import Record, RunDirectory, load_rounds, load_run
-from harness.store.work_directory import ComparisonDirectory
 from tests.builders import make_header, make_round
-from tests.store.made import contents, edit, room_for, start
+from tests.store.made import contents, edit, room_for
 
 # JSON has neither NaN nor infinities, and keeps no other value of these sections than plain ones.
 st.register_type_strategy(float, st.floats(allow_nan=False, allow_infinity=False))
@@ -114,23 +111,13 @@ def test_runs_of_the_same_second_have_names_of_their_own(tmp_path: Path) -> None
 
 @pytest.mark.parametrize(
     ("suite", "name"),
-    [
-        ("a_2.x+g", "a_2.x+g"),
-        ("../../etc", "etc"),
-        ("nul\0", "nul-"),
-        ("", "suite"),
-        ("--help", "help"),
-        ("L" * 999, "L" * 150),
-    ],
+    [("a_2.x+g", "a_2.x+g"), ("../../etc", "etc"), ("nul\0", "nul-"), ("", "suite"), ("L" * 999, "L" * 150)],
 )
 def test_a_suite_of_any_name_gives_a_run_a_name_that_can_be_merged(tmp_path: Path, suite: str, name: str) -> None:
-    now = datetime(2026, 11, 21, 3, 50, 12, tzinfo=timezone.utc)
-    run_id = new_run_id(suite, now)
+    run_id = new_run_id(suite, datetime(2026, 11, 21, 3, 50, 12, tzinfo=timezone.utc))
     assert run_id == f"20261121-035012-{name}"
-    assert is_id(run_id)
+    assert is_id(run_id) and is_id(f"{run_id}-compare")
     assert RunDirectory.create(tmp_path, make_header(run_id)).path.is_dir()
-    with ComparisonDirectory.create(tmp_path, suite, now) as directory:
-        assert directory.path.name == f"{run_id}-compare"
 
 
 def test_finishing_writes_the_report_of_the_finished_run_and_drops_the_lock(tmp_path: Path) -> None:
@@ -151,16 +138,6 @@ def test_finishing_writes_the_report_of_the_finished_run_and_drops_the_lock(tmp_
         with pytest.raises(RunError) as caught:
             attempt()
         assert str(caught.value) == f"{directory.path}: this run is finished and is not written again; start a new one"
-
-
-def test_a_report_that_fails_leaves_the_run_open(tmp_path: Path) -> None:
-    def report(_: Run) -> str:
-        raise ZeroDivisionError
-
-    with RunDirectory.create(tmp_path, make_header()) as directory, pytest.raises(ZeroDivisionError):
-        directory.finish(report)
-    assert list(contents(directory.path)) == ["run.json"]
-    RunDirectory.resume(directory.path)
 
 
 def test_a_failure_that_is_not_the_cases_own_is_not_recorded(tmp_path: Path) -> None:
@@ -266,21 +243,6 @@ def test_a_finished_run_that_lost_its_turns_is_not_one_that_never_had_any(run: P
 
 # --- Killed, and out of disk ---
 
-_APPEND_UNTIL_KILLED = """
-import signal, sys
-from pathlib import Path
-from dataclasses import replace
-from harness.store.run_directory import RunDirectory
-
-directory, run = RunDirectory.resume(Path(sys.argv[1]))
-pattern = run.rounds[0]
-with directory:
-    print("ready", flush=True)
-    for number in range(len(run.rounds), len(run.rounds) + 1_000):  # a busy machine may kill it late
-        directory.append(replace(pattern, round=number))
-    signal.pause()
-"""
-
 
 @pytest.mark.parametrize("last", [BUILD, make_round(1)], ids=["builds", "rounds"])
 def test_a_file_that_was_cut_at_any_byte_of_its_last_line_loses_that_line_only(tmp_path: Path, last: Record) -> None:
@@ -305,27 +267,6 @@ def test_a_file_that_was_cut_at_any_byte_of_its_last_line_loses_that_line_only(t
         assert load_run(directory.path) == complete
 
 
-def test_a_killed_run_keeps_every_whole_line_and_goes_on(tmp_path: Path) -> None:
-    with RunDirectory.create(tmp_path, make_header()) as directory:
-        directory.append(make_round(0))
-    child = start(_APPEND_UNTIL_KILLED, directory.path)
-    assert child.stdout is not None
-    with child.stdout:
-        assert child.stdout.readline() == "ready\n"
-        with pytest.raises(RunError, match="another harness is writing this run"):
-            RunDirectory.resume(directory.path)
-        time.sleep(0.02)
-        child.send_signal(signal.SIGKILL)
-        child.wait()
-    resumed, run = RunDirectory.resume(directory.path)
-    assert [measured.round for measured in run.rounds] == list(range(len(run.rounds)))
-    assert len(run.rounds) > 1
-    with resumed:
-        resumed.append(make_round(len(run.rounds)))
-        resumed.finish(lambda run: f"{len(run.rounds)} rounds")
-    assert (directory.path / "report.md").read_text() == f"{len(run.rounds) + 1} rounds"
-
-
 @pytest.mark.parametrize("more", [0, 1, 50])
 def test_a_line_of_which_only_a_part_fits_is_taken_back(tmp_path: Path, more: int) -> None:
     with RunDirectory.create(tmp_path, make_header()) as directory:
@@ -343,9 +284,7 @@ def test_a_line_of_which_only_a_part_fits_is_taken_back(tmp_path: Path, more: in
     assert load_run(directory.path).rounds == (make_round(0), make_round(1))
 
 
-def test_a_disk_without_room_for_a_header_gets_no_half_run_and_without_room_for_the_report_no_end(
-    tmp_path: Path,
-) -> None:
+def test_a_disk_without_room_keeps_no_half_header_and_ends_no_run(tmp_path: Path) -> None:
     results = tmp_path / "results"
     with room_for(10), pytest.raises(RunError) as caught:
         RunDirectory.create(results, make_header())
@@ -356,4 +295,3 @@ def test_a_disk_without_room_for_a_header_gets_no_half_run_and_without_room_for_
     with RunDirectory.create(results, make_header()) as directory, room_for(10), pytest.raises(RunError, match=go_on):
         directory.finish(lambda _: "a long report")
     assert sorted(path.name for path in directory.path.iterdir()) == ["run.json"]
-    assert not load_run(directory.path).finished

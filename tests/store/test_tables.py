@@ -352,31 +352,19 @@ def rounds(*seconds: float, host: str = "") -> list[Round]:
 
 
 @pytest.mark.parametrize(
-    ("started", "fault"),
+    ("started", "measured", "fault"),
     [
-        ("2026-11-21T11:00:00+00:00", ""),
-        ("2026-11-22T11:00:00+00:00", ""),  # a day is not enough to be sure
-        ("2026-11-22T13:00:00+00:00", "it started on 2026-11-22, which is in the future"),
-        ("2099-01-01T00:00:00Z", "it started on 2099-01-01, which is in the future"),
-        ("1970-01-01T00:00:07+00:00", "it started in 1970, before anything could be measured"),
-        ("yesterday", "its start, 'yesterday', is no time"),
-        ("", "its start, '', is no time"),
+        ("2026-11-22T11:00:00+00:00", [], ""),  # a day is not enough to be sure
+        ("2026-11-22T13:00:00+00:00", [], "it started on 2026-11-22, which is in the future"),
+        ("1970-01-01T00:00:07+00:00", [], "it started in 1970, before anything could be measured"),
+        ("yesterday", [], "its start, 'yesterday', is no time"),
+        ("2026-11-21T11:00:00Z", rounds(100, 101, 50), "its clock went back by 51 s while it was measured"),
+        ("2026-11-21T11:00:00Z", rounds(100, 101, 100.5, 102), ""),  # what keeps a clock right may move it by less
+        ("2026-11-21T11:00:00Z", [*rounds(100, 101, host="a"), *rounds(50, 51, host="b")], ""),  # a clock each
     ],
 )
-def test_a_start_that_cannot_be_right(started: str, fault: str) -> None:
-    assert clock_fault(started, (), NOW) == fault
-
-
-@pytest.mark.parametrize(
-    ("measured", "fault"),
-    [
-        (rounds(100, 101, 50), "its clock went back by 51 s while it was measured"),
-        (rounds(100, 101, 100.5, 102), ""),  # what keeps a clock right may move it by less than a second
-        ([*rounds(100, 101, host="a"), *rounds(50, 51, host="b")], ""),  # each host has a clock of its own
-    ],
-)
-def test_a_clock_that_goes_back_while_it_is_measured(measured: list[Round], fault: str) -> None:
-    assert clock_fault("2026-11-21T11:00:00Z", measured, NOW) == fault
+def test_a_clock_that_cannot_be_right(started: str, measured: list[Round], fault: str) -> None:
+    assert clock_fault(started, measured, NOW) == fault
 
 
 def test_times_of_all_zones_become_utc() -> None:
