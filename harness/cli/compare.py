@@ -81,12 +81,13 @@ def compare(
 def _session(options: CompareOptions) -> tuple[ComparisonSession, tuple[Named, Named] | None]:
     """The comparison that the options ask for, new or to go on with, and its sides; None: variants within one run."""
     options, folder = begun_comparison(options)
-    if options.controls and not options.remeasure:
-        raise UsageError("--controls are measured, and --no-remeasure measures nothing; leave one of them out")
-    if options.explain and not options.remeasure:
-        raise UsageError("--explain measures, and --no-remeasure measures nothing; leave one of them out")
-    if options.fleet is not None and not options.remeasure:
-        raise UsageError("--fleet measures on hosts, and --no-remeasure measures nothing; leave one of them out")
+    for what, given in (
+        ("--controls are measured", options.controls),
+        ("--explain measures", options.explain),
+        ("--fleet measures on hosts", options.fleet),
+    ):
+        if given and not options.remeasure:
+            raise UsageError(f"{what}, and --no-remeasure measures nothing; leave one of them out")
     if options.fleet is not None and options.explain:
         raise UsageError("--explain measures on this machine, and --fleet on others; leave one of them out")
     require_waiting(options.fleet, wait=options.wait)

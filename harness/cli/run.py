@@ -74,43 +74,52 @@ def list_cases(options: ListOptions) -> int:
 
     Of a list of suites, the exit status is 2 if one of them cannot be loaded.
     """
-    found = find_list(options.suite)
-    status, records = ExitCode.OK, []
-    for suite in found.suites if found is not None else (options.suite,):
-        record: dict[str, Any] = {"suite": suite.as_posix(), "cases": []}
-        records.append(record)
-        if found is not None and options.format == "terminal":
-            print_text(str(suite))
-        try:
-            cases = _planned_cases(options, suite)
-        except UsageError as error:
-            if found is None:
-                raise
-            if isinstance(error, NothingSelected):
-                if options.format == "terminal":
-                    print_text(NOTHING)
-                continue
-            status = ExitCode.USAGE
-            record["error"] = str(error)
-            tell(str(error))
-            continue
-        record["cases"] = [asdict(case) for case in cases]
-        if options.format == "terminal":
-            _print_cases(cases, flags=options.flags or options.verbose)
-    if options.format == "json":
-        print_text(to_json(_of_all(found, records)))
-    return status
-
-
-def _of_all(found: SuiteList | None, records: list[dict[str, Any]]) -> dict[str, Any]:
-    return records[0] if found is None else {"list": found.path.as_posix(), "suites": records}
-
-
-def _planned_cases(options: ListOptions, suite: Path) -> tuple[Case, ...]:
     selection = Selection(patterns=options.patterns, tags=options.tags)
     shard = parse_shard(options.shard) if options.shard is not None else None
-    toolchains = find_toolchains(options.toolchains, suite, teller(quiet=options.quiet))
-    return prepare(suite, selection, toolchains, shard=shard).cases
+    is_list, say = find_list(options.suite) is not None, teller(quiet=options.quiet)
+
+    def planned(suite: Path) -> tuple[ExitCode, dict[str, Any]]:
+        if is_list and options.format == "terminal":
+            print_text(str(suite))
+        try:
+            toolchains = find_toolchains(options.toolchains, suite, say)
+            cases = prepare(suite, selection, toolchains, shard=shard).cases
+        except NothingSelected:
+            if not is_list:
+                raise
+            cases = ()
+        if options.format == "terminal":
+            _print_cases(cases, flags=options.flags or options.verbose)
+        return ExitCode.OK, {"suite": suite.as_posix(), "cases": [asdict(case) for case in cases]}
+
+    return _each_suite(options.suite, options.format, planned)
+
+
+def _each_suite(path: Path, output_format: DataFormat, do: Callable[[Path], tuple[ExitCode, dict[str, Any]]]) -> int:
+    """Do it with a suite, or with each of a list, whatever is wrong with others; the weightiest status.
+
+    What comes of each is its status and its record for programs.
+    """
+    found = find_list(path)
+    status, records = ExitCode.OK, []
+    for suite in found.suites if found is not None else (path,):
+        try:
+            own, record = do(suite)
+        except UsageError as error:
+            every = error.every if isinstance(error, SuiteError) else (str(error),)
+            if found is None and len(every) == 1:
+                raise
+            for sentence in every:
+                tell(sentence)
+            if found is None:
+                raise UsageError(f"{suite}: has the {len(every)} errors above; correct them") from None
+            own, record = ExitCode.USAGE, {"suite": suite.as_posix(), "error": str(error), "errors": list(every)}
+        status = max(status, own, key=WEIGHT.index)
+        records.append(record)
+    if output_format == "json":
+        of_all = records[0] if found is None else {"list": found.path.as_posix(), "suites": records}
+        print_text(to_json(of_all))
+    return status
 
 
 def _print_cases(cases: tuple[Case, ...], *, flags: bool) -> None:
@@ -150,32 +159,16 @@ def check(options: CheckOptions) -> int:
     The exit status is 2 where the suite is wrong or contradicts itself, 3 where a model cannot be made or no case would
     run here, and else 0; what is not used is only said.
     """
-    found = find_list(options.suite)
-    suites = found.suites if found is not None else (options.suite,)
-    status, records = ExitCode.OK, []
-    for suite in suites:
-        try:
-            toolchains = find_toolchains(options.toolchains, suite, teller(quiet=options.quiet))
-            with reporter(quiet=options.quiet) as progress:
-                checked = check_suite(suite, toolchains, progress)
-        except UsageError as error:
-            every = error.every if isinstance(error, SuiteError) else (str(error),)
-            if found is None and len(every) == 1:
-                raise
-            for sentence in every:
-                tell(sentence)
-            if found is None:
-                raise UsageError(f"{suite}: has the {len(every)} errors above; correct them") from None
-            status = ExitCode.USAGE
-            records.append({"suite": suite.as_posix(), "error": str(error), "errors": list(every)})
-            continue
-        status = max(status, status_of(checked), key=WEIGHT.index)
-        records.append(_record(checked))
+
+    def checked(suite: Path) -> tuple[ExitCode, dict[str, Any]]:
+        toolchains = find_toolchains(options.toolchains, suite, teller(quiet=options.quiet))
+        with reporter(quiet=options.quiet) as progress:
+            found = check_suite(suite, toolchains, progress)
         if options.format == "terminal":
-            print_text("\n".join(_lines(checked)))
-    if options.format == "json":
-        print_text(to_json(_of_all(found, records)))
-    return status
+            print_text("\n".join(_lines(found)))
+        return status_of(found), _record(found)
+
+    return _each_suite(options.suite, options.format, checked)
 
 
 def status_of(checked: Checked) -> ExitCode:
@@ -327,23 +320,39 @@ def run_list(suites: SuiteList, options: RunOptions, output_format: Format) -> i
     interrupted: Interrupted | None = None
     for number, suite in enumerate(suites.suites, start=1):
         say(f"{suite}: suite {number} of {len(suites.suites)}")
+        path, status, note = None, ExitCode.OK, ""
         try:
-            outcome = _run_of_list(replace(options, suite=suite), suite)
+            path = run_one(replace(options, suite=suite))
+        except NothingSelected:
+            note = f"{suite}: passed over, since {NOTHING}"
         except Interrupted as error:
+            stop_all()
             left = ", ".join(str(later) for later in suites.suites[number:])
             interrupted = Interrupted(f"{error}{f'; not begun were {left}' if left else ''}")
-            outcome = _interrupted_outcome(error, suite)
-        outcomes.append(outcome)
-        if outcome.run is None:
-            tell(outcome.note)
+            path, status, note = error.run, error.exit_code, f"{suite}: interrupted"
+        except HarnessError as error:
+            status, note = error.exit_code, str(error) if str(suite) in str(error) else f"{suite}: {error}"
+        try:
+            found = load_run(path) if path is not None else None
+        except HarnessError:
+            if interrupted is None:
+                raise
+            found = None  # it is too young
+        summary = build_report(found).summary if found is not None else None
+        if summary is not None and interrupted is None:
+            status = summary.exit_code
+        path = path if found is not None else None
+        outcomes.append(SuiteOutcome(suite=suite, status=status, run=path, summary=summary, note=note))
+        if found is None or path is None:
+            tell(note)
         elif output_format == "json":
-            reports.append(json.loads(render(load_run(outcome.run), "json")))
+            reports.append(json.loads(render(found, "json")))
         else:
-            text = render(load_run(outcome.run), output_format, results=outcome.run.parent, **terminal_form())
+            text = render(found, output_format, results=path.parent, **terminal_form())
             print_text(f"{text.rstrip()}\n\n")
             sys.stdout.flush()
             if not options.quiet:
-                tell_where(outcome.run)
+                tell_where(path)
         if interrupted is not None:
             break
     if interrupted is None and all(outcome.run is None and outcome.status == ExitCode.OK for outcome in outcomes):
@@ -353,28 +362,3 @@ def run_list(suites: SuiteList, options: RunOptions, output_format: Format) -> i
     if interrupted is not None:
         raise interrupted
     return int(max((outcome.status for outcome in outcomes), key=WEIGHT.index))
-
-
-def _run_of_list(options: RunOptions, suite: Path) -> SuiteOutcome:
-    try:
-        path = run_one(options)
-        summary = build_report(load_run(path)).summary
-    except NothingSelected:
-        return SuiteOutcome(suite=suite, status=ExitCode.OK, note=f"{suite}: passed over, since {NOTHING}")
-    except Interrupted:
-        raise
-    except HarnessError as error:
-        note = str(error) if str(suite) in str(error) else f"{suite}: {error}"
-        return SuiteOutcome(suite=suite, status=error.exit_code, note=note)
-    return SuiteOutcome(suite=suite, status=summary.exit_code, run=path, summary=summary)
-
-
-def _interrupted_outcome(error: Interrupted, suite: Path) -> SuiteOutcome:
-    """What there is of the suite in whose run the user stopped the list."""
-    stop_all()
-    summary = None
-    if error.run is not None:
-        with contextlib.suppress(HarnessError):
-            summary = build_report(load_run(error.run)).summary
-    run = error.run if summary is not None else None
-    return SuiteOutcome(suite=suite, status=error.exit_code, run=run, summary=summary, note=f"{suite}: interrupted")
