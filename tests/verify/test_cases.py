@@ -2,10 +2,11 @@
 
 import itertools
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import onnx
@@ -19,7 +20,6 @@ from harness.models.model import Input, Model, Tolerance
 from harness.peers.peer import PeerModel
 from harness.peers.worker import LoadablePeer
 from harness.process import Limits
-from harness.records.case import Case
 from harness.records.run import Build, Check
 from harness.toolchain import Toolchain
 from harness.verify import AnyRunnable, References, Runnable, RunnablePeer, check_cases
@@ -58,35 +58,30 @@ def make_runnable(tmp_path: Path, fake: Toolchain) -> MakeRunnable:
     return make
 
 
-class Scripted(References):
-    """References whose evaluator says what it is told, and whose interpreter says nothing."""
-
-    evaluator: Evaluated
-
-    def _from_evaluator(self, _case: Case, artifact: ModelArtifact, _model: Model) -> Right | str:
-        return type(self).evaluator(artifact)
-
-    def _from_interpreter(self, _runnable: Runnable, _why: str) -> Right | str:
-        return "and no interpreter"
-
-
-def references(
-    models: Mapping[str, Model], right: Right | None = None, evaluated: Evaluated | None = None
-) -> References:
-    evaluated = evaluated or (lambda _: right or "it is scripted")
-    kind = type("_Scripted", (Scripted,), {"evaluator": staticmethod(evaluated)})
-    made: References = kind(models=models, scratch=Path(), compile_limits=LIMITS, call_limits=LIMITS)
-    return made
+def checking(
+    cases: Sequence[AnyRunnable],
+    models: Sequence[Model],
+    evaluated: Evaluated = lambda _: "it is scripted",
+    on_start: Callable[[str], None] = lambda _: None,
+) -> Iterator[Check]:
+    """Checks by an evaluator that says what it is told, and an interpreter that says nothing."""
+    by_name = {model.name: model for model in models}
+    made = References(models=by_name, scratch=Path(), compile_limits=LIMITS, call_limits=LIMITS)
+    with (
+        patch.object(References, "_from_evaluator", lambda _, _case, artifact, _model: evaluated(artifact)),
+        patch.object(References, "_from_interpreter", lambda *_: "and no interpreter"),
+    ):
+        yield from check_cases(cases, made, LIMITS, on_start, cache_root())
 
 
 def check(
     cases: Sequence[AnyRunnable], *models: Model, right: Right | None = None, evaluated: Evaluated | None = None
 ) -> dict[str, Check]:
     """All checks by case name, after a look that they come in the order of the cases."""
-    by_name = {model.name: model for model in (models or (make_model(),))}
-    cases = [replace(case, artifact=replace(case.artifact, onnx=by_name[case.case.model].onnx)) for case in cases]
-    made = references(by_name, right, evaluated)
-    checks = list(check_cases(cases, made, LIMITS, lambda _: None, cache_root()))
+    models = models or (make_model(),)
+    onnx = {model.name: model.onnx for model in models}
+    cases = [replace(case, artifact=replace(case.artifact, onnx=onnx[case.case.model])) for case in cases]
+    checks = list(checking(cases, models, evaluated or (lambda _: right or "it is scripted")))
     assert [check.case for check in checks] == [case.case.name for case in cases]
     for check in checks:
         assert check.failure is None or (check.failure.stage == "verify" and "\n" not in check.failure.message)
@@ -178,7 +173,7 @@ def test_other_devices_models_and_baselines(make_runnable: MakeRunnable, cases: 
 def test_cases_run_one_after_the_other_each_announced_before(make_runnable: MakeRunnable, fake: Toolchain) -> None:
     events: list[object] = []
     cases = [make_runnable(name, "1") for name in ("stock", "a")]
-    checks = check_cases(cases, references({"net": make_model()}), LIMITS, events.append, cache_root())
+    checks = checking(cases, [make_model()], on_start=events.append)
     events.extend((check.case, len(calls(fake))) for check in checks)
     assert events == ["net/stock@cpu", ("net/stock@cpu", 1), "net/a@cpu", ("net/a@cpu", 2)]
 
