@@ -19,7 +19,7 @@ import psutil
 from benchmarks.fleet.made import begin
 from benchmarks.fleet.sizes import size_in
 from harness.errors import HarnessError
-from harness.fleet import hosts
+from harness.fleet import dispatch
 from harness.fleet.access import access_to
 from harness.fleet.connection import connect
 from harness.fleet.run import FleetRun
@@ -78,8 +78,8 @@ def ask(address: str, folder: Path, size: str, salt: str) -> Took:
             planned_bytes=planned,
             peak_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
             cpu_s=after.user + after.system - before.user - before.system,
-            sent_bytes=run.hosts.sent_bytes,
-            fetched_bytes=run.hosts.fetched_bytes,
+            sent_bytes=run.sent_bytes,
+            fetched_bytes=run.fetched_bytes,
         )
 
 
@@ -91,10 +91,10 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("size")
     parser.add_argument("--salt", default="")
     parser.add_argument(
-        "--return-s", type=float, default=hosts.RETURN_S, help="how long a host that has gone is awaited"
+        "--return-s", type=float, default=dispatch.RETURN_S, help="how long a host that has gone is awaited"
     )
     given = parser.parse_args(arguments)
-    hosts.RETURN_S = given.return_s
+    dispatch.RETURN_S = given.return_s
     try:
         took = ask(given.address, given.folder, given.size, given.salt)
     except HarnessError as error:

@@ -17,7 +17,7 @@ from distributed.worker import Worker
 from benchmarks.fleet.made import offer_of
 from benchmarks.fleet.sizes import Work, work_in
 from benchmarks.fleet.work import install
-from harness.fleet.here import DOING_KEY, OFFER_KEY
+from harness.fleet.here import OFFER_KEY
 from harness.fleet.offer import Offer, to_text
 from harness.fleet.scheduler import stopped_by_signal
 from harness.fleet.worker import COMPILE, MEASURE, OTHER_THREADS, SETTINGS
@@ -47,7 +47,6 @@ def _worker(address: str, offer: Offer, folder: str) -> Worker:
         dashboard=False,
         local_directory=folder,
         startup_information={OFFER_KEY: lambda worker: to_text(replace(offer, address=worker.address))},
-        metrics={DOING_KEY: lambda _: []},
     )
 
 

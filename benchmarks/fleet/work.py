@@ -10,7 +10,7 @@ import json
 import random
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -24,8 +24,7 @@ from harness.cache import cache_root
 from harness.compile import BuildCache, CompileRequest
 from harness.compile.request import MODULE_FILE, compile_command
 from harness.fleet import packing, tasks
-from harness.fleet.files import Item, Message
-from harness.fleet.packing import unpack
+from harness.fleet.packing import Item, unpack
 from harness.fleet.tasks import Answer, GroupTask
 from harness.records.case import Case
 from harness.records.run import (
@@ -125,9 +124,9 @@ class Machine:
         with self._events.open("a") as events:
             events.write(f"{line}\n")
 
-    def keep(self, place: str, data: bytes, build: str = "") -> Item:
+    def keep(self, place: str, data: bytes) -> Item:
         """Have a file that was made here."""
-        item = Item(place=place, sha256=hashlib.sha256(data).hexdigest(), size=len(data), build=build)
+        item = Item(place=place, sha256=hashlib.sha256(data).hexdigest(), size=len(data))
         if self._on_disk:
             path = cache_root() / place
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -144,6 +143,12 @@ class Machine:
         """Files have come."""
         self._has.update(items)
 
+    def receive_small(self, contents: Mapping[Item, bytes]) -> None:
+        """Files have come along with a task."""
+        if self._on_disk:
+            packing.write_small(contents)
+        self.receive(contents)
+
 
 _machines: dict[str, Machine] = {}
 _make: Callable[[str], Machine] | None = None
@@ -159,7 +164,7 @@ def install(work: Work, events: Path, *, on_disk: bool) -> None:
     """
     global _make
     _make = partial(Machine, work=work, events=events, on_disk=on_disk)
-    replaced = [compile_case, check_group, ask_reference, measure]
+    replaced = [compile_case, check_group, measure]
     for task in replaced if on_disk else [*replaced, lacking, receive]:
         setattr(tasks, task.__name__, task)
     changed: Any = packing
@@ -181,6 +186,13 @@ def random_bytes(seed: str, size: int) -> bytes:
     return random.Random(seed).randbytes(size)  # noqa: S311 (no secret)
 
 
+def _with(contents: Mapping[Item, bytes]) -> Machine:
+    """The host on which a task runs, with the small files that came along with it."""
+    machine = here()
+    machine.receive_small(contents)
+    return machine
+
+
 # --- the tasks, by the names that they have in harness.fleet.tasks ---
 
 
@@ -189,15 +201,15 @@ def lacking(items: tuple[Item, ...]) -> Answer:
     return Answer(value=here().lacking(items))
 
 
-def receive(message: Message, sender: str) -> Answer:  # noqa: ARG001 (the task's signature)
+def receive(item: Item, offset: int, chunk: bytes, sender: str) -> Answer:  # noqa: ARG001 (the task's signature)
     """As the task of that name."""
-    here().receive(item for item, *_ in message)
+    here().receive([item])
     return Answer()
 
 
-def compile_case(data: bytes, items: tuple[Item, ...]) -> Answer:  # noqa: ARG001 (the tasks' signature)
+def compile_case(data: bytes, items: tuple[Item, ...], contents: Mapping[Item, bytes]) -> Answer:  # noqa: ARG001
     """As the task of that name."""
-    machine = here()
+    machine = _with(contents)
     request: CompileRequest
     request, key = unpack(data)
     seconds = machine.work.compile_of(request.case.name)
@@ -221,13 +233,13 @@ def compile_case(data: bytes, items: tuple[Item, ...]) -> Answer:  # noqa: ARG00
         )
         folder = BuildCache(cache_root()).folder(key).relative_to(cache_root()).as_posix()
         made = {MODULE_FILE: module, "stderr.txt": b"", BuildCache.FACTS_FILE: _BUILD.dump_json(build)}
-        contents = {machine.keep(f"{folder}/{name}", data, key): data for name, data in made.items()}
-    return Answer(value=(build, ""), items=tuple(contents), contents=contents)
+        kept = {machine.keep(f"{folder}/{name}", data): data for name, data in made.items()}
+    return Answer(value=(build, ""), items=tuple(kept), contents=kept)
 
 
-def check_group(data: bytes, items: tuple[Item, ...]) -> Answer:  # noqa: ARG001
+def check_group(data: bytes, items: tuple[Item, ...], contents: Mapping[Item, bytes]) -> Answer:  # noqa: ARG001
     """As the task of that name."""
-    machine = here()
+    machine = _with(contents)
     task: GroupTask
     task, _ = unpack(data)
     cases = [case for case in task.cases if case.name not in task.checks]
@@ -249,19 +261,21 @@ def check_group(data: bytes, items: tuple[Item, ...]) -> Answer:  # noqa: ARG001
         )
         for case in cases
     )
-    contents = {kept[name]: output for name, output in outputs.items()}
-    return Answer(value=(checks, ()), items=tuple(contents), contents=contents)
+    made = {kept[name]: output for name, output in outputs.items()}
+    return Answer(value=(checks, ()), items=tuple(made), contents=made)
 
 
 def _place_of_output(case: str) -> str:
     return f"outputs/{hashlib.sha256(case.encode()).hexdigest()[:32]}.npy"
 
 
-def ask_reference(data: bytes, items: tuple[Item, ...]) -> Answer:  # noqa: ARG001
+def measure(data: bytes, items: tuple[Item, ...], contents: Mapping[Item, bytes]) -> Answer:  # noqa: ARG001
     """As the task of that name."""
-    machine = here()
+    machine = _with(contents)
+    task: GroupTask
+    wanted: Wanted | None
     asked: set[str]
-    task, asked, toolchain = unpack(data)
+    task, wanted, asked, toolchain = unpack(data)
     machine.measures(machine.work.reference_s * len(asked) + machine.work.peak_s * (toolchain is not None))
     references = tuple(
         Reference(
@@ -278,20 +292,16 @@ def ask_reference(data: bytes, items: tuple[Item, ...]) -> Answer:  # noqa: ARG0
     )
     device = task.cases[0].device
     peak = Peak(device=device, threads=1, operations_per_s=9e10, bytes_per_s=2e10, host=machine.name)
-    return Answer(value=(references, None if toolchain is None else peak))
+    results = [] if wanted is None else _rounds(task, wanted, machine)
+    return Answer(value=(references, None if toolchain is None else peak, results))
 
 
-def measure(data: bytes, items: tuple[Item, ...]) -> Answer:  # noqa: ARG001
-    """As the task of that name."""
-    machine = here()
-    task: GroupTask
-    wanted: Wanted
-    task, wanted = unpack(data)
+def _rounds(task: GroupTask, wanted: Wanted, machine: Machine) -> list[Round]:
     turn_s = machine.work.turn_s
     rounds = max(round(wanted.seconds / (turn_s * len(task.cases))), 1)
     started_ns = time.time_ns()
     machine.measures(machine.work.start_s + rounds * turn_s * len(task.cases))
-    results = [
+    return [
         Round(
             group=wanted.group,
             generation=wanted.generation,
@@ -302,7 +312,6 @@ def measure(data: bytes, items: tuple[Item, ...]) -> Answer:  # noqa: ARG001
         )
         for number in itertools.islice(itertools.count(wanted.first_round), rounds)
     ]
-    return Answer(value=results)
 
 
 def _turn(case: Case, turn_s: float) -> Turn:

@@ -9,7 +9,7 @@ from harness.cache import cache_root, sweep_writing
 from harness.compare.comparison import Plan
 from harness.compile import BuildCache
 from harness.errors import PlaceGone, UsageError
-from harness.fleet import hosts as timeouts
+from harness.fleet import dispatch
 from harness.fleet.connection import Fleet
 from harness.fleet.offer import Offer
 from harness.fleet.placing import devices_of_fleet
@@ -42,7 +42,7 @@ class FleetBench(Executor):
     ) -> None:
         """Look at who is there."""
         self._fleet, self._like = fleet, like or {}
-        offers = fleet.await_host(timeouts.RETURN_S if planned else 0.0)  # the last one may have gone, and come back
+        offers = fleet.await_host(dispatch.RETURN_S if planned else 0.0)  # the last one may have gone, and come back
         if not offers.usable:
             said = "; ".join(offers.refused.values())
             raise UsageError(
@@ -100,7 +100,7 @@ class FleetBench(Executor):
         trim_outputs(cache_root())
         run = FleetRun(self._fleet, context, artifacts, self._like)
         try:
-            self._fleet.await_host(timeouts.RETURN_S)
+            self._fleet.await_host(dispatch.RETURN_S)
             self._fleet.run(run.do())
         except PlaceGone as gone:
             raise PlaceGone(gone.what, context.options.command_to_go_on(context.directory.path, self.address)) from gone

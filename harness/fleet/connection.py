@@ -17,7 +17,7 @@ from harness.errors import PlaceGone, UsageError
 from harness.fleet.access import Access, ask
 from harness.fleet.here import HOSTS_TOPIC
 from harness.fleet.offer import Offer, require_same_versions, usable_offer
-from harness.fleet.scheduler import FACTS, FORGET_MESSAGES, WAITS, Waits
+from harness.fleet.scheduler import FACTS, FORGET_MESSAGES, WAITS_TOPIC, Waits
 
 # A scheduler that has gone is noticed after so long, where Dask would try for half a minute.
 _CONNECT_S = 10.0
@@ -124,7 +124,7 @@ class Fleet:
     async def tell_waits(self, waits: Sequence[Waits]) -> None:
         """Let `harness fleet status` show what has not begun, and why; it replaces what was told before."""
         if waits != self._waits:
-            await self._ask(WAITS, client=self.client.id, waits=waits)
+            await self._ask("log_event", topic=f"{WAITS_TOPIC}{self.client.id}", msg=waits)
             self._waits = waits
 
     async def _ask(self, operation: str, **message: Any) -> Any:

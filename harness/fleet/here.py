@@ -1,7 +1,4 @@
-"""What a worker process knows of its own host: what it offers, what it may use, and what it is doing now.
-
-Tasks run in threads of one worker process, so this is one state for all of them.
-"""
+"""What a worker process knows of its own host: what it offers, and what it may use."""
 
 from __future__ import annotations
 
@@ -10,9 +7,6 @@ import logging
 import os
 import signal
 import tempfile
-import threading
-import time
-from collections.abc import Iterator
 from dataclasses import replace
 
 from distributed.diagnostics.plugin import WorkerPlugin
@@ -24,14 +18,11 @@ from harness.fleet.offer import Offer, own_versions, to_text
 from harness.process import Limits
 from harness.scratch import own_temporary_folder
 
-# Names of what a worker tells the scheduler of itself: once when it joins, and with every heartbeat.
-OFFER_KEY, DOING_KEY = "harness_offer", "harness_doing"
+# What a worker tells the scheduler of itself when it joins.
+OFFER_KEY = "harness_offer"
 # What is told of hosts to every client.
 HOSTS_TOPIC = "harness-hosts"
 
-_lock = threading.Lock()
-# Pieces of work: `measure`, `compile`, `check` or `wait`; the group or case; since when, in seconds since 1970.
-_doing: dict[int, list[str | float]] = {}
 _host: HostPlugin | None = None
 
 
@@ -89,28 +80,9 @@ def limits_here(asked: Limits) -> Limits:
     return Limits(seconds=seconds, memory_bytes=memory)
 
 
-@contextlib.contextmanager
-def doing(what: str, of: str) -> Iterator[None]:
-    """Let `harness fleet status` show a piece of work while it goes on."""
-    piece: list[str | float] = [what, of, time.time()]
-    with _lock:
-        _doing[id(piece)] = piece
-    try:
-        yield
-    finally:
-        with _lock:
-            _doing.pop(id(piece), None)
-
-
 def startup_offer(worker: Worker) -> str:  # noqa: ARG001 (Dask's signature)
     """What the worker tells the scheduler when it joins."""
     return to_text(host())
-
-
-def doing_now(worker: Worker) -> list[list[str | float]]:  # noqa: ARG001 (Dask's signature)
-    """What the worker tells the scheduler with every heartbeat, the oldest first."""
-    with _lock:
-        return list(_doing.values())
 
 
 def _plugin() -> HostPlugin:

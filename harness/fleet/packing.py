@@ -1,24 +1,56 @@
-"""Values that travel to hosts: pickled, but for what each machine has of its own.
+"""Values that travel to hosts: pickled, but for what each machine has of its own; and the files that they name.
 
-A file becomes its place below a cache folder, and goes along where the host lacks it; so do the files that flags name,
-those of builds, and outputs that were right. Of a toolchain, a plugin and a peer only the name travels: the host finds
-its own, and refuses one that is another.
+A file becomes its place below a cache folder, and goes along where the host lacks it. What this machine has anywhere,
+such as a model's program, lies there under its own hash; a build and outputs that were right lie where they always do.
+Of a toolchain, a plugin and a peer only the name travels: the host finds its own, and refuses one that is another.
 """
 
+import contextlib
 import io
+import os
 import pickle
-from collections.abc import Sequence
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from harness.cache import cache_root, environments_root
+from harness.cache import cache_root, environments_root, trim
+from harness.compile import BuildCache
 from harness.errors import RunError
-from harness.fleet.files import FOLDER, Item, build_items, item_of, reading, sha256_of
+from harness.files import file_sha256
 from harness.peers.peer import AppliedPeer, apply_peer
 from harness.plugins import Applied, apply_plugin
 from harness.records.run import Build, OutputRecord
 from harness.toolchain import Toolchain, get_toolchains
+from harness.verify.kept import LIMIT_BYTES, YOUNG_S
+
+# A message of Dask holds so much of a file at most; it warns of larger ones.
+MESSAGE_BYTES = 8 * 2**20
+# So much of files goes with the task or the answer that they belong to.
+INLINE_BYTES = 2**20
+FOLDER = "fleet"
+_TRIM_EVERY_S = 3600.0
+
+
+class Damaged(RunError):
+    """A file came with other bytes than it was sent with."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Item:
+    """A file that a task needs or has made."""
+
+    place: str  # Where it lies below a cache folder, as in `fleet/3f/3f.../input0.npy`
+    sha256: str
+    size: int
+
+    @property
+    def chunks(self) -> Iterator[tuple[int, int]]:
+        """Offset and size of each part that is sent; one for an empty file too."""
+        for offset in range(0, max(self.size, 1), MESSAGE_BYTES):
+            yield offset, min(MESSAGE_BYTES, self.size - offset)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +69,9 @@ class Packed:
             return next((f"{flag}{equals}{path}" for place, path in own.items() if value.endswith(f"/{place}")), word)
 
         return tuple(renamed(word) for word in command)
+
+
+# --- Values ---
 
 
 def pack(*values: Any) -> Packed:
@@ -64,6 +99,8 @@ class _Packer(pickle.Pickler):
         match value:
             case Path() if value.is_absolute():
                 return "file", self._place(value)
+            case {"file": str(file), **others} if Path(file).is_absolute():  # an argument, as workers take it
+                return "argument", others, self._place(Path(file))
             case str() if value.startswith("--") and "=/" in value:
                 flag, _, name = value.partition("=")
                 return ("flag", flag, self._place(Path(name))) if _is_file(name) else None
@@ -74,15 +111,13 @@ class _Packer(pickle.Pickler):
             case AppliedPeer():
                 return "peer", value.name, dict(value.options), value.label
             case Build(failure=None):
-                for item in build_items(value):
-                    self.files[item] = cache_root() / item.place
+                self.files.update({item: cache_root() / item.place for item in build_items(value)})
             case OutputRecord() if (cache_root() / value.file).is_file():
                 self.files[item_of(value.file)] = cache_root() / value.file
         return None
 
     def _place(self, path: Path) -> str:
-        builds = cache_root() / "builds"
-        if path.is_relative_to(builds):  # which goes along with its build
+        if path.is_relative_to(cache_root() / "builds"):  # which goes along with its build
             return path.relative_to(cache_root()).as_posix()
         sha256 = sha256_of(path)
         item = Item(place=f"{FOLDER}/{sha256[:2]}/{sha256}/{path.name}", sha256=sha256, size=path.stat().st_size)
@@ -103,6 +138,8 @@ class _Unpacker(pickle.Unpickler):
         match found:
             case "file", place:
                 return cache_root() / place
+            case "argument", others, place:
+                return {**others, "file": str(cache_root() / place)}
             case "flag", flag, place:
                 return f"{flag}={cache_root() / place}"
             case "toolchain", version, sha256:
@@ -132,3 +169,123 @@ def _plugin(name: str, options: dict[str, Any], identity: tuple[str, ...]) -> Ap
     if _identity(applied) != identity:
         raise RunError(f"its plugin {name} is another than the client's; install the same package on both")
     return applied
+
+
+# --- Files ---
+
+
+@contextlib.contextmanager
+def reading() -> Iterator[None]:
+    """Say in one sentence which file of this machine's own cannot be read."""
+    try:
+        yield
+    except OSError as error:
+        file = error.filename or "a file of the cache"
+        raise RunError(f"{file}: cannot be read ({error.strerror}); see who removes files of the cache") from error
+
+
+def sha256_of(path: Path) -> str:
+    """Hash of a file, which is read again only once it has changed."""
+    status = path.stat()
+    return _sha256_at(path, status.st_size, status.st_mtime_ns)
+
+
+@lru_cache(maxsize=100_000)
+def _sha256_at(path: Path, size: int, changed_ns: int) -> str:  # noqa: ARG001 (what tells that it has changed)
+    return file_sha256(path)
+
+
+def item_of(place: str) -> Item:
+    """A file of this machine's cache."""
+    path = cache_root() / place
+    return Item(place=place, sha256=sha256_of(path), size=path.stat().st_size)
+
+
+def build_items(build: Build) -> tuple[Item, ...]:
+    """All files of a build in this machine's cache; the last is the one that says that it is whole."""
+    cache = BuildCache(cache_root())
+    folder, module = cache.folder(build.cache_key), cache.module(build)
+    if sha256_of(module) != build.module_sha256:
+        raise RunError(f"{folder}: its module has been damaged since it was compiled; remove this folder there")
+    paths = sorted(folder.iterdir(), key=lambda path: (path.name == BuildCache.FACTS_FILE, path.name))
+    return tuple(item_of(path.relative_to(cache_root()).as_posix()) for path in paths if path.is_file())
+
+
+def lacking(items: Iterable[Item]) -> tuple[Item, ...]:
+    """Those of the files that this machine's cache lacks."""
+    return tuple(item for item in items if not _is_here(item))
+
+
+def _is_here(item: Item) -> bool:
+    path = cache_root() / item.place
+    try:
+        return path.stat().st_size == item.size and sha256_of(path) == item.sha256
+    except OSError:
+        return False
+
+
+def small_ones(files: Mapping[Item, Path]) -> dict[Item, bytes]:
+    """The smallest of some files, whole and in their order, as many as go along with a message."""
+    left, chosen = INLINE_BYTES, set[Item]()
+    for item in sorted(files, key=lambda item: item.size):
+        left -= item.size
+        if left >= 0:
+            chosen.add(item)
+    return {item: path.read_bytes() for item, path in files.items() if item in chosen}
+
+
+def read_chunk(path: Path, offset: int, size: int) -> bytes:
+    """A part of a file."""
+    with path.open("rb") as file:
+        file.seek(offset)
+        return file.read(size)
+
+
+def write_chunk(item: Item, offset: int, chunk: bytes, sender: str) -> None:
+    """Keep a part of a file that comes; after the last one its hash is checked, before anybody can use it."""
+    final = cache_root() / item.place
+    part = cache_root() / FOLDER / "coming" / item.sha256[:2] / f"{item.sha256}-{sender}"
+    for folder in (final.parent, part.parent):
+        folder.mkdir(parents=True, exist_ok=True)
+    with part.open("wb" if offset == 0 else "r+b") as file:
+        file.seek(offset)
+        file.write(chunk)
+    if offset + len(chunk) < item.size:
+        return
+    found = file_sha256(part)
+    if found != item.sha256:
+        part.unlink()
+        raise Damaged(f"{item.place}: has come damaged, with the hash {found[:16]} instead of {item.sha256[:16]}")
+    part.replace(final)
+
+
+def write_small(contents: Mapping[Item, bytes]) -> None:
+    """Keep files that came along with a message, as far as this machine lacks them."""
+    for item in lacking(contents):
+        write_chunk(item, 0, contents[item], os.urandom(6).hex())
+
+
+def use(item: Item) -> bool:
+    """Say that a file of this machine's cache is still of use; whether it is there."""
+    path = cache_root() / item.place
+    try:
+        # Its time of change is left, since a hash is known by it.
+        os.utime(path, ns=(time.time_ns(), path.stat().st_mtime_ns))
+    except PermissionError:  # of somebody else's file
+        return True
+    except OSError:
+        return False
+    return True
+
+
+def trim_sent() -> None:
+    """Delete what was sent here and not used for longest, as much as is too much; nothing of the last day.
+
+    A worker goes on for months, so this is for every task with new files; it looks once an hour.
+    """
+    _trim_sent(int(time.monotonic() // _TRIM_EVERY_S))
+
+
+@lru_cache(maxsize=1)
+def _trim_sent(hour: int) -> None:  # noqa: ARG001 (once in each)
+    trim((cache_root() / FOLDER).glob("*/*/*"), LIMIT_BYTES, YOUNG_S)

@@ -1,4 +1,4 @@
-"""Which host measures which group: pure decisions over what groups need and what hosts have.
+"""Which host does what: pure decisions over what compiles, groups and rows need, and what hosts have.
 
 A group stays with its host from night to night, whatever other groups and hosts come and go, as far as balance lets
 it: hosts are preferred in the order of a hash of group and host (rendezvous hashing, Thaler and Ravishankar 1998), and
@@ -10,8 +10,8 @@ from __future__ import annotations
 import hashlib
 import math
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from harness.fleet.offer import Offer
@@ -81,96 +81,97 @@ def _classes(environment: Mapping[str, Mapping[str, Any]], suite: Suite) -> dict
 
 
 @dataclass(frozen=True, kw_only=True)
-class Group:
-    """What a group needs."""
+class Need:
+    """What a compile, a group or a row needs of the host that does it."""
 
     name: str
-    device: str
+    device: str = ""  # "" of a compile
     peers: frozenset[str] = frozenset()  # Labels of the engines among its cases
     compilers: Mapping[str, str] = field(default_factory=dict)  # Hash of the compiler, by version, of its cases
     # Identity of the CPU that its modules are made for; "" where that does not matter, or none is made yet
     cpu: str = ""
     machine_class: str = ""  # Of the host that has begun it, with the device; "": nobody has
 
+    def begun_on(self, host: Host) -> Need:
+        """The same once a host has begun it."""
+        return replace(self, machine_class=host.classes[self.device])
 
-def group_of(cases: Sequence[Case], compilers: Mapping[str, str]) -> Group:
+
+def need_of(cases: Sequence[Case], compilers: Mapping[str, str]) -> Need:
     """What the cases of a group need."""
-    versions = {case.toolchain for case in cases if case.peer is None}
-    return Group(
+    return Need(
         name=cases[0].group,
         device=cases[0].device,
         peers=frozenset(case.variant for case in cases if case.peer is not None),
-        compilers={version: compilers[version] for version in sorted(versions)},
+        compilers={case.toolchain: compilers[case.toolchain] for case in cases if case.peer is None},
     )
 
 
-def unfit(group: Group, host: Host) -> str:
-    """Why a host cannot measure a group, as a clause; "": it can."""
-    for name in (group.device, *sorted(group.peers)):
+def unfit(need: Need, host: Host) -> str:
+    """Why a host cannot do it, as a clause; "": it can."""
+    for name in filter(None, (need.device, *sorted(need.peers))):
         if why := host.missing.get(name, f"it does not know {name}"):
             return why
-    for version, sha256 in group.compilers.items():
+    for version, sha256 in need.compilers.items():
         if host.compilers.get(version, sha256) != sha256:
-            return f"its IREE {version} is another build than the asker's"
-    if group.cpu and host.host_cpu != group.cpu:
-        return "it has another CPU than the one that the group's modules are made for"
-    if group.machine_class and host.classes.get(group.device) != group.machine_class:
-        return f"it is of another class than the host that has begun ({group.machine_class})"
+            return f"its IREE {version} is another build than the client's"
+    if need.cpu and host.host_cpu != need.cpu:
+        return "it has another CPU than the one that the modules are made for"
+    if need.machine_class and host.classes.get(need.device) != need.machine_class:
+        return f"it is of another class than the host that has begun ({need.machine_class})"
     return ""
 
 
-def preference(group: str, host: str) -> int:
+def preference(name: str, host: str) -> int:
     """How much a group is drawn to a host: as random as a hash, and always the same."""
-    return int.from_bytes(hashlib.sha256(f"{group}\n{host}".encode()).digest()[:8], "big")
+    return int.from_bytes(hashlib.sha256(f"{name}\n{host}".encode()).digest()[:8], "big")
 
 
-def place(groups: Sequence[Group], hosts: Sequence[Host], kept: Mapping[str, str] | None = None) -> dict[str, str]:
+def place(needs: Sequence[Need], hosts: Sequence[Host], kept: Mapping[str, str] | None = None) -> dict[str, str]:
     """The host of each group, by the group's name; a group that fits nowhere is left out.
 
     No host takes more of the groups that fit the same hosts than its share, rounded up.
     """
     names = {host.name for host in hosts}
     placed = {name: host for name, host in (kept or {}).items() if host in names}
-    fitting = {group.name: tuple(host.name for host in hosts if not unfit(group, host)) for group in groups}
+    fitting = {need.name: tuple(host.name for host in hosts if not unfit(need, host)) for need in needs}
     share = {able: math.ceil(count / len(able)) for able, count in Counter(fitting.values()).items() if able}
     load = Counter((fitting[name], placed[name]) for name in fitting if name in placed)
-    for group in sorted(groups, key=lambda group: group.name):
-        able = fitting[group.name]
-        if group.name in placed or not able:
+    for name in sorted(fitting):
+        able = fitting[name]
+        if name in placed or not able:
             continue
-        best = sorted(able, key=lambda host: preference(group.name, host), reverse=True)
+        best = sorted(able, key=lambda host: preference(name, host), reverse=True)
         chosen = next((host for host in best if load[able, host] < share[able]), best[0])
         load[able, chosen] += 1
-        placed[group.name] = chosen
+        placed[name] = chosen
     return placed
 
 
-def choose_for_idle(host: Host, waiting: Mapping[str, Sequence[Group]]) -> str | None:
+def choose_for_idle(host: Host, waiting: Mapping[str, Sequence[Need]]) -> str | None:
     """A group for a host that has nothing to measure: the last in line of the host that has most; None: none fits."""
     for queue in sorted(waiting.values(), key=len, reverse=True):
         if len(queue) < 2:  # its owner comes to a single one as soon
             continue
-        chosen = next((group.name for group in reversed(queue) if not unfit(group, host)), None)
+        chosen = next((need.name for need in reversed(queue) if not unfit(need, host)), None)
         if chosen is not None:
             return chosen
     return None
 
 
-def choose_after_loss(group: Group, hosts: Sequence[Host], load: Mapping[str, int]) -> str | None:
-    """The host that a group moves to; None: there is none for it."""
-    able = [host.name for host in hosts if not unfit(group, host)]
-    return min(able, key=lambda name: (load.get(name, 0), -preference(group.name, name)), default=None)
+def choose_after_loss(need: Need, hosts: Iterable[Host], load: Mapping[str, int]) -> str | None:
+    """The host that takes something over; None: there is none for it."""
+    able = [host.name for host in hosts if not unfit(need, host)]
+    return min(able, key=lambda name: (load.get(name, 0), -preference(need.name, name)), default=None)
 
 
-def why_nowhere(group: Group, hosts: Collection[Host]) -> str:
-    """Why no host can measure a group, as a sentence."""
-    if not hosts:
-        return f"{group.name}: no host has joined; start one with `harness fleet worker`"
+def why_nowhere(need: Need, hosts: Collection[Host]) -> str:
+    """Why no host can do something, as a sentence."""
     reasons: dict[str, list[str]] = {}
     for host in hosts:
-        reasons.setdefault(unfit(group, host), []).append(host.name)
+        reasons.setdefault(unfit(need, host), []).append(host.name)
     said = "; ".join(f"{', '.join(sorted(names))}: {one_line(why)}" for why, names in reasons.items())
-    return f"{group.name}: no host can measure it ({said})"
+    return f"{need.name}: no host can measure it ({said})"
 
 
 def devices_of_fleet(suite: Suite, offers: Collection[Offer]) -> dict[str, Presence]:

@@ -1,324 +1,268 @@
-"""A run over a fleet: each host takes compiles and steps of groups, and what comes of them is written at once.
+"""A run over a fleet: its compiles and groups, the hosts that they are on, and what comes of them, written at once.
 
 A generation is the unit that is done again, and nothing of it is written before all of it is here. So nothing arrives
 twice, and a host that is lost takes no more than a generation with it.
 """
 
-import asyncio
-from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections import Counter, deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from harness.errors import PlaceGone
+from harness.cache import cache_root
+from harness.compile import BuildCache, CompileRequest
+from harness.compile.request import cache_key
 from harness.fleet import tasks
 from harness.fleet.connection import Fleet
-from harness.fleet.groups import (
-    CHECK,
-    REFERENCE,
-    Artifacts,
-    GroupState,
-    Job,
-    Step,
-    compile_limits,
-    make_groups,
-    make_jobs,
-    put_on_hosts,
-    recall,
-    steps,
-)
-from harness.fleet.hosts import (
-    MOST_DEATHS,
-    Hosts,
-    HostState,
-    Refused,
-    WorkerLost,
-    away,
-    busy,
-    limit_s,
-    why_lost,
-)
+from harness.fleet.dispatch import Dispatcher, HostState, Job, Order, limit_s
 from harness.fleet.packing import pack
-from harness.fleet.placing import choose_after_loss, choose_for_idle, why_nowhere
-from harness.fleet.scheduler import by_reason
-from harness.fleet.tasks import Answer, GroupTask
+from harness.fleet.placing import Host, Need, choose_after_loss, choose_for_idle, need_of, place, unfit, why_nowhere
+from harness.fleet.tasks import GroupTask
+from harness.fleet.worker import COMPILE, MEASURE
 from harness.models.materialize import ModelArtifact
+from harness.process import Limits
 from harness.records.case import Case
-from harness.records.run import Build, Check, Failure, Lost, Peak, Placed, Reference, Round
-from harness.stages.build import keep_build, require_cache
-from harness.stages.context import Context, unchecked
+from harness.records.run import Build, Check, Failure, Lost, Peak, Placed, Reference, Round, Run
+from harness.stages.build import fail_unmade, keep_build, requests_of, require_cache
+from harness.stages.context import Context, failed_at
 from harness.stages.measure import Losses, distinct_cases, keep_check, keep_measured, wanted_generation
+from harness.stages.options import RunOptions
 from harness.store.run_directory import load_run
 from harness.text import plural
+from harness.toolchain.host_cpu import TargetCpu, is_of_host, without_host
 
 TITLE = "Fleet"
-# Steps that a host has in hand, so that it never waits for the next.
-_TURNS = 2
+# The first step of a group; the others are the numbers of its generations, the first of which asks for references too.
+CHECK = -1
+
+Artifacts = Mapping[str, ModelArtifact | Failure]
 
 
-class FleetRun:
-    """A run under way on a fleet. All of it is for the fleet's thread."""
+@dataclass(kw_only=True, eq=False)
+class Compile(Job):
+    """A compile, and the cases that share it."""
+
+    resource: str = COMPILE
+    request: CompileRequest
+    key: str  # What its build is kept under, on every machine
+    cases: list[Case]
+
+
+@dataclass(kw_only=True, eq=False)
+class Group(Job):
+    """A model on a device."""
+
+    number: int  # In the plan's order
+    cases: list[Case]  # Those that have not failed
+    attempt: int = 0
+    noted: str = ""  # The host that the run's directory has it on; "": it says nothing yet
+    begun: bool = False
+    uncompiled: set[str] = field(default_factory=set)  # Cases whose builds are not here yet
+    timed: set[str] = field(default_factory=set)  # Cases that had a turn
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether its host may go on with it."""
+        return super().is_ready and not self.uncompiled
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """The generations of each group are spread over the run."""
+        return self.todo[0], self.number
+
+
+class FleetRun(Dispatcher[Compile | Group]):
+    """A run under way on a fleet."""
 
     def __init__(self, fleet: Fleet, context: Context, artifacts: Artifacts, like: Mapping[str, str]) -> None:
         """`like` has hosts that groups are to be on if they can, by the group's name."""
+        self._before = load_run(context.directory.path, rounds=False)
+        super().__init__(fleet, context.prepared.suite, context.progress, self._before.hosts)
         self._generations = dict(context.done.generations)  # without those of groups that have moved
         self._context = replace(context, done=replace(context.done, generations=self._generations))
         self._context.checks.update(context.done.checks)
-        self._fleet, self._artifacts, self._like = fleet, artifacts, like
+        self._directory, self._artifacts, self._like = context.directory, artifacts, like
         self.builds: dict[str, Build] = dict(context.done.builds)  # By case
-        self._groups: dict[str, GroupState] = {}
-        self._jobs: deque[Job] = deque()
+        self._groups = {group.name: group for group in _groups(context, artifacts, self._before)}
+        self._compiles: list[Compile] = []
         self._asked = set(context.done.references)  # cases of which iree-benchmark-module was asked
         self._peaks: set[tuple[str, str]] = set()  # by host and device, those that are known
         self._recorded: set[str] = set()  # hosts
-        self._served: set[str] = set()  # hosts
-        self._tasks: list[asyncio.Task[None]] = []
-        self.hosts = Hosts(fleet, context.prepared.suite, context.progress, "work waits")
 
     async def do(self) -> None:
         """Do all that is left."""
-        directory = self._context.directory
-        directory.before_failure = partial(require_cache, directory.path, self._artifacts, self.builds)
-        self._groups = make_groups(self._context, self._artifacts)
-        before = load_run(directory.path, rounds=False)
-        for record in before.hosts:
-            self.hosts.recall(record)
-        recall(self._context, before, self._groups)
-        await self.hosts.look()
-        if not self.hosts.here:
-            raise PlaceGone(f"{self._fleet.access.address}: all hosts have gone; start one")
+        self._directory.before_failure = partial(require_cache, self._directory.path, self._artifacts, self.builds)
+        await self.look()
+        self.require_fleet()
         self._begin()
-        try:
-            await self.hosts.watch(self._is_over)
-        finally:
-            for task in self._tasks:
-                task.cancel()
-            await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.loop()
+
+    @property
+    def jobs(self) -> list[Compile | Group]:
+        """Groups and compiles."""
+        return [*self._groups.values(), *self._compiles]
+
+    def is_over(self) -> bool:
+        """Whether all groups are done, and all compiles."""
+        return not (self._compiles or any(group.todo or group.is_busy for group in self._groups.values()))
+
+    # --- as it begins or goes on ---
 
     def _begin(self) -> None:
         """Put groups on hosts, and make a job of each compile that is left."""
-        context, here = self._context, {state.name: state.host for state in self.hosts.here}
-        put_on_hosts(self._groups, here, self._like)
-        jobs, compiled = make_jobs(context, self._artifacts, self.builds, self._groups, self.hosts.all)
-        self._jobs.extend(jobs)
-        left = [group for group in self._groups.values() if group.todo]
-        words = [*([plural(len(jobs), "compile")] if jobs else []), plural(len(left), "group")]
-        context.progress.note(f"To do: {', '.join(words)}, on {plural(len(here), 'host')}")
-        context.progress.stage(TITLE, _cases(jobs) + sum(len(group.todo) for group in left))
+        context, groups = self._context, list(self._groups.values())
+        here = {state.name: state.host for state in self.here}
+        kept = {group.name: group.host for group in groups if group.host}
+        for name, host in self._like.items():
+            if name in self._groups and host in here and not unfit(self._groups[name].need, here[host]):
+                kept.setdefault(name, host)
+        placed = place([group.need for group in groups if group.todo], list(here.values()), kept)
+        for group in groups:
+            group.host = group.host or placed.get(group.name, "")
+        compiled = self._make_jobs()
+        left = [group for group in groups if group.todo]
+        words = [plural(len(self._compiles), "compile")] if self._compiles else []
+        context.progress.note(
+            f"To do: {', '.join([*words, plural(len(left), 'group')])}, on {plural(len(here), 'host')}"
+        )
+        steps = sum(len(job.cases) for job in self._compiles) + sum(len(group.todo) for group in left)
+        context.progress.stage(TITLE, steps)
         for build in compiled:
             keep_build(context, build, "", self.builds)
         for group in left:
             if group.need.cpu and not group.noted:
-                self._note_place(group, self.hosts.all[group.host])
+                self._note_place(group, self.all[group.host])
             if not group.host:
-                self._fail(group, why_nowhere(group.need, here.values()))
+                self.fail(group, why_nowhere(group.need, here.values()))
 
-    @property
-    def _is_done(self) -> bool:
-        is_open = any(group.todo or group.is_busy for group in self._groups.values())
-        return not (is_open or self._jobs or any(state.compiling for state in self.hosts.all.values()))
+    def _make_jobs(self) -> list[Build]:
+        """Make a job of each compile that is left, small models first; builds that are in the cache.
 
-    def _serve_hosts(self) -> None:
-        """See that each host that is here has somebody who gives it something to do."""
-        for state in self.hosts.here:
-            if state.name not in self._served and state.offer is not None:
-                self._served.add(state.name)
-                works = [self._compile(state) for _ in range(state.offer.cores)]
-                works += [self._take_turns(state) for _ in range(_TURNS)]
-                for task in map(asyncio.ensure_future, works):
-                    task.add_done_callback(self.hosts.wake)  # it fails: else it has no end
-                    self._tasks.append(task)
-
-    async def _is_over(self) -> bool:
-        """Move the groups of hosts that have been gone for too long, and fail compiles that nobody can do."""
-        for task in self._tasks:
-            if task.done():
-                task.result()
-        self._serve_hosts()
-        for group in self._groups.values():
-            if group.todo and group.host in self.hosts.all and self.hosts.all[group.host].is_lost:
-                self._move(group, why_lost(group.host))
-        left = [state.host for state in self.hosts.all.values() if not state.is_lost]
-        for job in [job for job in self._jobs if not any(map(job.allows, left))]:
-            self._jobs.remove(job)
-            self._fail_job(job, job.why_nowhere)
-        await self._tell_waits()
-        return self._is_done
-
-    async def _tell_waits(self) -> None:
-        """Let `harness fleet status` show what no host has in hand."""
-        waits: list[tuple[str, str]] = []
-        for job in self._jobs:
-            able = [state for state in self.hosts.all.values() if job.allows(state.host)]
-            is_away = not any(state.address for state in able)
-            of_one = away(able[0]) if len(able) == 1 else "all hosts that may do it have gone, and may come back"
-            why = of_one if is_away else "all hosts that may do it compile or measure"
-            waits.append((why, f"compile {job.name}"))
-        for group in self._groups.values():
-            if group.todo and not group.is_busy and group.host in self.hosts.all:
-                state = self.hosts.all[group.host]
-                why = busy(state) if not group.uncompiled else "its builds are not all compiled yet"
-                waits.append((why if state.address else away(state), group.name))
-        await self._fleet.tell_waits(by_reason(waits))
-
-    # --- compiles ---
-
-    async def _compile(self, state: HostState) -> None:
-        """Give a host one compile after the other."""
-        while True:
-            job = self._next_job(state)
-            if job is None:
-                await state.wait_for_news()
+        Cases of equal keys share a compile. In flags, `host` means the host that the case's group is on.
+        """
+        context, cache, found = self._context, BuildCache(cache_root()), list[Build]()
+        jobs: dict[str, Compile] = {}
+        fail_unmade(context, self._artifacts, self.builds)
+        for request in requests_of(context, self._artifacts, ""):
+            case = request.case
+            group = self._groups.get(case.group)
+            if group is None or not group.host:
                 continue
-            helps = job.host != state.name
-            state.helping += helps
-            try:
-                packed = pack(job.request, job.key)
-                build, stderr = await self.hosts.compile(state, tasks.compile_case, packed, f"compile {job.name}")
-            except WorkerLost:
-                job.deaths += 1
-                self._jobs.appendleft(job)
-                if job.deaths >= MOST_DEATHS:
-                    self._jobs.remove(job)
-                    self._fail_job(job, f"{state.name}: its worker ended {job.deaths} times while it compiled this")
-            except Refused as why:  # another host may do it
-                self._context.progress.note(f"{state.name} cannot compile {job.name}: {why}")
-                job.refused[state.name] = str(why)
-                self._jobs.append(job)
-            else:
-                own_names = packed.with_own_names(build.command)
-                self._keep_build(replace(build, command=own_names), stderr, job.cases)
-            finally:
-                state.helping -= helps
-            if self._is_done:
-                self.hosts.wake()
-
-    def _next_job(self, state: HostState) -> Job | None:
-        """A compile for a host: the first of its own groups', else the last of others' where it has nothing to time."""
-        if not state.address:
-            return None
-        is_ready = any(group.host == state.name and group.is_ready for group in self._groups.values())
-        while (job := self._choose_job(state, others=not state.timing and not is_ready)) is not None:
-            self._jobs.remove(job)
-            refusals = [self._context.given_up.refusal(case, "compile") for case in job.cases]
-            if None in refusals:
-                return job
-            self._keep_build(Build(case=job.name, command=(), cache_key="", failure=refusals[0]), "", job.cases)
-        return None
-
-    def _choose_job(self, state: HostState, *, others: bool) -> Job | None:
-        own = (job for job in self._jobs if job.host == state.name and job.allows(state.host))
-        theirs = (job for job in reversed(self._jobs) if others and job.allows(state.host))
-        return next(own, None) or next(theirs, None)
-
-    def _fail_job(self, job: Job, why: str) -> None:
-        failure = Failure(stage="compile", message=why)
-        self._keep_build(Build(case=job.name, command=(), cache_key="", failure=failure), "", job.cases)
-
-    def _keep_build(self, build: Build, stderr: str, cases: list[Case]) -> None:
-        """A compile has ended, which these cases share."""
-        for case in cases:
-            keep_build(self._context, replace(build, case=case.name), stderr, self.builds)
-            self._context.progress.step(case.name)
-            group = self._groups[case.group]
-            group.uncompiled.discard(case.name)
-            if build.failure is not None:
-                self._drop(group, {case.name})
-            if group.host in self.hosts.all:
-                self.hosts.all[group.host].news.set()
-
-    # --- steps of groups ---
-
-    async def _take_turns(self, state: HostState) -> None:
-        """Give a host one step of its groups after the other."""
-        while True:
-            group = self._next_group(state)
-            if group is None:
-                await state.wait_for_news()
+            host, cpu, only_alike = self.all[group.host].host, None, False
+            if _needs_cpu(context, case):
+                group.need = replace(group.need, cpu=host.host_cpu)
+                cpu = self._cpu_of(host, case.toolchain)
+                only_alike = cpu is None or bool(request.arranged.rewrites)
+                request = replace(request, host_cpu=host.host_cpu)
+            if cpu is not None:
+                flags = without_host(case.compile_flags, cpu)
+                request = replace(request, case=replace(case, compile_flags=flags))
+            request = replace(request, limits=compile_limits(context.options))
+            key = cache_key(request)
+            if (build := cache.find(key, case.name)) is not None:
+                found.append(build)
                 continue
-            group.is_busy = True
-            try:
-                await self._step(state, group)
-            except WorkerLost as lost:
-                group.deaths += lost.was_at_it
-                if group.deaths >= MOST_DEATHS:
-                    ended = f"its worker ended {group.deaths} times while it measured this group"
-                    self._fail(group, f"{state.name}: {ended}")
-            except Refused as why:
-                group.refused[state.name] = str(why)
-                self._move(group, f"{state.name}: {why}")
-            finally:
-                group.is_busy = False
-            if self._is_done:
-                self.hosts.wake()
+            group.uncompiled.add(case.name)
+            if key in jobs:
+                jobs[key].cases.append(case)
+                continue
+            compilers = {request.toolchain.version: request.toolchain.compiler_sha256}
+            need = Need(name=f"compile {case.name}", compilers=compilers, cpu=host.host_cpu if only_alike else "")
+            jobs[key] = Compile(need=need, host=group.host, todo=deque([0]), request=request, key=key, cases=[case])
+        self._compiles.extend(jobs.values())
+        return found
 
-    def _next_group(self, state: HostState) -> GroupState | None:
+    def _cpu_of(self, host: Host, toolchain: str) -> TargetCpu | None:
+        """What `host` means to a compiler there, as any host with its CPU says; None: none of them says it."""
+        alike = (state.host.cpus.get(toolchain) for state in self.all.values() if state.host.host_cpu == host.host_cpu)
+        return next((known for known in alike if known is not None), None)
+
+    # --- which host does what ---
+
+    def choose(self, state: HostState) -> Compile | Group | None:
+        """A step of a group, or else a compile."""
+        return self._choose_group(state) or self._choose_compile(state)
+
+    def _choose_group(self, state: HostState) -> Group | None:
         """The group whose step a host does next; where it has none, it takes one that nobody has begun."""
-        if not state.address:
+        if state.is_full:
             return None
         own = [group for group in self._groups.values() if group.host == state.name and group.todo]
-        ready = [group for group in own if group.is_ready and (not state.helping or group.todo[0] == CHECK)]
-        if ready or own:
+        if own:
+            # Compilers for other hosts are not held still: nothing is timed beside them.
+            helps = any(job.host != state.name for job in state.having(COMPILE))
+            ready = (group for group in own if group.is_ready and not (helps and group.todo[0] != CHECK))
             return min(ready, key=lambda group: group.order, default=None)
-        waiting: dict[str, list[Any]] = {}
+        waiting: dict[str, list[Need]] = {}
         for group in self._groups.values():
             if group.todo and not group.begun and not group.is_busy and state.name not in group.refused:
                 waiting.setdefault(group.host, []).append(group.need)
-        chosen = choose_for_idle(state.host, waiting)
-        if chosen is None:
+        name = choose_for_idle(state.host, waiting)
+        if name is None:
             return None
-        self._context.progress.note(f"{state.name} takes {chosen} from {self._groups[chosen].host}")
-        self._groups[chosen].host = state.name
-        return self._groups[chosen] if self._groups[chosen].is_ready else None
+        chosen = self._groups[name]
+        self._progress.note(f"{state.name} takes {name} from {chosen.host}")
+        chosen.host = state.name
+        return chosen if chosen.is_ready else None
 
-    async def _step(self, state: HostState, group: GroupState) -> None:
-        step = group.todo[0]
-        work = self._work_of(state, group, step)
-        value = None
-        if work is not None:
-            is_timed = step != CHECK
-            if is_timed:
-                self._begin_group(group, state)
-            words = f"{step if isinstance(step, str) else 'measure'} {group.name}"
-            state.timing += is_timed
-            try:
-                value = await self.hosts.measure(state, work[0], pack(*work[1]), words, self._limit_s(group, step))
-            finally:
-                state.timing -= is_timed
-        group.todo.popleft()
-        if value is not None:
-            self._keep(group, step, value)
-        what = f"generation {step + 1}" if isinstance(step, int) else step
-        self._context.progress.step(f"{state.name}: {group.name} {what}")
+    def _choose_compile(self, state: HostState) -> Compile | None:
+        """The first of its own groups' compiles; else the last of others', where it has nothing to time."""
+        if state.offer is None or len(state.having(COMPILE)) >= state.offer.cores:
+            return None
+        own = next((job for job in self._compiles if job.host == state.name and job.is_ready), None)
+        is_timing = any(other.todo[0] != CHECK for other in state.having(MEASURE))
+        if own or is_timing or any(group.host == state.name and group.is_ready for group in self._groups.values()):
+            return own
+        left = (job for job in reversed(self._compiles) if job.is_ready and state.name not in job.refused)
+        return next((job for job in left if not unfit(job.need, state.host)), None)
 
-    def _keep(self, group: GroupState, step: Step, value: Any) -> None:
+    def why_waits(self, job: Compile | Group) -> str:
+        """Groups wait for their builds too."""
+        if isinstance(job, Group) and job.uncompiled:
+            return "its builds are not all compiled yet"
+        return super().why_waits(job)
+
+    # --- what hosts are asked ---
+
+    def order(self, job: Compile | Group, state: HostState) -> Order | None:
+        """A compile, a check, or a generation."""
+        if isinstance(job, Group):
+            return self._step(job, state)
+        refusals = [self._context.given_up.refusal(case, "compile") for case in job.cases]
+        if refusals and None not in refusals:
+            return None
+        return Order(what=job.name, task=tasks.compile_case, packed=pack(job.request, job.key))
+
+    def _step(self, group: Group, state: HostState) -> Order | None:
+        context, options, step = self._context, self._context.options, group.todo[0]
+        beside_s = float(self._directory.header.settings["budget_s"])
         if step == CHECK:
-            self._keep_checks(group, *value)
-        elif step == REFERENCE:
-            self._keep_references(group, *value)
+            if options.measure and all(case.name in context.checks for case in group.cases):
+                return None
+            beside_s += 2 * options.compile_timeout_s  # of the second opinion
+            what, task, packed = (
+                "check",
+                tasks.check_group,
+                pack(self._task_of(state, group.cases), not options.measure),
+            )
         else:
-            self._keep_generation(group, value)
-
-    def _work_of(
-        self, state: HostState, group: GroupState, step: Step
-    ) -> tuple[Callable[..., Answer], tuple[Any, ...]] | None:
-        """The task of a step, and what it takes; None: there is nothing to do."""
-        context = self._context
-        if step == CHECK:
-            is_done = all(case.name in context.checks for case in group.cases) and context.options.measure
-            again = not context.options.measure
-            return None if is_done else (tasks.check_group, (self._task_of(state, group.cases), again))
-        cases = distinct_cases(group.cases, self.builds)
-        task = self._task_of(state, cases)
-        if isinstance(step, int):
-            groups = len(self._groups) + context.prepared.groups_elsewhere
-            wanted = wanted_generation(context, group.name, step, group.timed, groups=groups)
-            return None if wanted is None else (tasks.measure, (task, wanted))
-        asked = {case.name for case in cases if case.peer is None} - self._asked if context.with_reference else set()
-        wants_peak = context.options.measure and (state.name, group.need.device) not in self._peaks
-        peak_of = context.prepared.toolchain if wants_peak else None
-        return (tasks.ask_reference, (task, asked, peak_of)) if asked or wants_peak else None
+            cases, shares = (
+                distinct_cases(group.cases, self.builds),
+                len(self._groups) + context.prepared.groups_elsewhere,
+            )
+            wanted = None
+            if options.measure:
+                wanted = wanted_generation(context, group.name, step, group.timed, groups=shares)
+            asked = {case.name for case in cases if case.peer is None and context.with_reference} - self._asked
+            wants_peak = options.measure and (state.name, group.need.device) not in self._peaks
+            if wanted is None and not asked and not wants_peak:
+                return None
+            self._begin_group(group, state)
+            peak_of = context.prepared.toolchain if wants_peak else None
+            what, task, packed = "measure", tasks.measure, pack(self._task_of(state, cases), wanted, asked, peak_of)
+        within_s = limit_s(options.call_timeout_s, len(group.cases), beside_s)
+        return Order(what=f"{what} {group.name}", task=task, packed=packed, limit_s=within_s)
 
     def _task_of(self, state: HostState, cases: list[Case]) -> GroupTask:
         prepared, first = self._context.prepared, cases[0]
@@ -340,17 +284,42 @@ class FleetRun:
             checks={case.name: self._context.checks[case.name] for case in cases if case.name in self._context.checks},
         )
 
-    def _limit_s(self, group: GroupState, step: Step) -> float:
-        options, settings = self._context.options, self._context.directory.header.settings
-        compile_s = 2 * options.compile_timeout_s if step == CHECK else 0.0  # of the second opinion
-        return limit_s(options.call_timeout_s, len(group.cases), compile_s + float(settings["budget_s"]))
-
     # --- what comes of it ---
 
-    def _keep_checks(self, group: GroupState, checks: Sequence[Check], losses: Losses) -> None:
+    def keep(self, job: Compile | Group, step: int, value: Any, order: Order | None) -> None:
+        """Write down what came of a step."""
+        if isinstance(job, Compile):
+            if order is None:
+                failure = self._context.given_up.refusal(job.cases[0], "compile")
+                self._keep_build(job, Build(case=job.name, command=(), cache_key="", failure=failure))
+            else:
+                build, stderr = value
+                self._keep_build(job, replace(build, command=order.packed.with_own_names(build.command)), stderr)
+            return
+        if value is not None and step == CHECK:
+            self._keep_checks(job, *value)
+        elif value is not None:
+            self._keep_measured(job, *value)
+        what = "check" if step == CHECK else f"generation {step + 1}"
+        self._progress.step(f"{job.host}: {job.name} {what}")
+
+    def _keep_build(self, job: Compile, build: Build, stderr: str = "") -> None:
+        """A compile has ended, which its cases share."""
+        if job in self._compiles:
+            self._compiles.remove(job)
+        for case in job.cases:
+            keep_build(self._context, replace(build, case=case.name), stderr, self.builds)
+            self._progress.step(case.name)
+            group = self._groups[case.group]
+            group.uncompiled.discard(case.name)
+            if build.failure is not None:
+                self._drop(group, {case.name})
+            self.stir(group.host)
+
+    def _keep_checks(self, group: Group, checks: Sequence[Check], losses: Losses) -> None:
         """A group has been checked; where a case failed, it is said which host says so."""
         if group.noted != group.host and any(check.failure is not None for check in checks):
-            self._note_place(group, self.hosts.all[group.host])
+            self._note_place(group, self.all[group.host])
         cases = {case.name: case for case in group.cases}
         for check in checks:
             left = [case for case in group.cases if case.name not in self._context.checks and case.name != check.case]
@@ -360,15 +329,16 @@ class FleetRun:
         failed = {check.case for check in checks if check.failure is not None}
         self._drop(group, failed | {lost.case for lost in losses})
 
-    def _keep_references(self, group: GroupState, references: Sequence[Reference], peak: Peak | None) -> None:
+    def _keep_measured(
+        self, group: Group, references: Sequence[Reference], peak: Peak | None, results: Sequence[Round | Losses]
+    ) -> None:
+        """A generation has been measured, or iree-benchmark-module was asked."""
         for reference in references:
             self._asked.add(reference.case)
-            self._context.directory.append(replace(reference, attempt=group.attempt))
+            self._directory.append(replace(reference, attempt=group.attempt))
         self._peaks.add((group.host, group.need.device))
         if peak is not None:
-            self._context.directory.append(peak)
-
-    def _keep_generation(self, group: GroupState, results: list[Round | Losses]) -> None:
+            self._directory.append(peak)
         members = list(group.cases)
         for result in results:
             if isinstance(result, Round):
@@ -379,96 +349,140 @@ class FleetRun:
                 keep_measured(self._context, lost, members)
                 self._drop(group, {each.case for each in lost})
 
-    def _drop(self, group: GroupState, names: set[str]) -> None:
+    def _drop(self, group: Group, names: set[str]) -> None:
         """Cases of a group have failed."""
         group.cases = [case for case in group.cases if case.name not in names]
         if not group.cases:
-            self._context.progress.step(group.name, len(group.todo))
+            self._progress.step(group.name, len(group.todo))
             group.todo.clear()
 
     # --- where groups are ---
 
-    def _note_place(self, group: GroupState, state: HostState, why: str = "") -> None:
+    def _note_place(self, group: Group, state: HostState, why: str = "") -> None:
         """Write down that a group is on a host."""
-        directory = self._context.directory
         if state.name not in self._recorded:
             self._recorded.add(state.name)
-            directory.append(state.record(self._context.prepared.suite))
+            self._directory.append(state.record(self._suite))
         group.noted = state.name
-        directory.append(Placed(group=group.name, host=state.name, attempt=group.attempt, why=why))
+        self._directory.append(Placed(group=group.name, host=state.name, attempt=group.attempt, why=why))
 
-    def _begin_group(self, group: GroupState, state: HostState) -> None:
+    def _begin_group(self, group: Group, state: HostState) -> None:
         """A host begins to time a group, if it has not yet."""
         if not group.begun:
             group.begun = True
             if group.noted != state.name:
                 self._note_place(group, state)
-            group.need = replace(group.need, machine_class=state.host.classes[group.need.device])
+            group.need = group.need.begun_on(state.host)
 
-    def _move(self, group: GroupState, why: str) -> None:
-        """Begin a group again on another host of its class, or report it as failed."""
-        able = [state for state in self.hosts.all.values() if state.name not in {*group.refused, group.host}]
-        # One that may come back is better than none: the group waits for it as it did for its own.
-        absent = [state.host for state in able if not state.address and state.offer is not None and not state.is_lost]
-        load: dict[str, int] = {}
-        for other in self._groups.values():
-            load[other.host] = load.get(other.host, 0) + bool(other.todo)
-        here = [state.host for state in able if state.address]
-        chosen = choose_after_loss(group.need, here, load) or choose_after_loss(group.need, absent, load)
+    def move(self, job: Compile | Group, why: str) -> None:
+        """Have another host do something; one that may come back is better than none: it is waited for."""
+        others = [state for state in self.all.values() if state.name not in {*job.refused, job.host}]
+        absent = [state.host for state in others if not state.address and state.offer and not state.is_lost]
+        load = Counter(other.host for other in self.jobs if other.todo)
+        chosen = choose_after_loss(job.need, [state.host for state in others if state.address], load)
+        chosen = chosen or choose_after_loss(job.need, absent, load)
         if chosen is None:
-            self._fail(group, f"{why}; no other host of the fleet can go on with this group")
+            said = {name: f"{name}: {refusal}" for name, refusal in job.refused.items()} | {job.host: why}
+            self.fail(job, f"{'; '.join(said.values())}; no other host of the fleet can do it")
             return
-        self._context.progress.note(f"{group.name} moves to {chosen}: {why}")
-        group.host = chosen
-        if group.begun:
-            self._begin_again(group, self.hosts.all[chosen], why)
-        self.hosts.all[chosen].news.set()
+        self._progress.note(f"{job.name} moves to {chosen}: {why}")
+        job.host = chosen
+        if isinstance(job, Group) and job.begun:
+            self._begin_again(job, self.all[chosen], why)
+        self.stir(chosen)
 
-    def _begin_again(self, group: GroupState, state: HostState, why: str) -> None:
-        """A group that was begun begins again on another host; what the first one measured no longer counts."""
+    def _begin_again(self, group: Group, state: HostState, why: str) -> None:
+        """What the first host measured of a group no longer counts."""
         group.attempt += 1
         group.timed.clear()
-        self._asked.difference_update(case.name for case in group.cases)
+        cases = [case for case in self._context.prepared.cases if case.group == group.name and case.skip is None]
+        self._asked.difference_update(case.name for case in cases)
         for generation in [key for key in self._generations if key[0] == group.name]:
             del self._generations[generation]
-        cases = [case for case in self._context.prepared.cases if case.group == group.name and case.skip is None]
-        group.cases = [case for case in cases if not self._is_wrong(case)]  # one that was lost there may do well here
+        # A case that was lost there may do well here.
+        group.cases = [case for case in cases if not _is_wrong(case, self.builds, self._context.checks)]
         before = len(group.todo)
-        group.todo = deque(steps(self._context))
-        self._context.progress.step(group.name, before - len(group.todo))
+        group.todo = deque(_steps(self._context))
+        self._progress.step(group.name, before - len(group.todo))
         self._note_place(group, state, why)
-        group.need = replace(group.need, machine_class=state.host.classes[group.need.device])
+        group.need = group.need.begun_on(state.host)
 
-    def _is_wrong(self, case: Case) -> bool:
-        records = (self.builds.get(case.name), self._context.checks.get(case.name))
-        return any(record is not None and record.failure is not None for record in records)
-
-    def _fail(self, group: GroupState, why: str) -> None:
-        """Report what is left of a group as failed, at the stage that each case has come to."""
-        for job in list(self._jobs):
-            before = len(job.cases)
-            job.cases = [case for case in job.cases if case.group != group.name]
-            self._context.progress.step(group.name, before - len(job.cases))
-            if not job.cases:
-                self._jobs.remove(job)
-        context = self._context
-        for case in group.cases:
-            if case.peer is None and case.name not in self.builds:
-                failure = Failure(stage="compile", message=why)
-                self.builds[case.name] = Build(case=case.name, command=(), cache_key="", failure=failure)
-                context.directory.append(self.builds[case.name])
-            elif case.name not in context.checks:
-                failure = Failure(stage="verify", message=why)
-                context.checks[case.name] = unchecked(case, failure)
-                context.directory.append(context.checks[case.name])
-            else:
-                failure = Failure(stage="measure", message=why)
-                generation = next((step for step in group.todo if isinstance(step, int)), 0)
-                lost = Lost(case=case.name, generation=generation, failure=failure, host=group.host)
-                context.directory.append(replace(lost, attempt=group.attempt))
-            context.failures.case(case, failure)
-        self._drop(group, {case.name for case in group.cases})
+    def fail(self, job: Compile | Group, why: str) -> None:
+        """Report what is left as failed, at the stage that each case has come to."""
+        if isinstance(job, Compile):
+            failure = Failure(stage="compile", message=why)
+            self._keep_build(job, Build(case=job.name, command=(), cache_key="", failure=failure))
+            return
+        context, checks = self._context, self._context.checks
+        for each in list(self._compiles):
+            left = [case for case in each.cases if case.group != job.name]
+            self._progress.step(job.name, len(each.cases) - len(left))
+            each.cases = left
+            if not left:
+                self._compiles.remove(each)
+        for case in job.cases:
+            record = failed_at(case, why, self.builds, checks)
+            if isinstance(record, Lost):
+                record = replace(record, generation=max(job.todo[0], 0), host=job.host, attempt=job.attempt)
+            self._directory.append(record)
+            assert record.failure is not None  # noqa: S101 (it has failed)
+            context.failures.case(case, record.failure)
+        self._drop(job, {case.name for case in job.cases})
 
 
-def _cases(jobs: list[Job]) -> int:
-    return sum(len(job.cases) for job in jobs)
+def _groups(context: Context, artifacts: Artifacts, before: Run) -> list[Group]:
+    """All groups that have a case to run, with the steps of those that have one which has not failed yet.
+
+    A run that goes on has them where it had placed them, as far as it has timed them or compiled for that host.
+    """
+    prepared, done = context.prepared, context.done
+    compilers = {toolchain.version: toolchain.compiler_sha256 for toolchain in prepared.toolchains}
+    hosts = {record.name: Host.recalled(record, prepared.suite) for record in before.hosts}
+    placed = {record.group: record for record in before.placed}
+    timed = {group for group, _ in done.generations}
+    measured = timed | {case.group for case in prepared.cases if case.name in done.references.keys() | done.lost}
+    members: dict[str, list[Case]] = {}
+    for case in prepared.cases:
+        if case.skip is None and isinstance(artifacts[case.model], ModelArtifact):
+            members.setdefault(case.group, []).append(case)
+    groups = []
+    for number, (name, cases) in enumerate(members.items()):
+        alive = [case for case in cases if case.name not in done.lost and not _is_wrong(case, done.builds, done.checks)]
+        group = Group(need=need_of(cases, compilers), number=number, cases=alive)
+        groups.append(group)
+        group.todo.extend(_steps(context) if alive else ())
+        if name in timed:
+            group.timed = {case.name for case in alive}
+        if name not in placed:
+            continue
+        group.noted, group.attempt = placed[name].host, placed[name].attempt
+        group.begun = group.attempt > 0 or name in measured
+        if group.begun or any(case.name in done.builds for case in alive):
+            group.host, host = group.noted, hosts[group.noted]
+            is_tied = any(_needs_cpu(context, case) for case in alive if case.peer is None)
+            need = replace(group.need, cpu=host.host_cpu if is_tied else "")
+            group.need = need.begun_on(host) if group.begun else need
+    return groups
+
+
+def _steps(context: Context) -> list[int]:
+    """All that a group goes through in a run."""
+    if context.options.measure:
+        return [CHECK, *range(int(context.directory.header.settings["generations"]))]
+    return [CHECK, 0] if context.with_reference else [CHECK]
+
+
+def _is_wrong(case: Case, builds: Mapping[str, Build], checks: Mapping[str, Check]) -> bool:
+    records = (builds.get(case.name), checks.get(case.name))
+    return any(record is not None and record.failure is not None for record in records)
+
+
+def _needs_cpu(context: Context, case: Case) -> bool:
+    """Whether a case's module depends on the CPU that it is for: flags say `host`, or a plugin rewrites it."""
+    return bool(context.prepared.arranged_for(case).rewrites) or any(map(is_of_host, case.compile_flags))
+
+
+def compile_limits(options: RunOptions) -> Limits:
+    """What one compile may use on a host: what the user says, else as much memory as the host itself gives."""
+    limits = options.compile_limits
+    return limits if options.compile_memory_gib is not None else replace(limits, memory_bytes=None)

@@ -1,15 +1,16 @@
 """`harness fleet scheduler`: Dask's own scheduler, which also knows hosts of the harness and says what they do.
 
-It decides nothing about benchmarks. It has two operations more than Dask's: who is here and what waits (`FACTS`), and
-what a client has given no host yet and why (`WAITS`), which no other part of the fleet can see.
+It decides nothing about benchmarks. It has one operation more than Dask's: who is here, what each does and what waits
+(`FACTS`). What a client has given no host yet, and why, it tells with an event of Dask's.
 """
 
 import asyncio
 import contextlib
+import itertools
 import logging
 import signal
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from typing import Any, TypedDict
 
 import dask
@@ -19,12 +20,12 @@ from tornado.ioloop import PeriodicCallback
 
 from harness.errors import UsageError
 from harness.fleet.access import Access, Address, bracketed
-from harness.fleet.here import DOING_KEY, HOSTS_TOPIC, OFFER_KEY, change_of_host
+from harness.fleet.here import HOSTS_TOPIC, OFFER_KEY, change_of_host
 from harness.fleet.offer import own_versions
 from harness.text import one_line
 
-# Operations of the scheduler that are the harness's.
-FACTS, WAITS = "harness_facts", "harness_waits"
+# The operation of the scheduler that is the harness's; and of which topics clients tell what waits.
+FACTS, WAITS_TOPIC = "harness_facts", "harness-waits-"
 _LOOK_EVERY_S, _KILL_S = 5.0, 15.0
 _DASKS_OWN = "fire-and-forget"  # a client that is always there
 _NAMED = 3  # of what waits for one reason
@@ -71,9 +72,8 @@ class FleetPlugin(SchedulerPlugin):
         self._scheduler, self._say, self._lost_after_s = scheduler, say, lost_after_s
         self.dashboard = ""  # its address, once there is one
         self._hosts: dict[str, str] = {}  # of all that ever joined: name by address
-        self._waits: dict[str, Sequence[Waits]] = {}  # by client
+        self._waits: dict[str, list[Waits]] = {}  # by client
         scheduler.handlers[FACTS] = self.facts
-        scheduler.handlers[WAITS] = self.waits
         every_ms = 1000 * min(lost_after_s / 4, _LOOK_EVERY_S)
         scheduler.periodic_callbacks[self.name] = PeriodicCallback(self.give_up_silent, every_ms)
 
@@ -86,19 +86,15 @@ class FleetPlugin(SchedulerPlugin):
         """A host has left, by itself or not."""
         self._tell("left", worker)
 
-    def remove_client(self, scheduler: Scheduler, client: str) -> None:  # noqa: ARG002 (Dask's signature)
-        """A client has gone, and what it could not begin with it."""
-        self._waits.pop(client, None)
+    def log_event(self, topic: str, msg: Any) -> None:
+        """A client tells what it has given no host yet."""
+        if topic.startswith(WAITS_TOPIC):
+            self._waits[topic.removeprefix(WAITS_TOPIC)] = msg
 
     def _tell(self, change: str, worker: str) -> None:
         name = self._hosts.get(worker, worker)
         self._say(f"{name} has {change} ({worker})")
         self._scheduler.log_event(HOSTS_TOPIC, change_of_host(change, name))
-
-    def waits(self, client: str, waits: Sequence[Waits]) -> str:
-        """Note what a client has given no host yet."""
-        self._waits[client] = waits
-        return "OK"
 
     async def give_up_silent(self) -> None:
         """Give up hosts that are silent: each gives a sign of life every half second, or where many are, less often."""
@@ -117,24 +113,27 @@ class FleetPlugin(SchedulerPlugin):
 
     def facts(self) -> dict[str, Any]:
         """Who is here, what each does, and what waits, as plain values."""
-        queued = [(why, str(task.key)) for task in self._scheduler.tasks.values() if (why := self._why(task))]
+        scheduler = self._scheduler
+        queued = [(why, str(task.key)) for task in scheduler.tasks.values() if (why := self._why(task))]
+        told = (self._waits.get(client, []) for client in scheduler.clients)
         return {
             "versions": own_versions(),
-            "now": time.time(),
             "dashboard": self.dashboard,
             "hosts": [
                 {
                     "name": str(state.name),
                     "address": state.address,
                     "offer": state.extra.get(OFFER_KEY),
-                    "doing": state.metrics.get(DOING_KEY, []),
+                    "doing": sorted(
+                        (str(task.key), seconds) for task, seconds in state.executing.items() if " #" in str(task.key)
+                    ),
                     "clock_behind_s": state.time_delay,
                     "unseen_s": time.time() - state.last_seen,
                 }
-                for state in self._scheduler.workers.values()
+                for state in scheduler.workers.values()
             ],
-            "clients": sum(client != _DASKS_OWN for client in self._scheduler.clients),
-            "waits": [*by_reason(queued), *(each for told in self._waits.values() for each in told)],
+            "clients": sum(client != _DASKS_OWN for client in scheduler.clients),
+            "waits": [*by_reason(queued), *itertools.chain(*told)],
         }
 
     def _why(self, task: TaskState) -> str:

@@ -12,7 +12,6 @@ from harness.text import plural
 from harness.toolchain.devices import PROCESSORS
 
 _UNSEEN_NOTICED_S = 15.0
-_VERBS = {"measure": "measures", "compile": "compiles", "check": "checks", "wait": "waits"}
 
 
 def fleet_now(facts: Mapping[str, Any], address: str) -> dict[str, Any]:
@@ -23,7 +22,7 @@ def fleet_now(facts: Mapping[str, Any], address: str) -> dict[str, Any]:
         "address": address,
         "dashboard": facts["dashboard"] or None,
         "clients": facts["clients"],
-        "hosts": [_host_now(offer, told[name], facts["now"]) for name, offer in sorted(found.usable.items())],
+        "hosts": [_host_now(offer, told[name]) for name, offer in sorted(found.usable.items())],
         "refused": [{"host": name, "why": why} for name, why in found.refused.items()],
         "waiting": [
             {"what": ", ".join([*each["first"], *_more(each)]), "why": each["why"], "count": each["count"]}
@@ -37,8 +36,7 @@ def _more(waits: Mapping[str, Any]) -> list[str]:
     return [f"{more:,} more"] if more else []
 
 
-def _host_now(offer: Offer, told: Mapping[str, Any], now_s: float) -> dict[str, Any]:
-    by_its_clock_s = now_s - float(told["clock_behind_s"])
+def _host_now(offer: Offer, told: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "name": offer.name,
         "address": offer.address,
@@ -53,10 +51,7 @@ def _host_now(offer: Offer, told: Mapping[str, Any], now_s: float) -> dict[str, 
             }
             for version, toolchain in offer.toolchains.items()
         ],
-        "doing": [
-            {"what": what, "of": of, "seconds": max(0.0, by_its_clock_s - float(since))}
-            for what, of, since in told["doing"]
-        ],
+        "doing": [{"what": key.rpartition(" #")[0], "seconds": seconds} for key, seconds in told["doing"]],
         "unseen_s": told["unseen_s"],
     }
 
@@ -144,8 +139,8 @@ def _hosts_table(hosts: list[dict[str, Any]]) -> Table:
 
 
 def _does(host: Mapping[str, Any]) -> str:
-    """`measures rdb@cpu, for 12 s`."""
-    pieces = [f"{_VERBS[each['what']]} {each['of']}, for {duration(each['seconds'])}" for each in host["doing"]]
+    """`measure rdb@cpu, for 12 s`."""
+    pieces = [f"{each['what']}, for {duration(each['seconds'])}" for each in host["doing"]]
     does, unseen_s = "; ".join(pieces) or "nothing", host["unseen_s"]
     return f"{does} (silent for {duration(unseen_s)})" if unseen_s > _UNSEEN_NOTICED_S else does
 

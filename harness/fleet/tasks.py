@@ -3,7 +3,7 @@
 import functools
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,10 +12,9 @@ from harness.cache import cache_root
 from harness.compare.samplers import Module, group_of_row, measure_both, sample_compiles, settings_of_row
 from harness.compile import BuildCache, CompileRequest
 from harness.errors import CaseError, HarnessError, RunError
-from harness.fleet import files
-from harness.fleet.files import Item, Message
-from harness.fleet.here import doing, host, limits_here, tell_that_it_waits
-from harness.fleet.packing import Packed, pack, unpack
+from harness.fleet import packing
+from harness.fleet.here import host, limits_here, tell_that_it_waits
+from harness.fleet.packing import Item, Packed, build_items, item_of, pack, read_chunk, small_ones, unpack, write_chunk
 from harness.ir.roofline import measure_peak, peak_threads
 from harness.measure import Known, last_core
 from harness.measure.alone import only_one_measures
@@ -78,51 +77,45 @@ def _answering(work: Callable[..., Answer]) -> Callable[..., Answer]:
     return answer
 
 
-def _task(work: Callable[..., Answer]) -> Callable[[bytes, tuple[Item, ...]], Answer]:
-    """The same function, of what `pack` made of its arguments."""
+def _task(work: Callable[..., Answer]) -> Callable[[bytes, tuple[Item, ...], Mapping[Item, bytes]], Answer]:
+    """The same function, of what `pack` made of its arguments, and the files that these name."""
 
     @functools.wraps(work)
-    def answer(data: bytes, items: tuple[Item, ...]) -> Answer:
-        gone = [item.place for item in items if not files.use(item)]
+    def answer(data: bytes, items: tuple[Item, ...], contents: Mapping[Item, bytes]) -> Answer:
+        packing.trim_sent()
+        packing.write_small(contents)
+        gone = [item.place for item in items if not packing.use(item)]
         if gone:
             where = cache_root() / gone[0]
             raise RunError(f"{where} is gone, which was sent here; leave the cache alone while it is used")
         found = work(*unpack(data))
-        return replace(found, contents=files.small_ones(found.items))
+        return replace(found, contents=small_ones({item: cache_root() / item.place for item in found.items}))
 
     return _answering(answer)
 
 
-# --- Files ---
+# --- Files that are too large to go along with a task or an answer ---
 
 
 @_answering
 def lacking(items: tuple[Item, ...]) -> Answer:
     """Those of the files that this host lacks."""
-    return Answer(value=_lacking(items))
-
-
-def _lacking(items: tuple[Item, ...]) -> tuple[Item, ...]:
     for item in items:
-        files.use(item)
-    files.trim_sent()
-    return files.lacking_here(items, "the client's machine", "this one")
+        packing.use(item)
+    return Answer(value=packing.lacking(items))
 
 
 @_answering
-def receive(message: Message, sender: str) -> Answer:
-    """Keep files that come, or parts of them, as far as this host lacks them."""
-    needed = set(_lacking(tuple({item for item, *_ in message})))
-    for item, offset, chunk in message:
-        if item in needed:
-            files.write_chunk(item, offset, chunk, sender)
+def receive(item: Item, offset: int, chunk: bytes, sender: str) -> Answer:
+    """Keep a part of a file that comes."""
+    write_chunk(item, offset, chunk, sender)
     return Answer()
 
 
 @_answering
 def send(item: Item, offset: int, size: int) -> Answer:
     """A part of a file of this host's cache."""
-    return Answer(value=files.read_chunk(item, offset, size))
+    return Answer(value=read_chunk(cache_root() / item.place, offset, size))
 
 
 # --- Cases ---
@@ -131,11 +124,11 @@ def send(item: Item, offset: int, size: int) -> Answer:
 @_task
 def compile_case(request: CompileRequest, key: str) -> Answer:
     """Compile a case, or take its build from this host's cache; its value is the build, and what was printed."""
-    with doing("compile", request.case.name), give_way():
+    with give_way():
         limited = replace(request, limits=limits_here(request.limits))
         build, stderr = BuildCache(cache_root()).compile(limited, key)
     if build.failure is None:
-        return Answer(value=(build, stderr), items=files.build_items(build))
+        return Answer(value=(build, stderr), items=build_items(build))
     if DISK_FULL.search(f"{build.failure.message} {stderr}"):
         return Answer(trouble=_DISK_IS_FULL)
     return Answer(value=(build, stderr))
@@ -179,15 +172,8 @@ def _runnable(task: GroupTask) -> Iterator[tuple[list[AnyRunnable], Path]]:
 @contextmanager
 def _alone() -> Iterator[None]:
     """Nothing else of the harness computes on this host; another harness on it is waited for."""
-    with ExitStack() as waits:
-
-        def wait(_: str) -> None:
-            waits.enter_context(doing("wait", "for another harness that measures there"))
-            tell_that_it_waits()
-
-        with only_one_measures(wait), hold_still():
-            waits.close()
-            yield
+    with only_one_measures(lambda _: tell_that_it_waits()), hold_still():
+        yield
 
 
 @_task
@@ -197,7 +183,7 @@ def check_group(task: GroupTask, again: bool) -> Answer:
     Where nothing will be timed, a later call of each case is held against its first `again`. Its value are checks, and
     cases that are lost.
     """
-    with doing("check", task.group), _runnable(task) as (runnable, scratch):
+    with _runnable(task) as (runnable, scratch):
         open_cases = {item.case.name for item in runnable if item.case.name not in task.checks}
         wanted = [
             item
@@ -219,40 +205,34 @@ def check_group(task: GroupTask, again: bool) -> Answer:
         if lost or any(check.failure is not None for check in found):
             _require_device(task.cases[0])
     kept = sorted({output.file for check in found for output in check.outputs})
-    return Answer(value=(tuple(found), lost), items=tuple(map(files.item_of, kept)))
+    return Answer(value=(tuple(found), lost), items=tuple(map(item_of, kept)))
 
 
 @_task
-def ask_reference(task: GroupTask, asked: Collection[str], toolchain: Toolchain | None) -> Answer:
-    """What iree-benchmark-module says of some cases, and what the processors reach if a toolchain is there for that.
+def measure(task: GroupTask, wanted: Wanted | None, asked: Collection[str], toolchain: Toolchain | None) -> Answer:
+    """Measure one generation of a group, or none.
 
-    The peak is with as many threads as the cases' device has, and None where it has others than processors too.
+    Before that, ask what iree-benchmark-module says of some cases, and what the processors reach if a toolchain is
+    there for that: the peak is with as many threads as the cases' device has, and None where it has others than
+    processors too. Its value are references, the peak, and rounds with losses in their place among them.
     """
-    with _alone(), doing("measure", task.group), _runnable(task) as (runnable, _):
+    with _alone(), _runnable(task) as (runnable, _):
         compiled = [item for item in runnable if isinstance(item, Runnable) and item.case.name in asked]
-        found = tuple(_of_this_host(run_reference(item, task.call_timeout_s)) for item in compiled)
-        if any(reference.failure is not None for reference in found):
-            _require_device(task.cases[0])
+        references = tuple(_of_this_host(run_reference(item, task.call_timeout_s)) for item in compiled)
         case, peak = task.cases[0], None
         threads = peak_threads(case)
         if toolchain is not None and threads is not None:
             cache = cache_root() / "peaks"
-            measured = measure_peak(case.device, threads, toolchain, host_cpu=host().host_cpu, cache=cache)
-            peak = _of_this_host(measured)
-        return Answer(value=(found, peak))
-
-
-@_task
-def measure(task: GroupTask, wanted: Wanted) -> Answer:
-    """Measure one generation of a group; its value are rounds, and losses in their place among them."""
-    with _alone(), doing("measure", task.group), _runnable(task) as (runnable, _):
+            peak = measure_peak(case.device, threads, toolchain, host_cpu=host().host_cpu, cache=cache)
+            peak = _of_this_host(peak)
         results: list[Round | Losses] = []
-        for result in run_generation(wanted, runnable, task.checks, task.given_up):
+        for result in run_generation(wanted, runnable, task.checks, task.given_up) if wanted is not None else ():
             of_here = _of_this_host(result) if isinstance(result, Round) else tuple(map(_of_this_host, result))
             results.append(of_here)
-        if any(not isinstance(result, Round) for result in results):
-            _require_device(task.cases[0])
-        return Answer(value=results)
+        is_lost = any(not isinstance(result, Round) for result in results)
+        if is_lost or any(reference.failure is not None for reference in references):
+            _require_device(case)
+        return Answer(value=(references, peak, results))
 
 
 def _of_this_host(record: _Recorded) -> _Recorded:
@@ -282,46 +262,30 @@ class RowTask:
     limits: Limits | None = None
 
     def packed(self, number: int, known: Mapping[str, Known]) -> Packed:
-        """What a generation of it takes."""
-        base, head = (_to_send(side, with_program=self.limits is not None) for side in (self.base, self.head))
+        """What a generation of it takes; programs go along only where they are compiled."""
+        if self.limits is not None:
+            return pack(self, number, known)
+        base, head = (replace(side, mlir=Path(), files=()) for side in (self.base, self.head))
         return pack(replace(self, base=base, head=head), number, known)
-
-
-def _to_send(module: Module, *, with_program: bool) -> Module:
-    """A side with its arguments' files as paths, so that they go along; its program only where it is compiled."""
-    arguments = tuple({**argument, "file": Path(argument["file"])} for argument in module.loadable.arguments)
-    sent = replace(module, loadable=replace(module.loadable, arguments=arguments))
-    return sent if with_program else replace(sent, mlir=Path(), files=())
-
-
-def _arrived(module: Module) -> Module:
-    arguments = tuple({**argument, "file": str(argument["file"])} for argument in module.loadable.arguments)
-    return replace(module, loadable=replace(module.loadable, arguments=arguments))
-
-
-@dataclass(frozen=True, kw_only=True)
-class RowMeasured:
-    """What came of a generation of a row."""
-
-    generation: Any  # Of harness.compare.engine
-    rounds: tuple[Round, ...] = ()  # In their order
-    known: Mapping[str, Known] = field(default_factory=dict)  # What the first one on a host tells the others there
 
 
 @_task
 def measure_row(row: RowTask, number: int, known: Mapping[str, Known]) -> Answer:
-    """Measure one generation of a row of a comparison; its value is RowMeasured, or a Failure."""
-    base, head = _arrived(row.base), _arrived(row.head)
+    """Measure one generation of a row of a comparison.
+
+    Its value is a Failure, or the generation, its rounds in their order, and what the first one on a host tells the
+    others there.
+    """
     rounds: list[Round] = []
-    with _alone(), doing("measure", row.name):
+    with _alone():
         try:
             if row.limits is not None:
-                generation = sample_compiles(base, head, last_core(), limits_here(row.limits), number)
+                generation = sample_compiles(row.base, row.head, last_core(), limits_here(row.limits), number)
             else:
-                group, settings = group_of_row(row.name, base, head), settings_of_row(row.seed, row.call_limit_s)
+                group = group_of_row(row.name, row.base, row.head)
+                settings = settings_of_row(row.seed, row.call_limit_s)
                 generation, known = measure_both(group, number, settings, known, rounds.append)
         except CaseError as error:
             _require_device(row.base.case)
             return Answer(value=Failure.of(error))
-    named = tuple(map(_of_this_host, rounds))
-    return Answer(value=RowMeasured(generation=_of_this_host(generation), rounds=named, known=known))
+    return Answer(value=(_of_this_host(generation), tuple(map(_of_this_host, rounds)), known))

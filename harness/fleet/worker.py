@@ -24,7 +24,7 @@ from distributed.utils import get_ip
 
 from harness.errors import UsageError
 from harness.fleet.access import DEFAULT_PORT, Access, ask, bracketed
-from harness.fleet.here import DOING_KEY, OFFER_KEY, HostPlugin, doing_now, startup_offer
+from harness.fleet.here import OFFER_KEY, HostPlugin, startup_offer
 from harness.fleet.offer import Offer, require_same_versions
 from harness.fleet.scheduler import FACTS, FORGET_MESSAGES, stopped_by_signal, until
 from harness.process import Limits
@@ -188,7 +188,6 @@ def worker_options(offer: Offer, limits: Limits) -> dict[str, Any]:
     return {
         "plugins": (HostPlugin(offer, limits),),
         "startup_information": {OFFER_KEY: startup_offer},
-        "metrics": {DOING_KEY: doing_now},
     }
 
 

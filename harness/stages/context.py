@@ -153,6 +153,16 @@ class Context:
         self.failures.case(case, failure, others)
 
 
+def failed_at(case: Case, message: str, builds: dict[str, Build], checks: dict[str, Check]) -> Build | Check | Lost:
+    """What says that a case has failed, at the stage that it has come to; builds and checks have it then."""
+    if case.peer is None and case.name not in builds:
+        failure = Failure(stage="compile", message=message)
+        return builds.setdefault(case.name, Build(case=case.name, command=(), cache_key="", failure=failure))
+    if case.name not in checks:
+        return checks.setdefault(case.name, unchecked(case, Failure(stage="verify", message=message)))
+    return Lost(case=case.name, generation=0, failure=Failure(stage="measure", message=message))
+
+
 # --- What a user gives up of a run that goes on: `--resume RUN --skip PATTERN` ---
 
 
@@ -166,16 +176,10 @@ def give_up(directory: RunDirectory, run: Run, done: Done, patterns: Sequence[st
     for case in run.header.cases:
         if case.skip is not None or not patterns or not matching(patterns).match(case.name):
             continue
-        message = "given up with --skip when the run went on"
-        if case.peer is None and case.name not in builds:
-            failure = Failure(stage="compile", message=message)
-            builds[case.name] = Build(case=case.name, command=(), cache_key="", failure=failure)
-            directory.append(builds[case.name])
-        elif case.name not in checks:
-            failure = Failure(stage="verify", message=message)
-            checks[case.name] = unchecked(case, failure)
-            directory.append(checks[case.name])
-        elif checks[case.name].failure is None and case.name not in lost:
-            directory.append(Lost(case=case.name, generation=0, failure=Failure(stage="measure", message=message)))
+        record = failed_at(case, "given up with --skip when the run went on", builds, checks)
+        if isinstance(record, Lost):
+            if checks[case.name].failure is not None or case.name in lost:
+                continue
             lost.add(case.name)
+        directory.append(record)
     return replace(done, builds=builds, checks=checks, lost=frozenset(lost))

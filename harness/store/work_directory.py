@@ -260,16 +260,16 @@ class ComparisonDirectory(SidesDirectory):
 
     kind = COMPARISON
 
-    def keep_placed(self, placed: Mapping[str, Sequence[str]], hosts: Sequence[HostRecord]) -> None:
-        """Keep which hosts of a fleet measure each row, by the row's name, and what these hosts are like."""
-        for row, names in placed.items():
-            self.remember(f"placed/{row}", list(names))
+    def keep_placed(self, placed: Mapping[str, str], hosts: Sequence[HostRecord]) -> None:
+        """Keep which host of a fleet measures each row, by the row's name, and what these hosts are like."""
+        for row, name in placed.items():
+            self.remember(f"placed/{row}", name)
         for host in hosts:
             self.remember(f"host/{host.name}", host.environment)
 
-    def placed(self) -> dict[str, tuple[str, ...]]:
-        """The hosts of each row, by the row's name: as many as were there when it was begun."""
-        return dict(self.all_of("placed", tuple[str, ...]))
+    def placed(self) -> dict[str, str]:
+        """The host of each row, by the row's name."""
+        return dict(self.all_of("placed", str))
 
     def hosts(self) -> tuple[HostRecord, ...]:
         """What each host of a row is like, by name."""

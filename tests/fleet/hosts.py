@@ -46,5 +46,5 @@ def told(offer: Offer, /, **changes: Any) -> dict[str, Any]:
 
 
 def make_facts(*hosts: dict[str, Any], **changes: Any) -> dict[str, Any]:
-    """A scheduler's facts, a thousand seconds after its clock began."""
-    return {"now": 1000.0, "dashboard": "", "hosts": hosts, "clients": 0, "waits": [], **changes}
+    """A scheduler's facts."""
+    return {"dashboard": "", "hosts": hosts, "clients": 0, "waits": [], **changes}

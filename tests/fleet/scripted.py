@@ -108,13 +108,14 @@ class ScriptedFleet(Fleet):
         if task is tasks.check_group:
             first = Check(case="", against="", command=(), relative_tolerance=0.0, absolute_tolerance=0.0)
             return Answer(value=(tuple(replace(first, case=case.name) for case in takes[0].cases), ()))
-        if task is tasks.ask_reference:
-            return Answer(value=(tuple(Reference(case=name, command=()) for name in takes[1]), None))
         if task is tasks.measure:
-            turns = tuple(Turn(case=case.name, calls=1, wall_ns=10**9, cpu_ns=1) for case in takes[0].cases)
-            wanted = takes[1]
+            given, wanted, asked, _ = takes
+            turns = tuple(Turn(case=case.name, calls=1, wall_ns=10**9, cpu_ns=1) for case in given.cases)
+            references = tuple(Reference(case=name, command=()) for name in asked)
+            if wanted is None:
+                return Answer(value=(references, None, []))
             timed = Round(group=wanted.group, generation=wanted.generation, round=0, started_unix_ns=0, turns=turns)
-            return Answer(value=[replace(timed, host=host)])
+            return Answer(value=(references, None, [replace(timed, host=host)]))
         return Answer(value=self.ratios(host, *takes))
 
 

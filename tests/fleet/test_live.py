@@ -146,25 +146,25 @@ def test_hosts_join_work_die_and_come_back(world: _World) -> None:
         def order(release: str) -> tuple[Offer, Limits, set[str], str]:
             from harness.fleet import here
 
-            with here.doing("measure", "mlp@cpu"):
-                Path(f"{release}.awaited").touch()
-                while not Path(release).exists():
-                    time.sleep(0.02)
-                asked = Limits(seconds=10.0, memory_bytes=2**40)
-                return here.host(), here.limits_here(asked), daskish & set(os.environ), os.environ["TMPDIR"]
+            Path(f"{release}.awaited").touch()
+            while not Path(release).exists():
+                time.sleep(0.02)
+            asked = Limits(seconds=10.0, memory_bytes=2**40)
+            return here.host(), here.limits_here(asked), daskish & set(os.environ), os.environ["TMPDIR"]
 
         daskish = {"PYTHONHASHSEED", "OMP_NUM_THREADS", "MALLOC_TRIM_THRESHOLD_"} - set(os.environ)
 
         at_b = {"workers": [offers["host-b"].address]}
 
-        def submit(release: Path) -> Any:
-            return on_host(fleet, order, str(release), resources={MEASURE: 1}, **at_b)
+        def submit(release: Path, number: int) -> Any:
+            key = f"measure mlp@cpu #{number}"
+            return on_host(fleet, order, str(release), key=key, resources={MEASURE: 1}, **at_b)
 
         release = world.folder / "release"
-        running, behind = submit(release), submit(release)
+        running, behind = submit(release, 1), submit(release, 2)
         fleet.run(fleet.tell_waits(by_reason([("its host host-a has gone", "esrgan@hip")])))
         seen = wait_for(lambda: _status(world, address, lambda now: now["hosts"][1]["doing"] and now["waiting"]))
-        assert [piece["of"] for piece in seen["hosts"][1]["doing"]] == ["mlp@cpu"]
+        assert [piece["what"] for piece in seen["hosts"][1]["doing"]] == ["measure mlp@cpu"]
         why = {each["why"] for each in seen["waiting"]}
         assert why == {"its host host-a has gone", "its host host-b is busy"}
         release.touch()
@@ -185,7 +185,7 @@ def test_hosts_join_work_die_and_come_back(world: _World) -> None:
             wait_for(lambda: changes == [("host-b", "waits")])
         assert waits.result(timeout=_PATIENCE_S) == 7
 
-        lost = submit(world.folder / "never")
+        lost = submit(world.folder / "never", 3)
         wait_for((world.folder / "never.awaited").exists)
         worker_of(second.started).kill()
         with pytest.raises(Exception, match="died"):

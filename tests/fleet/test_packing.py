@@ -2,7 +2,6 @@
 
 import contextlib
 import hashlib
-import itertools
 import json
 import os
 from dataclasses import replace
@@ -11,17 +10,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from harness.compare.samplers import Module
 from harness.compile import BuildCache, CompileRequest
 from harness.errors import RunError
-from harness.fleet import files, packing, tasks
 from harness.fleet import here as here_room
-from harness.fleet.files import Item, build_items, lacking_here, messages, read_chunk, small_ones, write_chunk
-from harness.fleet.packing import Packed, pack, unpack
-from harness.fleet.tasks import Answer, RowMeasured, RowTask
+from harness.fleet import packing, tasks
+from harness.fleet.packing import Item, Packed, build_items, lacking, pack, read_chunk, small_ones, unpack, write_chunk
+from harness.fleet.tasks import Answer, RowTask
 from harness.measure import Known, LoadableModule, session
 from harness.models.model import Input
 from harness.plugins import Applied
@@ -59,9 +55,8 @@ def _arrive(packed: Packed, folder: Path, monkeypatch: pytest.MonkeyPatch) -> tu
     """What was packed, on the other machine, whose cache got the files that it lacks."""
     sent = {item: path.read_bytes() for item, path in packed.files.items()}
     monkeypatch.setenv("HARNESS_CACHE", str(folder / "there"))
-    for item in lacking_here(packed.files, "host-a", "host-b"):
-        write_chunk(item, 0, sent[item], "one")
-    assert lacking_here(packed.files, "host-a", "host-b") == ()
+    packing.write_small(sent)
+    assert lacking(packed.files) == ()
     return unpack(packed.data)
 
 
@@ -115,59 +110,47 @@ def test_a_file_that_is_needed_and_that_is_gone_is_one_sentence(tmp_path: Path) 
     )
 
 
-def test_a_file_comes_in_parts_and_is_used_only_if_it_is_whole(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "MESSAGE_BYTES", 3)
+def test_a_large_file_comes_in_parts_and_is_used_only_if_it_is_whole(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(packing, "MESSAGE_BYTES", 3)
     source = here / "seven.bin"
     source.write_bytes(b"1234567")
-    packed = pack(source)
-    (item,) = packed.files
-    parts = list(itertools.chain(*messages(packed.files)))
-    assert [(offset, data) for _, offset, data in parts] == [(0, b"123"), (3, b"456"), (6, b"7")]
-    for _, offset, part in parts:
-        assert not (here / "here" / item.place).exists()
-        write_chunk(item, offset, part, "one")
-    assert read_chunk(item, 3, 3) == b"456"
+    (item,) = pack(source).files
+    parts = [(offset, read_chunk(source, offset, size)) for offset, size in item.chunks]
+    assert parts == [(0, b"123"), (3, b"456"), (6, b"7")]
+    for offset, part in parts:
+        assert lacking([item]) == (item,)
+        assert tasks.receive(item, offset, part, "one").trouble == ""
+    assert tasks.send(item, 3, 3).value == b"456"
     (here / "here" / item.place).write_bytes(b"123456X")
-    assert lacking_here((item,), "host-a", "host-b") == (item,)
-    with pytest.raises(RunError, match="has come damaged"):
-        for _, offset, part in parts:
-            write_chunk(item, offset, part.replace(b"7", b"8"), "two")
+    assert tasks.lacking((item,)).value == (item,)
+    for offset, part in parts:
+        answer = tasks.receive(item, offset, part.replace(b"7", b"8"), "two")
+    assert "has come damaged" in answer.trouble
 
 
-@given(sizes=st.lists(st.integers(0, 250)))
-def test_small_files_go_together_and_larger_ones_in_parts(
-    sizes: list[int], tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    folder = tmp_path_factory.mktemp("files")
-    sent = {}
-    for number, size in enumerate(sizes):
-        (folder / str(number)).write_bytes(bytes(size))
-        sent[Item(place=str(number), sha256="", size=size)] = folder / str(number)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(files, "MESSAGE_BYTES", 100)
-        found = list(messages(sent))
-    lengths = [sum(len(data) for *_, data in message) for message in found]
-    assert all(length <= 100 for length in lengths) and sum(lengths) == sum(sizes)
-    assert all(one + len(after[0][2]) > 100 for one, after in zip(lengths, found[1:], strict=False))
+def test_the_smallest_files_go_along_in_their_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packing, "INLINE_BYTES", 100)
+    found = {Item(place=f"{size}", sha256="", size=size): tmp_path / f"{size}" for size in (70, 20, 0, 30)}
+    for item, path in found.items():
+        path.write_bytes(b"x" * item.size)
+    assert [(item.size, len(data)) for item, data in small_ones(found).items()] == [(20, 20), (0, 0), (30, 30)]
 
 
-def test_another_module_under_the_same_key_is_an_error_that_names_both(here: Path) -> None:
+def test_a_module_that_was_damaged_is_neither_sent_nor_used(here: Path) -> None:
     build, _ = BuildCache(here / "here").compile(_request(here))
     items = build_items(build)
-    others = tuple(replace(item, sha256="00" * 32) if item.place.endswith("module.vmfb") else item for item in items)
-    assert lacking_here(items, "host-a", "host-b") == ()
-    with pytest.raises(RunError, match="is another module on host-a than on host-b"):
-        lacking_here(others, "host-a", "host-b")
     (module,) = (here / "here").glob("builds/*/*/module.vmfb")
     module.write_bytes(bytes(module.stat().st_size))
-    assert [item.place.split("/")[-1] for item in lacking_here(items, "host-a", "host-b")] == ["module.vmfb"]
+    assert [item.place.split("/")[-1] for item in lacking(items)] == ["module.vmfb"]
     with pytest.raises(RunError, match="has been damaged since it was compiled; remove this folder"):
         build_items(build)
 
 
 def test_what_was_sent_and_is_no_longer_used_makes_room(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "LIMIT_BYTES", 2)
-    files._trim_sent.cache_clear()
+    monkeypatch.setattr(packing, "LIMIT_BYTES", 2)
+    packing._trim_sent.cache_clear()
     sent = {}
     for name in ("old", "needed", "young"):
         sha256 = hashlib.sha256(name.encode()).hexdigest()
@@ -175,17 +158,9 @@ def test_what_was_sent_and_is_no_longer_used_makes_room(here: Path, monkeypatch:
         write_chunk(sent[name], 0, name.encode(), "")
         if name != "young":
             os.utime(here / "here" / sent[name].place, (0, 0))
-    assert tasks.receive([(sent["needed"], 0, b"needed")], "").trouble == ""
+    packing.use(sent["needed"])
+    packing.trim_sent()
     assert [name for name, item in sent.items() if (here / "here" / item.place).exists()] == ["needed", "young"]
-
-
-def test_an_answer_has_the_smallest_of_its_files_whole(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "SMALL_BYTES", 100)
-    (here / "here").mkdir()
-    items = [Item(place=f"{size}", sha256="", size=size) for size in (70, 20, 0, 30)]
-    for item in items:
-        (here / "here" / item.place).write_bytes(b"x" * item.size)
-    assert {item.size: len(data) for item, data in small_ones(items).items()} == {0: 0, 20: 20, 30: 30}
 
 
 # --- What a host does with a row of a comparison ---
@@ -241,9 +216,7 @@ class World:
         packed = RowTask(name="net/stock@cpu", base=base, head=head, **row).packed(number, known or {})
         sent = {item: path.read_bytes() for item, path in packed.files.items()}
         self._at("there")
-        for item in lacking_here(packed.files, "here", "there"):
-            write_chunk(item, 0, sent[item], "one")
-        return tasks.measure_row(packed.data, tuple(packed.files))
+        return tasks.measure_row(packed.data, tuple(packed.files), sent)
 
 
 @pytest.fixture
@@ -260,10 +233,9 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
 
 
 def test_a_host_measures_both_sides_with_its_own_tools_and_files(world: World, tmp_path: Path) -> None:
-    first = world.measure(seed=7, call_limit_s=5.0).value
-    assert isinstance(first, RowMeasured)
-    assert (first.generation.host, first.generation.base, first.generation.head) == ("host-a", 1e6, 2e6)
-    assert {timed.host for timed in first.rounds} == {"host-a"}
+    first, rounds, told = world.measure(seed=7, call_limit_s=5.0).value
+    assert (first.host, first.base, first.head) == ("host-a", 1e6, 2e6)
+    assert {timed.host for timed in rounds} == {"host-a"}
     requests = [json.loads(line) for line in (tmp_path / "turns").read_text().splitlines()]
     loads = [request for request in requests if request["op"] == "load"]
     assert [load["case"] for load in loads] == ["base", "head"]
@@ -272,16 +244,16 @@ def test_a_host_measures_both_sides_with_its_own_tools_and_files(world: World, t
     ]
     assert all(path.startswith(str(tmp_path / "there")) and Path(path).is_file() for path in paths)
     assert loads[0]["module"] != loads[1]["module"]
-    second = world.measure(1, dict(first.known), seed=7, call_limit_s=5.0).value
-    assert isinstance(second, RowMeasured) and second.known == first.known
+    *_, known = world.measure(1, told, seed=7, call_limit_s=5.0).value
+    assert known == told
     requests = [json.loads(line) for line in (tmp_path / "turns").read_text().splitlines()][len(requests) :]
     assert "calibrate" not in {request["op"] for request in requests}
     assert [request["case"] for request in requests if request["op"] == "load"] == ["head", "base"]
 
 
 def test_a_host_compiles_both_sides_anew(world: World, tmp_path: Path) -> None:
-    measured = world.measure(limits=Limits(seconds=60)).value
-    assert isinstance(measured, RowMeasured) and measured.generation.log_ratio is not None
+    generation, *_ = world.measure(limits=Limits(seconds=60)).value
+    assert generation.log_ratio is not None
     commands = [call.arguments for call in calls(world.theirs, "iree-compile")]
     assert ["--fake-code=base" in command for command in commands] == [True, False]
     (spec,) = {flag.partition("=")[2] for command in commands for flag in command if flag.startswith("--iree-spec")}
@@ -304,5 +276,5 @@ def test_a_host_says_what_of_its_own_is_wrong(world: World, monkeypatch: pytest.
     assert world.measure().trouble == "its disk is full; make room there, or set HARNESS_CACHE or TMPDIR"
     monkeypatch.setattr(packing, "get_toolchains", lambda *_, **__: (_ for _ in ()).throw(MemoryError))
     assert world.measure().trouble == "its memory is full"
-    monkeypatch.setattr(files, "use", lambda _: False)
+    monkeypatch.setattr(packing, "use", lambda _: False)
     assert world.measure().trouble.endswith("is gone, which was sent here; leave the cache alone while it is used")

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from harness.errors import UsageError
 from harness.fleet.connection import offers_in
-from harness.fleet.hosts import HostState
+from harness.fleet.dispatch import HostState
 from harness.fleet.offer import own_versions, require_same_versions, to_text, usable_offer
 from harness.fleet.placing import (
-    Group,
     Host,
+    Need,
     choose_after_loss,
     choose_for_idle,
     devices_of_fleet,
@@ -34,9 +34,9 @@ def a_host(name: str, *devices: str, **changes: object) -> Host:
     return replace(host, **changes)  # type: ignore[arg-type]
 
 
-def a_group(model: str, device: str = "cpu", **changes: object) -> Group:
+def a_group(model: str, device: str = "cpu", **changes: object) -> Need:
     """A group of IREE's cases alone."""
-    return replace(Group(name=f"{model}@{device}", device=device, compilers={"3.13.0": "5e"}), **changes)  # type: ignore[arg-type]
+    return replace(Need(name=f"{model}@{device}", device=device, compilers={"3.13.0": "5e"}), **changes)  # type: ignore[arg-type]
 
 
 _NAMES = st.lists(st.text("abcdefgh", min_size=1, max_size=3), unique=True, min_size=1, max_size=12)

@@ -18,11 +18,11 @@ from harness.compare.engine import Outcome, StoppedEarly, Task, decide
 from harness.compare.pairs import Pair
 from harness.compare.remeasure import _going_on
 from harness.errors import PlaceGone
-from harness.fleet import hosts, rows
+from harness.fleet import dispatch, rows
 from harness.fleet.packing import Packed
-from harness.fleet.placing import Group
-from harness.fleet.rows import FleetRows, need_of, place_rows
-from harness.fleet.tasks import Answer, RowMeasured, RowTask
+from harness.fleet.placing import Need
+from harness.fleet.rows import FleetRows, need_of_row, place_rows
+from harness.fleet.tasks import Answer, RowTask
 from harness.records.run import Failure
 from harness.store.work_directory import RECORD_FILE, Begun, ComparisonDirectory
 from tests.builders import Notes, a_device, a_suite
@@ -46,10 +46,10 @@ class RowFleet(ScriptedFleet):
         self._ratios = ratios or {}
         self.ratios = self._measured
 
-    def _measured(self, host: str, task: RowTask, number: int, _: object) -> RowMeasured:
+    def _measured(self, host: str, task: RowTask, number: int, _: object) -> Any:
         steps = self._ratios.get(task.name, EQUAL)
         generation = replace(a_generation(steps[number % len(steps)]), host=host)
-        return RowMeasured(generation=generation, known={"base": (1, 1.0)})  # type: ignore[dict-item]
+        return generation, (), {"base": (1, 1.0)}
 
     @property
     def measured(self) -> list[tuple[str, str, int, bool]]:
@@ -144,7 +144,7 @@ def test_each_row_is_measured_on_one_host_and_comes_to_what_it_comes_to_on_one_m
 def test_what_a_lost_host_has_not_measured_the_others_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, does: Any
 ) -> None:
-    monkeypatch.setattr(hosts, "RETURN_S", 0.0)
+    monkeypatch.setattr(dispatch, "RETURN_S", 0.0)
 
     def act(fleet: ScriptedFleet, host: str, words: str) -> Answer | None:
         return does(fleet) if host == "y" and int(words.split()[-1]) >= 3 else None
@@ -171,14 +171,14 @@ def test_rows_wait_for_a_host_that_may_come_back_and_status_shows_them(tmp_path:
     assert {outcome.decision for outcome in found.values()} == {"unchanged"}
     assert "its host x has gone, and may come back" in fleet.waits
     said = Counter(fleet.notes.lines)
-    assert said["x has gone; its rows wait for it for 60 s"] == said["x is back"] == 1
+    assert said["x has gone; its work waits for it for 60 s"] == said["x is back"] == 1
 
 
 def test_a_row_that_ends_its_worker_three_times_fails(tmp_path: Path) -> None:
     act = when("measure a ", "x", dies("x", comes_back_as="EPYC"))
     found = measure(RowFleet("x", act=act), a_directory(tmp_path), models="ab")
     assert (found["a"].decision, found["b"].decision) == ("failed", "unchanged")
-    assert found["a"].reason == "x: its worker ended, or came to no end, 3 times while it measured this row"
+    assert found["a"].reason == "x: its worker ended 3 times while it did this"
 
 
 def test_a_row_that_no_host_can_measure_says_what_each_says(tmp_path: Path) -> None:
@@ -212,7 +212,7 @@ def test_one_that_goes_on_repeats_nothing_and_has_as_many_hosts_as_before(tmp_pa
 def test_one_that_goes_on_without_a_host_says_that_its_rows_wait_for_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hosts, "RETURN_S", 0.0)
+    monkeypatch.setattr(dispatch, "RETURN_S", 0.0)
     directory = a_directory(tmp_path)
     with pytest.raises(StoppedEarly):
         measure(RowFleet("x", "y"), directory, stop_at=9)
@@ -251,38 +251,38 @@ def test_a_fleet_that_has_gone_ends_it_with_how_to_go_on(tmp_path: Path) -> None
 _CPU = "--iree-llvmcpu-target-cpu=host"
 
 
-def placed(needs: dict[str, Group], *there: Any, **given: Any) -> Any:
+def placed(needs: dict[str, Need], *there: Any, **given: Any) -> Any:
     return place_rows(needs, there, **{"kept": {}, "checked_on": {}, **given})
 
 
-def needed_by(*environments: dict[str, Any], **case: Any) -> Group | str:
+def needed_by(*environments: dict[str, Any], **case: Any) -> Need | str:
     base, head = (a_side(a_case(**case), environment=environment) for environment in environments)
     pair = Pair(name="net/stock@cpu", base=a_case(**case), head=a_case(**case))
-    return need_of(SimpleNamespace(pair=pair), SimpleNamespace(base=base, head=head))  # type: ignore[arg-type]
+    return need_of_row(SimpleNamespace(pair=pair), SimpleNamespace(base=base, head=head))  # type: ignore[arg-type]
 
 
 def test_all_rows_of_a_group_are_where_its_head_was_checked_if_it_is_there() -> None:
     needs = {"net/a@cpu": a_group("net"), "net/b@cpu": a_group("net"), "mlp/a@cpu": a_group("mlp")}
     found, _ = placed(needs, a_host("a"), a_host("b"), a_host("c"), checked_on={"net@cpu": "c", "mlp@cpu": "gone"})
-    assert found["net/a@cpu"] == found["net/b@cpu"] == ("c",)
-    assert found["mlp/a@cpu"] in [("a",), ("b",)]
+    assert found["net/a@cpu"] == found["net/b@cpu"] == "c"
+    assert found["mlp/a@cpu"] in ("a", "b")
 
 
 @given(names=st.sets(st.sampled_from("abcdef"), min_size=1))
 def test_a_row_keeps_its_hosts_whoever_is_there_when_it_goes_on(names: set[str]) -> None:
     there = [a_host(name) for name in sorted(names)]
-    kept = {"row": ("a", "b")}
+    kept = {"row": "a"}
     assert placed({"row": a_group("net")}, *there, kept=kept) == (kept, {})
 
 
 def test_a_module_is_measured_on_the_cpu_that_it_is_made_for() -> None:
     epyc, xeon = ({"cpu": {"model": model, "flags": "avx2"}} for model in ("EPYC", "Xeon"))
     untied, need = needed_by(epyc, xeon), needed_by(epyc, epyc, compile_flags=(_CPU,))
-    assert isinstance(untied, Group) and isinstance(need, Group)
+    assert isinstance(untied, Need) and isinstance(need, Need)
     assert (untied.cpu, need.cpu) == ("", "EPYC avx2")
     other = a_host("a", host_cpu="Xeon avx2", compilers={})
-    assert placed({"row": need}, other, a_host("b", compilers={}))[0] == {"row": ("b",)}
-    why = "it has another CPU than the one that the group's modules are made for"
+    assert placed({"row": need}, other, a_host("b", compilers={}))[0] == {"row": "b"}
+    why = "it has another CPU than the one that the modules are made for"
     assert placed({"row": need}, other)[1] == {"row": f"net@cpu: no host can measure it (a: {why})"}
     assert needed_by(epyc, xeon, compile_flags=(_CPU,)) == (
         "its two modules are made for two CPUs; make both runs again, with --fleet"

@@ -1,5 +1,6 @@
 """What a run does next, on scripted hosts: refusals, workers that go, and runs that go on."""
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -9,10 +10,10 @@ from typing import Any
 import pytest
 
 from harness.errors import Interrupted, PlaceGone, RunError
-from harness.fleet import hosts, run
+from harness.fleet import dispatch, run
 from harness.fleet.bench import FleetBench
 from harness.fleet.connection import Offers
-from harness.fleet.groups import compile_limits
+from harness.fleet.run import compile_limits
 from harness.fleet.tasks import Answer
 from harness.process import Limits
 from harness.records.run import Failure, Lost, Run
@@ -34,7 +35,7 @@ _EPYC = {"a": "EPYC", "b": "EPYC"}
 @pytest.fixture
 def asking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Asking:
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(hosts, "RETURN_S", 3.0)
+    monkeypatch.setattr(dispatch, "RETURN_S", 3.0)
     monkeypatch.setattr(run, "pack", pack_nothing)
     return Asking(tmp_path, "")
 
@@ -96,10 +97,10 @@ def test_where_no_host_can_do_it_the_cases_fail_with_each_hosts_reason(asking: A
     assert sorted(failed.failure.message.split("; ")) == [
         "a: a is tired",
         "b: b is tired",
-        "no other host can compile it",
+        "no other host of the fleet can do it",
     ]
     assert {lost.case for lost in found.lost} == {"a/stock@cpu", "a/fast@cpu"}
-    assert "no other host of the fleet can go on with this group" in found.lost[0].failure.message
+    assert "no other host of the fleet can do it" in found.lost[0].failure.message
     assert {timed.group for timed in found.rounds} == {"b@cpu", "c@cpu", "d@cpu"}
 
 
@@ -114,10 +115,9 @@ def test_a_worker_that_cannot_be_reached_costs_each_of_its_groups_one_try(asking
 
 
 def test_a_group_fails_over_which_a_worker_dies_again_and_again(asking: Asking) -> None:
-    found, fleet = on_fleet(asking, {"a": "EPYC"}, when("measure c@cpu", "a", dies("a", comes_back_as="EPYC")))
+    found, _ = on_fleet(asking, {"a": "EPYC"}, when("measure c@cpu", "a", dies("a", comes_back_as="EPYC")))
     assert {lost.case for lost in found.lost} == {"c/stock@cpu", "c/fast@cpu"}
-    assert found.lost[0].failure.message == "a: its worker ended 3 times while it measured this group"
-    assert fleet.asked.count(("a", "measure c@cpu")) <= 3
+    assert found.lost[0].failure.message == "a: its worker ended 3 times while it did this"
     assert {timed.group for timed in found.rounds} >= {"a@cpu", "b@cpu", "d@cpu"}
     assert "a is back" in asking.notes.lines
 
@@ -150,7 +150,7 @@ def test_who_says_that_a_case_is_wrong_is_kept_also_where_nothing_is_timed(askin
 
 def test_a_case_that_is_lost_is_in_no_later_task_of_its_group(asking: Asking) -> None:
     lost = (Lost(case="a/fast@cpu", generation=0, failure=Failure(stage="measure", message="it crashed")),)
-    act = when("measure a@cpu", "h", lambda _: Answer(value=[lost]), times=1)
+    act = when("measure a@cpu", "h", lambda _: Answer(value=((), None, [lost])), times=1)
     _, fleet = on_fleet(asking, {"h": "EPYC"}, act)
     asked = zip(fleet.asked, fleet.taken, strict=True)
     variants = [[case.variant for case in takes[0].cases] for (_, words), takes in asked if words == "measure a@cpu"]
@@ -171,19 +171,15 @@ def test_a_host_that_waits_for_another_harness_and_one_that_is_refused_are_told_
 def test_a_compile_waits_for_the_one_host_that_may_do_it(asking: Asking) -> None:
     """Hosts do not say what `host` means to them, so that only their CPU makes their modules."""
 
-    def act(fleet: ScriptedFleet, host: str, words: str) -> Answer | None:
-        if host == "a" and words.startswith("compile") and "stock" in words and len(fleet.waits) < 3:
-            fleet.start(_come_back(fleet))
-            return dies("a")(fleet)
-        return None
-
-    async def _come_back(fleet: ScriptedFleet) -> None:
-        import asyncio
-
+    async def come_back(fleet: ScriptedFleet) -> None:
         await asyncio.sleep(1.5)
-        fleet.come("a", "EPYC", len(fleet.asked) + 2)
+        fleet.come("a", "EPYC", 2)
 
-    found, fleet = on_fleet(asking, {"a": "EPYC", "b": "Xeon"}, act)
+    def go(fleet: ScriptedFleet) -> Answer | None:
+        fleet.start(come_back(fleet))
+        return dies("a")(fleet)
+
+    found, fleet = on_fleet(asking, {"a": "EPYC", "b": "Xeon"}, when("compile", "a", go, times=1))
     assert not any(build.failure for build in found.builds)
     assert "its host a has gone, and may come back" in fleet.waits
 

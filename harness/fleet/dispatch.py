@@ -1,0 +1,482 @@
+"""Gives hosts of a fleet what a run or a comparison has to do, and takes what comes of it, whatever happens to hosts.
+
+Dask runs a task on the worker that it is for, one that measures at a time; here is what Dask does not know: which files
+a host lacks, that a machine came back under its name, for how long it is waited for, and when it hangs.
+"""
+
+import asyncio
+import concurrent.futures
+import contextlib
+import itertools
+import os
+import time
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from distributed.client import Future
+from distributed.scheduler import KilledWorker
+
+from harness.errors import PlaceGone, RunError
+from harness.fleet import tasks
+from harness.fleet.connection import Fleet
+from harness.fleet.offer import Offer
+from harness.fleet.packing import Damaged, Item, Packed, lacking, read_chunk, reading, small_ones, write_chunk
+from harness.fleet.placing import Host, Need
+from harness.fleet.scheduler import by_reason
+from harness.fleet.tasks import Answer
+from harness.fleet.worker import COMPILE, MEASURE
+from harness.progress import Progress
+from harness.records.run import HostRecord
+from harness.suite.load import Suite
+from harness.text import one_line
+
+# Within this time a host that has gone may come back and go on with what it has begun.
+RETURN_S = 60.0
+# How often a worker may end over one piece of work before that fails.
+MOST_DEATHS = 3
+# Calls that a step of a group, or a generation of a row, makes of a case at most, each with a limit of its own: see
+# harness.measure.generation, harness.verify.cases and harness.stages.measure. And what it takes beside them.
+CALLS, BESIDE_CALLS_S = 30, 600.0
+# Steps that a host has in hand that measures, so that it never waits for the next.
+_IN_HAND = 2
+_LOOK_S = 1.0
+_LONGEST = 300
+_FILES_FIRST = 10  # of Dask's priorities
+
+_Job = TypeVar("_Job", bound="Job")
+
+
+class WorkerLost(Exception):
+    """The worker has gone that had something to do."""
+
+
+class Refused(Exception):
+    """A host cannot do something, though another may; the message says why."""
+
+
+def limit_s(call_timeout_s: float, cases: int = 1, beside_s: float = 0.0) -> float:
+    """Within how many seconds a step surely ends: the sum of its processes' limits."""
+    return CALLS * call_timeout_s * cases + beside_s + BESIDE_CALLS_S
+
+
+def why_lost(host: str) -> str:
+    """What is said of a host that is no longer waited for."""
+    return f"{host} has gone and did not come back within {RETURN_S:.0f} s"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """A step as a host is asked for it."""
+
+    what: str  # For people
+    task: Callable[..., Answer]
+    packed: Packed
+    limit_s: float = 0.0  # Within which it surely ends; 0: the host itself sees to it
+
+
+@dataclass(kw_only=True, eq=False)
+class Job:
+    """A compile, a group of a run, or what a host measures of a row: done step by step on one host.
+
+    A step is what is done again where a worker dies.
+    """
+
+    need: Need
+    host: str = ""
+    todo: deque[int] = field(default_factory=deque)  # Steps that are left, in their order
+    resource: str = MEASURE
+    is_busy: bool = False  # Whether a host has a step of it in hand
+    limit_s: float = 0.0  # Of that step
+    deaths: int = 0  # How often its host's worker ended over it
+    refused: dict[str, str] = field(default_factory=dict)  # Why hosts could not do it, by name
+
+    @property
+    def name(self) -> str:
+        """What it is, for people."""
+        return self.need.name
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether its host may go on with it."""
+        return bool(self.todo) and not self.is_busy
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """Those with the smallest come first."""
+        return 0, 0
+
+
+@dataclass(kw_only=True, eq=False)
+class HostState:
+    """A host, now."""
+
+    host: Host
+    offer: Offer | None = None  # None where it has not been here since this run began or went on
+    address: str = ""  # Of its worker, another one after each start; "": it is not here
+    gone: asyncio.Event = field(default_factory=asyncio.Event)  # Set once the worker of that address has gone
+    gone_since: float = field(default_factory=time.monotonic)  # By the monotonic clock, in seconds
+    in_hand: list[Job] = field(default_factory=list)  # What it was given, in order
+    known: set[Item] = field(default_factory=set)  # Files that its worker has
+    sends: asyncio.Lock = field(default_factory=asyncio.Lock)  # Held by who sends files there
+
+    @property
+    def name(self) -> str:
+        """The host's."""
+        return self.host.name
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether it has been away for too long."""
+        return not self.address and time.monotonic() - self.gone_since > RETURN_S
+
+    def having(self, resource: str) -> list[Job]:
+        """What it has in hand that takes this."""
+        return [job for job in self.in_hand if job.resource == resource]
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it has enough in hand that measures."""
+        return len(self.having(MEASURE)) >= _IN_HAND
+
+    @property
+    def why_busy(self) -> str:
+        """Why something waits for it."""
+        if not self.address:
+            return f"its host {self.name} has gone, and may come back"
+        return f"its host {self.name} is busy"
+
+    def record(self, suite: Suite) -> HostRecord:
+        """What a run keeps of it."""
+        assert self.offer is not None  # noqa: S101 (it measures)
+        there = {name: device for name, device in self.offer.devices(suite).items() if device.missing is None}
+        peers = {peer.name: peer.version for peer in self.offer.peers if peer.version is not None}
+        environment: dict[str, dict[str, Any]] = {
+            **self.offer.environment,
+            "devices": {name: device.facts for name, device in there.items()},
+            "device_names": {name: device.name for name, device in there.items() if device.name},
+            "peers": {peer.case_label: peers[peer.name] for peer in suite.peers if peer.name in peers},
+        }
+        return HostRecord(name=self.name, environment=environment)
+
+
+class Dispatcher(ABC, Generic[_Job]):
+    """Hosts of a fleet, and what they do; all of it is for the fleet's thread.
+
+    Who derives from it says what there is to do (`jobs`), what a host is asked (`order`), and what becomes of it:
+    `keep`, `move`, `fail`.
+    """
+
+    def __init__(self, fleet: Fleet, suite: Suite, progress: Progress, records: Sequence[HostRecord]) -> None:
+        """`records` has hosts that have measured something before this began or went on."""
+        self.all = {each.name: HostState(host=Host.recalled(each, suite)) for each in records}
+        self.sent_bytes = self.fetched_bytes = 0  # Of files that went to hosts, and that came
+        self._fleet, self._suite, self._progress = fleet, suite, progress
+        self._numbers = itertools.count(1)
+        self._unusable: set[str] = set()  # addresses of workers that have gone, that hang, or that are strangers
+        self._said: set[str] = set()
+        self._is_begun = self._is_changed = False
+        self._stirred: set[str] = set()  # hosts for which there may be something to do
+        self._news = asyncio.Event()
+        self._running: set[asyncio.Task[None]] = set()
+        self._error: BaseException | None = None
+        fleet.on_change = self._heard
+
+    # --- what there is to do ---
+
+    @property
+    @abstractmethod
+    def jobs(self) -> Collection[_Job]:
+        """All that there is to do, or was."""
+
+    @abstractmethod
+    def is_over(self) -> bool:
+        """Whether nothing is left."""
+
+    @abstractmethod
+    def order(self, job: _Job, state: HostState) -> Order | None:
+        """What a host is asked for the next step; None: there is nothing to do for it."""
+
+    @abstractmethod
+    def keep(self, job: _Job, step: int, value: Any, order: Order | None) -> None:
+        """A step has been done."""
+
+    @abstractmethod
+    def move(self, job: _Job, why: str) -> None:
+        """Have another host do it, since its own cannot or is lost, or report that none can."""
+
+    @abstractmethod
+    def fail(self, job: _Job, why: str) -> None:
+        """No host can do it."""
+
+    def choose(self, state: HostState) -> _Job | None:
+        """What a host does next."""
+        if state.is_full:
+            return None
+        own = (job for job in self.jobs if job.host == state.name and job.is_ready)
+        return min(own, key=lambda job: job.order, default=None)
+
+    def why_waits(self, job: _Job) -> str:
+        """Why something is not begun, as a clause."""
+        return self.all[job.host].why_busy
+
+    # --- who is here ---
+
+    @property
+    def here(self) -> list[HostState]:
+        """The hosts that are here."""
+        return [state for state in self.all.values() if state.address]
+
+    def stir(self, name: str) -> None:
+        """There may be something to do for a host."""
+        self._stirred.add(name)
+        self._news.set()
+
+    def _heard(self, change: str, name: str) -> None:
+        if change != "waits":
+            self._is_changed = True
+            self._news.set()
+        elif name in self.all:
+            self._progress.note(f"{name} waits for another harness that measures there")
+
+    async def look(self) -> None:
+        """See which hosts came, came back, or have gone."""
+        offers = await self._fleet.offers()
+        for why in sorted(set(offers.refused.values()) - self._said):
+            self._said.add(why)
+            self._progress.note(f"Not used: {why}")
+        for name, offer in offers.usable.items():
+            if offer.address not in self._unusable:
+                self._take(name, offer)
+        for state in self.here:
+            if state.name not in offers.usable:
+                self._lose(state)
+        self._is_begun = True
+
+    def _take(self, name: str, offer: Offer) -> None:
+        """A host is here."""
+        host, state = Host.of(offer, self._suite), self.all.get(name)
+        if state is not None and state.address == offer.address:
+            return
+        if state is not None and state.address:
+            self._lose(state)
+        if state is not None and state.host.is_another(host):
+            self._unusable.add(offer.address)
+            self._progress.note(f"{name} is another machine than before, {offer.machine_class}; it is not used")
+            return
+        if self._is_begun:
+            self._progress.note(f"{name} has joined" if state is None else f"{name} is back")
+        state = self.all.setdefault(name, HostState(host=host))
+        state.host, state.offer, state.address = host, offer, offer.address
+        state.gone, state.known = asyncio.Event(), set()
+        self.stir(name)
+
+    def _lose(self, state: HostState, why: str = "") -> None:
+        """A host's worker has gone, or is no longer waited for; nobody knows at which of several compiles it was."""
+        self._progress.note(f"{state.name} {why or f'has gone; its work waits for it for {RETURN_S:.0f} s'}")
+        for job in (*state.having(COMPILE), *state.having(MEASURE)[:1]):
+            job.deaths += 1
+        self._unusable.add(state.address)
+        state.address, state.gone_since = "", time.monotonic()
+        state.gone.set()
+
+    def require_fleet(self) -> None:
+        """See that the scheduler is there, and a host that may do something."""
+        if not self._fleet.is_connected:
+            raise PlaceGone(f"{self._fleet.access.address}: the scheduler has gone")
+        if all(state.is_lost for state in self.all.values()):
+            raise PlaceGone(f"{self._fleet.access.address}: all hosts have gone; start one")
+
+    # --- the loop ---
+
+    async def loop(self) -> None:
+        """Give hosts what they can do, until it is over."""
+        looked = 0.0
+        try:
+            while True:
+                if self._is_changed or time.monotonic() - looked > _LOOK_S:
+                    await self._look_around()
+                    looked = time.monotonic()
+                while self._stirred:
+                    self._give(self.all[self._stirred.pop()])
+                if self._error is not None:
+                    raise self._error
+                if self.is_over():
+                    return
+                await self._wait_for_news()
+        finally:
+            for task in self._running:
+                task.cancel()
+            await asyncio.gather(*self._running, return_exceptions=True)
+            with contextlib.suppress(PlaceGone):
+                await self._fleet.tell_waits([])
+
+    async def _look_around(self) -> None:
+        """See who is here, let others do what hosts had to do that are lost, and tell what waits."""
+        self.require_fleet()
+        if self._is_changed:
+            self._is_changed = False
+            await self.look()
+            self.require_fleet()
+        lost = {state.name for state in self.all.values() if state.is_lost}
+        for job in [job for job in self.jobs if job.host in lost and job.todo and not job.is_busy]:
+            self.move(job, why_lost(job.host))
+        self._stirred.update(state.name for state in self.here)
+        waits = ((self.why_waits(job), job.name) for job in self.jobs if job.todo and not job.is_busy)
+        await self._fleet.tell_waits(by_reason(waits))
+
+    async def _wait_for_news(self) -> None:
+        waiting = asyncio.ensure_future(self._news.wait())
+        try:  # asyncio.wait_for may overlook that it is cancelled, before Python 3.12
+            await asyncio.wait({waiting}, timeout=_LOOK_S)
+        finally:
+            waiting.cancel()
+        self._news.clear()
+
+    def _give(self, state: HostState) -> None:
+        while state.address and (job := self.choose(state)) is not None:
+            job.is_busy = True
+            state.in_hand.append(job)
+            task = asyncio.ensure_future(self._do(state, job))
+            self._running.add(task)
+            task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._running.discard(task)
+        self._news.set()
+        if not task.cancelled() and task.exception() is not None:
+            self._error = task.exception()
+
+    async def _do(self, state: HostState, job: _Job) -> None:
+        """The next step, on a host."""
+        step = job.todo[0]
+        try:
+            order = self.order(job, state)
+            value = None if order is None else await self._ask(state, job, order)
+        except WorkerLost:
+            if job.deaths >= MOST_DEATHS:
+                self.fail(job, f"{state.name}: its worker ended {job.deaths} times while it did this")
+        except Refused as why:
+            job.refused[state.name], job.host = str(why), state.name
+            self.move(job, f"{state.name}: {why}")
+        else:
+            if job.todo:  # else it was given up meanwhile
+                job.todo.popleft()
+                self.keep(job, step, value, order)
+        finally:
+            job.is_busy = False
+            state.in_hand.remove(job)
+            self.stir(state.name)
+
+    # --- what a host is asked ---
+
+    async def _ask(self, state: HostState, job: Job, order: Order) -> Any:
+        """Have a host do a step; what came of it."""
+        packed, address = order.packed, state.address
+        async with state.sends:
+            contents = await self._send(state, packed)
+        job.limit_s = order.limit_s
+        # Those that it does before this one have their own time.
+        within_s = sum(other.limit_s for other in state.having(MEASURE)) if order.limit_s else None
+        key = f"{order.what} #{next(self._numbers)}"
+        arguments = packed.data, tuple(packed.files), contents
+        options = {"key": key, "resources": {job.resource: 1}}
+        answer = await self._submit(state, order.task, *arguments, within_s=within_s, **options)
+        if answer is None:
+            self._lose(
+                state,
+                f"does not come to an end with {order.what} within {within_s:.0f} s; it gets nothing more until its "
+                "worker starts again",
+            )
+            raise WorkerLost
+        if state.address == address:
+            state.known.update(packed.files)
+        await self._fetch(state, answer)
+        return answer.value
+
+    async def _submit(
+        self,
+        state: HostState,
+        task: Callable[..., Answer],
+        *arguments: Any,
+        within_s: float | None = None,
+        **options: Any,
+    ) -> Answer | None:
+        """What a task gives on a host; None where it gives nothing within that time."""
+        address, gone = state.address, state.gone
+        if not address:
+            raise WorkerLost
+        own = {"workers": [address], "allow_other_workers": False, "pure": False, "retries": 0}
+        # A future that nobody holds calls its task back.
+        result = asyncio.ensure_future(_result(self._fleet.client.submit(task, *arguments, **own, **options)))
+        lost = asyncio.ensure_future(gone.wait())
+        try:
+            done, _ = await asyncio.wait({result, lost}, timeout=within_s, return_when=asyncio.FIRST_COMPLETED)
+            answer = result.result() if result.done() else None
+        finally:
+            for waiting in (result, lost):
+                waiting.cancel()
+        if not done:
+            return None
+        if answer is None:
+            self.require_fleet()
+            if state.address == address:  # Dask knows it first
+                self._lose(state)
+                self._is_changed = True
+            raise WorkerLost
+        if answer.trouble:
+            raise Refused(answer.trouble)
+        return answer
+
+    async def _now(self, state: HostState, task: Callable[..., Answer], *arguments: Any) -> Any:
+        """What a task gives that has to do with files."""
+        answer = await self._submit(state, task, *arguments, priority=_FILES_FIRST)
+        return answer.value if answer is not None else None
+
+    async def _send(self, state: HostState, packed: Packed) -> dict[Item, bytes]:
+        """Send large files that a host lacks; the small ones that it may lack, which go along with the task."""
+        unknown = {item: path for item, path in packed.files.items() if item not in state.known}
+        with reading():
+            contents = small_ones(unknown)
+            large = tuple(item for item in unknown if item not in contents)
+            sender = os.urandom(6).hex()
+            for item in await self._now(state, tasks.lacking, large) if large else ():
+                for offset, size in item.chunks:
+                    chunk = read_chunk(unknown[item], offset, size)
+                    await self._now(state, tasks.receive, item, offset, chunk, sender)
+                    self.sent_bytes += size
+        state.known.update(large)
+        self.sent_bytes += sum(map(len, contents.values()))
+        return contents
+
+    async def _fetch(self, state: HostState, answer: Answer) -> None:
+        """Have what a host made in this machine's cache too."""
+        sender = os.urandom(6).hex()
+        try:
+            for item in lacking(answer.items):
+                for offset, size in item.chunks:
+                    chunk = answer.contents.get(item)
+                    if chunk is None:
+                        chunk = await self._now(state, tasks.send, item, offset, size)
+                    write_chunk(item, offset, chunk, sender)
+                    self.fetched_bytes += len(chunk)
+        except Damaged as error:  # another host may do it
+            raise Refused(str(error)) from error
+        except OSError as error:
+            raise RunError(
+                f"{error.filename}: the cache cannot be written ({error.strerror}); make room or set HARNESS_CACHE"
+            ) from error
+        state.known.update(answer.items)
+
+
+async def _result(future: Future[Any]) -> Answer | None:
+    """What a task gave; None where its worker has gone."""
+    try:
+        answer: Answer = await future
+    except (KilledWorker, concurrent.futures.CancelledError, OSError):
+        return None
+    except Exception as error:  # a defect, there or here: the host's trouble, with its words
+        return Answer(trouble=one_line(f"{type(error).__name__}: {error}")[:_LONGEST])
+    return answer
