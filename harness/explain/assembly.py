@@ -49,11 +49,6 @@ class Function:
     successors: tuple[frozenset[int], ...]
     fingerprint: str  # Equal of functions of the same instructions; values of constants that lie outside are not in it
 
-    @property
-    def instructions(self) -> tuple[Instruction, ...]:
-        """All of them, in their order."""
-        return tuple(instruction for block in self.blocks for instruction in block)
-
 
 def architecture_of(text: str) -> Architecture | None:
     """What an assembly file is for, by its registers; None: neither of the two."""

@@ -161,7 +161,7 @@ def function(text: str) -> Function:
 
 def instruction(line: str) -> Instruction:
     """One line of assembly."""
-    return function(line).instructions[0]
+    return function(line).blocks[0][0]
 
 
 Row = Mapping[str, Any]

@@ -12,7 +12,6 @@ import pytest
 
 from harness.compare import samplers
 from harness.compare.samplers import MeasurementPolicy, Module
-from harness.errors import CaseError
 from harness.explain.isolated_timing import (
     AloneTurns,
     Dumped,
@@ -123,14 +122,6 @@ def test_what_does_not_compile_together_is_compiled_one_by_one(toolchain: Toolch
     compiled, failed = compile_alone(a_module(toolchain, tmp_path), [CONV, "bad"], folder, LIMITS, told.append)
     assert (list(compiled), list(failed), told) == ([CONV], ["bad"], [CONV, "bad"])
     assert failed["bad"] == "it does not compile alone: iree-compile exited with status 1"
-
-
-def test_a_module_that_does_not_compile_any_more(toolchain: Toolchain, tmp_path: Path) -> None:
-    module = a_module(toolchain, tmp_path, compile_flags=["--fake-exit=3", "--fake-stderr=last words"])
-    with pytest.raises(CaseError) as caught:
-        compile_alone(module, [CONV], tmp_path / "folder", LIMITS)
-    assert str(caught.value) == "iree-compile exited with status 3 as it wrote its dispatches one by one"
-    assert caught.value.stderr.strip() == "last words"
 
 
 # --- turns ---
