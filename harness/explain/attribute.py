@@ -115,7 +115,6 @@ def attribute(
     once: Once = measured_now,
     on_generation: Callable[[int, Sampled], None] = lambda _number, _sampled: None,
     on_beyond: OnBeyond = lambda _name, _seconds, _sentence: None,
-    on_compile: Callable[[str], None] = lambda _: None,
 ) -> Attribution:
     """Measure both sides, and judge each part."""
     task = latency_task(LATENCY_ROW, base.module, head.module, policy)
@@ -141,7 +140,7 @@ def attribute(
             return judged("profile", ProfiledTurns(base.module, head.module, folder / "profiles", policy.limits))
         except Unprofiled as error:
             notes = (f"the runtime has no profile of {', '.join(head.module.case.uris)}: {error}",)
-    found = judged("alone", AloneTurns(base.module, head.module, executables, folder / "alone", policy, on_compile))
+    found = judged("alone", AloneTurns(base.module, head.module, executables, folder / "alone", policy))
     return replace(found, notes=(*notes, *found.notes))
 
 

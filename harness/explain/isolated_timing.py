@@ -22,7 +22,7 @@ import itertools
 import math
 import mmap
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -151,11 +151,7 @@ def join_dumped(dumped: Sequence[Dumped]) -> Dumped:
 
 
 def compile_alone(
-    module: Module,
-    names: Sequence[str],
-    folder: Path,
-    limits: Limits,
-    on_compile: Callable[[str], None] = lambda _: None,
+    module: Module, names: Sequence[str], folder: Path, limits: Limits
 ) -> tuple[dict[str, Alone], dict[str, str]]:
     """Compile each dispatch of a module so that it can be called alone."""
     dump(module, (_DUMP_FLAG,), folder, limits)
@@ -185,7 +181,6 @@ def compile_alone(
 
     if dumped and attempt(join_dumped(dumped)):
         for program in dumped:
-            on_compile(", ".join(program.functions))
             if why := attempt(program):
                 failed |= dict.fromkeys(program.functions, f"it does not compile alone: {why}")
     for name in names:
@@ -246,7 +241,6 @@ class AloneTurns:
         executables: tuple[Sequence[Executable], Sequence[Executable]],
         folder: Path,
         policy: MeasurementPolicy,
-        on_compile: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._executables = dict(zip((BASE, HEAD), executables, strict=True))
         self._untimed: dict[str, dict[str, str]] = {BASE: {}, HEAD: {}}
@@ -254,7 +248,7 @@ class AloneTurns:
         self._case = head.case
         self._policy = policy
         for side, module in ((BASE, base), (HEAD, head)):
-            self._prepare(side, module, folder / side, policy.limits, on_compile)
+            self._prepare(side, module, folder / side, policy.limits)
         matched = match_parts(*executables)
         self._pairs = [(*part.base, *part.head) for part in matched if len(part.base) == len(part.head) == 1]
 
@@ -290,13 +284,11 @@ class AloneTurns:
         )
         return base_profile, head_profile
 
-    def _prepare(
-        self, side: str, module: Module, folder: Path, limits: Limits, on_compile: Callable[[str], None]
-    ) -> None:
+    def _prepare(self, side: str, module: Module, folder: Path, limits: Limits) -> None:
         names = [executable.name for executable in self._executables[side]]
         compiled: Mapping[str, Alone] = {}
         try:
-            compiled, self._untimed[side] = compile_alone(module, names, folder, limits, on_compile)
+            compiled, self._untimed[side] = compile_alone(module, names, folder, limits)
         except CaseError as error:
             self._untimed[side] = dict.fromkeys(names, str(error))
         for name, alone in compiled.items():

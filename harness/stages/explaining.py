@@ -217,7 +217,6 @@ def _measure(
             once=measured_now if directory is None else _Kept(directory, programs.modules, progress).once,
             on_generation=count,
             on_beyond=note_once,
-            on_compile=lambda name: progress.step(f"compiling {name} by itself", advance=0),
         )
     progress.step("", advance=budget - min(int(seconds), budget))
     return found

@@ -41,7 +41,7 @@ from harness.stats import tabulate_rounds
 from harness.stats.rule import Rule
 from harness.store.evidence import find_failure
 from harness.store.files import adapter
-from harness.store.run_directory import HEADER_FILE, RunDirectory, load_run
+from harness.store.run_directory import HEADER_FILE, load_run
 from harness.store.work_directory import SUITES_FOLDER, TuneDirectory
 from harness.suite.load import Device, Suite
 from harness.text import plural
@@ -231,7 +231,7 @@ class TuneSession:
         asked = f"{batch}/{digest([text])}"  # another release has other flag sets
         # Also where it is known already: commands of the report name it, and a longer budget wrote another one there.
         suite = self.directory.write_suite(batch, text)
-        make = partial(self._compiled_now, asked, suite, seconds or math.inf)
+        make = partial(self._compiled_now, suite, seconds or math.inf)
         run = self.once("compile", f"compiled/{asked}", Path, make)
         if not (run / HEADER_FILE).is_file():  # somebody deleted it
             run = make()
@@ -251,14 +251,12 @@ class TuneSession:
             return f"{tool} {self.target.toolchain.version} knows no flag --{flag_name(flag)}"
         return ""
 
-    def _compiled_now(self, asked: str, suite: Path, seconds: float) -> Path:
-        begun = self.directory.remembered(f"begun/{asked}")
+    def _compiled_now(self, suite: Path, seconds: float) -> Path:
         # The start is called too, so nothing is stopped before it is known how long that takes.
         call_limit_s = max(seconds, 2e-9 * self.start_ns) if self.start_ns else math.inf
         options = unmeasured(
             self.options,
             suite,
-            resume=Path(begun.value) if begun is not None and (Path(begun.value) / HEADER_FILE).is_file() else None,
             results=self.directory.path / _RUNS_FOLDER,
             compile_timeout_s=min(seconds, self.limits.seconds or self.options.compile_timeout_s),
             compile_memory_gib=self.options.compile_memory_gib,
@@ -266,12 +264,8 @@ class TuneSession:
             keep_going=True,
             verbose=False,
         )
-
-        def keep(run: RunDirectory) -> None:
-            self.directory.remember(f"begun/{asked}", str(run.path), 0.0)
-
         quiet, toolchains = Quietly(self.progress), (self.target.toolchain,)
-        return run_suite(options, quiet, toolchains, purpose="tune", on_begin=keep, with_reference=False)
+        return run_suite(options, quiet, toolchains, purpose="tune", with_reference=False)
 
     def _candidate(self, side: Side, name: str, config: CompileConfig) -> Form | Untimed:
         case = side.cases[self.target.case(name)]

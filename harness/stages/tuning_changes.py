@@ -83,7 +83,6 @@ class ChangeSearch:
         self._compile_alone(late_levels, _LEVELS_BEGUN)
         self._compile_alone(late, _COMPILED_ALONE)
         self._race_alone("changes alone")
-        self._tell(self.singles.values())
         alone = {name: math.log(ratio) for name in self._forms if (ratio := self.singles[name].ratio)}
         better = [replace(self._forms[name], log_ratio=log) for name, log in alone.items() if log < 0]
         self.best_single = min(better, key=lambda form: form.log_ratio, default=None)
@@ -176,7 +175,6 @@ class ChangeSearch:
             for names, (each, log) in zip(sets, self._together(number, sets.values()), strict=True):
                 sampler.tell(names, log)
                 self.combinations.append(each)
-                self._tell([each])
             in_vain = 0 if self.best is not before else in_vain + 1
             asked = []
 
@@ -204,12 +202,6 @@ class ChangeSearch:
         if tried.ratio is not None:
             return math.log(tried.ratio)
         return self._by_code[compiled.code].log_ratio if isinstance(compiled, Form) and not raced else None
-
-    def _tell(self, tried: Iterable[Tried]) -> None:
-        if self._session.options.verbose:
-            for each in tried:
-                known = each.reason if each.ratio is None else f"{each.ratio:.3f} of the time of {START}"
-                self._session.progress.note(f"  {each.name}: {each.standing}, {known}")
 
     # --- races ---
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from harness.compare.samplers import Module
 from harness.compile.request import MODULE_FILE
 from harness.errors import CaseError
-from harness.explain.isolated_timing import own_flags
+from harness.explain.isolated_timing import as_loadable, own_flags
 from harness.explain.profile import can_profile, profile_module, time_module
 from harness.files import file_sha256
 from harness.records.tuning import Tried, TunedDispatch
@@ -26,7 +26,7 @@ from harness.stages.options import RunOptions
 from harness.stages.tune_session import Form, Racer, TuneSession, digest
 from harness.stages.tuning_changes import TAKEN_BY_ONE, of_race
 from harness.store.files import adapter
-from harness.tune.dispatches import Compiled, Dispatch, Refused, compile_candidate, loadable, take_out, why_inert
+from harness.tune.dispatches import Compiled, Dispatch, Refused, compile_candidate, take_out, why_inert
 from harness.tune.tiles import Configuration, Root, first_configurations, fitting, neighbours, spec_of
 
 # Dispatches are tuned until those that are left make up so little of the time.
@@ -232,12 +232,12 @@ class _Rounds:
         seconds = time.monotonic() - started
         if isinstance(own, Refused):
             raise CaseError("measure", own.reason)
-        _, batch = loadable(self._dispatch, own, self._module, OWN, self._session.limits)
+        _, batch = as_loadable(OWN, self._module, own.module, self._dispatch.function, self._session.limits)
         return _Own(compiled=own, seconds=seconds, batch=batch)
 
     def _racer(self, compiled: Compiled, name: str) -> Racer:
-        limits = self._session.limits
-        called, _ = loadable(self._dispatch, compiled, self._module, name, limits, batch=self._batch)
+        function, limits = self._dispatch.function, self._session.limits
+        called, _ = as_loadable(name, self._module, compiled.module, function, limits, batch=self._batch)
         return Racer(called, compiled.sha256)
 
     def run(self, until_s: float, won: Sequence[Configuration]) -> None:
@@ -316,15 +316,8 @@ class _Rounds:
         return replace(compiled, module=module)
 
     def _compile(self, configuration: Configuration | None, name: str) -> Compiled | Refused:
-        return compile_candidate(
-            self._dispatch,
-            None if configuration is None else spec_of([(self._root, configuration)]),
-            self._module.loadable.toolchain,
-            own_flags(self._module.build.command),
-            self._folder / name,
-            self._limits,
-            files=self._module.files,
-        )
+        spec = None if configuration is None else spec_of([(self._root, configuration)])
+        return compile_candidate(self._dispatch, spec, self._module, self._folder / name, self._limits)
 
 
 def _emptied(folder: Path) -> Path:

@@ -15,21 +15,19 @@ import hashlib
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from harness.compare.samplers import Module
 from harness.compile.request import MODULE_FILE
-from harness.explain.isolated_timing import as_loadable, as_text, constants_of, dump, read_benchmark, with_constants
+from harness.explain.isolated_timing import as_text, constants_of, dump, own_flags, read_benchmark, with_constants
 from harness.files import file_sha256
 from harness.ir.child import SEPARATOR
 from harness.ir.differences import Executable
 from harness.ir.tools import ask
-from harness.measure import LoadableModule
 from harness.process import Limits
-from harness.toolchain import Toolchain
 from harness.toolchain.tools import error_lines, merge_flags, run_tool
 from harness.tune.tiles import Root, root_of
 
@@ -147,33 +145,26 @@ def _take_out(module: Module, scratch: Path, folder: Path, limits: Limits) -> tu
 
 
 def compile_candidate(
-    dispatch: Dispatch,
-    spec: str | None,
-    toolchain: Toolchain,
-    flags: Sequence[str],
-    folder: Path,
-    limits: Limits,
-    *,
-    files: Sequence[Path] = (),
+    dispatch: Dispatch, spec: str | None, module: Module, folder: Path, limits: Limits
 ) -> Compiled | Refused:
-    """Compile a dispatch that has a root."""
-    if dispatch.program is None:
-        raise ValueError(f"{dispatch.name} has no program: {dispatch.why}")
+    """Compile a dispatch that has a root, as its program's module was compiled."""
+    assert dispatch.program is not None  # noqa: S101 (one that has a root has a program)
     folder.mkdir(parents=True, exist_ok=True)
-    for file in files:
+    for file in module.files:
         if not (folder / file.name).is_symlink():
             (folder / file.name).symlink_to(file.resolve())
     more = [_FROM_SOURCES]
     if spec is not None:
         (folder / _SPEC_FILE).write_text(_GIVES.sub(_PRINTS, spec))
         more.append(f"--iree-codegen-tuning-spec-path={_SPEC_FILE}")
-    command = [str(toolchain.iree_compile), str(dispatch.program.resolve()), "-o", MODULE_FILE]
-    finished = run_tool("compile", "iree-compile", [*command, *merge_flags(flags, more)], cwd=folder, limits=limits)
-    module = folder / MODULE_FILE
-    if not finished.ok or not module.is_file():
+    tool, made = str(module.loadable.toolchain.iree_compile), folder / MODULE_FILE
+    flags = merge_flags(own_flags(module.build.command), more)
+    command = [tool, str(dispatch.program.resolve()), "-o", MODULE_FILE, *flags]
+    finished = run_tool("compile", "iree-compile", command, cwd=folder, limits=limits)
+    if not finished.ok or not made.is_file():
         said = error_lines(finished.stderr) if finished.limit is None else ()
         return Refused(reason=next(iter(said), f"iree-compile {finished.how_it_ended(limits)}"))
-    return Compiled(module=module, sha256=file_sha256(module), matched=finished.stdout.count(_MARK))
+    return Compiled(module=made, sha256=file_sha256(made), matched=finished.stdout.count(_MARK))
 
 
 def why_inert(candidate: Compiled, own: Compiled) -> str:
@@ -181,13 +172,6 @@ def why_inert(candidate: Compiled, own: Compiled) -> str:
     if not candidate.matched:
         return "its spec recognises no operation of the dispatch"
     return "it comes to the compiler's own code" if candidate.sha256 == own.sha256 else ""
-
-
-def loadable(
-    dispatch: Dispatch, compiled: Compiled, module: Module, name: str, limits: Limits, *, batch: int | None = None
-) -> tuple[LoadableModule, int]:
-    """A candidate as workers call it, and how often such a call runs the dispatch."""
-    return as_loadable(name, module, compiled.module, dispatch.function, limits, batch=batch)
 
 
 def _executables(folder: Path) -> dict[str, str]:

@@ -205,6 +205,7 @@ class Dispatches:
         self.same: dict[str, str] = {}
         self.unmatched: set[str] = set()
         self.compiled: list[str] = []
+        self.codes: dict[Path, str] = {}
         stand_ins: dict[str, Any] = {
             "can_profile": lambda _: True,
             "time_module": lambda *_: 1e6,
@@ -215,7 +216,7 @@ class Dispatches:
             "neighbours": lambda _, best, __: tuple(map(tile, self.near.get(best.tiles["tile"][0], ()))),
             "spec_of": lambda entries: " ".join(str(best.tiles["tile"][0]) for _, best in entries),
             "compile_candidate": self._compile,
-            "loadable": lambda _, made, __, name, *___, **____: (session.loadable_of(name, made.sha256), 1),
+            "as_loadable": lambda name, _, made, *__, **___: (session.loadable_of(name, self.codes[made]), 1),
         }
         for name, stand_in in stand_ins.items():
             monkeypatch.setattr(tuning_lowering, name, stand_in)
@@ -225,9 +226,7 @@ class Dispatches:
             raise self.taken
         return self.taken
 
-    def _compile(
-        self, dispatch: Dispatch, spec: str | None, _: object, __: object, folder: Path, *___: object, **____: object
-    ) -> Compiled | Refused:
+    def _compile(self, dispatch: Dispatch, spec: str | None, _: object, folder: Path, __: object) -> Compiled | Refused:
         code = f"{dispatch.name} {spec or 'own'}"
         self.compiled.append(code)
         if code in self.refused:
@@ -235,4 +234,5 @@ class Dispatches:
         module = folder / MODULE_FILE
         folder.mkdir(parents=True)
         module.touch()
-        return Compiled(module=module, sha256=self.same.get(code, code), matched=int(code not in self.unmatched))
+        self.codes[module] = self.same.get(code, code)
+        return Compiled(module=module, sha256=self.codes[module], matched=int(code not in self.unmatched))

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from harness.compare.samplers import Module
-from harness.explain.isolated_timing import own_flags
+from harness.explain.isolated_timing import as_loadable
 from harness.process import Limits
 from harness.toolchain import Toolchain
-from harness.tune.dispatches import Compiled, Dispatch, Refused, compile_candidate, loadable, take_out, why_inert
+from harness.tune.dispatches import Compiled, Dispatch, Refused, compile_candidate, take_out, why_inert
 from harness.tune.tiles import Configuration, Loop, Root, root_of, spec_of
 from tests.explain.conftest import a_module
 from tests.ir.conftest import HASWELL_FLAGS, LIMITS
@@ -76,9 +76,7 @@ def dispatches(module: Module, tmp_path_factory: pytest.TempPathFactory) -> tupl
 def try_out(
     dispatch: Dispatch, spec: str | None, module: Module, folder: Path, limits: Limits = LIMITS
 ) -> Compiled | Refused:
-    flags = own_flags(module.build.command)
-    files = (module.mlir,)  # as a plugin's
-    return compile_candidate(dispatch, spec, module.loadable.toolchain, flags, folder, limits, files=files)
+    return compile_candidate(dispatch, spec, replace(module, files=(module.mlir,)), folder, limits)  # as a plugin's
 
 
 def test_a_dispatch_is_one_wherever_it_runs_and_has_a_root_where_a_spec_recognises_it(
@@ -118,10 +116,9 @@ def test_a_spec_changes_the_code_or_it_is_told_why_not(
     assert why_inert(other, own) == ""
     assert why_inert(stranger, own) == "its spec recognises no operation of the dispatch"
     assert why_inert(replace(own, matched=1), own) == "it comes to the compiler's own code"
-    called, batch = loadable(layer, other, module, "other", LIMITS)
+    called, batch = as_loadable("other", module, other.module, layer.function, LIMITS)
     assert (called.name, called.function, called.module) == ("other", layer.function, other.module)
     assert batch > 1
-    assert loadable(layer, other, module, "other", LIMITS, batch=7)[1] == 7
 
 
 def test_what_does_not_compile_is_refused(dispatches: tuple[Dispatch, ...], module: Module, tmp_path: Path) -> None:
