@@ -1,14 +1,12 @@
 """An ordered history -> the steps in it, the largest first, with as few measurements as it takes.
 
-A search halves a stretch of positions, of which the two ends differ. Every position in between is measured beside the
-stretch's first one, and belongs to the end that it is nearer to: the edge lies half way between the two, in the
-logarithm, so that the whole step tells them apart and not only what exceeds a floor. A few generations place what lies
-plainly by one end; only the rest is judged. The step that a search ends with is judged directly, one side beside the
-other; where it is not there, what was placed is judged too. Other steps are searched for where two positions that were
-measured one after the other lie so far apart that it matters.
+A search halves a stretch of positions whose two ends differ. Every position in between is measured beside the stretch's
+first one, and belongs to the end that it is nearer to: the edge lies half way between the two, in the logarithm. A few
+generations place what lies plainly by one end; only the rest is judged. The step that a search ends with is judged
+directly; where it is not there, what was placed is judged too. Other steps are searched for where two positions that
+were measured one after the other lie so far apart that it matters.
 
-Positions that cannot be measured (they do not compile, give other outputs, stay inconclusive) are passed over. Where
-they stand at a step, it is known to lie in a range.
+Positions that cannot be measured are passed over. Where they stand at a step, it is known to lie in a range.
 """
 
 import math

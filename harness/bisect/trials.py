@@ -208,8 +208,8 @@ def _instructions(
     rounds: list[Round] = []
     if set(pair.case.uris) != {ON_CALLING_THREAD}:
         return replace(asked, verdict="failed", reason="instructions are counted on local-sync devices alone")
-    task = latency_task(_title(asked, ""), *modules, policy, long_round_s=GENERATION_S, on_round=rounds.append)
-    progress.stage(_title(asked, "count"), _COUNTED_GENERATIONS)
+    task = latency_task(_title(asked), *modules, policy, long_round_s=GENERATION_S, on_round=rounds.append)
+    progress.stage(f"{_title(asked)} count", _COUNTED_GENERATIONS)
     for number in range(_COUNTED_GENERATIONS):
         task.sample(number)
         progress.step(asked.head)
@@ -220,28 +220,24 @@ def _instructions(
 
 
 def _task(
-    asked: Trial,
-    modules: tuple[Module, Module],
-    metric: Metric,
-    policy: MeasurementPolicy,
-    earlier: Sequence[Trial],
+    asked: Trial, modules: tuple[Module, Module], metric: Metric, policy: MeasurementPolicy, earlier: Sequence[Trial]
 ) -> Task:
     """Latencies or compile times; the budget is more where generations as dear as they were need more for a verdict."""
-    compiles = metric == COMPILE_TIME
+    compiles, title = metric == COMPILE_TIME, _title(asked)
     known_s = sum(module.build.compile_ns or 0 for module in modules) / 1e9 if compiles else 0.0
     dear_s = max((trial.seconds / trial.generations for trial in earlier if trial.generations), default=known_s)
     needed_s = _ROOM * generations_needed(1, policy.rule) * dear_s
-    budget_s = max(policy.budget_s, min(needed_s, policy.cap_s))
+    policy = replace(policy, budget_s=max(policy.budget_s, min(needed_s, policy.cap_s)))
     if compiles:
         sample = partial(sample_compiles, *modules, last_core(), policy.limits)
-        return Task(name=_title(asked, ""), sample=sample, rule=policy.rule, budget_s=budget_s, cap_s=policy.cap_s)
-    return latency_task(_title(asked, ""), *modules, replace(policy, budget_s=budget_s), long_round_s=GENERATION_S)
+        return Task(name=title, sample=sample, rule=policy.rule, budget_s=policy.budget_s, cap_s=policy.cap_s)
+    return latency_task(title, *modules, policy, long_round_s=GENERATION_S)
 
 
 def _timed(asked: Trial, pair: Pair, metric: Metric, task: Task, progress: Progress) -> Trial:
     """Generations until the engine has decided."""
     whole, done_s = max(1, int(task.budget_s)), 0.0
-    progress.stage(_title(asked, "(s at most)"), whole)
+    progress.stage(f"{_title(asked)} (s at most)", whole)
 
     def show(_: str, generation: Generation) -> None:
         nonlocal done_s
@@ -253,16 +249,22 @@ def _timed(asked: Trial, pair: Pair, metric: Metric, task: Task, progress: Progr
     return _filled(asked, measured_row(pair, metric, outcome, asked.floor))
 
 
-def _title(asked: Trial, more: str) -> str:
-    return f"{asked.head} beside {asked.base} {more}".strip()
-
-
-_FIGURES = (
-    *("verdict", "reason", "ratio", "ci_low", "ci_high", "p"),
-    *("base_value", "head_value", "generations", "seconds"),
-)
+def _title(asked: Trial) -> str:
+    return f"{asked.head} beside {asked.base}"
 
 
 def _filled(asked: Trial, row: Row) -> Trial:
     """What a row of a comparison says, as a measurement."""
-    return replace(asked, **{name: getattr(row, name) for name in _FIGURES})
+    said = (
+        "verdict",
+        "reason",
+        "ratio",
+        "ci_low",
+        "ci_high",
+        "p",
+        "base_value",
+        "head_value",
+        "generations",
+        "seconds",
+    )
+    return replace(asked, **{name: getattr(row, name) for name in said})

@@ -1,21 +1,16 @@
 """What each dispatch of a program takes alone, for releases whose runtime has no profile (before 3.12).
 
-iree-compile dumps a small program around each dispatch, which runs it again and again on buffers of its own. It is
-dumped where the dispatch is configured already, and compiled on from there, so its code is the code of the program. All
-are compiled as one, in the order of the program, so that the code also lies where it lies there: a convolution of
-3.10.0 whose innermost loop is five instructions long takes 190 ms in the program's object file, and 265 ms in one of
-its own, with the same instructions. Only where they do not compile as one, each is compiled by itself. Workers time
-them on both sides in turns, as they time whole modules.
+iree-compile dumps a small program around each dispatch, configured already, which runs it again and again on buffers of
+its own; compiled on from there, its code is the program's. All are compiled as one, in the order of the program, since
+short loops take another time where their code lies elsewhere; only where that fails, each by itself. Workers time them
+on both sides in turns, as they time whole modules.
 
-How far that is true: the code, its number of workgroups and the sizes of its buffers are those of the program. But
-nothing else runs in between: what the program would read from memory lies in a cache, and buffers that nobody wrote
-hold zeros. So the parts add up to less than the latency where dispatches wait for memory, and what is left, with copies
-and fills, goes to the host's account. A dispatch that the program runs at several places counts so many times, and once
-in a loop; one that only runs while the module is loaded is not told from others. One with sizes that are not known
-before it runs has no such program.
+Nothing else runs in between: what the program would read from memory lies in a cache, and buffers that nobody wrote
+hold zeros. So the parts add up to less than the latency where dispatches wait for memory; what is left, with copies and
+fills, goes to the host's account. A dispatch that the program runs at several places counts so many times, and once in
+a loop. One with sizes that are not known before it runs has no such program.
 
-What is dumped names a constant, `dense_resource<block0_conv1_bias> : tensor<32xf32>`, and leaves out its bytes, so
-iree-compile refuses it. The model's text has them, and iree-opt prints the text of a model that is bytecode.
+What is dumped names a constant and leaves out its bytes, which the model's text has; iree-opt prints that of bytecode.
 """
 
 import itertools

@@ -4,12 +4,10 @@ It is the runtime's own profile of calls in iree-benchmark-module, as iree-profi
 Profiling takes time of its own, so nothing of it goes into a latency: what a call takes without it stands beside it.
 
 On CPUs the profile has every operation with its begin and end (`host-execution`), on other devices every dispatch by
-the device's clock (`dispatch-events`). Some drivers have none: those of CUDA and HIP take the request and write
-nothing.
+the device's clock (`dispatch-events`); the drivers of CUDA and HIP take the request and write nothing.
 
-Every moment is given away once, so that the shares add up to the time in which the device did anything: where several
-operations run at once, each gets an equal share of that time. A command buffer's execution is only what its dispatches
-leave of it, copies, fills and updates in it included, of which the profile has no events.
+Every moment is given away once: where several operations run at once, each gets an equal share of that time, and a
+command buffer's execution is what its dispatches leave of it, copies, fills and updates in it included.
 """
 
 from __future__ import annotations
@@ -143,23 +141,20 @@ class ProfiledTurns:
 
 def mean_profile(profiles: Sequence[Profile]) -> Profile:
     """One profile of several of one module: of each figure the geometric mean, whose ratios are means of ratios."""
+
+    def mean(values: Sequence[float]) -> float:
+        return math.exp(math.fsum(map(math.log, values)) / len(values)) if min(values) > 0 else float(np.mean(values))
+
+    def means(figures: Sequence[Mapping[str, float]]) -> dict[str, float]:
+        names = dict.fromkeys(name for each in figures for name in each)
+        return {name: mean([each.get(name, 0.0) for each in figures]) for name in names}
+
     return Profile(
         calls=sum(profile.calls for profile in profiles),
-        call_ns=_mean([profile.call_ns for profile in profiles]),
-        dispatch_ns=_means([profile.dispatch_ns for profile in profiles]),
-        device_ns=_means([profile.device_ns for profile in profiles]),
+        call_ns=mean([profile.call_ns for profile in profiles]),
+        dispatch_ns=means([profile.dispatch_ns for profile in profiles]),
+        device_ns=means([profile.device_ns for profile in profiles]),
     )
-
-
-def _means(figures: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    names = dict.fromkeys(name for each in figures for name in each)
-    return {name: _mean([each.get(name, 0.0) for each in figures]) for name in names}
-
-
-def _mean(values: Sequence[float]) -> float:
-    if min(values) > 0:
-        return math.exp(math.fsum(map(math.log, values)) / len(values))
-    return float(np.mean(values))
 
 
 # --- the tools ---

@@ -133,19 +133,16 @@ class LoweringSearch:
             call_ns = time_module(self._module, folder, _PROFILE_S, limits)
             return dict(profile_module(self._module, folder, _PROFILE_S, limits, call_ns=call_ns).dispatch_ns)
 
-    def _taken_out(self) -> Sequence[Dispatch]:
-        taken: list[Sequence[Dispatch]] = []
-
-        def take() -> int:
+    def _taken_out(self) -> list[Dispatch]:
+        def take() -> list[Dispatch]:
             folder = _emptied(self._folder / "programs")
             folder.mkdir(parents=True)
-            taken.append(take_out(self._module, folder, self._session.limits))
-            return len(taken[0])
+            return [*take_out(self._module, folder, self._session.limits)]
 
-        self._session.once("dispatches", f"taken-out/{digest([self._form.code])}", int, take)
-        if not taken:  # an earlier stretch took them out
-            take()
-        return taken[0]
+        key = f"taken-out/{digest([self._form.code])}"
+        taken = self._session.once("dispatches", key, list[Dispatch], take)
+        is_here = all(each.program is None or each.program.is_file() for each in taken)
+        return taken if is_here else take()
 
     # --- one dispatch ---
 
