@@ -82,8 +82,6 @@ class _Gate:
                 self._open.set()
 
     def _signal(self, *, stop: bool) -> None:
-        if not hasattr(os, "killpg"):
-            return
         for group in self._children:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(group, signal.SIGSTOP if stop else signal.SIGCONT)
@@ -188,26 +186,19 @@ def forget(child: subprocess.Popen[bytes]) -> None:
         _children.discard(child)
 
 
-def _signal_group(child: subprocess.Popen[bytes], *, kill: bool) -> None:
-    if hasattr(os, "killpg"):
-        try:
-            os.killpg(child.pid, signal.SIGKILL if kill else signal.SIGTERM)
-            os.killpg(child.pid, signal.SIGCONT)  # a child that is held still acts on no signal but this
-        except (ProcessLookupError, PermissionError):
-            return
-    elif kill:
-        child.kill()
-    else:
-        child.terminate()
+def _signal_group(child: subprocess.Popen[bytes], number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(child.pid, number)
+        os.killpg(child.pid, signal.SIGCONT)  # a child that is held still acts on no signal but this
 
 
 def stop(child: subprocess.Popen[bytes]) -> None:
     """Stop a child and its group: TERM, then KILL after two seconds."""
-    _signal_group(child, kill=False)
+    _signal_group(child, signal.SIGTERM)
     deadline = time.monotonic() + KILL_AFTER_S
     while child.poll() is None and time.monotonic() < deadline:
         time.sleep(0.02)
-    _signal_group(child, kill=True)
+    _signal_group(child, signal.SIGKILL)
     child.wait()
     forget(child)
 
@@ -217,7 +208,7 @@ def stop_all() -> None:
     with _children_lock:
         children = list(_children)
     for child in children:
-        _signal_group(child, kill=False)
+        _signal_group(child, signal.SIGTERM)
     for child in children:
         try:
             stop(child)
@@ -226,17 +217,12 @@ def stop_all() -> None:
 
 
 def _resident_bytes(pid: int) -> int:
-    try:
-        process = psutil.Process(pid)
-        family = [process, *process.children(recursive=True)]
-    except psutil.Error:
-        return 0
     total = 0
-    for member in family:
-        try:
-            total += member.memory_info().rss
-        except psutil.Error:
-            continue
+    with contextlib.suppress(psutil.Error):
+        process = psutil.Process(pid)
+        for member in (process, *process.children(recursive=True)):
+            with contextlib.suppress(psutil.Error):
+                total += member.memory_info().rss
     return total
 
 
@@ -280,24 +266,18 @@ def _watch(
         elif limits.memory_bytes is not None and _resident_bytes(child.pid) > limits.memory_bytes:
             hit.append("memory")
         if hit:
-            _signal_group(child, kill=False)
+            _signal_group(child, signal.SIGTERM)
             if not ended.wait(KILL_AFTER_S):
-                _signal_group(child, kill=True)
+                _signal_group(child, signal.SIGKILL)
             return
 
 
 def _wait(child: subprocess.Popen[bytes]) -> tuple[int, int | None]:
-    """Wait for the child's end; its exit status, and its peak resident memory in bytes, where the system counts it."""
-    if not hasattr(os, "wait4"):
+    """Wait for the child's end; its exit status, and its peak resident memory in bytes, where that is known."""
+    try:
+        _, status, usage = os.wait4(child.pid, 0)
+    except ChildProcessError:  # stop_all was faster
         return child.wait(), None
-    while True:
-        try:
-            _, status, usage = os.wait4(child.pid, 0)
-            break
-        except InterruptedError:
-            continue
-        except ChildProcessError:  # stop_all was faster
-            return child.wait(), None
     # Not read back from the child: its poll() in stop_all takes a status that is gone for 0.
     child.returncode = returncode = os.waitstatus_to_exitcode(status)
     return returncode, usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
@@ -314,11 +294,8 @@ def give_way() -> Iterator[None]:
         _thread.gives_way = before
 
 
-@contextmanager
-def hold_still() -> Iterator[None]:
-    """Hold all children of threads that give way still, and start none, while something is timed."""
-    with _gate.hold():
-        yield
+# Hold all children of threads that give way still, and start none, while something is timed.
+hold_still = _gate.hold
 
 
 def run(
@@ -356,7 +333,7 @@ def run(
             if watchdog is not None:
                 watchdog.join()
         wall_ns = time.perf_counter_ns() - started - (_gate.held_ns() - held_ns if pausable else 0)
-        _signal_group(child, kill=True)  # whatever it left behind in its group
+        _signal_group(child, signal.SIGKILL)  # whatever it left behind in its group
         forget(child)
         out.seek(0)
         err.seek(0)

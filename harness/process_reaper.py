@@ -68,7 +68,7 @@ class Reaper:
     def begin(self) -> dict[str, str]:
         """Be there before a child is; the variable that its environment needs."""
         with self._lock:
-            if self._process is None and hasattr(os, "killpg"):
+            if self._process is None:
                 self._start()
         return {_MARK: self._mark}
 

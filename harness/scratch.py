@@ -5,6 +5,7 @@ processes, which containers that share a folder each count for themselves.
 """
 
 import contextlib
+import fcntl
 import os
 import shutil
 import tempfile
@@ -12,9 +13,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-
-if os.name == "posix":
-    import fcntl
 
 # A folder is made before it is locked.
 _JUST_MADE_S = 60.0
@@ -50,9 +48,8 @@ def sweep(parent: Path, prefix: str = "") -> None:
 
 def lock_file(handle: int) -> None:
     """Let `sweep` see that the file behind a handle has a living process, as long as the handle is open."""
-    if os.name == "posix":
-        with contextlib.suppress(OSError):  # of a file system without locks
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    with contextlib.suppress(OSError):  # of a file system without locks
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 @contextmanager
@@ -61,9 +58,9 @@ def own_temporary_folder() -> Iterator[None]:
     before = tempfile.tempdir
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):  # such as a disk without room: whoever needs it says so
-            parent = Path(tempfile.gettempdir()) / f"iree-harness-{os.getuid() if os.name == 'posix' else 'user'}"
+            parent = Path(tempfile.gettempdir()) / f"iree-harness-{os.getuid()}"
             parent.mkdir(mode=0o700, exist_ok=True)
-            if os.name != "posix" or parent.stat().st_uid == os.getuid():
+            if parent.stat().st_uid == os.getuid():
                 sweep(parent)
                 folder = stack.enter_context(scratch_folder(parent))
                 tempfile.tempdir = str(folder)
@@ -81,8 +78,6 @@ def shared_temporary_folder() -> Path:
 
 def _lock(folder: Path) -> int | None:
     """A handle that locks a folder; None where it cannot be locked at all."""
-    if os.name != "posix":
-        return None
     handle = os.open(folder, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

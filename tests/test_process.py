@@ -22,8 +22,6 @@ MIB = 2**20
 # Far more than any child here takes; what is asserted is that they end, not when.
 PATIENCE_S = 60
 
-posix = pytest.mark.skipif(sys.platform == "win32", reason="signals and process groups are POSIX")
-
 FOREVER = "import time\nprint('ready', flush=True)\ntime.sleep(600)"
 IGNORES_TERM = f"import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n{FOREVER}"
 
@@ -63,7 +61,6 @@ def test_what_a_child_prints_is_kept() -> None:
     assert no_text.stdout == "a\ufffdb"
 
 
-@posix
 @pytest.mark.parametrize(
     ("code", "returncode", "phrase"),
     [
@@ -82,7 +79,6 @@ def test_how_a_child_ended(code: str, returncode: int, phrase: str) -> None:
 # --- Environment ---
 
 
-@posix
 def test_a_child_has_a_folder_a_process_group_more_variables_and_no_input(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -113,7 +109,6 @@ def test_a_child_runs_on_the_cores_it_is_given() -> None:
 ANSWERS_TERM = f"import signal, sys\nsignal.signal(signal.SIGTERM, lambda *_: sys.exit(print('asked')))\n{FOREVER}"
 
 
-@posix
 @pytest.mark.parametrize(
     ("code", "words", "returncode"),
     [(ANSWERS_TERM, ["ready", "asked"], 0), (IGNORES_TERM, ["ready"], -signal.SIGKILL)],
@@ -184,7 +179,6 @@ def spawned(code: str) -> tuple[subprocess.Popen[bytes], list[str]]:
     return child, words
 
 
-@posix
 def test_what_a_child_leaves_running_is_killed() -> None:
     finished = python(f"{HAS_A_CHILD}os._exit(0)")
     assert finished.ok
@@ -192,7 +186,6 @@ def test_what_a_child_leaves_running_is_killed() -> None:
     wait_until(lambda: is_gone(grandchild))
 
 
-@posix
 def test_grandchildren_end_with_a_child_that_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "KILL_AFTER_S", 0.2)
     child, (grandchild,) = spawned(f"{HAS_A_CHILD}time.sleep(600)")
@@ -200,7 +193,6 @@ def test_grandchildren_end_with_a_child_that_is_stopped(monkeypatch: pytest.Monk
     wait_until(lambda: is_gone(int(grandchild)))
 
 
-@posix
 def test_a_child_that_another_thread_waits_for_does_not_end_well_when_all_are_stopped() -> None:
     before = set(process._children)
     ended: list[Finished] = []
@@ -260,7 +252,6 @@ class Background:
         return self.finished
 
 
-@posix
 def test_a_child_stands_still_which_counts_neither_as_its_time_nor_for_its_limit(tmp_path: Path) -> None:
     child = Background(tmp_path)
     child.wait_for_more()
@@ -277,7 +268,6 @@ def test_a_child_stands_still_which_counts_neither_as_its_time_nor_for_its_limit
     assert finished.wall_ns < time.perf_counter_ns() - started + 20e9 - 1e9
 
 
-@posix
 def test_no_child_of_a_thread_that_gives_way_starts_while_others_are_held(tmp_path: Path) -> None:
     with hold_still():
         child = Background(tmp_path)
@@ -330,7 +320,6 @@ print(process._reaper.pid)
 """
 
 
-@posix
 def test_what_computes_and_what_is_held_still_ends_with_a_harness_that_is_killed() -> None:
     command = [sys.executable, "-c", _HARNESS]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as harness:
@@ -349,7 +338,6 @@ def test_a_child_of_the_last_moment_ends_too() -> None:
     assert done.stdout == done.stderr == b""
 
 
-@posix
 def test_what_a_child_left_on_purpose_outlives_a_harness_that_ends_by_itself() -> None:
     command = [sys.executable, "-c", _LEAVING]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as harness:
@@ -360,7 +348,6 @@ def test_what_a_child_left_on_purpose_outlives_a_harness_that_ends_by_itself() -
         assert harness.communicate("still there\n", timeout=PATIENCE_S)[0] == "still there\n"
 
 
-@posix
 def test_what_has_ended_is_released_since_its_number_may_become_anothers(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[str] = []
     monkeypatch.setattr(process._reaper, "_tell", told.append)

@@ -11,8 +11,6 @@ import pytest
 from harness.cache import sweep_writing, write_atomically
 from harness.scratch import lock_file, own_temporary_folder, scratch_folder, shared_temporary_folder, sweep
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="folders cannot be locked there")
-
 _HOLDER = """
 import sys
 from pathlib import Path

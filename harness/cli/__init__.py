@@ -48,8 +48,7 @@ def _as_git_bisect_reads_it(arguments: Sequence[str], status: int) -> int:
 def _status_of(arguments: Sequence[str]) -> int:
     _interruptions.clear()
     signal.signal(signal.SIGTERM, _interrupt)
-    if hasattr(signal, "SIGHUP"):
-        signal.signal(signal.SIGHUP, _interrupt)
+    signal.signal(signal.SIGHUP, _interrupt)
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else somebody wants it to be ignored
         signal.signal(signal.SIGINT, _interrupt)
     try:

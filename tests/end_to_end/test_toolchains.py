@@ -4,9 +4,7 @@ import csv
 import io
 import json
 import os
-import shutil
 from contextlib import suppress
-from pathlib import Path
 from unittest import mock
 
 import pytest
@@ -74,22 +72,6 @@ def test_what_is_installed_needs_no_network(harness: Harness, older: Toolchain) 
     assert ended.returncode == 0, ended.stderr
     assert ended.stderr == ""
     assert {case["toolchain"] for case in json.loads(ended.stdout)["cases"]} == {OLDER}
-
-
-def test_a_half_made_environment_is_not_used_and_another_one_needs_the_network(
-    harness: Harness, older: Toolchain, tmp_path: Path
-) -> None:
-    """One whose compiler is gone, in a cache of its own."""
-    cache = tmp_path / "other cache"
-    broken = cache / "environments" / older.python.parents[1].name
-    broken.mkdir(parents=True)
-    shutil.copy(older.python.parents[1] / "pyvenv.cfg", broken)
-    ended = harness("run", "small.toml", "--toolchain", OLDER, **_NO_INDEX, HARNESS_CACHE=str(cache))
-    assert ended.returncode == 2
-    first, last = ended.stderr.splitlines()
-    assert first == f"Installing IREE {OLDER} (some 200 MB) ..."
-    assert last.startswith(f"harness: IREE {OLDER} is not in the cache, and ")
-    assert not list(harness.folder.glob("results/*"))
 
 
 def test_a_bisect_compiles_each_release_once_and_counts(

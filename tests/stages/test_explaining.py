@@ -11,7 +11,7 @@ import pytest
 
 from harness.compare.engine import Generation, Outcome
 from harness.compare.pairs import Pair, Side
-from harness.compare.samplers import CacheMiss, MeasurementPolicy, Module
+from harness.compare.samplers import MeasurementPolicy, Module
 from harness.errors import CaseError, RunError
 from harness.explain.attribute import Attribution, Once, ProgramSide, Sampled
 from harness.explain.code import Code
@@ -48,7 +48,7 @@ class Edges:
         self.is_stopped = False
         self.directory: ExplanationDirectory | None = None
         self.once: Once | None = None
-        self.gone = self.code_error = ""
+        self.code_error = ""
         self.executables: tuple[Executable, ...] = (
             Executable(name="d_0", phases={}, dispatches=1),
             Executable(name="d_1", phases={}, dispatches=1),
@@ -58,9 +58,7 @@ class Edges:
         monkeypatch.setattr(ir, "find_module", self.find_module)
 
     def find_module(self, side: Side, case: Case, *_: object) -> Module:
-        """A module, or none any more."""
-        if self.gone:
-            raise CacheMiss(self.gone)
+        """A module of that build."""
         loadable = a_loadable(case.name, self.toolchain)
         build = side.evidence.builds[case.name]
         return Module(case=case, loadable=loadable, mlir=Path("model.mlir"), files=(), build=build)
@@ -142,11 +140,8 @@ def test_one_that_is_stopped_loses_nothing_and_compiles_nothing_more(edges: Edge
     assert edges.coded == []
 
 
-def test_what_is_not_there_is_told_in_a_sentence(edges: Edges) -> None:
-    edges.gone = "the module of net/stock@cpu in results/run is no longer in the cache"
-    with pytest.raises(RunError, match="is no longer in the cache; make the run again with `harness run "):
-        edges.explain()
-    edges.gone, edges.executables = "", ()
+def test_a_program_without_dispatches_cannot_be_explained(edges: Edges) -> None:
+    edges.executables = ()
     with pytest.raises(CaseError, match="the base's program has no dispatch"):
         edges.explain()
 

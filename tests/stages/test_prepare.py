@@ -186,21 +186,3 @@ def test_what_is_for_another_release_may_have_flags_that_this_one_does_not_know(
     assert [(case.variant, case.skip) for case in cases if case.skip] == [
         ("tiled", f"{what} is for IREE >=99, and this is {release}") for release in (real_toolchain.version, "3.1.0")
     ]
-
-
-@pytest.mark.parametrize(
-    ("uri", "why"),
-    [
-        ("vulkan", "no Vulkan device; install "),
-        ("metal", "this IREE was built without its metal driver; use a toolchain that has it"),
-    ],
-)
-def test_a_driver_without_a_device_skips_its_cases(
-    prepare_with: Prepare, monkeypatch: pytest.MonkeyPatch, uri: str, why: str
-) -> None:
-    for variable in ("VK_DRIVER_FILES", "VK_ICD_FILENAMES"):  # newer and older loaders
-        monkeypatch.setenv(variable, "no-driver.json")
-    cases = prepare_with("", f'\n[devices.other]\nuri = "{uri}"\nbackend = "other"\n')
-    (skip,) = {case.skip for case in cases if case.device == "other"}
-    assert skip is not None and skip.startswith(why)
-    assert {case.skip for case in cases if case.device == "cpu"} == {None}

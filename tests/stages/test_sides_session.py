@@ -256,18 +256,6 @@ def test_sides_that_are_made_are_not_made_again(runs: Runs) -> None:
         assert session.options.results == runs.results
 
 
-def test_nothing_is_left_where_there_is_nothing_to_go_on_with(runs: Runs) -> None:
-    for error, sentence in ((UsageError("the two have no case in common"), ""), (None, "interrupted")):
-        with (
-            pytest.raises(UsageError if error else Interrupted) as caught,
-            ComparisonSession(CompareOptions(results=runs.results)) as session,
-        ):
-            session.folder("small")
-            raise error or Interrupted(session.how_to_go_on)
-        assert str(caught.value).endswith(sentence)
-        assert not list(runs.results.iterdir())
-
-
 def test_one_whose_hosts_have_gone_when_the_second_side_begins_is_kept(runs: Runs) -> None:
     class Executor:
         left = 1
