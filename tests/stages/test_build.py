@@ -1,6 +1,7 @@
 """Compiles: what is wrong with a model fails its own cases, and nothing is compiled twice; and a program as files."""
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -15,7 +16,7 @@ from harness.cache import cache_root
 from harness.compile import CompileRequest, Underway
 from harness.errors import CaseError, RunError, UsageError
 from harness.models.materialize import ModelArtifact
-from harness.plugins import Flags, Plugin, Rewrite, TransformSpec
+from harness.plugins import Flags, Rewrite, TransformSpec
 from harness.records.case import Case
 from harness.records.run import Build, Failure
 from harness.stages import build as room
@@ -154,9 +155,6 @@ inputs = [{ shape = [10, 20] }, { shape = [20, 30] }, { shape = [10, 30], dtype 
 [variants.plus]
 plugins = ["plus", "spec"]
 
-[variants.idle]
-plugins = ["idle"]
-
 [variants.broken]
 plugins = ["broken"]
 
@@ -176,14 +174,9 @@ exclude = ["net/plus@cpu", "net/broken@other"]
 SPEC = example_file("generic_product.mlir")
 
 
-def _rewrite(name: str, function: str) -> Plugin[Any]:
-    return a_plugin(name, Rewrite(function=f"fake_rewrites:{function}"))
-
-
 PLUGINS = {
-    "plus": _rewrite("plus", "plus"),
-    "idle": _rewrite("idle", "nothing"),
-    "broken": _rewrite("broken", "raises"),
+    "plus": a_plugin("plus", Rewrite(function="fake_rewrites:plus")),
+    "broken": a_plugin("broken", Rewrite(function="fake_rewrites:raises")),
     "spec": a_plugin("spec", TransformSpec(file=SPEC), Flags(compile=("--iree-opt-level=O2",))),
 }
 
@@ -222,31 +215,21 @@ def test_the_program_as_plugins_make_it_and_their_files(suite: Path, tmp_path: P
     assert "linalg.matmul" in program, "what the compiler does itself is in its flags, and not done yet"
 
 
-def test_where_plugins_change_nothing_it_is_the_models_own(suite: Path, tmp_path: Path) -> None:
-    exported = export_program(suite, "net", tmp_path / "out", variant="idle")
-    assert (tmp_path / "out" / "model.mlir").read_text() == PRODUCT
-    assert [(effect.name, effect.matched, effect.changed) for effect in exported.effects] == [("idle", 0, False)]
-
-
 @pytest.mark.parametrize(
-    ("model", "variant", "device", "sentence"),
+    ("case", "sentence"),
     [
-        ("nets", "plus", None, "there is no model 'nets'; did you mean \"net\"?"),
-        ("net", "plsu", None, "there is no variant 'plsu'; did you mean \"plus\"?"),
-        ("net", "plus", "vulkan", "there is no device 'vulkan'; known: cpu, other"),
-        ("net", "plus", "cpu", "[matrix] leaves out net/plus@cpu; choose a case of `harness list`"),
+        ("nets/plus", "there is no model 'nets'; did you mean \"net\"?"),
+        ("net/plsu", "there is no variant 'plsu'; did you mean \"plus\"?"),
+        ("net/plus@vulkan", "there is no device 'vulkan'; known: cpu, other"),
+        ("net/plus@cpu", "[matrix] leaves out net/plus@cpu; choose a case of `harness list`"),
+        ("net/broken@cpu", "plugin broken raised KeyError"),
     ],
 )
-def test_what_is_not_there(
-    suite: Path, tmp_path: Path, model: str, variant: str, device: str | None, sentence: str
+def test_what_is_not_there_or_fails_leaves_nothing_behind(
+    suite: Path, tmp_path: Path, case: str, sentence: str
 ) -> None:
-    with pytest.raises(UsageError) as caught:
-        export_program(suite, model, tmp_path / "out", variant=variant, device=device)
-    assert str(caught.value) == f"{suite}: {sentence}"
-    assert not (tmp_path / "out").exists()
-
-
-def test_a_plugin_that_fails_leaves_nothing_behind(suite: Path, tmp_path: Path) -> None:
-    with pytest.raises(CaseError, match=r"^plugin broken raised KeyError"):
-        export_program(suite, "net", tmp_path / "out", variant="broken", device="cpu")
+    model, variant, device = re.split("[/@]", f"{case}@")[:3]
+    with pytest.raises((UsageError, CaseError)) as caught:
+        export_program(suite, model, tmp_path / "out", variant=variant, device=device or None)
+    assert sentence in str(caught.value)
     assert not (tmp_path / "out").exists()
