@@ -255,7 +255,7 @@ def _depths(text: str, begin: int) -> Iterable[tuple[int, int]]:
 # --- What differs, in sentences, in the compiler's own order ---
 
 _MOST_TENSORS = 3
-_TRANSPOSED = " (transposed)"
+_TRANSPOSED = "transposed"
 # Of these tile sizes, the first that a dispatch has says most of its code: what one step of the kernel computes.
 _TELLING_TILES = ("vector_common_parallel", "mma_kind", "subgroup", "thread", "workgroup", "distribution")
 _NONE = "none"
@@ -300,30 +300,27 @@ def tensor_changes(base: Sequence[Tensor], head: Sequence[Tensor], labels: Label
         return []
     if len(base) != len(head):
         return [f"it reads and writes {on(labels, plural(len(base), 'tensor'), f'{len(head):,}')}"]
-    pairs = list(zip(_called(base), base, head, strict=True))
-    encoded = [{name for name, *both in pairs if both[side].encoding} for side in (0, 1)]
-    sentences = _only(labels, "encodes", *([name for name, *_ in pairs if name in side] for side in encoded))
-    sentences = [f"{sentence} (data tiling)" for sentence in sentences]
-    others = [name for name, old, new in pairs if name in encoded[0] & encoded[1] and old.encoding != new.encoding]
-    if others:
-        sentences.append(f"{enumerated(others)} {'has' if len(others) == 1 else 'have'} another encoding")
-    if transposed := [name for name, old, new in pairs if _kind(old, new) == _TRANSPOSED]:
-        sentences.append(f"{enumerated(transposed)} {'is' if len(transposed) == 1 else 'are'} transposed")
-    changes = [
-        f"{name} goes from {old.text} to {new.text}{_kind(old, new)}"
-        for name, old, new in pairs
-        if (_sizes(old), old.element) != (_sizes(new), new.element)
-    ]
+    kinds: dict[str, list[str]] = {}
+    changes = []
+    for name, old, new in zip(_called(base), base, head, strict=True):
+        kind = _kind(old, new)
+        if bool(old.encoding) != bool(new.encoding):
+            label = labels[0] if old.encoding else labels[1]
+            kinds.setdefault(f"encoded on {label} alone (data tiling)", []).append(name)
+        elif old.encoding != new.encoding:
+            kinds.setdefault("encoded otherwise", []).append(name)
+        if kind == _TRANSPOSED:
+            kinds.setdefault("transposed", []).append(name)
+        if (_sizes(old), old.element) != (_sizes(new), new.element):
+            changes.append(f"{_goes(name, old.text, new.text)}{f' ({kind})' if kind else ''}")
     if len(changes) > _MOST_TENSORS:
         changes[_MOST_TENSORS:] = [f"{len(changes) - _MOST_TENSORS:,} more change"]
+    sentences = [f"{enumerated(names)} {'is' if len(names) == 1 else 'are'} {kind}" for kind, names in kinds.items()]
     return [*sentences, enumerated(changes)] if changes else sentences
 
 
-def _only(labels: Labels, what: str, base: Iterable[str], head: Iterable[str]) -> list[str]:
-    """`only 3.12.0 calls the microkernel a and b`: what one side has that the other has not."""
-    sides = [list(base), list(head)]
-    alone = [[name for name in here if name not in there] for here, there in (sides, sides[::-1])]
-    return [f"only {label} {what} {enumerated(names)}" for label, names in zip(labels, alone, strict=True) if names]
+def _goes(name: str, old: str, new: str) -> str:
+    return f"{name} goes from {old} to {new}"
 
 
 def _called(tensors: Sequence[Tensor]) -> list[str]:
@@ -348,52 +345,38 @@ def _kind(base: Tensor, head: Tensor) -> str:
     if len(of_base) != len(of_head) or not all(size.isdecimal() for side in sizes for size in side):
         return ""
     grows = [int(after) - int(before) for before, after in zip(of_base, of_head, strict=True)]
-    return " (padded)" if min(grows) >= 0 else " (without padding)" if max(grows) <= 0 else ""
+    return "padded" if min(grows) >= 0 else "without padding" if max(grows) <= 0 else ""
 
 
 # --- the code generator's configuration ---
 
 
-def configuration_changes(
-    executables: tuple[Executable, Executable], base: Decisions, head: Decisions, labels: Labels
-) -> list[str]:
+def configuration_changes(executables: tuple[Executable, Executable], base: Decisions, head: Decisions) -> list[str]:
     """Pipeline and tile sizes: what one step of the kernel computes with the pipeline, the other levels after it."""
     sentences: list[str] = []
     main = next((name for name in _TELLING_TILES if name in base.tiles or name in head.tiles), "")
-    differing = {
-        name: (base.tiles.get(name, _NONE), head.tiles.get(name, _NONE))
-        for name in dict.fromkeys((*base.tiles, *head.tiles))
-        if base.tiles.get(name) != head.tiles.get(name)
-    }
+    tiles = _differing(base.tiles, head.tiles)
     if pipelines_differ(*executables):
         old, new = base.tiles.get(main), head.tiles.get(main)
         was = f"{base.pipeline or 'no pipeline'}{f' with {main} = {old}' if old else ''}"
         now = f" with {new}" if old and new else f" with {main} = {new}" if new else ""
-        sentences.append(f"the pipeline goes from {was} to {head.pipeline or 'no pipeline'}{now}")
-    elif main in differing:
-        sentences.append("{} goes from {} to {}".format(main, *differing[main]))
-    differing.pop(main, None)
-    if differing:
-        (first, (old, new)), *others = differing.items()
-        told = [f"{first} goes from {old} to {new}", *(f"{name} from {old} to {new}" for name, (old, new) in others)]
-        sentences.append(enumerated(told))
-    return [*sentences, *_option_changes(base.options, head.options, labels)]
-
-
-def _option_changes(base: Sequence[str], head: Sequence[str], labels: Labels) -> list[str]:
-    """Options of the pipeline: with another value on each side, or on one side alone."""
+        sentences.append(_goes("the pipeline", was, f"{head.pipeline or 'no pipeline'}{now}"))
+    elif main in tiles:
+        sentences.append(_goes(main, *tiles[main]))
+    if others := {name: both for name, both in tiles.items() if name != main}:
+        sentences.append(enumerated([_goes(name, *both) for name, both in others.items()]))
     of_base, of_head = (
-        {name: value for name, _, value in (option.partition(" = ") for option in side)} for side in (base, head)
+        {name: value or "set" for name, _, value in (option.partition(" = ") for option in side.options)}
+        for side in (base, head)
     )
-    both = [name for name in of_base if name in of_head and of_base[name] != of_head[name]]
-    alone = (
-        [option for option in here if option.partition(" = ")[0] not in there]
-        for here, there in ((base, of_head), (head, of_base))
-    )
-    return [
-        *(f"the pipeline's option {name} goes from {of_base[name]} to {of_head[name]}" for name in both),
-        *_only(labels, "has the pipeline's option", *alone),
-    ]
+    options = _differing(of_base, of_head)
+    return [*sentences, *(f"the pipeline's option {_goes(name, *both)}" for name, both in options.items())]
+
+
+def _differing(base: Mapping[str, str], head: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    """What has another value on each side, by name; "none" where a side has none."""
+    both = {name: (base.get(name, _NONE), head.get(name, _NONE)) for name in (*base, *head)}
+    return {name: values for name, values in both.items() if values[0] != values[1]}
 
 
 def lowering_changes(base: Decisions, head: Decisions, labels: Labels) -> list[str]:
@@ -404,4 +387,8 @@ def lowering_changes(base: Decisions, head: Decisions, labels: Labels) -> list[s
         if any(only):
             was, now = (listed(operations) or _NONE for operations in only)
             sentences.append(f"once it is configured, the operations go from {was} to {now}")
-    return sentences + _only(labels, "calls the microkernel", base.microkernels, head.microkernels)
+    kernels = (base.microkernels, head.microkernels)
+    for label, here, there in zip(labels, kernels, kernels[::-1], strict=True):
+        if alone := [name for name in here if name not in there]:
+            sentences.append(f"only {label} calls the microkernel {enumerated(alone)}")
+    return sentences

@@ -93,10 +93,9 @@ def _of_several(
 
 def _of_kernels(pair: tuple[Executable, Executable], base: Program, head: Program) -> list[str]:
     """How the code generator makes another kernel of the same work."""
-    labels = (base.label, head.label)
     both = _at_common_phases(*pair)
     decided = [decisions_of(each) for each in both]
-    return configuration_changes(both, decided[0], decided[1], labels) + _code_differences(pair, base, head)[1]
+    return configuration_changes(both, decided[0], decided[1]) + _code_differences(pair, base, head)[1]
 
 
 def _code_differences(pair: tuple[Executable, Executable], base: Program, head: Program) -> tuple[bool, list[str]]:
@@ -146,7 +145,7 @@ def _decided(pair: tuple[Executable, Executable], phase: str, labels: Labels) ->
     tensors = tensor_changes(base.tensors, head.tensors, labels)
     if operations and len(base.tensors) != len(head.tensors):
         tensors = []  # follows from what is fused
-    configuration = configuration_changes(pair, base, head, labels)
+    configuration = configuration_changes(pair, base, head)
     light = are_light(operation for only in only_there(base.operations, head.operations) for operation in only)
     formed = [*tensors, *operations] if light else [*operations, *tensors]
     if configuration and pipelines_differ(*pair) and light and not tensors:
