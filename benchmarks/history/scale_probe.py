@@ -110,7 +110,6 @@ def main(what: str, place: str) -> float:
 
     from harness.history.changes import history_changes
     from harness.history.series import open_history
-    from harness.machine.processor import usable_cores
 
     began = time.perf_counter()
     with open_history(place) as history:
@@ -125,7 +124,7 @@ def main(what: str, place: str) -> float:
                 times.append(time.perf_counter() - began)
             return statistics.median(times)
         began = time.perf_counter()
-        history_changes(history, jobs=usable_cores())
+        history_changes(history)
         return time.perf_counter() - began
 
 

@@ -78,7 +78,6 @@ class HistoryOptions:
         bisect: With --changes: search by measuring, for so many seconds in all, which release began each new step; what
             was found is kept, and what was not goes on the next time.
         bisect_results: Where these bisects are kept.
-        jobs: Processes that look for changes (default: one, which takes seconds for thousands of series).
         format: How to print it.
         out: Write it to this file instead of stdout.
     """
@@ -96,7 +95,6 @@ class HistoryOptions:
     last: Count = 10
     bisect: Positive | None = None
     bisect_results: Path = Path("results")
-    jobs: Count | None = None
     format: Format = "terminal"
     out: Path | None = None
 
@@ -274,7 +272,7 @@ def _where(options: HistoryOptions) -> str:
 
 
 def _events(opened: History, options: HistoryOptions, progress: Progress, metrics: Sequence[str]) -> list[ChangeEvent]:
-    changes = history_changes(opened, metrics=set(metrics) or None, jobs=options.jobs, progress=progress)
+    changes = history_changes(opened, metrics=set(metrics) or None, progress=progress)
     return group_changes(changes, order_of(opened), options.last)
 
 
@@ -293,7 +291,7 @@ def _print_series(opened: History, options: HistoryOptions, pattern: str, progre
         constant = [row for row in found if row.series in level]
         varying = [row for row in found if row.series not in level]
         first = varying[:_MOST_SERIES]
-        changes = history_changes(opened, series={row.series for row in first}, jobs=options.jobs, progress=progress)
+        changes = history_changes(opened, series={row.series for row in first}, progress=progress)
         tables = [
             series_table(
                 row,

@@ -6,10 +6,7 @@ rows -> search -> evidence of each change point -> cause -> Change
 from __future__ import annotations
 
 import math
-import multiprocessing
-import signal
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -95,7 +92,6 @@ def history_changes(
     *,
     metrics: Collection[str] | None = None,
     series: Collection[str] | None = None,
-    jobs: int | None = None,
     progress: Progress | None = None,
 ) -> list[Change]:
     """The changes of all series in finished runs whose clock was right: the latest first, then the largest."""
@@ -106,7 +102,7 @@ def history_changes(
         if row.points > 1 and (metrics is None or row.metric in metrics) and (series is None or row.series in series)
     ]
     values = load_values(history, [row.series for row in chosen], runs)
-    found = _search([row for row in chosen if row.series in values], values, jobs or 1, progress or Silent())
+    found = _search([row for row in chosen if row.series in values], values, progress or Silent())
     changed = [row for row in chosen if found.get(row.series)]
     runs = with_hosts(history, runs, [row.series for row in changed])
     relations = Relations(rows)
@@ -142,16 +138,13 @@ def _changes_of(row: SeriesRow, values: SeriesValues, points: Sequence[ChangePoi
         yield SeriesChange(row=row, values=values, points=points, place=place)
 
 
-def _search(
-    rows: Sequence[SeriesRow], values: Mapping[str, SeriesValues], jobs: int, progress: Progress
-) -> ChangePoints:
+def _search(rows: Sequence[SeriesRow], values: Mapping[str, SeriesValues], progress: Progress) -> ChangePoints:
     """The change points of each series, which may be none."""
     progress.stage("Searching series", len(rows))
     found: dict[str, Sequence[ChangePoint]] = {}
     changed, drawn = 0, 0
-    tasks = ((values[row.series].values, is_exact(row.metric)) for row in rows)
-    for number, (row, points) in enumerate(zip(rows, _search_all(tasks, jobs), strict=True), start=1):
-        found[row.series] = points
+    for number, row in enumerate(rows, start=1):
+        found[row.series] = points = _search_one(values[row.series].values, exact=is_exact(row.metric))
         changed += bool(points)
         if number - drawn == _REDRAW_EVERY or number == len(rows):
             progress.step(f"{changed:,} with changes", number - drawn)
@@ -159,20 +152,9 @@ def _search(
     return found
 
 
-def _search_all(tasks: Iterable[tuple[NDArray[np.float64], bool]], jobs: int) -> Iterator[Sequence[ChangePoint]]:
-    if jobs == 1:
-        yield from map(_search_one, tasks)
-        return
-    context = multiprocessing.get_context("spawn")  # DuckDB's threads cannot be forked
-    ignore = signal.SIGINT, signal.SIG_IGN  # the parent alone answers Ctrl-C
-    with ProcessPoolExecutor(jobs, context, signal.signal, ignore) as pool:
-        yield from pool.map(_search_one, tasks, chunksize=20)
-
-
-def _search_one(task: tuple[NDArray[np.float64], bool]) -> Sequence[ChangePoint]:
+def _search_one(values: NDArray[np.float64], *, exact: bool = False) -> Sequence[ChangePoint]:
     from harness.stats.change_points import find_changes
 
-    values, exact = task
     return find_changes(values, exact=exact)
 
 
@@ -186,7 +168,7 @@ def _compiler_step(change: SeriesChange, related: RelatedSeries, found: ChangePo
     latency = change.point
     near = []
     for values in related.own.get((LATENCY_VS_REFERENCE, "newest"), ()):
-        points = found[values.series] if values.series in found else _search_one((values.values, False))
+        points = found[values.series] if values.series in found else _search_one(values.values)
         if latency.kind == "drift" and any(point.kind == "drift" for point in points):
             continue  # the compiler's drift itself
         for step in _changes_of(change.row, values, points):
