@@ -16,7 +16,7 @@ from benchmarks.plugins.recorded import SGEMM
 from harness.models import channelled_convolution, residual_dense_block
 from harness.models.channelled_convolution import KERNEL
 from harness.models.model import Input
-from harness.peers import PeerModel, Setting, halide, onnxruntime
+from harness.peers import PeerModel, Ready, Setting, halide, onnxruntime
 from harness.plugins.options import NoOptions
 
 Array = NDArray[np.float32]
@@ -103,7 +103,11 @@ def _block(params: residual_dense_block.Parameters, x: Array) -> Iterator[Progra
         file.write_bytes(residual_dense_block.write_onnx(params))
         model = PeerModel(name="blocks", builder=None, onnx=file, inputs=(Input(shape=x.shape, dtype="f32"),))
         ready = onnxruntime.PEER.prepare(model, [x], Setting(threads=1, cache=file.parent), NoOptions())
-    yield Program(name=ONNX_RUNTIME, run=ready.call, result=lambda: np.asarray(ready.outputs()[0]))
+    yield Program(name=ONNX_RUNTIME, run=ready.call, result=partial(_result, ready))
+
+
+def _result(ready: Ready) -> Array:
+    return np.asarray(ready.outputs()[0])
 
 
 def _convolution(params: channelled_convolution.Parameters, x: Array) -> Iterator[Program]:
@@ -112,7 +116,7 @@ def _convolution(params: channelled_convolution.Parameters, x: Array) -> Iterato
         filters = np.ascontiguousarray(weights.transpose(2, 0, 1, 3))
         for schedule in halide.schedules(halide.natural_vector()):
             made = halide.compile_convolution(x, filters, bias, schedule)
-            yield Program(name=f"{HALIDE}: {schedule.name}", run=made.run, result=partial(np.asarray, made.result))
+            yield Program(name=f"{HALIDE}: {schedule.name}", run=made.call, result=partial(_result, made))
 
 
 def _sgemm(total_gflop: float, depth: int, columns: int) -> Program:

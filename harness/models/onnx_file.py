@@ -6,7 +6,7 @@ has their values in their place, which onnx's own shape inference and reference 
 they are: a weight that is dequantised in the graph stays so, since that is what is measured.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,7 @@ _FATAL = 4  # of ONNX Runtime's log
 _UNFOLDABLE = frozenset(
     {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
 )
+Sizes = tuple[int | None, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +54,7 @@ def read_onnx(path: Path, where: str) -> OnnxFacts:
     """Read an ONNX file's graph, without weights that lie in files beside it."""
     try:
         import onnx
+        from onnx.external_data_helper import ExternalDataInfo, uses_external_data
     except ImportError:
         raise ToolchainError(
             f"{where} onnx: the onnx package is missing; run pip install 'iree-base-compiler[onnx]'"
@@ -65,13 +67,15 @@ def read_onnx(path: Path, where: str) -> OnnxFacts:
         ) from None
     if not proto.HasField("graph") or not proto.graph.output:
         raise CaseError("model", f"{where} onnx: {path} holds no ONNX graph; write or download it again")
-    inputs, unknown = _described_inputs(onnx, proto.graph)
+    inputs = [_described(onnx, value, position) for position, value in enumerate(graph_inputs(proto.graph))]
+    unknown = next((value for value in inputs if isinstance(value, str)), "")
+    outside = [weight for weight in proto.graph.initializer if uses_external_data(weight)]
     return OnnxFacts(
         function=proto.graph.name,
         opset=next((entry.version for entry in proto.opset_import if entry.domain in ("", "ai.onnx")), 0),
-        inputs=inputs,
+        inputs=() if unknown else tuple(value for value in inputs if isinstance(value, Input)),
         unknown_inputs=unknown,
-        external_files=_external_files(onnx, proto.graph),
+        external_files=tuple(sorted({ExternalDataInfo(weight).location for weight in outside})),
     )
 
 
@@ -81,37 +85,35 @@ def graph_inputs(graph: Any) -> list[Any]:
     return [value for value in graph.input if value.name not in weights]
 
 
-def _described_inputs(onnx: Any, graph: Any) -> tuple[tuple[Input, ...], str]:
-    """The inputs as a suite would say them; or none, and why."""
-    inputs: list[Input] = []
-    for value in graph_inputs(graph):
-        if value.type.WhichOneof("value") != "tensor_type":
-            return (), f"input {value.name} is not a tensor; export the model with tensors only"
-        tensor = value.type.tensor_type
-        if not tensor.HasField("shape"):
-            return (), f"input {value.name} has no shape; give static inputs"
-        sizes = [dim.dim_value if dim.WhichOneof("value") == "dim_value" else None for dim in tensor.shape.dim]
-        if any(size is None or size < 0 for size in sizes):
-            shape = "x".join("?" if size is None or size < 0 else str(size) for size in sizes)
-            return (), f"input {value.name} has the dynamic shape {shape}; give static inputs"
-        element = onnx.TensorProto.DataType.Name(tensor.elem_type)
-        if element not in DTYPES:
-            advice = f"export the model with one of {', '.join(DTYPES.values())}"
-            return (), f"input {value.name} has the element type {element.lower()}; {advice}"
-        static = tuple(size for size in sizes if size is not None)
-        inputs.append(Input(shape=static, dtype=DTYPES[element], seed=len(inputs)))
-    return tuple(inputs), ""
+def _described(onnx: Any, value: Any, position: int) -> Input | str:
+    """An input as a suite would say it; or why it cannot be told."""
+    if value.type.WhichOneof("value") != "tensor_type":
+        return f"input {value.name} is not a tensor; export the model with tensors only"
+    shape = _sizes(value)
+    if shape is None:
+        return f"input {value.name} has no shape; give static inputs"
+    static = tuple(size for size in shape if size is not None)
+    if len(static) < len(shape):
+        return f"input {value.name} has the dynamic shape {_text(shape)}; give static inputs"
+    element = onnx.TensorProto.DataType.Name(value.type.tensor_type.elem_type)
+    if element not in DTYPES:
+        advice = f"export the model with one of {', '.join(DTYPES.values())}"
+        return f"input {value.name} has the element type {element.lower()}; {advice}"
+    return Input(shape=static, dtype=DTYPES[element], seed=position)
 
 
-def _external_files(onnx: Any, graph: Any) -> tuple[str, ...]:
-    files = {
-        entry.value
-        for weight in graph.initializer
-        if weight.data_location == onnx.TensorProto.EXTERNAL
-        for entry in weight.external_data
-        if entry.key == "location"
-    }
-    return tuple(sorted(files))
+def _sizes(value: Any) -> Sizes | None:
+    """A tensor's sizes, None for one that is not known; None where even their number is not."""
+    tensor = value.type.tensor_type
+    if not tensor.HasField("shape"):
+        return None
+    return tuple(
+        dim.dim_value if dim.HasField("dim_value") and dim.dim_value >= 0 else None for dim in tensor.shape.dim
+    )
+
+
+def _text(sizes: Sequence[int | None]) -> str:
+    return "x".join("?" if size is None else str(size) for size in sizes) or "a scalar"
 
 
 def _one_line(error: Exception) -> str:
@@ -132,7 +134,7 @@ def with_static_inputs(model: Any, shapes: Sequence[Sequence[int]], where: str) 
         inferred = _inferred(static, where)
     _drop_unused(graph)
     for output, found, stated in zip(graph.output, inferred.graph.output, model.graph.output, strict=True):
-        output.CopyFrom(found if found.type.tensor_type.HasField("shape") else stated)
+        output.CopyFrom(stated if _sizes(found) is None else found)
     return static
 
 
@@ -142,13 +144,15 @@ def _write_shapes(graph: Any, shapes: Sequence[Sequence[int]], where: str) -> No
         names = ", ".join(value.name for value in inputs)
         raise SuiteError(f"{where} takes {len(inputs)} inputs ({names}), not {len(shapes)}; correct inputs")
     for value, shape in zip(inputs, shapes, strict=True):
+        known = _sizes(value)
+        known = None if known is None else tuple(size or None for size in known)
+        if known is not None and (
+            len(known) != len(shape) or any(a not in (None, b) for a, b in zip(known, shape, strict=True))
+        ):
+            raise SuiteError(
+                f"{where}: its input {value.name} is {_text(known)}, which {_text(shape)} does not fit; correct inputs"
+            )
         tensor = value.type.tensor_type
-        fixed = [dim.dim_value if dim.dim_value > 0 else None for dim in tensor.shape.dim]
-        fits = len(fixed) == len(shape) and all(a in (None, b) for a, b in zip(fixed, shape, strict=True))
-        if tensor.HasField("shape") and not fits:
-            wanted = "x".join("?" if size is None else str(size) for size in fixed) or "a scalar"
-            text = "x".join(map(str, shape)) or "a scalar"
-            raise SuiteError(f"{where}: its input {value.name} is {wanted}, which {text} does not fit; correct inputs")
         tensor.shape.Clear()
         tensor.shape.SetInParent()
         for size in shape:
@@ -168,68 +172,46 @@ def _inferred(model: Any, where: str) -> Any:
 
 
 def _fold(model: Any, inferred: Any) -> bool:
-    """Replace nodes whose results are known by constants; whether there were any."""
-    from onnx import TensorProto, helper, numpy_helper
+    """Replace nodes whose results are known and small by constants; whether there were any."""
+    from onnx import helper, numpy_helper
+    from onnx.external_data_helper import uses_external_data
+    from onnx.reference import ReferenceEvaluator
 
-    shapes = _static_shapes(inferred.graph)
-    opsets = {entry.domain: entry.version for entry in model.opset_import}
-    constants = {
+    graph, opsets = model.graph, {entry.domain: entry.version for entry in model.opset_import}
+    shapes = {weight.name: tuple(weight.dims) for weight in graph.initializer}
+    for value in (*inferred.graph.input, *inferred.graph.value_info, *inferred.graph.output):
+        sizes = _sizes(value)
+        if sizes is not None and None not in sizes:
+            shapes[value.name] = sizes
+    small = {name for name, shape in shapes.items() if np.prod(shape) <= _MOST_ELEMENTS}
+    known = {
         weight.name: numpy_helper.to_array(weight)
-        for weight in model.graph.initializer
-        if np.prod(weight.dims) <= _MOST_ELEMENTS and weight.data_location != TensorProto.EXTERNAL
+        for weight in graph.initializer
+        if weight.name in small and not uses_external_data(weight)
     }
     nodes, has_folded = [], False
-    for node in model.graph.node:
-        values = _evaluate(node, constants, shapes, opsets)
-        if values is not None:
-            constants.update(zip(node.output, values, strict=True))
-        if values is None or node.op_type == "Constant":
+    for node in graph.node:
+        operands = dict(known)
+        if node.op_type in ("Shape", "Size"):  # only its operand's shape is looked at
+            operands |= {name: np.broadcast_to(np.float32(0), shapes[name]) for name in node.input if name in shapes}
+        if not _can_fold(node) or not small.issuperset(node.output) or not {*node.input, ""} <= {*operands, ""}:
             nodes.append(node)
             continue
-        has_folded = True
-        for name, value in zip(node.output, values, strict=True):
-            nodes.append(helper.make_node("Constant", [], [name], value=numpy_helper.from_array(value, name)))
+        given = {name: operands[name] for name in node.input if name}
+        values = [np.asarray(value) for value in ReferenceEvaluator(node, opsets=opsets).run(None, given)]
+        known.update(zip(node.output, values, strict=True))
+        has_folded |= node.op_type != "Constant"
+        for name, array in zip(node.output, values, strict=True):
+            nodes.append(helper.make_node("Constant", [], [name], value=numpy_helper.from_array(array, name)))
     if has_folded:
-        del model.graph.node[:]
-        model.graph.node.extend(nodes)
+        del graph.node[:]
+        graph.node.extend(nodes)
     return has_folded
 
 
-def _evaluate(
-    node: Any,
-    constants: Mapping[str, NDArray[Any]],
-    shapes: Mapping[str, tuple[int, ...]],
-    opsets: Mapping[str, int],
-) -> list[NDArray[Any]] | None:
-    """A node's results, if they are known and small."""
-    from onnx.reference import ReferenceEvaluator
-
-    if (
-        node.domain not in ("", "ai.onnx")
-        or node.op_type in _UNFOLDABLE
-        or any(attribute.HasField("g") for attribute in node.attribute)
-    ):
-        return None
-    if any(np.prod(shapes.get(name, (_MOST_ELEMENTS + 1,))) > _MOST_ELEMENTS for name in node.output):
-        return None
-    operands: dict[str, NDArray[Any]] = {}
-    for name in node.input:
-        if name in constants:
-            operands[name] = constants[name]
-        elif node.op_type in ("Shape", "Size") and name in shapes:
-            operands[name] = np.broadcast_to(np.float32(0), shapes[name])  # only its shape is looked at
-        elif name:
-            return None
-    return [np.asarray(value) for value in ReferenceEvaluator(node, opsets=dict(opsets)).run(None, operands)]
-
-
-def _static_shapes(graph: Any) -> dict[str, tuple[int, ...]]:
-    shapes = {weight.name: tuple(weight.dims) for weight in graph.initializer}
-    for value in (*graph.input, *graph.value_info, *graph.output):
-        tensor = value.type.tensor_type
-        if tensor.HasField("shape") and all(dim.HasField("dim_value") for dim in tensor.shape.dim):
-            shapes[value.name] = tuple(dim.dim_value for dim in tensor.shape.dim)
-    return shapes
+def _can_fold(node: Any) -> bool:
+    has_inner_graph = any(attribute.HasField("g") for attribute in node.attribute)
+    return node.domain in ("", "ai.onnx") and node.op_type not in _UNFOLDABLE and not has_inner_graph
 
 
 def _drop_unused(graph: Any) -> None:
@@ -240,11 +222,10 @@ def _drop_unused(graph: Any) -> None:
         if needed.intersection(node.output):
             needed.update(_read_by(node))
             kept.append(node)
-    del graph.node[:]
-    graph.node.extend(reversed(kept))
     weights = [value for value in graph.initializer if value.name in needed]
-    del graph.initializer[:]
-    graph.initializer.extend(weights)
+    for values, left in ((graph.node, kept[::-1]), (graph.initializer, weights)):
+        del values[:]
+        values.extend(left)
 
 
 def _read_by(node: Any) -> Iterator[str]:
@@ -292,16 +273,10 @@ def run_onnx(path: Path, arrays: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
         session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
         names = [value.name for value in session.get_inputs()]
         if len(names) != len(arrays):
-            raise CaseError(
-                "verify",
-                f"{path}: the graph takes {len(names)} inputs ({', '.join(names)}), not {len(arrays)}; correct inputs",
-            )
-        outputs = session.run(None, dict(zip(names, arrays, strict=True)))
-    except CaseError:
-        raise
+            raise ValueError(f"it takes {len(names)} inputs ({', '.join(names)}), not {len(arrays)}")
+        return [np.asarray(value) for value in session.run(None, dict(zip(names, arrays, strict=True)))]
     except Exception as error:  # its exceptions have no common base but this
         version, message = onnxruntime.__version__, _one_line(error)
         raise CaseError(
             "verify", f"{path}: ONNX Runtime {version} cannot run it ({message}); check file and inputs"
         ) from error
-    return [np.asarray(value) for value in outputs]

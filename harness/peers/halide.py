@@ -78,25 +78,10 @@ def natural_vector() -> int:
     return int(hl.get_host_target().natural_vector_size(hl.Float(32)))
 
 
-@dataclass(frozen=True, kw_only=True)
-class Program:
-    """A compiled convolution."""
-
-    pipeline: Any
-    target: Any
-    output: Any
-    result: Floats  # The array [n, y, x, c] that a run writes
-    reads: tuple[Floats, ...]  # The arrays that it reads where they are; Halide does not keep them
-
-    def run(self) -> None:
-        """Run it once."""
-        self.pipeline.realize(self.output, self.target)
-
-
 def compile_convolution(
     x: Floats, weights: Floats, bias: Floats, schedule: Schedule, *, parallel: bool = False
-) -> Program:
-    """Compile it for these arguments."""
+) -> Ready:
+    """Compile it for these arguments, which are read where they are."""
     import halide as hl
 
     n, padded_height, padded_width, channels_in = x.shape
@@ -112,8 +97,7 @@ def compile_convolution(
     conv[c, column, row, image] += filters[c, r.y, r.z, r.x] * inputs[r.x, column + r.y, row + r.z, image]
     relu[c, column, row, image] = hl.max(hl.f32(0), conv[c, column, row, image])
 
-    fitted = schedule.within(width, channels_out)
-    outer = _schedule(hl, conv, relu, (c, column, row, image), r, fitted)
+    outer = _schedule(hl, conv, relu, (c, column, row, image), r, schedule.within(width, channels_out))
     if parallel:
         relu.parallel(row).parallel(image).parallel(outer)
     # Static shapes, which IREE knows too.
@@ -121,19 +105,18 @@ def compile_convolution(
     for dimension, size in enumerate((channels_out, width, height, n)):
         relu.output_buffer().dim(dimension).set_bounds(0, size).set_stride(stride)
         stride *= size
-
     result = np.zeros((n, height, width, channels_out), np.float32)
     target = hl.get_host_target()
     for feature in (hl.TargetFeature.NoAsserts, hl.TargetFeature.NoBoundsQuery):
         target = target.with_feature(feature)
     relu.compile_jit(target)
-    return Program(
-        pipeline=relu,
-        target=target,
-        output=hl.Buffer(result, "result"),
-        result=result,
-        reads=(x, weights, bias),
-    )
+    # Halide does not keep the arrays that it reads.
+    call = partial(_realize, relu, hl.Buffer(result, "result"), target, (x, weights, bias))
+    return Ready(call=call, outputs=lambda: [result.copy()])
+
+
+def _realize(pipeline: Any, output: Any, target: Any, _: Sequence[Floats]) -> None:
+    pipeline.realize(output, target)
 
 
 def _schedule(hl: Any, conv: Any, relu: Any, variables: tuple[Any, Any, Any, Any], r: Any, schedule: Schedule) -> Any:
@@ -172,55 +155,41 @@ def _prepare(model: PeerModel, arguments: Sequence[Array], setting: Setting, opt
     x = np.ascontiguousarray(arguments[0], np.float32)
     filter_ = np.ascontiguousarray(filter_.transpose(2, 0, 1, 3))
 
-    def compiled(schedule: Schedule) -> Program:
+    def compiled(schedule: Schedule) -> Ready:
         return compile_convolution(x, filter_, bias, schedule, parallel=setting.threads > 1)
 
     vector = natural_vector()
     if options.schedule == "tutorial":
-        chosen = tutorial(vector)
-    else:
-        chosen = _kept_best(schedules(vector), compiled, [*x.shape, *bias.shape], setting)
-    program = compiled(chosen)
-    return Ready(call=program.run, outputs=lambda: [program.result.copy()])
-
-
-def _kept_best(
-    candidates: Sequence[Schedule],
-    compiled: Callable[[Schedule], Program],
-    sizes: Sequence[int],
-    setting: Setting,
-) -> Schedule:
-    """The best schedule for these sizes, so that all processes of a run take the same."""
-    memo = setting.cache / f"best-{'x'.join(map(str, sizes))}-{setting.threads}-{_version()}.json"
-    kept = read_memo(memo)
-    for schedule in candidates:
-        if asdict(schedule) == kept:
-            return schedule
-    # Where others work on the same core, a thread's own time says more than the clock on the wall.
-    clock = time.process_time_ns if setting.threads == 1 else time.perf_counter_ns
-    best = fastest(candidates, [compiled(schedule).run for schedule in candidates], clock)
-    write_memo(memo, asdict(best))
-    return best
+        return compiled(tutorial(vector))
+    # Kept, so that all processes of a run take the same.
+    sizes = "x".join(map(str, [*x.shape, *bias.shape]))
+    memo = setting.cache / f"best-{sizes}-{setting.threads}-{_version()}.json"
+    candidates, kept = schedules(vector), read_memo(memo)
+    best = next((schedule for schedule in candidates if asdict(schedule) == kept), None)
+    if best is None:
+        # Where others work on the same core, a thread's own time says more than the clock on the wall.
+        clock = time.process_time_ns if setting.threads == 1 else time.perf_counter_ns
+        best = fastest(candidates, [compiled(schedule).call for schedule in candidates], clock)
+        write_memo(memo, asdict(best))
+    return compiled(best)
 
 
 def fastest(
     candidates: Sequence[Schedule], calls: Sequence[Callable[[], object]], clock: Callable[[], int]
 ) -> Schedule:
     """The schedule whose call has the least time, in turns, after a first call each that is not timed."""
-    times = [[_time(call, clock) for call in calls] for _ in range(1 + _TRIALS)][1:]
+
+    def time_of(call: Callable[[], object]) -> int:
+        started = clock()
+        call()
+        return clock() - started
+
+    times = [[time_of(call) for call in calls] for _ in range(1 + _TRIALS)][1:]
     least = [min(column) for column in zip(*times, strict=True)]
     return candidates[least.index(min(least))]
 
 
-def _time(call: Callable[[], object], clock: Callable[[], int]) -> int:
-    started = clock()
-    call()
-    return clock() - started
-
-
-def _version() -> str:
-    return importlib.metadata.version("halide")
-
+_version = partial(importlib.metadata.version, "halide")
 
 PEER = Peer(
     name="halide",

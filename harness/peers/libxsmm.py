@@ -11,8 +11,9 @@ import hashlib
 import os
 import re
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -96,53 +97,39 @@ def _bound(library: Path) -> ctypes.CDLL:
     return bound
 
 
-def _shares(blocks: int, threads: int) -> list[tuple[int, int]]:
-    """The row blocks [first, end) of each thread; no more threads than blocks."""
-    threads = min(threads, blocks)
-    ends = [blocks * number // threads for number in range(threads + 1)]
-    return list(pairwise(ends))
-
-
-class _Mlp:
-    """A model that is ready: the library's own record of it, and the arrays that its addresses belong to."""
-
-    def __init__(self, params: Parameters, x: Array, library: ctypes.CDLL) -> None:
-        self._is_bf16 = params.dtype == "bf16"
-        block = _block_of(params.width, params.dtype)
-        row_block = max(size for size in range(1, _BLOCK + 1) if params.batch % size == 0)
-        self._row_blocks = params.batch // row_block
-        layers = list(weights(params))
-        biases = np.stack([bias for _, bias in layers])
-        self._bias = _aligned(from_bf16_bits(bf16_bits(biases)) if self._is_bf16 else biases)
-        self._weights = _aligned(np.stack([pack_weight(weight, block, params.dtype) for weight, _ in layers]))
-        self._x = _aligned(bf16_bits(x) if self._is_bf16 else x)
-        self._y = _aligned(np.zeros_like(self._x))
-        self._work = _aligned(np.zeros((2, *self._x.shape), self._x.dtype))
-        sizes = (params.layers, params.batch, params.width, row_block, block)
-        mlp = library.mlp_new(int(self._is_bf16), *sizes, self._weights.ctypes.data, self._bias.ctypes.data)
-        if mlp is None:
-            processor = library.mlp_processor().decode()
-            raise RuntimeError(f"libxsmm has no {params.dtype} kernels for this processor, which it calls {processor}")
-        self._run = library.mlp_run
-        self._addresses = (mlp, self._x.ctypes.data, self._y.ctypes.data, self._work.ctypes.data)
-
-    def call_on(self, threads: int) -> Callable[[], object]:
-        """A function that makes one call on so many threads."""
-        run, addresses, shares = self._run, self._addresses, _shares(self._row_blocks, threads)
-        if len(shares) == 1:
-            return lambda: run(*addresses, 0, self._row_blocks)
-        pool = ThreadPoolExecutor(len(shares))
-        return lambda: list(pool.map(lambda share: run(*addresses, *share), shares))
-
-    def outputs(self) -> list[Array]:
-        """The last call's result."""
-        return [from_bf16_bits(self._y) if self._is_bf16 else self._y.copy()]
-
-
 def _prepare(model: PeerModel, arguments: Sequence[Array], setting: Setting, _: NoOptions) -> Ready:
     library = _bound(build_library(_SOURCE, _LIBRARIES, setting.cache))
-    mlp = _Mlp(Parameters(**model.params), np.asarray(arguments[0], np.float32), library)
-    return Ready(call=mlp.call_on(setting.threads), outputs=mlp.outputs)
+    params = Parameters(**model.params)
+    is_bf16 = params.dtype == "bf16"
+    block = _block_of(params.width, params.dtype)
+    row_block = max(size for size in range(1, _BLOCK + 1) if params.batch % size == 0)
+    layers = list(weights(params))
+    biases = np.stack([bias for _, bias in layers])
+    bias = _aligned(from_bf16_bits(bf16_bits(biases)) if is_bf16 else biases)
+    weight = _aligned(np.stack([pack_weight(weight, block, params.dtype) for weight, _ in layers]))
+    x = np.asarray(arguments[0], np.float32)
+    x = _aligned(bf16_bits(x) if is_bf16 else x)
+    y, work = _aligned(np.zeros_like(x)), _aligned(np.zeros((2, *x.shape), x.dtype))
+    sizes = (params.layers, params.batch, params.width, row_block, block)
+    mlp = library.mlp_new(int(is_bf16), *sizes, weight.ctypes.data, bias.ctypes.data)
+    if mlp is None:
+        processor = library.mlp_processor().decode()
+        raise RuntimeError(f"libxsmm has no {params.dtype} kernels for this processor, which it calls {processor}")
+    kept = {"arrays": (x, y, work, weight, bias)}  # the library has only their addresses
+    run = partial(library.mlp_run, mlp, x.ctypes.data, y.ctypes.data, work.ctypes.data)
+
+    def outputs() -> list[Array]:
+        result = kept["arrays"][1]
+        return [from_bf16_bits(result) if is_bf16 else result.copy()]
+
+    # The row blocks [first, end) of each thread; no more threads than blocks.
+    row_blocks = params.batch // row_block
+    threads = min(setting.threads, row_blocks)
+    shares = list(pairwise(row_blocks * number // threads for number in range(threads + 1)))
+    if threads == 1:
+        return Ready(call=partial(run, 0, row_blocks), outputs=outputs)
+    pool = ThreadPoolExecutor(threads)
+    return Ready(call=lambda: list(pool.map(lambda share: run(*share), shares)), outputs=outputs)
 
 
 def compiler() -> str:

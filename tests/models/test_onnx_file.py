@@ -168,7 +168,9 @@ def test_an_import_that_fails_says_why(make: Make, tmp_path: Path) -> None:
 def test_the_reference_says_what_it_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write(tmp_path / "net.onnx")
     assert onnxruntime_version()
-    with pytest.raises(CaseError, match=r"net\.onnx: the graph takes 1 inputs \(x\), not 0; correct inputs$"):
+    with pytest.raises(
+        CaseError, match=r"net\.onnx: ONNX Runtime \S+ cannot run it \(it takes 1 inputs \(x\), not 0\); check"
+    ):
         run_onnx(path, [])
     with pytest.raises(CaseError, match=r"net\.onnx: ONNX Runtime \S+ cannot run it \(.*\); check") as caught:
         run_onnx(path, [np.zeros((2, 4), np.float32)])

@@ -45,8 +45,10 @@ def test_every_schedule_computes_the_same() -> None:
     filters = np.ascontiguousarray(filter_.transpose(2, 0, 1, 3))
     for schedule in {*schedules(vector), tutorial(vector)}:
         program = compile_convolution(x, filters, bias, schedule)
-        program.run()
-        np.testing.assert_allclose(program.result, reference(params, x), rtol=1e-4, atol=1e-5, err_msg=schedule.name)
+        program.call()
+        np.testing.assert_allclose(
+            program.outputs()[0], reference(params, x), rtol=1e-4, atol=1e-5, err_msg=str(schedule)
+        )
 
 
 # Images that tiles do not divide, and one smaller than a tile.
