@@ -7,6 +7,7 @@ scalar that is passed by value is written out, `--input=1.5`; a file keeps it fo
 
 import hashlib
 import io
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -80,6 +81,21 @@ def describe(value: Input) -> str:
     return f"{_type(value)} {source}"
 
 
+def definition(value: Input) -> dict[str, object]:
+    """What tells inputs apart, without making them, as values of JSON."""
+    found: dict[str, object] = {"shape": value.shape, "dtype": value.dtype or "f32", "fill": value.fill}
+    if value.scalar:  # only where it is one, so that the cases of older suites keep their identity
+        found["scalar"] = True
+    match value.fill:
+        case "random":
+            found["seed"] = value.seed
+        case "constant":
+            found["value"] = value.value
+        case "npy":
+            found["file"] = file_sha256(value.path) if value.path else None
+    return found
+
+
 def resolve(value: Input, where: str = "input") -> Input:
     """The same input with its shape and type known: an .npy file's own where the suite says none."""
     if value.fill != "npy":
@@ -109,7 +125,7 @@ def write_arguments(inputs: Sequence[Input], folder: Path, where: str = "inputs"
     """Write the values of all inputs as input0.npy, input1.npy, ... into a folder of their own within `folder`."""
     for position, value in enumerate(inputs):
         _require_memory(value, f"{where}[{position}]")
-    content = "\n".join(f"{'scalar ' * value.scalar}{_type(value)} {_content(value)}" for value in inputs)
+    content = json.dumps([definition(value) | {"is": [value.integers, value.demoted]} for value in inputs])
     own_folder = folder / f"inputs-{hashlib.sha256(content.encode()).hexdigest()[:16]}"
     return tuple(
         _write_argument(value, own_folder / f"input{position}", f"{where}[{position}]")
@@ -137,16 +153,6 @@ def load_argument(argument: Argument) -> Array:
 
 def _type(value: Input) -> str:
     return "x".join([*map(str, value.shape), value.dtype])
-
-
-def _content(value: Input) -> str:
-    """What tells values apart, without making them."""
-    if value.fill == "random":
-        return f"random {'integers ' if value.integers else ''}{value.seed}"
-    if value.fill == "constant":
-        return f"constant {value.value!r}"
-    assert value.path is not None  # noqa: S101 (resolve has read it)
-    return file_sha256(value.path)
 
 
 def _write_argument(value: Input, stem: Path, where: str) -> Argument:

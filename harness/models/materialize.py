@@ -15,7 +15,7 @@ from harness import process
 from harness.errors import SuiteError
 from harness.files import file_sha256
 from harness.models.builder import check_params, find_builder
-from harness.models.inputs import Argument, describe, resolve, write_arguments
+from harness.models.inputs import Argument, definition, describe, resolve, write_arguments
 from harness.models.model import Input, Model
 from harness.models.sources import MLIR_NAME, Maker
 from harness.records.run import ArgumentRecord, ModelRecord
@@ -107,7 +107,7 @@ def model_id(model: Model, suite: Path) -> str:
     """Hash (sha256, hex) of what the model computes and is called with."""
     definition: dict[str, object] = {
         "function": model.function,
-        "inputs": [_definition(value) for value in model.inputs],
+        "inputs": [definition(value) for value in model.inputs],
         "parameters": {scope: file_sha256(path) for scope, path in sorted(model.parameters.items())},
     }
     if model.integers:
@@ -125,20 +125,6 @@ def model_id(model: Model, suite: Path) -> str:
         assert source is not None  # noqa: S101 (loading a suite made sure)
         definition["file"] = [file_sha256(source), model.opset, *(["static"] if model.static else [])]
     return hashlib.sha256(json.dumps(definition, sort_keys=True).encode()).hexdigest()
-
-
-def _definition(value: Input) -> dict[str, object]:
-    definition: dict[str, object] = {"shape": value.shape, "dtype": value.dtype or "f32", "fill": value.fill}
-    if value.scalar:  # only where it is one, so that the cases of older suites keep their identity
-        definition["scalar"] = True
-    match value.fill:
-        case "random":
-            definition["seed"] = value.seed
-        case "constant":
-            definition["value"] = value.value
-        case "npy":
-            definition["file"] = file_sha256(value.path) if value.path else None
-    return definition
 
 
 def _relative(file: Path, folder: Path) -> str:

@@ -21,41 +21,26 @@ _NAMES = Rewrite(function="harness.rewrites.tuned:name_convolutions", arguments=
 _IN_PLACE = Rewrite(function="harness.rewrites.regions:regions_in_place", arguments={})
 
 
+def _one_rewrite(
+    name: str, description: str, function: str, options: type[Any] = NoOptions, **step: Any
+) -> Plugin[Any]:
+    """A plugin of a single function in harness.rewrites, which takes its options."""
+    rewrite = Rewrite(function=f"harness.rewrites.{function}", **step)
+    return Plugin(
+        name=name,
+        version="1",
+        description=description,
+        options=options,
+        steps=lambda _: (rewrite,),
+        toolchains=_SINCE,
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class ShareConcatOptions:
     """See harness.rewrites.share_concat."""
 
     padding: bool = True
-
-
-SHARE_CONCAT = Plugin(
-    name="share-concat",
-    version="1",
-    description="Concatenations that are a contiguous run of a larger one's parts share its buffer",
-    options=ShareConcatOptions,
-    steps=lambda _: (Rewrite(function="harness.rewrites.share_concat:share_concat"),),
-    toolchains=_SINCE,
-)
-
-
-REPLICATE_STORES = Plugin(
-    name="replicate-stores",
-    version="1",
-    description="A dispatch writes its result into each tensor that it is inserted into",
-    options=NoOptions,
-    steps=lambda _: (Rewrite(function="harness.rewrites.dispatches:replicate_stores", phase="flow"),),
-    toolchains=_SINCE,
-)
-
-
-FUSE_PADDING = Plugin(
-    name="fuse-padding",
-    version="1",
-    description="Padding is written by the dispatch whose result it surrounds; contiguous insertions stay apart",
-    options=NoOptions,
-    steps=lambda _: (Rewrite(function="harness.rewrites.dispatches:fuse_padding", phase="flow"),),
-    toolchains=_SINCE,
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,16 +54,6 @@ class IngressOptions:
     relu_to_maximum: bool = True
 
 
-INGRESS_CANONICALIZE = Plugin(
-    name="ingress-canonicalize",
-    version="1",
-    description="The linalg of PyTorch exporters in the form that tpp-mlir's generator writes",
-    options=IngressOptions,
-    steps=lambda _: (Rewrite(function="harness.rewrites.ingress:ingress_canonicalize"),),
-    toolchains=_SINCE,
-)
-
-
 @dataclass(frozen=True, kw_only=True)
 class ChannelsLastOptions:
     """See harness.rewrites.channels_last."""
@@ -86,13 +61,35 @@ class ChannelsLastOptions:
     depthwise: bool = True
 
 
-CHANNELS_LAST = Plugin(
-    name="channels-last",
-    version="1",
-    description="NCHW convolutions become NHWC ones, and what is around them goes along",
-    options=ChannelsLastOptions,
-    steps=lambda _: (Rewrite(function="harness.rewrites.channels_last:channels_last"),),
-    toolchains=_SINCE,
+SHARE_CONCAT = _one_rewrite(
+    "share-concat",
+    "Concatenations that are a contiguous run of a larger one's parts share its buffer",
+    "share_concat:share_concat",
+    ShareConcatOptions,
+)
+REPLICATE_STORES = _one_rewrite(
+    "replicate-stores",
+    "A dispatch writes its result into each tensor that it is inserted into",
+    "dispatches:replicate_stores",
+    phase="flow",
+)
+FUSE_PADDING = _one_rewrite(
+    "fuse-padding",
+    "Padding is written by the dispatch whose result it surrounds; contiguous insertions stay apart",
+    "dispatches:fuse_padding",
+    phase="flow",
+)
+INGRESS_CANONICALIZE = _one_rewrite(
+    "ingress-canonicalize",
+    "The linalg of PyTorch exporters in the form that tpp-mlir's generator writes",
+    "ingress:ingress_canonicalize",
+    IngressOptions,
+)
+CHANNELS_LAST = _one_rewrite(
+    "channels-last",
+    "NCHW convolutions become NHWC ones, and what is around them goes along",
+    "channels_last:channels_last",
+    ChannelsLastOptions,
 )
 
 
@@ -109,11 +106,7 @@ ISOLATE = Plugin(
     version="1",
     description="Channels-last convolutions of one image in dispatch regions, where a tuning spec can reach them",
     options=IsolateOptions,
-    steps=lambda _: (
-        _NAMES,
-        Rewrite(function="harness.rewrites.regions:isolate_convolutions"),
-        _IN_PLACE,
-    ),
+    steps=lambda _: (_NAMES, Rewrite(function="harness.rewrites.regions:isolate_convolutions"), _IN_PLACE),
     backends=("llvm-cpu",),
     toolchains=_SINCE,
 )

@@ -79,8 +79,7 @@ class Arranged:
 def arrange(chain: Sequence[Applied], compile_flags: Sequence[str], where: str) -> Arranged:
     """Put a chain of plugins together."""
     steps = [(applied, step) for applied in chain for step in applied.steps]
-    _check_order(steps, where)
-    _check_single(steps, where)
+    _check(steps, where)
     flags: tuple[str, ...] = ()
     for _, step in steps:
         added = [flag for flag in _compile_flags(step) if flag_name(flag) != PIPELINE_FLAG]
@@ -179,35 +178,24 @@ def place_of(step: Step) -> tuple[float, str] | None:
     return (spec.place, spec.does) if spec is not None else None
 
 
-def _check_order(steps: Sequence[tuple[Applied, Step]], where: str) -> None:
+def _check(steps: Sequence[tuple[Applied, Step]], where: str) -> None:
+    """Refuse steps that go back on the compiler's way, and two of what iree-compile takes one of."""
     before: tuple[float, str, str] | None = None
-    for applied, step in steps:
-        place = place_of(step)
-        if place is not None:
-            if before is not None and place[0] < before[0]:
-                if before[2] == applied.name:
-                    problem = (
-                        f"{applied.name} {before[1]}, and after that {place[1]}, where the compiler has been already; "
-                        "ask its author to order its steps"
-                    )
-                else:
-                    problem = (
-                        f"{applied.name} {place[1]}, and {before[2]}, named before it, {before[1]}; "
-                        f"name {applied.name} first"
-                    )
-                raise SuiteError(f"{where}: {problem}")
-            before = (*place, applied.name)
-
-
-def _check_single(steps: Sequence[tuple[Applied, Step]], where: str) -> None:
     owners: dict[str, str] = {}
     for applied, step in steps:
-        if type(step) not in _SPECS:
-            continue
-        noun = _SPECS[type(step)].noun
-        if noun in owners:
-            both = f"{owners[noun]} and {applied.name} both bring a {noun}"
-            if owners[noun] == applied.name:
-                both = f"{applied.name} brings a second {noun}"
-            raise SuiteError(f"{where}: {both}, and iree-compile takes one; keep one of them")
-        owners[noun] = applied.name
+        name = applied.name
+        if place := place_of(step):
+            if before is not None and place[0] < before[0]:
+                _, did, owner = before
+                raise SuiteError(
+                    f"{where}: {name} {did}, and after that {place[1]}, where the compiler has been already; ask its "
+                    "author to order its steps"
+                    if owner == name
+                    else f"{where}: {name} {place[1]}, and {owner}, named before it, {did}; name {name} first"
+                )
+            before = (*place, name)
+        if spec := _SPECS.get(type(step)):
+            if first := owners.get(spec.noun):
+                both = f"{first} and {name} both bring a" if first != name else f"{name} brings a second"
+                raise SuiteError(f"{where}: {both} {spec.noun}, and iree-compile takes one; keep one of them")
+            owners[spec.noun] = name

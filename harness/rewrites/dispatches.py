@@ -50,14 +50,17 @@ def replicate_stores(module: ir.Module) -> Matched:
     Only dispatches with one result, of a static shape, that end in elementwise arithmetic. A tensor that cannot exist
     before the dispatch, because it is made of the result, keeps its copy.
     """
-    dispatches = find(module, "flow.dispatch")
-    left = [obstacle for dispatch in dispatches if (obstacle := _obstacle_to_stores(module, dispatch))]
-    replicated = sum(_replicate(module, dispatch) for dispatch in dispatches)
-    return Matched(replicated, [f"results of dispatches {obstacle}" for obstacle in left])
+    said = [_replicate(module, dispatch) for dispatch in find(module, "flow.dispatch")]
+    left = (f"results of dispatches {obstacle}" for obstacle in said if obstacle)
+    return Matched(said.count(None), left)
 
 
-def _obstacle_to_stores(module: ir.Module, dispatch: ir.Operation) -> str:
-    """Why a dispatch keeps a copy of its result, as what follows `results of dispatches`; "" where it does not."""
+def _replicate(module: ir.Module, dispatch: ir.Operation) -> str | None:
+    """Give each update by a dispatch's result a result of its own.
+
+    Returns:
+        None where there was any to give; else why it keeps a copy, as what follows `results of dispatches`, or "".
+    """
     uses = [use for value in dispatch.results for use in _find_uses(value)]
     if len(uses) <= len(dispatch.results) or not any(map(_is_inserted, uses)):
         return ""  # a result that is used once only is placed by IREE itself
@@ -65,27 +68,17 @@ def _obstacle_to_stores(module: ir.Module, dispatch: ir.Operation) -> str:
         return "with several results or dynamic sizes"
     if find_code(module, dispatch) is None:
         return "that do not end in elementwise arithmetic"
-    return "" if any(_is_update(use, dispatch) for use in uses) else "whose targets are made of them"
-
-
-def _replicate(module: ir.Module, dispatch: ir.Operation) -> bool:
-    """Give each update by a dispatch's result a result of its own; whether there was any to give."""
-    if not has_own_result(dispatch) or find_code(module, dispatch) is None:
-        return False
-    uses = _find_uses(dispatch.result)
     updates = [use for use in uses if _is_update(use, dispatch)]
-    is_needed_otherwise = len(updates) < len(uses)
-    results = len(updates) + is_needed_otherwise
-    if not updates or results == 1:
-        return False
-    values = write_again(module, dispatch, results)
+    if not updates:
+        return "whose targets are made of them"
+    values = write_again(module, dispatch, len(updates) + (len(updates) < len(uses)))
     for update, value in zip(updates, values, strict=False):
         user, operand = update.owner.operation, update.operand_number
         user.operands[operand] = _reshaped(value, user, user.operands[operand].type)
     dispatch.result.replace_all_uses_with(values[-1])  # of all else
     _erase_unused_reshapes(values[-1])
     dispatch.erase()
-    return True
+    return None
 
 
 def _find_uses(value: ir.Value) -> list[ir.OpOperand]:
@@ -138,36 +131,22 @@ def fuse_padding(module: ir.Module) -> Matched:
     Only dispatches with one result, of a static shape, that end in elementwise arithmetic. Where a result is padded in
     several ways, one of them is fused.
     """
-    # A copy comes after what it copies, so it is not looked at again once it is erased.
-    fused = sum(_fuse(module, dispatch) for dispatch in reversed(find(module, "flow.dispatch")))
-    left = (_obstacle_to_fusion(module, copy) for copy in find(module, "flow.dispatch"))
-    return Matched(fused, [f"paddings {obstacle}" for obstacle in left if obstacle])
-
-
-def _obstacle_to_fusion(module: ir.Module, copy: ir.Operation) -> str:
-    """Why a dispatch that pads was not fused, as what follows `paddings`; "" where it does not pad."""
-    if not _pads(copy) or _part_copied_by(module, copy) is None:
-        return ""
-    dispatch = producer(copy.operands[0])
-    if dispatch is None or dispatch.name != "flow.dispatch":
-        return "of what is no dispatch's result"
-    if not has_own_result(dispatch):
-        return "of dispatches with several results or dynamic sizes"
-    return "of dispatches that do not end in elementwise arithmetic"
-
-
-def _fuse(module: ir.Module, dispatch: ir.Operation) -> bool:
-    """Fuse one padding of a dispatch's result; whether there was any."""
-    if not has_own_result(dispatch) or find_code(module, dispatch) is None:
-        return False
-    uses = [use for use in dispatch.result.uses if use.operand_number == 0]
-    copies = [use.owner.operation for use in uses if _pads(use.owner.operation)]
-    for copy in copies:
-        part = _part_copied_by(module, copy)
-        if part is not None:
+    fused, left = 0, list[str]()
+    parts = {copy: _part_copied_by(module, copy) for copy in find(module, "flow.dispatch") if _pads(copy)}
+    for copy, part in reversed(parts.items()):
+        if part is None:
+            continue
+        dispatch = producer(copy.operands[0])
+        if dispatch is None or dispatch.name != "flow.dispatch":
+            left.append("paddings of what is no dispatch's result")
+        elif not has_own_result(dispatch):
+            left.append("paddings of dispatches with several results or dynamic sizes")
+        elif find_code(module, dispatch) is None:
+            left.append("paddings of dispatches that do not end in elementwise arithmetic")
+        else:
             _write_into(module, dispatch, copy, part)
-            return True
-    return False
+            fused += 1
+    return Matched(fused, left)
 
 
 def _pads(user: ir.Operation) -> bool:
