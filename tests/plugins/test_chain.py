@@ -83,14 +83,11 @@ def test_what_each_kind_of_step_gives_to_iree_compile(step: Step, flags: tuple[s
     assert not gives(plugin, "--other")
 
 
-def test_the_runtime_loads_a_plugin_by_a_path_with_a_folder() -> None:
+def test_what_the_runtime_loads_has_a_folder_and_what_two_steps_read_lies_there_once() -> None:
     """A bare name would be looked for where the system keeps its libraries."""
     (flag,) = arranged(ExecutablePlugin(file=KERNEL)).run_flags
     assert flag == f"--executable_plugin=./{KERNEL.unique_name}"
     assert gives(a_chain(ExecutablePlugin(file=KERNEL))[0], flag), "or else a suite would have to answer for it"
-
-
-def test_a_file_that_two_steps_read_lies_there_once() -> None:
     assert arranged(TransformLibrary(file=SPEC), TuningSpec(file=SPEC)).files == (SPEC,)
     assert arranged([PdlSpec(file=SPEC), ExecutablePlugin(file=KERNEL)]).files == (SPEC, KERNEL)
 
@@ -183,18 +180,13 @@ def test_a_plugin_that_comes_too_late_is_named_with_the_one_before_it() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("kind", "noun"),
-    [
-        (TransformSpec, "transform spec"),
-        (PdlSpec, "PDL spec"),
-        (TuningSpec, "tuning spec"),
-        (TransformLibrary, "transform library"),
-    ],
-)
-def test_of_some_kinds_there_is_one(kind: type, noun: str) -> None:
-    step = kind(file=SPEC)
-    assert refusal(step, Flags(compile=("--a",)), step) == (
-        f"alpha and gamma both bring a {noun}, and iree-compile takes one; keep one of them"
-    )
-    assert refusal([step, step]) == f"alpha brings a second {noun}, and iree-compile takes one; keep one of them"
+def test_of_some_kinds_there_is_one() -> None:
+    for step, noun in (
+        (TransformSpec(file=SPEC), "transform spec"),
+        (PdlSpec(file=SPEC), "PDL spec"),
+        (TuningSpec(file=SPEC), "tuning spec"),
+        (TransformLibrary(file=SPEC), "transform library"),
+    ):
+        only = f"{noun}, and iree-compile takes one; keep one of them"
+        assert refusal(step, Flags(compile=("--a",)), step) == f"alpha and gamma both bring a {only}"
+        assert refusal([step, step]) == f"alpha brings a second {only}"
