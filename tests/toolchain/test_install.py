@@ -66,8 +66,11 @@ def test_releases_are_those_of_which_an_index_has_both_halves(index: Path, monke
 @pytest.mark.parametrize(
     ("printed", "sentence"),
     [
-        ("No module named pip", "needs pip, which this Python does not have; install pip, or name each of them"),
-        ("Could not fetch URL https://x/: connection error: no route", "the package index cannot be reached; connect,"),
+        ("No module named pip", "this Python has no pip; install it, or name each of them"),
+        (
+            "Could not fetch URL https://x/: connection error: no route",
+            "the package index cannot be reached; connect to it once, or name",
+        ),
         ("a new trouble", "pip cannot say which releases iree-base-compiler has; see what `pip index versions iree-"),
     ],
 )
@@ -250,14 +253,20 @@ FULL = "ERROR: Could not install packages due to an OSError: [Errno 28] No space
 @pytest.mark.parametrize(
     ("printed", "sentence"),
     [
-        (UNREACHABLE + NONE, "the package index cannot be reached; connect once to install it"),
+        (
+            UNREACHABLE + NONE,
+            "IREE 3.12.0 is not in the cache, and the package index cannot be reached; connect to it once",
+        ),
         (PAGE_IS_MISSING + OTHERS, "such as 3.8.0, 3.9.0, 3.10.0, 3.11.0, 3.13.0"),
         (OTHER_TAGS + OTHERS, "IREE 3.12.0 has no packages for "),
         (OTHER_PYTHON + NONE, "; give another release, or run the harness under a Python"),
         # Files of another system beside the one that was taken say nothing.
-        (OTHER_TAGS + FULL, "the disk of the cache or of the temporary folder is full; make room"),
+        (
+            OTHER_TAGS + FULL,
+            "IREE 3.12.0 (about 700 MB) is not in the cache, and the disk of the cache or of the temporary",
+        ),
         (OTHER_TAGS + "ERROR: hashes do not match\n", "exited with status 1); see what `pip install "),
-        (NONE, "no package index that is configured here has iree-base-compiler; check pip's settings"),
+        (NONE, "and no package index that is configured here has it; check pip's settings"),
         ("The virtual environment was not created since ensurepip is not available.\n", "install its venv package"),
     ],
 )
