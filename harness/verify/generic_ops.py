@@ -4,6 +4,7 @@ Affine expressions say where: of index values, and as indexing maps of operands.
 """
 
 import math
+import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -48,34 +49,19 @@ def computed(ir: Any, expression: Any, dims: Sequence[Array], symbols: Sequence[
 
 def indices_of(ir: Any, map_: Any) -> list[Index]:
     """The results of an indexing map."""
-    return [_index(ir, expression) for expression in map_.results]
+    return [_index(ir, expression, map_.n_dims) for expression in map_.results]
 
 
-def _index(ir: Any, expression: Any) -> Index:
-    try:
-        factors, constant = _linear(ir, expression)
-        return Index(factors=factors, constant=constant)
-    except ValueError:
-        return Index(function=lambda dims: computed(ir, expression, dims))
+def _index(ir: Any, expression: Any, dimensions: int) -> Index:
+    def at(dims: Sequence[Array]) -> Any:
+        return computed(ir, expression, dims)
 
-
-def _linear(ir: Any, expression: Any) -> tuple[dict[int, int], int]:
-    """Factors of the dimensions, and the constant; ValueError where it is no such sum."""
-    match expression:
-        case ir.AffineConstantExpr():
-            return {}, int(expression.value)
-        case ir.AffineDimExpr():
-            return {int(expression.position): 1}, 0
-        case ir.AffineAddExpr():
-            (a, c), (b, d) = _linear(ir, expression.lhs), _linear(ir, expression.rhs)
-            return {key: a.get(key, 0) + b.get(key, 0) for key in {**a, **b}}, c + d
-        case ir.AffineMulExpr():
-            (a, c), (b, d) = _linear(ir, expression.lhs), _linear(ir, expression.rhs)
-            if b:
-                (a, c), (b, d) = (b, d), (a, c)
-            if not b:
-                return {key: factor * d for key, factor in a.items()}, c * d
-    raise ValueError
+    if re.search("mod|div", str(expression)):
+        return Index(function=at)
+    # At the origin, and one step along each dimension from there.
+    points = np.vstack([np.zeros(dimensions), np.eye(dimensions)]).astype(int)
+    constant, *steps = np.broadcast_to(at(list(points.T)), dimensions + 1).tolist()
+    return Index(factors={d: step - constant for d, step in enumerate(steps) if step != constant}, constant=constant)
 
 
 @known("linalg.index")

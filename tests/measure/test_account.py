@@ -4,7 +4,6 @@ import contextlib
 import os
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -44,29 +43,6 @@ def compute(seconds: float) -> None:
         pass
 
 
-def a_lock() -> Callable[[], None]:
-    """Waits until another thread, which sleeps meanwhile, lets go of a lock.
-
-    The thread is there before the turn: its start takes half a millisecond, which no account puts down to the caller.
-    """
-    lock, taken, begun = threading.Lock(), threading.Event(), threading.Event()
-
-    def hold() -> None:
-        with lock:
-            taken.set()
-            begun.wait()
-            time.sleep(2 * WAIT_S)
-
-    def wait() -> None:
-        begun.set()
-        with lock:
-            pass
-
-    threading.Thread(target=hold).start()
-    taken.wait()
-    return wait
-
-
 def wait_for_a_process() -> None:
     """Until another process writes into a pipe."""
     command = [sys.executable, "-S", "-c", f"import time; time.sleep({WAIT_S}); print()"]
@@ -75,10 +51,8 @@ def wait_for_a_process() -> None:
         child.stdout.read(1)
 
 
-@pytest.mark.parametrize("prepare", [lambda: lambda: time.sleep(WAIT_S), a_lock, lambda: wait_for_a_process])
-def test_a_program_that_waits_keeps_its_wait(prepare: Callable[[], Callable[[], None]]) -> None:
-    wait = prepare()
-
+@pytest.mark.parametrize("wait", [lambda: time.sleep(WAIT_S), wait_for_a_process])
+def test_a_program_that_waits_keeps_its_wait(wait: Callable[[], None]) -> None:
     def work() -> None:
         compute(WAIT_S)
         wait()
