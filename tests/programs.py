@@ -285,3 +285,13 @@ _MEANINGS: dict[str, Callable[..., Any]] = {
     "tensor.insert_slice": _insert,
     "tensor.pad": _pad,
 }
+
+# A sum on a first device, and its square on a second.
+ON_TWO_DEVICES = program("""
+main x:4
+a = addf x x
+b:4 = | flow.tensor.transfer %a : tensor<4xf32> to #hal.device.promise<@dev_b>
+c = mulf b b
+d:4 = | flow.tensor.transfer %c : tensor<4xf32> to #hal.device.promise<@dev_a>
+return d
+""")

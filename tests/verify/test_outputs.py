@@ -15,7 +15,7 @@ from harness.verify.outputs import ModuleCall, load_array, misfit, module_device
 from tests.builders import CPU_FLAGS
 from tests.conftest import Compile
 from tests.fakes.fake_toolchain import calls
-from tests.programs import program
+from tests.programs import ON_TWO_DEVICES
 from tests.verify.conftest import make_call
 
 # ----------------------------------------------------------------------------------------------------------- devices
@@ -77,20 +77,10 @@ def test_a_list_of_devices_longer_or_shorter_than_the_program() -> None:
     )
 
 
-ON_TWO = program("""
-main x:4
-a = addf x x
-b:4 = | flow.tensor.transfer %a : tensor<4xf32> to #hal.device.promise<@dev_b>
-c = mulf b b
-d:4 = | flow.tensor.transfer %c : tensor<4xf32> to #hal.device.promise<@dev_a>
-return d
-""")
-
-
 def test_real_modules_say_what_they_were_compiled_for(compile_text: Compile) -> None:
     for second, places in (("local[1]", (B,)), ("local[1],local[0]", (B, A))):
         targets = ("--iree-hal-target-device=dev_a=local[0]", f"--iree-hal-target-device=dev_b={second}")
-        folder = compile_text(ON_TWO, *targets, *CPU_FLAGS[1:])
+        folder = compile_text(ON_TWO_DEVICES, *targets, *CPU_FLAGS[1:])
         assert module_devices(folder / "module.vmfb") == {"dev_a": (A,), "dev_b": places}
 
 
