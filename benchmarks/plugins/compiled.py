@@ -13,7 +13,7 @@ from harness.compare.sides import toolchains_here
 from harness.measure import LoadableModule
 from harness.models.model import Model
 from harness.progress import Terminal
-from harness.report.run_report import collect_facts
+from harness.report.run_report import build_report
 from harness.stages.options import RunOptions
 from harness.stages.run import run_suite
 from harness.store.evidence import find_failure
@@ -96,13 +96,13 @@ def compile_suite(suite: Path, results: Path, selection: Selection | None = None
             continue
         loadable = find_module(side, case, toolchains[case.toolchain], cache_root()).loadable
         modules.append(_module(case.model, case.variant, loadable))
-    facts = collect_facts(run)
-    virtual = ", a virtual machine" if facts.environment["machine"].get("virtual") else ""
+    report, environment = build_report(run), run.header.environment
+    virtual = ", a virtual machine" if environment["machine"].get("virtual") else ""
     return Compiled(
         description=run.header.suite_description,
         baseline=run.header.baseline,
-        iree=" and ".join(facts.toolchains),
-        machine=f"{facts.cpu}, {facts.environment['cpu'].get('logical_cores')} cores{virtual}",
+        iree=" and ".join(report.toolchains),
+        machine=f"{report.cpu}, {environment['cpu'].get('logical_cores')} cores{virtual}",
         models=load_suite(suite).suite.models,
         modules=tuple(modules),
     )

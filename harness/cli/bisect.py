@@ -1,18 +1,16 @@
 """`harness bisect`, `harness verdict` and `harness tune`."""
 
 import sys
-from pathlib import Path
 
 from harness.cli.app import app
-from harness.cli.output import emit, print_text, reporter, tell, teller
+from harness.cli.output import print_report, print_text, reporter, tell, teller
 from harness.errors import ExitCode, UsageError
 from harness.metrics import metric_named
 from harness.options import PageFormat
 from harness.plots.canvas import LIGHT, Format
 from harness.plots.race import draw_race
 from harness.records.tuning import Tuning
-from harness.report.bisect_page import bisect_exit_code, bisect_json, bisect_page, times_that_of
-from harness.report.tune_page import markdown_page, terminal_page, tune_json
+from harness.report.bisect_page import bisect_exit_code, times_that_of
 from harness.stages.bisect_session import Judged, Word, judge_now
 from harness.stages.bisecting import session_of
 from harness.stages.options import BisectOptions, TuneOptions, VerdictOptions
@@ -46,7 +44,7 @@ def bisect(
     with reporter(quiet=options.quiet, verbose=options.verbose) as progress:
         session = session_of(options, ("harness", *sys.argv[1:]), progress)
         found = session.run()
-    emit(format, lambda: bisect_page(found), lambda: bisect_json(found))
+    print_report(found, format, full=True)
     if not options.quiet:
         tell(f"Kept in {session.directory.path}")
     return bisect_exit_code(found)
@@ -115,7 +113,7 @@ def tune(
                 continue
             if answer.answer == "budget too small":
                 status = ExitCode.CASE_FAILED
-            _print(answer, format, options.out)
+            print_report(answer, format, full=True, results=options.out)
             if not options.quiet:
                 tell(f"Kept in {options.out / answer.id}")
     return status
@@ -137,13 +135,8 @@ def _report(options: TuneOptions, form: PageFormat) -> int:
         there = ", ".join(folder.name for folder in found)
         raise UsageError(f"--report: {options.out} has {there}, and none is of the --model and --device that you name")
     for folder, each in wanted.items():
-        _print(each, form, folder.parent)
+        print_report(each, form, full=True, results=folder.parent)
     return ExitCode.OK
-
-
-def _print(found: Tuning, form: PageFormat, out: Path) -> None:
-    page = markdown_page if form == "markdown" else terminal_page
-    emit(form, lambda: page(found, str(out)), lambda: tune_json(found))
 
 
 def _pictures(found: Tuning) -> dict[str, bytes]:

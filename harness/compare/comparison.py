@@ -334,6 +334,7 @@ def _settings(plan: Plan) -> dict[str, Any]:
         "confidence": rule.confidence,
         "first_look": rule.first_look,
         "row_budget_s": options.row_budget,
+        "row_cap_s": options.row_cap,
         "compile_budget_s": options.compile_budget_s,
         "controls": options.controls,
         "across_hosts": options.across_hosts,

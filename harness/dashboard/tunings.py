@@ -11,7 +11,9 @@ from harness.plots.race import draw_race
 from harness.progress import Progress
 from harness.records.tuning import Tuning
 from harness.report.page import Name, Sentence, plain
-from harness.report.tune_page import beside_start, markdown_page
+from harness.report.pages import View
+from harness.report.tune_page import beside_start
+from harness.report.tune_page import page as tuning_page
 from harness.report.units import interval_text
 from harness.store.kinds import TUNING, tunings_in
 from harness.text import terminal_line
@@ -40,7 +42,7 @@ def tuning_facts(found: Tuning) -> dict[str, Any]:
         "found": found,
         # Of the variant to the start
         "ratio": interval_text(beside.ratio, beside.ci_low, beside.ci_high) if beside is not None else "",
-        "page": markdown_page(found),  # whose first part is the answer
+        "page": tuning_page(found, View(full=True)),  # whose first part is the answer
     }
 
 

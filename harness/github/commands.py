@@ -42,25 +42,25 @@ def comparison_with_own_commands(comparison: Comparison) -> Comparison:
 
 def report_with_own_commands(report: Report) -> Report:
     """A run's report as a comment has it."""
-    facts = report.facts
+    header = report.header
     versions = dict.fromkeys(version for section in report.sections for version in section.toolchains)
-    releases = list(versions) if any(word.startswith("--toolchain") for word in facts.command) else []
-    is_plain = _SUITE.fullmatch(facts.suite) and all(map(_RELEASE.fullmatch, releases))
+    releases = list(versions) if any(word.startswith("--toolchain") for word in header.command) else []
+    is_plain = _SUITE.fullmatch(header.suite) and all(map(_RELEASE.fullmatch, releases))
     options = [word for release in releases for word in ("--toolchain", release)]
-    command = ("harness", "run", facts.suite, *options) if is_plain else ()
+    command = ("harness", "run", header.suite, *options) if is_plain else ()
     sections = (
         replace(section, rows=tuple(replace(row, repro=_of_case(command, row.case)) for row in section.rows))
         for section in report.sections
     )
-    facts = replace(
-        facts,
-        id=_id(facts.id),
-        suite=_argument(facts.suite),
+    header = replace(
+        header,
+        id=_id(header.id),
+        suite=_argument(header.suite),
         command=command,
         # A fleet's steps say --fleet, and whoever pastes one would join whatever has that address.
-        settings={name: value for name, value in facts.settings.items() if name != "fleet"},
+        settings={name: value for name, value in header.settings.items() if name != "fleet"},
     )
-    return replace(report, facts=facts, sections=tuple(sections))
+    return replace(report, run=replace(report.run, header=header), sections=tuple(sections))
 
 
 def _comparing(comparison: Comparison) -> tuple[str, ...]:

@@ -31,7 +31,6 @@ from harness.report.forest import (
     Tone,
     floors_text,
     forest_of,
-    forest_of_run,
 )
 
 if TYPE_CHECKING:
@@ -59,11 +58,7 @@ def draw_forest(
     source: Comparison | Report, top: int | None = None, keep: Callable[[str], bool] = lambda _: True
 ) -> Drawing:
     """The ratios of a comparison, or of a run's variants to its baseline."""
-    most = USUAL_ROWS if top is None else top
-    if isinstance(source, Comparison):
-        forest = forest_of(source, [row for row in source.rows if keep(row.case)], top=most)
-    else:
-        forest = forest_of_run(source, keep=keep, top=most)
+    forest = forest_of(source, keep=lambda row: keep(row.case), top=USUAL_ROWS if top is None else top)
     if not forest.has_ratios:
         why = f" ({forest.rest[:1].lower()}{forest.rest[1:].rstrip('.')})" if forest.rest else ""
         raise RunError(f"has no ratio to draw{why}")
@@ -140,21 +135,21 @@ def _draw_block(canvas: Canvas, block: ForestBlock, columns: _Columns) -> None:
         canvas.note(columns.values, middle, block.values, align="right")
     # Titles of groups and rows below each other, each at the middle of its own line.
     first, places = canvas.y, list[tuple[ForestRow, float]]()
-    for group in block.groups:
-        if group.title:
-            title = cut(group.title, WIDTH / 2, SMALL, bold=True)
+    for heading, rows in block.groups:
+        if heading:
+            title = cut(heading, WIDTH / 2, SMALL, bold=True)
             canvas.text(MARGIN, canvas.down(_GROUP) + _GROUP * 0.6, title, size=SMALL, bold=True)
-        for number, row in enumerate(group.rows):
+        for number, row in enumerate(rows):
             if number % 2 == 0:
                 canvas.stripe(canvas.y, _ROW)
             places.append((row, canvas.down(_ROW) + _ROW / 2))
-            _write_row(canvas, row, columns, places[-1][1], indent=_INDENT if group.title else 0.0)
+            _write_row(canvas, row, columns, places[-1][1], indent=_INDENT if heading else 0.0)
     height = canvas.y - first
     axes = canvas.axes(columns.plot, first, columns.plot_width, height)
     canvas.down(_AXIS)
     axis = block.axis(most_ticks=max(3, int(columns.plot_width // 55)))
     axes.set(xlim=(math.log(axis.low), math.log(axis.high)), ylim=(height, 0), yticks=[])
-    axes.set_xticks([math.log(tick.ratio) for tick in axis.ticks], [tick.text for tick in axis.ticks])
+    axes.set_xticks([math.log(ratio) for ratio, _ in axis.ticks], [text for _, text in axis.ticks])
     axes.grid(axis="x")
     axes.axvline(0.0, color=theme.ink, linewidth=1.0, zorder=2)
     at_one = columns.plot + axis.share(1.0) * columns.plot_width

@@ -96,8 +96,8 @@ def draw_memory(report: Report, top: int | None = None) -> Drawing:
                 canvas.down(_HEAD + plot + _BOTTOM + _BETWEEN)
         canvas.foot(*_foot(drawn, len(panels) - len(drawn)))
 
-    title = f"{report.facts.suite_name}: latency against memory"
-    lines = [verdict(report), run_line(report.facts, report.sections)]
+    title = f"{report.header.suite_name}: latency against memory"
+    lines = [verdict(report), run_line(report)]
     return Drawing(kind="Latency against memory", title=title, lines=lines, paint=paint)
 
 

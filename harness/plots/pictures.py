@@ -84,7 +84,7 @@ def drawings_of(source: Source, *, keep: Keep = lambda _: True, top: int | None 
     """Every picture that has anything on it."""
     found: dict[Kind, Drawing] = {}
     for kind in sorted(kinds_of(source)[1], key=list(TITLES).index):
-        if kind == "releases" and isinstance(source, Report) and len(source.facts.toolchains) < 2:
+        if kind == "releases" and isinstance(source, Report) and len(source.toolchains) < 2:
             continue
         with suppress(RunError):  # nothing to draw of this kind
             found[kind] = drawing_of(kind, source, keep=keep, top=top)

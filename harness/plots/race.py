@@ -84,7 +84,7 @@ def _draw_panel(canvas: Canvas, found: Tuning, height: float) -> None:
     xlabel = f"spent of the budget ({unit})"
     axes = canvas.axes(_LEFT, top, _LENGTH, height, xlabel=xlabel, ylabel="ratio to the start")
     axes.set(yscale="log", xlim=(0, end_s / size), ylim=(axis.low, axis.high))
-    axes.set_yticks([tick.ratio for tick in axis.ticks], [tick.text for tick in axis.ticks])
+    axes.set_yticks([ratio for ratio, _ in axis.ticks], [text for _, text in axis.ticks])
     axes.set_yticks([], minor=True)
     canvas.round_ticks(axes.xaxis, 8)
     axes.grid()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from harness.plots.canvas import (
@@ -86,15 +86,14 @@ def draw_releases(report: Report, top: int | None = None) -> Drawing:
     """The panels below each other, with one axis of ratios each."""
     panels = release_panels(report)
     drawn = panels[: top or _USUAL_PANELS]
-    without_releases = replace(report.facts, toolchains=())  # they stand below the axis
 
     def paint(canvas: Canvas) -> None:
         for panel in drawn:
             _draw_panel(canvas, panel)
         canvas.foot(*_foot(drawn), left_out_text(len(panels) - len(drawn)))
 
-    title = f"{report.facts.suite_name}: each case over releases of IREE"
-    lines = [verdict(report), run_line(without_releases, report.sections)]
+    title = f"{report.header.suite_name}: each case over releases of IREE"
+    lines = [verdict(report), run_line(report, releases=False)]
     return Drawing(kind="Releases", title=title, lines=lines, paint=paint)
 
 
@@ -192,7 +191,7 @@ def _scale(axes: Axes, panel: ReleasePanel, theme: Theme, *, strips: int) -> Non
     """Ratios upwards, slower above faster; below the strips the releases, as many as fit, the last one among them."""
     axis, width = panel.axis, _width_of_column(panel)
     axes.set(xlim=(-0.5, len(panel.releases) - 0.5), ylim=(math.log(axis.low), math.log(axis.high)))
-    axes.set_yticks([math.log(tick.ratio) for tick in axis.ticks], [tick.text for tick in axis.ticks])
+    axes.set_yticks([math.log(ratio) for ratio, _ in axis.ticks], [text for _, text in axis.ticks])
     axes.grid(axis="y")
     axes.axhline(0.0, color=theme.axis, linewidth=1.0)
     stride = max(1, -int(-(widest(panel.releases) + 8) // width))

@@ -65,10 +65,9 @@ class Panel:
 
 def draw_roofline(report: Report, top: int | None = None) -> Drawing:
     """A panel for each device, all on the same axes."""
-    facts = report.facts
-    iree = (f"IREE {toolchain}" for toolchain in facts.toolchains)
-    subtitle = ", ".join(part for part in (facts.started[:10], facts.cpu, *iree) if part)
-    return roofline_of(panels_of(report)[:top], facts.suite_name, subtitle)
+    iree = (f"IREE {toolchain}" for toolchain in report.toolchains)
+    subtitle = ", ".join(part for part in (report.header.started[:10], report.cpu, *iree) if part)
+    return roofline_of(panels_of(report)[:top], report.header.suite_name, subtitle)
 
 
 def panels_of(report: Report) -> list[Panel]:

@@ -84,8 +84,8 @@ def draw_variants(report: Report, top: int | None = None) -> Drawing:
             _draw_panel(canvas, panel, MARGIN + label + _GAP, room - label, note)
         canvas.foot(_foot(bars), left_out_text(len(panels) - len(drawn)))
 
-    lines = [verdict(report), run_line(report.facts, report.sections)]
-    title = f"{report.facts.suite_name}: latency of each variant"
+    lines = [verdict(report), run_line(report)]
+    title = f"{report.header.suite_name}: latency of each variant"
     return Drawing(kind="Latencies", title=title, lines=lines, paint=paint)
 
 

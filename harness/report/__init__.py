@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from harness.records.run import Run
     from harness.records.tuning import Tuning
     from harness.report.page import Page
+    from harness.report.pages import View
     from harness.report.run_report import Report
 
 Format = Literal["terminal", "markdown", "json", "csv"]
@@ -24,20 +25,14 @@ Format = Literal["terminal", "markdown", "json", "csv"]
 __all__ = ["Form", "Format", "form_of", "render"]
 
 
-def _found(_: Any) -> ExitCode:
-    return ExitCode.OK
-
-
 @dataclass(frozen=True, kw_only=True)
 class Form:
     """How a kind of result is shown, and what exit status it has."""
 
-    json: Callable[[Any], str | bytes]
+    page: Callable[[Any, View], Page]
     csv: Callable[[Any], str]
-    terminal: Callable[[Any, str], Page]  # Of the result and the name of the folder that holds it; "": not known
-    markdown: Callable[[Any], Page]  # With everything
-    comment: Callable[[Any], str] | None = None  # Markdown that is short enough for a comment; None: it is never cut
-    exit_status: Callable[[Any], ExitCode] = _found
+    json: Callable[[Any], str] | None = None  # None: as the document that its folder keeps
+    exit_status: Callable[[Any], ExitCode] = lambda _: ExitCode.OK
 
 
 def form_of(source: Report | Comparison | Explanation | Bisection | Tuning) -> Form:
@@ -46,47 +41,21 @@ def form_of(source: Report | Comparison | Explanation | Bisection | Tuning) -> F
     from harness.records.comparison import Comparison
     from harness.records.explanation import Explanation
     from harness.records.tuning import Tuning
-    from harness.report import bisect_page, comparison, comparison_page, explanation_page, github, run_fields, run_page
-    from harness.report import tune_page as tuning
+    from harness.report import bisect_page, comparison_page, explanation_page, run_fields, run_page, tune_page
+    from harness.report.comparison import comparison_csv, comparison_exit_code
     from harness.report.run_report import Report
 
     forms: dict[type, Form] = {
         Report: Form(
-            json=run_fields.run_json,
+            page=run_page.page,
             csv=run_fields.run_csv,
-            terminal=run_page.terminal_page,
-            markdown=github.full_page,
-            comment=github.short_text,
+            json=run_fields.run_json,
             exit_status=lambda report: report.summary.exit_code,
         ),
-        Comparison: Form(
-            json=comparison.json_document,
-            csv=comparison.comparison_csv,
-            terminal=comparison_page.terminal_page,
-            markdown=github.full_page,
-            comment=github.short_text,
-            exit_status=comparison.comparison_exit_code,
-        ),
-        Explanation: Form(
-            json=explanation_page.explanation_document,
-            csv=explanation_page.explanation_csv,
-            terminal=explanation_page.terminal_page,
-            markdown=explanation_page.markdown_page,
-            comment=explanation_page.short_text,
-        ),
-        Bisection: Form(
-            json=bisect_page.bisect_json,
-            csv=bisect_page.bisect_csv,
-            terminal=bisect_page.bisect_page,
-            markdown=bisect_page.bisect_page,
-            exit_status=bisect_page.bisect_exit_code,
-        ),
-        Tuning: Form(
-            json=tuning.tune_json,
-            csv=tuning.tune_csv,
-            terminal=tuning.terminal_page,
-            markdown=tuning.markdown_page,
-        ),
+        Comparison: Form(page=comparison_page.page, csv=comparison_csv, exit_status=comparison_exit_code),
+        Explanation: Form(page=explanation_page.page, csv=explanation_page.explanation_csv),
+        Bisection: Form(page=bisect_page.page, csv=bisect_page.bisect_csv, exit_status=bisect_page.bisect_exit_code),
+        Tuning: Form(page=tune_page.page, csv=tune_page.tune_csv),
     }
     return forms[type(source)]
 
@@ -109,18 +78,20 @@ def render(
         results: The folder that holds it, which paths on a terminal begin with; pages for others say `results`.
     """
     from harness.records.run import Run
-    from harness.report.markdown import to_markdown
+    from harness.report.data import document_of
+    from harness.report.markdown import COMMENT, to_markdown
+    from harness.report.pages import View
     from harness.report.run_report import build_report
     from harness.report.terminal import to_terminal
 
     shown = build_report(source) if isinstance(source, Run) else source
     form = form_of(shown)
     if format == "json":
-        document = form.json(shown)
-        return document if isinstance(document, str) else document.decode()
+        return form.json(shown) if form.json is not None else document_of(shown).decode()
     if format == "csv":
         return form.csv(shown)
     if format == "terminal":
-        page = form.terminal(shown, results.as_posix() if results is not None else "")
+        where = results.as_posix() if results is not None else ""
+        page = form.page(shown, View(terminal=True, width=width, results=where))
         return to_terminal(page, width=width, color=color)
-    return to_markdown(form.markdown(shown)) if full or form.comment is None else form.comment(shown)
+    return to_markdown(form.page(shown, View(full=full)), None if full else COMMENT)

@@ -10,20 +10,15 @@ from typing import Any
 from harness.errors import ExitCode
 from harness.metrics import metric_title
 from harness.records.bisection import Bisection, FoundCause, FoundStep, Trial
-from harness.report.data import Field, json_bytes, table_of, to_csv
+from harness.report.data import Field, table_of, to_csv
 from harness.report.page import Bullets, Column, Page, Paragraph, Part, Step, Steps, Table, Warnings
+from harness.report.pages import View
 from harness.report.units import interval_text, share, unit_of
 from harness.report.verdicts import CHANGED, TONES, marked
-from harness.store.kinds import BISECT
 
 _COMMITS = "https://github.com/iree-org/iree/compare"
 _BELONGS = {"base": "the first", "head": "the last", "between": "neither", "unknown": "not known", "": ""}
 _REVISION_DIGITS = 10
-
-
-def bisect_json(found: Bisection) -> str:
-    """A bisection as a document, in which it is kept."""
-    return json_bytes({"schema_version": BISECT.version, **asdict(found)}).decode()
 
 
 def bisect_csv(found: Bisection) -> str:
@@ -36,19 +31,18 @@ def bisect_exit_code(found: Bisection) -> ExitCode:
     return ExitCode.OK if found.is_known else ExitCode.INCONCLUSIVE
 
 
-def bisect_page(found: Bisection, _results: str = "") -> Page:
+def page(found: Bisection, _: View) -> Page:
     """A bisection for a terminal, or as Markdown."""
     notes = [*found.notes, *_contradicted(found)]
-    unknown = [f"Not known between {gap.first} and {gap.last}: {gap.reason}" for gap in found.open]
     lost = [position for position in found.positions if position.unusable]
     columns = [
         Column("position", [position.name for position in lost], kind="name"),
         Column("why", [position.unusable for position in lost], kind="sentence"),
     ]
-    what = f"{found.suite}: {_figure(found)} of {found.case}"
-    title = f"{what} beside variant {found.ends[0]}"
+    title = f"{found.suite}: {_figure(found)} of {found.case} beside variant {found.ends[0]}"
     if found.over == "releases":
-        title = f"{what} from IREE {found.ends[0]} to {', '.join(found.ends[1:])}"
+        ends = f"from IREE {found.ends[0]} to {', '.join(found.ends[1:])}"
+        title = f"{found.suite}: {_figure(found)} of {found.case} {ends}"
     tones = [TONES[trial.verdict] for trial in found.trials]
     return Page(
         title=title,
@@ -56,7 +50,7 @@ def bisect_page(found: Bisection, _results: str = "") -> Page:
             Paragraph(answer(found), "strong"),
             *([Warnings(notes)] if notes else []),
             *(_steps_table(found) if found.over == "releases" else _causes_tables(found)),
-            Bullets(unknown),
+            Bullets([f"Not known between {gap.first} and {gap.last}: {gap.reason}" for gap in found.open]),
             *table_of(_trial_fields(found), found.trials, "All that was measured", tones=tones),
             *([Table(title="What cannot be measured", columns=columns)] if lost else []),
             Bullets(_commits(found)),
@@ -71,15 +65,25 @@ def bisect_page(found: Bisection, _results: str = "") -> Page:
 
 def answer(found: Bisection) -> str:
     """The answer in a sentence or several, fit to be pasted."""
+    figure, why = (
+        f"The {_figure(found)} of {found.case}",
+        found.open[0].reason if found.open else "not all was measured",
+    )
+    is_open = bool(found.open) or not found.finished
     if found.over == "flags":
-        return _answer_of_parts(found)
+        if found.causes:
+            made = f"{'; '.join(_made(cause, found) for cause in found.causes)}."
+            return " ".join(filter(None, (made, *(cause.explanation for cause in found.causes))))
+        base, variant = found.ends
+        why = why if is_open else "".join(_beside(trial, found.unit) for trial in found.trials[:1])
+        return f"No part of {variant} is found to change the {_figure(found)} of {base}: {why}."
     if found.steps:
         return " ".join(" ".join(filter(None, (_began(step, found), step.explanation))) for step in found.steps)
-    if found.open or not found.finished:
-        return f"It is not known when the {_figure(found)} of {found.case} changed: {_why_open(found)}."
+    if is_open:
+        return f"It is not known when t{figure[1:]} changed: {why}."
     more = f" by more than {share(found.floor)}" if found.floor else ""
-    do = "do" if _figure(found).endswith("s") else "does"
-    return f"The {_figure(found)} of {found.case} {do} not change{more}: {'; '.join(_ends(found))}."
+    ends = [_beside(trial, found.unit) for trial in found.trials if {trial.base, trial.head} <= set(found.ends)]
+    return f"{figure} {'do' if _figure(found).endswith('s') else 'does'} not change{more}: {'; '.join(ends)}."
 
 
 def _began(step: FoundStep, found: Bisection) -> str:
@@ -87,18 +91,9 @@ def _began(step: FoundStep, found: Bisection) -> str:
     words = f"{_figure(found)} {times_that_of(step.before, step.size, found.unit)}"
     if not step.passed_over:
         return f"Since {step.after}: {words}."
-    between = ", ".join(step.passed_over)
     why = "cannot be measured" if found.finished else "was not measured yet"
-    return f"Since {step.after} at the latest: {words}; it may have begun with {between}, which {why}."
-
-
-def _answer_of_parts(found: Bisection) -> str:
-    base, variant = found.ends
-    if not found.causes:
-        why = _why_open(found) if found.open or not found.finished else "; ".join(_ends(found))
-        return f"No part of {variant} is found to change the {_figure(found)} of {base}: {why}."
-    made = f"{'; '.join(_made(cause, found) for cause in found.causes)}."
-    return " ".join(filter(None, (made, *(cause.explanation for cause in found.causes))))
+    between = f"it may have begun with {', '.join(step.passed_over)}, which {why}"
+    return f"Since {step.after} at the latest: {words}; {between}."
 
 
 def _made(cause: FoundCause, found: Bisection) -> str:
@@ -125,11 +120,6 @@ def _figures(trial: Trial, unit: str) -> tuple[str, str]:
     return head, base
 
 
-def _ends(found: Bisection) -> list[str]:
-    whole = [trial for trial in found.trials if {trial.base, trial.head} <= set(found.ends)]
-    return [_beside(trial, found.unit) for trial in (found.trials[:1] if found.over == "flags" else whole)]
-
-
 def _beside(trial: Trial, unit: str) -> str:
     """`3.7.0 has 1.001 [0.998, 1.004] times that of 3.6.0`; of what was not measured, why it need not be."""
     if trial.exact:
@@ -138,10 +128,6 @@ def _beside(trial: Trial, unit: str) -> str:
     if trial.generations:
         return f"{trial.head} has {times_that_of(trial.base, trial, unit)}"
     return f"{trial.head} beside {trial.base}: {trial.reason}"
-
-
-def _why_open(found: Bisection) -> str:
-    return found.open[0].reason if found.open else "not all was measured"
 
 
 def _figure(found: Bisection) -> str:
@@ -153,6 +139,7 @@ def _numbers(numbers: Sequence[int]) -> str:
 
 
 def _contradicted(found: Bisection) -> list[str]:
+    """What was given as good, bad or fixed, and is not."""
     if found.over == "flags":
         return []
     good, bad, *fixed = found.ends
@@ -170,7 +157,7 @@ def _contradicted(found: Bisection) -> list[str]:
 # --- Tables ---
 
 
-def _size_fields(found: Bisection) -> tuple[Field[FoundStep | FoundCause], ...]:
+def _size_fields(found: Bisection) -> tuple[Field[Any], ...]:
     return (
         Field(title="change", kind="text", value=lambda row: _marked(row.size)),
         Field(title="ratio", kind="text", value=lambda row: _ratio(row.size)),
@@ -180,7 +167,7 @@ def _size_fields(found: Bisection) -> tuple[Field[FoundStep | FoundCause], ...]:
 
 
 def _steps_table(found: Bisection) -> list[Part]:
-    fields: tuple[Field[Any], ...] = (
+    fields: tuple[Field[FoundStep], ...] = (
         Field(title="since", kind="name", value=lambda step: step.after),
         Field(title="last before it", kind="name", value=lambda step: step.before),
         *_size_fields(found),
@@ -193,30 +180,28 @@ def _steps_table(found: Bisection) -> list[Part]:
 def _causes_tables(found: Bisection) -> list[Part]:
     numbers = [f"{number}" for number in range(1, len(found.parts) + 1)]
     parts = [Column("number", numbers), Column("part", list(found.parts), kind="name")]
-    fields: tuple[Field[Any], ...] = (
+    fields: tuple[Field[FoundCause], ...] = (
         Field(title="parts", kind="name", value=lambda cause: _numbers(cause.parts)),
         Field(title="beside", kind="text", value=lambda cause: _numbers(cause.beside)),
         *_size_fields(found),
-        Field(title="each alone", kind="sentence", value=_alone),
+        Field(
+            title="each alone",
+            kind="sentence",
+            value=lambda cause: tuple(f"{trial.head}: {_ratio(trial)} ({trial.verdict})" for trial in cause.alone),
+        ),
         Field(title="what differs", kind="sentence", value=lambda cause: cause.explanation, rank=1),
         Field(title="remark", kind="sentence", value=_remark),
     )
     tones = [TONES[cause.size.verdict] for cause in found.causes]
-    title = f"Parts of {found.ends[1]}"
     return [
-        Table(title=title, columns=parts),
+        Table(title=f"Parts of {found.ends[1]}", columns=parts),
         *table_of(fields, found.causes, "What makes the difference", tones=tones),
     ]
 
 
-def _alone(cause: FoundCause) -> tuple[str, ...]:
-    return tuple(f"{trial.head}: {_ratio(trial)} ({trial.verdict})" for trial in cause.alone)
-
-
 def _remark(cause: FoundCause) -> tuple[str, ...]:
     untold = ("a smaller set could not be told, so there may be one",) if cause.untold else ()
-    inside = (f"of what the level sets: {' or '.join(cause.inside)}",) if cause.inside else ()
-    return (*untold, *inside)
+    return (*untold, *((f"of what the level sets: {' or '.join(cause.inside)}",) if cause.inside else ()))
 
 
 def _trial_fields(found: Bisection) -> tuple[Field[Trial], ...]:
@@ -283,10 +268,10 @@ def _next_steps(found: Bisection) -> list[Step]:
 
 
 def _trust(found: Bisection) -> list[str]:
-    measured = [trial for trial in found.trials if trial.generations and not trial.placed]
+    measured = sum(bool(trial.generations) and not trial.placed for trial in found.trials)
     lines = [f"Bisect {found.id}, on {found.machine}."]
     if found.error:
-        which = "the one measurement" if len(measured) == 1 else f"any of the {len(measured)} measurements"
+        which = "the one measurement" if measured == 1 else f"any of the {measured} measurements"
         at_most = math.ceil(found.error * 1000) / 1000  # it is a bound
         lines.append(
             f"The chance that {which} is wrong is at most {share(at_most)}, by the figures of the rule; "

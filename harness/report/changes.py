@@ -7,21 +7,10 @@ from harness.compare.pairs import WHERE_ALL_IS
 from harness.compare.rows import geometric_mean
 from harness.metrics import INSTRUCTIONS, LATENCY, TIMED, metric_named
 from harness.records.comparison import Comparison, Row, Verdict
-from harness.report.markdown import name as code
-from harness.report.markdown import size_bytes
-from harness.report.page import Code, Column, Fold, Heading, Inline, Name, Paragraph, Part, Table, Tone, filled
-from harness.report.units import (
-    NOTHING,
-    Unit,
-    change_text,
-    interval_text,
-    p_text,
-    percent,
-    unit_of,
-)
+from harness.report.page import Code, Column, Fold, Inline, Name, Paragraph, Part, Table, Tone, filled
+from harness.report.units import NOTHING, Unit, change_text, interval_text, p_text, percent, unit_of
 from harness.report.verdicts import (
     CHANGED,
-    LOST,
     TONES,
     UPSTREAM_TITLES,
     Rows,
@@ -35,73 +24,88 @@ from harness.text import plural
 
 # Names that a cell has room for; more of them are listed below the table.
 _MOST_IN_A_CELL = 3
-DIFFERENT_TITLE = "Benchmarks with Different Outputs 🚨"
-LOST_TITLE = "Failed and Missing Benchmarks 🚨"
+# How many rows of a list a comment shows unfolded; IREE's comments had the same cut.
+MOST_SHOWN = 3
 
-
-@dataclass(frozen=True, kw_only=True)
-class Fate:
-    """What happened to one case, in a sentence that is the same for all cases with the same cause."""
-
-    case: str
-    model: str
-    sentence: str
-    verdict: str = ""
-    figure: str = ""
+# --- Cases without figures ---
 
 
 @dataclass(frozen=True)
 class Cause:
-    """Fates that are alike but for the case."""
+    """What happened to cases, in a sentence that is the same for all of them."""
 
-    fates: Sequence[Fate]
+    sentence: str
+    verdict: str = ""
+    figure: str = ""
+    cases: dict[str, str] = field(default_factory=dict)  # Names of the cases, each with its model
 
     @property
-    def cases(self) -> tuple[str, ...]:
-        """Their names, each once."""
-        return tuple(dict.fromkeys(fate.case for fate in self.fates))
+    def first(self) -> str:
+        """The case that stands for all of them."""
+        return next(iter(self.cases))
 
     @property
     def who(self) -> str:
         """The case, or how many: `12 cases of magika`."""
         if len(self.cases) == 1:
-            return self.cases[0]
-        models = {fate.model for fate in self.fates}
+            return self.first
+        models = set(self.cases.values())
         return f"{plural(len(self.cases), 'case')}{f' of {models.pop()}' if len(models) == 1 else ''}"
 
 
-def causes_of(fates: Iterable[Fate]) -> list[Cause]:
-    """Fates grouped by what they say, in the order in which causes first appear."""
-    groups: dict[tuple[str, str, str], list[Fate]] = {}
-    for fate in fates:
-        groups.setdefault((fate.sentence, fate.verdict, fate.figure), []).append(fate)
-    return [Cause(group) for group in groups.values()]
+def causes_of(fates: Iterable[tuple[str, str, Cause]]) -> list[Cause]:
+    """Cases grouped by cause: of each its name, its model, and what happened to it."""
+    causes: dict[tuple[str, str, str], Cause] = {}
+    for case, model, what in fates:
+        cause = causes.setdefault((what.sentence, what.verdict, what.figure), what)
+        cause.cases[case] = model
+    return list(causes.values())
+
+
+def lost_causes(rows: Sequence[Row]) -> list[Cause]:
+    """What happened to rows without figures."""
+    several = len({row.metric for row in rows}) > 1
+    return causes_of(
+        (
+            row.case,
+            row.model,
+            Cause(
+                f"{'A/A control: ' if row.control else ''}{row.reason}",
+                marked(row.verdict),
+                figure_title(row.metric) if several else "",
+            ),
+        )
+        for row in rows
+    )
 
 
 def cause_parts(
     causes: Sequence[Cause], *, title: str = "", why: str = "What happened", tones: Sequence[Tone] = ()
 ) -> list[Part]:
     """A table with a row a cause, and the names of cases that it has no room for; columns of nothing are left out."""
+    if not causes:
+        return []
     names: list[tuple[str, ...]] = []
     sentences: list[str] = []
     listed: list[Part] = []
     for cause in causes:
-        sentence, number = cause.fates[0].sentence, len(cause.cases)
-        sentences.append(f"{cause.who}: {sentence}" if number > 1 else sentence)
-        names.append(cause.cases)
+        number = len(cause.cases)
+        sentences.append(f"{cause.who}: {cause.sentence}" if number > 1 else cause.sentence)
+        names.append(tuple(cause.cases))
         if number > _MOST_IN_A_CELL:
-            names[-1] = (cause.cases[0], f"and {number - 1:,} more")
-            listed.append(Paragraph((f"The {cause.who}: ", *_with_commas(cause.cases))))
+            names[-1] = (cause.first, f"and {number - 1:,} more")
+            listed.append(Paragraph((f"The {cause.who}: ", *with_commas(cause.cases))))
     columns = [
         Column("Benchmark Name", names, kind="name"),
-        Column("Figure", [cause.fates[0].figure for cause in causes]),
-        Column("Verdict", [cause.fates[0].verdict for cause in causes]),
+        Column("Figure", [cause.figure for cause in causes]),
+        Column("Verdict", [cause.verdict for cause in causes]),
         Column(why, sentences, kind="sentence"),
     ]
     return [Table(title=title, columns=filled(columns), tones=tones), *listed]
 
 
-def _with_commas(names: Iterable[str]) -> list[Inline]:
+def with_commas(names: Iterable[str]) -> list[Inline]:
+    """Names in a sentence."""
     pieces: list[Inline] = []
     for name in names:
         pieces += [", ", Name(name)]
@@ -109,34 +113,22 @@ def _with_commas(names: Iterable[str]) -> list[Inline]:
 
 
 def lost_table(rows: Rows) -> list[Part]:
-    """Rows whose outputs differ, then those that failed or are missing, a line a cause: never folded, never cut."""
-    different = rows.of("outputs differ")
+    """Rows whose outputs differ, then those that failed or are missing, a line a cause."""
     tones = {marked(verdict): tone for verdict, tone in TONES.items()}
     parts: list[Part] = []
-    for title, titled in ((DIFFERENT_TITLE, different), (LOST_TITLE, [row for row in rows if row not in different])):
-        if titled:
-            causes = causes_of(fates_of(titled))
-            parts += cause_parts(causes, title=title, tones=[tones[cause.fates[0].verdict] for cause in causes])
+    for title, verdicts in (
+        ("Benchmarks with Different Outputs 🚨", ("outputs differ",)),
+        ("Failed and Missing Benchmarks 🚨", ("failed", "missing")),
+    ):
+        causes = lost_causes([row for row in rows if row.verdict in verdicts])
+        parts += cause_parts(causes, title=title, tones=[tones[cause.verdict] for cause in causes])
     return parts
 
 
-def fates_of(rows: Sequence[Row]) -> list[Fate]:
-    """What happened to rows without figures."""
-    several = len({row.metric for row in rows}) > 1
-    return [
-        Fate(
-            case=row.case,
-            model=row.model,
-            sentence=f"{'A/A control: ' if row.control else ''}{row.reason}",
-            verdict=marked(row.verdict),
-            figure=figure_title(row.metric) if several else "",
-        )
-        for row in rows
-    ]
-
-
-def tool_output(causes: Sequence[Cause], outputs: Mapping[str, str]) -> list[Part]:
-    """What the tools printed of the first case of each cause, by the case's name."""
+def cause_details(
+    causes: Sequence[Cause], outputs: Mapping[str, str], repro: Mapping[str, Sequence[str]]
+) -> list[Part]:
+    """What the tools printed of the first case of each cause, and the commands that repeat that case."""
     parts: list[Part] = []
     for cause in causes:
         text = next((outputs[case] for case in cause.cases if outputs.get(case)), "")
@@ -147,71 +139,18 @@ def tool_output(causes: Sequence[Cause], outputs: Mapping[str, str]) -> list[Par
             parts.append(Code(said, "log", f"What the tools said of {cause.who}"))
         if log:
             parts.append(Paragraph((WHERE_ALL_IS, Name(log.removeprefix(WHERE_ALL_IS)))))
-    return parts
-
-
-def cause_details(
-    causes: Sequence[Cause], outputs: Mapping[str, str], repro: Mapping[str, Sequence[str]]
-) -> list[Part]:
-    """What the tools printed of the first case of each cause, and the commands that repeat that case."""
-    parts: list[Part] = []
-    for cause in causes:
-        first = cause.cases[0]
-        parts += tool_output([cause], outputs)
-        parts += [Code("\n".join(repro[first]), "sh", first)] if repro.get(first) else []
-    return parts
-
-
-# --- Names alone ---
-
-# Of a comment, what a list of nothing but names may take.
-_ROOM_FOR_NAMES_BYTES = 20_000
-
-
-def lost_names(rows: Rows) -> list[Part]:
-    """Rows that failed or are missing, by name alone."""
-    fates: dict[str, list[str]] = {fate: rows.of(fate).cases for fate in LOST}
-    return [Heading(LOST_TITLE), *names_by_fate(fates)] if rows else []
-
-
-def names_by_fate(fates: Mapping[str, Sequence[str]]) -> list[Part]:
-    """Names in a paragraph for each fate; those that a comment has no room for are counted."""
-    parts: list[Part] = []
-    room_bytes = _ROOM_FOR_NAMES_BYTES
-    for fate, names in fates.items():
-        if names:
-            listed, room_bytes = _fitting(names, room_bytes)
-            parts.append(Paragraph((f"{fate.capitalize()} ({len(names):,}): ", *listed)))
-    return parts
-
-
-def identical_part(rows: Rows, *, whole: bool) -> list[Part]:
-    """Rows whose modules are equal, by name, folded away."""
-    names = [row.case for row in rows.of("identical")]
-    if not names:
-        return []
-    listed, _ = _fitting(names, 10**9 if whole else _ROOM_FOR_NAMES_BYTES)
-    return [Fold(f"Identical modules ({len(names)})", (Paragraph(tuple(listed)),))]
-
-
-def _fitting(names: Sequence[str], room_bytes: int) -> tuple[list[Inline], int]:
-    for place, name in enumerate(names):
-        room_bytes -= size_bytes(code(name[:300])) + 2
-        if room_bytes < 0:
-            comma = ", " if place else ""
-            return [*_with_commas(names[:place]), f"{comma}and {len(names) - place:,} more"], room_bytes
-    return _with_commas(names), room_bytes
+        if repro.get(cause.first):
+            parts.append(Code("\n".join(repro[cause.first]), "sh", cause.first))
+    few = len(causes) <= MOST_SHOWN or not parts
+    return parts if few else [Fold("What the tools said, and commands that repeat it", parts)]
 
 
 # --- Lists of rows ---
 
-# How many rows of a list of changes a comment shows; IREE's comments had the same cut.
-MOST_SHOWN = 3
-
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
-    """How the tables of a page are laid out."""
+    """How the lists of a page are laid out."""
 
     comparison: Comparison
     full: bool = False  # Whether the page has every row of every list
@@ -227,7 +166,7 @@ def figure_unit(rows: Sequence[Row]) -> Unit:
     return unit_of(rows[0].unit, [value for row in rows for value in (row.base_value, row.head_value)])
 
 
-def change_columns(rows: Sequence[Row], layout: Layout, *, why: bool, verdicts: bool = False) -> list[Column]:
+def _change_columns(rows: Sequence[Row], layout: Layout, *, why: bool) -> list[Column]:
     """The columns of rows of one metric, of those in which some row has something to say."""
     metric, unit = rows[0].metric, figure_unit(rows)
     brackets = any(row.ci_low is not None for row in rows)
@@ -240,7 +179,6 @@ def change_columns(rows: Sequence[Row], layout: Layout, *, why: bool, verdicts: 
 
     return filled(
         [
-            Column("Verdict", [marked(row.verdict) for row in rows] if verdicts else []),
             Column("Benchmark Name", [row.case for row in rows], kind="name"),
             number(figure_title(metric), [_value(row, unit) for row in rows], unit.name, 3),
             number(
@@ -251,6 +189,7 @@ def change_columns(rows: Sequence[Row], layout: Layout, *, why: bool, verdicts: 
                 "Fastest to Slowest Generation",
                 ["" if span is None else f"{unit.text(span[0])} to {unit.text(span[1])}" for span in spans],
                 unit.name,
+                1,
             ),
             number("p", [p_text(row.p) for row in rows], rank=4),
             number("Generations", [str(row.generations or NOTHING) for row in rows], rank=5),
@@ -277,56 +216,35 @@ def _value(row: Row, unit: Unit) -> str:
     return change_text(unit.text(row.head_value), unit.text(row.base_value), told)
 
 
-def row_table(rows: Sequence[Row], layout: Layout, *, title: str) -> Table:
-    """Rows of one metric and of any verdict."""
-    columns = change_columns(rows, layout, why=True, verdicts=True)
-    return Table(title=title, columns=columns, tones=[TONES[row.verdict] for row in rows])
-
-
 def change_parts(rows: Rows, layout: Layout) -> list[Part]:
     """What regressed and what improved of each metric among the rows, the largest changes first."""
-    parts: list[Part] = []
-    for metric, group in rows.of(*CHANGED).by_metric().items():
-        for verdict in CHANGED:
-            changed = group.of(verdict).largest_first()
-            parts += list_parts(layout.titles(metric, verdict), changed, layout)
-    return parts
+    return [
+        part
+        for metric, group in rows.of(*CHANGED).by_metric().items()
+        for verdict in CHANGED
+        for part in lists(layout.titles(metric, verdict), group.of(verdict).largest_first(), layout, why=False)
+    ]
 
 
-def parts_by_metric(title: str, rows: Rows, layout: Layout) -> list[Part]:
-    """A list for each metric, with why; `{}` in the title stands for the metric's own."""
-    parts: list[Part] = []
-    for metric, group in rows.by_metric().items():
-        parts += list_parts(title.format(list_title(metric)), group, layout, why=True)
-    return parts
-
-
-def list_parts(title: str, rows: Rows, layout: Layout, *, why: bool = False) -> list[Part]:
-    """Rows of one metric under a title."""
-    return [Table(title=title, columns=change_columns(rows, layout, why=why), first=MOST_SHOWN)] if rows else []
+def lists(title: str, rows: Rows, layout: Layout, *, why: bool = True, level: int = 3) -> list[Part]:
+    """A table for each metric; `{}` in the title stands for the metric's own."""
+    return [
+        Table(
+            title=title.format(list_title(metric)),
+            level=level,
+            columns=_change_columns(group, layout, why=why),
+            tones=[TONES[row.verdict] for row in group],
+            first=MOST_SHOWN,
+        )
+        for metric, group in rows.by_metric().items()
+    ]
 
 
 def folded_part(summary: str, rows: Rows, layout: Layout, *, why: bool) -> list[Part]:
     """Rows folded away behind a summary, a table for each metric."""
-    if not rows:
-        return []
-    groups = rows.by_metric()
-    tables = [
-        Table(
-            title=list_title(metric) if len(groups) > 1 else "",
-            level=4,
-            columns=change_columns(group, layout, why=why),
-            first=MOST_SHOWN,
-        )
-        for metric, group in groups.items()
-    ]
-    return [Fold(f"{summary} ({len(rows)})", tables)]
-
-
-def verdict_counts(rows: Rows, verdicts: Sequence[Verdict]) -> str:
-    """`12 unchanged, 6 identical`; "" without rows."""
-    counts = [(len(rows.of(verdict)), verdict) for verdict in verdicts]
-    return ", ".join(f"{count:,} {verdict}" for count, verdict in counts if count)
+    title = "{}" if len(rows.by_metric()) > 1 else ""
+    tables = lists(title, rows, layout, why=why, level=4)
+    return [Fold(f"{summary} ({len(rows)})", tables)] if rows else []
 
 
 # --- Figures at a glance ---
@@ -341,65 +259,43 @@ _LARGEST_RATIO = 1e6
 
 def figure_table(rows: Rows, *, first: bool) -> list[Part]:
     """A line for each figure of which a row changed, in numbers of rows and ranges; also for all that is timed."""
-    if not rows.of(*CHANGED):
+    lines: list[tuple[str, ...]] = []
+    for metric, judged in rows.by_metric().items() if rows.of(*CHANGED) else ():
+        group, definition = judged, metric_named(metric)
+        if definition is not None and definition.exact:  # equal modules have no rows of counted figures
+            group = Rows((*judged, *(row for row in rows.of("identical") if row.case not in judged.cases)))
+        compared = metric in TIMED and any(row.ratio is not None or row.verdict == "identical" for row in group)
+        if (metric in _FIRST) == first and (group.of(*CHANGED) or compared):
+            identical, unchanged = len(group.of("identical")), len(group.of("unchanged"))
+            both = f"{unchanged + identical:,}{f', {identical:,} identical' if identical and unchanged else ''}"
+            lines.append(
+                (
+                    LATENCY.title if metric == LATENCY.name else figure_title(metric),
+                    _changed(group.of("regressed"), "worst"),
+                    _changed(group.of("improved"), "best"),
+                    both if unchanged + identical else "",
+                    _number(len(group.of("inconclusive"))),
+                    _mean(group),
+                )
+            )
+    if not lines:
         return []
-    groups = {
-        metric: _standing_for(metric, group, rows)
-        for metric, group in rows.by_metric().items()
-        if (metric in _FIRST) == first and (group.of(*CHANGED) or (metric in TIMED and _has_ratios(group)))
-    }
-    if not groups:
-        return []
-    lines = [
-        (
-            _changed(group.of("regressed"), "worst"),
-            _changed(group.of("improved"), "best"),
-            _unchanged(group),
-            _number(len(group.of("inconclusive"))),
-            _mean(group),
-        )
-        for group in groups.values()
-    ]
     titles = ("Regressed 🚩", "Improved 🎉", "Unchanged", "Inconclusive", "Geometric Mean")
-    names = [LATENCY.title if metric == LATENCY.name else figure_title(metric) for metric in groups]
-    numbers = [
-        Column(title, cells, kind="number") for title, cells in zip(titles, zip(*lines, strict=True), strict=True)
-    ]
+    names, *cells = zip(*lines, strict=True)
+    numbers = [Column(title, texts, kind="number") for title, texts in zip(titles, cells, strict=True)]
     return [Table(columns=(Column("", names), *numbers), most=_MOST_LINES)]
-
-
-def _has_ratios(rows: Sequence[Row]) -> bool:
-    return any(row.ratio is not None or row.verdict == "identical" for row in rows)
-
-
-def _standing_for(metric: str, group: Rows, rows: Rows) -> Rows:
-    definition = metric_named(metric)
-    if definition is None or not definition.exact:
-        return group
-    there = set(group.cases)
-    return Rows((*group, *(row for row in rows.of("identical") if row.case not in there)))
 
 
 def _changed(rows: Rows, word: str) -> str:
     """`3, worst +10.3 %`; what came from nothing has no percentage."""
-    if not rows:
-        return ""
-    if all(row.base_value == 0 for row in rows):
-        return f"{len(rows):,}, from 0"
     readable = Rows(
         row for row in rows if row.base_value == 0 or (row.ratio is not None and row.ratio < _LARGEST_RATIO)
     )
     if not readable:
-        return f"{len(rows):,}"
-    largest = readable.largest_first()[0]
-    figure = "from 0" if largest.ratio is None else _percent(largest.ratio)
-    return f"{len(rows):,}{f', {word}' if len(rows) > 1 else ','} {figure}"
-
-
-def _unchanged(rows: Rows) -> str:
-    identical = len(rows.of("identical"))
-    unchanged = len(rows.of("unchanged"))
-    return _number(unchanged + identical) + (f", {identical:,} identical" if identical and unchanged else "")
+        return _number(len(rows))
+    ratio = readable.largest_first()[0].ratio
+    more = f", {word}" if len(rows) > 1 and any(row.base_value != 0 for row in rows) else ","
+    return f"{len(rows):,}{more} {'from 0' if ratio is None else _percent(ratio)}"
 
 
 def _number(number: int) -> str:

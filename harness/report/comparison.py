@@ -1,39 +1,17 @@
-"""A comparison in sentences: its outcome, how it came about, what to do next; its exit status, as JSON and as CSV.
-
-harness.store.kinds reads the JSON, in which it is kept. What a tool printed of a failed row stands apart from the rows
-there, in `tool_output`, so that rows stay records of one size; `row` in it counts the rows from 0.
-"""
+"""A comparison in sentences: its outcome, how it came about, what to do next; its exit status, and as CSV."""
 
 import math
-import re
 import shlex
 from collections.abc import Sequence
-from dataclasses import asdict
-from typing import Any
 
 from harness.errors import ExitCode
 from harness.metrics import COMPILE_TIME, LATENCY, TIMED, is_exact, metric_title
-from harness.records.comparison import VERDICTS, Comparison, Row, SideFacts
-from harness.report.data import stored_json, to_csv
+from harness.records.comparison import Comparison, Row, SideFacts
+from harness.report.data import row_record, to_csv
 from harness.report.page import Step
 from harness.report.units import percent, share
-from harness.report.verdicts import (
-    CHANGED,
-    LOST,
-    MEASURED,
-    Rows,
-    change_size,
-    controls,
-    real_rows,
-    setting,
-)
-from harness.store.kinds import COMPARISON
+from harness.report.verdicts import CHANGED, LOST, MEASURED, Rows, change_size, controls, real_rows, setting
 from harness.text import plural
-
-# As rows say it that had no room for enough generations: in their budget, or below the cap of plain ones.
-_NEEDS = re.compile(r"use --row-budget (\d{1,9})")
-_TAKES_IN_ALL = re.compile(r"(\d{1,9}) s, where --row-cap allows")
-
 
 # --- The outcome ---
 
@@ -130,10 +108,9 @@ def sides_line(comparison: Comparison, *, releases: bool = True) -> str:
     """What is compared with what, and how, in one line."""
     base, head = (_toolchains(side) for side in (comparison.base, comparison.head))
     versions = head if base == head else f"{head} vs. {base}" if releases else ""
-    how = {
-        "remeasured": f"both measured side by side on {comparison.machine.description}",
-        "recorded": "as the run recorded it" if comparison.within else "as their runs recorded them",
-    }[comparison.mode]
+    how = "as the run recorded it" if comparison.within else "as their runs recorded them"
+    if comparison.mode == "remeasured":
+        how = f"both measured side by side on {comparison.machine.description}"
     run = f"of run {comparison.head.run}" if comparison.within else ""
     return ", ".join(part for part in (run, versions, how) if part)
 
@@ -153,25 +130,18 @@ def reading(comparison: Comparison) -> str:
 
 def rule_line(comparison: Comparison) -> str:
     """When a row counts as changed."""
+    rows = real_rows(comparison)
     alpha, again = setting(comparison, "alpha", 0.0), setting(comparison, "confirm_alpha", 0.0)
     level = f", p is at most {alpha:g} after correction for looks and for the number of rows" if alpha else ""
     confirmed = ""
     if comparison.mode == "remeasured":
         confirmed = f", and fresh processes show it again{f' (one-sided p at most {again:g})' if again else ''}"
-    floors = _named_floors(real_rows(comparison).timed)
-    beyond = f"the change is larger than the floor{f' ({floors})' if floors else ''}"
-    counted = f"Counted figures need no statistics{_counted_floors(comparison)}."
-    return f"A timed row is changed where {beyond}{level}{confirmed}. {counted}"
-
-
-def _counted_floors(comparison: Comparison) -> str:
-    exact = Rows(row for row in real_rows(comparison) if is_exact(row.metric))
-    floors = sorted({row.floor for row in exact if row.floor > 0})
-    if not floors:
-        return ""
-    if len(floors) == 1:
-        return f": any difference is a change, of a size in bytes one of more than {share(floors[0])}"
-    return f": any difference is a change, of these sizes one beyond its floor ({_named_floors(exact)})"
+    timed, counted = _named_floors(rows.timed), _named_floors(Rows(row for row in rows if is_exact(row.metric)))
+    return (
+        f"A timed row is changed where the change is larger than the floor"
+        f"{f' ({timed})' if timed else ''}{level}{confirmed}. Counted figures need no statistics: any difference is a "
+        f"change{f', of sizes one beyond its floor ({counted})' if counted else ''}."
+    )
 
 
 def within_floors_line(rows: Rows) -> str:
@@ -185,7 +155,7 @@ def within_floors_line(rows: Rows) -> str:
 
 def _named_floors(rows: Rows) -> str:
     parts = []
-    for metric, group in Rows([row for row in rows if row.floor > 0]).by_metric().items():
+    for metric, group in Rows(row for row in rows if row.floor > 0).by_metric().items():
         floors = sorted({row.floor for row in group})
         parts.append(f"{metric_title(metric).lower()} {' or '.join(map(share, floors))}")
     return ", ".join(parts)
@@ -198,36 +168,36 @@ def next_steps(comparison: Comparison) -> list[Step]:
     """What to do: decisions that only people can take, then commands; [] where nothing has to be done."""
     rows, suite = real_rows(comparison), comparison.head.suite
     latencies = rows.metric(LATENCY.name)
-    steps = []
-    if any(is_regression(row) for row in rows):
-        steps.append(Step("correct what regressed, or say here why it is worth it"))
-    if gates := rows.violated:
-        steps.append(Step(f"bring {plural(len(gates), 'row')} back within the gates, or move these in {suite}"))
-    steps += _repeat_the_largest(rows)
-    if rows.of("outputs differ"):
-        text = "find out which side's outputs are wrong before anything is said of its speed; expected files decide it"
-        steps.append(Step(text))
-    if others := _with_other_outputs(rows):
-        steps.append(Step(f"see whether {_first(others)} should give other outputs: what it computes has changed"))
-    if rows.of("failed"):
-        steps.append(Step("see what the tools said of the failed rows"))
-    if rows.of("missing"):
-        steps.append(Step("find out why rows are missing: what the base has, the head should have too"))
-    if open_rows := latencies.of("inconclusive"):
-        steps.append(_more_time(comparison, open_rows))
-    if controls(comparison).of(*CHANGED):
-        what = "there, how often each host is wrong" if comparison.hosts else "how often this machine is wrong"
-        steps.append(Step(f"find out {what}", f"harness selfcheck {shlex.quote(suite)}"))
+    others, open_rows = _with_other_outputs(rows), latencies.of("inconclusive")
+    where = "there, how often each host is wrong" if comparison.hosts else "how often this machine is wrong"
+    table = (
+        (any(map(is_regression, rows)), "correct what regressed, or say here why it is worth it"),
+        (
+            rows.violated,
+            f"bring {plural(len(rows.violated), 'row')} back within the gates, or move these in {suite}",
+        ),
+        (rows, _repeat_the_largest(rows)),
+        (
+            rows.of("outputs differ"),
+            "find out which side's outputs are wrong before anything is said of its speed; expected files decide it",
+        ),
+        (others, f"see whether {_first(others)} should give other outputs: what it computes has changed"),
+        (rows.of("failed"), "see what the tools said of the failed rows"),
+        (rows.of("missing"), "find out why rows are missing: what the base has, the head should have too"),
+        (open_rows, _more_time(comparison, open_rows)),
+        (controls(comparison).of(*CHANGED), Step(f"find out {where}", f"harness selfcheck {shlex.quote(suite)}")),
+    )
+    steps = [Step(step) if isinstance(step, str) else step for holds, step in table if holds and step is not None]
     if not steps and comparison_exit_code(comparison) is not ExitCode.OK:
         steps = [Step("find out why nothing was compared; the notes and lists here have the reasons")]
     return steps
 
 
 def _first(names: Sequence[str]) -> str:
-    return f"{names[0]} and {len(names) - 1} more" if len(names) > 1 else names[0]
+    return f"{names[0]} and {len(names) - 1} more" if len(names) > 1 else "".join(names)
 
 
-def _repeat_the_largest(rows: Rows) -> list[Step]:
+def _repeat_the_largest(rows: Rows) -> Step | None:
     """The command that repeats the largest regression of a latency, or where none regressed, of a compile time.
 
     What a gate allows is nobody's first concern.
@@ -237,8 +207,8 @@ def _repeat_the_largest(rows: Rows) -> list[Step]:
         if regressed:
             row = min(regressed, key=lambda row: row.gate == "passed")
             # The first line repeats the row; those after it say what was compiled.
-            return [Step(f"repeat the largest {what}, {row.case}", row.repro[0])] if row.repro else []
-    return []
+            return Step(f"repeat the largest {what}, {row.case}", row.repro[0]) if row.repro else None
+    return None
 
 
 def full_report_command(comparison: Comparison) -> str:
@@ -249,25 +219,17 @@ def full_report_command(comparison: Comparison) -> str:
     return f"{command} --format markdown --full" if command else ""
 
 
-def _more_time(comparison: Comparison, rows: Sequence[Row]) -> Step:
-    what = f"decide {plural(len(rows), 'inconclusive row')}"
+def _more_time(comparison: Comparison, rows: Rows) -> Step:
+    """Both sides measured again, or with twice the time; a row's own reason says how much it needs."""
+    what, command = f"decide {plural(len(rows), 'inconclusive row')}", comparison.command
     if comparison.mode == "recorded":
-        command = [word for word in comparison.command if word != "--no-remeasure"]
-        return Step(f"{what} by measuring both sides again, side by side", shlex.join(command))
-    if plain := [row for row in rows if row.lacked_time]:
-        cap_s = 1.5 * max(_seconds_said(row, _TAKES_IN_ALL) for row in plain)
-        what = f"decide {plural(len(plain), 'row')} that differ{'s' if len(plain) == 1 else ''} plainly"
-        return Step(f"{what} with a higher cap", _with_option(comparison.command, "--row-cap", cap_s))
-    longest_s = max(math.ceil(row.seconds) for row in rows)  # which tells the budget, where that is not kept
-    doubled_s = 2 * setting(comparison, "row_budget_s", max(longest_s, 1))
-    needed_s = max(_seconds_said(row, _NEEDS) for row in rows)
-    time = "twice the time" if needed_s <= doubled_s else "the time that they need"
-    return Step(f"{what} with {time}", _with_option(comparison.command, "--row-budget", max(doubled_s, needed_s)))
-
-
-def _seconds_said(row: Row, takes: re.Pattern[str]) -> float:
-    match = takes.search(row.reason)
-    return float(match[1]) if match else 0.0
+        again = shlex.join(word for word in command if word != "--no-remeasure")
+        return Step(f"{what} by measuring both sides again, side by side", again)
+    option, otherwise = "row-budget", max((math.ceil(row.seconds) for row in rows), default=1)
+    if plain := sum(row.lacked_time for row in rows):
+        what, option = f"decide {plural(plain, 'row')} that differ{'s' if plain == 1 else ''} plainly", "row-cap"
+    seconds = 2 * setting(comparison, f"{option.replace('-', '_')}_s", otherwise)
+    return Step(f"{what} with twice the time", _with_option(command, f"--{option}", seconds))
 
 
 def _with_option(command: Sequence[str], option: str, seconds: float) -> str:
@@ -305,44 +267,6 @@ def is_regression(row: Row) -> bool:
 
 
 def comparison_csv(comparison: Comparison) -> str:
-    """A line a row; the commands that repeat it are left to the other formats, since they take several lines."""
+    """A line a row, with the names of its hosts; the commands that repeat it, of several lines, are left out."""
     records = [row_record(row) | {"hosts": " ".join(row.hosts)} for row in comparison.rows]
     return to_csv([{name: value for name, value in record.items() if name != "repro"} for record in records])
-
-
-def json_document(comparison: Comparison) -> bytes:
-    """Everything a comparison says, as it is kept."""
-    return stored_json(
-        {
-            "schema_version": COMPARISON.version,
-            "id": comparison.id,
-            "created": comparison.created,
-            "base": asdict(comparison.base),
-            "head": asdict(comparison.head),
-            "machine": asdict(comparison.machine),
-            "within": comparison.within,
-            "mode": comparison.mode,
-            "rows": [row_record(row) for row in comparison.rows],
-            "tool_output": [
-                {"row": index, "stderr": row.stderr} for index, row in enumerate(comparison.rows) if row.stderr
-            ],
-            "summary": {verdict: comparison.summary.get(verdict, 0) for verdict in VERDICTS},
-            "means": [asdict(mean) for mean in comparison.means],
-            "notes": comparison.notes,
-            "settings": comparison.settings,
-            "command": comparison.command,
-            "explained": [asdict(explained) for explained in comparison.explained],
-            "hosts": [asdict(host) for host in comparison.hosts],
-        }
-    )
-
-
-def row_record(row: Row) -> dict[str, Any]:
-    """A row as a flat record of stable names; its hosts and its commands are the lists in it."""
-    record = dict(vars(row))  # in the order of the fields, and faster than naming each
-    del record["stderr"]
-    if type(row.base_value) is int:  # as a byte count may be; it is written as it will be read
-        record["base_value"] = float(row.base_value)
-    if type(row.head_value) is int:
-        record["head_value"] = float(row.head_value)
-    return record

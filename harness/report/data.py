@@ -4,12 +4,14 @@ import csv
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from io import StringIO
 from typing import Any, Generic, TypeAlias, TypeVar
 
+from harness.records.comparison import VERDICTS, Comparison, Row
 from harness.report.page import Cell, Column, Kind, Part, Table, Tone
 from harness.report.units import NOTHING, Unit, unit_of
+from harness.store.kinds import kind_of_value
 from harness.text import one_line
 
 # Raised when a name changes its meaning or goes away; new names may appear without.
@@ -102,6 +104,27 @@ def json_bytes(document: Mapping[str, Any]) -> bytes:
         return json.dumps(plain_value(document), indent=2, allow_nan=False).encode() + b"\n"
 
 
+def document_of(found: Any) -> bytes:
+    """A result as its folder keeps it: its fields by their names, and the version of its kind.
+
+    What a tool printed of a failed row of a comparison stands apart from the rows, in `tool_output`, so that rows stay
+    records of one size; `row` in it counts the rows from 0.
+    """
+    document = {"schema_version": kind_of_value(found).version, **vars(found)}
+    if isinstance(found, Comparison):
+        said = [{"row": place, "stderr": row.stderr} for place, row in enumerate(found.rows) if row.stderr]
+        counts = {verdict: found.summary.get(verdict, 0) for verdict in VERDICTS}
+        document |= {"rows": list(map(row_record, found.rows)), "tool_output": said, "summary": counts}
+    return stored_json(document)
+
+
+def row_record(row: Row) -> dict[str, Any]:
+    """A row of a comparison as a record of stable names, without what a tool printed."""
+    record = dict(vars(row))  # in the order of the fields, and faster than naming each
+    del record["stderr"]
+    return record
+
+
 def stored_json(document: Mapping[str, Any]) -> bytes:
     """A document as a folder keeps it; of half a surrogate pair, as an argument that is no UTF-8 has, a `?` is left."""
     content = json_bytes(document)
@@ -113,6 +136,8 @@ def stored_json(document: Mapping[str, Any]) -> bytes:
 
 def plain_value(value: Any) -> Any:
     """What JSON can hold: an environment may have recorded a NaN, a path, or anything else."""
+    if is_dataclass(value):
+        value = vars(value)
     if isinstance(value, Mapping):
         return {str(key): plain_value(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):

@@ -19,7 +19,6 @@ from harness.text import plural
 # the latency, or a whole call.
 LineKind = Literal["part", "parts", "device", "host", "call"]
 
-ONE_CALL = "one call"
 # Operations of a device's queue, as the runtime names them, in words.
 _DEVICE = {
     "alloca": "allocations",
@@ -117,9 +116,11 @@ def time_lines(explanation: Explanation, *, most: int | None = None) -> list[Tim
                 head_ns=math.fsum(part.head_ns for part in rest),
             )
         )
-    row, name = explanation.latency, ONE_CALL if explanation.adds_up else f"{ONE_CALL}, as a whole"
-    judged: dict[str, Any] = {name: getattr(row, name) for name in ("ratio", "ci_low", "ci_high", "verdict")}
+    judged: dict[str, Any] = {
+        name: getattr(explanation.latency, name) for name in ("ratio", "ci_low", "ci_high", "verdict")
+    }
     base_ns, head_ns = call_ns(explanation)
+    name = "one call" if explanation.adds_up else "one call, as a whole"
     call = TimeLine(kind="call", name=name, base_ns=base_ns, head_ns=head_ns, **judged)
     return [*lines, *(elsewhere_lines(explanation) if explanation.adds_up else ()), call]
 
@@ -133,26 +134,25 @@ def figures_of(part: Part | ExplainedPart) -> dict[str, Any]:
 def elsewhere_lines(explanation: Explanation) -> list[TimeLine]:
     """What both sides spend outside of dispatches: on the device's queue, and what is left of the latency."""
     base, head = explanation.base_elsewhere, explanation.head_elsewhere
-    lines = []
-    for operation in sorted({*base.device_ns, *head.device_ns}):
-        times_ns = [side.device_ns.get(operation, 0.0) for side in (base, head)]
-        if any(times_ns):
-            name = _DEVICE.get(operation, operation)
-            lines.append(TimeLine(kind="device", name=name, base_ns=times_ns[0], head_ns=times_ns[1]))
-    if base.host_ns or head.host_ns:
-        lines.append(TimeLine(kind="host", name=host_name(explanation), base_ns=base.host_ns, head_ns=head.host_ns))
-    return lines
+    times: list[tuple[LineKind, str, float, float]] = [
+        ("device", _DEVICE.get(what, what), base.device_ns.get(what, 0.0), head.device_ns.get(what, 0.0))
+        for what in sorted({*base.device_ns, *head.device_ns})
+    ]
+    times.append(("host", host_name(explanation), base.host_ns, head.host_ns))
+    return [
+        TimeLine(kind=kind, name=name, base_ns=before, head_ns=after)
+        for kind, name, before, after in times
+        if before or after
+    ]
 
 
 def host_name(explanation: Explanation) -> str:
     """What stands for the part of the latency that is nothing else's: `host and waits`, and what has no time."""
-    is_all_timed = all(part.is_timed for part in explanation.parts)
+    untimed = [] if all(part.is_timed for part in explanation.parts) else ["what is not timed"]
     if explanation.method == "alone":
-        return "the rest of the call" + ("" if is_all_timed else ", and what is not timed")
+        return ", and ".join(["the rest of the call", *untimed])
     on_queue = explanation.base_elsewhere.device_ns or explanation.head_elsewhere.device_ns
-    copies = [] if on_queue else ["copies", "fills"]
-    untimed = [] if is_all_timed else ["what is not timed"]
-    names = ["host", *copies, "waits", *untimed]
+    names = ["host", *([] if on_queue else ["copies", "fills"]), "waits", *untimed]
     return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
@@ -200,22 +200,22 @@ def time_fields(unit: Unit) -> list[Field[TimeLine]]:
 
 def method_line(explanation: Explanation) -> str:
     """How the times of dispatches came about, what that costs, and how far they add up."""
-    base, head = explanation.base_elsewhere, explanation.head_elsewhere
+    sides = (explanation.base_elsewhere, explanation.head_elsewhere)
     if explanation.method == "profile":
-        cost = [percent(side.profiled_ratio, decimals=1) for side in (base, head)]
+        base, head = (percent(side.profiled_ratio, decimals=1) for side in sides)
         how = (
             "Dispatches are timed by the runtime's own profile, in processes beside those that time whole calls; with "
-            f"the profile a call takes {cost[0]} on base and {cost[1]} on head"
+            f"the profile a call takes {base} on base and {head} on head"
         )
     elif any(part.is_timed for part in explanation.parts):
         how = "Each dispatch is timed by itself, since the runtime has no profile here of both sides"
     else:
         return "No dispatch can be timed here; the calls are, and the IR of both sides is compared."
-    sides = list(zip((base, head), call_ns(explanation), strict=True))
-    if not all(latency_ns > 0 and math.isfinite(side.host_ns) for side, latency_ns in sides):
+    known = list(zip(sides, call_ns(explanation), strict=True))
+    if not all(latency_ns > 0 and math.isfinite(side.host_ns) for side, latency_ns in known):
         return f"{how}."
-    covered = [f"{(1 - side.host_ns / latency_ns) * 100:.1f} %" for side, latency_ns in sides]
-    sums = f"{covered[0]} of a call of base and {covered[1]} of one of head"
+    base, head = (f"{(1 - side.host_ns / latency_ns) * 100:.1f} %" for side, latency_ns in known)
+    sums = f"{base} of a call of base and {head} of one of head"
     if not explanation.adds_up:
         return f"{how}. In all they take {sums}, so they are no shares of it: each time is the dispatch's own."
     rest = "" if explanation.method == "alone" else f"; the rest stands as {host_name(explanation)}"

@@ -9,8 +9,8 @@ rdb @ cpu
 import math
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Literal
 
@@ -78,14 +78,6 @@ class ForestRow:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ForestGroup:
-    """Rows of one model on one device; `title` is "" where a row's label says it all."""
-
-    title: str
-    rows: tuple[ForestRow, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
 class ForestBlock:
     """Rows of one metric, which share an axis."""
 
@@ -93,12 +85,13 @@ class ForestBlock:
     interval: str  # What the brackets hold: `95 % interval`; "" where no row has any
     values: str  # What the two values are, with their unit: `base → head, ms`; "" where no row has any
     ends: tuple[str, str]  # What it means to lie to the left of 1, and to the right
-    groups: tuple[ForestGroup, ...]
+    # Rows of one model on one device, under a title; "": a row's label says it all
+    groups: tuple[tuple[str, tuple[ForestRow, ...]], ...]
 
     @property
     def rows(self) -> tuple[ForestRow, ...]:
         """The rows of all groups."""
-        return tuple(row for group in self.groups for row in group.rows)
+        return tuple(row for _, rows in self.groups for row in rows)
 
     @property
     def floors(self) -> tuple[float, ...]:
@@ -131,60 +124,40 @@ class Forest:
         return any(row.ratio is not None or row.beyond is not None for row in self.rows())
 
 
-@dataclass(frozen=True, kw_only=True)
-class Wording:
-    """What a forest of a run's variants calls otherwise than that of a comparison."""
-
-    words: Mapping[Verdict, str] = field(default_factory=dict)  # Of verdicts that are not called by their own names
-    sides: str = "base → head"  # The two values of a row
-    peers: Collection[str] = ()  # Cases of other engines
-    # Titles of groups that are not called by their model and device alone, by these
-    places: Mapping[tuple[str, str], str] = field(default_factory=dict)
-
-
 def forest_of(
-    comparison: Comparison,
-    rows: Sequence[Row] | None = None,
-    *,
-    top: int | None = USUAL_ROWS,
-    wording: Wording | None = None,
+    source: Comparison | Report, *, keep: Callable[[Row], bool] = lambda _: True, top: int | None = USUAL_ROWS
 ) -> Forest:
-    """What to draw of a comparison."""
-    wording = wording or Wording()
-    usable = comparison if rows is None else replace(comparison, rows=tuple(rows))
+    """What to draw of a comparison's rows; or of a run: latencies of variants and peers against their baseline."""
+    report = source if isinstance(source, Report) else None
+    comparison = source.comparison if isinstance(source, Report) else source
+    rows = comparison.rows
+    if report is not None:
+        rows = tuple(row for row in (*report.peers, *rows) if row.metric == LATENCY.name)
+    usable = replace(comparison, rows=tuple(filter(keep, rows)))
     candidates = real_rows(usable)
     drawn = chosen(candidates, top)
     left = Counter(row.verdict for row in candidates)
     left.subtract(row.verdict for row in drawn)
-    rest = [f"{left[verdict]:,} {wording.words.get(verdict, verdict)}" for verdict in VERDICTS if left[verdict]]
+    rest = [f"{left[verdict]:,} {_word(verdict, report)}" for verdict in VERDICTS if left[verdict]]
     sides, suite = tidy(compared(comparison.base, comparison.head)), tidy(PurePath(comparison.head.suite).stem)
+    title, verdict, method = f"{suite}: {sides}" if suite else sides, headline(comparison), sides_line(usable)
+    if report is not None:
+        title = f"{tidy(report.header.suite_name)}: variants against {tidy(report.baseline)}"
+        verdict, method = outcome(report), run_line(report)
     return Forest(
-        title=f"{suite}: {sides}" if suite else sides,
-        verdict=headline(comparison),
-        method=tidy(sides_line(usable)),
-        blocks=tuple(_block_of(group, usable, wording) for group in drawn.by_metric().values()),
+        title=title,
+        verdict=verdict,
+        method=tidy(method),
+        blocks=tuple(_block_of(group, usable, report) for group in drawn.by_metric().values()),
         rest=f"Not drawn: {', '.join(rest)}." if rest else "",
     )
 
 
-def forest_of_run(
-    report: Report, *, keep: Callable[[str], bool] = lambda _: True, top: int | None = USUAL_ROWS
-) -> Forest:
-    """What to draw of a run: latencies of variants and peers against the baseline of their model and device."""
-    facts = report.facts
-    wording = Wording(
-        words={**RUN_WORDS, "unchanged": f"same within {share(report.floor)}"},
-        sides="baseline → variant",
-        peers={row.case for row in report.peers},
-        places={(section.model, section.device): section.place for section in report.sections},
-    )
-    rows = [row for row in (*report.peers, *report.comparison.rows) if row.metric == LATENCY.name and keep(row.case)]
-    return replace(
-        forest_of(report.comparison, rows, top=top, wording=wording),
-        title=f"{tidy(facts.suite_name)}: variants against {tidy(facts.baseline)}",
-        verdict=outcome(report),
-        method=tidy(run_line(facts, report.sections)),
-    )
+def _word(verdict: Verdict, report: Report | None) -> str:
+    """What a verdict is called in a comparison, or in a run."""
+    if report is None:
+        return verdict
+    return f"same within {share(report.floor)}" if verdict == "unchanged" else RUN_WORDS.get(verdict, verdict)
 
 
 def chosen(rows: Sequence[Row], top: int | None) -> Rows:
@@ -222,26 +195,28 @@ def _beyond(row: Row) -> Literal["left", "right"] | None:
     return "left" if head == 0 and base > 0 else None
 
 
-def _block_of(rows: Rows, comparison: Comparison, wording: Wording) -> ForestBlock:
+def _block_of(rows: Rows, comparison: Comparison, report: Report | None) -> ForestBlock:
     metric, unit = rows[0].metric, figure_unit(rows)
     valued = any(row.base_value is not None or row.head_value is not None for row in rows)
+    places = {(section.model, section.device): section.place for section in report.sections} if report else {}
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         groups.setdefault((row.model, row.device), []).append(row)
     if len(rows) < 2 * len(groups):  # most would stand alone
-        drawn = [ForestGroup(title="", rows=tuple(_row_of(row, unit, tidy(row.case), wording) for row in rows))]
+        drawn = [("", tuple(_row_of(row, unit, tidy(row.case), report) for row in rows))]
     else:
         drawn = [
-            ForestGroup(
-                title=tidy(wording.places.get(place) or " @ ".join(place)),
-                rows=tuple(_row_of(row, unit, _label_of(row, group), wording) for row in group),
+            (
+                tidy(places.get(place) or " @ ".join(place)),
+                tuple(_row_of(row, unit, _label_of(row, group), report) for row in group),
             )
             for place, group in groups.items()
         ]
+    sides = "base → head" if report is None else "baseline → variant"
     return ForestBlock(
         title=tidy(figure_title(metric)),
         interval=interval_title(comparison, metric) if any(row.ci_low is not None for row in rows) else "",
-        values=f"{wording.sides}{f', {unit.name}' if unit.name else ''}" if valued else "",
+        values=f"{sides}{f', {unit.name}' if unit.name else ''}" if valued else "",
         ends=("faster", "slower") if metric in TIMED else ("less", "more"),
         groups=tuple(drawn),
     )
@@ -256,7 +231,7 @@ def _label_of(row: Row, group: Sequence[Row]) -> str:
     return tidy(row.case if release == row.case else f"{row.variant}{release}")
 
 
-def _row_of(row: Row, unit: Unit, label: str, wording: Wording) -> ForestRow:
+def _row_of(row: Row, unit: Unit, label: str, report: Report | None) -> ForestRow:
     ratio, lost = _ratio(row), row.verdict in LOST
     beyond = _beyond(row) if ratio is None and not lost else None
     figure = {"left": "0", "right": "from nothing", None: interval_text(row.ratio, row.ci_low, row.ci_high)}[beyond]
@@ -268,7 +243,7 @@ def _row_of(row: Row, unit: Unit, label: str, wording: Wording) -> ForestRow:
     valued = not lost and (row.base_value is not None or row.head_value is not None)
     return ForestRow(
         label=label,
-        word=wording.words.get(row.verdict, row.verdict),
+        word=_word(row.verdict, report),
         tone=_ROW_TONES.get(row.verdict, "open"),
         ratio=None if lost else ratio,
         low=low,
@@ -279,7 +254,7 @@ def _row_of(row: Row, unit: Unit, label: str, wording: Wording) -> ForestRow:
         remark="gate violated" if row.gate == "violated" else "",
         exact=row.metric not in TIMED,
         beyond=beyond,
-        peer=row.case in wording.peers,
+        peer=report is not None and row in report.peers,
     )
 
 
@@ -328,10 +303,10 @@ def _block(block: ForestBlock, label: int, plot: int, width: int) -> str:
     if cell_len(block.title) + cell_len(ends_text) > width:
         ends_text = f": {ends}"
     lines = [f"{_fitted(block.title, max(width - cell_len(ends_text), 1)).rstrip()}{ends_text}"]
-    for group in block.groups:
-        if group.title:
-            lines.append(_fitted(group.title, label + plot).rstrip())
-        lines += [f"{_named(row, label)} {_line(row, axis, plot)} {_figure(row)}".rstrip() for row in group.rows]
+    for title, rows in block.groups:
+        if title:
+            lines.append(_fitted(title, label + plot).rstrip())
+        lines += [f"{_named(row, label)} {_line(row, axis, plot)} {_figure(row)}".rstrip() for row in rows]
     return "\n".join([*lines, f"{' ' * (label + 1)}{_ticks(axis, plot)}".rstrip()])
 
 
@@ -392,10 +367,10 @@ def _cell(axis: RatioAxis, ratio: float, plot: int) -> int:
 
 def _ticks(axis: RatioAxis, plot: int) -> str:
     line = ""
-    for tick in axis.ticks:
-        start = min(max(_cell(axis, tick.ratio, plot) - len(tick.text) // 2, 0), plot - len(tick.text))
+    for ratio, text in axis.ticks:
+        start = min(max(_cell(axis, ratio, plot) - len(text) // 2, 0), plot - len(text))
         if start >= len(line) + bool(line):
-            line = f"{line:<{start}}{tick.text}"
+            line = f"{line:<{start}}{text}"
     return line
 
 

@@ -1,4 +1,4 @@
-"""Comparison or run -> Markdown: whole, short, and as GitHub shows it to readers who have none of the folders.
+"""Comparison or run -> Markdown as GitHub shows it to readers who have none of the folders.
 
 No path in a comment or a summary names a machine.
 """
@@ -11,10 +11,10 @@ from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
 from harness.records.comparison import Comparison, Row, SideFacts
-from harness.report import comparison_page, run_page
+from harness.report import form_of, render
 from harness.report.markdown import COMMENT, size_bytes, to_markdown
-from harness.report.page import Name, Page, Picture
-from harness.report.pages import Links, ReportContext
+from harness.report.page import Picture
+from harness.report.pages import Links, View
 from harness.report.run_report import Report
 
 # "$GITHUB_STEP_SUMMARY upload aborted, supports content up to a size of 1024k": of one step; nothing is shown then.
@@ -23,7 +23,8 @@ STEP_SUMMARY_BYTES = 1_048_576
 
 def render_comment(source: Comparison | Report, *, pictures: Sequence[Picture] = (), links: Links | None = None) -> str:
     """A comment that GitHub takes, however many rows there are and whatever texts are in them."""
-    return short_text(_portable(source), pictures=pictures, links=links)
+    view = View(pictures=pictures, links=links or Links())
+    return to_markdown(form_of(source).page(_portable(source), view), COMMENT)
 
 
 def render_step_summary(
@@ -34,32 +35,10 @@ def render_step_summary(
     room_bytes: int = STEP_SUMMARY_BYTES,
 ) -> str:
     """What `$GITHUB_STEP_SUMMARY` has room for: the full report, or with pictures the comment; "" without room."""
-    whole = "" if pictures else to_markdown(full_page(source))
+    whole = "" if pictures else render(source, "markdown", full=True)
     if not whole or size_bytes(whole) >= room_bytes:
         whole = render_comment(source, pictures=pictures, links=links)
     return whole if size_bytes(whole) < room_bytes else ""
-
-
-def short_text(source: Comparison | Report, *, pictures: Sequence[Picture] = (), links: Links | None = None) -> str:
-    """As much as a comment has room for."""
-    around = replace(_around(source, "Abbreviated"), pictures=pictures, links=links or Links())
-    return to_markdown(_page(source, around, full=False), COMMENT)
-
-
-def full_page(source: Comparison | Report) -> Page:
-    """Every row of every list, all settings, the environment and all commands."""
-    return _page(source, _around(source, "Full"), full=True)
-
-
-def _around(source: Comparison | Report, word: str) -> ReportContext:
-    suite = source.head.suite if isinstance(source, Comparison) else source.facts.suite
-    return ReportContext(title=(f"{word} Benchmark Summary of ", Name(suite)))
-
-
-def _page(source: Comparison | Report, around: ReportContext, *, full: bool) -> Page:
-    if isinstance(source, Report):
-        return run_page.github_page(source, around, full=full)
-    return comparison_page.github_page(source, around, full=full)
 
 
 # --- Without paths of this machine ---
@@ -94,10 +73,9 @@ def portable_comparison(comparison: Comparison) -> Comparison:
 
 
 def _environment(environment: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    selfcheck = environment.get("selfcheck")
-    if not selfcheck:
-        return environment
-    return {**environment, "selfcheck": {**selfcheck, "suite": _named(str(selfcheck.get("suite", "")), "--suite")}}
+    checked = environment.get("selfcheck") or {}
+    named = {"selfcheck": {**checked, "suite": _named(str(checked.get("suite", "")), "--suite")}} if checked else {}
+    return environment | named
 
 
 def portable(words: Sequence[str]) -> list[str]:

@@ -1,17 +1,15 @@
 """Page -> Markdown for GitHub: nothing in it is markup that the page did not mean, and a comment fits its limit."""
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import TypeVar
 from urllib.parse import quote, urlsplit
 
 from harness.report.page import (
     Bullets,
     Cell,
-    Choice,
     Code,
     Column,
     Fold,
@@ -32,6 +30,8 @@ from harness.report.page import (
 )
 from harness.text import one_line, printable
 from harness.toolchain.tools import excerpt
+
+T = TypeVar("T")
 
 # GitHub refuses a comment or an issue of more characters.
 COMMENT_LIMIT = 65_536
@@ -151,70 +151,34 @@ def blocks(*parts: str) -> str:
 
 # --- Pages ---
 
-
-@dataclass(frozen=True, kw_only=True)
-class Limits:
-    """What a page that others have to read may take; texts that are longer are cut."""
-
-    page_bytes: int  # Of the whole page in UTF-8
-    cell: int = 300  # Characters of a name, a reason or a note: nobody reads on, and a thousand of them would not fit
-    # Characters of a paragraph; of one that takes thrice as many bytes in Markdown, as many as of a cell
-    sentence: int = 1_000
-    log: int = 4_000  # Characters of a tool's output
-    command_bytes: int = 2_000  # Of a command line; a longer one is left out, since half a command is worse than none
-
-
-_LOG_LINES = 60
-# Rows of a long list that a comment folds away, from the most that there may be to the fewest.
-_LIST_ROWS = (300, 100, 30, 0)
-_RATIO = re.compile(r"(?<!\S)[▼▲=?] (?=\d)|\[\d\S*, \d\S*\]")
-_EXPONENT = re.compile(r"(?<=\de)-(?=\d)")
-
 # GitHub's own message says 65,536 characters; what its API stored when people tried was 262,144 bytes of UTF-8
 # (dead-claudia/github-limits, pull request 13, 2025-10). So many bytes are few enough however they are counted, with
 # room for a line that whoever posts it adds.
-COMMENT = Limits(page_bytes=65_000)
+COMMENT = 65_000
+
+# Of each list in a page of limited length, from the most rows that there may be to the fewest.
+_ROWS = (300, 100, 30, 10, 3, 1)
+# Characters, in such a page, of a name, a reason or a note: nobody reads on, and a thousand of them would not fit.
+_CELL = 300
+# Of a paragraph; of one that takes thrice as many bytes in Markdown, as many as of a cell.
+_SENTENCE = 1_000
+_LOG, _LOG_LINES = 4_000, 60
+# Of a command line or several; longer ones are left out, since half a command is worse than none.
+_COMMAND = 4_000
+_RATIO = re.compile(r"(?<!\S)[▼▲=?] (?=\d)|\[\d\S*, \d\S*\]")
+_EXPONENT = re.compile(r"(?<=\de)-(?=\d)")
 
 
-def to_markdown(page: Page, limits: Limits | None = None) -> str:
-    """Lay a page out for GitHub; with limits, long lists and then the least important choices get shorter."""
-    if limits is None:
-        writer = _Writer(None)
-        return _laid_out(page, writer, [writer.parts([part]) for part in page.parts], ())
-    left_out: list[str] = []
-    whole: list[str] = []
-    for rows in _LIST_ROWS:
-        writer = _Writer(limits, rows)
-        texts = [writer.parts([part]) for part in page.parts]
-        whole = whole or texts
-        left_out = ["the rest of long lists"] if texts != whole else []
-        text = _laid_out(page, writer, texts, left_out)
-        if size_bytes(text) <= limits.page_bytes:
-            return text
-    choices = [(part.rank, place, part) for place, part in enumerate(page.parts) if isinstance(part, Choice)]
-    for _, place, choice in sorted(choices, key=lambda ranked: ranked[:2], reverse=True):
-        shorter = writer.parts(choice.shorter)
-        if shorter != texts[place]:
-            texts[place] = shorter
-            left_out.append(choice.what)
-            text = _laid_out(page, writer, texts, left_out)
-        if size_bytes(text) <= limits.page_bytes:
+def to_markdown(page: Page, most_bytes: int | None = None) -> str:
+    """Lay a page out for GitHub; with a limit, texts are cut, and lists until it fits."""
+    if most_bytes is None:
+        return _Writer(None).page(page)
+    texts = (_Writer(rows).page(page) for rows in _ROWS)
+    text = ""
+    for text in texts:
+        if size_bytes(text) <= most_bytes:
             break
     return text
-
-
-def _laid_out(page: Page, writer: _Writer, texts: Sequence[str], left_out: Sequence[str]) -> str:
-    return (
-        blocks(
-            marker(writer.cut(page.marker[1]), page.marker[0]) if page.marker else "",
-            f"## {writer.sentence(page.title)}" if page.title else "",
-            f"**{verdict}**" if (verdict := writer.inline(page.verdict).strip()) else "",
-            *texts,
-            "\n".join(f"- {writer.paragraph(note)}" for note in page.notes),
-            writer.parts(page.foot(left_out)) if writer.has_limits else "",
-        )
-        + "\n"
-    )
 
 
 def size_bytes(text: str) -> int:
@@ -223,140 +187,159 @@ def size_bytes(text: str) -> int:
 
 
 class _Writer:
-    """Writes each kind of part, with the limits of a page and of the rows that a list folds away; None: without any."""
+    """Writes each kind of part, with so many rows of a list; None: with all of everything."""
 
-    def __init__(self, limits: Limits | None, list_rows: int = 0) -> None:
-        self._limits = limits
-        self._list_rows = list_rows
+    def __init__(self, rows: int | None) -> None:
+        self._rows = rows
         self._is_folded = False  # Whether it writes what is folded away
 
-    @property
-    def has_limits(self) -> bool:
-        return self._limits is not None
-
-    def parts(self, parts: Sequence[Part]) -> str:
-        return blocks(*map(self._part, parts))
+    def page(self, page: Page) -> str:
+        """All of it."""
+        verdict = self.sentence(page.verdict).strip()
+        texts = (
+            marker(self._cut(page.marker[1]), page.marker[0]) if page.marker else "",
+            f"## {self.sentence(page.title)}" if page.title else "",
+            f"**{verdict}**" if verdict else "",
+            *map(self._part, page.parts),
+            self._bullets(page.notes),
+            *(map(self._part, page.foot) if self._rows is not None else ()),
+        )
+        return f"{blocks(*texts)}\n"
 
     def _part(self, part: Part) -> str:
-        if isinstance(part, Table):
-            return self._table(part) if self._limits is None or part.first is None else self._list(part, part.first)
-        if isinstance(part, Heading):
-            return blocks(f"{'#' * part.level} {escape(self.cut(part.text))}", self.paragraph(part.aside))
-        if isinstance(part, Paragraph):
-            text = self.paragraph(part.text)
-            return {"strong": f"**{text}**", "dim": f"_{text}_"}.get(part.tone, text) if text else ""
-        if isinstance(part, Warnings):
-            return "\n>\n".join(f"> {self.paragraph(sentence)}" for sentence in part.sentences)
-        if isinstance(part, Bullets):
-            return "\n".join(f"- {self.paragraph(bullet)}" for bullet in part.sentences)
-        if isinstance(part, Code):
-            text = fenced(self._log(part.text) if part.language == "log" else part.text, part.language.strip("log"))
-            return details(self.cut(part.title), text) if part.title else text
-        if isinstance(part, Steps):
-            lines = "\n".join(f"- {self._step(step)}" for step in part.steps)
-            return blocks("What next:", lines) if lines else ""
-        if isinstance(part, Fold):
-            self._is_folded = True
-            body = self.parts(part.parts)
-            self._is_folded = False
-            return details(self.cut(part.title), body, folded=not part.open) if body else ""
-        if isinstance(part, Picture):
-            return picture(part.alt, part.light_url, part.dark_url)
-        return self.parts(part.parts)
+        match part:
+            case Table():
+                return self._table(part) if self._rows is None or part.first is None else self._list(part, part.first)
+            case Heading():
+                return blocks(f"{'#' * part.level} {escape(self._cut(part.text))}", self._paragraph(part.aside))
+            case Paragraph():
+                text = self._paragraph(part.text)
+                return {"strong": f"**{text}**", "dim": f"_{text}_"}.get(part.tone, text) if text else ""
+            case Warnings():
+                return "\n>\n".join(f"> {self._paragraph(sentence)}" for sentence in self._first(part.sentences))
+            case Bullets():
+                return self._bullets(part.sentences)
+            case Code():
+                return self._code(part)
+            case Steps():
+                lines = "\n".join(f"- {self._step(step)}" for step in part.steps)
+                return blocks("What next:", lines) if lines else ""
+            case Fold():
+                outside, self._is_folded = self._is_folded, True
+                body = blocks(*map(self._part, self._first(part.parts)))
+                self._is_folded = outside
+                if more := len(part.parts) - len(self._first(part.parts)):
+                    body = blocks(body, f"_[{more:,} more are not shown]_")
+                return details(self._cut(part.title), body, folded=not part.open) if body else ""
+            case Picture():
+                return picture(part.alt, part.light_url, part.dark_url)
 
-    def paragraph(self, sentence: Sentence) -> str:
-        """A sentence where a block begins."""
+    def _first(self, parts: Sequence[T]) -> Sequence[T]:
+        return parts[: self._rows]
+
+    def _bullets(self, sentences: Sequence[Sentence]) -> str:
+        lines = [f"- {self._paragraph(sentence)}" for sentence in self._first(sentences)]
+        if more := len(sentences) - len(lines):
+            lines.append(f"- and {more:,} more")
+        return "\n".join(lines)
+
+    def _code(self, code: Code) -> str:
+        text = printable(code.text).rstrip()
+        if self._rows is not None and code.language == "log" and len(text) > _LOG:
+            text = excerpt(text, _LOG_LINES, _LOG)
+        if self._rows is not None and code.language == "sh" and size_bytes(text) > _COMMAND:
+            return ""
+        block = fenced(text, code.language.strip("log"))
+        return details(self._cut(code.title), block) if code.title else block
+
+    def _paragraph(self, sentence: Sentence) -> str:
+        """A sentence where a block begins; of one that lists names, as many as there is room for."""
         first, *others = sentence if isinstance(sentence, tuple) else (sentence,)
-        start = self._text(first, paragraph) if isinstance(first, str) else self.inline(first)
+        start = self._text(first, paragraph) if isinstance(first, str) else self.sentence(first)
         if isinstance(first, Name):  # which is code, unless code cannot hold it
             start = beginning(start)
-        return start + "".join(map(self.inline, others))
+        left = [piece for piece in others[2 * (self._rows or len(others)) :] if isinstance(piece, Name)]
+        if len(left) > 1:
+            others = [*others[: 2 * (self._rows or 0)], f" and {len(left):,} more"]
+        return start + self.sentence(tuple(others))
 
     def sentence(self, sentence: Sentence) -> str:
         """A sentence inside a block."""
-        return "".join(map(self.inline, sentence if isinstance(sentence, tuple) else (sentence,)))
+        return "".join(map(self._inline, sentence if isinstance(sentence, tuple) else (sentence,)))
 
-    def inline(self, piece: Inline) -> str:
-        """A piece of a sentence."""
+    def _inline(self, piece: Inline) -> str:
         if isinstance(piece, Name):
-            return name(self.cut(piece.text))
+            return name(self._cut(piece.text))
         if isinstance(piece, Link):
-            text = self.cut(piece.text)
+            text = self._cut(piece.text)
             return link(name(text) if piece.code else escape(text), piece.url)
         return self._text(piece, escape)
 
     def _text(self, text: str, write: Callable[[str], str]) -> str:
         """Plain text, with the space that it begins or ends with: it may stand between other pieces."""
-        written = write(self.cut(text, sentence=True))
-        if self._limits is not None and size_bytes(written) > 3 * self._limits.sentence:
-            written = write(self.cut(text))
+        written = write(self._cut(text, _SENTENCE))
+        if self._rows is not None and size_bytes(written) > 3 * _SENTENCE:
+            written = write(self._cut(text))
         before, after = text[:1].isspace(), text[-1:].isspace() and text.strip()
         return f"{' ' if before else ''}{written}{' ' if after else ''}"
 
     def _step(self, step: Step) -> str:
         command = name(step.command) if step.command else ""
-        if self._limits is not None and size_bytes(command) > self._limits.command_bytes:
+        if self._rows is not None and size_bytes(command) > _COMMAND:
             command = ""
         return f"{self._text(step.text, paragraph)}{f': {command}' if command else ''}"
 
     def _list(self, of: Table, first: int) -> str:
-        """The first rows, and others folded away as far as there is room; what is folded already is only cut."""
+        """The first rows, and others folded away; what is folded already is only cut."""
         below = of.rows - first
-        if self._is_folded or below <= 0 or not self._list_rows:
-            return self._table(replace(of, most=max(first, self._list_rows if self._is_folded else 0)))
+        if self._is_folded or below <= 0:
+            return self._table(of)
         top, rest = (
             [replace(column, cells=column.cells[rows]) for column in of.columns]
             for rows in (slice(first), slice(first, None))
         )
-        listed = self._table(Table(columns=rest, most=self._list_rows))
-        return blocks(self._table(replace(of, columns=top)), details(f"{below:,} more", listed))
+        return blocks(
+            self._table(replace(of, columns=top)), details(f"{below:,} more", self._table(Table(columns=rest)))
+        )
 
     def _table(self, of: Table) -> str:
         # Beside sentences, a browser leaves figures no room.
         has_figures = any(column.kind == "number" for column in of.columns)
         sentences = [column for column in of.columns if column.kind == "sentence" and has_figures]
-        if not of.rows:
-            listed = ""
-        else:
+        shown = self._first(of.shown)
+        listed = ""
+        if of.rows:
             columns = [column for column in of.columns if column not in sentences]
-            rows = [[self._cell(column, column.cells[row]) for column in columns] for row in of.shown]
+            rows = [[self._cell(column, column.cells[row]) for column in columns] for row in shown]
             numbers = [column.kind == "number" for column in columns]
-            listed = table([escape(self.cut(column.head)) for column in columns], rows, numbers=numbers)
-        cut = f"_[Top {len(of.shown)} out of {of.rows} results showed]_" if len(of.shown) < of.rows else ""
+            listed = table([escape(self._cut(column.head)) for column in columns], rows, numbers=numbers)
+        cut = f"_[Top {len(shown)} out of {of.rows} results showed]_" if len(shown) < of.rows else ""
         before = fenced("\n".join(of.before)) if of.before else ""
-        after = " ".join(self.paragraph(sentence) for sentence in of.after)
-        body = blocks(before, listed, cut, *(self._below(of, column) for column in sentences), after)
+        after = " ".join(self._paragraph(sentence) for sentence in of.after)
+        body = blocks(before, listed, cut, *(self._below(of, column, shown) for column in sentences), after)
         if of.folded:
-            return details(self.cut(of.title), body)
-        return blocks(f"{'#' * of.level} {escape(self.cut(of.title))}" if of.title else "", body)
+            return details(self._cut(of.title), body)
+        return blocks(f"{'#' * of.level} {escape(self._cut(of.title))}" if of.title else "", body)
 
-    def _below(self, of: Table, column: Column) -> str:
+    def _below(self, of: Table, column: Column, shown: Sequence[int]) -> str:
         """A column of sentences as a list: each of them once, behind the rows that it is about."""
         lines = []
-        for sentence, rows in of.sharing(column).items():
+        for sentence, rows in of.sharing(column, shown).items():
             names = ", ".join(self._cell(of.names, of.names.cells[row]) for row in rows)
-            lines.append(f"- {beginning(names)}: {escape(self.cut(sentence))}")
-        title = self.paragraph(f"{column.title[:1].upper()}{column.title[1:]}:")
+            lines.append(f"- {beginning(names)}: {escape(self._cut(sentence))}")
+        title = self._paragraph(f"{column.title[:1].upper()}{column.title[1:]}:")
         return blocks(title, "\n".join(lines)) if lines else ""
 
     def _cell(self, column: Column, cell: Cell) -> str:
         write = {"name": name, "number": _unbroken, "text": _whole_ratio}.get(column.kind, escape)
-        return "<br>".join(write(self.cut(text)) for text in lines_of(cell))
+        return "<br>".join(write(self._cut(text)) for text in lines_of(cell))
 
-    def cut(self, text: str, *, sentence: bool = False) -> str:
+    def _cut(self, text: str, most: int = _CELL) -> str:
         """A text on one line; `...` says that it went on."""
-        if self._limits is None:
+        if self._rows is None or (len(text) <= most and most == _SENTENCE):
             return text
-        most = self._limits.sentence if sentence else self._limits.cell
-        line = text if sentence and len(text) <= most else one_line(text)
+        line = one_line(text)
         return line if len(line) <= most else f"{line[: most - 3]}..."
-
-    def _log(self, text: str) -> str:
-        """A tool's output from its first error on, as far as there is room."""
-        whole = printable(text).rstrip()
-        if self._limits is None or len(whole) <= self._limits.log:
-            return whole
-        return excerpt(whole, _LOG_LINES, self._limits.log)
 
 
 def _whole_ratio(text: str) -> str:

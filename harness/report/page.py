@@ -24,7 +24,7 @@ plain texts and calls a backend, which escapes, cuts, folds and colours:
     from harness.report.markdown import to_markdown
 
     to_terminal(page, width=100, color=False)
-    to_markdown(page)  # whole; `to_markdown(page, COMMENT)` cuts and shrinks it until it fits into a comment
+    to_markdown(page)  # whole; `to_markdown(page, COMMENT)` cuts its lists until it fits into a comment
 
 Texts in a page are plain and may come from anywhere: no caller puts them on one line, escapes them or makes them safe.
 Figures are texts too, see harness.report.units; harness.report.data makes columns, JSON and CSV from one declaration.
@@ -32,7 +32,7 @@ Figures are texts too, see harness.report.units; harness.report.data makes colum
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Literal, TypeAlias
 
@@ -96,7 +96,8 @@ class Table:
     before: Sequence[str] = ()  # Lines of a drawing between title and table, shown as they stand
     after: Sequence[Sentence] = ()  # Sentences below it
     most: int | None = None  # How many rows are shown, below which a line counts the others; None: all
-    # How many rows of a long list a comment shows, above the others that it folds away; None: it is no such list
+    # How many rows of a long list a comment shows, above the others that it folds away; None: it is no such list.
+    # Of such a list a terminal has the first ones alone.
     first: int | None = None
     folded: bool = False  # Whether Markdown folds it away behind its title
     level: int = 3  # Of its heading in Markdown
@@ -116,10 +117,10 @@ class Table:
         """The column that tells its rows apart."""
         return next((column for column in self.columns if column.kind == "name"), self.columns[0])
 
-    def sharing(self, column: Column) -> dict[str, list[int]]:
-        """Each distinct sentence of a column, with the places of the shown rows that say it."""
+    def sharing(self, column: Column, rows: Sequence[int]) -> dict[str, list[int]]:
+        """Each distinct sentence of a column, with the places of those rows that say it."""
         places: dict[str, list[int]] = {}
-        for row in self.shown:
+        for row in rows:
             for sentence in lines_of(column.cells[row]):
                 places.setdefault(sentence, []).append(row)
         return places
@@ -184,11 +185,12 @@ class Steps:
 
 @dataclass(frozen=True)
 class Fold:
-    """Parts that Markdown folds away behind a title, unless they are `open`."""
+    """Parts that Markdown folds away behind a title, unless they are `open`; a comment may have only the first ones."""
 
     title: str
     parts: Sequence[Part]
     open: bool = False
+    aside: bool = False  # Whether a terminal leaves it out
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,21 +203,7 @@ class Picture:
     title: str = ""  # What it is folded away behind, where it is
 
 
-@dataclass(frozen=True)
-class Choice:
-    """Parts that a page without room for them has in a shorter form, or leaves out."""
-
-    what: str  # The parts are, for the list of what the page leaves out
-    rank: int  # The choice of the highest rank is shortened first
-    parts: Sequence[Part]
-    shorter: Sequence[Part] = ()
-
-
-Part: TypeAlias = Table | Heading | Paragraph | Warnings | Bullets | Code | Steps | Fold | Picture | Choice
-
-
-def _nothing(_: Sequence[str]) -> Sequence[Part]:
-    return ()
+Part: TypeAlias = Table | Heading | Paragraph | Warnings | Bullets | Code | Steps | Fold | Picture
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -228,8 +216,7 @@ class Page:
     title: Sentence = ""  # Of the whole page; "" for none
     # Kind and name of the page, by which Markdown that was posted is found again; () for none
     marker: tuple[str, str] | tuple[()] = ()
-    # The parts that end a page with a limit, from the names of what it leaves out
-    foot: Callable[[Sequence[str]], Sequence[Part]] = _nothing
+    foot: Sequence[Part] = ()  # What ends a page that is cut to a length: where all of it is
 
 
 def plain(sentence: Sentence) -> str:

@@ -1,8 +1,4 @@
-"""Report -> page: the one shape that runs and comparisons share, and what a page on GitHub has around its figures.
-
-From top to bottom: the verdict, what was measured, what to do, notes, the lists of each kind of report (run_page and
-comparison_page have them), and where the rest is.
-"""
+"""What pages of all kinds have around their figures: what to do, links, where the rest is, and tables of facts."""
 
 import json
 import re
@@ -14,21 +10,7 @@ from harness.records.comparison import SideFacts
 from harness.report.data import plain_value
 from harness.report.markdown import web_address
 from harness.report.names import given_as
-from harness.report.page import (
-    Choice,
-    Column,
-    Fold,
-    Inline,
-    Link,
-    Name,
-    Paragraph,
-    Part,
-    Picture,
-    Sentence,
-    Step,
-    Steps,
-    Table,
-)
+from harness.report.page import Column, Fold, Inline, Link, Name, Paragraph, Part, Picture, Sentence, Step, Steps, Table
 from harness.text import plural
 
 _COMMIT = re.compile(r"[0-9a-f]{7,64}")
@@ -50,26 +32,42 @@ class Links:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReportContext:
-    """What a page has around its figures."""
+class View:
+    """How a result is shown."""
 
-    title: Sentence
+    terminal: bool = False  # Whether on a terminal, and not as Markdown
+    full: bool = False  # Whether with every row of every list, all settings and all commands
+    results: str = ""  # The folder that holds it, as whoever reads of it names it; "": not known
+    width: int = 96  # Columns that a drawing may take
     pictures: Sequence[Picture] = ()  # Published elsewhere, the most important one first
     links: Links = field(default_factory=Links)
 
+    def folder(self, name: str) -> str:
+        """Of a result: `results/20261121-1-esrgan`."""
+        return f"{self.results or 'results'}/{name}"
 
-def opening(subject: Sequence[Inline], steps: Sequence[Step], notes: Sequence[Part]) -> list[Part]:
-    """What was measured, what to do next, and what bears on all figures."""
-    advice = Steps(steps) if steps else Paragraph("No action needed.")
-    return [Paragraph(("@ ", *subject)), Choice("what to do", 0, [advice]), Choice("notes", 0, notes)]
+    def title(self, suite: str) -> Sentence:
+        """The heading of a page of a suite's figures."""
+        return (f"{'Full' if self.full else 'Abbreviated'} Benchmark Summary of ", Name(suite))
 
 
-def foot(links: Links, command: str, everything: str, left_out: Sequence[str]) -> list[Part]:
-    """Where the rest is: what the full report has, where the command that prints it runs, and what is left out here."""
+def opening(subject: Sequence[Inline], steps: Sequence[Step], view: View) -> list[Part]:
+    """What was measured and what to do next; a terminal has that at its end, see `closing`."""
+    return [Paragraph(("@ ", *subject)), *([] if view.terminal else _advice(steps))]
+
+
+def closing(steps: Sequence[Step], view: View) -> list[Part]:
+    """What to do next, where the page does not begin with it."""
+    return _advice(steps) if view.terminal else []
+
+
+def _advice(steps: Sequence[Step]) -> list[Part]:
+    return [Steps(steps) if steps else Paragraph("No action needed.")]
+
+
+def foot(links: Links, command: str, everything: str) -> list[Part]:
+    """Where the rest is: what the full report has, and where the command that prints it runs."""
     parts: list[Part] = []
-    if left_out:
-        report = Link("the full report", links.artifact_url)
-        parts.append(Paragraph(("Left out here for length, and in ", report, f": {', '.join(left_out)}.")))
     if command and len(command) <= _LONGEST_COMMAND and not web_address(links.artifact_url):
         parts.append(Paragraph((f"The full report, with {everything} by ", Name(command))))
     titles = (
@@ -92,13 +90,10 @@ def commit_name(url: str) -> Inline | None:
     return Link(commit[:_COMMIT_DIGITS], url, code=True)
 
 
-def pictures_of(around: ReportContext, *, folded: bool) -> list[Part]:
+def pictures_of(view: View, *, folded: bool) -> list[Part]:
     """All pictures; the first is there at once unless `folded`, the others behind their titles."""
-    published = [picture for picture in around.pictures[:_MOST_PICTURES] if web_address(picture.light_url)]
-    parts: list[Part] = []
-    for picture in published:
-        parts.append(Fold(picture.title, (picture,)) if folded or parts else picture)
-    return parts
+    published = [picture for picture in view.pictures[:_MOST_PICTURES] if web_address(picture.light_url)]
+    return [Fold(each.title, (each,)) if folded or place else each for place, each in enumerate(published)]
 
 
 def first_lines(lines: Sequence[str], most: int | None) -> list[str]:
@@ -120,20 +115,9 @@ def values_table(title: str, values: Mapping[str, Any]) -> Table:
 
 def sides_table(base: SideFacts, head: SideFacts) -> Table:
     """Where both sides are from."""
-    columns = [
-        (
-            given_as(side, whole=True),
-            f"{side.run} of {side.started}",
-            side.suite,
-            ", ".join(side.toolchains),
-            side.machine,
-        )
-        for side in (base, head)
-    ]
-    return Table(
-        columns=(
-            Column("", ("given as", "run", "suite", "IREE", "run on")),
-            Column("base", columns[0]),
-            Column("head", columns[1]),
-        )
-    )
+    names = ("given as", "run", "suite", "IREE", "run on")
+    columns = [Column("", names)]
+    for title, side in (("base", base), ("head", head)):
+        run, toolchains = f"{side.run} of {side.started}", ", ".join(side.toolchains)
+        columns.append(Column(title, (given_as(side, whole=True), run, side.suite, toolchains, side.machine)))
+    return Table(columns=columns)

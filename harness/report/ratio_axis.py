@@ -33,20 +33,12 @@ Extent: TypeAlias = tuple[float, float | None, float | None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tick:
-    """A place on the axis and what is written there."""
-
-    ratio: float
-    text: str
-
-
-@dataclass(frozen=True, kw_only=True)
 class RatioAxis:
     """From `low` to `high`, both ratios; 1 lies between them."""
 
     low: float
     high: float
-    ticks: tuple[Tick, ...]
+    ticks: tuple[tuple[float, str], ...]  # Ratios, and what is written there
 
     def share(self, ratio: float) -> float:
         """Where a ratio lies, from 0 at the left end to 1 at the right one; beyond them outside of 0 to 1."""
@@ -69,7 +61,7 @@ def ratio_axis(extents: Iterable[Extent], floor: float, *, most_ticks: int = _MO
     room = _MARGIN * (high - low)
     left, right = math.exp(low - room), math.exp(high + room)
     places = (_even_steps if right / left < _LINEAR_SPAN else round_figures)(left, right, most_ticks)
-    return RatioAxis(low=left, high=right, ticks=tuple(Tick(ratio=ratio, text=text) for ratio, text in places))
+    return RatioAxis(low=left, high=right, ticks=tuple(places))
 
 
 def _logs(extent: Extent) -> tuple[float, float, float]:

@@ -9,7 +9,7 @@ from typing import Any
 from harness.records.run import DeviceMemory
 from harness.report.data import Field, records, tabulate, to_csv, to_json
 from harness.report.page import Column
-from harness.report.run_report import Report
+from harness.report.run_report import Report, notes_of
 from harness.report.run_rows import Row, Section
 from harness.report.run_words import outcome_text
 from harness.report.units import PLAIN, interval_text, three_digits
@@ -223,13 +223,28 @@ def run_json(report: Report) -> str:
     ]
     return to_json(
         {
-            "run": {name: value for name, value in asdict(report.facts).items() if name != "results"},
+            "run": _run_record(report),
             "summary": asdict(report.summary),
-            "notes": report.notes,
+            "notes": notes_of(report),
             "groups": groups,
             "rows": [{**record, **_nested(row)} for record, row in zip(records(FIELDS, rows), rows, strict=True)],
         }
     )
+
+
+def _run_record(report: Report) -> dict[str, Any]:
+    header = report.header
+    of_header = ("id", "suite", "suite_name", "suite_description", "suite_sha256", "started")
+    of_harness = ("harness_version", "harness_commit", "command", "settings", "environment")
+    return {
+        **{name: getattr(header, name) for name in of_header},
+        "finished": report.run.finished,
+        **{name: getattr(report, name) for name in ("baseline", "machine", "cpu", "toolchains")},
+        "peers": report.engines,
+        **{name: getattr(header, name) for name in of_harness},
+        "hosts": dict(report.run.environments),
+        "shard": str(header.settings.get("shard") or ""),
+    }
 
 
 def _nested(row: Row) -> dict[str, Any]:

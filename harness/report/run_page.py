@@ -7,7 +7,6 @@ import shlex
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -19,25 +18,20 @@ from harness.records.comparison import Verdict
 from harness.report.changes import (
     MOST_SHOWN,
     Cause,
-    Fate,
     Layout,
     cause_details,
     cause_parts,
     causes_of,
-    names_by_fate,
     says_something,
-    tool_output,
 )
 from harness.report.comparison_page import changed_lists, hosts_table, trust
 from harness.report.data import tabulate
 from harness.report.page import (
     Bullets,
-    Choice,
     Code,
     Column,
     Fold,
     Heading,
-    Inline,
     Name,
     Page,
     Paragraph,
@@ -48,9 +42,9 @@ from harness.report.page import (
     Tone,
     Warnings,
 )
-from harness.report.pages import ReportContext, commit_name, foot, opening, pictures_of, values_table
+from harness.report.pages import View, commit_name, foot, opening, pictures_of, values_table
 from harness.report.run_fields import ROOFLINE, ir_columns, main_columns, roofline_line
-from harness.report.run_report import Report, busy_sections
+from harness.report.run_report import Report, notes_of
 from harness.report.run_rows import Row, Section, Status, side_label
 from harness.report.run_words import (
     common_fate,
@@ -68,63 +62,120 @@ from harness.report.units import Unit, unit_of
 from harness.report.verdicts import LOST, TONES, list_title
 from harness.store.files import log_path
 
-_MOST_NOTES = 8
+
+def page(report: Report, view: View) -> Page:
+    """A run for a terminal, for a comment, or all of it."""
+    return _terminal_page(report, view) if view.terminal else _github_page(report, view)
 
 
-def terminal_page(report: Report, results: str = "") -> Page:
+def _terminal_page(report: Report, view: View) -> Page:
     """A table for each model on each device, what the tools said of failures, and the verdict."""
-    report = replace(report, facts=replace(report.facts, results=results or report.facts.results))
-    facts = report.facts
+    header = report.header
     return Page(
         parts=(
-            Heading(facts.suite_name, aside=f"{facts.started}, run {facts.id}"),
-            Paragraph(facts.suite_description),
-            Paragraph(run_line(facts, report.sections), "dim"),
+            Heading(header.suite_name, aside=f"{header.started}, run {header.id}"),
+            Paragraph(header.suite_description),
+            Paragraph(run_line(report), "dim"),
             *_hosts(report),
-            Warnings(report.notes),
+            Warnings(notes_of(report)),
             *_sections(report, full=False),
-            *cause_details(*_told_failures(report), {row.case: row.repro for row in report.rows()}),
+            *_said_of_failures(report, view),
             Paragraph(legend(report), "dim"),
             Paragraph(outcome(report), "strong"),
-            *map(Paragraph, _closing(report)),
-            Steps(next_steps(report)),
+            *map(Paragraph, _closing(report, view)),
+            Steps(next_steps(report, view.folder(report.header.id))),
         )
     )
 
 
-def _closing(report: Report) -> list[Sentence]:
-    own = (first_look(report), correctness(report), reference_sentence(report))
-    return [*(line for line in own if line), *trust(report.comparison, busy_sections(report.sections))]
+def _github_page(report: Report, view: View) -> Page:
+    header, full, folder = report.header, view.full, view.folder(report.header.id)
+    commit = commit_name(view.links.head_commit_url)
+    of_commit = ("commit ", commit, ", ") if commit else ()
+    made = f", {header.started}, with no base to compare with: {run_line(report)}"
+    subject = (*of_commit, "run ", Name(header.id), " of ", Name(header.suite), made)
+    everything = "every case and the environment, is printed where it was measured"
+    attention = "" if report.summary.exit_code is ExitCode.OK else "🚨 Needs attention: "
+    layout = Layout(
+        comparison=report.comparison,
+        full=full,
+        titles=partial(_title, report.baseline),
+        spans={row.case: (row.latency.low_ns, row.latency.high_ns) for row in report.rows() if row.latency},
+    )
+    causes = _causes(row for row in report.rows() if row.status in LOST)
+    results = _sections(report, full=full)
+    if not full and len(report.sections) > MOST_SHOWN:
+        results = [Fold(f"Of {len(report.sections)} models and devices", results)]
+    return Page(
+        marker=("report", header.suite_name),
+        title=view.title(header.suite),
+        verdict=f"{attention}{outcome(report)}",
+        parts=(
+            *opening(subject, next_steps(report, folder), view),
+            Warnings(notes_of(report)),
+            *cause_parts(causes, title="Failed Cases 🚨"),
+            *_said_of_failures(report, view),
+            *pictures_of(view, folded=False),
+            *_hosts(report),
+            *(part for group in header.groups for part in side_by_side(group, report, full=full)),
+            *changed_lists(layout, view),
+            Heading("Results"),
+            Paragraph(legend(report), "dim"),
+            *results,
+            *_folded_cases("Expected Failures", report, "expected failure"),
+            *_folded_cases("Skipped Cases", report, "skipped"),
+            Bullets(_closing(report, view)),
+            *(_outputs(report) if full else ()),
+            *_commands(report),
+            *(_environment(report) if full else ()),
+        ),
+        foot=foot(view.links, f"harness report {shlex.quote(folder)} --format markdown --full", everything),
+    )
+
+
+def _title(baseline: str, metric: str, verdict: Verdict) -> str:
+    """A run has no base, so nothing in it regressed: a variant is slower than the baseline, or has more of a thing."""
+    if metric == LATENCY.name:
+        return f"{'Slower' if verdict == 'regressed' else 'Faster'} than {baseline}"
+    return f"{list_title(metric)}: {'more' if verdict == 'regressed' else 'less'} than {baseline}"
+
+
+def _closing(report: Report, view: View) -> list[Sentence]:
+    own = (first_look(report, view.folder(report.header.id)), correctness(report), reference_sentence(report))
+    return [*(line for line in own if line), *trust(report.comparison, report.busy)]
 
 
 def _hosts(report: Report) -> list[Part]:
-    if not report.facts.hosts:
-        return []
     groups = Counter(section.host for section in report.sections)
     title = "Hosts; figures of one do not compare with another's"
-    return hosts_table(report.comparison, title, "groups", groups)
+    return hosts_table(report.comparison, title, "groups", groups) if report.run.environments else []
 
 
-def _sections(report: Report, *, full: bool, folded: bool = False) -> list[Part]:
+# --- The results of each model and device ---
+
+
+def _sections(report: Report, *, full: bool) -> list[Part]:
     """What is known of each group that was measured together, and its rows."""
     parts: list[Part] = []
     for section in report.sections:
         if fate := common_fate(section):
             parts += [Heading(section.title, level=4), Paragraph(f"{fate}.")]
             continue
-        body: list[Part] = [
+        tones = [_tone(row) for row in section.rows]
+        columns, operations = main_columns(section), ir_columns(section)
+        if any(row.remarks for row in section.rows):
+            columns.append(Column("remarks", [row.remarks for row in section.rows], kind="sentence"))
+        parts += [
+            Heading(section.title, level=4, aside=_how(section)),
             Paragraph(section.against),
-            _main_table(section),
+            Table(columns=columns, tones=tones),
             Paragraph(roofline_line(section)),
         ]
-        figures = tabulate(ROOFLINE, section.rows) if full else []
-        if figures:
-            body.append(Table(columns=[Column("variant", [section.label(row) for row in section.rows]), *figures]))
-        body += _operations(section)
-        if folded:
-            parts.append(Fold(section.title, [Paragraph(_how(section)), *body]))
-        else:
-            parts += [Heading(section.title, level=4, aside=_how(section)), *body]
+        if figures := tabulate(ROOFLINE, section.rows) if full else []:
+            parts.append(Table(columns=[Column("variant", [section.label(row) for row in section.rows]), *figures]))
+        if operations:
+            title = "Operations, by phase of the compiler"
+            parts.append(Table(title=title, columns=operations, tones=tones, folded=True))
     return parts
 
 
@@ -132,19 +183,6 @@ def _how(section: Section) -> Sentence:
     facts = f"{section.device_facts}; " if section.device_facts else ""
     how = sampling((section,))
     return (facts, Name(section.call), f"; {how}") if section.call else f"{facts}{how}"
-
-
-def _main_table(section: Section) -> Table:
-    columns = main_columns(section)
-    if any(row.remarks for row in section.rows):
-        columns.append(Column("remarks", [row.remarks for row in section.rows], kind="sentence"))
-    return Table(columns=columns, tones=[_tone(row) for row in section.rows])
-
-
-def _operations(section: Section) -> list[Part]:
-    columns, tones = ir_columns(section), [_tone(row) for row in section.rows]
-    title = "Operations, by phase of the compiler"
-    return [Table(title=title, columns=columns, tones=tones, folded=True)] if columns else []
 
 
 def _tone(row: Row) -> Tone:
@@ -161,31 +199,19 @@ def _tone(row: Row) -> Tone:
 
 def _causes(rows: Iterable[Row]) -> list[Cause]:
     """Rows without figures by what happened; what else there is to say of them stands beside their figures."""
-    return causes_of(Fate(case=row.case, model=row.model, sentence=next(iter(row.remarks), "")) for row in rows)
+    return causes_of((row.case, row.model, Cause(next(iter(row.remarks), ""))) for row in rows)
 
 
-def _log_line(row: Row, report: Report) -> str:
-    """Where all is that iree-compile said of a case; "" where it said nothing, or was not asked."""
-    build, failure = row.build, row.failure
-    if build is None or build.failure is None or not build.command or failure is None or failure.stage != "compile":
-        return ""
-    return f"{WHERE_ALL_IS}{report.facts.folder}/{log_path(row.case)}"
-
-
-def _told_failures(report: Report) -> tuple[list[Cause], dict[str, str]]:
-    """What rows without figures have in common, and by case what a tool said."""
+def _said_of_failures(report: Report, view: View) -> list[Part]:
+    """What a tool said of each cause, and where all is that iree-compile said of it."""
     rows = [row for row in report.rows() if row.status in LOST]
-    outputs = {
-        row.case: "\n\n".join(filter(None, (row.failure.stderr or row.failure.message, _log_line(row, report))))
-        for row in rows
-        if row.failure is not None
-    }
-    return _causes(rows), outputs
-
-
-def _failed_cases(report: Report) -> list[Part]:
-    causes, outputs = _told_failures(report)
-    return [Heading("Failed Cases 🚨"), *cause_parts(causes), *tool_output(causes, outputs)] if causes else []
+    outputs = {}
+    for row in rows:
+        if (failure := row.failure) is not None:
+            is_logged = failure.stage == "compile" and row.build is not None and row.build.failure and row.build.command
+            log = f"\n\n{WHERE_ALL_IS}{view.folder(report.header.id)}/{log_path(row.case)}" if is_logged else ""
+            outputs[row.case] = f"{failure.stderr or failure.message}{log}"
+    return cause_details(_causes(rows), outputs, {row.case: row.repro for row in rows})
 
 
 def _folded_cases(title: str, report: Report, status: Status) -> list[Part]:
@@ -193,77 +219,11 @@ def _folded_cases(title: str, report: Report, status: Status) -> list[Part]:
     return [Fold(f"{title} ({len(rows)})", cause_parts(_causes(rows), why="Why"))] if rows else []
 
 
-# --- Markdown ---
-
-
-def github_page(report: Report, around: ReportContext, *, full: bool) -> Page:
-    """A run for a comment, or all of it."""
-    facts = report.facts
-    commit = commit_name(around.links.head_commit_url)
-    of_commit: tuple[Inline, ...] = ("commit ", commit, ", ") if commit else ()
-    attention = "" if report.summary.exit_code is ExitCode.OK else "🚨 Needs attention: "
-    made = f", {facts.started}, with no base to compare with: {run_line(facts, report.sections)}"
-    subject = (*of_commit, "run ", Name(facts.id), " of ", Name(facts.suite), made)
-    notes = [Warnings(report.notes if full else report.notes[:_MOST_NOTES])]
-    command = f"harness report {shlex.quote(facts.folder)} --format markdown --full"
-    return Page(
-        marker=("report", facts.suite_name),
-        title=around.title,
-        verdict=f"{attention}{outcome(report)}",
-        parts=(*opening(subject, next_steps(report), notes), *_lists(report, around, full=full)),
-        foot=partial(foot, around.links, command, "every case and the environment, is printed where it was measured"),
-    )
-
-
-def _lists(report: Report, around: ReportContext, *, full: bool) -> list[Part]:
-    fates: dict[str, list[str]] = {fate: [row.case for row in report.rows() if row.status == fate] for fate in LOST}
-    lost = _failed_cases(report)
-    groups = [part for group in report.groups for part in side_by_side(group, report, full=full)]
-    spans = {row.case: (row.latency.low_ns, row.latency.high_ns) for row in report.rows() if row.latency is not None}
-    layout = Layout(
-        comparison=report.comparison,
-        full=full,
-        titles=partial(_title, report.facts.baseline),
-        spans=spans,
-    )
-    return [
-        Choice("what happened to each failed case", 5, lost, [*lost[:1], *names_by_fate(fates)] if lost else ()),
-        Choice("the pictures", 1, pictures_of(around, folded=False)),
-        Choice("the hosts", 3, _hosts(report)),
-        Choice("variants side by side", 6, groups),
-        *changed_lists(layout),
-        Choice("the table of each model and device", 7, _results(report, full=full)),
-        Choice(
-            "expected failures and skipped cases",
-            8,
-            [
-                *_folded_cases("Expected Failures", report, "expected failure"),
-                *_folded_cases("Skipped Cases", report, "skipped"),
-            ],
-        ),
-        Bullets(_closing(report)),
-        *(_outputs(report) if full else []),
-        Choice("the commands", 9, _commands(report)),
-        *(_environment(report) if full else []),
-    ]
-
-
-def _title(baseline: str, metric: str, verdict: Verdict) -> str:
-    """A run has no base, so nothing in it regressed: a variant is slower than the baseline, or has more of a thing."""
-    if metric == LATENCY.name:
-        return f"{'Slower' if verdict == 'regressed' else 'Faster'} than {baseline}"
-    return f"{list_title(metric)}: {'more' if verdict == 'regressed' else 'less'} than {baseline}"
-
-
-def _results(report: Report, *, full: bool) -> list[Part]:
-    folded = not full and len(report.sections) > MOST_SHOWN
-    return [Heading("Results"), Paragraph(legend(report), "dim"), *_sections(report, full=full, folded=folded)]
+# --- At the end ---
 
 
 def _outputs(report: Report) -> list[Part]:
     rows = [(row, row.check) for row in report.rows() if row.check is not None and row.checked_against]
-    if not rows:
-        return []
     errors = ["" if check.max_relative is None else f"{check.max_relative:.1e}" for _, check in rows]
     table = Table(
         columns=(
@@ -273,7 +233,7 @@ def _outputs(report: Report) -> list[Part]:
             Column("Other Inputs Too", ["yes" if check.other_inputs else "" for _, check in rows]),
         )
     )
-    return [Heading("Outputs"), Fold("What each case was held against", (table,))]
+    return [Heading("Outputs"), Fold("What each case was held against", (table,))] if rows else []
 
 
 def _commands(report: Report) -> list[Part]:
@@ -282,9 +242,9 @@ def _commands(report: Report) -> list[Part]:
 
 
 def _environment(report: Report) -> list[Part]:
-    facts = report.facts
-    groups = {**facts.environment, "settings": facts.settings, "run": {"command": shlex.join(facts.command)}}
-    hosts = [Fold(host, (_known(environment),)) for host, environment in facts.hosts.items()]
+    header = report.header
+    groups = {**header.environment, "settings": header.settings, "run": {"command": shlex.join(header.command)}}
+    hosts = [Fold(host, (_known(environment),)) for host, environment in report.run.environments.items()]
     return [Heading("Environment"), Fold("Click to show", (_known(groups), *hosts))]
 
 

@@ -2,8 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 from harness.compare.comparison import conclude, judge_plan, plan_run
 from harness.compare.judge import Timings, judge_recorded
@@ -12,50 +11,15 @@ from harness.compare.sides import describe_toolchains
 from harness.errors import ExitCode
 from harness.machine.identity import machine_name, processor
 from harness.metrics import LATENCY
-from harness.records.case import VariantGroup
 from harness.records.comparison import Comparison
 from harness.records.comparison import Row as ComparedRow
-from harness.records.run import Run
+from harness.records.run import Header, Run
 from harness.report.run_rows import Row, Section, section_of, was_compared
 from harness.report.verdicts import BUSY, BUSY_THREADS, Busy, busy_line, capital
 from harness.text import plural
 
 # Of turns that a container's quota stopped, more than this share is worth a note.
 _STOPPED = 0.05
-
-
-@dataclass(frozen=True, kw_only=True)
-class Facts:
-    """What a reader has to know before believing a figure."""
-
-    id: str
-    suite: str
-    suite_name: str
-    suite_description: str
-    suite_sha256: str
-    started: str  # ISO 8601, UTC
-    finished: bool
-    # What the others are compared with, as in a section; where sections differ the variant alone, or `their baseline`
-    baseline: str
-    machine: str  # Which one it was; "" where the run does not say. Of several hosts, how many there were.
-    cpu: str  # Its processor, likewise; of several hosts each one's
-    toolchains: tuple[str, ...]  # Release and revision of each
-    peers: tuple[str, ...] = ()  # Title and version of each that was measured
-    harness_version: str
-    harness_commit: str
-    command: tuple[str, ...]  # The command line of the run
-    settings: dict[str, Any] = field(default_factory=dict)
-    # Of the machine that measured, or of several hosts, of the one that asked them
-    environment: dict[str, dict[str, Any]] = field(default_factory=dict)
-    # Of each of several hosts, by its name; {} where one machine measured the whole run
-    hosts: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
-    shard: str = ""  # Which part of its suite the run is, as in `2/8`; "" where it is the whole
-    results: str = "results"  # The folder that holds the run, as whoever reads of it names it
-
-    @property
-    def folder(self) -> str:
-        """Of the run: `results/20261121-1-esrgan`."""
-        return f"{self.results}/{self.id}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,14 +61,17 @@ class Summary:
 class Report:
     """A run, ready to be laid out."""
 
-    facts: Facts
+    run: Run
     sections: tuple[Section, ...]
-    groups: tuple[VariantGroup, ...]  # Variants that the suite wants side by side
     summary: Summary
-    notes: tuple[str, ...]  # What bears on the whole run, in plain words
     comparison: Comparison  # The run as a recorded comparison of its variants with their baseline
     peers: tuple[ComparedRow, ...]  # Other engines against the baseline, as rows of it
     floor: float = LATENCY.floor  # Relative change of latency below which nothing is called faster or slower
+
+    @property
+    def header(self) -> Header:
+        """What was known before the run's first build."""
+        return self.run.header
 
     def rows(self) -> Iterator[Row]:
         """All rows, section by section."""
@@ -114,6 +81,44 @@ class Report:
     def compares(self) -> bool:
         """Whether any row has a ratio to show."""
         return any(row.kind is not None for row in self.rows())
+
+    @property
+    def baseline(self) -> str:
+        """What the others are compared with; where sections differ the variant alone, or `their baseline`."""
+        bases = [(section.baseline, row.variant) for section in self.sections for row in section.rows if row.baseline]
+        labels, variants = ({base[place] for base in bases} for place in (0, 1))
+        common = labels if len(labels) == 1 else variants or {self.header.baseline}
+        return next(iter(common)) if len(common) == 1 else "their baseline"
+
+    @property
+    def machine(self) -> str:
+        """Which one it was; "" where the run does not say. Of several hosts, how many there were."""
+        hosts = self.run.environments
+        return plural(len(hosts), "host") if hosts else machine_name(self.header.environment)
+
+    @property
+    def cpu(self) -> str:
+        """The machine's processor; of several hosts each one's."""
+        return " + ".join(sorted({processor(host) for host in self.run.machines} - {""}))
+
+    @property
+    def toolchains(self) -> tuple[str, ...]:
+        """Release and revision of each."""
+        return describe_toolchains(self.header)
+
+    @property
+    def engines(self) -> tuple[str, ...]:
+        """Title and version of each peer that was measured."""
+        return tuple(dict.fromkeys(peer for host in self.run.machines for peer in host.get("peers", {}).values()))
+
+    @property
+    def busy(self) -> list[Busy]:
+        """How busy the machine was while each section was timed."""
+        return [
+            Busy(name=section.group, taken=section.taken, own=any(row.own_ns is not None for row in section.rows))
+            for section in self.sections
+            if section.taken is not None
+        ]
 
 
 def build_report(run: Run) -> Report:
@@ -126,8 +131,7 @@ def build_report(run: Run) -> Report:
     timings, plan = Timings(side), plan_run(side)
     rule = plan.rules[LATENCY.name]
     judged = judge_plan(plan, timings, timings)
-    peers = {pair.name: pair for pair in pair_peers(side)}
-    of_peers = judge_recorded(peers, timings, timings, rule, within=True)
+    of_peers = judge_recorded({pair.name: pair for pair in pair_peers(side)}, timings, timings, rule, within=True)
     comparison = conclude(
         plan,
         [judged[pair.name].row for pair in plan.open],
@@ -138,43 +142,12 @@ def build_report(run: Run) -> Report:
     )
     sections = tuple(section_of(name, plan, timings, judged | of_peers) for name in side.groups)
     return Report(
-        facts=collect_facts(run, sections),
+        run=run,
         sections=sections,
-        groups=run.header.groups,
         summary=count_rows(run, [row for section in sections for row in section.rows]),
-        notes=collect_notes(run, sections),
         comparison=comparison,
         peers=tuple(peer.row for peer in of_peers.values()),
         floor=rule.floor,
-    )
-
-
-def collect_facts(run: Run, sections: Sequence[Section] = ()) -> Facts:
-    """Where, when and with what a run was made."""
-    header = run.header
-    bases = [(section.baseline, row.variant) for section in sections for row in section.rows if row.baseline]
-    labels, variants = {label for label, _ in bases}, {variant for _, variant in bases} or {header.baseline}
-    common = labels if len(labels) == 1 else variants
-    return Facts(
-        id=header.id,
-        suite=header.suite,
-        suite_name=header.suite_name,
-        suite_description=header.suite_description,
-        suite_sha256=header.suite_sha256,
-        started=header.started,
-        finished=run.finished,
-        baseline=common.pop() if len(common) == 1 else "their baseline",
-        machine=plural(len(run.environments), "host") if run.environments else machine_name(header.environment),
-        cpu=" + ".join(sorted({processor(host) for host in run.machines} - {""})),
-        toolchains=describe_toolchains(header),
-        peers=tuple(dict.fromkeys(peer for host in run.machines for peer in host.get("peers", {}).values())),
-        harness_version=header.harness_version,
-        harness_commit=header.harness_commit,
-        command=header.command,
-        settings=header.settings,
-        environment=header.environment,
-        hosts=dict(run.environments),
-        shard=str(header.settings.get("shard") or ""),
     )
 
 
@@ -213,18 +186,9 @@ def count_rows(run: Run, rows: Sequence[Row]) -> Summary:
     )
 
 
-def busy_sections(sections: Sequence[Section]) -> list[Busy]:
-    """How busy the machine was while each section was timed."""
-    return [
-        Busy(name=section.group, taken=section.taken, own=any(row.own_ns is not None for row in section.rows))
-        for section in sections
-        if section.taken is not None
-    ]
-
-
-def collect_notes(run: Run, sections: Sequence[Section]) -> tuple[str, ...]:
-    """What a reader has to know before comparing figures."""
-    notes = []
+def notes_of(report: Report) -> list[str]:
+    """What a reader has to know before comparing figures, in plain words."""
+    run, sections, notes = report.run, report.sections, list[str]()
     if not run.finished:
         notes.append("This run is not finished; its figures may still change.")
     if shard := run.header.settings.get("shard"):
@@ -242,9 +206,8 @@ def collect_notes(run: Run, sections: Sequence[Section]) -> tuple[str, ...]:
             "Groups measured in one generation have ratios without intervals: one set of processes cannot show how "
             "much the next would differ."
         )
-    known = busy_sections(sections)
-    if any(group.taken >= (BUSY if group.own else BUSY_THREADS) for group in known):
-        notes.append(capital(busy_line(known)))
+    if any(group.taken >= (BUSY if group.own else BUSY_THREADS) for group in report.busy):
+        notes.append(capital(busy_line(report.busy)))
     turns, stopped = Counter[str](), Counter[str]()
     for measured in run.rounds:
         turns[measured.group] += len(measured.turns)
@@ -260,4 +223,4 @@ def collect_notes(run: Run, sections: Sequence[Section]) -> tuple[str, ...]:
         baseline = next((row for row in section.rows if row.baseline), None)
         if section.rounds and (baseline is None or baseline.latency_ns is None):
             notes.append(f"No ratios for {section.group}: its baseline, {section.baseline}, was not measured.")
-    return tuple(notes)
+    return notes

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from harness.records.comparison import Verdict
 from harness.report.page import Name, Sentence, Step
-from harness.report.run_report import Facts, Report
+from harness.report.run_report import Report
 from harness.report.run_rows import Row, Section
 from harness.report.units import interval_text, percent, ratio_text, share
 from harness.report.verdicts import MARKS, RUN_WORDS
@@ -66,7 +66,7 @@ def outcome_text(row: Row) -> str:
 def verdict(report: Report) -> str:
     """The whole run in one sentence."""
     summary = report.summary
-    against = f" than {report.facts.baseline}"
+    against = f" than {report.baseline}"
     compared = {
         "faster": f"faster{against}",
         "slower": f"slower{'' if summary.faster else against}",
@@ -83,13 +83,8 @@ def verdict(report: Report) -> str:
         parts = ["nothing was measured", *lost, *quiet]
     else:
         parts = [*lost, *(found or [f"{summary.measured} measured, with nothing to compare"]), *quiet]
-    first = " (a first look)" if summary.measured and is_first_look(report) else ""
+    first = " (a first look)" if summary.measured and _is_first_look(report) else ""
     return f"{plural(summary.planned, 'case')}: {', '.join(parts)}{first}."
-
-
-def is_first_look(report: Report) -> bool:
-    """Whether ratios rest on fewer generations than the judge asks for before it looks at all."""
-    return any(number < Rule().first_look for number in _generations_of_ratios(report))
 
 
 def _generations_of_ratios(report: Report) -> list[int]:
@@ -97,15 +92,20 @@ def _generations_of_ratios(report: Report) -> list[int]:
     return [len(section.rounds) for section in with_ratios if section.rounds]
 
 
-def first_look(report: Report) -> Sentence:
+def _is_first_look(report: Report) -> bool:
+    """Whether ratios rest on fewer generations than the judge asks for before it looks at all."""
+    return any(number < Rule().first_look for number in _generations_of_ratios(report))
+
+
+def first_look(report: Report, folder: str) -> Sentence:
     """What makes a run a first look, and what decides its rows; "" where it is none."""
-    if not is_first_look(report):
+    if not _is_first_look(report):
         return ""
     fewest = min(_generations_of_ratios(report))
     return (
         f"A first look: {plural(fewest, 'generation')}, where a verdict takes {Rule().first_look} and a confirmation "
         "in fresh processes. To measure until each row is decided: ",
-        Name(f"harness compare --within {shlex.quote(report.facts.folder)}{_on_its_fleet(report.facts)}"),
+        Name(f"harness compare --within {shlex.quote(folder)}{_on_its_fleet(report)}"),
     )
 
 
@@ -114,36 +114,34 @@ def correctness(report: Report) -> str:
     checked = {row.case: row.check for row in report.rows() if row.check and row.checked_against and not row.failure}
     if not checked:
         return ""
-    outputs = f"Outputs of {plural(len(checked), 'case')} were"
-    errors = {case: check.max_relative for case, check in checked.items() if check.max_relative is not None}
-    if not errors and all(check.against == UNCHECKED for check in checked.values()):
-        return f"{outputs} not checked, as the suite says."
-    if not errors:
-        return f"{outputs} checked before timing, but only for being finite: that is not known to be right."
     cases = {row.case for row in report.rows()}
     sources: Counter[str] = Counter()
-    for case, check in checked.items():
-        if case not in errors:
-            by_suite = check.against == UNCHECKED
-            source = "not checked, as the suite says" if by_suite else "not checked but for being finite"
-        else:
+    for check in checked.values():
+        if check.max_relative is not None:
             source = f"against {'a baseline that nothing judged' if check.against in cases else check.against}"
+        elif check.against == UNCHECKED:
+            source = "not checked, as the suite says"
+        else:
+            source = "not checked but for being finite"
         sources[source] += 1
     texts = [f"{number} {source}" for source, number in sources.most_common(_MOST_SOURCES)]
-    if others := len(checked) - sum(number for _, number in sources.most_common(_MOST_SOURCES)):
+    if others := sum(number for _, number in sources.most_common()[_MOST_SOURCES:]):
         texts.append(f"{others} against others")
-    twice = sum(check.other_inputs for check in checked.values())
-    again = f" ({twice} of them with other random inputs too)" if twice else ""
+    if twice := sum(check.other_inputs for check in checked.values()):
+        texts[-1] += f" ({twice} of them with other random inputs too)"
     spreads = {case: check.spreads for case, check in checked.items() if check.spreads is not None}
+    errors = {case: check.max_relative for case, check in checked.items() if check.max_relative is not None}
+    error = ""
     if spreads:
-        worst = max(spreads, key=lambda case: spreads[case] or 0.0)
+        worst = max(spreads, key=spreads.__getitem__)
         far = f"{spreads[worst]:.2g} spreads of its rounding, of which {FACTOR:g} are allowed"
-        error = f"the largest error is {far}, of {worst}"
-    else:
-        worst = max(errors, key=lambda case: errors[case] or 0.0)
+        error = f"; the largest error is {far}, of {worst}"
+    elif errors:
+        worst = max(errors, key=errors.__getitem__)
         far = f"{errors[worst]:.1e}, of {worst} against {checked[worst].against}"
-        error = f"the largest relative difference is {far}"
-    return f"{outputs} checked before timing: {', '.join(texts)}{again}; {error}."
+        error = f"; the largest relative difference is {far}"
+    were = " were checked before timing" if errors else ""
+    return f"Outputs of {plural(len(checked), 'case')}{were}: {', '.join(texts)}{error}."
 
 
 def reference_sentence(report: Report) -> str:
@@ -168,52 +166,44 @@ def reference_sentence(report: Report) -> str:
     )
 
 
-def next_steps(report: Report) -> list[Step]:
-    """What to do about what the report says."""
-    summary, facts = report.summary, report.facts
-    steps = []
-    if not facts.finished:
-        command = f"harness run --resume {shlex.quote(facts.folder)}{_on_its_fleet(facts)}"
-        steps.append(Step("go on with this run", command))
-    if summary.failed:
-        steps.append(
-            Step("what the tools said of failures is above, and all that iree-compile said is in the run's logs")
-        )
-    if summary.missing:
-        steps.append(Step("what is missing left no record at all: run it again, and report it as a defect"))
-    if summary.works_again:
-        steps.append(Step(f"take expectations that no longer hold out of {facts.suite}"))
-    if summary.unclear:
-        most = max(len(section.rounds) for section in report.sections)
-        budget = 2 * float(facts.settings.get("budget_s", 60))
-        again = f"harness run {shlex.quote(facts.suite)}{_toolchain_options(report)}"
-        command = f"{again} --generations {max(5, 2 * most)} --budget {budget:g}{_on_its_fleet(facts)}"
-        steps.append(Step("unclear ratios take more generations", command))
-    return steps
+def next_steps(report: Report, folder: str) -> list[Step]:
+    """What to do about what the report of a run in that folder says."""
+    summary, header = report.summary, report.header
+    fleet, again = _on_its_fleet(report), f"harness run {shlex.quote(header.suite)}"
+    if any(word.startswith("--toolchain") for word in header.command):
+        versions = dict.fromkeys(version for section in report.sections for version in section.toolchains)
+        again += "".join(f" --toolchain {shlex.quote(version)}" for version in versions)
+    most = max((len(section.rounds) for section in report.sections), default=0)
+    longer = f"--generations {max(5, 2 * most)} --budget {2 * float(header.settings.get('budget_s', 60)):g}"
+    table = (
+        (not report.run.finished, "go on with this run", f"harness run --resume {shlex.quote(folder)}{fleet}"),
+        (
+            summary.failed,
+            "what the tools said of failures is here, and all that iree-compile said in the run's logs",
+            "",
+        ),
+        (summary.missing, "what is missing left no record at all: run it again, and report it as a defect", ""),
+        (summary.works_again, f"take expectations that no longer hold out of {header.suite}", ""),
+        (summary.unclear, "unclear ratios take more generations", f"{again} {longer}{fleet}"),
+    )
+    return [Step(text, command) for holds, text, command in table if holds]
 
 
-def _on_its_fleet(facts: Facts) -> str:
-    fleet = facts.settings.get("fleet")
+def _on_its_fleet(report: Report) -> str:
+    fleet = report.header.settings.get("fleet")
     return f" --fleet {shlex.quote(str(fleet))}" if fleet else ""
 
 
-def _toolchain_options(report: Report) -> str:
-    if not any(word.startswith("--toolchain") for word in report.facts.command):
-        return ""
-    versions = dict.fromkeys(version for section in report.sections for version in section.toolchains)
-    return "".join(f" --toolchain {shlex.quote(version)}" for version in versions)
-
-
-def run_line(facts: Facts, sections: Sequence[Section]) -> str:
+def run_line(report: Report, *, releases: bool = True) -> str:
     """Where and how it was measured: machine, toolchain, generations and rounds."""
-    commit, plus, dirty = facts.harness_commit.partition("+")
+    commit, plus, dirty = report.header.harness_commit.partition("+")
     parts = [
-        facts.machine,
-        facts.cpu or "CPU not recorded",
-        *(f"IREE {toolchain}" for toolchain in facts.toolchains),
-        *facts.peers,
-        sampling(sections),
-        f"harness {facts.harness_version} ({commit[:10] or 'no commit'}{plus}{dirty})",
+        report.machine,
+        report.cpu or "CPU not recorded",
+        *(f"IREE {toolchain}" for toolchain in report.toolchains if releases),
+        *report.engines,
+        sampling(report.sections),
+        f"harness {report.header.harness_version} ({commit[:10] or 'no commit'}{plus}{dirty})",
     ]
     return ", ".join(part for part in parts if part)
 

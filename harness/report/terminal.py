@@ -12,7 +12,6 @@ from rich.text import Text
 
 from harness.report.page import (
     Bullets,
-    Choice,
     Code,
     Column,
     Fold,
@@ -34,6 +33,7 @@ from harness.toolchain.tools import excerpt
 _GAP = 2
 _LONGEST_CELL = 160
 _LOG_LINES = 8
+_MOST_LISTED = 40
 _STYLES: dict[Tone, str] = {
     "": "",
     "good": "green",
@@ -87,10 +87,6 @@ class _Writer:
     def _part(self, part: Part) -> None:
         if _is_empty(part):
             return
-        if isinstance(part, Choice):
-            for inner in part.parts:
-                self._part(inner)
-            return
         if self._last is not None and not _belongs(part, self._last):
             self._console.print()
         self._last = part
@@ -142,8 +138,8 @@ class _Writer:
             self._console.print(Text(printable(line).rstrip()), soft_wrap=True)
         if table.rows:
             self._rows(table)
-        if len(table.shown) < table.rows:
-            self._print(f"The first {len(table.shown):,} of {table.rows:,} rows.", "dim")
+        if len(_shown(table)) < table.rows:
+            self._print(f"The first {len(_shown(table)):,} of {table.rows:,} rows.", "dim")
         for sentence in table.after:
             self._print(plain(sentence), "dim")
 
@@ -159,7 +155,7 @@ class _Writer:
         for column in (*fit, *beside):
             justify = "right" if column.kind == "number" else "left"
             drawing.add_column(_head(column), justify=justify, overflow="fold")  # type: ignore[arg-type]
-        for row in table.shown:
+        for row in _shown(table):
             style = _STYLES[table.tones[row]] if table.tones else ""
             drawing.add_row(
                 *(Text(_cell(column, row), style=style) for column in fit),
@@ -178,13 +174,18 @@ class _Writer:
         drawing = RichTable.grid(padding=(0, _GAP, 0, 0))
         drawing.add_column(overflow="fold", max_width=self._console.width // 2)
         drawing.add_column(ratio=1, overflow="fold")
-        for sentence, rows in table.sharing(column).items():
+        for sentence, rows in table.sharing(column, _shown(table)).items():
             styles = [_STYLES[table.tones[row]] if table.tones else "" for row in rows]
             names = [Text(_cell(table.names, row), style=style) for row, style in zip(rows, styles, strict=True)]
             drawing.add_row(Text(", ").join(names), Text(one_line(sentence)))
         self._console.print()
         self._print(f"{column.title}:", "bold")
         self._console.print(drawing)
+
+
+def _shown(table: Table) -> range:
+    """Places of the rows that are shown: of a long list the first ones."""
+    return table.shown if table.first is None else table.shown[:_MOST_LISTED]
 
 
 def _repeats(column: Column) -> bool:
@@ -199,6 +200,8 @@ def _is_empty(part: Part) -> bool:
         return not plain(part.text)
     if isinstance(part, Warnings | Bullets):
         return not part.sentences
+    if isinstance(part, Fold):
+        return part.aside or all(map(_is_empty, part.parts))
     return isinstance(part, Picture) or (isinstance(part, Steps) and not part.steps)
 
 

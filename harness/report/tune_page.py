@@ -13,7 +13,7 @@ from typing import Any
 from harness.progress import duration
 from harness.records.bisection import Trial
 from harness.records.tuning import Standing, Tried, TunedDispatch, Tuning
-from harness.report.data import Field, json_bytes, table_of, to_csv
+from harness.report.data import Field, table_of, to_csv
 from harness.report.page import (
     Bullets,
     Code,
@@ -27,9 +27,9 @@ from harness.report.page import (
     Steps,
     Tone,
 )
+from harness.report.pages import View
 from harness.report.units import interval_text, p_text, share
 from harness.report.verdicts import CHANGED, TONES, marked
-from harness.store.kinds import TUNING
 from harness.store.work_directory import SPEC_FILE, VARIANT_FILE
 from harness.text import plural
 
@@ -54,11 +54,6 @@ _SPEC_PLUGIN = "tuning-spec"
 _DECIDED = (*CHANGED, "unchanged")
 
 
-def tune_json(found: Tuning) -> str:
-    """A tuning as a document, in which it is kept."""
-    return json_bytes({"schema_version": TUNING.version, **asdict(found)}).decode()
-
-
 def tune_csv(found: Tuning) -> str:
     """A line a candidate: `of` is the dispatch that it configures, "" where it is one of the whole program."""
     tried = [("", candidate) for candidate in (*found.singles, *found.combinations)]
@@ -66,34 +61,31 @@ def tune_csv(found: Tuning) -> str:
     return to_csv([{"of": of, **asdict(candidate), "parts": " ".join(candidate.parts)} for of, candidate in tried])
 
 
-def terminal_page(found: Tuning, out: str = "") -> Page:
-    """A tuning for a terminal; what was not timed is counted."""
-    return _page(found, out, whole=False)
-
-
-def markdown_page(found: Tuning, out: str = "") -> Page:
-    """A tuning with every candidate; `out` as that of `terminal_page`."""
-    return _page(found, out, whole=True)
-
-
-def _page(found: Tuning, out: str, *, whole: bool) -> Page:
+def page(found: Tuning, view: View) -> Page:
+    """A tuning with every candidate; on a terminal, what was not timed is counted."""
     parts: list[Part] = [Paragraph(found.sentence, "strong")]
     if found.variant:
-        parts += _variant(found, Path(out or found.settings.get("out", "")) / found.id)
+        parts += _variant(found, Path(view.results or found.settings.get("out", "")) / found.id)
     last = tuple({(row.head, row.base): row for row in found.confirmations}.values())
     measured = "Measured in fresh processes, by the rule of harness compare"
     parts += table_of(_CONFIRMED, last, measured, tones=[TONES[row.verdict] for row in last])
-    ranked = _ranked(found)
-    columns, most = (_RANKED, _MOST_RANKED) if not whole else ((*_RANKED, _PARTS), None)
-    parts += table_of(columns, ranked, f"Flags and plugins, beside {found.start}", tones=_tones(ranked), most=most)
-    if whole:
+    everything = (*found.combinations, *found.singles)
+    ranked = sorted((tried for tried in everything if tried.ratio is not None), key=_by_ratio)
+    beside = f"Flags and plugins, beside {found.start}"
+    if view.terminal:
+        parts += table_of(_RANKED, ranked, beside, tones=_tones(ranked), most=_MOST_RANKED)
+        counts = Counter(tried.standing for tried in everything)
+        words = [f"{counts[standing]} {words}" for standing, words in _UNTIMED.items() if counts[standing]]
+        if words:
+            left = f"Not in that table: {', '.join(words)}; --format markdown has each."
+            parts.append(Paragraph(left, "dim"))
+    else:
         each = [*found.singles, *(tried for tried in found.combinations if tried.ratio is None)]
         title = "Each change alone, and combinations that were not timed"
+        parts += table_of((*_RANKED, _PARTS), ranked, beside, tones=_tones(ranked))
         parts += table_of(_EACH, each, title, tones=_tones(each), folded=True)
-    else:
-        parts += _not_timed(found)
     parts += _dispatches(found)
-    for dispatch in found.dispatches if whole else ():
+    for dispatch in () if view.terminal else found.dispatches:
         tried = sorted(dispatch.tried, key=_by_ratio)
         title = f"Configurations of {_number(dispatch)}"
         parts += table_of(_CONFIGURATIONS, tried, title, tones=_tones(tried), folded=True)
@@ -103,16 +95,12 @@ def _page(found: Tuning, out: str, *, whole: bool) -> Page:
     if found.command:
         parts.append(Steps([Step("do it again, or go on from what is kept", shlex.join(found.command))]))
     title = f"{found.suite}: {found.model} on {found.device} from {found.start}, IREE {found.toolchain}"
-    return Page(title=title, parts=parts, notes=_trust(found))
+    has_raced = bool(ranked) or any(dispatch.tried for dispatch in found.dispatches)
+    return Page(title=title, parts=parts, notes=_trust(found, has_raced=has_raced))
 
 
 def _by_ratio(tried: Tried) -> float:
     return tried.ratio or math.inf
-
-
-def _ranked(found: Tuning) -> list[Tried]:
-    timed = [tried for tried in (*found.combinations, *found.singles) if tried.ratio is not None]
-    return sorted(timed, key=_by_ratio)
 
 
 def _tones(rows: Sequence[Tried]) -> list[Tone]:
@@ -204,13 +192,7 @@ _CONFIGURATIONS: tuple[Field[Tried], ...] = (
 )
 
 
-# --- What was not timed, dispatches, and what it took ---
-
-
-def _not_timed(found: Tuning) -> list[Part]:
-    counts = Counter(tried.standing for tried in (*found.singles, *found.combinations))
-    words = [f"{counts[standing]} {words}" for standing, words in _UNTIMED.items() if counts[standing]]
-    return [Paragraph(f"Not in that table: {', '.join(words)}; --format markdown has each.", "dim")] if words else []
+# --- Dispatches, and what it took ---
 
 
 def _dispatches(found: Tuning) -> list[Part]:
@@ -263,16 +245,15 @@ def _took(seconds: float) -> str:
     return duration(seconds)
 
 
-def _trust(found: Tuning) -> list[str]:
+def _trust(found: Tuning, *, has_raced: bool) -> list[str]:
     lines = [f"Tuning {found.id} of {found.created[:10]}, on {found.machine}."] if found.machine else []
-    if not _ranked(found) and not any(dispatch.tried for dispatch in found.dispatches):
-        return lines
-    if found.race_error:
+    if has_raced and found.race_error:
         lines.append(
             f"The chance that a race dropped its best candidate is at most {share(found.race_error)} in each race."
         )
-    lines.append(
-        "Ratios of candidates are those of their races, where the winner's is probably optimistic; what counts is "
-        "measured again in fresh processes by the rule of harness compare."
-    )
+    if has_raced:
+        lines.append(
+            "Ratios of candidates are those of their races, where the winner's is probably optimistic; what counts is "
+            "measured again in fresh processes by the rule of harness compare."
+        )
     return lines

@@ -62,8 +62,6 @@ UPSTREAM_TITLES: Mapping[str, str] = {
     "dispatches": "Stream IR Dispatch Count (# of cmd.dispatch ops)",
     "transient-memory": "Transient Memory",
 }
-NOTHING_CHANGED = "No improved or regressed benchmarks 🏖️"
-NO_METRIC_CHANGED = "No improved or regressed compilation metrics 🏖️"
 
 
 def marked(verdict: Verdict) -> str:
@@ -271,8 +269,8 @@ def controls_line(controls: Rows) -> str:
 
 
 def capital(line: str) -> str:
-    """A sentence of a line that begins in the middle of one."""
-    return f"{line[0].upper()}{line[1:]}."
+    """A sentence of a line that begins in the middle of one; "" of none."""
+    return f"{line[0].upper()}{line[1:]}." if line else ""
 
 
 def _rough_share(value: float) -> str:

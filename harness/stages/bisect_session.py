@@ -35,8 +35,7 @@ from harness.progress import Progress
 from harness.records.bisection import Bisection, Nearer, Position, Trial
 from harness.records.case import Case
 from harness.records.comparison import Verdict
-from harness.report.bisect_page import bisect_json, bisect_page
-from harness.report.markdown import to_markdown
+from harness.report import render
 from harness.stages.explaining import AskedPair, explain_pair, keep_in
 from harness.stages.options import BisectOptions, OneCase, VerdictOptions
 from harness.stages.run import run_suite
@@ -158,7 +157,7 @@ class BisectSession(ABC):
                 found = self.search()
             except KeyboardInterrupt:
                 raise Interrupted(f"interrupted; {self.how_to_go_on}") from None
-            self.directory.finish(bisect_json(found), to_markdown(bisect_page(found)))
+            self.directory.finish(render(found, "json"), render(found, "markdown", full=True))
         return found
 
     @property

@@ -19,7 +19,7 @@ from harness.metrics import LATENCY
 from harness.progress import Progress
 from harness.records.comparison import Comparison, Explained, Row
 from harness.report import render
-from harness.report.comparison import json_document
+from harness.report.data import document_of
 from harness.report.explanation_words import short_form
 from harness.report.verdicts import real_rows
 from harness.stages.explaining import AskedPair, explain_pair, keep
@@ -112,7 +112,7 @@ def compare_sides(
             note = "Interrupted before every regression was explained"
             raise _interrupted(session, replace(comparison, id=""), note) from None
         comparison = replace(comparison, explained=explained, notes=(*comparison.notes, *notes))
-    directory.finish(json_document(comparison), render(comparison, "markdown", full=True), comparison)
+    directory.finish(document_of(comparison), render(comparison, "markdown", full=True), comparison)
     return comparison, directory.path
 
 

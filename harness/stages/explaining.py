@@ -28,7 +28,7 @@ from harness.progress import Progress
 from harness.records.case import Case
 from harness.records.explanation import Explanation, Method, Part
 from harness.report import render
-from harness.report.explanation_page import explanation_document
+from harness.report.data import document_of
 from harness.report.explanation_words import is_changed
 from harness.report.names import side_names
 from harness.stages.ir import Compiled, at_readable_phases, cases_in, compiled_in_run
@@ -144,7 +144,7 @@ def keep(explanation: Explanation, results: Path, suite: str) -> tuple[Explanati
 def keep_in(directory: ExplanationDirectory, explanation: Explanation) -> Explanation:
     """Keep an explanation in its folder: with its id."""
     named = replace(explanation, id=directory.path.name)
-    directory.finish(explanation_document(named), render(named, "markdown", full=True))
+    directory.finish(document_of(named), render(named, "markdown", full=True))
     return named
 
 

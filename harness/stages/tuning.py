@@ -25,9 +25,8 @@ from harness.metrics import LATENCY
 from harness.progress import Progress
 from harness.records.bisection import Trial
 from harness.records.tuning import Answer, TunedDispatch, Tuning
-from harness.report.markdown import to_markdown
+from harness.report import render
 from harness.report.repro import repro_lines
-from harness.report.tune_page import markdown_page, tune_json
 from harness.stages.derived_suites import config_of
 from harness.stages.options import TuneOptions
 from harness.stages.prepare import require_name
@@ -122,7 +121,7 @@ def _tuned(options: TuneOptions, target: TuneTarget, command: Sequence[str], pro
         directory.write_or_remove(SPEC_FILE, found.spec)
         for name, content in draw(found).items():
             directory.write(name, content)
-        directory.finish(tune_json(found), to_markdown(markdown_page(found, str(options.out))))
+        directory.finish(render(found, "json"), render(found, "markdown", full=True))
     return found
 
 

@@ -13,8 +13,7 @@ from harness.cli import run_command_line
 from harness.errors import UsageError
 from harness.records.bisection import Bisection, FoundStep, OpenStretch, Trial
 from harness.records.tuning import Tuning
-from harness.report.bisect_page import bisect_json
-from harness.report.tune_page import tune_json
+from harness.report.data import document_of
 from harness.stages.bisect_session import Judged, Word
 from harness.stages.options import TuneOptions
 from harness.stages.tuning import NoStart
@@ -47,7 +46,7 @@ def test_a_bisect_ends_by_what_it_knows_and_is_printed_again(
     path.mkdir()
 
     def run() -> Bisection:
-        (path / BISECT.file).write_text(bisect_json(found))
+        (path / BISECT.file).write_text(document_of(found).decode())
         return found
 
     session = SimpleNamespace(directory=SimpleNamespace(path=path), run=run)
@@ -170,7 +169,7 @@ def test_a_report_has_the_models_and_the_device_that_are_asked_for(
         folder = Path("tuned", f"{model}@{device}")
         folder.mkdir(parents=True)
         found = make_tuning(id=folder.name, model=model, device=device)
-        (folder / TUNING.file).write_text(tune_json(found))
+        (folder / TUNING.file).write_text(document_of(found).decode())
 
     def printed(*options: str) -> list[str]:
         assert run_command_line(["tune", "--report", *options]) == 0

@@ -18,7 +18,7 @@ from harness.compare.options import CompareOptions
 from harness.compare.remeasure import _going_on, earlier_rows, foresee
 from harness.errors import CaseError, NoHost, RunError
 from harness.records.comparison import Row
-from harness.report.comparison import json_document
+from harness.report.data import document_of
 from harness.store.work_directory import Begun, ComparisonDirectory
 from tests.builders import make_row
 from tests.compare.runs import a_build, a_case, a_side
@@ -103,7 +103,7 @@ def a_comparison(results: Path, *rows: Row) -> None:
     base, head = a_side(a_case()), a_side(a_case(), label="results/head")
     made = conclude(plan_comparison(base, head, CompareOptions()), (), {}, created="")
     with ComparisonDirectory.create(results, "small", NOW) as directory:
-        directory.finish(json_document(replace(made, rows=rows)), "")
+        directory.finish(document_of(replace(made, rows=rows)), "")
 
 
 def test_a_row_takes_the_mean_of_the_rows_that_were_measured(tmp_path: Path) -> None:

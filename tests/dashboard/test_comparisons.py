@@ -10,8 +10,8 @@ from harness.dashboard.comparisons import compare_command, comparison_facts
 from harness.dashboard.tunings import load_tunings
 from harness.history.changes import Change
 from harness.records.comparison import Explained
+from harness.report.data import document_of
 from harness.report.explanation_words import short_form
-from harness.report.tune_page import tune_json
 from harness.store.files import adapter
 from harness.store.kinds import TUNING
 from tests.builders import Notes
@@ -169,8 +169,8 @@ def test_the_list_leads_to_each_tuning(site: Path) -> None:
 
 def test_tunings_are_found_in_results_and_out_folders_the_newest_first(tmp_path: Path) -> None:
     new, old = make_tuning(), make_nothing(id="mlp@cpu", model="mlp", created="2026-01-01T00:00:00+00:00")
-    write_tuning(tmp_path / "results" / "tuned" / "mlp@cpu", tune_json(old))
-    write_tuning(tmp_path / "tuned" / "rdb@cpu", tune_json(replace(new, moments=MOMENTS[:1])))
+    write_tuning(tmp_path / "results" / "tuned" / "mlp@cpu", document_of(old).decode())
+    write_tuning(tmp_path / "tuned" / "rdb@cpu", document_of(replace(new, moments=MOMENTS[:1])).decode())
     write_tuning(tmp_path / "tuned" / "x@cpu", "{")
     notes = Notes()
     found = load_tunings([tmp_path / "tuned", tmp_path / "results"], notes)

@@ -96,26 +96,31 @@ def report() -> Report:
     return build_report(load_run(PUBLISHED))
 
 
+def with_header(report: Report, **facts: Any) -> Report:
+    """The report as if the run's header said so."""
+    return replace(report, run=replace(report.run, header=replace(report.header, **facts)))
+
+
 def test_names_and_settings_that_lead_away_are_left_out(report: Report) -> None:
     kept = compared(id="../x", head={"suite": "--results=/etc"})
     assert (kept.id, kept.head.suite) == ("", "./--results=/etc")
-    changed = replace(report.facts, id="a b", suite="@x", command=EVIL, settings={"fleet": "tls://evil.example"})
-    facts = report_with_own_commands(replace(report, facts=changed)).facts
+    changed = with_header(report, id="a b", suite="@x", command=EVIL, settings={"fleet": "tls://evil.example"})
+    facts = report_with_own_commands(changed).header
     assert (facts.id, facts.suite, facts.command, facts.settings) == ("", "./@x", (), {})
 
 
 def test_cases_of_a_run_are_run_again_with_its_releases(report: Report) -> None:
     found = report_with_own_commands(report)
     row = next(iter(found.rows()))
-    assert row.repro == (f"harness run {report.facts.suite} --filter {shlex.quote(glob.escape(row.case))}",)
-    facts = replace(report.facts, command=("harness", "run", "--toolchain", "3.13.0"))
-    named = report_with_own_commands(replace(report, facts=facts)).facts.command
-    assert named == ("harness", "run", report.facts.suite, "--toolchain", report.sections[0].toolchains[0])
+    assert row.repro == (f"harness run {report.header.suite} --filter {shlex.quote(glob.escape(row.case))}",)
+    asked = with_header(report, command=("harness", "run", "--toolchain", "3.13.0"))
+    named = report_with_own_commands(asked).header.command
+    assert named == ("harness", "run", report.header.suite, "--toolchain", report.sections[0].toolchains[0])
     sections = tuple(
         replace(section, rows=tuple(replace(row, toolchain="--x") for row in section.rows))
         for section in report.sections
     )
-    assert report_with_own_commands(replace(report, facts=facts, sections=sections)).facts.command == ()
+    assert report_with_own_commands(replace(asked, sections=sections)).header.command == ()
 
 
 def test_a_real_comparison_keeps_its_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

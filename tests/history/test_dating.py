@@ -17,7 +17,7 @@ from harness.history.events import ChangeEvent
 from harness.history.series import open_history
 from harness.progress import Silent
 from harness.records.bisection import Bisection, FoundStep, Trial
-from harness.report.bisect_page import bisect_json
+from harness.report.data import document_of
 from harness.stages.options import BisectOptions
 from harness.store.files import adapter
 from harness.store.work_directory import Begun, BisectDirectory
@@ -137,7 +137,7 @@ class Searches:
             raise self.finds
         with directory:
             if self.finds.finished:
-                directory.finish(bisect_json(self.finds), "")
+                directory.finish(document_of(self.finds).decode(), "")
         return self.finds
 
 

@@ -36,7 +36,8 @@ def nasty_drawing(kind: Kind) -> Drawing:
     memory = {name: (number + 1) * 2**20 for number, name in enumerate(times)}
     report = make_report(times, memory=memory, work=(WORK,))
     sections = tuple(replace(section, peak=PEAK) for section in report.sections)
-    return drawing_of(kind, replace(report, sections=sections, facts=replace(report.facts, suite_name=NASTY_NAME)))
+    run = replace(report.run, header=replace(report.header, suite_name=NASTY_NAME))
+    return drawing_of(kind, replace(report, sections=sections, run=run))
 
 
 @pytest.mark.parametrize("kind", [*RUN_KINDS, "timeline", "waterfall", "race"])

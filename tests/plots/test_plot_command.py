@@ -10,7 +10,7 @@ from harness.cli.plot import PlotOptions
 from harness.cli.plot import plot as plot_command
 from harness.errors import RunError, UsageError
 from harness.plots.canvas import THEMES
-from harness.report.comparison import json_document
+from harness.report.data import document_of
 from tests.plots.conftest import texts_of
 from tests.report.builders import make_quiet_comparison
 
@@ -23,7 +23,7 @@ def compared(tmp_path: Path) -> Path:
     """A comparison on disk."""
     folder = tmp_path / "20261121-093000-esrgan-compare"
     folder.mkdir()
-    (folder / "comparison.json").write_bytes(json_document(make_quiet_comparison()))
+    (folder / "comparison.json").write_bytes(document_of(make_quiet_comparison()))
     return folder
 
 

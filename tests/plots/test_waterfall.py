@@ -11,7 +11,7 @@ from harness.errors import RunError
 from harness.plots.canvas import LIGHT
 from harness.plots.waterfall import axis_begin_ns, draw_waterfall, waterfall_steps
 from harness.records.explanation import Elsewhere
-from harness.report.explanation_page import explanation_document
+from harness.report.data import document_of
 from harness.store.work_directory import ExplanationDirectory
 from tests.plots.conftest import assert_readable, texts_of
 from tests.report.explanations import PIPELINE, make_explanation, make_part
@@ -44,7 +44,7 @@ def test_the_axis_begins_at_zero_unless_changes_would_be_too_small_to_see() -> N
 def test_the_command_draws_one_that_is_kept_with_what_each_part_does(tmp_path: Path) -> None:
     folder = tmp_path / "20261122-140000-esrgan-explain"
     folder.mkdir()
-    ExplanationDirectory(folder).finish(explanation_document(make_explanation()), "report")
+    ExplanationDirectory(folder).finish(document_of(make_explanation()), "report")
     out = tmp_path / "waterfall.svg"
     for options in ([], ["--kind", "waterfall"]):
         assert run_command_line(["plot", str(tmp_path / "latest"), "--out", str(out), *options]) == 0

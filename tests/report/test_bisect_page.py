@@ -5,9 +5,8 @@ from dataclasses import replace
 import pytest
 
 from harness.records.bisection import Bisection, FoundCause, FoundStep, OpenStretch, Position, Trial
-from harness.report.bisect_page import answer, bisect_page
-from harness.report.markdown import to_markdown
-from harness.report.terminal import to_terminal
+from harness.report import render
+from harness.report.bisect_page import answer
 from tests.builders import make_bisection
 
 SLOWER = Trial(
@@ -118,7 +117,7 @@ def test_counts_are_said_as_they_are() -> None:
 
 
 def test_the_page_has_all_that_was_tried() -> None:
-    text = " ".join(to_terminal(bisect_page(FOUND), width=160, color=False).split())
+    text = " ".join(render(FOUND, "terminal", width=160).split())
     for part in (
         "small.toml: latency of net/stock@cpu from IREE 3.6.0 to 3.7.0",
         "▲ regressed",
@@ -129,24 +128,24 @@ def test_the_page_has_all_that_was_tried() -> None:
         "The chance that the one measurement is wrong is at most 0.3 %",
     ):
         assert part in text
-    assert "`3.7.0`" in to_markdown(bisect_page(FOUND))
+    assert "`3.7.0`" in render(FOUND, "markdown")
 
 
 def test_a_step_and_a_cause_lead_to_their_explanations() -> None:
     step = replace(FOUND.steps[0], explanation="It tiles otherwise.", explanation_id="a-id")
-    text = to_terminal(bisect_page(replace(FOUND, steps=(step,), settings={"results": "here"})), width=200, color=False)
+    text = render(replace(FOUND, steps=(step,), settings={"results": "here"}), "terminal", width=200)
     assert "harness report here/a-id" in text
     assert "harness ir" not in text
     cause = replace(PARTS.causes[1], explanation="It tiles otherwise.", explanation_id="b-id")
     found = replace(PARTS, causes=(cause,))
     assert answer(found).endswith("times that of stock with part 1+3. It tiles otherwise.")
-    assert "harness report b-id" in to_terminal(bisect_page(found), width=200, color=False)
+    assert "harness report b-id" in render(found, "terminal", width=200)
 
 
 def test_what_was_placed_is_no_finding_and_what_was_not_searched_may_be() -> None:
     placed = replace(SLOWER, head="3.6.5", verdict="inconclusive", ci_low=None, ci_high=None, placed=True)
     aside = OpenStretch(first="3.6.5", last="3.7.0", reason="not searched, since", aside=True)
-    text = to_terminal(bisect_page(replace(FOUND, trials=(SLOWER, placed), open=(aside,))), width=200, color=False)
+    text = render(replace(FOUND, trials=(SLOWER, placed), open=(aside,)), "terminal", width=200)
     (line,) = (line for line in text.splitlines() if line.startswith("3.6.5"))
     assert "placed" in line
     assert "inconclusive" not in text
@@ -156,10 +155,8 @@ def test_what_was_placed_is_no_finding_and_what_was_not_searched_may_be() -> Non
 
 
 def test_one_that_is_not_finished_says_how_to_go_on() -> None:
-    text = to_terminal(
-        bisect_page(replace(FOUND, finished=False, notes=("The budget was spent",))), width=200, color=False
-    )
+    text = render(replace(FOUND, finished=False, notes=("The budget was spent",)), "terminal", width=200)
     assert f"harness bisect --resume {FOUND.id}" in text
     kept = replace(FOUND, finished=False, settings={"results": "elsewhere"})
-    assert f"--resume elsewhere/{FOUND.id}" in to_terminal(bisect_page(kept), width=200, color=False)
+    assert f"--resume elsewhere/{FOUND.id}" in render(kept, "terminal", width=200)
     assert "The budget was spent" in text

@@ -8,27 +8,21 @@ from typing import Any
 import pytest
 
 from harness.errors import ExitCode, RunError
-from harness.records.comparison import (
-    VERDICTS,
-    Comparison,
-    Row,
-    Verdict,
-)
+from harness.records.comparison import VERDICTS, Comparison, Row, Verdict
 from harness.report import render
 from harness.report.comparison import comparison_exit_code, headline, next_steps
-from harness.report.verdicts import Busy, busy_line
+from harness.report.verdicts import Busy, busy_line, medians_sentence
 from harness.store.kinds import COMPARISON
 from tests.report.builders import (
     make_comparison,
     make_full_comparison,
     make_nasty_comparison,
-    make_quiet_comparison,
-    make_recorded_comparison,
     make_row,
     make_timed,
 )
 
 SAME = make_row("m/same@d")
+TIMED = make_timed("a/b@c", 1.0, 1.0, "unchanged")
 UNSURE = make_timed("m/v@d", 1.0, 1.02, "inconclusive", seconds=14.3)
 
 
@@ -43,42 +37,37 @@ def row(verdict: Verdict, metric: str = "latency", **facts: Any) -> Row:
     ("rows", "code", "strict"),
     [
         # Each verdict of a latency alone; nothing at all, or what is compared with nothing, is not fine.
-        ([], ExitCode.CASE_FAILED, ExitCode.CASE_FAILED),
-        ([row("regressed")], ExitCode.REGRESSION, ExitCode.REGRESSION),
-        ([row("unchanged")], ExitCode.OK, ExitCode.OK),
-        ([row("identical")], ExitCode.OK, ExitCode.OK),
+        ([], ExitCode.CASE_FAILED, None),
+        ([row("regressed")], ExitCode.REGRESSION, None),
+        ([row("unchanged")], ExitCode.OK, None),
+        ([row("identical")], ExitCode.OK, None),
         ([row("inconclusive")], ExitCode.OK, ExitCode.INCONCLUSIVE),
-        ([row("failed")], ExitCode.CASE_FAILED, ExitCode.CASE_FAILED),
-        ([row("new")], ExitCode.CASE_FAILED, ExitCode.CASE_FAILED),
-        ([SAME, row("new")], ExitCode.OK, ExitCode.OK),
+        ([row("failed")], ExitCode.CASE_FAILED, None),
+        ([row("new")], ExitCode.CASE_FAILED, None),
+        ([SAME, row("new")], ExitCode.OK, None),
         # A gate excuses a regression; an improvement may violate one.
-        ([SAME, row("regressed", gate="passed")], ExitCode.OK, ExitCode.OK),
-        ([SAME, row("regressed", "compile-time")], ExitCode.REGRESSION, ExitCode.REGRESSION),
-        ([SAME, row("regressed", "compile-time", gate="passed")], ExitCode.OK, ExitCode.OK),
-        ([row("improved", gate="violated")], ExitCode.REGRESSION, ExitCode.REGRESSION),
+        ([SAME, row("regressed", gate="passed")], ExitCode.OK, None),
+        ([SAME, row("regressed", "compile-time")], ExitCode.REGRESSION, None),
+        ([row("improved", gate="violated")], ExitCode.REGRESSION, None),
         # Other figures are what their gates make of them.
-        ([SAME, row("regressed", "instructions")], ExitCode.OK, ExitCode.OK),
-        ([SAME, row("regressed", "copies", gate="violated")], ExitCode.REGRESSION, ExitCode.REGRESSION),
+        ([SAME, row("regressed", "instructions")], ExitCode.OK, None),
+        ([SAME, row("regressed", "copies", gate="violated")], ExitCode.REGRESSION, None),
         # A regression comes before a failure, and a failure before what is not decided, which is about latencies.
-        ([row("failed"), make_row("m/w@d", verdict="regressed")], ExitCode.REGRESSION, ExitCode.REGRESSION),
-        ([row("failed"), SAME], ExitCode.CASE_FAILED, ExitCode.CASE_FAILED),
-        ([row("inconclusive"), make_row("m/w@d", verdict="missing")], ExitCode.CASE_FAILED, ExitCode.CASE_FAILED),
-        ([SAME, row("inconclusive", "compile-time")], ExitCode.OK, ExitCode.OK),
+        ([row("failed"), make_row("m/w@d", verdict="regressed")], ExitCode.REGRESSION, None),
+        ([row("inconclusive"), make_row("m/w@d", verdict="missing")], ExitCode.CASE_FAILED, None),
+        ([SAME, row("inconclusive", "compile-time")], ExitCode.OK, None),
         # Controls never count.
-        ([SAME, row("regressed", gate="violated", control=True)], ExitCode.OK, ExitCode.OK),
-        ([row("unchanged", control=True)], ExitCode.CASE_FAILED, ExitCode.CASE_FAILED),
-        (make_full_comparison().rows, ExitCode.REGRESSION, ExitCode.REGRESSION),
+        ([SAME, row("regressed", gate="violated", control=True)], ExitCode.OK, None),
+        ([row("unchanged", control=True)], ExitCode.CASE_FAILED, None),
     ],
 )
-def test_exit_status(rows: list[Row], code: ExitCode, strict: ExitCode) -> None:
+def test_exit_status(rows: list[Row], code: ExitCode, strict: ExitCode | None) -> None:
     comparison = make_comparison(rows)
     assert comparison_exit_code(comparison, strict=False) == code
-    assert comparison_exit_code(comparison, strict=True) == strict
+    assert comparison_exit_code(comparison, strict=True) == (code if strict is None else strict)
 
 
-# --- The headline ---
-
-TIMED = make_timed("a/b@c", 1.0, 1.0, "unchanged")
+# --- In sentences ---
 
 
 @pytest.mark.parametrize(
@@ -90,18 +79,12 @@ TIMED = make_timed("a/b@c", 1.0, 1.0, "unchanged")
             "1 missing, 1 inconclusive, 2 unchanged, 2 identical, 1 new; compilation times: 1 regression; "
             "4 other figures changed.",
         ),
-        (make_quiet_comparison().rows, "No regression or improvement, 1 unchanged, 1 identical."),
         ([], "No latency was compared."),
-        ([row("new")], "No latency was compared, 1 new."),
         # A case that failed twice is one failure; many rows may violate one gate; a control is never counted.
         ([row("failed"), row("failed", "compile-time")], "No latency was compared, 1 failed."),
         (
             [make_row(f"m/v{index}@d", "copies", "regressed", gate="violated") for index in range(3)],
             "Gates violated in 3 rows; no latency was compared; 3 other figures changed.",
-        ),
-        (
-            [make_timed("m/v@d", 360.0, 7.9, "inconclusive", lacked_time=True)],
-            "1 row differs 7.9-fold and could not be decided for want of time.",
         ),
         (
             [TIMED, *(make_timed(f"m/v{n}@d", 360.0, 2.0 * n, "inconclusive", lacked_time=True) for n in (1, 2))],
@@ -117,42 +100,49 @@ def test_everything_is_counted_with_gates_first(rows: list[Row], sentence: str) 
     assert headline(make_comparison(rows)) == sentence
 
 
-# --- How busy the machine was ---
-
-
-TIMED_TIME = "the time of what was timed"
+TOOK = "other processes took {} of the time of what was timed"
 LEFT_OUT = "; the ratios leave that out, the times of a call have it in them"
 WAITED = "threads of what was timed waited for a core {} of the time, for other processes or for each other"
+
+
+def alone(*taken: float) -> list[Busy]:
+    return [Busy(f"{number}", each, own=True) for number, each in enumerate(taken)]
 
 
 @pytest.mark.parametrize(
     ("known", "line"),
     [
         ([], ""),
-        ([0.0], f"the machine was quiet: other processes took 0 % of {TIMED_TIME}{LEFT_OUT}"),
+        (alone(0.0), f"the machine was quiet: {TOOK.format('0 %')}{LEFT_OUT}"),
+        (alone(0.0, 0.02), f"the machine was somewhat busy: {TOOK.format('1 %')}{LEFT_OUT}"),
         (
-            [0.0, 0.02],
-            f"the machine was somewhat busy: other processes took 1 % of {TIMED_TIME}{LEFT_OUT}",
+            alone(0.11, 0.4, 0.12, 0.3, 0.2),
+            f"the machine was busy: {TOOK.format('23 %')} (40 % of 1, 30 % of 3, 20 % of 4, 10 % or more of 2 others)"
+            f"{LEFT_OUT}",
         ),
+        # Threads of one device wait for each other on a quiet machine too.
+        ([Busy("m", 0.065, own=False)], f"the machine was quiet: {WAITED.format('6.5 %')}"),
+        ([Busy("m", 0.36, own=False)], f"the machine was busy: {WAITED.format('36 %')}"),
         (
-            [0.11, 0.4, 0.12, 0.3, 0.2],
-            "the machine was busy: other processes took 23 % of the time of what was timed (40 % of 1, 30 % of 3, "
-            f"20 % of 4, 10 % or more of 2 others){LEFT_OUT}",
+            [*alone(0.001), Busy("m", 0.065, own=False)],
+            f"the machine was quiet: {TOOK.format('0.1 %')} on one thread; the ratios of 1 of 2 rows leave that out, "
+            "the times of a call have it in them",
         ),
     ],
 )
-def test_how_busy_the_machine_was_is_said_in_words(known: list[float], line: str) -> None:
-    assert busy_line([Busy(f"{number}", taken, own=True) for number, taken in enumerate(known)]) == line
+def test_how_busy_the_machine_was_is_said_in_words(known: list[Busy], line: str) -> None:
+    assert busy_line(known) == line
 
 
-def test_threads_of_one_device_wait_for_each_other_on_a_quiet_machine_too() -> None:
-    quiet, busy = (Busy("m", taken, own=False) for taken in (0.065, 0.36))
-    assert busy_line([quiet]) == f"the machine was quiet: {WAITED.format('6.5 %')}"
-    assert busy_line([busy], several_hosts=True) == f"the hosts were busy: {WAITED.format('36 %')}"
-    assert busy_line([Busy("m", 0.001, own=True), quiet]) == (
-        "the machine was quiet: other processes took 0.1 % of the time of what was timed on one thread; the ratios of "
-        "1 of 2 rows leave that out, the times of a call have it in them"
+def test_medians_that_contradict_their_ratio_have_a_word_of_why() -> None:
+    figures = {"a": (100.0, 103.0, 1.02), "b": (100.0, 100.4, 0.998), "c": (None, 2.0, 0.5), "d": (1, 2, None)}
+    odd = {"e": (100.0, 102.0, 0.97), "f": (100.0, 97.0, 1.03)}
+    agree, rows = (
+        [make_row(case, base_value=base, head_value=head, ratio=ratio) for case, (base, head, ratio) in each.items()]
+        for each in (figures, figures | odd)
     )
+    assert medians_sentence(agree) == ""
+    assert medians_sentence(rows).startswith("The medians of e and 1 more say the opposite of the ratio: ")
 
 
 # --- What to do next ---
@@ -167,32 +157,18 @@ CORRECT = ("correct what regressed, or say here why it is worth it", "")
 TWICE = "decide 1 inconclusive row with twice the time"
 
 
-def short_of(seconds: int, case: str = "m/w@d", metric: str = "latency") -> Row:
-    why = f"only 2 of the 8 generations needed; use --row-budget {seconds}"
-    return make_timed(case, 1.0, 1.02, "inconclusive", metric=metric, reason=why)
-
-
 @pytest.mark.parametrize(
     ("rows", "command", "steps"),
     [
-        # Open rows get twice the time, or what they say that they need; a row that no cap had room for a higher one.
+        # Open rows get twice the time; a row that no cap had room for a higher one.
         ([UNSURE], COMPARE, [(TWICE, f"{COMPARE} --row-budget 30")]),
         ([UNSURE], "harness compare --row-budget 15 a b", [(TWICE, f"{COMPARE} --row-budget 30")]),
         ([UNSURE], f"{COMPARE} --row-budget=15", [(TWICE, f"{COMPARE} --row-budget 30")]),
         ([UNSURE], "", [(TWICE, "")]),
-        ([short_of(12)], COMPARE, [(TWICE, f"{COMPARE} --row-budget 30")]),
         (
-            [short_of(12, "m/v@d"), short_of(200), short_of(900, metric="compile-time")],
-            COMPARE,
-            [("decide 2 inconclusive rows with the time that they need", f"{COMPARE} --row-budget 200")],
-        ),
-        (
-            [
-                make_timed("m/v@d", 9e9, 7.9, "inconclusive", lacked_time=True, reason="480 s, where --row-cap allows"),
-                UNSURE,
-            ],
+            [make_timed("m/v@d", 9e9, 7.9, "inconclusive", lacked_time=True), UNSURE],
             f"{COMPARE} --row-cap 300",
-            [("decide 1 row that differs plainly with a higher cap", f"{COMPARE} --row-cap 720")],
+            [("decide 1 row that differs plainly with twice the time", f"{COMPARE} --row-cap 600")],
         ),
         # The regression to repeat is the largest that no gate allows, and one of a latency where there is any.
         ([LITTLE, LARGE, ALLOWED], "", [CORRECT, ("repeat the largest regression, m/large@d", "again")]),
@@ -208,25 +184,30 @@ def short_of(seconds: int, case: str = "m/w@d", metric: str = "latency") -> Row:
             "",
             [("bring 1 row back within the gates, or move these in suites/esrgan.toml", "")],
         ),
-        ([], "", [("find out why nothing was compared; the notes and lists here have the reasons", "")]),
-        ([SAME, row("regressed", "copies")], "", []),
+        ([SAME], COMPARE, []),
     ],
 )
 def test_what_to_do_next(rows: list[Row], command: str, steps: list[tuple[str, str]]) -> None:
-    found = next_steps(make_comparison(rows, command=tuple(command.split())))
-    assert [(step.text, step.command) for step in found] == steps
+    settings = {"row_budget_s": 15.0, "row_cap_s": 300.0}
+    comparison = make_comparison(rows, command=tuple(command.split()), settings=settings)
+    assert [(step.text, step.command) for step in next_steps(comparison)] == steps
 
 
-def test_recorded_numbers_are_measured_again() -> None:
-    assert (
-        next_steps(make_recorded_comparison())[-1].command == "harness compare results/old results/new --across-hosts"
+def test_recorded_numbers_are_decided_by_measuring() -> None:
+    command = ("harness", "compare", "a", "b", "--no-remeasure")
+    (step,) = next_steps(make_comparison([UNSURE], mode="recorded", command=command))
+    assert (step.text, step.command) == (
+        "decide 1 inconclusive row by measuring both sides again, side by side",
+        COMPARE,
     )
 
 
-# The names of each record, which other programs rely on.
+# --- For other programs ---
+
+
 NAMES = {
-    "comparison": "schema_version id created base head machine within mode rows tool_output summary means notes "
-    "settings command explained hosts",
+    "comparison": "schema_version id created base head within mode machine rows summary means notes settings "
+    "command explained hosts tool_output",
     "side": "label run suite started toolchains machine variants commit subject",
     "machine": "description selfcheck controls controls_flagged",
     "selfcheck": "flagged rows upper_bound detects seconds when suite",
@@ -256,14 +237,14 @@ def test_names_and_all_verdicts() -> None:
         "output": found["tool_output"][0],
         "mean": found["means"][0],
     }
-    assert {record: list(names) for record, names in records.items()} == {
-        record: names.split() for record, names in NAMES.items()
+    assert {record: set(names) for record, names in records.items()} == {
+        record: set(names.split()) for record, names in NAMES.items()
     }
     counted = document(replace(make_comparison([]), summary={"new": 2}))["summary"]
     assert counted == {**dict.fromkeys(VERDICTS, 0), "new": 2}
 
 
-@pytest.mark.parametrize("make", [make_full_comparison, make_quiet_comparison, make_nasty_comparison])
+@pytest.mark.parametrize("make", [make_full_comparison, make_nasty_comparison])
 def test_what_is_kept_reads_as_what_was_found(make: Callable[[], Comparison]) -> None:
     comparison = make()
     assert COMPARISON.parse(json.dumps(document(comparison))) == comparison
@@ -273,13 +254,12 @@ def test_what_is_kept_reads_as_what_was_found(make: Callable[[], Comparison]) ->
     ("text", "says"),
     [
         ("", "is not JSON"),
-        ("[]", "is no comparison of schema version 1"),
         ('{"schema_version": 0}', "is no comparison of schema version 1"),
         ('{"schema_version": 1}', "is damaged at id"),
         ('{"schema_version": 1, "id": "\\ud800"}', r"is not JSON"),  # half a surrogate pair
         ("[" * 200_000, r"is not JSON"),
         ('{"schema_version": 1, "means": [NaN]}', r"is not JSON"),
-        (render(make_quiet_comparison(), "json").replace("1.0007", "1e999"), r"is damaged at rows.0.ratio"),
+        (render(make_comparison([TIMED]), "json").replace("0.995", "1e999"), r"is damaged at rows.0.ci_low"),
     ],
 )
 def test_what_is_no_comparison_is_told_in_a_sentence(text: str, says: str) -> None:

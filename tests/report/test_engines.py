@@ -49,7 +49,7 @@ def run() -> Run:
 def test_every_row_but_one_is_compared_with_the_first_toolchains_baseline(run: Run) -> None:
     report = build_report(run)
     (section,) = report.sections
-    assert section.baseline == report.facts.baseline == "stock:3.13.0"
+    assert section.baseline == report.baseline == "stock:3.13.0"
     assert [row.case for row in report.rows() if row.baseline] == ["net/stock@local-sync:3.13.0"]
     for variant, toolchain, ratio in (("stock", OLD, 1.1), ("tiled", NEW, 0.5), ("tiled", OLD, 0.55)):
         estimate = row_of(report, variant, toolchain=toolchain).estimate

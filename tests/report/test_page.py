@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from harness.report.data import Field, records, tabulate, to_csv, to_json
-from harness.report.markdown import COMMENT, Limits, size_bytes, to_markdown
+from harness.report.markdown import COMMENT, size_bytes, to_markdown
 from harness.report.page import (
     Bullets,
-    Choice,
     Code,
     Column,
     Fold,
@@ -33,16 +32,13 @@ from tests.report.rendered import HOSTILE, require_ours
 
 
 def a_table(*names: str, why: str = "since it is so") -> Table:
-    return Table(
-        title="Cases",
-        columns=(
-            Column("case", names, kind="name"),
-            Column("latency", [f"{place}.5" for place, _ in enumerate(names)], kind="number", unit="ms"),
-            Column("kernel", ["6.1"] * len(names), rank=2),
-            Column("why", [why] * len(names), kind="sentence"),
-        ),
-        tones=["bad"] * len(names),
+    columns = (
+        Column("case", names, kind="name"),
+        Column("latency", [f"{place}.5" for place, _ in enumerate(names)], kind="number", unit="ms"),
+        Column("kernel", ["6.1"] * len(names), rank=2),
+        Column("why", [why] * len(names), kind="sentence"),
     )
+    return Table(title="Cases", columns=columns, tones=["bad"] * len(names), first=3)
 
 
 def a_page(text: str) -> Page:
@@ -60,7 +56,6 @@ def a_page(text: str) -> Page:
             Bullets([text]),
             Code(text, "log", text),
             Fold(text, (Code(text, "sh"), Picture(alt=text, light_url="https://example.org/a.png"))),
-            Choice(text, 1, (Paragraph(text),)),
             Steps((Step(text, text),)),
         ),
         notes=(text,),
@@ -97,9 +92,7 @@ def test_sentences_stand_beside_a_table_or_below_it_once() -> None:
     assert "why:" not in to_terminal(once, width=90) and "\nwhy:\n" in to_terminal(once, width=45)
     twice = Page(parts=(a_table("stock", "nhwc", why="inert, which is a longer sentence"),))
     assert re.search(r"why:\nstock, nhwc +inert, which", to_terminal(twice, width=90))
-
-
-def test_sentences_leave_a_table_of_figures_its_width_in_markdown() -> None:
+    # In Markdown they leave figures the width of a table.
     columns = (
         Column("case", ("a", "b", "# c"), kind="text"),
         Column("latency", ("1", "2", "3"), kind="number", unit="ms"),
@@ -109,8 +102,7 @@ def test_sentences_leave_a_table_of_figures_its_width_in_markdown() -> None:
         "| case | latency (ms) |\n| --- | ---: |\n| a | 1 |\n| b | 2 |\n| # c | 3 |\n\n"
         "Why:\n\n- a, b: inert\n- a: slow\n- &#8203;# c: odd\n\nTimes are medians.\n"
     )
-    words = Table(columns=(columns[0], columns[2]))
-    assert "| a | inert<br>slow |" in to_markdown(Page(parts=(words,)))
+    assert "| a | inert<br>slow |" in to_markdown(Page(parts=(Table(columns=(columns[0], columns[2])),)))
 
 
 def test_colours_only_repeat_the_words() -> None:
@@ -121,23 +113,23 @@ def test_colours_only_repeat_the_words() -> None:
     assert plain == to_terminal(page, width=80).rstrip("\n")
 
 
-@settings(max_examples=30)
-@given(st.integers(0, 30), st.integers(400, 3_000))
-def test_a_page_with_a_limit_fits_and_names_what_it_leaves_out(rows: int, limit: int) -> None:
-    def foot(left_out: object) -> tuple[Paragraph, ...]:
-        return (Paragraph(f"Left out: {left_out}"),)
-
-    names = [f"model/variant-{row}/cpu" for row in range(rows)]
-    parts = (
-        Paragraph("fixed"),
-        Choice("the table", 2, (a_table(*names),)),
-        Choice("the log", 1, (Code("x\n" * 400, "log"),)),
+def test_long_lists_are_cut_where_there_is_a_limit_and_on_a_terminal_and_the_rest_is_counted() -> None:
+    names = [f"model/variant-{row}/cpu" for row in range(1_000)]
+    commands = Fold("Commands", [Code(name, "sh") for name in names], aside=True)
+    listed = [piece for name in names for piece in (", ", Name(name))]
+    page = Page(
+        parts=(Paragraph("fixed"), a_table(*names), commands, Paragraph(("Those: ", *listed))),
+        foot=[Paragraph("all of it is there")],
     )
-    text = to_markdown(Page(parts=parts, foot=foot), Limits(page_bytes=limit))
-    assert size_bytes(text) <= limit
-    assert "fixed" in text
-    assert ("the log" in text) == ("x\n" * 400 not in text)
-    assert "the table" in text or "the log" not in text
+    for limit in (60_000, 20_000, 5_000):
+        text = to_markdown(page, limit)
+        assert size_bytes(text) <= limit
+        assert text.startswith("fixed\n") and text.endswith("\nall of it is there\n")
+        assert "<summary>997 more</summary>" in text and "out of 997 results showed" in text
+        assert "more are not shown" in text and re.search(r"and \d+ more\n", text)
+    assert "variant-999" in to_markdown(page) and "all of it" not in to_markdown(page)
+    terminal = to_terminal(page)
+    assert "The first 40 of 1,000 rows." in terminal and "Commands" not in terminal
 
 
 def test_a_comment_cuts_texts_and_leaves_out_half_commands() -> None:
@@ -152,12 +144,9 @@ def test_a_comment_cuts_texts_and_leaves_out_half_commands() -> None:
 @pytest.mark.parametrize(
     "url", ["javascript:alert(1)", "data:text/html,x", "//evil", "http://[", "https://x/" + "a" * 3_000]
 )
-def test_links_lead_to_the_web_alone(url: str) -> None:
+def test_links_lead_to_the_web_alone_and_cannot_be_left_early(url: str) -> None:
     page = Page(parts=(Paragraph(Link("report", url)), Picture(alt="a", light_url=url)))
     assert to_markdown(page) == "report\n"
-
-
-def test_a_link_cannot_be_left_early() -> None:
     text = to_markdown(Page(parts=(Paragraph(Link("a]b", 'https://x/")<b>')),)))
     assert "<b>" not in html.unescape(text).replace("%3Cb%3E", "") and text.startswith("[a&#93;b](https://x/%22%29")
 
@@ -170,11 +159,8 @@ def test_one_declaration_feeds_tables_csv_and_json() -> None:
         Field(name="right", value=lambda row: row.get("right")),
     ]
     rows: list[dict[str, object]] = [{"case": "a\nb", "ns": 2.5e6, "right": True}, {"case": "c"}]
-    columns = tabulate(fields, rows)
-    assert [(column.head, tuple(column.cells)) for column in columns] == [
-        ("case", ("a\nb", "c")),
-        ("latency (ms)", ("2.500", "-")),
-    ]
+    columns = [(column.head, tuple(column.cells)) for column in tabulate(fields, rows)]
+    assert columns == [("case", ("a\nb", "c")), ("latency (ms)", ("2.500", "-"))]
     assert to_csv(records(fields, rows)) == "case,latency_ns,right\na b,2500000.0,true\nc,,\n"
     assert '"latency_ns": 2500000.0' in to_json({"rows": records(fields, rows)})
     assert to_csv([]) == ""

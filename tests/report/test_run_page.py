@@ -11,23 +11,11 @@ from harness.report.page import Picture
 from harness.report.pages import Links
 from harness.report.run_page import side_by_side
 from harness.report.run_report import build_report
-from tests.report.builders import (
-    make_case,
-    make_check,
-    make_failed_build,
-    make_header,
-    make_small_run,
-    without,
-)
+from tests.report.builders import make_case, make_check, make_failed_build, make_header, make_small_run, without
 from tests.report.rendered import Page
 
 
-def part(text: str, title: str) -> str:
-    """What stands under a heading."""
-    return text.split(f"### {title}\n", 1)[1].split("\n### ", 1)[0]
-
-
-def test_one_cause_is_told_once(full_run: Run) -> None:
+def test_one_cause_is_told_once() -> None:
     """Twelve cases of one model that fail alike are one row, with one excerpt and the commands of the first."""
     cases = tuple(make_case("magika", f"v{number}") for number in range(12))
     builds = tuple(
@@ -47,7 +35,7 @@ def test_one_cause_is_told_once(full_run: Run) -> None:
 def test_variants_side_by_side_where_the_first_is_missing_have_nothing_to_compare_with(full_run: Run) -> None:
     group = VariantGroup(title="Layout", variants=("channels-last", "stock", "data-tiling"))
     run = replace(full_run, header=replace(full_run.header, groups=(group,)))
-    table = part(render(run, "markdown"), "Layout Comparison Table")
+    table = render(run, "markdown").split("### Layout Comparison Table\n")[1].split("\n### ")[0]
     assert "| `rdb@local-sync` | 132.590 (1.00X) | 221.625 (0.60X) | 221.625 (0.60X) |" in table
     assert "| `matmul-512@local-task` | N/A | 2.408 | 1.899 |" in table
     assert "vulkan" not in table
@@ -59,15 +47,13 @@ def test_a_run_of_too_few_generations_for_the_judge_is_a_first_look() -> None:
     for text in (render(few, "terminal", width=300), render(few, "markdown")):
         assert "(a first look)" in text
         assert "A first look: 7 generations, where a verdict takes 8 and a confirmation in fresh processes." in text
-        assert f"harness compare --within results/{few.header.id}" in text
     settings = {**few.header.settings, "fleet": "tls://bench:8786"}
     fleets = replace(few, finished=False, header=replace(few.header, settings=settings))
     text = render(fleets, "terminal", width=300)
     for command in ("compare --within", "run --resume"):
         assert f"harness {command} results/{few.header.id} --fleet tls://bench:8786" in text
-    assert "first look" not in render(enough, "terminal")
-    assert "first look" not in render(without(few, "mm/fast@local-sync"), "terminal")  # which has the only ratio
-    assert "first look" not in render(replace(few, rounds=()), "terminal")
+    for other in (enough, without(few, "mm/fast@local-sync"), replace(few, rounds=())):  # the latter without a ratio
+        assert "first look" not in render(other, "terminal")
 
 
 def test_a_terminal_names_the_folder_where_the_run_lies(full_run: Run) -> None:
@@ -78,17 +64,7 @@ def test_a_terminal_names_the_folder_where_the_run_lies(full_run: Run) -> None:
     assert f"All that iree-compile said: my runs/{run.header.id}/logs/" in there and "results/" not in there
     untried = tuple(replace(build, command=()) if build.failure else build for build in run.builds)
     assert "All that iree-compile said" not in render(replace(run, builds=untried), "terminal")
-    few = make_small_run(generations=7)
-    assert f"harness compare --within /tmp/r/{few.header.id}" in render(few, "terminal", results=Path("/tmp/r"))  # noqa: S108
     assert "my runs" not in render(run, "markdown", results=Path("my runs"))
-
-
-def test_many_sections_are_folded_in_the_comment_only(full_run: Run) -> None:
-    stock = full_run.header.cases[0]
-    cases = tuple(replace(stock, name=f"m{number}", model=f"m{number}") for number in range(4))
-    run = replace(full_run, header=replace(full_run.header, cases=cases))
-    assert "<summary>m2 on local-sync</summary>" in part(render(run, "markdown"), "Results")
-    assert "#### m2 on local-sync" in part(render(run, "markdown", full=True), "Results")
 
 
 def test_a_comment_on_a_run_says_that_there_is_no_base(

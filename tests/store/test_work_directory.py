@@ -14,8 +14,7 @@ from harness.progress import Silent
 from harness.records.bisection import Bisection, Trial
 from harness.records.explanation import Explanation
 from harness.report import render
-from harness.report.bisect_page import bisect_json
-from harness.report.explanation_page import explanation_document
+from harness.report.data import document_of
 from harness.report.rows import rows_of
 from harness.store.check import check_folder
 from harness.store.folders import find_folder
@@ -59,7 +58,7 @@ def keep(results: Path) -> tuple[Path, Explanation]:
     """A finished explanation."""
     with ExplanationDirectory.create(results, "esrgan", NOW) as directory:
         explanation = replace(make_explanation(), id=directory.path.name)
-        directory.finish(explanation_document(explanation), render(explanation, "markdown", full=True))
+        directory.finish(document_of(explanation), render(explanation, "markdown", full=True))
     return directory.path, explanation
 
 
@@ -198,7 +197,7 @@ def end(directory: BisectDirectory, *trials: Trial) -> Bisection:
         for trial in trials:
             directory.keep_trial(trial)
         found = make_bisection(id=directory.path.name, trials=trials, attempt=directory.attempt)
-        directory.finish(bisect_json(found), "the answer")
+        directory.finish(document_of(found).decode(), "the answer")
     return found
 
 
@@ -262,9 +261,9 @@ def test_an_earlier_one_with_the_same_options_is_found(directory: BisectDirector
     assert earlier_bisect(results, asked, "a machine") == directory.path
     assert earlier_bisect(results, {"suite": "y.toml"}, "a machine") is None
     assert earlier_bisect(results, asked, "another machine") is None, "it cannot go on there"
-    directory.finish(bisect_json(make_bisection()), "")
+    directory.finish(document_of(make_bisection()).decode(), "")
     assert earlier_bisect(results, asked, "another machine") == directory.path
-    directory.finish(bisect_json(make_bisection(finished=False)), "")
+    directory.finish(document_of(make_bisection(finished=False)).decode(), "")
     assert earlier_bisect(results, asked, "another machine") is None, "it cannot go on there"
     (directory.path / BISECT.begun_file).write_text("{")
     assert earlier_bisect(results, asked, "a machine") is None
