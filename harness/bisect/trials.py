@@ -125,7 +125,6 @@ def counted(base: float | None, head: float | None, floor: float) -> Measured | 
 _COUNTED_GENERATIONS = 3
 # Of the generations that a verdict needs, since not all of them agree.
 _ROOM = 1.5
-_UNMEASURED: frozenset[Verdict] = frozenset({"failed", "outputs differ", "missing", "new"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,11 +174,6 @@ def try_pair(
             return placed if isinstance(placed, Trial) else _timed(asked, pair, metric, placed, progress)
         except CaseError as error:
             return replace(asked, verdict="failed", reason=str(error))
-
-
-def why_unmeasured(trial: Trial) -> str:
-    """Why the head of a measurement cannot be measured; "" where it can."""
-    return trial.reason if trial.verdict in _UNMEASURED else ""
 
 
 def _module(place: Place) -> Module:

@@ -23,7 +23,6 @@ from harness.bisect.trials import (
     error_of,
     rule_of_measurements,
     try_pair,
-    why_unmeasured,
 )
 from harness.compare.pairs import Pair, Side, side_of
 from harness.compare.samplers import MeasurementPolicy
@@ -347,12 +346,12 @@ class BisectSession(ABC):
         found, run = self._places.get(name), self.directory.runs().get(name)
         if found is None and run is None:
             return None
-        heads = (why_unmeasured(trial) for trial in self.trials.values() if trial.head == name)
-        unusable = found.reason if isinstance(found, Unusable) else next(filter(None, heads), "")
+        heads = (as_measured(trial) for trial in self.trials.values() if trial.head == name)
+        why = (each.reason for each in (found, *heads) if isinstance(each, Unusable))
         revision = ""
         if isinstance(found, Place):
             revision = next((record.revision for record in found.side.toolchains.values()), "")
-        return Position(name=name, revision=revision, run="" if run is None else run.name, unusable=unusable)
+        return Position(name=name, revision=revision, run="" if run is None else run.name, unusable=next(why, ""))
 
 
 # --- `harness verdict`: a suite as it is now -> its case, compiled -> measured beside a run's -> a word ---

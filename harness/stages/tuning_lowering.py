@@ -26,7 +26,7 @@ from harness.stages.options import RunOptions
 from harness.stages.tune_session import Form, Racer, TuneSession, digest
 from harness.stages.tuning_changes import TAKEN_BY_ONE, of_race
 from harness.store.files import adapter
-from harness.tune.dispatches import Compiled, Dispatch, Refused, compile_candidate, take_out, why_inert
+from harness.tune.dispatches import Compiled, Dispatch, Refused, compile_candidate, take_out
 from harness.tune.tiles import Configuration, Root, first_configurations, fitting, neighbours, spec_of
 
 # Dispatches are tuned until those that are left make up so little of the time.
@@ -292,16 +292,18 @@ class _Rounds:
         racers: dict[str, Racer] = {}
         for folder, configuration, compiled in zip(folders, batch, answers, strict=True):
             name = configuration.text
-            tried = Tried(name=name, parts=(name,), standing="lost")
+            tried = Tried(name=name, parts=(name,), standing="inert")
             if isinstance(compiled, Refused):
                 self.tried[name] = replace(tried, standing="failed", reason=compiled.reason)
                 continue
             twin = self._names_by_code.setdefault(compiled.sha256, name)
             if twin != name:
-                why = why_inert(compiled, self._own) or f"gives the code of {twin}"
-                self.tried[name] = replace(tried, standing="inert" if compiled.matched else "failed", reason=why)
+                why = "it comes to the compiler's own code" if twin == OWN else f"gives the code of {twin}"
+                if not compiled.matched:
+                    tried, why = replace(tried, standing="failed"), "its spec recognises no operation of the dispatch"
+                self.tried[name] = replace(tried, reason=why)
                 continue
-            self.tried[name] = tried
+            self.tried[name] = replace(tried, standing="lost")
             racers[name] = self._racer(self._found_again(configuration, folder, compiled), name)
         return racers
 

@@ -165,13 +165,6 @@ def compile_candidate(
     return Compiled(module=made, sha256=file_sha256(made), matched=finished.stdout.count(_MARK))
 
 
-def why_inert(candidate: Compiled, own: Compiled) -> str:
-    """Why a candidate is the code that there is without its spec, as a phrase; "": it is other code."""
-    if not candidate.matched:
-        return "its spec recognises no operation of the dispatch"
-    return "it comes to the compiler's own code" if candidate.sha256 == own.sha256 else ""
-
-
 def _executables(folder: Path) -> dict[str, str]:
     """What was dumped, by the symbol of its executable, in the order of the program."""
     texts = (file.read_text(errors="replace") for file in folder.glob("*.mlir"))

@@ -74,7 +74,6 @@ class RaceStanding:
     low: float | None  # Lower end of the ratio's interval, 95 % for each candidate alone; high likewise
     high: float | None
     generations: int  # Samples behind it
-    alive: bool  # Whether it is in the race still
 
 
 class Race:
@@ -143,7 +142,6 @@ class Race:
                 low=None if centre is None else ratio_of(centre - half),
                 high=None if centre is None else ratio_of(centre + half),
                 generations=samples.size,
-                alive=name in self.alive,
             )
         return found
 

@@ -146,7 +146,7 @@ def first_configurations(root: Root, unit: VectorUnit) -> tuple[Configuration, .
     Register tiles, the reduction tiles of each, and distributions are each ordered by promise; where a configuration
     stands is a weighted sum of its places in these orders. The compiler's own is not among them.
     """
-    if any(loop.size < 0 for loop in root.loops) or root.loops[root.innermost].kind == "reduction":
+    if root.loops[root.innermost].kind == "reduction":
         return ()
     ranked = []
     for first, register in enumerate(_register_tiles(root, unit)):
@@ -389,7 +389,8 @@ def _divisors(number: int) -> list[int]:
 # Attributes and names are those by which IREE recognises a spec that has one entry point and nothing else, which it
 # can then join with other specs.
 _MODULE = """\
-{comments}
+// Lowering configurations for llvm-cpu: iree-compile --iree-codegen-tuning-spec-path=<this file>
+// An operation of other shapes, types or attributes keeps the compiler's own configuration.
 module attributes {{transform.with_named_sequence, iree_codegen.tuning_spec_with_default_entrypoint}} {{
   transform.named_sequence @configure(
       %op: !transform.any_op {{transform.readonly}}, %configuration: !transform.any_param {{transform.readonly}}) {{
@@ -408,7 +409,9 @@ module attributes {{transform.with_named_sequence, iree_codegen.tuning_spec_with
 }}
 """
 _SEQUENCE = """\
-{comments}
+  // {operation}
+  // {chosen}
+  // the compiler's own: {own}
   transform.named_sequence @{name}(%op: !transform.any_op {{transform.readonly}})
       -> (!transform.any_op, !transform.any_param) {{
     %inputs, %outputs = transform.iree.match.cast_compatible_dag_from_root %op {{
@@ -432,42 +435,20 @@ def spec_of(entries: Sequence[tuple[Root, Configuration]]) -> str:
     for root, configuration in entries:
         first.setdefault((root.matcher, root.operands), (root, configuration))
     named = {f"operation_{number}": entry for number, entry in enumerate(first.values())}
-    heading = (
-        "// Lowering configurations for llvm-cpu: iree-compile --iree-codegen-tuning-spec-path=<this file>\n"
-        "// An operation of other shapes, types or attributes keeps the compiler's own configuration."
-    )
     return _MODULE.format(
-        comments=heading,
         sequences="\n\n".join(_sequence(name, *entry) for name, entry in named.items()),
         choices=",\n".join(f"      @{name} -> @configure" for name in named),
     )
 
 
 def _sequence(name: str, root: Root, configuration: Configuration) -> str:
+    loops = ", ".join(f"{loop.size} {loop.kind}" for loop in root.loops)
     return _SEQUENCE.format(
-        comments="\n".join(f"  // {line}" for line in _description(root, configuration)),
+        operation=f"{root.op}, loops: {loops}",
+        chosen=configuration.text,
+        own=Configuration(pipeline=root.pipeline, tiles=root.tiles).text,
         name=name,
         arguments=", ".join(f"%arg{number}: {type_}" for number, type_ in enumerate(root.operands)),
         matcher="\n".join(f"      {line}" for line in root.matcher.splitlines()),
         configuration=compilation_info(configuration.pipeline, configuration.tiles),
     )
-
-
-def _description(root: Root, configuration: Configuration) -> list[str]:
-    """What an entry is for, for people: the loops, and at each level the tile sizes beside the compiler's own."""
-    loops = ", ".join(f"{'?' if loop.size < 0 else loop.size} {loop.kind}" for loop in root.loops)
-    lines = [f"{root.op}, loops: {loops}"]
-    lines.append(configuration.pipeline + _instead(configuration.pipeline, root.pipeline))
-    for level in LEVELS:
-        if sizes := configuration.tiles.get(level):
-            own = root.tiles.get(level)
-            lines.append(f"  {level} {_sizes(sizes)}{_instead(_sizes(sizes), _sizes(own) if own else 'none')}")
-    return lines
-
-
-def _sizes(sizes: Sequence[int]) -> str:
-    return " x ".join(str(size) if size else "-" for size in sizes)
-
-
-def _instead(chosen: str, own: str) -> str:
-    return "" if chosen == own else f" (the compiler's own: {own})"

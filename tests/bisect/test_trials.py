@@ -17,7 +17,6 @@ from harness.bisect.trials import (
     place_by_an_end,
     rule_of_measurements,
     try_pair,
-    why_unmeasured,
 )
 from harness.compare.engine import Generation, Task
 from harness.compare.pairs import Side
@@ -111,7 +110,6 @@ def test_the_engine_decides_a_latency(place: Callable[..., Place], monkeypatch: 
     assert found.generations >= 2 * RULE.first_look
     assert found.seconds == pytest.approx(0.5 * found.generations)
     assert [task.budget_s for task in clock.tasks] == [60.0]
-    assert why_unmeasured(found) == ""
 
 
 def test_a_pair_gets_the_time_that_a_verdict_takes(
@@ -135,7 +133,7 @@ def test_what_failed_is_told_from_what_is_slow(place: Callable[..., Place], monk
     clock = Clock(monkeypatch, 1.0)
     broken = place("3.7.0", record=NEWER, failures={CASE.name: Failure(stage="compile", message="it aborts")})
     found = tried(place("3.6.0"), broken)
-    assert (found.verdict, why_unmeasured(found)) == ("failed", "fails at compile: it aborts")
+    assert (found.verdict, found.reason) == ("failed", "fails at compile: it aborts")
     clock.failure = CaseError("measure", "the head's module: it crashed")
     found = tried(place("3.6.0"), place("3.7.0", record=NEWER))
     assert (found.verdict, found.reason) == ("failed", "the head's module: it crashed")
