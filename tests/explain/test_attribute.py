@@ -102,64 +102,49 @@ NOISE = (0.0004, -0.0003, 0.0001, -0.0002)
 Nanoseconds = Mapping[str, float]
 
 
-class Script:
-    """Latencies and profiles that are written down, with noise; it keeps which generations were asked for."""
+def scripted(
+    base: Nanoseconds,
+    head: Nanoseconds,
+    *,
+    device_ns: Nanoseconds | None = None,
+    profiled_ratio: float = 1.0,
+    untimed: Mapping[str, str] | None = None,
+    fails: Mapping[int, BaseException] | None = None,
+) -> Callable[[int], Sampled]:
+    """Generations that are written down, with noise, and 20 ns of the host in each call."""
+    device_ns, fails = device_ns or {}, fails or {}
 
-    def __init__(
-        self,
-        base: Nanoseconds,
-        head: Nanoseconds,
-        *,
-        device_ns: Nanoseconds | None = None,
-        profiled_ratio: float = 1.0,
-        untimed: Mapping[str, str] | None = None,
-        at: Callable[[int], None] = lambda _: None,
-    ) -> None:
-        self.asked: list[int] = []
-        self._sides = base, head
-        self._host_ns = 20
-        self._device_ns = device_ns or {}
-        self._ratio = profiled_ratio
-        self._untimed = untimed or {}
-        self._at = at
-
-    def latency(self, number: int) -> Generation:
-        """Of all that is written, and the host."""
-        self.asked.append(number)
-        self._at(number)
-        base, head = (sum(side.values()) + sum(self._device_ns.values()) + self._host_ns for side in self._sides)
-        noise = NOISE[number % len(NOISE)]
-        return Generation(
-            log_ratio=math.log(head / base) + noise, base=base, head=head * math.exp(noise), rounds=20, seconds=0.1
-        )
-
-    def sample(self, number: int) -> Sampled:
-        """Both."""
-        base, head = self.turns(number)
-        return Sampled(latency=self.latency(number), base=base, head=head, seconds=0.1)
-
-    def turns(self, number: int) -> tuple[Profile, Profile]:
-        """Of both sides."""
-        return self._profile(self._sides[0], 0.0), self._profile(self._sides[1], NOISE[number % 4])
-
-    def _profile(self, dispatch_ns: Nanoseconds, noise: float) -> Profile:
+    def profile(dispatch_ns: Nanoseconds, noise: float) -> Profile:
         taken = {name: ns * math.exp(noise) for name, ns in dispatch_ns.items()}
-        call_ns = math.fsum(taken.values()) + self._host_ns
+        call_ns = math.fsum(taken.values()) + 20
+        unknown = {name: why for name, why in (untimed or {}).items() if name in taken}
+        timed = {**taken, **dict.fromkeys(unknown, 0.0)}
         return Profile(
             calls=10,
-            call_ns=self._ratio * call_ns,
-            dispatch_ns={name: 0.0 if name in self._untimed else ns for name, ns in taken.items()},
-            device_ns=self._device_ns,
+            call_ns=profiled_ratio * call_ns,
+            dispatch_ns=timed,
+            device_ns=device_ns,
             plain_ns=call_ns,
-            untimed={name: why for name, why in self._untimed.items() if name in taken},
+            untimed=unknown,
         )
+
+    def sample(number: int) -> Sampled:
+        if number in fails:
+            raise fails[number]
+        noise = NOISE[number % len(NOISE)]
+        of_base, of_head = (math.fsum([*side.values(), *device_ns.values(), 20]) for side in (base, head))
+        log, of_head = math.log(of_head / of_base) + noise, of_head * math.exp(noise)
+        latency = Generation(log_ratio=log, base=of_base, head=of_head, rounds=20, seconds=0.1)
+        return Sampled(latency=latency, base=profile(base, 0.0), head=profile(head, noise), seconds=0.1)
+
+    return sample
 
 
 def judged(
-    script: Script, base: Sequence[Executable] = EXECUTABLES, head: Sequence[Executable] = EXECUTABLES
+    sample: Callable[[int], Sampled], base: Sequence[Executable] = EXECUTABLES, head: Sequence[Executable] = EXECUTABLES
 ) -> Attribution:
-    like = Task(name="", sample=script.latency, rule=Rule(), budget_s=60)
-    return judge_parts((base, head), Generations(script.sample), like, method="profile")
+    like = Task(name="", sample=lambda number: sample(number).latency, rule=Rule(), budget_s=60)
+    return judge_parts((base, head), Generations(sample), like, method="profile")
 
 
 def by_operation(attribution: Attribution) -> dict[str, Part]:
@@ -167,8 +152,7 @@ def by_operation(attribution: Attribution) -> dict[str, Part]:
 
 
 def test_the_part_that_differs_is_found_over_generations_that_all_rows_share() -> None:
-    script = Script({CONV: 100, MATMUL: 50}, {CONV: 150, MATMUL: 50})
-    found = judged(script)
+    found = judged(scripted({CONV: 100, MATMUL: 50}, {CONV: 150, MATMUL: 50}))
     conv, matmul = found.parts
     assert (conv.base, conv.head, conv.matched_by, conv.operation) == ((CONV,), (CONV,), "same code", "conv_8x8_f32")
     assert (conv.verdict, matmul.verdict, found.latency.decision) == ("regressed", "unchanged", "regressed")
@@ -177,11 +161,10 @@ def test_the_part_that_differs_is_found_over_generations_that_all_rows_share() -
     assert conv.p is not None and conv.p < 0.05
     assert (conv.base_ns, conv.head_ns) == pytest.approx((100, 150), rel=1e-3)
     assert (found.method, found.is_stopped, found.notes) == ("profile", False, ())
-    assert script.asked == list(range(len(found.generations)))
 
 
 def test_parts_device_and_host_add_up_to_the_latency() -> None:
-    found = judged(Script({CONV: 100, MATMUL: 50}, {CONV: 150, MATMUL: 50}, device_ns={"alloca": 7, "execute": 3}))
+    found = judged(scripted({CONV: 100, MATMUL: 50}, {CONV: 150, MATMUL: 50}, device_ns={"alloca": 7, "execute": 3}))
     calls = sides_ns(found.latency)
     assert calls is not None
     elsewhere = found.base_elsewhere
@@ -207,16 +190,16 @@ def test_a_machine_that_changes_its_speed_changes_both_sides() -> None:
 def test_what_one_side_alone_has_and_what_does_not_run() -> None:
     more = [an_executable("m_dispatch_9_pack_f32"), an_executable(CONV), an_executable(PAD), an_executable(MATMUL)]
     with_pad, without = {CONV: 100.0, PAD: 30.0, MATMUL: 50.0}, {CONV: 100.0, MATMUL: 50.0}
-    parts = by_operation(judged(Script(with_pad, without), more))
+    parts = by_operation(judged(scripted(with_pad, without), more))
     assert set(parts) == {"pad_f32", "conv_8x8_f32", "matmul_4x4_f32"}
     pad = parts["pad_f32"]
     assert (pad.verdict, pad.base_ns, pad.ratio, pad.p, pad.matched_by) == ("missing", 30, None, None, "")
-    assert by_operation(judged(Script(without, with_pad), EXECUTABLES, more))["pad_f32"].verdict == "new"
+    assert by_operation(judged(scripted(without, with_pad), EXECUTABLES, more))["pad_f32"].verdict == "new"
 
 
 def test_dispatches_that_were_fused_are_one_part() -> None:
     base, head = [an_executable(PAD), an_executable(CONV, "conv")], [an_executable(CONV, "conv with pad")]
-    (part,) = judged(Script({PAD: 30, CONV: 100}, {CONV: 65}), base, head).parts
+    (part,) = judged(scripted({PAD: 30, CONV: 100}, {CONV: 65}), base, head).parts
     assert (part.base, part.head, part.matched_by) == ((PAD, CONV), (CONV,), "fused or split")
     assert (part.operation, part.verdict) == ("pad_f32 + conv_8x8_f32", "improved")
     assert part.ratio == pytest.approx(0.5, rel=1e-3)
@@ -224,15 +207,15 @@ def test_dispatches_that_were_fused_are_one_part() -> None:
 
 def test_parts_that_do_the_same_have_rows_of_their_own() -> None:
     first, second = an_executable("m_dispatch_0_conv_4_f32", "a"), an_executable("m_dispatch_1_conv_4_f32", "b")
-    script = Script({first.name: 10, second.name: 20}, {first.name: 10, second.name: 40})
-    found = judged(script, [first, second], [first, second])
+    sample = scripted({first.name: 10, second.name: 20}, {first.name: 10, second.name: 40})
+    found = judged(sample, [first, second], [first, second])
     verdicts = [(part.head, part.verdict) for part in found.parts]
     assert verdicts == [((second.name,), "regressed"), ((first.name,), "unchanged")]
 
 
 def test_a_name_that_no_executable_has() -> None:
     with pytest.raises(CaseError) as caught:
-        judged(Script({CONV: 1, "x": 2}, {CONV: 1}))
+        judged(scripted({CONV: 1, "x": 2}, {CONV: 1}))
     assert str(caught.value) == (
         "the profile of the base's module names a dispatch 'x', which is none of its 2 executables; "
         "compile the case again"
@@ -241,8 +224,8 @@ def test_a_name_that_no_executable_has() -> None:
 
 def test_what_is_not_timed_is_not_judged_and_named_with_the_reason() -> None:
     why = "it has no program alone"
-    script = Script({CONV: 100, MATMUL: 50, PAD: 9}, {CONV: 150, MATMUL: 50}, untimed={CONV: why, PAD: why})
-    found = judged(script, [*EXECUTABLES, an_executable(PAD)])
+    sample = scripted({CONV: 100, MATMUL: 50, PAD: 9}, {CONV: 150, MATMUL: 50}, untimed={CONV: why, PAD: why})
+    found = judged(sample, [*EXECUTABLES, an_executable(PAD)])
     conv = by_operation(found)["conv_8x8_f32"]
     assert (conv.verdict, conv.ratio, conv.is_timed) == ("inconclusive", None, False)
     assert (conv.base_ns, conv.head_ns) == (0, 0), "a part whose time is known on one side alone has no change"
@@ -254,30 +237,22 @@ def test_what_is_not_timed_is_not_judged_and_named_with_the_reason() -> None:
 
 
 def test_a_heavy_profile_is_said() -> None:
-    found = judged(Script({CONV: 100, MATMUL: 50}, {CONV: 100, MATMUL: 50}, profiled_ratio=1.5))
+    found = judged(scripted({CONV: 100, MATMUL: 50}, {CONV: 100, MATMUL: 50}, profiled_ratio=1.5))
     assert found.base_elsewhere.profiled_ratio == pytest.approx(1.5)
     assert found.notes[0].startswith("with the profile a call of the base takes 1.50 times as long as without it")
 
 
-def fail_at(number: int, error: BaseException) -> Callable[[int], None]:
-    def at(asked: int) -> None:
-        if asked == number:
-            raise error
-
-    return at
-
-
-def test_a_generation_that_fails_fails_all_rows_and_is_tried_once() -> None:
-    script = Script({CONV: 1, MATMUL: 5}, {CONV: 2, MATMUL: 5}, at=fail_at(3, CaseError("measure", "it crashed")))
-    found = judged(script)
+def test_a_generation_that_fails_fails_all_rows() -> None:
+    crash = CaseError("measure", "it crashed")
+    found = judged(scripted({CONV: 1, MATMUL: 5}, {CONV: 2, MATMUL: 5}, fails={3: crash}))
     assert ({part.verdict for part in found.parts}, found.latency.reason) == ({"failed"}, "it crashed")
-    assert script.asked == [0, 1, 2, 3]
+    assert len(found.generations) == 3
     with pytest.raises(CaseError, match="it crashed"):
-        judged(Script({CONV: 1}, {CONV: 1}, at=fail_at(0, CaseError("measure", "it crashed"))))
+        judged(scripted({CONV: 1}, {CONV: 1}, fails={0: crash}))
 
 
 def test_who_stops_it_gets_what_there_is() -> None:
-    found = judged(Script({CONV: 100, MATMUL: 50}, {CONV: 150, MATMUL: 50}, at=fail_at(20, KeyboardInterrupt())))
+    found = judged(scripted({CONV: 100, MATMUL: 50}, {CONV: 150, MATMUL: 50}, fails={20: KeyboardInterrupt()}))
     assert (found.is_stopped, len(found.generations)) == (True, 20)
     verdicts = {name: part.verdict for name, part in by_operation(found).items()}
     assert verdicts == {"conv_8x8_f32": "inconclusive", "matmul_4x4_f32": "unchanged"}
@@ -290,19 +265,22 @@ def test_figures_of_two_methods_are_not_compared(
     """What cannot be profiled on both sides is timed alone."""
     nothing = "the profile of 3 calls has nothing that the device did"
 
+    def turns(number: int) -> tuple[Profile, Profile]:
+        return sample(number).base, sample(number).head
+
     def profiled(number: int) -> tuple[Profile, Profile]:
         if refuses:
             raise Unprofiled(nothing)
-        return script.turns(number)
+        return turns(number)
 
     toolchains = [make_fake_toolchain(tmp_path / name) for name in ("base tools", "head tools")]
     for toolchain in toolchains[:profilers]:
         with_profiler(toolchain)
-    script = Script({CONV: 100, MATMUL: 50}, {CONV: 100, MATMUL: 50})
-    like = Task(name="", sample=script.latency, rule=Rule(), budget_s=60)
+    sample = scripted({CONV: 100, MATMUL: 50}, {CONV: 100, MATMUL: 50})
+    like = Task(name="", sample=lambda number: sample(number).latency, rule=Rule(), budget_s=60)
     monkeypatch.setattr(attributing, "latency_task", lambda name, *_, **__: replace(like, name=name))
     monkeypatch.setattr(attributing, "ProfiledTurns", lambda *_: profiled)
-    monkeypatch.setattr(attributing, "AloneTurns", lambda *_: script.turns)
+    monkeypatch.setattr(attributing, "AloneTurns", lambda *_: turns)
     base, head = (
         ProgramSide(module=a_module(toolchain, tmp_path), executables=tuple(EXECUTABLES)) for toolchain in toolchains
     )
