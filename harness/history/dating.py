@@ -34,13 +34,8 @@ FROM runs WHERE clock = '' AND finished
 """
 
 
-@dataclass(frozen=True, kw_only=True)
-class RunOfSuite:
-    """What a bisect needs of a run."""
-
-    suite: str  # Path of its suite, as the user gave it
-    release: str  # The newest release of IREE in it
-    before: str  # That of the run before it; "" of a first one
+# Of a run the path of its suite, the newest release of IREE in it, and that of the run before it; "" of a first one.
+RunOfSuite = tuple[str, str, str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,32 +71,22 @@ def open_questions(events: Sequence[ChangeEvent], runs: Mapping[str, RunOfSuite]
 
 def _question(event: ChangeEvent, runs: Mapping[str, RunOfSuite]) -> Question | None:
     lead = event.lead
-    first, last = runs.get(lead.earliest), runs.get(lead.latest)
     if event.cause != "compiler" or lead.kind != "step" or lead.peer or lead.role != "newest":
         return None
     metric = LATENCY.name if lead.metric in RATIO_TITLES else lead.metric
-    if first is None or last is None or metric_named(metric) is None:
-        return None
-    if first.before == last.release or not (_is_version(first.before) and _is_version(last.release)):
-        return None
-    return Question(suite=last.suite, case=lead.case, metric=metric, good=first.before, bad=last.release)
-
-
-def _is_version(text: str) -> bool:
+    (_, _, good), (suite, bad, _) = (runs.get(run, ("", "", "")) for run in (lead.earliest, lead.latest))
     try:
-        Version(text)
+        if metric_named(metric) is None or Version(good) == Version(bad):
+            return None
     except InvalidVersion:
-        return False
-    return True
+        return None
+    return Question(suite=suite, case=lead.case, metric=metric, good=good, bad=bad)
 
 
 def runs_of_suites(history: History) -> dict[str, RunOfSuite]:
     """The runs in which changes are looked for, by id."""
-    found = history.query(_RUNS)
-    return {
-        str(run): RunOfSuite(suite=str(suite), release=str(release), before=str(before))
-        for run, suite, release, before in found.itertuples(index=False, name=None)
-    }
+    rows = history.query(_RUNS).itertuples(index=False, name=None)
+    return {str(run): (str(suite), str(release), str(before)) for run, suite, release, before in rows}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,17 +120,7 @@ def _dated(question: Question, seconds: float, results: Path, progress: Progress
     if found is None and seconds <= 0:
         return Dated(question=question)
     if found is None:
-        options = BisectOptions(resume=earlier, results=results, budget=seconds)
-        if earlier is None:
-            options = BisectOptions(
-                Path(question.suite),
-                case=question.case,
-                good=question.good,
-                bad=question.bad,
-                pre=question.pre,
-                metric=question.metric,
-                results=results,
-                budget=seconds,
-            )
+        new = {**asked, "suite": Path(question.suite), "pre": question.pre}
+        options = BisectOptions(**({"resume": earlier} if earlier else new), results=results, budget=seconds)
         found = session_of(options, shlex.split(question.command), progress).run()
     return Dated(question=question, answer=answer(found), is_final=found.finished)

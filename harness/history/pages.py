@@ -30,10 +30,9 @@ _NAMED_OF_A_CAUSE = 5
 _MOST_ROWS = 100
 _MOST_LETTERS = 300  # what a tool printed may be long
 _CAUSES = (
-    "Cause: compiler, where the toolchain changed and what is free of the machine moved (the ratio to the reference "
-    "toolchain in the same rounds, or counted figures); machine, where the reference toolchain or an unchanged module "
-    "moved; harness, where nothing changed but its commit; else unknown. The runs in which it may have happened are a "
-    "95 % range for steps; of drifts they hold the beginning in 75 to 98 % of cases, by length and size."
+    "Cause: compiler, machine or harness, by what else changed there and by what the reference toolchain did; else "
+    "unknown (docs/history.md). The runs in which it may have happened are a 95 % range for steps; of drifts they hold "
+    "the beginning in 75 to 98 % of cases, by length and size."
 )
 _ACKNOWLEDGE = (
     " says that a change is known, and with --fixed that it is fixed: it is then listed apart and fails nothing."

@@ -1,14 +1,4 @@
-"""Run directories: append-only while a run goes on, immutable once it has finished.
-
-    <results>/<run id>/
-        run.json           the header, written first; its settings may change where a run goes on
-        builds.jsonl       one JSON line a record; and ir.jsonl, checks.jsonl, references.jsonl, rounds.jsonl,
-                           lost.jsonl, work.jsonl, peaks.jsonl
-        hosts.jsonl        where several hosts measured it: what each is like; and placed.jsonl, which measured what
-        logs/              what iree-compile printed for builds that failed, and rewrites for those that did not
-        report.md          the full report
-        tables/            its rows of a results folder's tables, see harness.store.tables
-        finished.json      there once the run has finished, with the hash of every file; nothing is written after it
+"""Run directories: append-only while a run goes on, immutable once it has finished; results/README.md has their files.
 
 How a line is written, and dropped where it was cut short: harness.store.journal.
 """

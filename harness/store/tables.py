@@ -1,12 +1,8 @@
 """A results folder as tables to ask: each finished run and comparison keeps its own rows, and DuckDB reads them all.
 
-    <results>/<run>/tables/{runs,points,cases}.parquet
-    <results>/<comparison>/tables/comparisons.parquet
-
-A finished run never changes, and neither do its rows. Its tables are made of its records: where there are none, or
-those that are there cannot be read or have other columns than this harness writes, they are made when the run is read
-first; where its folder cannot be written, its rows stay in memory. Turns are in rounds.jsonl, and are read when a query
-names them.
+A finished run never changes, and neither do its rows, which are Parquet files in its folder `tables`. Where there are
+none, or those that are there cannot be read or have other columns than this harness writes, they are made of the run's
+records when it is read first. Turns are in rounds.jsonl, and are read when a query names them.
 """
 
 from __future__ import annotations

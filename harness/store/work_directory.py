@@ -1,22 +1,9 @@
 """Comparisons, explanations, bisects and tunings on disk: work that goes on where it was stopped or killed.
 
-<results>/<id>/, of a tuning <out>/<model>@<device>/
-    comparison.json    the document that `--format json` prints; explanation.json, bisection.json or tuning.json
-    report.md          the report
-    record.jsonl       one JSON line a piece of work, written when it is done: its key, what it gave, its seconds
-    unfinished.json    the options that it was begun with; unfinished-explanation.json, begun.json, tuning-begun.json
-
-    rounds.jsonl       of a comparison every turn that was timed for it: one JSON line a round, its group the row's case
-    compiles.jsonl     of a comparison every compile that was timed for it
-    tables/            of a comparison its rows of a results folder's tables, see harness.store.tables
-    finished.json      of a comparison or an explanation the hash of every file
-    suites/            of a bisect or a tuning the suites of what it measures
-    tuned.toml         of a tuning the variant, for `variant_files` of a suite, once it is confirmed
-    spec.mlir, race.*  of a tuning its spec, for `--iree-codegen-tuning-spec-path`, and pictures of the race
-
-A comparison or an explanation is whole once its document is there, which comes last; what it went on with is removed
-then. A bisect or a tuning may come to its end several times: it asks the same again when it is told the same, so it is
-answered from its lines until it comes to what was not done yet.
+Each piece of work is a line of record.jsonl, written when it is done: its key, what it gave, its seconds. A comparison
+or an explanation is whole once its document is there, which comes last; what it went on with is removed then. A bisect
+or a tuning may come to its end several times: it asks the same again when it is told the same, so it is answered from
+its lines until it comes to what was not done yet. results/README.md and docs/tuning.md have the files.
 """
 
 import contextlib

@@ -12,7 +12,7 @@ import pytest
 
 from harness.errors import SuiteError
 from harness.history import dating
-from harness.history.dating import Dated, Question, RunOfSuite, date_steps, open_questions, runs_of_suites
+from harness.history.dating import Dated, Question, date_steps, open_questions, runs_of_suites
 from harness.history.events import ChangeEvent
 from harness.history.series import open_history
 from harness.progress import Silent
@@ -25,11 +25,11 @@ from tests.history.made import make_change, make_night, night_id, store
 
 SUITE = "suites/nightly.toml"
 RUNS = {
-    "run23": RunOfSuite(suite=SUITE, release="3.11.0", before="3.11.0"),
-    "run24": RunOfSuite(suite=SUITE, release="3.12.0", before="3.11.0"),
-    "run25": RunOfSuite(suite=SUITE, release="3.13.0", before="3.12.0"),
-    "run26": RunOfSuite(suite=SUITE, release="3.13.0", before="3.13.0"),
-    "first": RunOfSuite(suite=SUITE, release="3.13.0", before=""),
+    "run23": (SUITE, "3.11.0", "3.11.0"),
+    "run24": (SUITE, "3.12.0", "3.11.0"),
+    "run25": (SUITE, "3.13.0", "3.12.0"),
+    "run26": (SUITE, "3.13.0", "3.13.0"),
+    "first": (SUITE, "3.13.0", ""),
 }
 COMMAND = f"harness bisect {SUITE} --case net/stock@cpu --good iree==3.12.0 --bad iree==3.13.0"
 
@@ -79,11 +79,8 @@ def test_a_run_knows_the_release_of_the_run_before_it(tmp_path: Path) -> None:
         store(tmp_path, make_night(night, toolchains=("3.12.0", newest), generations=1, rounds=1))
     with open_history(str(tmp_path)) as history:
         runs = runs_of_suites(history)
-    assert [(runs[night_id(night)].before, runs[night_id(night)].release) for night in range(3)] == [
-        ("", "3.13.0"),
-        ("3.13.0", "3.13.0"),
-        ("3.13.0", "3.14.0"),
-    ]
+    releases = [("3.13.0", ""), ("3.13.0", "3.13.0"), ("3.14.0", "3.13.0")]
+    assert [runs[night_id(night)][1:] for night in range(3)] == releases
 
 
 # --- The searches themselves ---
