@@ -81,23 +81,18 @@ def test_what_was_searched_is_said_and_the_rest_has_its_command() -> None:
     assert open_one.question.command in markdown
 
 
-def test_what_is_acknowledged_is_apart_and_what_comes_back_says_who_took_it_for_fixed() -> None:
-    first, second, third = events_of(*(make_change(case=f"net/{number}@cpu") for number in range(3)))
+def test_what_comes_back_says_who_took_it_for_fixed_and_the_last_word_is_shown_with_how_many_before() -> None:
+    first, second = events_of(*(make_change(case=f"net/{number}@cpu") for number in range(2)))
     known, fixed = (
         replace(acknowledge(second, ORDER, state, f"{state}: {EVIL}", "anna"), when="2026-03-01T09:00:00.000000+00:00")
         for state in ("acknowledged", "fixed")
     )
-    settled = [replace(first, marks=(known,)), replace(second, marks=(known, fixed))]
-    page = page_of([*settled, replace(third, marks=(fixed,), returned="run28")])
+    page = page_of([replace(first, marks=(known, fixed)), replace(second, marks=(fixed,), returned="run28")])
     recent, apart = tables(page)
     assert str(cells(recent, "why")[0]).startswith(f"anna marked it as fixed on 2026-03-01 (fixed: {EVIL}), and it is ")
-    assert (cells(apart, "state"), cells(apart, "on")) == (["acknowledged", "marked as fixed"], ["2026-03-01"] * 2)
-    assert str(cells(apart, "note")[1]).endswith("(and 1 said before)")
+    assert (cells(apart, "state"), cells(apart, "on")) == (["marked as fixed"], ["2026-03-01"])
+    assert str(cells(apart, "note")[0]).endswith("(and 1 said before)")
     assert "<script" not in to_markdown(page)
-    assert changes_verdict(settled, searched=3, last=10) == (
-        "No latency and no compile time became longer by the compiler anew in the last 10 runs; "
-        "known: 1 acknowledged, 1 marked as fixed."
-    )
 
 
 @pytest.mark.parametrize(

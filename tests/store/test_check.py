@@ -1,6 +1,5 @@
-"""Looking at one folder: what it is, whether it is whole, and whether it is as it was."""
+"""Looking at one folder: what it is, whether it is whole, and whether it is as it was; and reading within limits."""
 
-import hashlib
 import json
 import os
 import shutil
@@ -12,20 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import RunError
+from harness.progress import Silent
+from harness.report.rows import rows_of
 from harness.store.check import Finding, check_folder
-from harness.store.files import (
-    FileRecord,
-    describe_file,
-    ends_in_newline,
-    log_path,
-    read_document,
-    read_lines,
-    read_manifest,
-)
+from harness.store.files import describe_file, ends_in_newline, log_path, read_document, read_lines, read_manifest
 from harness.store.folders import is_id, is_known, is_name
+from harness.store.merging import merge
 from harness.store.run_directory import RunDirectory
 from tests.builders import make_header
 from tests.store.made import a_comparison, a_run, an_unfinished_run, finished_as_it_is
+
+Spoil = Callable[[Path], object]
 
 
 def look(folder: Path) -> Finding:
@@ -35,7 +31,7 @@ def look(folder: Path) -> Finding:
     return finding
 
 
-def link(name: str, to: str) -> Callable[[Path], None]:
+def link(name: str, to: str) -> Spoil:
     """Put a link in a file's place."""
 
     def spoil(folder: Path) -> None:
@@ -52,8 +48,12 @@ def cut(folder: Path) -> None:
     finished_as_it_is(folder)
 
 
-def write(name: str, content: str) -> Callable[[Path], object]:
+def write(name: str, content: str) -> Spoil:
     return lambda folder: (folder / name).write_text(content)
+
+
+def gone(name: str) -> Spoil:
+    return lambda folder: (folder / name).unlink()
 
 
 def figure(folder: Path) -> None:
@@ -66,8 +66,8 @@ def figure(folder: Path) -> None:
         (figure, "changed", "rounds.jsonl: is not as it was when the run was finished"),
         (write("lost.jsonl", ""), "changed", "lost.jsonl: was not there when the run was finished"),
         (write("logs/net.stderr.txt", ""), "changed", "logs/net.stderr.txt: was not there when the run was finished"),
-        (lambda folder: (folder / "report.md").unlink(), "damaged", "report.md: is gone; take it from a backup"),
-        (lambda folder: (folder / "rounds.jsonl").unlink(), "damaged", "rounds.jsonl: is gone; take it from a backup"),
+        (gone("report.md"), "damaged", "report.md: is gone; take it from a backup"),
+        (gone("rounds.jsonl"), "damaged", "rounds.jsonl: is gone; take it from a backup"),
         (cut, "damaged", "rounds.jsonl: its last line is cut short; take it from a backup"),
         (link("report.md", "/etc/passwd"), "damaged", "report.md is a symbolic link, which no run has; take it away"),
         (link("deep/anything", "/etc/shadow"), "damaged", "deep/anything is a symbolic link"),
@@ -78,25 +78,32 @@ def figure(folder: Path) -> None:
         (write("plot.svg", ""), "ok", "holds plot.svg beside"),
     ],
 )
-def test_what_was_done_to_a_finished_run_is_found(
-    tmp_path: Path, spoil: Callable[[Path], object], state: str, why: str
+def test_what_was_done_to_a_finished_run_is_found_and_never_merged(
+    tmp_path: Path, spoil: Spoil, state: str, why: str
 ) -> None:
-    folder = a_run(tmp_path)
+    folder = a_run(tmp_path / "from")
     (folder / "logs").mkdir()
     spoil(folder)
     finding = look(folder)
     assert finding.state == state
     assert why in finding.why
+    (outcome,) = merge([str(folder)], str(tmp_path / "into"), rows_of, str, Silent())
+    assert outcome.fate == ("copied" if state == "ok" else "refused")
+    assert state == "ok" or why in outcome.why
+    assert not list((tmp_path / "into").glob(".copying-*"))
 
 
 def test_what_is_not_finished_or_is_neither_says_so(tmp_path: Path) -> None:
     finding = look(an_unfinished_run(tmp_path))
     assert (finding.state, "harness run --resume" in finding.why) == ("unfinished", True)
-    for name, file in (("pictures", "a.svg"), ("stopped", "rounds.jsonl"), ("some-bisect", "begun.json")):
+    for name, file, state in (
+        ("pictures", "a.svg", "not a run"),
+        ("stopped", "rounds.jsonl", "unfinished"),
+        ("some-bisect", "begun.json", "not a run"),
+    ):
         (tmp_path / name).mkdir()
         (tmp_path / name / file).touch()
-    assert look(tmp_path / "pictures").state == "not a run"
-    assert look(tmp_path / "stopped").state == "unfinished"
+        assert look(tmp_path / name).state == state
     assert look(tmp_path / "some-bisect").why == "a bisect, which stays where it was made"
 
 
@@ -120,15 +127,15 @@ def test_a_folder_has_to_be_named_as_its_id_says(tmp_path: Path) -> None:
 
 
 def test_names_that_the_harness_gives_and_others() -> None:
-    assert is_id("20261121-035012-esrgan")
-    assert is_id("20261121-035012-a.b_c+d-compare-2")
+    assert is_id("20261121-035012-esrgan") and is_id("20261121-035012-a.b_c+d-compare-2")
     for bad in ("..", "esrgan", "20261121-035012-", "20261121-035012-a/b", "20261121-035012-a\n", "20261121-035012-😀"):
         assert not is_id(bad)
     assert not is_id(f"20261121-035012-{'a' * 10_000}")
     assert is_name("my-run")
-    assert not any(is_name(bad) for bad in ("", ".hidden", "..", "a b", "a/b", "marks", "published", "-rf"))
+    bad_names = ("", ".hidden", "..", "a b", "a/b", "a\nb", "|x|`y`<script>", "a" * 250, "marks", "published", "-rf")
+    assert not any(map(is_name, bad_names))
     assert is_known("logs/net,stock@cpu.stderr.txt")
-    assert not any(is_known(bad) for bad in ("logs/../run.json", "logs/a.sh", "../run.json", "/run.json", "logs/.txt"))
+    assert not any(map(is_known, ("logs/../run.json", "logs/a.sh", "../run.json", "/run.json", "logs/.txt")))
 
 
 # --- What a finished folder says of its own files ---
@@ -139,17 +146,15 @@ def test_a_finished_folder_has_hash_and_size_of_every_file_of_it(tmp_path: Path)
         directory.log("net/stock@cpu", "a tool's words")
         directory.finish(lambda _: "# Report\n")
     assert read_manifest(an_unfinished_run(tmp_path)) is None
-    compared = a_comparison(tmp_path)
     for folder, kind, files in (
         (directory.path, "run", ["logs/net,stock@cpu.stderr.txt", "report.md", "run.json"]),
-        (compared, "comparison", ["comparison.json", "report.md", "rounds.jsonl"]),
+        (a_comparison(tmp_path), "comparison", ["comparison.json", "report.md", "rounds.jsonl"]),
     ):
         manifest = read_manifest(folder)
         assert manifest is not None and sorted(manifest) == files
         assert all(describe_file(folder / name) == record for name, record in manifest.items())
+        assert manifest["report.md"].bytes == (folder / "report.md").stat().st_size
         assert look(folder) == Finding(name=folder.name, kind=kind, state="ok")
-    text = FileRecord(sha256=hashlib.sha256(b"# Report\n").hexdigest(), bytes=9)
-    assert describe_file(directory.path / "report.md") == text
 
 
 OF_NOBODY = json.dumps({"sha256": "0" * 64, "bytes": 1})
@@ -159,8 +164,10 @@ OF_NOBODY = json.dumps({"sha256": "0" * 64, "bytes": 1})
     "files",
     [
         *("[]", '{"run.json": 1}', '{"run.json": {"sha256": "x", "bytes": 1}}', '{"run.json": {"bytes": 1}}'),
-        *(f"{{{json.dumps(name)}: {OF_NOBODY}}}" for name in ("../run.json", "/etc/passwd", "logs/../../x")),
-        *(f"{{{json.dumps(name)}: {OF_NOBODY}}}" for name in (".hidden", "a/b", "", "run.json\n")),
+        *(
+            f"{{{json.dumps(name)}: {OF_NOBODY}}}"
+            for name in ("../run.json", "/etc/passwd", "logs/../../x", ".hidden", "a/b", "", "run.json\n")
+        ),
     ],
 )
 def test_a_manifest_that_is_damaged_or_names_what_no_folder_has_is_named(tmp_path: Path, files: str) -> None:
@@ -182,7 +189,7 @@ def test_lines_are_what_ends_in_a_newline(tmp_path_factory: pytest.TempPathFacto
     assert ends_in_newline(file) == (content.split(b"\n")[-1] == b"")
 
 
-def test_a_line_up_to_the_limit_is_read_and_a_longer_one_is_named(tmp_path: Path) -> None:
+def test_what_is_too_large_or_cannot_be_read_is_named(tmp_path: Path) -> None:
     file = tmp_path / "rounds.jsonl"
     file.write_bytes(b"short\n" + b"x" * 100 + b"\n")
     assert [len(line) for line in read_lines(file, 100)] == [5, 100]
@@ -190,21 +197,14 @@ def test_a_line_up_to_the_limit_is_read_and_a_longer_one_is_named(tmp_path: Path
     assert next(lines) == b"short"
     with pytest.raises(RunError, match=r"rounds.jsonl: line 2 is longer than .* MiB, which no record is"):
         next(lines)
-
-
-def test_a_document_that_is_too_large_is_refused(tmp_path: Path) -> None:
-    file = tmp_path / "run.json"
-    file.write_bytes(b"12345")
-    assert read_document(file, 5) == b"12345"
-    with pytest.raises(RunError, match=r"run.json: is larger than"):
-        read_document(file, 4)
-
-
-def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match=r"gone: cannot be read \(No such file or directory\)"):
-        read_document(tmp_path / "gone")
-    with pytest.raises(RunError, match="is no plain file"):
-        read_document(tmp_path)
+    assert len(read_document(file, 107)) == 107
+    for path, limit, why in (
+        (file, 106, "rounds.jsonl: is larger than"),
+        (tmp_path / "gone", 1, r"gone: cannot be read \(No such file or directory\)"),
+        (tmp_path, 1, "is no plain file"),
+    ):
+        with pytest.raises(RunError, match=why):
+            read_document(path, limit)
 
 
 def test_a_log_has_a_name_that_file_systems_take_and_no_other_case_has() -> None:

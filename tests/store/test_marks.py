@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fsspec.implementations.memory import MemoryFileSystem
 
 from harness.cli import run_command_line
 from harness.history.series import open_history
@@ -115,19 +114,6 @@ def test_merging_loses_no_tag_in_either_order(tmp_path: Path) -> None:
         again = merge([str(tmp_path / "one")], str(into), rows_of, str, Silent())
         assert [outcome.fate for outcome in again] == ["already there"]
     assert both[0] == both[1]
-
-
-def test_tags_of_a_url_are_written_there_and_merged_from_there(tmp_path: Path) -> None:
-    url = "memory://bucket/all"
-    (name,) = runs(tmp_path / "from", 1)
-    tag(tmp_path / "from", name, "quiet")
-    assert run_command_line(["results", "merge", str(tmp_path / "from"), "--into", url]) == 0
-    assert run_command_line(["results", "tag", "--results", url, name, "loud"]) == 0
-    assert [found[1] for found in tagged(url)] == ["loud", "quiet"]
-    assert len([path for path in MemoryFileSystem().find("/bucket/all/marks") if path.endswith(".json")]) == 2
-    assert run_command_line(["results", "verify", url]) == 0
-    assert run_command_line(["results", "merge", url, "--into", str(tmp_path / "back")]) == 0
-    assert [found[1] for found in tagged(tmp_path / "back")] == ["loud", "quiet"]
 
 
 def test_a_statement_is_later_than_all_that_were_there_whatever_the_clock_says(results: Path) -> None:

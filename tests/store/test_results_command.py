@@ -89,10 +89,19 @@ def test_an_empty_folder_is_nothing_wrong(capsys: Printed) -> None:
 def test_every_command_works_on_a_url(capsys: Printed) -> None:
     url = "memory://bucket/all"
     names = runs(Path("from"), 2)
-    for words in (["merge", "from", "--into", url], ["verify", url], ["list", url], ["merge", url, "--into", "back"]):
+    for words in (
+        ["tag", "--results", "from", names[0], "quiet"],
+        ["merge", "from", "--into", url],
+        ["tag", "--results", url, names[1], "loud"],
+        ["verify", url],
+        ["list", url],
+        ["merge", url, "--into", "back"],
+    ):
         assert run_command_line(["results", *words]) == 0
     there = {path.removeprefix("/bucket/all/") for path in MemoryFileSystem().find("/bucket/all")}
     assert {f"{name}/rounds.jsonl" for name in names} < there
     assert not [path for path in there if "tables" in path]
-    assert contents(Path("back")) == contents(Path("from"))
+    back = contents(Path("back"))
+    assert back.items() >= contents(Path("from")).items()
+    assert len([name for name in back if name.startswith("marks/")]) == 2
     assert capsys.readouterr().err.count("harness:") == 0
