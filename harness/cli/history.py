@@ -13,8 +13,8 @@ from harness.cli.output import emit, print_text, tell, terminal_width
 from harness.errors import ExitCode, UsageError
 from harness.history.acknowledged import acknowledge, find_events, marked_events, match_marks
 from harness.history.changes import history_changes
-from harness.history.dating import Dated, date_steps, open_questions, runs_of_suites
-from harness.history.events import ChangeEvent, group_changes, order_of
+from harness.history.dating import Dated, date_steps, open_questions
+from harness.history.events import ChangeEvent, group_changes
 from harness.history.failures import CaseNews, case_news
 from harness.history.pages import (
     SUITES_QUERY,
@@ -33,6 +33,7 @@ from harness.history.series import (
     match_series,
     open_history,
     series_rows,
+    usable_runs,
 )
 from harness.history.series_page import (
     columns_page,
@@ -163,11 +164,11 @@ def ack(
         )
     state: Literal["acknowledged", "fixed", "withdrawn"] = "fixed" if fixed else "withdrawn" if undo else "acknowledged"
     with Terminal() as progress, open_history(results, progress=progress) as opened:
-        order = order_of(opened)
-        grouped = group_changes(history_changes(opened, progress=progress), order, 1)
-        events = match_marks(grouped, opened.marks.acknowledgements, order)
-        found = find_events(events, change, order)
-    said = [acknowledge(event, order, state, line, name) for event in found]
+        runs = usable_runs(opened)
+        grouped = group_changes(history_changes(opened, progress=progress), runs, 1)
+        events = match_marks(grouped, opened.marks.acknowledgements, runs)
+        found = find_events(events, change, runs)
+    said = [acknowledge(event, runs, state, line, name) for event in found]
     place = open_place(results)
     place.fetch([MARKS_FOLDER])
     write_marks(place, said, read_marks(place.local))
@@ -225,7 +226,7 @@ def _print_changes(opened: History, options: HistoryOptions, progress: Progress)
     chosen = options.metrics
     rows = [row for row in series_rows(opened) if row.points > 1 and (not chosen or row.metric in chosen)]
     events = _events(opened, options, progress, chosen)
-    events = marked_events(events, opened, order_of(opened), options.last)
+    events = marked_events(events, opened, usable_runs(opened), options.last)
     marks, news = opened.marks.acknowledgements, case_news(opened, options.last)
     dated = _dated(opened, events, options, progress)
     said = acknowledgement_records(marks, events)
@@ -261,7 +262,7 @@ def _print_changes(opened: History, options: HistoryOptions, progress: Progress)
 
 
 def _dated(opened: History, events: Sequence[ChangeEvent], options: HistoryOptions, progress: Progress) -> list[Dated]:
-    questions = open_questions(events, runs_of_suites(opened))
+    questions = open_questions(events, usable_runs(opened))
     if options.bisect is None:
         return [Dated(question=question) for question in questions]
     return list(date_steps(questions, options.bisect, options.bisect_results, progress))
@@ -273,7 +274,7 @@ def _where(options: HistoryOptions) -> str:
 
 def _events(opened: History, options: HistoryOptions, progress: Progress, metrics: Sequence[str]) -> list[ChangeEvent]:
     changes = history_changes(opened, metrics=set(metrics) or None, progress=progress)
-    return group_changes(changes, order_of(opened), options.last)
+    return group_changes(changes, usable_runs(opened), options.last)
 
 
 def _print_series(opened: History, options: HistoryOptions, pattern: str, progress: Progress) -> None:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from harness.dashboard.encode import key_of, signed
 from harness.history.acknowledged import marked_events
 from harness.history.changes import Change
-from harness.history.events import ChangeEvent, EventState, group_changes, order_of
+from harness.history.events import ChangeEvent, EventState, group_changes
+from harness.history.series import usable_runs
 from harness.history.series_page import frame_records
 
 if TYPE_CHECKING:
@@ -114,8 +115,8 @@ class Known:
         history = gathered.history
         events: list[ChangeEvent] = []
         if history.marks.acknowledgements:
-            order = order_of(history)
-            events = marked_events(group_changes(gathered.changes, order, _LAST), history, order, _LAST)
+            runs = usable_runs(history)
+            events = marked_events(group_changes(gathered.changes, runs, _LAST), history, runs, _LAST)
         self.events = [event for event in events if event.state != "new"]
         self._events = {change: event for event in self.events for change in event.changes}
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from harness.errors import UsageError
 from harness.history.changes import Change
-from harness.history.events import ChangeEvent, RunOrder, may_fail
-from harness.history.series import History, Runs, SeriesValues, load_values, usable_runs
+from harness.history.events import ChangeEvent, may_fail
+from harness.history.series import History, Runs, SeriesValues, load_values
 from harness.metrics import COMPILE_TIME
 from harness.store.marks import CHANGES_LIMIT, Acknowledgement, MarkedChange
 from harness.text import one_line, shown
@@ -41,40 +41,40 @@ def _id_at(change: Change, run: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:_ID_DIGITS]
 
 
-def find_events(events: Sequence[ChangeEvent], wanted: str, order: RunOrder) -> list[ChangeEvent]:
+def find_events(events: Sequence[ChangeEvent], wanted: str, runs: Runs) -> list[ChangeEvent]:
     """The events that an id means; also one that was printed when another run near by was taken for the first."""
     found = [event for event in events if wanted == event_id(event)]
     if found:
         return found
-    near = [(away, place) for place, event in enumerate(events) for away in _away(event, wanted, order)]
+    near = [(away, place) for place, event in enumerate(events) for away in _away(event, wanted, runs)]
     if not near:
         why = "is no id of a change that is found now; `harness history --changes` has them"
         raise UsageError(f"{shown(wanted)!r}: {why}")
     return [events[min(near)[1]]]
 
 
-def _away(event: ChangeEvent, wanted: str, order: RunOrder) -> Iterator[int]:
+def _away(event: ChangeEvent, wanted: str, runs: Runs) -> Iterator[int]:
     """How many runs of its suite the first run of an event's change lies from one that would give it this id."""
     for change in event.changes:
-        here = order.from_end[change.first_bad]
-        for run, place in order.from_end.items():
+        here = runs.from_end[change.first_bad]
+        for run, place in runs.from_end.items():
             if abs(place - here) <= _MOVED and _id_at(change, run) == wanted:
                 yield abs(place - here)
 
 
-def _span(change: Change, order: RunOrder) -> tuple[str, str]:
+def _span(change: Change, runs: Runs) -> tuple[str, str]:
     """When the first and the last run began in which a change may have happened, with one run on either side."""
-    first = min(order.started[run] for run in (change.last_good, change.earliest))
-    return first, max(order.started[run] for run in (change.first_bad, change.latest))
+    first = min(runs.started[run] for run in (change.last_good, change.earliest))
+    return first, max(runs.started[run] for run in (change.first_bad, change.latest))
 
 
 def acknowledge(
-    event: ChangeEvent, order: RunOrder, state: Literal["acknowledged", "fixed", "withdrawn"], note: str, who: str
+    event: ChangeEvent, runs: Runs, state: Literal["acknowledged", "fixed", "withdrawn"], note: str, who: str
 ) -> Acknowledgement:
     """What somebody says of an event, to be kept; it has no time yet."""
     changes = []
     for change in event.changes[:CHANGES_LIMIT]:
-        begin, end = _span(change, order)
+        begin, end = _span(change, runs)
         ratio = change.ratio if 0 < change.ratio < math.inf else None
         marked = MarkedChange(series=change.series, direction=change.direction, begin=begin, end=end, ratio=ratio)
         changes.append(marked)
@@ -92,13 +92,12 @@ def acknowledge(
     )
 
 
-def marked_events(events: Sequence[ChangeEvent], history: History, order: RunOrder, last: int) -> list[ChangeEvent]:
+def marked_events(events: Sequence[ChangeEvent], history: History, runs: Runs, last: int) -> list[ChangeEvent]:
     """The events with what people said of them; of those marked as fixed, since when the level is back."""
-    marked = match_marks(events, history.marks.acknowledgements, order)
+    marked = match_marks(events, history.marks.acknowledgements, runs)
     fixed = {event.lead.series for event in marked if event.state == "fixed"}
     if not fixed:
         return marked
-    runs = usable_runs(history)
     values = load_values(history, fixed, runs)
     found = []
     for event in marked:
@@ -106,27 +105,27 @@ def marked_events(events: Sequence[ChangeEvent], history: History, order: RunOrd
         # A later change of the same series is the return, which then is an event of its own.
         again = any(
             (change.series, change.direction) == (lead.series, lead.direction)
-            and order.started[change.earliest] > order.started[lead.latest]
+            and runs.started[change.earliest] > runs.started[lead.latest]
             for other in marked
             for change in other.changes
         )
         if event.state == "fixed" and lead.series in values and not again:
             run = returned_since(lead, values[lead.series], runs, event.marks[-1].when)
-        found.append(replace(event, returned=run, recent=order.from_end[run] < last) if run else event)
+        found.append(replace(event, returned=run, recent=runs.from_end[run] < last) if run else event)
     return found
 
 
-def match_marks(events: Sequence[ChangeEvent], marks: Sequence[Acknowledgement], order: RunOrder) -> list[ChangeEvent]:
+def match_marks(events: Sequence[ChangeEvent], marks: Sequence[Acknowledgement], runs: Runs) -> list[ChangeEvent]:
     """The events with what people said of them, the earliest first."""
     by_series: dict[str, list[tuple[Acknowledgement, MarkedChange]]] = {}
     for mark in marks:
         for change in mark.changes:
             by_series.setdefault(change.series, []).append((mark, change))
-    return [replace(event, marks=_marks_of(event, by_series, order)) for event in events]
+    return [replace(event, marks=_marks_of(event, by_series, runs)) for event in events]
 
 
 def _marks_of(
-    event: ChangeEvent, by_series: Mapping[str, Sequence[tuple[Acknowledgement, MarkedChange]]], order: RunOrder
+    event: ChangeEvent, by_series: Mapping[str, Sequence[tuple[Acknowledgement, MarkedChange]]], runs: Runs
 ) -> tuple[Acknowledgement, ...]:
     kinds: dict[bool, list[Change]] = {}
     for change in event.changes:
@@ -137,15 +136,15 @@ def _marks_of(
             mark
             for change in changes
             for mark, marked in by_series.get(change.series, ())
-            if _is_same(change, marked, order)
+            if _is_same(change, marked, runs)
         }
         for changes in kinds.values() or [list(event.changes)]
     ]
     return tuple(sorted(set.intersection(*covering), key=lambda mark: (mark.when, mark.who, mark.note)))
 
 
-def _is_same(change: Change, marked: MarkedChange, order: RunOrder) -> bool:
-    begin, end = _span(change, order)
+def _is_same(change: Change, marked: MarkedChange, runs: Runs) -> bool:
+    begin, end = _span(change, runs)
     if change.direction != marked.direction or begin > marked.end or marked.begin > end:
         return False
     if marked.ratio is None or not 0 < change.ratio < math.inf:

@@ -214,7 +214,7 @@ def _explained(
         evidence=why,
         toolchain_before=toolchain_text(programs[dated.row.series, runs.ids[good]]),
         toolchain_after=toolchain_text(programs[dated.row.series, runs.ids[bad]]),
-        commits=commits_text(runs.facts[good].commit, runs.facts[bad].commit),
+        commits=commits_text(runs.facts[good].harness_commit, runs.facts[bad].harness_commit),
         points=len(change.values.values),
         until=runs.ids[bad],
     )

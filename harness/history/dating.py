@@ -6,7 +6,7 @@ goes on there.
 
 import shlex
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from packaging.version import InvalidVersion, Version
 
 from harness.errors import HarnessError, Interrupted
 from harness.history.events import ChangeEvent
-from harness.history.series import History
+from harness.history.series import Runs
 from harness.machine.identity import machine_id
 from harness.metrics import LATENCY, RATIO_TITLES, metric_named
 from harness.progress import Progress
@@ -27,15 +27,6 @@ from harness.toolchain.host_cpu import environment_here
 
 # So many are asked; each takes minutes.
 _MOST = 5
-# A run and the one before it of the same suite on the same machines.
-_RUNS = """
-SELECT run, suite_file, toolchain, lag(toolchain, 1, '') OVER (PARTITION BY suite, machine_class ORDER BY started, run)
-FROM runs WHERE clock = '' AND finished
-"""
-
-
-# Of a run the path of its suite, the newest release of IREE in it, and that of the run before it; "" of a first one.
-RunOfSuite = tuple[str, str, str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,31 +53,28 @@ class Question:
         return shlex.join([*words, *(["--pre"] if self.pre else [])])
 
 
-def open_questions(events: Sequence[ChangeEvent], runs: Mapping[str, RunOfSuite]) -> list[Question]:
+def open_questions(events: Sequence[ChangeEvent], runs: Runs) -> list[Question]:
     """What to ask of each new step that came with another release: first of what fails, then of the latest."""
     new = sorted((event for event in events if event.recent and not event.settled), key=lambda event: not event.fails)
     questions = (_question(event, runs) for event in new)
     return list(dict.fromkeys(question for question in questions if question is not None))[:_MOST]
 
 
-def _question(event: ChangeEvent, runs: Mapping[str, RunOfSuite]) -> Question | None:
+def _question(event: ChangeEvent, runs: Runs) -> Question | None:
     lead = event.lead
     if event.cause != "compiler" or lead.kind != "step" or lead.peer or lead.role != "newest":
         return None
     metric = LATENCY.name if lead.metric in RATIO_TITLES else lead.metric
-    (_, _, good), (suite, bad, _) = (runs.get(run, ("", "", "")) for run in (lead.earliest, lead.latest))
+    if not {lead.earliest, lead.latest} <= runs.places.keys():
+        return None
+    first, last = (runs.facts[runs.places[run]] for run in (lead.earliest, lead.latest))
+    good, bad = first.before, last.toolchain
     try:
         if metric_named(metric) is None or Version(good) == Version(bad):
             return None
     except InvalidVersion:
         return None
-    return Question(suite=suite, case=lead.case, metric=metric, good=good, bad=bad)
-
-
-def runs_of_suites(history: History) -> dict[str, RunOfSuite]:
-    """The runs in which changes are looked for, by id."""
-    rows = history.query(_RUNS).itertuples(index=False, name=None)
-    return {str(run): (str(suite), str(release), str(before)) for run, suite, release, before in rows}
+    return Question(suite=last.suite_file, case=lead.case, metric=metric, good=good, bad=bad)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,6 +1,6 @@
 """Changes -> events: one event is seen in several figures, and in many cases."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from harness.history.causes import Cause
 from harness.history.changes import Change
-from harness.history.series import History
+from harness.history.series import Runs
 from harness.metrics import COMPILE_TIME, INSTRUCTIONS, LATENCY, LATENCY_VS_BASELINE, LATENCY_VS_REFERENCE
 from harness.store.marks import Acknowledgement
 
@@ -18,38 +18,6 @@ EventState = Literal["new", "acknowledged", "fixed", "came back"]
 _GATED = (LATENCY.name, LATENCY_VS_REFERENCE, COMPILE_TIME.name)
 # Which of an event's figures stands for it, the first that has changed.
 _LEADING = (*_GATED, INSTRUCTIONS.name)
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunOrder:
-    """The runs of a history in order of time."""
-
-    places: Mapping[str, int]  # Of each run among all
-    from_end: Mapping[str, int]  # How many runs of the same suite on machines of the same class came after it
-    started: Mapping[str, str]  # When each began, ISO 8601 in UTC
-
-
-def run_order(runs: Iterable[tuple[str, str, str, str]]) -> RunOrder:
-    """From id, suite, machine class and start of each run, in order of time."""
-    listed = list(runs)
-    seen: dict[tuple[str, str], int] = {}
-    from_end = {}
-    for run, suite, machine_class, _ in reversed(listed):
-        from_end[run] = seen.get((suite, machine_class), 0)
-        seen[suite, machine_class] = from_end[run] + 1
-    return RunOrder(
-        places={run: place for place, (run, *_) in enumerate(listed)},
-        from_end=from_end,
-        started={run: started for run, _, _, started in listed},
-    )
-
-
-def order_of(history: History) -> RunOrder:
-    """The runs in which changes are looked for."""
-    runs = history.query(
-        "SELECT run, suite, machine_class, started FROM runs WHERE clock = '' AND finished ORDER BY started, run"
-    )
-    return run_order(runs.itertuples(index=False, name=None))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,7 +77,7 @@ def may_fail(change: Change) -> bool:
     return change.is_worse and change.cause == "compiler" and change.metric in _GATED and not change.peer
 
 
-def group_changes(changes: Sequence[Change], order: RunOrder, last: int) -> list[ChangeEvent]:
+def group_changes(changes: Sequence[Change], runs: Runs, last: int) -> list[ChangeEvent]:
     """Changes put together where their ranges of runs overlap: of one case, or of all cases where it is the machine."""
     groups: dict[tuple[str, ...], list[Change]] = {}
     for change in changes:
@@ -118,12 +86,12 @@ def group_changes(changes: Sequence[Change], order: RunOrder, last: int) -> list
     events = [
         ChangeEvent(
             changes=tuple(sorted(together, key=_rank)),
-            recent=any(order.from_end[change.until or change.first_bad] < last for change in together),
+            recent=any(runs.from_end[change.until or change.first_bad] < last for change in together),
         )
         for group in groups.values()
-        for together in _overlapping(group, order.places)
+        for together in _overlapping(group, runs.places)
     ]
-    return sorted(events, key=lambda event: (-order.places[event.lead.first_bad], not event.fails, event.lead.case))
+    return sorted(events, key=lambda event: (-runs.places[event.lead.first_bad], not event.fails, event.lead.case))
 
 
 def _overlapping(changes: Sequence[Change], places: Mapping[str, int]) -> list[list[Change]]:

@@ -232,13 +232,13 @@ def sides_of(change: SeriesChange, runs: Runs, programs: Programs) -> tuple[Side
     def side(place: int, level: NDArray[np.int64]) -> Side:
         facts = [runs.facts[int(run)] for run in level]
         machines = [runs.machine(change.row.series, int(run)) for run in level]
-        loads = [run.load for run in facts if run.load is not None]
+        loads = [run.load_1min for run in facts if run.load_1min is not None]
         return Side(
             program=programs[change.row.series, runs.ids[place]],
             machines=tuple(machine for machine in machines if machine),
             kernels=tuple(run.kernel for run in facts if run.kernel and BETWEEN_HOSTS not in run.kernel),
             drivers=tuple(driver for run in facts if (driver := run.driver(change.row.device))),
-            commit=runs.facts[place].commit,
+            commit=runs.facts[place].harness_commit,
             load=statistics.median(loads) if loads else None,
         )
 

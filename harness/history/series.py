@@ -9,9 +9,11 @@ from __future__ import annotations
 import fnmatch
 import re
 import shlex
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cache
+from dataclasses import dataclass, field, fields, replace
+from functools import cache, cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -133,17 +135,23 @@ def list_command_line(results: str) -> str:
     return history_command_line(results, "--sql", statement)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RunFacts:
-    """What a run recorded of its machine and its harness."""
+    """What a run recorded of itself, its machine and its harness."""
 
-    started: str
-    machine: str
-    kernel: str
-    devices: str  # What each device is, with its driver's version, as `name: facts`, several with `; ` between
-    commit: str  # Of the harness
-    load: float | None  # Of the machine as the run began; None: not known
-    reference: str  # Release of the toolchain that stays the same; "" where there was one only
+    run: str
+    started: str = ""  # ISO 8601 in UTC
+    suite: str = ""  # Its name
+    suite_file: str = ""  # Its path, as the user gave it
+    machine_class: str = ""
+    machine: str = ""
+    kernel: str = ""
+    devices: str = ""  # What each is, with its driver's version, as `name: facts`, several with `; ` between
+    harness_commit: str = ""
+    load_1min: float | None = None  # Of the machine as the run began; None: not known
+    reference: str = ""  # Release of the toolchain that stays the same; "" where there was one only
+    toolchain: str = ""  # The newest release of IREE in it
+    before: str = ""  # That of the run before it of the same suite on the same machines; "" of a first one
 
     def driver(self, device: str) -> str:
         """What a device is, with its driver's version; "" where the run does not say, or hosts of it say several."""
@@ -161,11 +169,35 @@ def _driver(devices: str, device: str) -> str:
 class Runs:
     """Runs in which changes are looked for, in order of time: finished ones whose clock was right."""
 
-    ids: tuple[str, ...]
     facts: tuple[RunFacts, ...]
     # Machine of the points of a series in a run of several hosts, by ids of the series and the run; of those series
     # that have changes
     hosts: Mapping[tuple[str, str], str] = field(default_factory=dict)
+
+    @cached_property
+    def ids(self) -> tuple[str, ...]:
+        """Of each run."""
+        return tuple(facts.run for facts in self.facts)
+
+    @cached_property
+    def places(self) -> Mapping[str, int]:
+        """Of each run among all, by its id."""
+        return {run: place for place, run in enumerate(self.ids)}
+
+    @cached_property
+    def started(self) -> Mapping[str, str]:
+        """When each run began, by its id."""
+        return {facts.run: facts.started for facts in self.facts}
+
+    @cached_property
+    def from_end(self) -> Mapping[str, int]:
+        """How many runs of the same suite on machines of the same class came after each run, by its id."""
+        seen: Counter[tuple[str, str]] = Counter()
+        found = {}
+        for facts in reversed(self.facts):
+            found[facts.run] = seen[facts.suite, facts.machine_class]
+            seen[facts.suite, facts.machine_class] += 1
+        return found
 
     def machine(self, series: str, place: int) -> str:
         """Which machine measured a series in a run; "" where the run does not say."""
@@ -200,15 +232,17 @@ class Program:
 
 def usable_runs(history: History) -> Runs:
     """Runs in which changes are looked for."""
+    columns = [name.name for name in fields(RunFacts) if name.name != "before"]
     frame = history.query(
-        "SELECT run, started, machine, kernel, devices, harness_commit, load_1min, reference FROM runs "
-        "WHERE finished AND clock = '' ORDER BY started, run"
+        f"SELECT {', '.join(columns)}, "  # noqa: S608 (our names)
+        "lag(toolchain, 1, '') OVER (PARTITION BY suite, machine_class ORDER BY started, run) AS before "
+        "FROM runs WHERE finished AND clock = '' ORDER BY started, run"
     )
     facts = []
-    for _, started, machine, kernel, devices, commit, load, reference in frame.itertuples(index=False, name=None):
-        known_load, fixed = (None if load != load else float(load)), (reference if isinstance(reference, str) else "")
-        facts.append(RunFacts(str(started), str(machine), str(kernel), str(devices), str(commit), known_load, fixed))
-    return Runs(ids=tuple(map(str, frame["run"])), facts=tuple(facts))
+    for row in frame.itertuples(index=False, name=None):
+        known: dict[str, Any] = dict(zip(frame.columns, row, strict=True))
+        facts.append(RunFacts(**{name: value for name, value in known.items() if value is not None and value == value}))
+    return Runs(facts=tuple(facts))
 
 
 def load_values(history: History, series: Iterable[str], runs: Runs) -> dict[str, SeriesValues]:

@@ -14,8 +14,8 @@ from harness.dashboard import make_dashboard
 from harness.dashboard.gather import Gathered, gather
 from harness.history.acknowledged import acknowledge
 from harness.history.changes import Change
-from harness.history.events import group_changes, order_of
-from harness.history.series import History
+from harness.history.events import group_changes
+from harness.history.series import History, usable_runs
 from harness.progress import Silent
 from harness.store.marks import Acknowledgement, Marks
 from tests.history.made import InMemory
@@ -152,9 +152,9 @@ def make_change(case: str, metric: str = "latency", unit: str = "ns", **given: A
 
 def acknowledged(made: Made, case: str, state: Literal["acknowledged", "fixed"], note: str) -> Made:
     """The history with what somebody said of the changes of a case."""
-    order = order_of(made.history)
-    events = [event for event in group_changes(made.changes, order, 1) if event.lead.case == case]
-    said = [replace(acknowledge(event, order, state, note, "ann"), when="2026-02-12T09:00:00.000000+00:00")
+    runs = usable_runs(made.history)
+    events = [event for event in group_changes(made.changes, runs, 1) if event.lead.case == case]
+    said = [replace(acknowledge(event, runs, state, note, "ann"), when="2026-02-12T09:00:00.000000+00:00")
             for event in events]  # fmt: skip
     return replace(made, said=[*made.said, *said])
 

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from harness.history.changes import Change, history_changes
-from harness.history.events import group_changes, run_order
+from harness.history.events import group_changes
+from harness.history.series import usable_runs
 from harness.records.run import HostRecord, Placed, Run
 from tests.history import made
 from tests.history.made import (
@@ -210,9 +211,10 @@ def test_the_compilers_part_of_two_near_changes_is_dated_by_the_ratio(later: int
     assert latency.first_bad == night_id(40 + later)
     assert f"between {ratio.toolchain_before} and {ratio.toolchain_after}" in latency.evidence
     assert latency in of_latencies  # the ratio dates it where only latencies are asked for, too
-    order = run_order((run.header.id, "nightly", latency.machine_class, run.header.started) for run in runs)
     (event,) = [
-        event for event in group_changes(changes, order, 20) if event.cause == "compiler" and STOCK in event.cases
+        event
+        for event in group_changes(changes, usable_runs(history), 20)
+        if event.cause == "compiler" and STOCK in event.cases
     ]
     assert {latency.series, ratio.series} <= {change.series for change in event.changes}
 

@@ -12,25 +12,30 @@ import pytest
 
 from harness.errors import SuiteError
 from harness.history import dating
-from harness.history.dating import Dated, Question, date_steps, open_questions, runs_of_suites
+from harness.history.dating import Dated, Question, date_steps, open_questions
 from harness.history.events import ChangeEvent
-from harness.history.series import open_history
+from harness.history.series import RunFacts, Runs, open_history, usable_runs
 from harness.progress import Silent
 from harness.records.bisection import Bisection, FoundStep, Trial
 from harness.report.data import document_of
 from harness.stages.options import BisectOptions
 from harness.store.files import adapter
 from harness.store.work_directory import Begun, BisectDirectory
-from tests.history.made import make_change, make_night, night_id, store
+from tests.history.made import make_change, make_night, store
 
 SUITE = "suites/nightly.toml"
-RUNS = {
-    "run23": (SUITE, "3.11.0", "3.11.0"),
-    "run24": (SUITE, "3.12.0", "3.11.0"),
-    "run25": (SUITE, "3.13.0", "3.12.0"),
-    "run26": (SUITE, "3.13.0", "3.13.0"),
-    "first": (SUITE, "3.13.0", ""),
-}
+RUNS = Runs(
+    facts=tuple(
+        RunFacts(run=run, suite_file=SUITE, toolchain=release, before=before)
+        for run, release, before in (
+            ("run23", "3.11.0", "3.11.0"),
+            ("run24", "3.12.0", "3.11.0"),
+            ("run25", "3.13.0", "3.12.0"),
+            ("run26", "3.13.0", "3.13.0"),
+            ("first", "3.13.0", ""),
+        )
+    )
+)
 COMMAND = f"harness bisect {SUITE} --case net/stock@cpu --good iree==3.12.0 --bad iree==3.13.0"
 
 
@@ -78,9 +83,9 @@ def test_a_run_knows_the_release_of_the_run_before_it(tmp_path: Path) -> None:
     for night, newest in enumerate(("3.13.0", "3.13.0", "3.14.0")):
         store(tmp_path, make_night(night, toolchains=("3.12.0", newest), generations=1, rounds=1))
     with open_history(str(tmp_path)) as history:
-        runs = runs_of_suites(history)
+        runs = usable_runs(history)
     releases = [("3.13.0", ""), ("3.13.0", "3.13.0"), ("3.14.0", "3.13.0")]
-    assert [runs[night_id(night)][1:] for night in range(3)] == releases
+    assert [(facts.toolchain, facts.before) for facts in runs.facts] == releases
 
 
 # --- The searches themselves ---

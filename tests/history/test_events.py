@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from harness.history.events import ChangeEvent, group_changes, run_order
+from harness.history.events import ChangeEvent, group_changes
+from harness.history.series import RunFacts, Runs
 from tests.history.made import make_change
 
 RUNS = [f"run{number:02d}" for number in range(30)]
@@ -12,7 +13,7 @@ STARTED = {
     run: f"2026-02-{number + 1:02d}T02:00:00+00:00" if number < 28 else f"2026-03-{number - 27:02d}T02:00:00+00:00"
     for number, run in enumerate(RUNS)
 }
-ORDER = run_order((run, "nightly", "AMD EPYC, 2 cores", STARTED[run]) for run in RUNS)
+ORDER = Runs(facts=tuple(RunFacts(run=run, suite="nightly", started=STARTED[run]) for run in RUNS))
 EARLY = {"first_bad": "run05", "earliest": "run04", "latest": "run06", "until": "run05"}
 DRIFT = {"kind": "drift", "first_bad": "run02", "earliest": "run01", "latest": "run04"}
 
