@@ -15,9 +15,8 @@ from benchmarks.fleet.sizes import Work, work_in
 from benchmarks.fleet.work import install
 from harness.fleet import worker
 from harness.fleet.access import access_to
-from harness.fleet.here import HostPlugin
 from harness.fleet.offer import Offer
-from harness.fleet.worker import serve_worker
+from harness.fleet.worker import HostPlugin, serve_worker
 from harness.process import Limits
 
 _work: Work | None = None

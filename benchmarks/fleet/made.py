@@ -52,7 +52,7 @@ def offer_of(name: str, cores: int) -> Offer:
         cores=cores,
         environment=environment,
         drivers={"local-sync": probe},
-        toolchains={RELEASE: OfferedToolchain(compiler_sha256=COMPILER, revision="", cpu=cpu)},
+        toolchains={RELEASE: OfferedToolchain(compiler_sha256=COMPILER, cpu=cpu)},
     )
 
 

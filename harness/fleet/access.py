@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import re
 import socket
 import ssl
-import struct
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -29,9 +29,7 @@ if TYPE_CHECKING:
 
 DEFAULT_PORT = 8786
 TRUST_OPTION = "--trust-network"
-# A scheduler greets at once, and briefly; what does not is something else. Dask's messages begin with their length.
-_CONNECT_S, _GREET_S, _ANSWER_S = 10.0, 5.0, 30.0
-_LENGTH, _LONGEST_GREETING = struct.Struct("Q"), 2**20
+_CONNECT_S, _ANSWER_S = 3.0, 10.0
 ROLES = ("client", "scheduler", "worker")  # Dask's
 
 
@@ -133,58 +131,13 @@ def dashboard_address(text: str, *, trust_network: bool) -> Address:
     return address
 
 
-def require_answer(access: Access) -> None:
-    """See that a scheduler is there and takes our certificate."""
-    address = access.address
-    try:
-        with socket.create_connection((address.host, address.port), timeout=_CONNECT_S) as plain:
-            plain.settimeout(_GREET_S)
-            if access.member is None:
-                greeting = plain.recv(_LENGTH.size)
-            else:
-                context: ssl.SSLContext = access.security().get_connection_args("client")["ssl_context"]
-                with context.wrap_socket(plain) as channel:
-                    # What the other side thinks of our certificate comes only with it.
-                    greeting = channel.recv(_LENGTH.size)
-    except ssl.SSLError as error:
-        raise UsageError(_refusal(access, error)) from error
-    except TimeoutError:
-        greeting = b""
-    except OSError as error:
-        raise UsageError(
-            f"{address}: nobody answers ({error.strerror or error}); start `harness fleet scheduler` there, or check"
-            " address and firewall"
-        ) from error
-    if len(greeting) < _LENGTH.size or _LENGTH.unpack(greeting)[0] > _LONGEST_GREETING:
-        raise UsageError(_silence(access))
-
-
-def _silence(access: Access) -> str:
-    other = "tls" if access.address.scheme == "tcp" else "tcp"
-    return (
-        f"{access.address}: nobody answers as a scheduler does; check the address, and whether it should begin with"
-        f" {other}://"
-    )
-
-
-def _refusal(access: Access, error: ssl.SSLError) -> str:
-    """Why two sides do not trust each other, in OpenSSL's words."""
-    reason = (error.reason or str(error)).upper()
-    if any(word in reason for word in ("WRONG_VERSION", "RECORD_LAYER", "EOF")):
-        return _silence(access)
-    mend = "compare the clocks of both machines, and name the folder of the scheduler's fleet with --certificates"
-    if isinstance(error, ssl.SSLCertVerificationError):
-        return f"{access.address}: this machine does not trust the scheduler ({error.verify_message}); {mend}"
-    own = access.member.folder if access.member is not None else default_folder()
-    why = reason.partition("ALERT_")[2].replace("_", " ").lower() or reason
-    return f"{access.address}: the scheduler does not trust {own} ({why}); {mend}"
-
-
-def ask(access: Access, operation: str, **message: Any) -> Any:
+def ask(access: Access, operation: str) -> Any:
     """Ask a scheduler something without joining it."""
-    require_answer(access)
     with ThreadPoolExecutor(1) as apart:  # whoever calls may be within an event loop of their own
-        answer = apart.submit(asyncio.run, _ask(access, operation, message)).result()
+        try:
+            answer = apart.submit(asyncio.run, _ask(access, operation)).result()
+        except (OSError, asyncio.TimeoutError, MemoryError) as error:  # the last of what only looks like a length
+            raise UsageError(f"{access.address}: {_why_silent(access, error)}") from error
     if answer is None:
         raise UsageError(
             f"{access.address}: Dask answers there, but no scheduler of the harness; start `harness fleet scheduler`,"
@@ -193,15 +146,35 @@ def ask(access: Access, operation: str, **message: Any) -> Any:
     return answer
 
 
-async def _ask(access: Access, operation: str, message: dict[str, Any]) -> Any:
+async def _ask(access: Access, operation: str) -> Any:
     from distributed.core import rpc
 
     arguments = access.security().get_connection_args("client")
     scheduler = rpc(str(access.address), connection_args=arguments, timeout=_CONNECT_S)
     try:
-        return await asyncio.wait_for(getattr(scheduler, operation)(**message), _ANSWER_S)
-    except (OSError, asyncio.TimeoutError) as error:
-        why = f"({error})" if str(error) else f"within {_ANSWER_S:g} s"  # a time limit's own error says nothing
-        raise UsageError(f"{access.address}: the scheduler does not answer {why}; see what it says") from error
+        return await asyncio.wait_for(getattr(scheduler, operation)(), _ANSWER_S)
     finally:
         await scheduler.close_rpc()
+
+
+def _why_silent(access: Access, error: BaseException) -> str:
+    """Why nobody answers, as Dask's error or one behind it says."""
+    mend = "compare the clocks of both machines, and name the folder of the scheduler's fleet with --certificates"
+    said = ""
+    behind: BaseException | None = error
+    while behind is not None:
+        if isinstance(behind, ssl.SSLCertVerificationError):
+            return f"this machine does not trust the scheduler ({behind.verify_message}); {mend}"
+        if isinstance(behind, ConnectionRefusedError | socket.gaierror):
+            why = behind.strerror or behind
+            return f"nobody answers ({why}); start `harness fleet scheduler` there, or check address and firewall"
+        alert = re.search(r"ALERT_(\w+)", str(behind))
+        said = f" ({alert[1].replace('_', ' ').lower()})" if alert else said
+        behind = behind.__cause__ or behind.__context__
+    if access.member is None:
+        return "nobody answers as a scheduler does; check the address, and whether it should begin with tls://"
+    own = access.member.folder  # what the scheduler says of it may be lost
+    return (
+        f"no scheduler answers that trusts {own}{said}; check the address, and whether it should begin with tcp://;"
+        f" {mend}"
+    )

@@ -30,7 +30,6 @@ CERTIFICATE, KEY = "certificate.pem", "key.pem"
 MEMBER_FILES = (AUTHORITY, CERTIFICATE, KEY)
 AUTHORITY_DAYS = 3650
 _LAST_DAYS = 30
-_LONGEST_NAME = 64  # ub-common-name of RFC 5280
 # Before today, since clocks of hosts differ.
 _BACKDATED = timedelta(hours=1)
 _PEM = serialization.Encoding.PEM
@@ -128,7 +127,10 @@ def _require_private(path: Path) -> None:
 
 
 def _named(name: str) -> x509.Name:
-    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    try:
+        return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    except ValueError as error:
+        raise UsageError(f"--name {shown(name)!r}: is no name of a member ({error})") from error
 
 
 def _certificate(subject: x509.Name, issuer: x509.Name, key: _Key, signer: _Key, days: int) -> x509.Certificate:
@@ -162,11 +164,6 @@ def _write_member(
         raise UsageError(
             f"{folder}: the authority ends {ends:%Y-%m-%d}, before the new certificate would; give fewer --days, or"
             " make a new fleet"
-        )
-    if not (name.isascii() and name.isprintable() and 0 < len(name) <= _LONGEST_NAME):
-        raise UsageError(
-            f"--name {shown(name)!r}: is no name of a member; give at most {_LONGEST_NAME} letters, digits and signs of"
-            " ASCII"
         )
     if there := [each for each in (*MEMBER_FILES, AUTHORITY_KEY) if _is_there(folder / each)]:
         raise UsageError(f"{folder}: {', '.join(there)} would be overwritten; choose another folder")

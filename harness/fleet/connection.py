@@ -15,8 +15,7 @@ from distributed.client import Client
 
 from harness.errors import PlaceGone, UsageError
 from harness.fleet.access import Access, ask
-from harness.fleet.here import HOSTS_TOPIC
-from harness.fleet.offer import Offer, require_same_versions, usable_offer
+from harness.fleet.offer import HOSTS_TOPIC, Offer, require_same_versions, usable_offer
 from harness.fleet.scheduler import FACTS, FORGET_MESSAGES, WAITS_TOPIC, Waits
 
 # A scheduler that has gone is noticed after so long, where Dask would try for half a minute.
@@ -38,53 +37,19 @@ class Offers:
 
 
 class Fleet:
-    """A fleet that this process asks for work, as long as `connect` holds it; coroutines run in a thread of its own."""
+    """A fleet that this process asks for work; coroutines run in the thread of Dask's client."""
 
-    client: Client  # Dask's, for coroutines
-
-    def __init__(self, access: Access) -> None:
-        self.access = access
-        # Called in the fleet's thread when a host has `joined` or `left`, or `waits` for another harness that measures
+    def __init__(self, access: Access, client: Client) -> None:
+        self.access, self.client = access, client
+        self._loop: asyncio.AbstractEventLoop = client.sync(_own_loop)
+        # Called in the client's thread when a host has `joined` or `left`, or `waits` for another harness that measures
         # there; with which, and the host's name.
         self.on_change: Callable[[str, str], None] = lambda *_: None
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="fleet", daemon=True)
         self._waits: Sequence[Waits] = ()
-
-    @contextlib.contextmanager
-    def joined(self) -> Iterator[None]:
-        """Have a client there as long as this goes on."""
-        self._thread.start()
-        try:
-            self.client = self.run(self._join())
-            try:
-                yield
-            finally:
-                with contextlib.suppress(Exception):  # of a scheduler that has gone
-                    self.run(self.client.close())
-        finally:
-            self._loop.call_soon_threadsafe(self._loop.stop)
-            self._thread.join(_END_S)
-            self._loop.close()
-
-    async def _join(self) -> Client:
-        address = str(self.access.address)
-        try:
-            client: Client = await Client(
-                address,
-                asynchronous=True,
-                security=self.access.security(),
-                timeout=_CONNECT_S,
-                set_as_default=False,
-                direct_to_workers=False,  # hosts may be reached by the scheduler alone
-            )
-        except OSError as error:
-            raise UsageError(f"{address}: the scheduler does not answer ({error}); see what it says") from error
-        client.subscribe_topic(HOSTS_TOPIC, self._heard)
-        return client
+        client.subscribe_topic(HOSTS_TOPIC, lambda event: self.on_change(event[1]["change"], event[1]["name"]))
 
     def run(self, work: Coroutine[Any, Any, _T]) -> _T:
-        """Do something in the fleet's thread; where the user stops it, it has ended when this returns."""
+        """Do something in the client's thread; where the user stops it, it has ended when this returns."""
         ended = threading.Event()
 
         async def whole() -> _T:
@@ -102,7 +67,7 @@ class Fleet:
             raise
 
     def start(self, work: Coroutine[Any, Any, _T]) -> concurrent.futures.Future[_T]:
-        """Do something in the fleet's thread, and go on here."""
+        """Do something in the client's thread, and go on here."""
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     @property
@@ -136,9 +101,9 @@ class Fleet:
         except OSError as error:
             raise PlaceGone(f"{self.access.address}: the scheduler has gone") from error
 
-    def _heard(self, event: tuple[float, Mapping[str, Any]]) -> None:
-        _, told = event
-        self.on_change(str(told["change"]), str(told["name"]))
+
+async def _own_loop() -> asyncio.AbstractEventLoop:
+    return asyncio.get_running_loop()
 
 
 @contextlib.contextmanager
@@ -148,9 +113,22 @@ def connect(access: Access, here: str = "this machine") -> Iterator[Fleet]:
     for logger in ("distributed", "distributed.client"):  # Dask gives the second a level of its own
         logging.getLogger(logger).setLevel(logging.CRITICAL)  # what goes wrong is said by the harness
     settings = {**FORGET_MESSAGES, "distributed.comm.timeouts.connect": f"{_CONNECT_S} s"}
-    fleet = Fleet(access)
-    with dask.config.set(settings), fleet.joined():
-        yield fleet
+    with dask.config.set(settings):
+        try:
+            client = Client(
+                str(access.address),
+                security=access.security(),
+                timeout=_CONNECT_S,
+                set_as_default=False,
+                direct_to_workers=False,  # hosts may be reached by the scheduler alone
+            )
+        except OSError as error:
+            raise UsageError(f"{access.address}: the scheduler does not answer ({error}); see what it says") from error
+        try:
+            yield Fleet(access, client)
+        finally:
+            with contextlib.suppress(Exception):  # of a scheduler that has gone
+                client.close(timeout=_END_S)
 
 
 def offers_in(facts: Mapping[str, Any]) -> Offers:

@@ -24,6 +24,8 @@ from harness.toolchain.devices import VULKAN_DRIVERS, DeviceProbe, VulkanDriver,
 from harness.toolchain.find import find_in_environment
 from harness.toolchain.host_cpu import TargetCpu, host_target_cpu
 
+# What a worker tells the scheduler of itself when it joins; what is told of hosts to every client.
+OFFER_KEY, HOSTS_TOPIC = "harness_offer", "harness-hosts"
 _PROBE_LIMITS = Limits(seconds=60)
 _COMMIT_DIGITS = 12
 _MOST_OFFERS = 1000
@@ -34,7 +36,6 @@ class OfferedToolchain:
     """A compiler and runtime pair that is on a host."""
 
     compiler_sha256: str
-    revision: str  # The git commit that it was built from, or ""
     cpu: TargetCpu | None  # What `host` means to this compiler there; None where it does not say
 
 
@@ -138,7 +139,7 @@ def _offered(toolchain: Toolchain, host_cpu: str) -> OfferedToolchain:
         cpu = host_target_cpu(toolchain, host_cpu)
     except ToolchainError:  # of a release whose compiler takes other flags; who needs it asks it again, and learns why
         cpu = None
-    return OfferedToolchain(compiler_sha256=toolchain.compiler_sha256, revision=toolchain.revision, cpu=cpu)
+    return OfferedToolchain(compiler_sha256=toolchain.compiler_sha256, cpu=cpu)
 
 
 def to_text(offer: Offer) -> str:

@@ -20,8 +20,7 @@ from tornado.ioloop import PeriodicCallback
 
 from harness.errors import UsageError
 from harness.fleet.access import Access, Address, bracketed
-from harness.fleet.here import HOSTS_TOPIC, OFFER_KEY, change_of_host
-from harness.fleet.offer import own_versions
+from harness.fleet.offer import HOSTS_TOPIC, OFFER_KEY, own_versions
 from harness.text import one_line
 
 # The operation of the scheduler that is the harness's; and of which topics clients tell what waits.
@@ -94,7 +93,7 @@ class FleetPlugin(SchedulerPlugin):
     def _tell(self, change: str, worker: str) -> None:
         name = self._hosts.get(worker, worker)
         self._say(f"{name} has {change} ({worker})")
-        self._scheduler.log_event(HOSTS_TOPIC, change_of_host(change, name))
+        self._scheduler.log_event(HOSTS_TOPIC, {"change": change, "name": name})
 
     async def give_up_silent(self) -> None:
         """Give up hosts that are silent: each gives a sign of life every half second, or where many are, less often."""

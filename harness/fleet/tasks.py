@@ -13,8 +13,8 @@ from harness.compare.samplers import Module, group_of_row, measure_both, sample_
 from harness.compile import BuildCache, CompileRequest
 from harness.errors import CaseError, HarnessError, RunError
 from harness.fleet import packing
-from harness.fleet.here import host, limits_here, tell_that_it_waits
 from harness.fleet.packing import Item, Packed, build_items, item_of, pack, read_chunk, small_ones, unpack, write_chunk
+from harness.fleet.worker import host, limits_here, tell_that_it_waits
 from harness.ir.roofline import measure_peak, peak_threads
 from harness.measure import Known, last_core
 from harness.measure.alone import only_one_measures

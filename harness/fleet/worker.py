@@ -6,28 +6,34 @@ process, starts the worker process again where it dies.
 """
 
 import asyncio
+import contextlib
 import logging
 import math
 import multiprocessing
 import os
 import re
+import signal
 import socket
 import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import dask
+from distributed.diagnostics.plugin import WorkerPlugin
 from distributed.nanny import Nanny
-from distributed.utils import get_ip
+from distributed.utils import get_ip, get_ipv6
+from distributed.worker import Worker, get_worker
 
+from harness import process
 from harness.errors import UsageError
-from harness.fleet.access import DEFAULT_PORT, Access, ask, bracketed
-from harness.fleet.here import OFFER_KEY, HostPlugin, startup_offer
-from harness.fleet.offer import Offer, require_same_versions
+from harness.fleet.access import Access, ask, bracketed
+from harness.fleet.offer import HOSTS_TOPIC, OFFER_KEY, Offer, own_versions, require_same_versions, to_text
 from harness.fleet.scheduler import FACTS, FORGET_MESSAGES, stopped_by_signal, until
 from harness.process import Limits
+from harness.scratch import own_temporary_folder
 from harness.suite.schema import NAME_PATTERN
 from harness.text import one_line, shown
 
@@ -165,15 +171,6 @@ def _innermost(error: BaseException) -> str:
     return one_line(str(error)) or type(error).__name__
 
 
-def _own_address(scheduler: str) -> str:
-    """The address by which this machine reaches another; Dask's own function knows no IPv6."""
-    if ":" not in scheduler:
-        return str(get_ip(scheduler))
-    with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as unused:  # choosing a route sends nothing
-        unused.connect((scheduler, DEFAULT_PORT))
-        return bracketed(str(unused.getsockname()[0]))
-
-
 def nanny_options(offer: Offer) -> dict[str, Any]:
     """What Dask's nanny is told of a host, by the names of its arguments, which are those of its attributes."""
     return {
@@ -192,6 +189,7 @@ def worker_options(offer: Offer, limits: Limits) -> dict[str, Any]:
 
 
 def _nanny(access: Access, offer: Offer, limits: Limits) -> Nanny:
+    scheduler = access.address.host
     return Nanny(
         str(access.address),
         **nanny_options(offer),
@@ -199,7 +197,7 @@ def _nanny(access: Access, offer: Offer, limits: Limits) -> Nanny:
         security=access.security(),
         protocol=f"{access.address.scheme}://",
         # The one address by which the scheduler is reached, where Dask would listen at all of them.
-        host=_own_address(access.address.host),
+        host=bracketed(get_ipv6(scheduler) if ":" in scheduler else get_ip(scheduler)),
         # Dask would count the worker process alone; the memory is taken by its children, under limits of the harness.
         memory_limit=0,
         death_timeout=_START_S,
@@ -207,3 +205,69 @@ def _nanny(access: Access, offer: Offer, limits: Limits) -> Nanny:
         silence_logs=logging.CRITICAL,
         dashboard_address="127.0.0.1:0",
     )
+
+
+# --- In the worker process: what it knows of its own host. Tasks run in threads, so this is one state for all ---
+
+
+class HostPlugin(WorkerPlugin):
+    """Makes a fresh worker process a host of the harness; Dask sets it up before the worker joins, at every start."""
+
+    name = "harness-host"
+
+    def __init__(self, offer: Offer, limits: Limits) -> None:
+        self.offer, self.limits = offer, limits
+        self._temporary: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
+
+    def setup(self, worker: Worker) -> None:
+        """Be the host from here on."""
+        global _host
+        address = worker.contact_address or worker.address
+        self.offer = replace(self.offer, address=address, versions=own_versions())  # a nanny may outlive an update
+        # Ctrl-C goes to all processes of a terminal, and this one is ended by its nanny. A handler that does nothing is
+        # not inherited by children, as SIG_IGN would be.
+        signal.signal(signal.SIGINT, lambda *_: None)
+        # Dask gives all its workers one seed, and what is measured here has to be as random as elsewhere.
+        os.environ.pop("PYTHONHASHSEED", None)
+        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what fails here is said by who asked for it
+        tempfile.tempdir = None
+        self._temporary = own_temporary_folder()
+        self._temporary.__enter__()
+        _host = self
+
+    def teardown(self, worker: Worker) -> None:  # noqa: ARG002 (Dask's signature)
+        """End what the host has started; the threads that wait for it then end too."""
+        process.stop_all()
+        self._temporary.__exit__(None, None, None)
+
+
+_host: HostPlugin | None = None
+
+
+def startup_offer(worker: Worker) -> str:  # noqa: ARG001 (Dask's signature)
+    """What the worker tells the scheduler when it joins."""
+    return to_text(host())
+
+
+def tell_that_it_waits() -> None:
+    """Let every client know that another harness measures on this host, and is waited for; from any thread."""
+    get_worker().log_event(HOSTS_TOPIC, {"change": "waits", "name": host().name})
+
+
+def host() -> Offer:
+    """This host, for tasks that run on it."""
+    return _plugin().offer
+
+
+def limits_here(asked: Limits) -> Limits:
+    """What a child may use that a task starts here: as much as it asks for, and no more than the host gives."""
+    given = _plugin().limits
+    seconds = min((each.seconds for each in (asked, given) if each.seconds is not None), default=None)
+    memory = min((each.memory_bytes for each in (asked, given) if each.memory_bytes is not None), default=None)
+    return Limits(seconds=seconds, memory_bytes=memory)
+
+
+def _plugin() -> HostPlugin:
+    if _host is None:
+        raise UsageError("this process is no host of a fleet; start one with `harness fleet worker`")
+    return _host

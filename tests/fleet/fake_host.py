@@ -11,9 +11,8 @@ from distributed.worker import Worker
 
 from harness.fleet import packing, tasks, worker
 from harness.fleet.access import access_to
-from harness.fleet.here import HostPlugin
 from harness.fleet.offer import OfferedToolchain
-from harness.fleet.worker import serve_worker
+from harness.fleet.worker import HostPlugin, serve_worker
 from harness.measure import session
 from harness.process import Limits
 from harness.records.run import Peak
@@ -54,7 +53,7 @@ def main(address: str, name: str, folder: str) -> None:
     changed: Any = worker
     changed.HostPlugin = FakeHost
     tools = make_fake_toolchain(Path(folder) / "tools")
-    offered = {tools.version: OfferedToolchain(compiler_sha256=tools.compiler_sha256, revision="", cpu=_CPU)}
+    offered = {tools.version: OfferedToolchain(compiler_sha256=tools.compiler_sha256, cpu=_CPU)}
     offer = make_offer(name, cores=2, toolchains=offered)
     access = access_to(address, "ADDRESS", None, trust_network=False)
     serve_worker(access, offer, Limits(seconds=60.0), lambda text: print(text, flush=True))

@@ -27,7 +27,7 @@ def make_offer(name: str = "host-a", **changes: Any) -> Offer:
         },
         drivers={"local-sync": local, "cuda": DeviceProbe(driver="cuda", devices=(_GPU,)), "vulkan": NO_VULKAN},
         vulkan_drivers={"lavapipe": OfferedVulkan(probe=NO_VULKAN, environment={"VK_DRIVER_FILES": "/there.json"})},
-        toolchains={"3.13.0": OfferedToolchain(compiler_sha256="5e" * 32, revision="", cpu=cpu)},
+        toolchains={"3.13.0": OfferedToolchain(compiler_sha256="5e" * 32, cpu=cpu)},
     )
     return replace(offer, **changes)
 

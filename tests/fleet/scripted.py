@@ -2,7 +2,7 @@
 
 import asyncio
 import concurrent.futures
-import contextlib
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
@@ -36,11 +36,17 @@ class ScriptedFleet(Fleet):
     """Hosts that have these CPUs by name. What they are asked is in `asked`, with the host's name."""
 
     def __init__(self, toolchain: Toolchain, cpus: dict[str, str], act: Act = lambda *_: None) -> None:
-        super().__init__(Access(address=parse_address("tls://bench:8786", "--fleet"), member=None))
-        self._stack = contextlib.ExitStack()
-        self._offered = {
-            toolchain.version: OfferedToolchain(compiler_sha256=toolchain.compiler_sha256, revision="", cpu=None)
-        }
+        self._events = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._events.run_forever, daemon=True)
+        self._thread.start()
+        client: Any = SimpleNamespace(
+            submit=self._submit,
+            status="running",
+            subscribe_topic=lambda *_: None,
+            sync=lambda work: asyncio.run_coroutine_threadsafe(work(), self._events).result(),
+        )
+        super().__init__(Access(address=parse_address("tls://bench:8786", "--fleet"), member=None), client)
+        self._offered = {toolchain.version: OfferedToolchain(compiler_sha256=toolchain.compiler_sha256, cpu=None)}
         self.here: dict[str, Offer] = {}
         self.refused: dict[str, str] = {}
         self.asked: list[tuple[str, str]] = []
@@ -63,17 +69,12 @@ class ScriptedFleet(Fleet):
         self.on_change("left", name)
 
     def __enter__(self: _Scripted) -> _Scripted:
-        self._stack.enter_context(self.joined())
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._stack.close()
-
-    async def _join(self) -> Any:
-        async def close() -> None:
-            pass
-
-        return SimpleNamespace(submit=self._submit, status="running", close=close)
+        self._events.call_soon_threadsafe(self._events.stop)
+        self._thread.join()
+        self._events.close()
 
     async def offers(self) -> Offers:
         """Those that are here."""

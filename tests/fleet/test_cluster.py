@@ -62,10 +62,10 @@ def test_a_cluster_of_dasks_own_is_a_fleet(start: Start) -> None:
             import dask
             from distributed.worker import get_worker
 
-            from harness.fleet import here
+            from harness.fleet import worker
 
             threads = get_worker().state.nthreads
-            return here.limits_here(Limits()), daskish & set(os.environ), dask.config.get(tick), threads
+            return worker.limits_here(Limits()), daskish & set(os.environ), dask.config.get(tick), threads
 
         tick = "distributed.admin.tick.interval"
         daskish = {"PYTHONHASHSEED", "OMP_NUM_THREADS", "MALLOC_TRIM_THRESHOLD_"} - set(os.environ)

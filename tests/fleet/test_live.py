@@ -144,13 +144,13 @@ def test_hosts_join_work_die_and_come_back(world: _World) -> None:
             ask(access_to(offers["host-a"].address, "--fleet", world.folder / "bench", trust_network=False), FACTS)
 
         def order(release: str) -> tuple[Offer, Limits, set[str], str]:
-            from harness.fleet import here
+            from harness.fleet import worker
 
             Path(f"{release}.awaited").touch()
             while not Path(release).exists():
                 time.sleep(0.02)
             asked = Limits(seconds=10.0, memory_bytes=2**40)
-            return here.host(), here.limits_here(asked), daskish & set(os.environ), os.environ["TMPDIR"]
+            return worker.host(), worker.limits_here(asked), daskish & set(os.environ), os.environ["TMPDIR"]
 
         daskish = {"PYTHONHASHSEED", "OMP_NUM_THREADS", "MALLOC_TRIM_THRESHOLD_"} - set(os.environ)
 

@@ -14,8 +14,7 @@ import pytest
 from harness.compare.samplers import Module
 from harness.compile import BuildCache, CompileRequest
 from harness.errors import RunError
-from harness.fleet import here as here_room
-from harness.fleet import packing, tasks
+from harness.fleet import packing, tasks, worker
 from harness.fleet.packing import Item, Packed, build_items, lacking, pack, read_chunk, small_ones, unpack, write_chunk
 from harness.fleet.tasks import Answer, RowTask
 from harness.measure import Known, LoadableModule, session
@@ -225,7 +224,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     monkeypatch.setattr(packing, "get_toolchains", lambda *_, **__: (world.theirs,))
     monkeypatch.setattr(tasks, "_alone", contextlib.nullcontext)
     plugin = SimpleNamespace(offer=make_offer("host-a"), limits=Limits(seconds=5.0))
-    monkeypatch.setattr(here_room, "_host", plugin)
+    monkeypatch.setattr(worker, "_host", plugin)
     monkeypatch.setattr(session, "WORKER", Path(fake_worker.__file__))
     script = {"log": str(tmp_path / "turns"), "per_call_ns": {"head": 2_000_000}}
     monkeypatch.setenv("FAKE_WORKER", json.dumps(script))
