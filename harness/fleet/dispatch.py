@@ -11,7 +11,7 @@ import itertools
 import os
 import time
 from abc import ABC, abstractmethod
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
@@ -24,7 +24,7 @@ from harness.fleet import tasks
 from harness.fleet.connection import Fleet
 from harness.fleet.offer import Offer
 from harness.fleet.packing import Damaged, Item, Packed, lacking, read_chunk, reading, small_ones, write_chunk
-from harness.fleet.placing import Host, Need
+from harness.fleet.placing import Host, Need, choose_after_loss
 from harness.fleet.scheduler import by_reason
 from harness.fleet.tasks import Answer
 from harness.fleet.worker import COMPILE, MEASURE
@@ -166,7 +166,7 @@ class Dispatcher(ABC, Generic[_Job]):
     """Hosts of a fleet, and what they do; all of it is for the fleet's thread.
 
     Who derives from it says what there is to do (`jobs`), what a host is asked (`order`), and what becomes of it:
-    `keep`, `move`, `fail`.
+    `keep`, `moved`, `fail`.
     """
 
     def __init__(self, fleet: Fleet, suite: Suite, progress: Progress, records: Sequence[HostRecord]) -> None:
@@ -204,12 +204,12 @@ class Dispatcher(ABC, Generic[_Job]):
         """A step has been done."""
 
     @abstractmethod
-    def move(self, job: _Job, why: str) -> None:
-        """Have another host do it, since its own cannot or is lost, or report that none can."""
+    def moved(self, job: _Job, why: str) -> None:
+        """Another host does it from now on."""
 
     @abstractmethod
-    def fail(self, job: _Job, why: str) -> None:
-        """No host can do it."""
+    def fail(self, job: _Job, why: str, *, is_tried: bool = False) -> None:
+        """No host can do it, or it was tried and has ended its workers."""
 
     def choose(self, state: HostState) -> _Job | None:
         """What a host does next."""
@@ -322,7 +322,7 @@ class Dispatcher(ABC, Generic[_Job]):
             self.require_fleet()
         lost = {state.name for state in self.all.values() if state.is_lost}
         for job in [job for job in self.jobs if job.host in lost and job.todo and not job.is_busy]:
-            self.move(job, why_lost(job.host))
+            self._move(job, why_lost(job.host))
         self._stirred.update(state.name for state in self.here)
         waits = ((self.why_waits(job), job.name) for job in self.jobs if job.todo and not job.is_busy)
         await self._fleet.tell_waits(by_reason(waits))
@@ -357,10 +357,11 @@ class Dispatcher(ABC, Generic[_Job]):
             value = None if order is None else await self._ask(state, job, order)
         except WorkerLost:
             if job.deaths >= MOST_DEATHS:
-                self.fail(job, f"{state.name}: its worker ended {job.deaths} times while it did this")
+                why = f"{state.name}: its worker ended {job.deaths} times while it did this"
+                self.fail(job, why, is_tried=True)
         except Refused as why:
             job.refused[state.name], job.host = str(why), state.name
-            self.move(job, f"{state.name}: {why}")
+            self._move(job, f"{state.name}: {why}")
         else:
             if job.todo:  # else it was given up meanwhile
                 job.todo.popleft()
@@ -369,6 +370,22 @@ class Dispatcher(ABC, Generic[_Job]):
             job.is_busy = False
             state.in_hand.remove(job)
             self.stir(state.name)
+
+    def _move(self, job: _Job, why: str) -> None:
+        """Have another host do something; one that may come back is better than none: it is waited for."""
+        others = [state for state in self.all.values() if state.name not in {*job.refused, job.host}]
+        absent = [state.host for state in others if not state.address and state.offer and not state.is_lost]
+        load = Counter(other.host for other in self.jobs if other.todo)
+        chosen = choose_after_loss(job.need, [state.host for state in others if state.address], load)
+        chosen = chosen or choose_after_loss(job.need, absent, load)
+        if chosen is None:
+            said = {name: f"{name}: {refusal}" for name, refusal in job.refused.items()} | {job.host: why}
+            self.fail(job, f"{'; '.join(said.values())}; no other host of the fleet can do it")
+            return
+        self._progress.note(f"{job.name} moves to {chosen}: {why}")
+        job.host = chosen
+        self.moved(job, why)
+        self.stir(chosen)
 
     # --- what a host is asked ---
 

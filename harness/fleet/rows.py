@@ -22,7 +22,7 @@ from harness.errors import CaseError, NoHost, PlaceGone
 from harness.fleet import dispatch, tasks
 from harness.fleet.connection import Fleet
 from harness.fleet.dispatch import Dispatcher, HostState, Job, Order, limit_s
-from harness.fleet.placing import Host, Need, choose_after_loss, need_of, place, unfit, why_nowhere
+from harness.fleet.placing import Host, Need, need_of, place, unfit, why_nowhere
 from harness.fleet.tasks import RowTask
 from harness.machine.identity import machine_class, processor_identity
 from harness.measure import Known as Calibration
@@ -49,6 +49,11 @@ class Row(Job):
     on_round: Callable[[Round], None] = lambda _: None  # Gets rounds that count
     asked: asyncio.Future[Generation] = field(init=False)
     known: dict[str, Mapping[str, Calibration]] = field(default_factory=dict)  # How many calls fill a turn, by host
+
+    @property
+    def name(self) -> str:
+        """The row's; that of what it needs is its group's."""
+        return self.task.name
 
 
 class FleetRows(Dispatcher[Row]):
@@ -139,8 +144,9 @@ class FleetRows(Dispatcher[Row]):
     def _sampler(
         self, task: RowTask, within_s: float, on_round: Callable[[Round], None] = lambda _: None
     ) -> Callable[[int], Generation]:
-        need, host = self._needs[task.name], self._placed[task.name]
-        row = Row(need=need, host=host, task=task, within_s=within_s, on_round=on_round)
+        first = self.all[self._placed[task.name]].host
+        need = replace(self._needs[task.name].begun_on(first), cpu=first.host_cpu)
+        row = Row(need=need, host=first.name, task=task, within_s=within_s, on_round=on_round)
 
         def sample(number: int) -> Generation:
             with self._going_on():
@@ -201,7 +207,7 @@ class FleetRows(Dispatcher[Row]):
         number, environment = row.todo[0], dict(state.offer.devices(self._suite)[row.need.device].environment)
         base, head = (_in(side, environment) for side in (row.task.base, row.task.head))
         packed = replace(row.task, base=base, head=head).packed(number, row.known.get(state.name, {}))
-        what = f"measure {row.task.name} {number}"
+        what = f"measure {row.name} {number}"
         return Order(what=what, task=tasks.measure_row, packed=packed, limit_s=row.within_s)
 
     def keep(self, row: Row, step: int, value: Any, order: Order | None) -> None:  # noqa: ARG002
@@ -215,27 +221,14 @@ class FleetRows(Dispatcher[Row]):
             row.on_round(timed)
         row.asked.set_result(generation)
 
-    def move(self, row: Row, why: str) -> None:
-        """Another host of its class goes on with a row."""
-        row.refused.setdefault(row.host, why)
-        first = self.all[self._placed[row.task.name]].host
-        able = [state.host for state in self.here if state.name not in row.refused]
-        alike = [host for host in able if are_alike(host, first, row.need)]
-        chosen = choose_after_loss(row.need, alike, Counter(other.host for other in self._rows))
-        if chosen is None:
-            said = "; ".join(f"{host}: {refusal}" for host, refusal in row.refused.items())
-            row.todo.clear()
-            row.asked.set_exception(NoHost("measure", f"{said}; no other host of its class is there"))
-            return
-        self._progress.note(f"{row.task.name} moves to {chosen}: {why}")
-        self._directory.keep_placed({}, [self.all[chosen].record(self._suite)])
-        row.host = chosen
-        self.stir(chosen)
+    def moved(self, row: Row, why: str) -> None:  # noqa: ARG002
+        """The comparison tells of another host."""
+        self._directory.keep_placed({}, [self.all[row.host].record(self._suite)])
 
-    def fail(self, row: Row, why: str) -> None:
-        """A row ends its workers again and again."""
+    def fail(self, row: Row, why: str, *, is_tried: bool = False) -> None:
+        """No host can measure it now; or it ends its workers, and so it is."""
         row.todo.clear()
-        row.asked.set_exception(CaseError("measure", why))
+        row.asked.set_exception((CaseError if is_tried else NoHost)("measure", why))
 
 
 def _in(module: Module, environment: Mapping[str, str]) -> Module:
@@ -287,8 +280,3 @@ def _joined(groups: Iterable[Need]) -> Need:
     for other in others:
         first = replace(first, compilers={**first.compilers, **other.compilers}, cpu=first.cpu or other.cpu)
     return first
-
-
-def are_alike(host: Host, other: Host, need: Need) -> bool:
-    """Whether two hosts are of one class for a row: machine, device, and identity of the CPU."""
-    return host.classes[need.device] == other.classes[need.device] and host.host_cpu == other.host_cpu

@@ -4,7 +4,7 @@ A generation is the unit that is done again, and nothing of it is written before
 twice, and a host that is lost takes no more than a generation with it.
 """
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -17,7 +17,7 @@ from harness.fleet import tasks
 from harness.fleet.connection import Fleet
 from harness.fleet.dispatch import Dispatcher, HostState, Job, Order, limit_s
 from harness.fleet.packing import pack
-from harness.fleet.placing import Host, Need, choose_after_loss, choose_for_idle, need_of, place, unfit, why_nowhere
+from harness.fleet.placing import Host, Need, choose_for_idle, need_of, place, unfit, why_nowhere
 from harness.fleet.tasks import GroupTask
 from harness.fleet.worker import COMPILE, MEASURE
 from harness.models.materialize import ModelArtifact
@@ -374,25 +374,10 @@ class FleetRun(Dispatcher[Compile | Group]):
                 self._note_place(group, state)
             group.need = group.need.begun_on(state.host)
 
-    def move(self, job: Compile | Group, why: str) -> None:
-        """Have another host do something; one that may come back is better than none: it is waited for."""
-        others = [state for state in self.all.values() if state.name not in {*job.refused, job.host}]
-        absent = [state.host for state in others if not state.address and state.offer and not state.is_lost]
-        load = Counter(other.host for other in self.jobs if other.todo)
-        chosen = choose_after_loss(job.need, [state.host for state in others if state.address], load)
-        chosen = chosen or choose_after_loss(job.need, absent, load)
-        if chosen is None:
-            said = {name: f"{name}: {refusal}" for name, refusal in job.refused.items()} | {job.host: why}
-            self.fail(job, f"{'; '.join(said.values())}; no other host of the fleet can do it")
+    def moved(self, group: Compile | Group, why: str) -> None:
+        """What the first host measured of a group no longer counts: it begins again."""
+        if isinstance(group, Compile) or not group.begun:
             return
-        self._progress.note(f"{job.name} moves to {chosen}: {why}")
-        job.host = chosen
-        if isinstance(job, Group) and job.begun:
-            self._begin_again(job, self.all[chosen], why)
-        self.stir(chosen)
-
-    def _begin_again(self, group: Group, state: HostState, why: str) -> None:
-        """What the first host measured of a group no longer counts."""
         group.attempt += 1
         group.timed.clear()
         cases = [case for case in self._context.prepared.cases if case.group == group.name and case.skip is None]
@@ -404,10 +389,10 @@ class FleetRun(Dispatcher[Compile | Group]):
         before = len(group.todo)
         group.todo = deque(_steps(self._context))
         self._progress.step(group.name, before - len(group.todo))
-        self._note_place(group, state, why)
-        group.need = group.need.begun_on(state.host)
+        self._note_place(group, self.all[group.host], why)
+        group.need = group.need.begun_on(self.all[group.host].host)
 
-    def fail(self, job: Compile | Group, why: str) -> None:
+    def fail(self, job: Compile | Group, why: str, *, is_tried: bool = False) -> None:  # noqa: ARG002
         """Report what is left as failed, at the stage that each case has come to."""
         if isinstance(job, Compile):
             failure = Failure(stage="compile", message=why)

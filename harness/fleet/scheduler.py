@@ -15,7 +15,7 @@ from typing import Any, TypedDict
 
 import dask
 from distributed.diagnostics.plugin import SchedulerPlugin
-from distributed.scheduler import Scheduler, TaskState, heartbeat_interval
+from distributed.scheduler import Scheduler, heartbeat_interval
 from tornado.ioloop import PeriodicCallback
 
 from harness.errors import UsageError
@@ -113,7 +113,6 @@ class FleetPlugin(SchedulerPlugin):
     def facts(self) -> dict[str, Any]:
         """Who is here, what each does, and what waits, as plain values."""
         scheduler = self._scheduler
-        queued = [(why, str(task.key)) for task in scheduler.tasks.values() if (why := self._why(task))]
         told = (self._waits.get(client, []) for client in scheduler.clients)
         return {
             "versions": own_versions(),
@@ -132,17 +131,8 @@ class FleetPlugin(SchedulerPlugin):
                 for state in scheduler.workers.values()
             ],
             "clients": sum(client != _DASKS_OWN for client in scheduler.clients),
-            "waits": [*by_reason(queued), *itertools.chain(*told)],
+            "waits": list(itertools.chain(*told)),
         }
-
-    def _why(self, task: TaskState) -> str:
-        """Why a task does not run; "" where it runs or is done."""
-        if task.state == "no-worker":
-            wanted = sorted(self._hosts.get(each, each) for each in task.worker_restrictions or ())
-            return f"its host {', '.join(wanted)} has gone" if wanted else "no host has what it takes"
-        if task.state == "processing" and task.processing_on and task not in task.processing_on.executing:
-            return f"its host {task.processing_on.name} is busy"
-        return "all hosts are busy" if task.state == "queued" else ""
 
 
 class _Said(logging.Handler):

@@ -182,19 +182,8 @@ class World:
 
     def _module(self, side: str) -> Module:
         """A side, which its compiler takes 0.2 s for in head's case; its plugin gave it a file."""
-        own = make_fake_toolchain(self.folder / "tools")
-        flags = (f"--fake-code={side}", f"--iree-spec={self.folder / 'spec.mlir'}")
-        mlir = self.folder / f"{side}.mlir"
-        mlir.write_text("module {}\n")
-        request = CompileRequest(
-            case=make_case(compile_flags=flags),
-            toolchain=own,
-            model=mlir,
-            model_sha256="ab" * 32,
-            function="main",
-            host_cpu="EPYC",
-            limits=Limits(seconds=10),
-        )
+        spec = self.folder / "spec.mlir"
+        request = _request(self.folder, f"--fake-code={side}", f"--iree-spec={spec}")
         builds = BuildCache(self.folder / "here")
         build, _ = builds.compile(request)
         loadable = LoadableModule(
@@ -204,9 +193,9 @@ class World:
             arguments=({"file": str(self.folder / "x.npy"), "scalar": True},),
             parameters={"model": self.folder / "weights.irpa"},
             run_flags=(),
-            toolchain=own,
+            toolchain=request.toolchain,
         )
-        return Module(case=request.case, loadable=loadable, mlir=mlir, files=(self.folder / "spec.mlir",), build=build)
+        return Module(case=request.case, loadable=loadable, mlir=request.model, files=(spec,), build=build)
 
     def measure(self, number: int = 0, known: dict[str, Known] | None = None, **row: Any) -> Answer:
         """A generation of the row on the host, to which its files have come."""

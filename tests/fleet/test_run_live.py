@@ -49,24 +49,19 @@ def _assert_whole(run: Run) -> None:
     assert all(timed.host == run.host_of_group[timed.group] for timed in run.rounds)
 
 
-def test_a_run_over_two_hosts_is_whole(two_hosts: World) -> None:
-    run = two_hosts.asking.run()
-    _assert_whole(run)
-    assert {placed.host for placed in run.placed} == {"host-a", "host-b"}
-    commands = {build.case: build.command for build in run.builds}
-    assert "--iree-llvmcpu-target-cpu=znver3" in commands["a/stock@cpu"]
-    assert not any(flag.endswith("=host") for command in commands.values() for flag in command)
-
-
 def test_a_worker_that_dies_does_its_generation_again_when_it_is_back(two_hosts: World) -> None:
     host, asking = two_hosts.machines["host-a"], two_hosts.asking
     killed = two_hosts.when_measured(2, lambda: worker_of(host).kill(), host="host-a")
     run = asking.run()
     killed.join()
     _assert_whole(run)
+    assert {placed.host for placed in run.placed} == {"host-a", "host-b"}
     assert [placed.attempt for placed in run.placed] == [0] * len(_GROUPS)
     assert any("host-a has gone" in line for line in asking.notes.lines)
     assert "host-a is back" in asking.notes.lines
+    commands = {build.case: build.command for build in run.builds}
+    assert "--iree-llvmcpu-target-cpu=znver3" in commands["a/stock@cpu"]
+    assert not any(flag.endswith("=host") for command in commands.values() for flag in command)
 
 
 def test_a_run_waits_for_a_host_that_has_gone_since_it_was_planned(
@@ -213,12 +208,16 @@ def hosts_by_generation(path: Path) -> dict[int, str]:
     return {number: min(names) for number, names in hosts.items() if len(names) == 1}
 
 
-def test_both_sides_of_a_row_are_measured_on_one_host(two_hosts: World) -> None:
+def test_both_sides_of_a_row_are_measured_on_one_host_also_if_its_worker_dies(two_hosts: World) -> None:
+    killed = when_measured(two_hosts, 3, lambda: worker_of(two_hosts.machines[measured_on(two_hosts)]).kill())
     comparison, path = compare(two_hosts, begun(two_hosts))
+    killed.join()
     latency = next(row for row in comparison.rows if row.metric == "latency")
     assert (latency.verdict, round(latency.ratio or 0, 3)) == ("regressed", 1.2)
     (host,) = latency.hosts
-    assert set(hosts_by_generation(path).values()) == {host}
+    assert f"{host} is back" in two_hosts.asking.notes.lines
+    hosts = hosts_by_generation(path)
+    assert (set(hosts.values()), len(hosts)) == ({host}, latency.generations)
     compiled = next(row for row in comparison.rows if row.metric == "compile-time")
     assert compiled.hosts == (host,)
     assert [record.name for record in comparison.hosts] == [host]
@@ -226,30 +225,18 @@ def test_both_sides_of_a_row_are_measured_on_one_host(two_hosts: World) -> None:
     assert COMPARISON.load(path).hosts == comparison.hosts
 
 
-def test_a_row_whose_worker_dies_goes_on_when_it_is_back(two_hosts: World) -> None:
-    killed = when_measured(two_hosts, 3, lambda: worker_of(two_hosts.machines[measured_on(two_hosts)]).kill())
-    comparison, path = compare(two_hosts, begun(two_hosts))
-    killed.join()
-    latency = next(row for row in comparison.rows if row.metric == "latency")
-    assert (latency.verdict, latency.hosts) == ("regressed", (measured_on(two_hosts),))
-    assert len(hosts_by_generation(path)) == latency.generations
-    assert f"{measured_on(two_hosts)} is back" in two_hosts.asking.notes.lines
-
-
 def test_one_whose_scheduler_has_gone_goes_on_without_repeating(world: World) -> None:
     world.hosts("host-a", "host-b")
-    killed = when_measured(world, 4, world.scheduler.kill)
+    killed = when_measured(world, 4, world.started[0].kill)
     with pytest.raises(PlaceGone, match=r"has gone.*; what has arrived is kept: go on with `harness compare --resume"):
         compare(world, begun(world))
     killed.join()
     (kept,) = (world.folder / "results").glob("*-compare/record.jsonl")
     before = [line for line in kept.read_text().splitlines() if '"generation/' in line]
     port = world.address.rpartition(":")[2]
-    command = [sys.executable, "-c", "from harness.cli import main; main()", "fleet", "scheduler", "--as-root"]
-    world.start("scheduler-2", [*command, "--listen", f"tcp://127.0.0.1:{port}"])
-    world.says("scheduler-2", "a scheduler listens")
+    world.scheduler("scheduler-2", f"tcp://127.0.0.1:{port}")
     for name in ("host-a", "host-b"):
-        world.says(name, r"has joined(?s:.*)has joined")
+        world.says(name, "has joined", times=2)
     comparison, path = compare(world, again(world))
     latency = next(row for row in comparison.rows if row.metric == "latency")
     assert latency.verdict == "regressed"

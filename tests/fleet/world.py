@@ -1,4 +1,4 @@
-"""A fleet of real processes on this machine, whose tools are scripted, and one run on it."""
+"""A fleet of real processes on this machine."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ from harness.fleet.scheduler import FACTS
 from harness.store.run_directory import load_run
 from tests.fleet.asking import Asking
 
-_PATIENCE_S = 60.0
+PATIENCE_S = 60.0
+Process = subprocess.Popen[bytes]
 # Of one model; each of the variants says how its compiler makes its code.
 SUITE = """\
 name = "small"
@@ -40,26 +41,57 @@ compile_flags = ["--iree-hal-target-device=local", "--iree-llvmcpu-target-cpu=ho
 """
 
 
-class World:
-    """A scheduler, hosts, and one run."""
+class Processes:
+    """Processes of their own, and what each has said, by name."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.processes: list[subprocess.Popen[bytes]] = []
-        self.machines: dict[str, subprocess.Popen[bytes]] = {}
-        command = [sys.executable, "-c", "from harness.cli import main; main()", "fleet", "scheduler", "--as-root"]
-        self.scheduler = self.start("scheduler", [*command, "--listen", "tcp://127.0.0.1:0"])
-        self.address = self.says("scheduler", r"(\S+): a scheduler listens")
+        self.started: list[Process] = []
+
+    def start(self, name: str, command: list[str], **environment: str) -> Process:
+        """Start one."""
+        with self._log(name).open("ab") as log:
+            own = {**os.environ, **environment}
+            self.started.append(
+                subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=own, start_new_session=True)
+            )
+        return self.started[-1]
+
+    def fleet(self, name: str, *arguments: str, **environment: str) -> Process:
+        """Start `harness fleet ...`."""
+        command = [sys.executable, "-c", "from harness.cli import main; main()", "fleet", *arguments]
+        return self.start(name, command, **environment)
+
+    def scheduler(self, name: str, listen: str, *arguments: str, **environment: str) -> str:
+        """Start a scheduler; its address."""
+        self.fleet(name, "scheduler", "--listen", listen, "--as-root", *arguments, **environment)
+        return self.says(name, r"(\S+): a scheduler listens")
+
+    def _log(self, name: str) -> Path:
+        return self.folder / f"{name}.log"
+
+    def says(self, name: str, pattern: str, times: int = 1) -> str:
+        """Wait until a process has said something so many times."""
+        found = wait_for(lambda: list(re.finditer(pattern, self._log(name).read_text()))[times - 1 :])
+        return str(found[-1][found[-1].lastindex or 0])
+
+    def end(self) -> None:
+        """Kill all."""
+        switch_off(*self.started)
+        for process in self.started:
+            process.wait()
+
+
+class World(Processes):
+    """A scheduler, hosts whose tools are scripted, and one run."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.machines: dict[str, Process] = {}
+        self.address = self.scheduler("scheduler", "tcp://127.0.0.1:0")
         self.asking = Asking(folder, self.address)
 
-    def start(self, name: str, command: list[str]) -> subprocess.Popen[bytes]:
-        """A process of its own."""
-        with (self.folder / f"{name}.log").open("ab") as log:
-            started = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
-        self.processes.append(started)
-        return started
-
-    def hosts(self, *names: str) -> list[subprocess.Popen[bytes]]:
+    def hosts(self, *names: str) -> list[Process]:
         """Hosts that have joined."""
         command = [sys.executable, "-m", "tests.fleet.fake_host", self.address]
         self.machines |= {name: self.start(name, [*command, name, str(self.folder / name)]) for name in names}
@@ -74,18 +106,6 @@ class World:
         other = copy.copy(self)
         other.folder, other.asking = folder, Asking(folder, self.address)
         return other
-
-    def end(self) -> None:
-        """Kill all processes."""
-        switch_off(*self.processes)
-        for process in self.processes:
-            process.wait()
-
-    def says(self, name: str, pattern: str) -> str:
-        """Wait until a process has said something."""
-        log = self.folder / f"{name}.log"
-        match = wait_for(lambda: re.search(pattern, log.read_text()))
-        return str(match[match.lastindex or 0])
 
     def when_measured(self, generations: int, act: Callable[[], object], host: str = "") -> threading.Thread:
         """Do something once so many generations are on disk."""
@@ -120,19 +140,19 @@ def once(condition: Callable[[], Any], act: Callable[[], object]) -> threading.T
 
 def wait_for(condition: Callable[[], Any]) -> Any:
     """What a condition gives once it is true."""
-    deadline = time.monotonic() + _PATIENCE_S
+    deadline = time.monotonic() + PATIENCE_S
     while not (found := condition()):
         assert time.monotonic() < deadline, "it took too long"
         time.sleep(0.05)
     return found
 
 
-def worker_of(host: subprocess.Popen[bytes]) -> psutil.Process:
+def worker_of(host: Process) -> psutil.Process:
     """The worker process of a host, which its nanny started."""
     return next(child for child in psutil.Process(host.pid).children() if "spawn_main" in " ".join(child.cmdline()))
 
 
-def switch_off(*machines: subprocess.Popen[bytes]) -> None:
+def switch_off(*machines: Process) -> None:
     """Switch machines off."""
     for machine in machines:
         with contextlib.suppress(ProcessLookupError):
