@@ -31,7 +31,6 @@ MESSAGE_BYTES = 8 * 2**20
 # So much of files goes with the task or the answer that they belong to.
 INLINE_BYTES = 2**20
 FOLDER = "fleet"
-_TRIM_EVERY_S = 3600.0
 
 
 class Damaged(RunError):
@@ -268,24 +267,13 @@ def write_small(contents: Mapping[Item, bytes]) -> None:
 def use(item: Item) -> bool:
     """Say that a file of this machine's cache is still of use; whether it is there."""
     path = cache_root() / item.place
-    try:
+    with contextlib.suppress(OSError):  # of somebody else's file, or of none
         # Its time of change is left, since a hash is known by it.
         os.utime(path, ns=(time.time_ns(), path.stat().st_mtime_ns))
-    except PermissionError:  # of somebody else's file
-        return True
-    except OSError:
-        return False
-    return True
-
-
-def trim_sent() -> None:
-    """Delete what was sent here and not used for longest, as much as is too much; nothing of the last day.
-
-    A worker goes on for months, so this is for every task with new files; it looks once an hour.
-    """
-    _trim_sent(int(time.monotonic() // _TRIM_EVERY_S))
+    return path.is_file()
 
 
 @lru_cache(maxsize=1)
-def _trim_sent(hour: int) -> None:  # noqa: ARG001 (once in each)
+def trim_sent(hour: int) -> None:  # noqa: ARG001 (once in each)
+    """Delete what was sent here and not used for longest, as much as is too much; nothing of the last day."""
     trim((cache_root() / FOLDER).glob("*/*/*"), LIMIT_BYTES, YOUNG_S)

@@ -2,6 +2,7 @@
 
 import functools
 import tempfile
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -43,6 +44,7 @@ from harness.toolchain.install import DISK_FULL
 from harness.verify import AnyRunnable, References, Runnable
 
 _LONGEST = 400
+_TRIM_EVERY_S = 3600.0
 _DISK_IS_FULL = "its disk is full; make room there, or set HARNESS_CACHE or TMPDIR"
 _Recorded = TypeVar("_Recorded")
 
@@ -82,12 +84,12 @@ def _task(work: Callable[..., Answer]) -> Callable[[bytes, tuple[Item, ...], Map
 
     @functools.wraps(work)
     def answer(data: bytes, items: tuple[Item, ...], contents: Mapping[Item, bytes]) -> Answer:
-        packing.trim_sent()
         packing.write_small(contents)
         gone = [item.place for item in items if not packing.use(item)]
         if gone:
             where = cache_root() / gone[0]
             raise RunError(f"{where} is gone, which was sent here; leave the cache alone while it is used")
+        packing.trim_sent(int(time.monotonic() // _TRIM_EVERY_S))  # a worker goes on for months
         found = work(*unpack(data))
         return replace(found, contents=small_ones({item: cache_root() / item.place for item in found.items}))
 

@@ -149,7 +149,6 @@ def test_a_module_that_was_damaged_is_neither_sent_nor_used(here: Path) -> None:
 
 def test_what_was_sent_and_is_no_longer_used_makes_room(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packing, "LIMIT_BYTES", 2)
-    packing._trim_sent.cache_clear()
     sent = {}
     for name in ("old", "needed", "young"):
         sha256 = hashlib.sha256(name.encode()).hexdigest()
@@ -158,7 +157,7 @@ def test_what_was_sent_and_is_no_longer_used_makes_room(here: Path, monkeypatch:
         if name != "young":
             os.utime(here / "here" / sent[name].place, (0, 0))
     packing.use(sent["needed"])
-    packing.trim_sent()
+    packing.trim_sent(-1)
     assert [name for name, item in sent.items() if (here / "here" / item.place).exists()] == ["needed", "young"]
 
 
