@@ -232,6 +232,7 @@ def _print_changes(opened: History, options: HistoryOptions, progress: Progress)
     said = acknowledgement_records(marks, events)
     gone = sum(not record["changes"] for record in said)
     more = [f"{plural(gone, 'acknowledgement')} of changes that are found no longer; --format json has all."]
+    where = f" --results {shlex.quote(without_password(options.results))}" if options.results != "results" else ""
     page = changes_page(
         events,
         news,
@@ -239,7 +240,7 @@ def _print_changes(opened: History, options: HistoryOptions, progress: Progress)
         searched=len(rows),
         noisy=sum(not is_exact(row.metric) for row in rows),
         last=options.last,
-        command=" ".join(["harness history ack", *([] if options.results == "results" else [_where(options)])]),
+        command=f"harness history ack{where}",
         notes=[*opened.notes, *(more if gone else [])],
     )
 
@@ -266,10 +267,6 @@ def _dated(opened: History, events: Sequence[ChangeEvent], options: HistoryOptio
     if options.bisect is None:
         return [Dated(question=question) for question in questions]
     return list(date_steps(questions, options.bisect, options.bisect_results, progress))
-
-
-def _where(options: HistoryOptions) -> str:
-    return f"--results {shlex.quote(without_password(options.results))}"
 
 
 def _events(opened: History, options: HistoryOptions, progress: Progress, metrics: Sequence[str]) -> list[ChangeEvent]:

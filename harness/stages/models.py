@@ -152,25 +152,31 @@ def check_entry(
     A program that cannot be read here, and an argument that is no tensor, is left to the compiler to judge.
     """
     where = f"[models.{model.name}]"
-    expected = [_require_array(file, f"{where} expected") for file in model.expected]
+    for file in model.expected:
+        try:
+            load_array(file)
+        except ValueError as error:
+            raise SuiteError(f"{where} expected: {file} {error}; write it again") from None
     if model.builder is not None:
         return
     functions = _functions(artifact.mlir, toolchain, limits)
     name = artifact.function.removesuffix("$async")  # IREE gives each function such a twin
     if not functions:
         return
+    text_file = model.mlir or model.onnx
     if name not in functions:
-        raise SuiteError(
-            f"{where} function: {model.mlir or model.onnx} has no function {name!r}{_hint(name, functions)}"
-        )
+        public = [other for other, function in functions.items() if function["public"]]
+        hint = did_you_mean(name, public) if public else "; it has no public function"
+        raise SuiteError(f"{where} function: {text_file} has no function {name!r}{hint}")
     if not functions[name]["public"]:
-        raise SuiteError(f"{where} function: {name!r} of {model.mlir or model.onnx} is private; make it public there")
+        raise SuiteError(f"{where} function: {name!r} of {text_file} is private; make it public there")
     arguments: list[str] = functions[name]["arguments"]
     if any(text.startswith("!hal.fence") for text in arguments):
         return
     given = artifact.arguments
     if len(given) != len(arguments):
-        takes = f"{plural(len(arguments), 'argument')}{f' ({_listed(arguments)})' if arguments else ''}"
+        listed = ", ".join(str(tensor_of(text) or text) for text in arguments)
+        takes = f"{plural(len(arguments), 'argument')}{f' ({listed})' if listed else ''}"
         remedy = "add what is missing" if len(given) < len(arguments) else "remove what is too many"
         raise SuiteError(f"{where} inputs: {name} takes {takes}, not {len(given)}; {remedy}")
     conversions = _ALWAYS | {match.groups() for flag in flags if (match := _CONVERSION.match(flag))}
@@ -179,8 +185,8 @@ def check_entry(
         if wrong := _wrong_argument(name, text, argument, conversions, from_file=from_file):
             raise SuiteError(f"{where} inputs[{position}] {wrong}")
     results: list[str] = functions[name]["results"]
-    if expected and len(expected) != len(results):
-        gives = f"{name} gives {plural(len(results), 'result')}, not {len(expected)}"
+    if model.expected and len(model.expected) != len(results):
+        gives = f"{name} gives {plural(len(results), 'result')}, not {len(model.expected)}"
         raise SuiteError(f"{where} expected: {gives}; name a file for each")
 
 
@@ -223,20 +229,3 @@ def _functions(mlir: Path, toolchain: Toolchain, limits: Limits) -> dict[str, An
     functions: dict[str, Any] = answer["input"]
     write_memo(memo, functions)
     return functions
-
-
-def _require_array(file: Path, where: str) -> Path:
-    try:
-        load_array(file)
-    except ValueError as error:
-        raise SuiteError(f"{where}: {file} {error}; write it again") from None
-    return file
-
-
-def _hint(name: str, functions: dict[str, Any]) -> str:
-    public = [other for other, function in functions.items() if function["public"]]
-    return did_you_mean(name, public) if public else "; it has no public function"
-
-
-def _listed(arguments: Sequence[str]) -> str:
-    return ", ".join(str(tensor_of(text) or text) for text in arguments)

@@ -11,8 +11,7 @@ import math
 import statistics
 import sys
 import tempfile
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from functools import partial
@@ -218,39 +217,30 @@ def run_suite(
     artifacts = materialize_models(prepared, options.compile_limits, progress)
     prepared = skip_unfit_peers(prepared, artifacts)
     directory, done = _open(prepared, artifacts, options, purpose, executor)
-    with (
-        directory,
-        tempfile.TemporaryDirectory(prefix="harness-run-") as scratch,
-        _interruptible(directory, options, executor.address),
-    ):
-        on_begin(directory)
-        context = Context(
-            prepared=prepared,
-            options=options,
-            directory=directory,
-            done=done,
-            progress=progress,
-            failures=FailureNotes(progress),
-            given_up=GivenUp(keep_going=options.keep_going),
-            with_reference=with_reference,
-        )
-        directory.before_failure = partial(require_cache, directory.path, artifacts, {})
-        for case in prepared.cases:
-            for record in (done.builds.get(case.name), done.checks.get(case.name)):
-                context.given_up.note(case, record.failure if record is not None else None)
-        if prepared.cases:
-            executor.run(context, artifacts, Path(scratch))
-        directory.finish(lambda run: render(run, "markdown", full=True), rows_of)
-    return directory.path
-
-
-@contextmanager
-def _interruptible(directory: RunDirectory, options: RunOptions, fleet: str) -> Iterator[None]:
+    context = Context(
+        prepared=prepared,
+        options=options,
+        directory=directory,
+        done=done,
+        progress=progress,
+        failures=FailureNotes(progress),
+        given_up=GivenUp(keep_going=options.keep_going),
+        with_reference=with_reference,
+    )
+    for case in prepared.cases:
+        for before in (done.builds.get(case.name), done.checks.get(case.name)):
+            context.given_up.note(case, before.failure if before is not None else None)
     try:
-        yield
+        with directory, tempfile.TemporaryDirectory(prefix="harness-run-") as scratch:
+            on_begin(directory)
+            directory.before_failure = partial(require_cache, directory.path, artifacts, {})
+            if prepared.cases:
+                executor.run(context, artifacts, Path(scratch))
+            directory.finish(lambda run: render(run, "markdown", full=True), rows_of)
     except KeyboardInterrupt:
-        sentence = f"interrupted; go on with `{options.command_to_go_on(directory.path, fleet)}`"
+        sentence = f"interrupted; go on with `{options.command_to_go_on(directory.path, executor.address)}`"
         raise Interrupted(sentence, run=directory.path) from None
+    return directory.path
 
 
 def _open(
