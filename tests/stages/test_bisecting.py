@@ -59,22 +59,16 @@ Times = Callable[[Place], float]
 
 
 class Machine:
-    """Measures exactly, what places take by a rule of the test's; it stops after so many measurements.
-
-    Attributes:
-        asked: Each pair that was measured, in order; judged are those that were not just placed.
-        broken: Why positions cannot be measured; noisy: those on which no measurement is decided.
-        lost: Releases that cannot be installed.
-    """
+    """Measures exactly, what places take by a rule of the test's; it stops after so many measurements."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.toolchain: Toolchain = make_fake_toolchain(folder / "tools")
         self.times: Times = lambda _: 1.0
-        self.broken: dict[str, str] = {}
-        self.noisy: set[str] = set()
-        self.lost: set[str] = set()
-        self.asked: list[tuple[str, str]] = []
-        self.judged: list[tuple[str, str]] = []
+        self.broken: dict[str, str] = {}  # Why positions cannot be measured
+        self.noisy: set[str] = set()  # Those on which no measurement is decided
+        self.lost: set[str] = set()  # Releases that cannot be installed
+        self.asked: list[tuple[str, str]] = []  # Each pair that was measured, in order
+        self.judged: list[tuple[str, str]] = []  # Those that were not just placed
         self.compiled: list[str] = []
         self.stop_after: int | None = None
         monkeypatch.setenv("HARNESS_CACHE", str(folder / "cache"))

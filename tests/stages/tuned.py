@@ -35,42 +35,28 @@ from tests.fakes.fake_toolchain import make_fake_toolchain
 
 
 class Scripted(TuneSession):
-    """A search whose races are real but for the worker; use it as a context manager.
-
-    Attributes:
-        ms: What programs take, by their code: flags and then specs, joined; "" of the start.
-        broken: Of programs that cannot be timed, by code.
-        lost: Why some cannot be called in a race, by code.
-        batches: What was compiled, in order.
-        raced: The names in each generation, in order.
-        seconds: That races were given, by name of the race.
-        verdicts: Of confirmations, by the names of head and base; `improved` of others.
-        effects: Of plugins, in every program.
-        race_s: What a generation takes on the search's clock, compile_s a program; takes_s: another, by code.
-    """
+    """A search whose races are real but for the worker; use it as a context manager."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, **options: Any) -> None:
-        tools = make_fake_toolchain(folder / "tools")
-        suite = a_suite()
-        target = TuneTarget(
-            suite=suite, model="net", device=suite.devices[0], start="stock", config=CompileConfig(), toolchain=tools
-        )
+        tools, suite = make_fake_toolchain(folder / "tools"), a_suite()
+        device, stock = suite.devices[0], CompileConfig()
+        target = TuneTarget(suite=suite, model="net", device=device, start="stock", config=stock, toolchain=tools)
         begun = Begun(created="", machine="", options={}, command=())
         directory = TuneDirectory.open(folder / "net@cpu", begun)
         super().__init__(TuneOptions(Path("small.toml"), **options), target, directory, Silent())
-        self.ms: dict[str, float] = {}
+        self.ms: dict[str, float] = {}  # What programs take, by code: flags and then specs, joined; "" of the start
         self.code_of: Callable[[CompileConfig], str] = lambda config: " ".join(
             [*sorted(config.flags), *(use.options["spec"] for use in config.plugins)]
         )
-        self.broken: dict[str, Untimed] = {}
-        self.lost: dict[str, str] = {}
-        self.batches: dict[str, list[str]] = {}
-        self.raced: list[list[str]] = []
-        self.seconds: dict[str, float] = {}
-        self.verdicts: dict[tuple[str, str], Verdict] = {}
-        self.race_s, self.compile_s = 0.1, 0.1
-        self.takes_s: dict[str, float] = {}
-        self.effects: tuple[PluginEffect, ...] = ()
+        self.broken: dict[str, Untimed] = {}  # Programs that cannot be timed, by code
+        self.lost: dict[str, str] = {}  # Why some cannot be called in a race, by code
+        self.batches: dict[str, list[str]] = {}  # What was compiled, in order
+        self.raced: list[list[str]] = []  # The names in each generation, in order
+        self.seconds: dict[str, float] = {}  # That races were given, by name of the race
+        self.verdicts: dict[tuple[str, str], Verdict] = {}  # By names of head and base; `improved` of others
+        # What a generation of a race and a program take on the search's clock; another, by code
+        self.race_s, self.compile_s, self.takes_s = 0.1, 0.1, dict[str, float]()
+        self.effects: tuple[PluginEffect, ...] = ()  # Of plugins, in every program
         self.now = 0.0
         clock: Any = type("Clock", (), {"monotonic": lambda _: self.now})()
         monkeypatch.setattr(tune_session, "time", clock)
@@ -184,27 +170,17 @@ def tile(size: int) -> Configuration:
 
 
 class Dispatches:
-    """The dispatches of a form and what compiling them gives; a candidate's code is `NAME 8` with a tile size of 8.
-
-    Attributes:
-        ns: What dispatches take in the profile of the form, by name.
-        taken: The dispatches; a CaseError: it cannot be told.
-        sizes: Tile sizes that come first; near those beside one.
-        refused: Why candidates do not compile, by code.
-        same: What the code of candidates is instead, by code.
-        unmatched: Candidates whose spec matches nothing, by code.
-        compiled: All candidates, in order.
-    """
+    """The dispatches of a form and what compiling them gives; a candidate's code is `NAME 8` with a tile size of 8."""
 
     def __init__(self, session: Scripted, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.ns: dict[str, float] = {}
-        self.taken: list[Dispatch] | CaseError = []
-        self.sizes: tuple[int, ...] = (4, 8)
+        self.ns: dict[str, float] = {}  # What dispatches take in the profile of the form, by name
+        self.taken: list[Dispatch] | CaseError = []  # A CaseError: it cannot be told
+        self.sizes: tuple[int, ...] = (4, 8)  # Tile sizes that come first; near those beside one
         self.near: dict[int, tuple[int, ...]] = {}
-        self.refused: dict[str, str] = {}
-        self.same: dict[str, str] = {}
-        self.unmatched: set[str] = set()
-        self.compiled: list[str] = []
+        self.refused: dict[str, str] = {}  # Why candidates do not compile, by code
+        self.same: dict[str, str] = {}  # What the code of candidates is instead, by code
+        self.unmatched: set[str] = set()  # Candidates whose spec matches nothing, by code
+        self.compiled: list[str] = []  # All candidates, in order
         self.codes: dict[Path, str] = {}
         stand_ins: dict[str, Any] = {
             "can_profile": lambda _: True,
