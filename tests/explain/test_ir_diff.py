@@ -155,7 +155,7 @@ KERNEL = a_convolution("m_dispatch_0_conv_8_f32", configured=OLDER_IR)
 RESPELT = configured("#iree_cpu.pipeline<DoubleTilingExpert>", OLD_TILES)
 CODE, OTHER = a_code(LONG_LOOP), a_code(LONG_LOOP, fingerprint="other")
 RELU = FLOW.index("  %5 = linalg.generic")
-WITHOUT_RELU = FLOW[:RELU] + FLOW[FLOW.index("  iree_tensor_ext.dispatch.tensor.store") :]
+WITHOUT_RELU = FLOW[:RELU] + FLOW[FLOW.index("  some.store") :]
 ONLY_RELU = FLOW[: FLOW.index("  %3 = linalg.fill")] + FLOW[RELU:]
 APART = [a_convolution("a", flow=WITHOUT_RELU), a_convolution("b", flow=ONLY_RELU)]
 COPY = "func.func @copy() {\n  return\n}"

@@ -213,14 +213,6 @@ def test_dispatches_without_a_program_are_named(tmp_path: Path, monkeypatch: pyt
     assert (nothing.dispatch_ns, nothing.untimed) == ({dynamic.name: 0}, {dynamic.name: why})
 
 
-def test_a_first_try_that_says_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    scripted(monkeypatch, head=1e6)
-    modules = sides(tmp_path)
-    silent = replace(modules[0], loadable=replace(modules[0].loadable, run_flags=("--fake_no_output",)))
-    base, _ = turns((silent, modules[1]), tmp_path / "folder")(0)
-    assert base.untimed[CONV].startswith("it does not run alone: iree-benchmark-module printed JSON of an unknown form")
-
-
 BODY = """\
   %0 = arith.constant dense_resource<conv1_bias> : tensor<2xf32>
   %1 = arith.constant dense_resource<"a b.weight"> : tensor<1xf32>

@@ -314,22 +314,6 @@ def test_effects_that_add_up_are_found_together_and_told_beside_the_start(begin:
     assert found.best_single is not None and found.best_single.name == "a"
 
 
-def asking(*sets: frozenset[str]) -> type:
-    """A sampler that asks for these."""
-
-    class Asking:
-        def __init__(self, _: object) -> None:
-            self._sets = iter(sets)
-
-        def ask(self) -> frozenset[str] | None:
-            return next(self._sets, None)
-
-        def tell(self, *_: object) -> None:
-            pass
-
-    return Asking
-
-
 def test_a_combination_that_is_wrong_is_told_and_one_of_known_bytes_is_not_raced(begin: Begin) -> None:
     session = begin("--a", "--b", "--c", "--d")
     session.ms = {"--a": 0.5, "--b": 0.8, "--c": 0.8, "--d": 0.8, "--a --c": 0.4}
@@ -340,16 +324,3 @@ def test_a_combination_that_is_wrong_is_told_and_one_of_known_bytes_is_not_raced
     standings = {each.name: each.standing for each in found.combinations}
     assert standings["a+b"] == "wrong"
     assert standings["a+d"] == "inert"
-
-
-@pytest.mark.parametrize(("helps", "batches"), [(False, 3), (True, 6)])
-def test_batches_in_vain_end_the_search_and_a_better_one_begins_their_count_anew(
-    helps: bool, batches: int, begin: Begin, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pairs = [frozenset({f"x{number}", f"x{number + 1}"}) for number in range(30)]
-    monkeypatch.setattr(tuning_changes, "Sampler", asking(*pairs))
-    session = begin(*(f"--x{number}" for number in range(31)), budget=1000.0)
-    session.ms = {"--x10 --x9": 0.9} if helps else {}  # asked for in the third batch
-    found = search(session)
-    assert len([batch for batch in session.batches if "together" in batch]) == batches
-    assert found.best.name == ("x10+x9" if helps else "start")
