@@ -147,7 +147,7 @@ class RaceTurns:
 class Raced:
     """What a race came to."""
 
-    standings: Mapping[str, RaceStanding]  # By name, each one's time divided by the reference's
+    standings: Mapping[str, RaceStanding]  # Of each by name, beside the start (of a dispatch, the compiler's own)
     leader: str
     lost: Mapping[str, str]  # Why some could not be timed at all, by name
     known: Mapping[str, Known]  # Of those that were timed
@@ -289,9 +289,13 @@ class TuneSession:
         *,
         stage: str,
         seconds: float,
+        log_ratio: float,
         least: int = 1,
     ) -> Raced:
-        """Race contenders until the rest are as good as each other, or the seconds are over."""
+        """Race contenders until the rest are as good as each other, or the seconds are over.
+
+        The reference has this log ratio to the start.
+        """
         race = Race([*contenders], replace(RULE, least=least))
         lost: dict[str, str] = {}
         known: dict[str, Known] = {}
@@ -310,7 +314,7 @@ class TuneSession:
             race.add({each: turns.logs.get(each) for each in alive})
             if reference in lost:
                 break
-        return Raced(standings=race.standings(), leader=race.leader or reference, lost=lost, known=known)
+        return Raced(standings=race.standings(log_ratio), leader=race.leader or reference, lost=lost, known=known)
 
     def _generation(self, group: Group, reference: str, number: int, known: Mapping[str, Known]) -> RaceTurns:
         cases = {case.name: case for case in group.cases}

@@ -332,11 +332,9 @@ class AnswerSearch:
         session, last = self._session, forms[-1]
         seconds = max(_LEAST_CONFIRMATION_S / 2, session.left_s * (1 - 2 * _SHARE_OF_CONFIRMATION))
         racers = {form.name: form.racer for form in forms}
-        raced = session.race("whole", racers, last.name, stage="confirm", seconds=seconds)
+        raced = session.race("whole", racers, last.name, stage="confirm", seconds=seconds, log_ratio=last.log_ratio)
         for form in forms[:-1]:
-            standing = raced.standings.get(form.name)
-            if standing is not None and standing.ratio is not None:
-                ratio = standing.ratio * math.exp(last.log_ratio)
+            if (ratio := raced.standings[form.name].ratio) is not None:
                 session.timed_now(form.name, ratio, best=raced.leader == form.name)
         return next(form for form in forms if form.name == raced.leader)
 

@@ -139,7 +139,7 @@ class ChangeSearch:
         forms = {each: form for each, form in self._forms.items() if self.singles[each].ratio is None}
         if forms or not self._session.start_ns:
             raced = self._raced(name, forms.values(), self._start, until=_RACED_ALONE)
-            self.singles |= {each: of_race(self.singles[each], raced, 0.0) for each in forms}
+            self.singles |= {each: of_race(self.singles[each], raced) for each in forms}
 
     def _sorted(self, changes: tuple[Change, ...], compiled: Form | Untimed) -> tuple[Form | None, Tried]:
         """A form to race, or None; and what is known of it before that."""
@@ -194,7 +194,7 @@ class ChangeSearch:
         reference = self.best
         if forms:
             raced = self._raced(f"combinations {number}", forms.values(), reference, until=1.0)
-            tried |= {name: of_race(tried[name], raced, reference.log_ratio) for name in forms}
+            tried |= {name: of_race(tried[name], raced) for name in forms}
         return [(tried[name], self._log_of(tried[name], found.get(name), name in forms)) for name in by_name]
 
     def _log_of(self, tried: Tried, compiled: Form | Untimed | None, raced: bool) -> float | None:
@@ -211,22 +211,27 @@ class ChangeSearch:
         contenders = {form.name: form for form in (reference, *forms)}
         seconds = max(until * self._budget_s - session.spent_s, _LEAST_RACED * self._budget_s)
         session.progress.stage(f"{model}: {name}", len(contenders))
-        racers = {each: form.racer for each, form in contenders.items()}
-        raced = session.race(name, racers, reference.name, stage="race", seconds=seconds, least=_LEAST_GENERATIONS)
+        raced = session.race(
+            name,
+            {each: form.racer for each, form in contenders.items()},
+            reference.name,
+            stage="race",
+            seconds=seconds,
+            log_ratio=reference.log_ratio,
+            least=_LEAST_GENERATIONS,
+        )
         if not session.start_ns and START in raced.known:
             session.start_ns = raced.known[START].per_call_ns
         for form in contenders.values():
-            standing = raced.standings.get(form.name)
-            if form is reference or standing is None or standing.ratio is None:
+            ratio = raced.standings[form.name].ratio
+            if form is reference or ratio is None:
                 continue
-            known = replace(form, log_ratio=reference.log_ratio + math.log(standing.ratio))
-            self._by_code[form.code] = known
+            known = self._by_code[form.code] = replace(form, log_ratio=math.log(ratio))
             is_best = known.price < self.best.price
             if is_best:
                 self.best = known
-                ratio = f"{math.exp(known.log_ratio):.3f}"
-                session.progress.note(f"{model}: {ratio} of {START} with {', '.join(known.parts)}")
-            session.timed_now(form.name, math.exp(known.log_ratio), best=is_best)
+                session.progress.note(f"{model}: {ratio:.3f} of {START} with {', '.join(known.parts)}")
+            session.timed_now(form.name, ratio, best=is_best)
         return raced
 
 
@@ -250,20 +255,11 @@ def _tried(name: str, changes: Sequence[Change], standing: Standing, reason: str
     return Tried(name=name, parts=parts, purpose=purpose, standing=standing, reason=reason)
 
 
-def of_race(tried: Tried, raced: Raced, reference_log: float) -> Tried:
-    """What became of one that raced; its ratio is to the start."""
-    name = tried.name
+def of_race(tried: Tried, raced: Raced) -> Tried:
+    """What became of one that raced."""
+    name, found = tried.name, raced.standings[tried.name]
     if name in raced.lost:
         return replace(tried, standing="failed", reason=raced.lost[name])
-    found = raced.standings.get(name)
-    if found is None or found.ratio is None:
+    if found.ratio is None:
         return replace(tried, standing="untried", reason="its race gave no time of it")
-    scale = math.exp(reference_log)
-    return replace(
-        tried,
-        standing="best" if name == raced.leader else "lost",
-        ratio=found.ratio * scale,
-        low=None if found.low is None else found.low * scale,
-        high=None if found.high is None else found.high * scale,
-        generations=found.generations,
-    )
+    return replace(tried, standing="best" if name == raced.leader else "lost", **vars(found))

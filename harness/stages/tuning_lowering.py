@@ -264,9 +264,10 @@ class _Rounds:
             self._leader,
             stage="dispatches",
             seconds=max(0.0, until_s - self._session.spent_s),
+            log_ratio=math.log(self.ratio),
         )
         for name in racers:
-            self.tried[name] = of_race(self.tried[name], raced, math.log(self.ratio))
+            self.tried[name] = of_race(self.tried[name], raced)
         if raced.leader == self._leader:
             return None
         if self._leader in self.tried:

@@ -122,8 +122,8 @@ class Race:
         behind = self._least_behind()
         return bool(behind) and min(behind.values()) >= -math.log1p(self.rule.margin)
 
-    def standings(self) -> dict[str, RaceStanding]:
-        """How each did beside the reference, in the order of the names."""
+    def standings(self, log_ratio: float = 0.0) -> dict[str, RaceStanding]:
+        """How each did beside the reference, or beside what that has this log ratio to, in the order of the names."""
         from scipy.special import ndtri
 
         around_reference = self._samples[:, [bool(np.nan_to_num(column).any()) for column in self._samples.T]]
@@ -138,9 +138,9 @@ class Race:
                 wide = min(wide, _student(0.5 + _CONFIDENCE / 2, samples.size - 1) * scale)
                 half = wide / math.sqrt(samples.size)
             found[name] = RaceStanding(
-                ratio=None if centre is None else ratio_of(centre),
-                low=None if centre is None else ratio_of(centre - half),
-                high=None if centre is None else ratio_of(centre + half),
+                ratio=None if centre is None else ratio_of(centre + log_ratio),
+                low=None if centre is None else ratio_of(centre + log_ratio - half),
+                high=None if centre is None else ratio_of(centre + log_ratio + half),
                 generations=samples.size,
             )
         return found

@@ -50,7 +50,8 @@ def test_a_race_is_played_back_where_the_same_race_and_not_where_others_do(begin
 
     def leader(*flags: str) -> str:
         forms = [session.form(name, flag) for name, flag in zip("ab", flags, strict=False)]
-        return session.race("whole", {form.name: form.racer for form in forms}, "a", stage="race", seconds=9.0).leader
+        racers = {form.name: form.racer for form in forms}
+        return session.race("whole", racers, "a", stage="race", seconds=9.0, log_ratio=0.0).leader
 
     raced = [(leader(*flags), len(session.raced)) for flags in (("--a",), ("--a", "--b"), ("--a", "--b"))]
     assert [name for name, _ in raced] == ["a", "b", "b"], "a longer budget lets others into a race of the same name"
