@@ -70,7 +70,7 @@ def test_a_rows_command_in_a_comment_repeats_it_in_a_fresh_checkout(
     assert git(repository, "worktree", "list").count("\n") == 0
 
     (folder,) = (tmp_path / "results").glob("*-compare")
-    comment = read_figures(folder).source
+    comment = read_figures(folder)
     assert isinstance(comment, Comparison)
     reader = checkout(repository, tmp_path)
     for row, status in zip(comment.rows, (0, 3), strict=True):

@@ -70,7 +70,7 @@ def test_a_suite_that_the_base_does_not_have_is_measured_alone(job: Job) -> None
     assert (job.outputs["verdict"], job.outputs["status"]) == ("passed", "0")
     assert job.uploaded >= {"run.json", "builds.jsonl", "rounds.jsonl", "finished.json", "comment.md", "report.md"}
     assert load_run(job.upload).rounds
-    assert isinstance(read_figures(job.upload).source, Report)
+    assert isinstance(read_figures(job.upload), Report)
 
 
 # --- The trusted half ---
