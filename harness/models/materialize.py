@@ -105,17 +105,17 @@ def record(artifact: ModelArtifact, *, cache: Path, suite_folder: Path) -> Model
 
 def model_id(model: Model, suite: Path) -> str:
     """Hash (sha256, hex) of what the model computes and is called with."""
-    definition: dict[str, object] = {
+    facts: dict[str, object] = {
         "function": model.function,
         "inputs": [definition(value) for value in model.inputs],
         "parameters": {scope: file_sha256(path) for scope, path in sorted(model.parameters.items())},
     }
     if model.integers:
-        definition["values"] = "integers"
+        facts["values"] = "integers"
     if model.builder is not None:
         where = f"{suite}: [models.{model.name}]"
         builder = find_builder(model.builder, f"{where} builder")
-        definition["builder"] = [
+        facts["builder"] = [
             builder.name,
             builder.version,
             asdict(check_params(builder, model.params, f"{where} params")),
@@ -123,8 +123,8 @@ def model_id(model: Model, suite: Path) -> str:
     else:
         source = model.mlir or model.onnx
         assert source is not None  # noqa: S101 (loading a suite made sure)
-        definition["file"] = [file_sha256(source), model.opset, *(["static"] if model.static else [])]
-    return hashlib.sha256(json.dumps(definition, sort_keys=True).encode()).hexdigest()
+        facts["file"] = [file_sha256(source), model.opset, *(["static"] if model.static else [])]
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 
 def _relative(file: Path, folder: Path) -> str:

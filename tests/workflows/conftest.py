@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.builders import commit, git
+from tests.end_to_end import suites
 
 ROOT = Path(__file__).parents[2]
 SUITE = """\
@@ -41,16 +42,7 @@ compile_flags = ["--iree-hal-target-device=local", "--iree-hal-local-target-devi
 budget_s = 0.3
 generations = 2
 """
-PRODUCT = """\
-func.func @main(%a: tensor<96x96xf32>, %b: tensor<96x96xf32>) -> tensor<96x96xf32> {
-  %zero = arith.constant 0.0 : f32
-  %empty = tensor.empty() : tensor<96x96xf32>
-  %init = linalg.fill ins(%zero : f32) outs(%empty : tensor<96x96xf32>) -> tensor<96x96xf32>
-  %c = linalg.matmul ins(%a, %b : tensor<96x96xf32>, tensor<96x96xf32>) outs(%init : tensor<96x96xf32>)
-    -> tensor<96x96xf32>
-  return %c : tensor<96x96xf32>
-}
-"""
+PRODUCT = suites.PRODUCT.replace("192", "96")
 # What the pull request does: code for any x86-64 or Arm processor instead of code for the one that is here.
 SLOWER = ("--iree-llvmcpu-target-cpu=host", "--iree-llvmcpu-target-cpu=generic")
 
