@@ -20,13 +20,9 @@ Rows = Mapping[str, Sequence[Mapping[str, Any]]]
 # A run's rows of the tables of RUN_TABLES; harness.report.rows has the one.
 RowsOf = Callable[[Run], Rows]
 
-ONLY_READS = "a query only reads: give one SELECT"
 # What sorting and grouping may take before it goes to disk; a query's result and Python come on top.
 _MEMORY = "1GB"
 _GLOB = re.compile(r"[*?\[]")
-_EXPLAIN = re.compile(r"\s*EXPLAIN\s+(?:ANALYZE\s+|\([^()]*\)\s*)*(?P<rest>.*)", re.IGNORECASE | re.DOTALL)
-# A PIVOT that looks its columns up is several statements to DuckDB, as is a COPY of one.
-_PIVOT = re.compile(r"[\s(]*(PIVOT|SELECT|FROM|WITH)\b", re.IGNORECASE)
 
 
 def connect(folder: Path | None = None) -> duckdb.DuckDBPyConnection:
@@ -52,21 +48,6 @@ def lock(connection: duckdb.DuckDBPyConnection) -> None:
         except duckdb.Error:  # not in every release
             continue
     connection.execute("SET lock_configuration = true")
-
-
-def only_reads(connection: duckdb.DuckDBPyConnection, sql: str) -> bool:
-    """Whether it is one statement that reads; DESCRIBE, SUMMARIZE, SHOW and FROM are SELECT to DuckDB.
-
-    What would write is refused before it is executed: the tables would no longer be what the folder says.
-    """
-    statements = connection.extract_statements(sql)
-    if len(statements) != 1:
-        return False
-    kind = statements[0].type.name
-    if kind == "EXPLAIN":  # with ANALYZE it executes what it explains
-        explained = _EXPLAIN.fullmatch(sql)
-        return explained is not None and only_reads(connection, explained["rest"])
-    return kind == "SELECT" or (kind == "MULTI" and _PIVOT.match(sql) is not None)
 
 
 def text(value: str) -> str:

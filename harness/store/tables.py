@@ -20,7 +20,7 @@ from harness.errors import HarnessError, RunError, UsageError
 from harness.progress import Progress
 from harness.records.run import Account, Round
 from harness.store.clock import AHEAD
-from harness.store.database import ONLY_READS, Rows, RowsOf, connect, lock, only_reads, parquet, write_tables
+from harness.store.database import Rows, RowsOf, connect, lock, parquet, write_tables
 from harness.store.files import FINISHED_FILE, TABLES_FOLDER
 from harness.store.kinds import COMPARISON, EXPLANATION
 from harness.store.marks import Marks, RunChoice, choose_runs, read_marks, tags_of
@@ -120,18 +120,23 @@ class Tables:
         return tuple(self._notes)
 
     def query(self, sql: str, parameters: Sequence[Any] = ()) -> pd.DataFrame:
-        """What a statement gives."""
+        """What a statement gives, which only reads: else the tables would no longer be what the folder says."""
         import duckdb
 
         try:
-            if not only_reads(self.connection, sql):
-                raise ValueError(ONLY_READS)
+            if len(self.connection.extract_statements(sql)) != 1:
+                raise ValueError("give one statement")
             if _TURNS.search(sql):
                 self.load_turns()
-            frame: pd.DataFrame = self.connection.execute(sql, list(parameters) or None).df()
+            self.connection.execute("BEGIN TRANSACTION READ ONLY")
+            try:
+                frame: pd.DataFrame = self.connection.execute(sql, list(parameters) or None).df()
+            finally:
+                self.connection.execute("ROLLBACK")
         except (duckdb.Error, UnicodeError, ValueError) as error:
             message = " ".join(str(error).split())[:300]
-            advice = _QUOTES if "Parser Error" in message else "`harness history --columns` lists the tables"
+            advice = "a query only reads, and `harness history --columns` lists the tables"
+            advice = _QUOTES if "Parser Error" in message else advice
             raise UsageError(f"the query cannot be answered: {message}; {advice}") from None
         return frame
 

@@ -292,6 +292,8 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tables]:
         "explain (analyze) COPY (SELECT 1) TO '{}/index.json'",
         "EXPLAIN ANALYZE COPY (PIVOT (SELECT 1 AS a, 2 AS b) ON a USING sum(b)) TO '{}/index.json'",
         "SELECT 1; COPY (SELECT 1) TO '{}/index.json'",
+        "COMMIT; DELETE FROM points",
+        "COMMIT",
         "ATTACH '{}/other.db'",
         "INSERT INTO runs SELECT * FROM runs",
         "DELETE FROM points",
@@ -305,7 +307,7 @@ def test_a_statement_that_would_write_is_refused_and_nothing_is_written(tables: 
     before = contents(tables.results)
     with pytest.raises(UsageError, match="the query cannot be answered") as caught:
         tables.query(statement.format(tables.results))
-    assert "a query only reads: give one SELECT" in str(caught.value) or "Parser Error" in str(caught.value)
+    assert "a query only reads" in str(caught.value) or "Parser Error" in str(caught.value)
     assert contents(tables.results) == before
 
 
