@@ -7,7 +7,7 @@ of its series changed in the same direction within runs that overlap, and by no 
 
 import hashlib
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -43,23 +43,19 @@ def _id_at(change: Change, run: str) -> str:
 
 def find_events(events: Sequence[ChangeEvent], wanted: str, runs: Runs) -> list[ChangeEvent]:
     """The events that an id means; also one that was printed when another run near by was taken for the first."""
-    found = [event for event in events if wanted == event_id(event)]
-    if found:
+    if found := [event for event in events if wanted == event_id(event)]:
         return found
-    near = [(away, place) for place, event in enumerate(events) for away in _away(event, wanted, runs)]
+    near = [
+        (abs(place - runs.from_end[change.first_bad]), number)
+        for number, event in enumerate(events)
+        for change in event.changes
+        for run, place in runs.from_end.items()
+        if abs(place - runs.from_end[change.first_bad]) <= _MOVED and _id_at(change, run) == wanted
+    ]
     if not near:
         why = "is no id of a change that is found now; `harness history --changes` has them"
         raise UsageError(f"{shown(wanted)!r}: {why}")
     return [events[min(near)[1]]]
-
-
-def _away(event: ChangeEvent, wanted: str, runs: Runs) -> Iterator[int]:
-    """How many runs of its suite the first run of an event's change lies from one that would give it this id."""
-    for change in event.changes:
-        here = runs.from_end[change.first_bad]
-        for run, place in runs.from_end.items():
-            if abs(place - here) <= _MOVED and _id_at(change, run) == wanted:
-                yield abs(place - here)
 
 
 def _span(change: Change, runs: Runs) -> tuple[str, str]:

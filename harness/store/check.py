@@ -27,7 +27,7 @@ from harness.store.folders import (
     look_into,
 )
 from harness.store.kinds import BISECT, COMPARISON, COMPILES_FILE, EXPLANATION, TUNING
-from harness.store.marks import mark_files, parse_mark
+from harness.store.marks import parsed_marks
 from harness.store.place import Place
 from harness.store.run_directory import HEADER_FILE
 from harness.text import plural, shown
@@ -147,15 +147,11 @@ def _state_of_files(folder: Path, contents: Contents, kind: str) -> tuple[State,
 
 def _check_marks(results: Path) -> list[Finding]:
     """Look at what was said of runs and changes: one finding for all that is well, and one for each other file."""
-    wrong, sound = [], 0
     try:
-        for file in mark_files(results):
-            try:
-                parse_mark(file)
-                sound += 1
-            except RunError as error:
-                wrong.append(_wrong(f"{MARKS_FOLDER}/{file.name}", "marks", error))
+        found = list(parsed_marks(results))
     except RunError as error:
         return [_wrong(MARKS_FOLDER, "marks", error)]
-    well = Finding(name=MARKS_FOLDER, kind="marks", state="ok", why=plural(sound, "statement"))
-    return [*([well] if sound else []), *wrong]
+    wrong = [_wrong(f"{MARKS_FOLDER}/{file.name}", "marks", said) for file, said in found if isinstance(said, RunError)]
+    sound = plural(len(found) - len(wrong), "statement")
+    well = Finding(name=MARKS_FOLDER, kind="marks", state="ok", why=sound)
+    return [*([well] if len(found) > len(wrong) else []), *wrong]

@@ -12,7 +12,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -108,32 +108,38 @@ _STATEMENT: Any = Statement  # for pydantic
 class Marks:
     """All statements of a results folder, the earliest first, and why files of it are left out, a sentence each."""
 
-    statements: tuple[Statement, ...] = ()
+    taggings: tuple[Tagging, ...] = ()  # Those about runs
+    acknowledgements: tuple[Acknowledgement, ...] = ()  # Those about changes
     notes: tuple[str, ...] = ()
-
-    @property
-    def taggings(self) -> tuple[Tagging, ...]:
-        """Those about runs."""
-        return tuple(statement for statement in self.statements if isinstance(statement, Tagging))
-
-    @property
-    def acknowledgements(self) -> tuple[Acknowledgement, ...]:
-        """Those about changes."""
-        return tuple(statement for statement in self.statements if isinstance(statement, Acknowledgement))
 
 
 def read_marks(results: Path) -> Marks:
     """Read the statements of a results folder; a file that cannot be read costs no other."""
-    statements, notes = [], []
+    said: list[Statement] = []
+    notes = []
     try:
-        for file in mark_files(results):
-            try:
-                statements.append(parse_mark(file)[0])
-            except RunError as error:
-                notes.append(f"{MARKS_FOLDER}/{shown(file.name)} is left out: {one_line(str(error))}")
+        for file, statement in parsed_marks(results):
+            if isinstance(statement, RunError):
+                notes.append(f"{MARKS_FOLDER}/{shown(file.name)} is left out: {one_line(str(statement))}")
+            else:
+                said.append(statement)
     except RunError as error:
         notes.append(f"The tags and acknowledgements are left out: {error}")
-    return Marks(statements=tuple(sorted(statements, key=lambda statement: statement.when)), notes=tuple(notes))
+    said.sort(key=lambda statement: statement.when)
+    return Marks(
+        taggings=tuple(each for each in said if isinstance(each, Tagging)),
+        acknowledgements=tuple(each for each in said if isinstance(each, Acknowledgement)),
+        notes=tuple(notes),
+    )
+
+
+def parsed_marks(results: Path) -> Iterator[tuple[Path, Statement | RunError]]:
+    """The files of statements with what they say, or why one cannot be read."""
+    for file in mark_files(results):
+        try:
+            yield file, parse_mark(file)[0]
+        except RunError as error:
+            yield file, error
 
 
 def mark_files(results: Path) -> list[Path]:
@@ -172,7 +178,8 @@ def parse_mark(file: Path) -> tuple[Statement, bytes]:
 def write_marks(place: Place, statements: Iterable[Statement], known: Marks) -> None:
     """Add statements to a results folder, made now: later than all that are known there, whatever its clocks say."""
     now = datetime.now(timezone.utc)
-    for statement in known.statements:
+    earlier: tuple[Statement, ...] = (*known.taggings, *known.acknowledgements)
+    for statement in earlier:
         now = max(now, (parse_time(statement.when) or now) + timedelta(microseconds=1))
     when = now.isoformat(timespec="microseconds")
     names = []

@@ -83,7 +83,7 @@ class Made:
         """The rows as tables to query."""
         rows = {table: list(map(vars, getattr(self, table))) for table in ("runs", "points", "cases", "comparisons")}
         history = InMemory(tables=rows, notes=self.notes)
-        history.marks = Marks(statements=tuple(self.said))
+        history.marks = Marks(acknowledgements=tuple(self.said))
         return history
 
     @cached_property

@@ -118,7 +118,7 @@ def history_of(values: Sequence[float], marks: Sequence[Acknowledgement]) -> InM
         for run, value in zip(RUNS, values, strict=True)
     ]
     history = InMemory(tables={"runs": runs, "points": points})
-    history.marks = Marks(statements=tuple(marks))
+    history.marks = Marks(acknowledgements=tuple(marks))
     return history
 
 
