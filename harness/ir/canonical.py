@@ -68,26 +68,18 @@ def canonical_lines(texts: Iterable[str], symbols: Iterable[str] = ()) -> tuple[
     own = re.compile("|".join(rf'@"?{re.escape(name)}(?![\w$.-])"?' for name in ordered)) if ordered else None
     lines: list[Line] = []
     for text in texts:
-        number = _Numbers().of
+        numbers: dict[str, str] = {}  # of values, in the order in which they appear
         for shown in _with_constants(text.splitlines()):
             for piece in _broken(shown):
                 key = _STRIDED.sub(_without_usual_strides, own.sub("@...", piece) if own is not None else piece)
                 for pattern, instead in _SPELLINGS:
                     key = pattern.sub(instead, key)
                 loose = _VALUE.sub("%", key)
-                numbered = _VALUE.sub(number, key)
+                for value in _VALUE.findall(key):
+                    numbers.setdefault(value, f"%{len(numbers)}")
+                numbered = _VALUE.sub(lambda value: numbers[value[0]], key)  # noqa: B023 (used at once)
                 lines.append(Line(piece, numbered.strip(), loose.strip()))
     return tuple(lines)
-
-
-class _Numbers:
-    """Numbers values of an operation in the order in which they appear."""
-
-    def __init__(self) -> None:
-        self._numbers: dict[str, str] = {}
-
-    def of(self, value: re.Match[str]) -> str:
-        return self._numbers.setdefault(value[0], f"%{len(self._numbers)}")
 
 
 def same_code(base: Sequence[Line], head: Sequence[Line]) -> bool:

@@ -55,31 +55,21 @@ class Program:
     """A module at phase `encodings`."""
 
     def __init__(self, module: Any, inputs: Sequence[Sequence[int]]) -> None:
-        self.inputs, self.sizes, self.alike = inputs, Sizes(), Alike()
-        self.functions: dict[tuple[str, str], Any] = {}
-        self.host: list[Any] = []
-        self._collect(module.operation)
+        self.sizes, self.alike = Sizes(), Alike()
+        self.functions: dict[tuple[str, str], Any] = {}  # of executables
+        self.host = list(_host(module.operation))
+        for op in self.host:
+            if op.name == "util.func" and list(op.regions[0]):
+                for argument, shape in zip(op.regions[0].blocks[0].arguments, inputs, strict=False):
+                    self.sizes.give(argument, shape)
+            if op.name == "stream.executable":
+                name = op.attributes["sym_name"].value
+                inside = [function for inner in operations_in(op) for function in operations_in(inner)]
+                named = [function for function in inside if "sym_name" in function.attributes]
+                self.functions |= {(name, function.attributes["sym_name"].value): function for function in named}
         self.known: dict[Any, tuple[int, bool]] = {}  # sizes, by dimension
         self.packed: list[tuple[Any, Any, Any, int]] = []  # dimensions: outer, tile, plain; the tile's size
         self.multiplied: list[tuple[Any, Any]] = []  # dimensions: outer, tile
-
-    def _collect(self, module: Any) -> None:
-        def visit(op: Any) -> Any:
-            if op.name != "stream.executable":
-                self.host.append(op)
-                if op.name == "util.func" and list(op.regions[0]):
-                    for argument, shape in zip(op.regions[0].blocks[0].arguments, self.inputs, strict=False):
-                        self.sizes.give(argument, shape)
-                return ir.WalkResult.ADVANCE
-            name = op.attributes["sym_name"].value
-            for inner in operations_in(op):
-                if inner.name == "builtin.module":
-                    for function in operations_in(inner):
-                        if "sym_name" in function.attributes:
-                            self.functions[name, function.attributes["sym_name"].value] = function
-            return ir.WalkResult.SKIP
-
-        module.walk(visit, ir.WalkOrder.PRE_ORDER)
 
     def tensors(self) -> list[dict[str, Any]]:
         """All encoded tensors, each buffer once."""
@@ -251,6 +241,14 @@ class Program:
                 name = f"{_called(op)[1]} {type_}"
                 found[buffer] = _tensor(name, type_, [size for size, _ in kept], [[tile for _, tile in kept]])
         return list(found.values())
+
+
+def _host(op: Any) -> Iterator[Any]:
+    """The operations outside executables, which are opened by nobody."""
+    for inner in operations_in(op):
+        yield inner
+        if inner.name != "stream.executable":
+            yield from _host(inner)
 
 
 def _tensor(name: str, type_: Any, sizes: Any, layouts: Any) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from typing import Any
 from iree.compiler import ir
 from iree.compiler._mlir_libs._mlirDialectsLinalg import get_indexing_maps  # the dialect's own module needs more
 
-from harness.ir.sizes import Sizes, Unknown, inits, operations_in, segments
+from harness.ir.sizes import Sizes, Unknown, inits, nested, segments
 
 _FLOAT = "addf subf mulf divf remf negf maximumf minimumf maxnumf minnumf cmpf"
 _INTEGER = (
@@ -92,13 +92,6 @@ def cost_of_body(op: Any) -> Cost:
         elif inner.name != "scf.if":
             total.unknown[inner.name] += 1
     return total
-
-
-def nested(op: Any) -> Iterator[Any]:
-    """All operations in an operation's regions, at any depth."""
-    for inner in operations_in(op):
-        yield inner
-        yield from nested(inner)
 
 
 def is_inside(value: Any, op: Any) -> bool:

@@ -10,8 +10,8 @@ from typing import Any
 
 from iree.compiler import ir
 
-from harness.ir.operations import Cost, bytes_of, cost_of_tensors, gathered, is_inside, is_uniform, nested
-from harness.ir.sizes import Sizes, Unknown
+from harness.ir.operations import Cost, bytes_of, cost_of_tensors, gathered, is_inside, is_uniform
+from harness.ir.sizes import Sizes, Unknown, nested
 
 _PURE = ("linalg.", "tensor.", "arith.", "math.", "affine.", "iree_linalg_ext.", "util.global.load")
 _CONSTANTS = ("arith.constant", "tensor.empty", "flow.tensor.constant")

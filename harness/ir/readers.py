@@ -14,16 +14,16 @@ from typing import Any
 from iree.compiler import ir
 from iree.compiler.passmanager import PassManager
 
-from harness.ir.sizes import operations_in
+from harness.ir.sizes import nested, operations_in
 from harness.metrics import BUFFERIZED
 
 _EXECUTABLES = ("flow.executable", "stream.executable", "hal.executable", "hal.executable.source")
 _WITH_REGIONS = frozenset((*_EXECUTABLES, "flow.dispatch.region", "flow.dispatch.workgroups"))
 _EXPORTS = ("flow.executable.export", "stream.executable.export", "hal.executable.export")
-_VARIANTS = ("hal.executable.variant",)
+_VARIANT = "hal.executable.variant"
 _DISPATCHES = ("flow.dispatch", "stream.async.dispatch", "stream.cmd.dispatch")
 # It repeats the region of the export, which is there in all releases.
-_REPEATED = ("iree_codegen.dispatch_config",)
+_REPEATED = "iree_codegen.dispatch_config"
 _LONGEST_LIST = 64
 
 
@@ -69,25 +69,15 @@ def ops(modules: Iterable[Any], phase: str) -> dict[str, Counter[str]]:
     """How many of which ops a program has, outside executables (`host`) and inside them, as JSON."""
     host, executables = Counter[str](), Counter[str]()
 
-    def visit_inside(op: Any) -> Any:
-        executables[op.name] += 1
-        return ir.WalkResult.ADVANCE
-
-    def visit(op: Any) -> Any:
-        name = op.name
-        host[name] += 1
-        if name not in _WITH_REGIONS:
-            return ir.WalkResult.ADVANCE
-        op.walk(visit_inside)
-        executables[name] -= 1  # the walk starts with the op itself
-        return ir.WalkResult.SKIP
+    def count(op: Any, counter: Counter[str]) -> None:
+        for inner in operations_in(op):
+            counter[inner.name] += 1
+            count(inner, executables if inner.name in _WITH_REGIONS else counter)
 
     # At this phase there are functions of executables without the executables around them.
-    inside = phase == BUFFERIZED
     for module in modules:
-        module.operation.walk(visit_inside if inside else visit, ir.WalkOrder.PRE_ORDER)
-        (executables if inside else host)[module.operation.name] -= 1
-    return {"host": +host, "executables": +executables}
+        count(module.operation, executables if phase == BUFFERIZED else host)
+    return {"host": host, "executables": executables}
 
 
 def matches(
@@ -139,7 +129,9 @@ def parts(modules: Iterable[Any], phase: str) -> dict[str, Any]:
                 executables.append({"name": _symbol(op), "names": [_symbol(op)], "texts": [_text(op)], "targets": []})
             else:
                 program.append(_text(op))
-                dispatched.update(_dispatched(op))
+                dispatches = [inner for inner in (op, *nested(op)) if inner.name in _DISPATCHES]
+                points = [point for inner in dispatches for point in inner.attributes["entry_points"]]
+                dispatched.update(point.value[-1] for point in points)
     for executable in executables:
         executable["dispatches"] = sum(dispatched[name] for name in set(executable["names"]))
     return {"program": program, "executables": executables}
@@ -148,14 +140,14 @@ def parts(modules: Iterable[Any], phase: str) -> dict[str, Any]:
 def _executable(op: Any) -> dict[str, Any]:
     names, exports, texts, targets = [_symbol(op)], [], [], []
     for inner in _inside(op):
-        if inner.name in _VARIANTS:
+        if inner.name == _VARIANT:
             targets.append(str(inner.attributes["target"]))
             continue
         if inner.name in _EXPORTS:
             exports.append(_symbol(inner))
         elif "sym_name" in inner.attributes:
             names.append(_symbol(inner))
-        if inner.name not in _REPEATED:
+        if inner.name != _REPEATED:
             texts.append(_text(inner))
     return {"name": (exports or names)[0], "names": [*names, *exports], "texts": texts, "targets": targets}
 
@@ -165,25 +157,12 @@ def _inside(op: Any) -> Iterator[Any]:
     for inner in operations_in(op):
         if inner.name != "builtin.module":
             yield inner
-        if inner.name in _VARIANTS or inner.name == "builtin.module":
+        if inner.name in (_VARIANT, "builtin.module"):
             yield from _inside(inner)
 
 
 def _symbol(op: Any) -> str:
     return str(op.attributes["sym_name"].value) if "sym_name" in op.attributes else op.name
-
-
-def _dispatched(op: Any) -> list[str]:
-    """Names of the exports that operations in an operation dispatch, one for each that does."""
-    found: list[str] = []
-
-    def visit(inner: Any) -> Any:
-        if inner.name in _DISPATCHES and "entry_points" in inner.attributes:
-            found.extend(symbol.value[-1] for symbol in inner.attributes["entry_points"])
-        return ir.WalkResult.ADVANCE
-
-    op.walk(visit)
-    return found
 
 
 def _text(op: Any) -> str:

@@ -5,7 +5,7 @@ It runs under a toolchain's own Python, for harness.ir.child.
 
 import math
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -214,6 +214,13 @@ def segments(op: Any) -> list[list[Any]]:
 def operations_in(op: Any) -> list[Any]:
     """The operations that stand in an operation's regions."""
     return [inner.operation for region in op.regions for block in region.blocks for inner in block.operations]
+
+
+def nested(op: Any) -> Iterator[Any]:
+    """All operations in an operation's regions, at any depth."""
+    for inner in operations_in(op):
+        yield inner
+        yield from nested(inner)
 
 
 def inits(op: Any) -> list[Any]:
