@@ -14,33 +14,15 @@ from harness.process import Limits
 from harness.toolchain import Toolchain
 from tests.ir.conftest import LIMITS, Count
 
-# ----------------------------------------------------------------------------------------------------------- selection
-
-COUNTS = {
-    "flow": OpCounts(
-        host={"flow.dispatch": 10, "arith.constant": 3}, executables={"arith.constant": 5, "linalg.fill": 2}
-    ),
-    "bufferized": OpCounts(host={}, executables={"memref.alloc": 2, "memref.alloca": 15, "linalg.fill": 2}),
-}
+COUNTS = OpCounts(host={"flow.dispatch": 10, "arith.constant": 3}, executables={"arith.constant": 5, "memref.alloc": 2})
 
 
-@pytest.mark.parametrize(
-    ("phase", "pattern", "count"),
-    [
-        ("flow", "flow.dispatch", 10),
-        ("flow", "arith.constant", 8),
-        ("flow", "host:arith.constant", 3),
-        ("flow", "executables:arith.constant", 5),
-        ("flow", "*", 20),
-        ("bufferized", "memref.alloc", 2),
-        ("bufferized", "memref.alloc*", 17),
-        ("bufferized", "memref", 0),
-        ("bufferized", "mystery.op", 0),
-    ],
-)
-def test_a_pattern_may_have_a_place_and_wildcards(phase: str, pattern: str, count: int) -> None:
-    assert select_counts(COUNTS, {phase: [pattern]}) == {f"{phase}/{pattern}": count}
-    assert sum(COUNTS[phase].matching(pattern).values()) == count
+def test_a_pattern_may_have_a_place_and_wildcards() -> None:
+    counted = {"flow.dispatch": 10, "arith.constant": 8, "host:arith.constant": 3, "executables:arith.constant": 5,
+               "*": 20, "memref.a*": 2, "memref": 0, "mystery.op": 0}  # fmt: skip
+    assert select_counts({"flow": COUNTS}, {"flow": list(counted)}) == {
+        f"flow/{pattern}": count for pattern, count in counted.items()
+    }
 
 
 @pytest.mark.parametrize(
@@ -51,25 +33,22 @@ def test_a_pattern_may_have_a_place_and_wildcards(phase: str, pattern: str, coun
     ],
 )
 def test_an_unknown_phase_or_place_is_refused(wanted: Mapping[str, Sequence[str]], message: str) -> None:
-    with pytest.raises(UsageError) as refused:
+    with pytest.raises(UsageError, match=re.escape(message)):
         check_wanted(wanted)
-    assert str(refused.value).startswith(message)
 
-
-# ------------------------------------------------------------------------------------------------------------ counting
 
 ALLOCATIONS = """
-%s @host() {
+util.func private @host() {
   "mystery.outer"() ({ "mystery.inner"() : () -> () }) : () -> ()
-  %%0 = memref.alloc() : memref<4xf32>
-  %s
+  %0 = memref.alloc() : memref<4xf32>
+  util.return
 }
 hal.executable private @dispatch {
   hal.executable.variant public @vmvx target(<"vmvx", "vmvx-bytecode-fb">) {
     builtin.module {
       func.func @main() {
-        %%0 = memref.alloc() : memref<4xf32>
-        %%1 = memref.alloc() : memref<8xf32>
+        %0 = memref.alloc() : memref<4xf32>
+        %1 = memref.alloc() : memref<8xf32>
         return
       }
     }
@@ -84,11 +63,10 @@ EXPECTED = {
         "tensor.insert_slice": 2,
         "builtin.module": 0,  # the outermost is not counted
     },
-    "input": {"util.func": 1, "func.func": 0, "linalg.conv_2d_nchw_fchw": 1, "tensor.insert_slice": 2},
+    "input": {"util.func": 1, "func.func": 0, "linalg.conv_2d_nchw_fchw": 1, "executables:*": 0},
     "abi": {"hal.tensor.import": 1, "hal.tensor.export": 1},
-    "dispatch-creation": {"flow.dispatch.workgroups": 2, "tensor.insert_slice": 0, "flow.tensor.update": 2},
+    "dispatch-creation": {"flow.dispatch.workgroups": 2, "host:linalg.*": 0, "flow.tensor.update": 2},
     "flow": {
-        "flow.executable": 2,
         "host:flow.executable": 2,  # what holds an executable is not inside it
         "executables:flow.executable.export": 2,
         "flow.dispatch": 2,
@@ -111,32 +89,28 @@ def test_every_phase_has_its_ops(counts: Mapping[str, OpCounts]) -> None:
     selected = select_counts(counts, {phase: list(expected) for phase, expected in EXPECTED.items()})
     assert selected == {f"{phase}/{op}": n for phase, expected in EXPECTED.items() for op, n in expected.items()}
     assert {phase for phase, ops in counts.items() if ops.count("memref.alloc*")} == {"bufferized"}
-    assert [counts[phase].count("host:linalg.*") for phase in ("dispatch-creation", "flow", "stream")] == [0, 0, 0]
-    assert counts["input"].executables == {}
 
 
-@pytest.mark.parametrize(("function", "end"), [("func.func", "return"), ("util.func private", "util.return")])
-def test_allocations_inside_executables_and_outside(function: str, end: str, count: Count, tmp_path: Path) -> None:
+def test_allocations_inside_executables_and_outside(count: Count, tmp_path: Path) -> None:
     file = tmp_path / "ir.mlir"
-    file.write_text(ALLOCATIONS % (function, end))
+    file.write_text(ALLOCATIONS)
     counts = count({"executable-sources": file})["executable-sources"]
-    returns = end if "." in end else "func.return"
-    once = (function.split()[0], "memref.alloc", returns, "hal.executable", "mystery.outer", "mystery.inner")
+    once = ("util.func", "memref.alloc", "util.return", "hal.executable", "mystery.outer", "mystery.inner")
     assert counts.host == dict.fromkeys(once, 1)
-    for op, count_of_it in (("executables:memref.alloc", 2), ("memref.alloc", 3), ("executables:builtin.module", 1)):
-        assert counts.count(op) == count_of_it
+    assert [counts.count(op) for op in ("executables:memref.alloc", "memref.alloc", "builtin.module")] == [2, 3, 1]
 
 
 def test_a_counter_that_fails_is_a_failed_case(model: Path, real_toolchain: Toolchain, tmp_path: Path) -> None:
     broken = tmp_path / "flow.mlir"
     broken.write_text("func.func @main( {")
-    why = "the IR at phase 'flow' cannot be read back (expected non-function type); leave phases out"
-    with pytest.raises(CaseError, match=re.escape(why)):
-        count_files({"start": model, "flow": broken}, toolchain=real_toolchain, limits=LIMITS)
-    why = "the counter of ops exited with status 1 at start: FileNotFoundError: "
-    with pytest.raises(CaseError, match=why):
-        count_files({"start": tmp_path / "gone.mlir"}, toolchain=real_toolchain, limits=LIMITS)
     slow = replace(real_toolchain, python_options=("-c", "import time; time.sleep(60)"))
-    why = "the counter of ops ran past its limit of 0.5 s at start; give it more with --compile-timeout"
-    with pytest.raises(CaseError, match=why):
-        count_files({"start": model}, toolchain=slow, limits=Limits(seconds=0.5))
+    for files, toolchain, limits, why in (
+        ({"start": model, "flow": broken}, real_toolchain, LIMITS,
+         "the IR at phase 'flow' cannot be read back (expected non-function type); leave phases out"),
+        ({"start": tmp_path / "gone.mlir"}, real_toolchain, LIMITS,
+         "the counter of ops exited with status 1 at start: FileNotFoundError: "),
+        ({"start": model}, slow, Limits(seconds=0.5),
+         "the counter of ops ran past its limit of 0.5 s at start; give it more with --compile-timeout"),
+    ):  # fmt: skip
+        with pytest.raises(CaseError, match=re.escape(why)):
+            count_files(files, toolchain=toolchain, limits=limits)

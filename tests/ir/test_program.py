@@ -13,23 +13,15 @@ from tests.programs import program
     ("lines", "operations", "elements"),
     [
         # Zeros are written in place of the sums that a product begins with: they are not read.
-        pytest.param(
-            "main a:8x16 b:16x4\ne = empty 8x4\nz = fill zero e\ny = matmul a b z",
-            *(2 * 8 * 16 * 4, 8 * 16 + 16 * 4 + 8 * 4),
-            id="a matrix product is two operations for each of its products",
-        ),
-        pytest.param(
-            "main a:1x3x9x9 b:5x3x3x3\ny = conv a b strides=2,2",
-            *(2 * 5 * 4 * 4 * 3 * 3 * 3, 3 * 9 * 9 + 5 * 27 + 5 * 16),
-            id="a convolution reads what its window reaches",
-        ),
-        pytest.param(
-            "main a:1x2x8x8\nw = empty 2x2\ny = conv a w named=pooling_nchw_max strides=2,2",
-            *(2 * 4 * 4 * 4, 2 * 8 * 8 + 2 * 4 * 4),
-            id="a pooling has a window of no values",
-        ),
+        ("main a:8x16 b:16x4\ne = empty 8x4\nz = fill zero e\ny = matmul a b z",
+         2 * 8 * 16 * 4, 8 * 16 + 16 * 4 + 8 * 4),
+        # A convolution reads what its window reaches, and a pooling has a window of no values.
+        ("main a:1x3x9x9 b:5x3x3x3\ny = conv a b strides=2,2", 2 * 5 * 4 * 4 * 3 * 3 * 3, 3 * 9 * 9 + 5 * 27 + 5 * 16),
+        ("main a:1x2x8x8\nw = empty 2x2\ny = conv a w named=pooling_nchw_max strides=2,2",
+         2 * 4 * 4 * 4, 2 * 8 * 8 + 2 * 4 * 4),
     ],
-)
+    ids=["matrix product", "convolution", "pooling"],
+)  # fmt: skip
 def test_contractions(lines: str, operations: int, elements: int) -> None:
     found = work(program(f"{lines}\nreturn y"))
     assert (found.operations, found.integer, found.transcendental, found.unknown) == (operations, 0, 0, {})
@@ -37,21 +29,19 @@ def test_contractions(lines: str, operations: int, elements: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("operation", "element", "operations", "integer", "transcendental"),
+    ("operation", "element", "counted"),
     [
-        ("mulf a a", "f32", 10, 0, 0),
-        ("math.fma a a a", "f32", 20, 0, 0),
-        ("math.tanh a", "f32", 10, 0, 10),
-        ("addi a a", "i8", 10, 10, 0),
-        ("maximumf a a", "f16", 10, 0, 0),
-        ("andi a a", "i32", 0, 0, 0),
+        ("mulf a a", "f32", (10, 0, 0)),
+        ("math.fma a a a", "f32", (20, 0, 0)),
+        ("math.tanh a", "f32", (10, 0, 10)),
+        ("addi a a", "i8", (10, 10, 0)),
+        ("maximumf a a", "f16", (10, 0, 0)),
+        ("andi a a", "i32", (0, 0, 0)),
     ],
 )
-def test_the_arithmetic_of_a_body(
-    operation: str, element: str, operations: int, integer: int, transcendental: int
-) -> None:
+def test_the_arithmetic_of_a_body(operation: str, element: str, counted: tuple[int, int, int]) -> None:
     found = work(program(f"main a:10\ny = each {operation}\nreturn y", element))
-    assert (found.operations, found.integer, found.transcendental) == (operations, integer, transcendental)
+    assert (found.operations, found.integer, found.transcendental) == counted
     assert found.unknown == {}
 
 
@@ -143,16 +133,14 @@ def test_what_a_call_has_to_do(lines: str, operations: int, tensors: int) -> Non
 @pytest.mark.parametrize(
     ("bound", "operations", "unknown"),
     [
-        pytest.param("| %bound = arith.constant 7 : index", 70, {}, id="known"),
-        pytest.param("| %bound = tensor.dim %free, %from : tensor<?xf32>", 30, {}, id="follows from a shape"),
-        pytest.param(
-            f"| %value = tensor.extract %a[%from] : {TENSOR}\n| %whole = arith.fptosi %value : f32 to i32\n"
-            "| %bound = arith.index_cast %whole : i32 to index",
-            *(10, {"scf.for of unknown length": 1}),
-            id="unknown: counted once and named",
-        ),
+        ("| %bound = arith.constant 7 : index", 70, {}),
+        ("| %bound = tensor.dim %free, %from : tensor<?xf32>", 30, {}),
+        # Unknown: counted once, and named.
+        (f"| %value = tensor.extract %a[%from] : {TENSOR}\n| %whole = arith.fptosi %value : f32 to i32\n"
+         "| %bound = arith.index_cast %whole : i32 to index", 10, {"scf.for of unknown length": 1}),
     ],
-)
+    ids=["known", "follows from a shape", "unknown"],
+)  # fmt: skip
 def test_the_length_of_a_loop_multiplies(bound: str, operations: int, unknown: dict[str, int]) -> None:
     text = program(f"""
     main a:10 free:tensor<?xf32>

@@ -1,6 +1,6 @@
 """The roof: the work of models and this machine's peaks, by the real toolchain, and what a case reaches."""
 
-from dataclasses import replace
+from dataclasses import astuple, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,28 +28,21 @@ BROKEN = Peak(device="cpu", threads=1, failure=Failure(stage="measure", message=
 
 
 @pytest.mark.parametrize(
-    ("compulsory_bytes", "call_ns", "peak", "narrow", "rates", "shares"),
+    ("compulsory_bytes", "call_ns", "peak", "narrow", "reached"),
     [
-        pytest.param(10_000, 40e3, PEAK, False, (50e9, 0.25e9, 200.0), (0.5, 0.5), id="the flat part of the roof"),
-        pytest.param(4_000_000, 800e3, PEAK, False, (2.5e9, 5e9, 0.5), (0.025, 0.5), id="memory bounds it"),
-        pytest.param(10_000, 40e3, BROKEN, False, (50e9, 0.25e9, 200.0), (None, None), id="no peak"),
+        # The flat part of the roof, and memory that bounds it: operations and bytes a second, intensity, shares.
+        (10_000, 40e3, PEAK, False, (50e9, 0.25e9, 200.0, 0.5, 0.5)),
+        (4_000_000, 800e3, PEAK, False, (2.5e9, 5e9, 0.5, 0.025, 0.5)),
+        (10_000, 40e3, BROKEN, False, (50e9, 0.25e9, 200.0, None, None)),
         # A processor with bf16 or i8 units does more of those than the peak that was measured.
-        pytest.param(10_000, 40e3, PEAK, True, (50e9, 0.25e9, 200.0), (None, None), id="a narrow type"),
+        (10_000, 40e3, PEAK, True, (50e9, 0.25e9, 200.0, None, None)),
     ],
 )
-def test_what_a_case_reaches(
-    compulsory_bytes: int,
-    call_ns: float,
-    peak: Peak,
-    narrow: bool,
-    rates: tuple[float, ...],
-    shares: tuple[float | None, ...],
-) -> None:
+def test_what_a_case_reaches(compulsory_bytes: int, call_ns: float, peak: Peak, narrow: bool, reached: Any) -> None:
     work = Work(model="m", operations=2_000_000, compulsory_bytes=compulsory_bytes)
     found = attained(work, call_ns, peak, narrow=narrow)
     assert found is not None
-    assert (found.operations_per_s, found.bytes_per_s, found.intensity) == rates
-    assert (found.peak_share, found.roof_share) == shares
+    assert astuple(found) == reached
 
 
 def test_a_model_without_arithmetic_or_of_unknown_work_has_no_figures() -> None:
@@ -108,17 +101,9 @@ def make(tmp_path: Path, toolchain: Toolchain, **given: Any) -> ModelArtifact:
 
 
 def count(tmp_path: Path, toolchain: Toolchain, artifact: ModelArtifact) -> Work:
-    return count_work(
-        artifact.name,
-        artifact.mlir,
-        artifact.function,
-        [argument.shape for argument in artifact.inputs],
-        sha256=artifact.sha256,
-        flags=("--iree-opt-data-tiling",),
-        toolchain=toolchain,
-        limits=LIMITS,
-        memos=tmp_path / "memos",
-    )
+    shapes, identity = [argument.shape for argument in artifact.inputs], {"sha256": artifact.sha256, "flags": ("--x",)}
+    given: dict[str, Any] = {**identity, "toolchain": toolchain, "limits": LIMITS, "memos": tmp_path / "memos"}
+    return count_work(artifact.name, artifact.mlir, artifact.function, shapes, **given)
 
 
 def test_the_residual_dense_block_has_the_operations_that_the_seed_says(
@@ -127,9 +112,8 @@ def test_the_residual_dense_block_has_the_operations_that_the_seed_says(
     artifact = make(tmp_path, real_toolchain, builder="residual-dense-block", params={"height": 90, "width": 62})
     work = count(tmp_path, real_toolchain, artifact)
     pixels, growth, channels = 90 * 62, 32, 64
-    products = (
-        9 * pixels * (sum((channels + n * growth) * growth for n in range(4)) + (channels + 4 * growth) * channels)
-    )
+    sums = sum((channels + n * growth) * growth for n in range(4)) + (channels + 4 * growth) * channels
+    products = 9 * pixels * sums
     assert products * 2 == pytest.approx(2.67e9, rel=2e-3)
     assert products * 2 < work.operations < products * 2 * 1.01  # biases, leaky ReLUs and the sum at its end
     assert work.uncounted == {}
@@ -150,16 +134,15 @@ def test_what_was_counted_is_kept_under_the_models_content(
 
 def test_a_size_that_depends_on_data_is_told(tmp_path: Path, real_toolchain: Toolchain) -> None:
     source = tmp_path / "data.mlir"
-    source.write_text("""
-    func.func @main(%n: tensor<i32>) -> tensor<?xf32> {
-      %value = tensor.extract %n[] : tensor<i32>
-      %size = arith.index_cast %value : i32 to index
+    size = "%v = tensor.extract %n[] : tensor<i32>\n%size = arith.index_cast %v : i32 to index"
+    source.write_text(f"""func.func @main(%n: tensor<i32>) -> tensor<?xf32> {{
+      {size}
       %one = arith.constant 1.0 : f32
       %a = tensor.splat %one[%size] : tensor<?xf32>
       %b = arith.addf %a, %a : tensor<?xf32>
       return %b : tensor<?xf32>
-    }
-    """)
+    }}""")
+
     artifact = make(
         tmp_path, real_toolchain, mlir=source, function="main", inputs=(Input(dtype="i32", fill="constant", value=3),)
     )
