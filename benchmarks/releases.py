@@ -73,10 +73,10 @@ def large_steps(run: Run) -> list[tuple[str, str]]:
     Between them the intervals of the ratio have nothing in common.
     """
     (panel,) = release_panels(build_report(run))
-    (line,) = panel.lines
+    (line,) = panel.lines.values()
     measured = [
         (release, point.ratio, point.low or point.ratio, point.high or point.ratio)
-        for release, point in zip(panel.releases, line.points, strict=True)
+        for release, point in zip(panel.section.toolchains, line, strict=True)
         if point.ratio
     ]
     sizes = {

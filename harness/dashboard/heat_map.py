@@ -3,7 +3,7 @@
 import math
 import statistics
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +28,7 @@ LEGEND = {
     "slower-4": "2 and above",
 }
 _BAD = ("failed", "missing")
+_MEAN = "Geometric mean"
 
 # The last outcome of every case on every class of machines, with its figures.
 _QUERY = """
@@ -62,15 +63,12 @@ Outcome = dict[str, Any]
 class Cell:
     """One case, or a mean of several."""
 
-    text: str  # What the cell shows: a ratio, a time where there is no ratio, or what became of the case
-    shade: str  # Its colour: `faster-1` to `faster-4`, `even`, `slower-1` to `slower-4`, `failed`, or `plain`
-    words: str  # All of it in one sentence; "" of an empty cell
+    text: str = ""  # What the cell shows: a ratio, a time where there is no ratio, or what became of the case
+    shade: str = "plain"  # Its colour: `faster-1` to `faster-4`, `even`, `slower-1` to `slower-4`, `failed`
+    words: str = ""  # All of it in one sentence; "" of an empty cell
     series: str = ""  # Whose course it is the last value of; "" where it has none
     run: str = ""  # The run that has its message; "" of what did not fail
     name: int = 0  # Place of the case among `Gathered.names`
-
-
-EMPTY = Cell(text="", shade="plain", words="")
 
 
 def heat_maps(gathered: Gathered) -> dict[str, list[dict[str, Any]]]:
@@ -87,6 +85,8 @@ def heat_maps(gathered: Gathered) -> dict[str, list[dict[str, Any]]]:
 
 def shade_of(ratio: float, low: float | None = None, high: float | None = None) -> str:
     """The colour of a ratio; `even` where its interval holds 1, since nothing is known then."""
+    if not math.isfinite(ratio):
+        return "plain"
     if low is not None and high is not None and low <= 1 <= high:
         return "even"
     level = sum(max(ratio, 1 / ratio) >= bound for bound in BOUNDS) if ratio > 0 else len(BOUNDS)
@@ -98,33 +98,39 @@ def _heat_map(outcomes: Sequence[Outcome], gathered: Gathered) -> dict[str, Any]
     baselines = _baselines(outcomes)
     same = set(baselines.values())
     baseline = (next(iter(same)), "") if len(same) == 1 else None
+    by_variant: dict[tuple[str, str], dict[str, Outcome]] = defaultdict(dict)
+    # The baseline comes first, and other engines last.
+    for outcome in sorted(outcomes, key=lambda outcome: bool(outcome["peer"])):
+        by_variant[outcome["variant"], outcome["peer"]][outcome["model"]] = outcome
+    variants = sorted(by_variant, key=lambda variant: variant != baseline)
     models = list(dict.fromkeys(outcome["model"] for outcome in outcomes))
-    # The baseline comes first, and other engines last, as they do in the order of the outcomes.
-    engines = dict.fromkeys((outcome["variant"], outcome["peer"]) for outcome in sorted(outcomes, key=_is_peer))
-    variants = sorted(engines, key=lambda variant: variant != baseline)
-    cells = {
-        (outcome["model"], (outcome["variant"], outcome["peer"])): _cell(outcome, baselines, gathered)
-        for outcome in outcomes
-    }
-    # Rows are models, columns variants; and turned round where there are more variants.
-    rows = [[cells.get((model, variant), EMPTY) for variant in variants] for model in models]
-    heads = [f"{variant} (baseline)" if (variant, peer) == baseline else variant for variant, peer in variants]
-    titles = models
-    means = [_mean(variant, outcomes) for variant in variants]
-    if len(models) > 1 and any(mean is not EMPTY for mean in means):
-        rows, titles = [*rows, means], [*titles, _MEAN]
-    by_variant = len(variants) > len(models)
-    if by_variant:
-        rows, heads, titles = [list(column) for column in zip(*rows, strict=True)], titles, heads
+    # Columns are variants, rows models; and turned round where there are more variants.
+    columns = [
+        [
+            _cell(own[model], baselines, gathered) if model in (own := by_variant[variant]) else Cell()
+            for model in models
+        ]
+        for variant in variants
+    ]
+    titles = list(models)
+    means = [_mean(name, list(by_variant[name, peer].values())) for name, peer in variants]
+    if len(models) > 1 and any(mean.words for mean in means):
+        titles.append(_MEAN)
+        columns = [[*column, mean] for column, mean in zip(columns, means, strict=True)]
+    heads = [f"{name} (baseline)" if (name, peer) == baseline else name for name, peer in variants]
+    is_turned = len(variants) > len(models)
+    rows = columns if is_turned else [list(row) for row in zip(*columns, strict=True)]
+    if is_turned:
+        heads, titles = titles, heads
     is_skipped = all(outcome["status"] == "skipped" for outcome in outcomes)
     messages = {outcome["message"] for outcome in outcomes}
-    newest = max(outcomes, key=lambda outcome: (outcome["started"], not _is_peer(outcome)))
+    newest = max(outcomes, key=lambda outcome: (outcome["started"], not outcome["peer"]))
     return {
         "device": newest["device"],
         "machine": newest["machine_class"],
         "started": newest["started"],
         "toolchain": newest["toolchain"],
-        "corner": "Variant" if by_variant else "Model",
+        "corner": "Variant" if is_turned else "Model",
         "heads": heads,
         "rows": list(zip(titles, rows, strict=True)),
         "failed": sum(outcome["status"] in _BAD for outcome in outcomes),
@@ -133,14 +139,7 @@ def _heat_map(outcomes: Sequence[Outcome], gathered: Gathered) -> dict[str, Any]
     }
 
 
-def _is_peer(outcome: Outcome) -> bool:
-    return bool(outcome["peer"])
-
-
-_MEAN = "Geometric mean"
-
-
-def _baselines(outcomes: Iterable[Outcome]) -> Mapping[str, str]:
+def _baselines(outcomes: Sequence[Outcome]) -> Mapping[str, str]:
     """The baseline variant of each model: the one that has a time and no ratio, where others of its run have one."""
     timed = [outcome for outcome in outcomes if outcome["latency_ns"] is not None]
     rated = {(outcome["model"], outcome["run"]) for outcome in timed if outcome["ratio"] is not None}
@@ -152,46 +151,34 @@ def _baselines(outcomes: Iterable[Outcome]) -> Mapping[str, str]:
 
 
 def _cell(outcome: Outcome, baselines: Mapping[str, str], gathered: Gathered) -> Cell:
-    name = gathered.name_numbers[outcome["suite"], outcome["case"]]
-    when = f"{day(outcome['started'])} UTC, {cut(outcome['toolchain'], 60)}"
-    title = f"{cut(outcome['model'], 80)}, {cut(outcome['variant'], 80)}"
+    status, latency, ratio = outcome["status"], outcome["latency_ns"], outcome["ratio"]
 
     def says(what: str) -> str:
-        return f"{title}: {what} ({when})"
+        title = f"{cut(outcome['model'], 80)}, {cut(outcome['variant'], 80)}"
+        return f"{title}: {what} ({day(outcome['started'])} UTC, {cut(outcome['toolchain'], 60)})"
 
-    status, latency = outcome["status"], outcome["latency_ns"]
+    why = f": {cut(outcome['message'], 300)}" if outcome["message"] else ""
     if status in _BAD:
         where = f"failed at {outcome['stage']}" if outcome["stage"] else status
-        why = f": {cut(outcome['message'], 300)}" if outcome["message"] else ""
+        name = gathered.name_numbers[outcome["suite"], outcome["case"]]
         return Cell(text=f"✗ {status}", shade="failed", words=says(f"{where}{why}"), run=outcome["run"], name=name)
     if latency is None:
-        why = f": {cut(outcome['message'], 300)}" if outcome["message"] else ""
-        return Cell(text=status, shade="plain", words=says(f"{status}{why}"))
-    time, ratio = figure(latency, "ns"), outcome["ratio"]
+        return Cell(text=status, words=says(f"{status}{why}"))
+    time = figure(latency, "ns")
     if ratio is None:
         is_baseline = baselines.get(outcome["model"]) == outcome["variant"] and not outcome["peer"]
         words = says(f"the baseline, {time}" if is_baseline else f"{time}, not held against a baseline")
-        return Cell(text=time, shade="plain", words=words, series=outcome["latency_series"])
-    against = baselines.get(outcome["model"], "the baseline variant")
-    return Cell(
-        text=ratio_text(ratio),
-        shade=shade_of(ratio, outcome["low"], outcome["high"]),
-        words=says(
-            f"{interval_text(ratio, outcome['low'], outcome['high'])} of the time of {cut(against, 80)}, {time}"
-        ),
-        series=outcome["ratio_series"],
-    )
+        return Cell(text=time, words=words, series=outcome["latency_series"])
+    low, high = outcome["low"], outcome["high"]
+    against = cut(baselines.get(outcome["model"], "the baseline variant"), 80)
+    words = says(f"{interval_text(ratio, low, high)} of the time of {against}, {time}")
+    return Cell(text=ratio_text(ratio), shade=shade_of(ratio, low, high), words=words, series=outcome["ratio_series"])
 
 
-def _mean(variant: tuple[str, str], outcomes: Iterable[Outcome]) -> Cell:
-    own = [outcome for outcome in outcomes if (outcome["variant"], outcome["peer"]) == variant]
-    ratios = [outcome["ratio"] for outcome in own if outcome["ratio"] is not None and outcome["ratio"] > 0]
+def _mean(variant: str, outcomes: Sequence[Outcome]) -> Cell:
+    ratios = [outcome["ratio"] for outcome in outcomes if outcome["ratio"] is not None and outcome["ratio"] > 0]
     if not ratios:
-        return EMPTY
+        return Cell()
     mean = statistics.geometric_mean(ratios)
-    count = f"{len(ratios)} of {plural(len(own), 'model')}"
-    return Cell(
-        text=f"{ratio_text(mean)} of {len(ratios)}",
-        shade=shade_of(mean) if math.isfinite(mean) else "plain",
-        words=f"Geometric mean of {cut(variant[0], 80)}: {ratio_text(mean)} over {count}",
-    )
+    words = f"{_MEAN} of {cut(variant, 80)}: {ratio_text(mean)} over {len(ratios)} of {plural(len(outcomes), 'model')}"
+    return Cell(text=f"{ratio_text(mean)} of {len(ratios)}", shade=shade_of(mean), words=words)

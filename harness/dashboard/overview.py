@@ -5,7 +5,7 @@ A template shows each value by its name.
 
 import statistics
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -55,13 +55,12 @@ def _by_machine(gathered: Gathered) -> dict[str, list[Facts]]:
 
 
 def _health(name: str, runs: Sequence[Facts]) -> Facts:
-    checked = {run["selfcheck_when"]: run for run in runs if run["selfcheck_when"] is not None}
-
     def lately(fact: str) -> float | None:
         """The median of the last runs that have this figure."""
         values = [run[fact] for run in runs[-_RECENT:] if run[fact] is not None]
         return statistics.median(values) if values else None
 
+    checked = {run["selfcheck_when"]: run for run in runs if run["selfcheck_when"] is not None}
     return {
         "name": name,
         "runs": len(runs),
@@ -89,19 +88,14 @@ def controls(comparisons: Sequence[Facts]) -> list[Facts]:
 def machine_changes(gathered: Gathered) -> list[Facts]:
     """What was different in a run from the run before it on machines of one class, the newest first."""
     changes = [
-        change
+        {"run": after, "what": what, "before": str(before[column]), "after": str(after[column])}
         for runs in _by_machine(gathered).values()
         for before, after in pairwise(runs)
-        for change in _differences(before, after)
+        for column, what in _FACTS.items()
+        # What an older run did not record is no difference.
+        if before[column] != after[column] and not {None, ""} & {before[column], after[column]}
     ]
     return sorted(changes, key=lambda change: str(change["run"]["started"]), reverse=True)
-
-
-def _differences(before: Facts, after: Facts) -> Iterator[Facts]:
-    for column, what in _FACTS.items():
-        values = ["" if run.get(column) is None else str(run[column]) for run in (before, after)]
-        if values[0] != values[1] and all(values):  # what an older run did not record is no difference
-            yield {"run": after, "what": what, "before": values[0], "after": values[1]}
 
 
 # --- Suites ---
@@ -142,21 +136,15 @@ def known_changes(gathered: Gathered, known: Known) -> list[Facts]:
 def _failures(gathered: Gathered) -> dict[str, list[Facts]]:
     """By suite the cases that fail, once a cause, the latest first."""
     news = [case for case in case_news(gathered.history, last=1) if case.state == "fails"]
-    last = {
-        (row["suite"], row["machine_class"]): row for row in gathered.run_rows if row["finished"] and not row["clock"]
-    }
+    whole = [row for row in gathered.run_rows if row["finished"] and not row["clock"]]
+    last = {(row["suite"], row["machine_class"]): row for row in whole}
     failures: dict[str, list[Facts]] = defaultdict(list)
     for group in failure_groups(news):
         first = group[0]
+        where = f"failed at {first.stage}" if first.stage else "failed" if first.message else "missing"
         cases = [{"case": case.case, "name": gathered.name_numbers[case.suite, case.case]} for case in group]
-        failures[first.suite].append(
-            {
-                "first": first,
-                "last": last[first.suite, first.machine_class],
-                "where": f"failed at {first.stage}" if first.stage else "failed" if first.message else "missing",
-                "cases": cases,
-            }
-        )
+        facts = {"first": first, "last": last[first.suite, first.machine_class], "where": where, "cases": cases}
+        failures[first.suite].append(facts)
     return failures
 
 
@@ -216,8 +204,11 @@ def _line(gathered: Gathered, change: Change) -> Facts:
     points = gathered.points_by_series.get(change.series)
     course = "" if points is None else sparkline(points["value"].to_numpy(np.float64))
     days = [str(_run(gathered, run).get("started", ""))[:10] or run for run in (change.earliest, change.latest)]
-    note = "" if change.earliest == change.latest else " to ".join(days)
-    return {"change": change, "path": spark_path(course), "note": note}
+    return {
+        "change": change,
+        "path": spark_path(course),
+        "note": "" if change.earliest == change.latest else " to ".join(days),
+    }
 
 
 def _run(gathered: Gathered, run: str) -> Facts:

@@ -31,6 +31,7 @@ _CASES = """
 SELECT run, "case", "role", toolchain, status, stage, message, flags, repro
 FROM cases ORDER BY run, suite, "case", toolchain
 """
+_CHANGE_FACTS = ("kind", "before", "after", "p", "cause", "evidence", "toolchain_before", "toolchain_after", "commits")
 _CHANGE_RUNS = ("last_good", "first_bad", "earliest", "latest", "until")
 
 
@@ -96,7 +97,6 @@ class Commands:
     """
 
     def __init__(self) -> None:
-        """None yet."""
         self._texts: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)
         self._newest: dict[tuple[str, str], str] = {}
 
@@ -185,10 +185,9 @@ def series_files(gathered: Gathered, commands: Commands, known: Known) -> Iterat
             references[_siblings(row)].append(row["key"])
 
     def change_data(change: Change) -> Payload:
-        words = ("kind", "before", "after", "p", "cause", "evidence", "toolchain_before", "toolchain_after", "commits")
         facts = asdict(change)
         return {
-            **{name: facts[name] for name in words},
+            **{name: facts[name] for name in _CHANGE_FACTS},
             "ratio": change.ratio if np.isfinite(change.ratio) else None,  # from nothing to something
             "worse": change.is_worse,
             "said": known.text(change),

@@ -7,7 +7,7 @@ releases is what `harness bisect` looks for. Releases on which a case fails or i
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -36,14 +36,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _USUAL_PANELS = 6
-_MOST_LINES = 8  # as many as there are colours
 _PLOT = 170.0
 _STRIP = 16.0
 _LEFT = 130.0
+_LENGTH = WIDTH - MARGIN - _LEFT
 _TICKS = 5
 _APART = 5.0
 _ASIDE = 15.0 * POINTS_PER_PIXEL
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")  # as many lines as there are colours
 _FAILED, _WRONG, _SKIPPED = "✗", "≠", "∅"
 _WORDS = {_FAILED: "fails", _WRONG: "wrong outputs", _SKIPPED: "skipped"}
 # In words below the picture: so many reasons, and of each so many places.
@@ -64,22 +64,17 @@ class ReleasePoint:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReleaseLine:
-    """One variant, with a point for each release of its panel."""
-
-    variant: str
-    points: tuple[ReleasePoint, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
 class ReleasePanel:
     """One model on one device."""
 
     section: Section
-    releases: tuple[str, ...]
-    lines: tuple[ReleaseLine, ...]
-    axis: RatioAxis
+    lines: Mapping[str, Sequence[ReleasePoint]]  # By variant, a point for each release of the section
     rest: int  # How many variants have no line, for lack of room
+
+    @property
+    def column(self) -> float:
+        """The width of a release."""
+        return _LENGTH / len(self.section.toolchains)
 
 
 def draw_releases(report: Report, top: int | None = None) -> Drawing:
@@ -89,7 +84,7 @@ def draw_releases(report: Report, top: int | None = None) -> Drawing:
 
     def paint(canvas: Canvas) -> None:
         for panel in drawn:
-            _draw_panel(canvas, panel)
+            _draw_panel(canvas, panel, report.floor)
         canvas.foot(*_foot(drawn), left_out_text(len(panels) - len(drawn)))
 
     title = f"{report.header.suite_name}: each case over releases of IREE"
@@ -99,33 +94,26 @@ def draw_releases(report: Report, top: int | None = None) -> Drawing:
 
 def release_panels(report: Report) -> list[ReleasePanel]:
     """What to draw, in the report's order; models of which nothing was measured are left out."""
-    return [
-        _panel(section, report.floor)
+    timed = (
+        section
         for section in report.sections
         if any(row.status == "measured" and row.peer is None for row in section.rows)
-    ]
+    )
+    return [_panel(section) for section in timed]
 
 
-def _panel(section: Section, floor: float) -> ReleasePanel:
-    releases = section.toolchains
+def _panel(section: Section) -> ReleasePanel:
     by_place = {(row.variant, row.toolchain): row for row in section.rows if row.peer is None}
     variants = dict.fromkeys(variant for variant, _ in by_place)
-    lines = [
-        ReleaseLine(variant=variant, points=tuple(_point(by_place.get((variant, release))) for release in releases))
-        for variant in variants
-    ]
+    lines = {name: [_point(by_place.get((name, release))) for release in section.toolchains] for name in variants}
     # What is skipped everywhere has nothing to show.
-    lines = [
-        line
-        for line in lines
-        if any(point.ratio is not None or point.mark in (_FAILED, _WRONG) for point in line.points)
+    shown = [
+        name
+        for name, points in lines.items()
+        if any(point.ratio or point.mark in (_FAILED, _WRONG) for point in points)
     ]
-    drawn = lines[:_MOST_LINES]
-    extents = [
-        (point.ratio, point.low, point.high) for line in drawn for point in line.points if point.ratio is not None
-    ]
-    axis = ratio_axis(extents, floor, most_ticks=_TICKS)
-    return ReleasePanel(section=section, releases=releases, lines=tuple(drawn), axis=axis, rest=len(lines) - len(drawn))
+    drawn = {name: lines[name] for name in shown[: len(_MARKERS)]}
+    return ReleasePanel(section=section, lines=drawn, rest=len(shown) - len(drawn))
 
 
 def _point(row: Row | None) -> ReleasePoint:
@@ -145,10 +133,10 @@ def _point(row: Row | None) -> ReleasePoint:
 def _foot(panels: Sequence[ReleasePanel]) -> list[str]:
     reasons: dict[tuple[str, str], list[str]] = {}
     for panel in panels:
-        for line in panel.lines:
-            for release, point in zip(panel.releases, line.points, strict=True):
+        for variant, points in panel.lines.items():
+            for release, point in zip(panel.section.toolchains, points, strict=True):
                 if point.mark:
-                    reasons.setdefault((point.mark, point.why), []).append(f"{line.variant} {release}")
+                    reasons.setdefault((point.mark, point.why), []).append(f"{variant} {release}")
     words = [f"{mark}: {word}." for mark, word in _WORDS.items() if any(mark == found for found, _ in reasons)]
     told = [f"{mark} {_places(places)}: {why}" for (mark, why), places in reasons.items() if why]
     left = f"... and {plural(len(told) - _MOST_REASONS, 'more reason')}." if len(told) > _MOST_REASONS else ""
@@ -162,57 +150,54 @@ def _places(places: Sequence[str]) -> str:
     return ", ".join(places[:_MOST_PLACES]) + (f" and {left} more" if left > 0 else "")
 
 
-# --- drawing ---
-
-
-def _draw_panel(canvas: Canvas, panel: ReleasePanel) -> None:
+def _draw_panel(canvas: Canvas, panel: ReleasePanel, floor: float) -> None:
     theme, section = canvas.theme, panel.section
+    points = [point for line in panel.lines.values() for point in line if point.ratio is not None]
+    axis = ratio_axis([(point.ratio or 0.0, point.low, point.high) for point in points], floor, most_ticks=_TICKS)
+    looks = dict(zip(panel.lines, (_look(theme, number) for number in range(len(panel.lines))), strict=True))
     beside = section.against or f"beside {section.baseline}"
     middle = canvas.heading(f"{section.model} @ {section.device}, {beside}")
     canvas.down(30)
-    canvas.legend((line.variant, [_look(theme, number)]) for number, line in enumerate(panel.lines))
-    strips = [line for line in panel.lines if any(point.mark for point in line.points)]
-    axes = canvas.axes(_LEFT, canvas.down(_PLOT), WIDTH - MARGIN - _LEFT, _PLOT)
-    _scale(axes, panel, theme, strips=len(strips))
-    for number, line in enumerate(panel.lines):
-        _draw_line(axes, panel, number, line, theme)
-    if unit := _draw_times(axes, panel, theme):
+    canvas.legend((variant, [look]) for variant, look in looks.items())
+    strips = [variant for variant, line in panel.lines.items() if any(point.mark for point in line)]
+    axes = canvas.axes(_LEFT, canvas.down(_PLOT), _LENGTH, _PLOT)
+    _scale(axes, panel, axis, theme, strips=len(strips))
+    for number, (variant, line) in enumerate(panel.lines.items()):
+        # Points of several variants at one ratio would hide each other.
+        aside = _APART * (number - (len(panel.lines) - 1) / 2) / panel.column
+        _draw_line(axes, axis, line, aside, looks[variant])
+    if unit := _draw_times(axes, axis, panel, theme):
         canvas.note(WIDTH - MARGIN, middle, f"above the points: {unit}", align="right")
-    for line in strips:
+    for variant in strips:
         middle = canvas.down(_STRIP) + _STRIP / 2
-        canvas.note(_LEFT - 8, middle, cut(line.variant, _LEFT - 8 - MARGIN), align="right")
-        for release, point in enumerate(line.points):
-            x = _LEFT + _width_of_column(panel) * (release + 0.5)
-            canvas.text(x, middle, point.mark, size=SMALL, align="center")
+        canvas.note(_LEFT - 8, middle, cut(variant, _LEFT - 8 - MARGIN), align="right")
+        for release, point in enumerate(panel.lines[variant]):
+            canvas.text(_LEFT + panel.column * (release + 0.5), middle, point.mark, size=SMALL, align="center")
     canvas.down(24 + 18)
 
 
-def _scale(axes: Axes, panel: ReleasePanel, theme: Theme, *, strips: int) -> None:
+def _scale(axes: Axes, panel: ReleasePanel, axis: RatioAxis, theme: Theme, *, strips: int) -> None:
     """Ratios upwards, slower above faster; below the strips the releases, as many as fit, the last one among them."""
-    axis, width = panel.axis, _width_of_column(panel)
-    axes.set(xlim=(-0.5, len(panel.releases) - 0.5), ylim=(math.log(axis.low), math.log(axis.high)))
+    releases = panel.section.toolchains
+    axes.set(xlim=(-0.5, len(releases) - 0.5), ylim=(math.log(axis.low), math.log(axis.high)))
     axes.set_yticks([math.log(ratio) for ratio, _ in axis.ticks], [text for _, text in axis.ticks])
     axes.grid(axis="y")
     axes.axhline(0.0, color=theme.axis, linewidth=1.0)
-    stride = max(1, -int(-(widest(panel.releases) + 8) // width))
-    named = range(len(panel.releases) - 1, -1, -stride)
-    names = [cut(panel.releases[place], max(width * stride - 6, 20.0)) for place in named]
-    axes.set_xticks(named, names)
+    stride = max(1, -int(-(widest(releases) + 8) // panel.column))
+    named = range(len(releases) - 1, -1, -stride)
+    axes.set_xticks(named, [cut(releases[place], max(panel.column * stride - 6, 20.0)) for place in named])
     axes.tick_params(axis="x", pad=5 + strips * _STRIP * POINTS_PER_PIXEL)
 
 
-def _draw_line(axes: Axes, panel: ReleasePanel, number: int, line: ReleaseLine, theme: Theme) -> None:
+def _draw_line(axes: Axes, axis: RatioAxis, points: Sequence[ReleasePoint], aside: float, look: Look) -> None:
     """A variant's points with their intervals, joined where there is none without a figure between them."""
-    color = theme.series[number]
-    # Points of several variants at one ratio would hide each other.
-    aside = _APART * (number - (len(panel.lines) - 1) / 2) / _width_of_column(panel)
-    xs = [release + aside for release in range(len(line.points))]
-    ys = [_height_of(point.ratio, panel.axis) for point in line.points]
-    for x, point in zip(xs, line.points, strict=True):
+    color = look["markerfacecolor"]
+    xs, ys = [place + aside for place in range(len(points))], [_height_of(point.ratio, axis) for point in points]
+    for x, point in zip(xs, points, strict=True):
         if point.low is not None and point.high is not None:
-            axes.vlines(x, _height_of(point.low, panel.axis), _height_of(point.high, panel.axis), color, linewidth=1.4)
+            axes.vlines(x, _height_of(point.low, axis), _height_of(point.high, axis), color, linewidth=1.4)
     axes.plot(xs, ys, color=color, linewidth=1.0, alpha=0.6)
-    axes.plot(xs, ys, clip_on=False, **_look(theme, number))
+    axes.plot(xs, ys, clip_on=False, **look)
 
 
 def _height_of(ratio: float | None, axis: RatioAxis) -> float:
@@ -220,23 +205,20 @@ def _height_of(ratio: float | None, axis: RatioAxis) -> float:
     return math.nan if ratio is None else math.log(min(max(ratio, axis.low), axis.high))
 
 
-def _draw_times(axes: Axes, panel: ReleasePanel, theme: Theme) -> str:
+def _draw_times(axes: Axes, axis: RatioAxis, panel: ReleasePanel, theme: Theme) -> str:
     """What a call takes above each point of a line that is alone and has room for it; in which unit."""
-    (line, *others) = panel.lines
-    known = {place: point for place, point in enumerate(line.points) if point.ratio}
-    unit = unit_of("ns", [point.latency_ns for point in known.values()])
-    texts = {place: unit.text(point.latency_ns) for place, point in known.items()}
-    if others or widest(texts.values()) >= _width_of_column(panel):
+    (line, *others) = panel.lines.values()
+    unit = unit_of("ns", [point.latency_ns for point in line])
+    texts = [unit.text(point.latency_ns) if point.ratio else "" for point in line]
+    if others or widest(texts) >= panel.column:
         return ""
-    look: dict[str, Any] = {"ha": "center", "va": "center", "size": SMALL * POINTS_PER_PIXEL}
-    for place, text in texts.items():
-        at = (place, _height_of(line.points[place].ratio, panel.axis))
-        axes.annotate(text, at, xytext=(0, _ASIDE), textcoords="offset points", bbox=theme.behind_texts, **look)
+    size = SMALL * POINTS_PER_PIXEL
+    look: dict[str, Any] = {"ha": "center", "va": "center", "size": size, "bbox": theme.behind_texts}
+    for place, (point, text) in enumerate(zip(line, texts, strict=True)):
+        if text:
+            at = place, _height_of(point.ratio, axis)
+            axes.annotate(text, at, (0, _ASIDE), textcoords="offset points", **look)
     return unit.name
-
-
-def _width_of_column(panel: ReleasePanel) -> float:
-    return (WIDTH - MARGIN - _LEFT) / len(panel.releases)
 
 
 def _look(theme: Theme, number: int) -> Look:

@@ -1,6 +1,7 @@
 """A made-up history as a dashboard reads it: sixty nights of two suites, in one of which every name is an attack."""
 
 import hashlib
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -303,3 +304,29 @@ def make_site(out: Path, made: Made, **given: Any) -> Path:
     """The dashboard of a made-up history; the folder."""
     make_dashboard(made.history, made.changes, out, Silent(), made=MADE, **given)
     return out
+
+
+# --- What pages load, read as static/data.js reads it ---
+
+
+def load(site: Path, key: str) -> Any:
+    """The payload of `data/<key>.js`."""
+    text = (site / "data" / f"{key}.js").read_text("ascii")
+    before, after = f'dashboard.put("{key}",', ");\n"
+    assert text.startswith(before)
+    assert text.endswith(after)
+    return json.loads(text[len(before) : -len(after)])
+
+
+def decode(column: Any, rows: int) -> list[Any]:
+    """One column as a list."""
+    if column is None:
+        return [None] * rows
+    return [column["texts"][place] for place in column["at"]] if isinstance(column, dict) else list(column)
+
+
+def table(payload: dict[str, Any]) -> dict[str, list[Any]]:
+    """All columns; each has as many values as the table says rows."""
+    columns = {name: decode(column, payload["rows"]) for name, column in payload["columns"].items()}
+    assert all(len(values) == payload["rows"] for values in columns.values())
+    return columns

@@ -19,14 +19,15 @@ from tests.dashboard.made import (
     EVIL,
     STEP_AT,
     Made,
+    load,
     make_change,
     make_comparison_key,
     make_row,
     make_run,
     make_site,
     run_id,
+    table,
 )
-from tests.dashboard.reading import load, table
 from tests.dashboard.test_site import read
 from tests.report.explanations import make_explanation
 from tests.report.tunings import MOMENTS, make_nothing, make_tuning
@@ -85,10 +86,8 @@ def test_a_comparison_is_repeated_as_it_was_made_and_a_row_of_it_alone(tmp_path:
     command = "harness compare iree==3.12.0 iree==3.13.0 --suite x.toml --filter 'a/*' --filter=b --row-budget 3"
     site = make_site(tmp_path / "site", Made(comparisons=[make_row("a/stock@cpu", 1.0, "unchanged", command=command)]))
     comparison = load(site, f"comparison/{make_comparison_key()}")
-    assert comparison["command"] == "harness compare iree==3.12.0 iree==3.13.0 --suite x.toml --filter 'a/*' " + (
-        "--filter=b --row-budget 3"
-    )
-    assert comparison["command_of_all"] == "harness compare iree==3.12.0 iree==3.13.0 --suite x.toml --row-budget 3"
+    assert comparison["command"] == command
+    assert comparison["command_of_all"] == command.replace(" --filter 'a/*' --filter=b", "")
 
 
 def test_a_comparison_within_a_run_says_so_and_is_alarming_only_where_compare_would_fail(tmp_path: Path) -> None:
@@ -149,11 +148,6 @@ def test_a_comparisons_page_has_the_parts_of_what_regressed(tmp_path: Path) -> N
 # --- Tunings ---
 
 
-def write_tuning(folder: Path, text: str) -> None:
-    folder.mkdir(parents=True)
-    (folder / TUNING.file).write_text(text)
-
-
 def test_the_list_leads_to_each_tuning(site: Path) -> None:
     page = read(site / "tunings.html")
     assert "0.338 [0.334, 0.342]" in page.text
@@ -169,9 +163,13 @@ def test_the_list_leads_to_each_tuning(site: Path) -> None:
 
 def test_tunings_are_found_in_results_and_out_folders_the_newest_first(tmp_path: Path) -> None:
     new, old = make_tuning(), make_nothing(id="mlp@cpu", model="mlp", created="2026-01-01T00:00:00+00:00")
-    write_tuning(tmp_path / "results" / "tuned" / "mlp@cpu", document_of(old).decode())
-    write_tuning(tmp_path / "tuned" / "rdb@cpu", document_of(replace(new, moments=MOMENTS[:1])).decode())
-    write_tuning(tmp_path / "tuned" / "x@cpu", "{")
+    written = {
+        "results/tuned/mlp@cpu": document_of(old),
+        "tuned/rdb@cpu": document_of(replace(new, moments=MOMENTS[:1])),
+    }
+    for folder, text in {**written, "tuned/x@cpu": b"{"}.items():
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / TUNING.file).write_bytes(text)
     notes = Notes()
     found = load_tunings([tmp_path / "tuned", tmp_path / "results"], notes)
     assert [tuning.model for tuning in found] == ["rdb", "mlp"]

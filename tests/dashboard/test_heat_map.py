@@ -9,8 +9,7 @@ import pytest
 
 from harness.dashboard.heat_map import heat_maps
 from harness.dashboard.tables import chained_means, mean_panels
-from tests.dashboard.made import FIRST, MACHINE, NIGHTS, Made, a_history, make_case, make_point, make_run, run_id
-from tests.dashboard.reading import table
+from tests.dashboard.made import FIRST, MACHINE, NIGHTS, Made, a_history, make_case, make_point, make_run, run_id, table
 
 A, B = "net", "tiny"
 

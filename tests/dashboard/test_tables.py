@@ -9,15 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.dashboard.encode import column, key_of, script
-from tests.dashboard.made import (
-    HOSTILE,
-    NIGHTS,
-    STEP_AT,
-    digest,
-    key_of_series,
-    run_id,
-)
-from tests.dashboard.reading import decode, load, table
+from tests.dashboard.made import HOSTILE, NIGHTS, STEP_AT, decode, digest, key_of_series, load, run_id, table
 
 
 @given(st.lists(st.floats() | st.integers(0, 2**52), max_size=40))
