@@ -88,33 +88,17 @@ def make_header(cases: tuple[Case, ...], **facts: Any) -> Header:
 def compile_command(case: Case) -> tuple[str, ...]:
     """The command of iree-compile, with what the harness adds for itself."""
     own = [f"--iree-scheduling-dump-statistics-{name}" for name in ("format=json", "file=statistics.json")]
-    return ("iree-compile", "model.mlir", "-o", "module.vmfb", *case.compile_flags, POLYGLOT, *own)
-
-
-POLYGLOT = "--iree-vm-emit-polyglot-zip=true"
+    polyglot = "--iree-vm-emit-polyglot-zip=true"
+    return ("iree-compile", "model.mlir", "-o", "module.vmfb", *case.compile_flags, polyglot, *own)
 
 
 def make_build(
     case: Case, *, code: str = "57", dispatches: int = 1, copies: int = 0, transient: int = 0, **facts: Any
 ) -> Build:
     """A build that succeeded; `code` stands for the module's bytes."""
-    sizes = Sizes(
-        module_bytes=812_345 + 9_000 * dispatches,
-        vm_bytes=21_004,
-        constant_bytes=524_288,
-        dispatch_bytes={f"d{index}.so": 9_000 for index in range(dispatches)},
-    )
-    statistics = Statistics(
-        dispatches=dispatches,
-        copies=copies,
-        fills=5,
-        awaits=1,
-        submissions=1,
-        executables=dispatches,
-        transient_bytes=transient,
-        constant_bytes=524_288,
-        variable_bytes=0,
-    )
+    functions = {f"d{index}.so": 9_000 for index in range(dispatches)}
+    module_bytes = 812_345 + 9_000 * dispatches
+    counted = {"fills": 5, "awaits": 1, "submissions": 1, "constant_bytes": 524_288, "variable_bytes": 0}
     build = Build(
         case=case.name,
         command=compile_command(case),
@@ -122,8 +106,10 @@ def make_build(
         compile_ns=2_310_000_000 + 40_000_000 * dispatches,
         peak_rss_bytes=310 * 2**20,
         module_sha256=f"{code:0<64}",
-        sizes=sizes,
-        statistics=statistics,
+        sizes=Sizes(module_bytes=module_bytes, vm_bytes=21_004, constant_bytes=524_288, dispatch_bytes=functions),
+        statistics=Statistics(
+            dispatches=dispatches, copies=copies, executables=dispatches, transient_bytes=transient, **counted
+        ),
         outputs=1,
     )
     return replace(build, **facts)
@@ -526,22 +512,6 @@ def make_quiet_comparison() -> Comparison:
         make_row("mm/stock@local-sync", "dispatches", base_value=14, head_value=14),
     ]
     return make_comparison(rows, machine=MachineFacts(description=MACHINE))
-
-
-def make_recorded_comparison() -> Comparison:
-    """Numbers of two runs on two machines."""
-    why = "by the interval of so few generations that was recorded; not confirmed"
-    other = "machine 77ab00c1d2e3, Ampere Altra, 80 cores, Ubuntu 24.04"
-    few: dict[str, Any] = {"generations": 5, "seconds": 0.0, "reason": why}
-    return make_comparison(
-        [
-            make_timed("mm/stock@local-sync", 2.4, 1.08, "regressed", p=0.004, **few),
-            make_timed("mm/tiled@local-sync", 1.9, 1.02, "inconclusive", p=0.2, **few),
-        ],
-        mode="recorded",
-        base=make_side("results/old", "3.12.0", machine=other),
-        command=("harness", "compare", "results/old", "results/new", "--no-remeasure", "--across-hosts"),
-    )
 
 
 def make_nasty_comparison(text: str = NASTY) -> Comparison:

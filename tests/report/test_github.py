@@ -90,12 +90,7 @@ def test_what_two_runs_recorded_is_compared_and_not_kept(
     command = f"harness compare results/{base.name} results/{head.name} --no-remeasure --format markdown --full"
     assert f"The full report, with every row and setting, is printed by `{command}`" in said.out
     assert sorted(tmp_path.iterdir()) == sorted(nights)
-
-
-def test_what_was_measured_side_by_side_is_better_than_what_was_recorded(
-    nights: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    base, head = nights
+    # What was measured side by side is better, the newest of it.
     keep(tmp_path, base, head, make_timed("old/v@d", 1.0, 2.0, "regressed"), day=1)
     newest = keep(tmp_path, base, head, make_timed("new/v@d", 1.0, 1.0, "unchanged"), day=2)
     assert report(head, "--base", base, "--format", "json") == 0
@@ -104,25 +99,23 @@ def test_what_was_measured_side_by_side_is_better_than_what_was_recorded(
     assert f"{newest} compares these two runs" in said.err
 
 
-def test_other_machines_are_refused_unless_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    base, head = a_night(tmp_path, 0), a_night(tmp_path, 1, machine={"id": "77ab00c1d2e3"})
-    assert "were measured on different machines" in refusal(capsys, head, "--base", base)
-    assert report(head, "--base", base, "--across-hosts", "--format", "github") == 1
-    said = capsys.readouterr().out
-    assert "⚠️ These are recorded numbers, taken at different times and on different machines" in said
-    assert "--no-remeasure --across-hosts --format markdown --full" in said
-
-
 def test_what_cannot_be_compared_is_told_in_a_sentence(
     nights: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     base, head = nights
     kept = keep(tmp_path, base, head, make_row("m/v@d", verdict="identical"))
-    assert "is given twice" in refusal(capsys, head, "--base", head)
-    assert f"{kept}: is a comparison, which has its base already" in refusal(capsys, kept, "--base", base)
-    assert f"--base {kept}: is a comparison" in refusal(capsys, head, "--base", kept)
-    assert f"{tmp_path / 'nothing'}: there is no such folder" in refusal(capsys, head, "--base", tmp_path / "nothing")
-    assert "give the other one with --base" in refusal(capsys, head, "--across-hosts")
+    other = a_night(tmp_path, 2, machine={"id": "77ab00c1d2e3"})
+    for words, said in (
+        ((head, "--base", head), "is given twice"),
+        ((kept, "--base", base), f"{kept}: is a comparison, which has its base already"),
+        ((head, "--base", kept), f"--base {kept}: is a comparison"),
+        ((head, "--base", tmp_path / "nothing"), f"{tmp_path / 'nothing'}: there is no such folder"),
+        ((head, "--across-hosts"), "give the other one with --base"),
+        ((other, "--base", base), "were measured on different machines"),
+    ):
+        assert said in refusal(capsys, *words)
+    assert report(other, "--base", base, "--across-hosts", "--format", "github") == 1
+    assert "--no-remeasure --across-hosts --format markdown --full" in capsys.readouterr().out
 
 
 # --- For GitHub ---

@@ -43,7 +43,17 @@ def test_a_comparison_as_a_comment_and_on_a_terminal(snapshot: SnapshotAssertion
         make_row("rdb/stock@cpu", "copies", "improved", base_value=14, head_value=10),
     ]
     assert render_comment(make_comparison(rows)) == snapshot
-    assert render(make_comparison(rows), "terminal", width=120) == snapshot
+    terminal = render(make_comparison(rows), "terminal", width=120)
+    parts = (
+        "Latency    1, +10.0 %",
+        "✗ failed  fails at compile",
+        "◂ 1 ▸",
+        "\nRegressed Latencies 🚩\n",
+        "A/A rows flagged",
+    )
+    assert all(part in terminal for part in parts)
+    assert terminal.rindex("- repeat the largest regression") > terminal.index("How it was measured")
+    assert "Commands that repeat it" not in terminal
 
 
 @pytest.mark.parametrize("subject", SUBJECTS.values(), ids=SUBJECTS)

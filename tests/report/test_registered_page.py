@@ -12,8 +12,7 @@ from harness.models.builder import BUILDERS
 from harness.peers.peer import PEERS
 from harness.plugins import PLUGINS, Plugin
 from harness.plugins.options import options_of
-from harness.report.command_pages import find_registered, registered_json, registered_page
-from harness.report.terminal import to_terminal
+from harness.report.command_pages import find_registered, registered_json
 from tests.builders import register
 
 
@@ -41,23 +40,13 @@ class Options:
 
 
 TILE = Plugin(
-    name="tile",
-    version="3",
-    description="Tiles products",
-    options=Options,
-    steps=lambda _: (),
-    backends=("llvm-cpu",),
-    toolchains=">=3.12",
+    name="tile", version="3", description="Tiles", options=Options, steps=lambda _: (), backends=("llvm-cpu",)
 )
 
 
 @pytest.fixture(autouse=True)
 def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
     register(monkeypatch, PLUGINS.group, ("tile", TILE), ("broken", "no_such_package:BROKEN"))
-
-
-def shown(*names: str) -> str:
-    return to_terminal(registered_page(find_registered(names)), width=160, color=False)
 
 
 def test_each_type_in_words() -> None:
@@ -75,17 +64,12 @@ def test_each_type_in_words() -> None:
     }
 
 
-def test_a_package_that_is_broken_is_named_and_hides_no_other() -> None:
-    (found,) = find_registered(["broken"])
-    assert "no_such_package:BROKEN cannot be loaded" in found.unavailable
-    assert {row.name for row in find_registered() if row.kind == "plugins"} == {"broken", "tile"}
-
-
-def test_all_builders_and_peers_are_there() -> None:
+def test_all_is_there_and_a_package_that_is_broken_is_named_and_hides_no_other() -> None:
     found = find_registered()
-    assert tuple(row.name for row in found if row.kind == "builders") == BUILDERS.names
-    assert tuple(row.name for row in found if row.kind == "peers") == PEERS.names
+    names = {kind: {row.name for row in found if row.kind == kind} for kind in ("plugins", "builders", "peers")}
+    assert names == {"plugins": {"broken", "tile"}, "builders": set(BUILDERS.names), "peers": set(PEERS.names)}
     assert all(row.package.startswith("iree-harness ") for row in found if row.kind != "plugins")
+    assert "no_such_package:BROKEN cannot be loaded" in next(row.unavailable for row in found if row.name == "broken")
 
 
 def test_the_document_has_schemas_and_defaults() -> None:
