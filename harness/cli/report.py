@@ -107,39 +107,29 @@ def report(options: ReportOptions) -> int:
 
 def _write_github(source: Comparison | Report, options: ReportOptions, links: Links) -> None:
     """Print the comment, and write the full report and the job's summary where they are asked for."""
-    summary = options.step_summary or _path_of_environment("GITHUB_STEP_SUMMARY")
-    pictures = _pictures(options, source)
+    of_job = os.environ.get("GITHUB_STEP_SUMMARY")
+    summary = options.step_summary or (Path(of_job) if of_job else None)
+    place = checked_address("--images-url", options.images_url).rstrip("/")
+    pictures: tuple[Picture, ...] = ()
+    if place:
+        from harness.plots.pictures import published
+
+        pictures = published(source, lambda name: f"{place}/{name}")
     full = render(source, "markdown", full=True) if options.full or options.full_out is not None else ""
     comment = full if options.full else render_comment(source, pictures=pictures, links=links)
-    step = ""
-    if summary is not None:
-        step = render_step_summary(source, pictures=pictures, links=links, room_bytes=_room_bytes(summary))
     print_text(comment, options.out)
     if options.full_out is not None:
         print_text(full, options.full_out)
-    if summary is not None:
-        _append(summary, step)
-
-
-def _room_bytes(summary: Path) -> int:
-    """What GitHub still takes of this step's summary."""
-    try:
-        return STEP_SUMMARY_BYTES - 1 - (summary.stat().st_size if summary.exists() else 0)
-    except OSError:
-        return STEP_SUMMARY_BYTES  # appending will say what is wrong
-
-
-def _append(summary: Path, text: str) -> None:
-    if not text:
-        tell(f"{summary} is as long as GitHub takes already; the summary was left out.")
+    if summary is None:
         return
-    with writing(summary, "choose another --step-summary"), summary.open("a", encoding="utf-8") as file:
-        file.write(f"\n{text}")
-    tell(f"The job's summary was appended to {summary}.")
-
-
-def _path_of_environment(name: str) -> Path | None:
-    return Path(os.environ[name]) if os.environ.get(name) else None
+    with writing(summary, "choose another --step-summary"):
+        taken = summary.stat().st_size if summary.exists() else 0
+        room_bytes = STEP_SUMMARY_BYTES - 1 - taken  # of this step's summary
+        if step := render_step_summary(source, pictures=pictures, links=links, room_bytes=room_bytes):
+            with summary.open("a", encoding="utf-8") as file:
+                file.write(f"\n{step}")
+    said = f"The job's summary was appended to {summary}."
+    tell(said if step else f"{summary} is as long as GitHub takes already; the summary was left out.")
 
 
 def _links(options: ReportOptions) -> Links:
@@ -171,10 +161,3 @@ def _commit(option: str, commit: str | None, repository: str) -> str:
     if not commit_name(commit):
         raise UsageError(f"{option} {commit[:100]!r}: is no hash of a commit, and no address that ends in one")
     return commit
-
-
-def _pictures(options: ReportOptions, source: Comparison | Report) -> tuple[Picture, ...]:
-    from harness.plots.pictures import published
-
-    place = checked_address("--images-url", options.images_url).rstrip("/")
-    return published(source, lambda name: f"{place}/{name}") if place else ()

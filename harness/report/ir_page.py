@@ -9,8 +9,8 @@ from typing import Any
 from harness.ir.counts import Inspected, OpCounts
 from harness.ir.differences import ComparedCase, Difference, IrComparison, Match, pipelines_differ
 from harness.metrics import PHASES
-from harness.report.data import to_json
-from harness.report.page import Bullets, Code, Column, Page, Paragraph, Part, Table, Tone, filled
+from harness.report.data import Field, table_of, to_json
+from harness.report.page import Bullets, Code, Column, Page, Paragraph, Part, Table, Tone
 from harness.report.pages import first_lines
 from harness.report.units import NOTHING, PLAIN, unit_of
 from harness.text import plural, shown
@@ -159,21 +159,16 @@ def _executables(compared: IrComparison) -> list[Part]:
     same = [_name(match) for match, difference in compared.executables if match.by and difference is None]
     rows = [row for row in compared.executables if not row[0].by or row[1] is not None]
     after = [f"The same on both sides: {_listed(same)}."] if same else []
-    if not rows:
-        return [Paragraph(sentence) for sentence in after]
-    by = [match.by or f"only {(compared.head if match.base is None else compared.base).label}" for match, _ in rows]
-    heads = [match.head.name if match.head is not None else "" for match, _ in rows]
-    others = [head if head != _name(match) else "" for (match, _), head in zip(rows, heads, strict=True)]
-    columns = [
-        Column("executable", [_name(match) for match, _ in rows], kind="name"),
-        Column("other name", others, kind="name", rank=4),
-        Column("matched by", by, rank=3),
-        Column("dispatches", [_both(*_dispatches(match)) for match, _ in rows], kind="number", rank=2),
-        Column("differs first at", [difference.phase if difference else NOTHING for _, difference in rows]),
-        Column("lines", [_lines(difference) for _, difference in rows], kind="number", rank=1),
-        Column("pipeline", [_pipeline(match) for match, _ in rows]),
+    fields: list[Field[tuple[Match, Difference | None]]] = [
+        Field(title="executable", kind="name", value=lambda row: _name(row[0])),
+        Field(title="other name", kind="name", value=lambda row: _other_name(row[0]), rank=4),
+        Field(title="matched by", kind="text", value=lambda row: row[0].by or _only(row[0], compared), rank=3),
+        Field(title="dispatches", value=lambda row: _of_both(row[0], "dispatches"), rank=2),
+        Field(title="differs first at", kind="text", value=lambda row: row[1].phase if row[1] else NOTHING),
+        Field(title="lines", value=lambda row: "-{} +{}".format(*row[1].changes) if row[1] else NOTHING, rank=1),
+        Field(title="pipeline", kind="text", value=lambda row: _pipeline(row[0])),
     ]
-    return [Table(title="Executables", columns=filled(columns), after=after)]
+    return table_of(fields, rows, "Executables", after=after) or [Paragraph(sentence) for sentence in after]
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -187,24 +182,24 @@ def _name(match: Match) -> str:
     return executable.name
 
 
-def _dispatches(match: Match) -> tuple[int | None, int | None]:
-    base, head = match.base, match.head
-    return base.dispatches if base is not None else None, head.dispatches if head is not None else None
+def _other_name(match: Match) -> str:
+    return match.head.name if match.head is not None and match.head.name != _name(match) else ""
 
 
-def _lines(difference: Difference | None) -> str:
-    if difference is None:
-        return NOTHING
-    removed, added = difference.changes
-    return f"-{removed} +{added}"
+def _only(match: Match, compared: IrComparison) -> str:
+    return f"only {(compared.head if match.base is None else compared.base).label}"
+
+
+def _of_both(match: Match, name: str) -> str:
+    base, head = (getattr(side, name, None) for side in (match.base, match.head))
+    return _both(base, head)
 
 
 def _pipeline(match: Match) -> str:
     base, head = match.base, match.head
     if base is not None and head is not None and pipelines_differ(base, head):
         return f"{base.pipeline or NOTHING} {_ARROW} {head.pipeline or NOTHING}"
-    either = head or base
-    return either.pipeline if either is not None else ""
+    return getattr(head or base, "pipeline", "")
 
 
 def _sizes(base: ComparedCase, head: ComparedCase) -> list[Part]:
@@ -260,8 +255,7 @@ def comparison_json(compared: IrComparison) -> str:
 
     def side(case: ComparedCase) -> dict[str, Any]:
         names = {"case": case.name, "label": case.label, "toolchain": case.toolchain}
-        sizes = None if case.sizes is None else asdict(case.sizes)
-        return {**names, "sizes": sizes, "phases": _counts_record(case.counts)}
+        return {**names, "sizes": case.sizes, "phases": _counts_record(case.counts)}
 
     def lines(difference: Difference | None) -> dict[str, Any] | None:
         return None if difference is None else {"phase": difference.phase, "lines": list(difference.lines)}
@@ -269,9 +263,8 @@ def comparison_json(compared: IrComparison) -> str:
     def executable(match: Match, difference: Difference | None) -> dict[str, Any]:
         record: dict[str, Any] = {}
         for name, found in (("base", match.base), ("head", match.head)):
-            record[name] = None if found is None else found.name
-            record[f"{name}_dispatches"] = None if found is None else found.dispatches
-            record[f"{name}_pipeline"] = None if found is None else found.pipeline
+            record[name] = getattr(found, "name", None)
+            record |= {f"{name}_{fact}": getattr(found, fact, None) for fact in ("dispatches", "pipeline")}
         return {**record, "matched_by": match.by or None, "difference": lines(difference)}
 
     return to_json(

@@ -32,9 +32,8 @@ def side_names(base: SideFacts, head: SideFacts) -> tuple[str, str]:
     """
     if head.variants:
         return _variants(base.variants) or "the baseline", _variants(head.variants)
-    if base.commit and head.commit:
-        return _commit_name(base), _commit_name(head)
-    if base.toolchains and head.toolchains and base.toolchains != head.toolchains:
+    both_commits = bool(base.commit and head.commit)
+    if not both_commits and base.toolchains and head.toolchains and base.toolchains != head.toolchains:
         short = [tuple(_REVISION.sub("", toolchain) for toolchain in side.toolchains) for side in (base, head)]
         shown = short if short[0] != short[1] else [base.toolchains, head.toolchains]
         return f"IREE {' and '.join(shown[0])}", f"IREE {' and '.join(shown[1])}"
@@ -50,17 +49,13 @@ def given_as(side: SideFacts, *, whole: bool = False) -> str:
     return f"{side.label}{digits} ({side.subject})" if side.subject else f"{side.label}{digits}"
 
 
-def _commit_name(side: SideFacts) -> str:
-    return f"commit {side.commit[:_COMMIT_DIGITS]}"
-
-
 def _variants(names: tuple[str, ...]) -> str:
     return plural(len(names), "variant") if len(names) > _MOST_VARIANTS else " and ".join(names)
 
 
 def _given_name(side: SideFacts) -> str:
     if side.commit:
-        return _commit_name(side)
+        return f"commit {side.commit[:_COMMIT_DIGITS]}"
     if side.label.startswith(_RELEASE_PREFIX):
         return f"IREE {side.label.removeprefix(_RELEASE_PREFIX)}"
     return re.split(r"[/\\]", side.label.rstrip("/\\"))[-1] or side.run

@@ -1,30 +1,8 @@
 """The page model: what a report says, as values. A backend for each format lays it out.
 
 A page is a verdict, parts and notes; a column knows what it holds. Whoever has something to show builds a page from
-plain texts and calls a backend, which escapes, cuts, folds and colours:
-
-    page = Page(
-        verdict="2 cases: 1 failed.",
-        parts=(
-            Table(
-                title="Cases",
-                columns=(
-                    Column("case", ("rdb/stock/cpu", "rdb/nhwc/cpu"), kind="name"),
-                    Column("latency", ("154.44", "-"), kind="number", unit="ms"),
-                    Column("why", ("", "failed at compile: ..."), kind="sentence"),
-                ),
-                tones=("", "bad"),
-            ),
-            Steps((Step("see the log", command="harness report RUN"),)),
-        ),
-        notes=("Times are medians.",),
-    )
-
-    from harness.report.terminal import to_terminal
-    from harness.report.markdown import to_markdown
-
-    to_terminal(page, width=100, color=False)
-    to_markdown(page)  # whole; `to_markdown(page, COMMENT)` cuts its lists until it fits into a comment
+plain texts and calls a backend, which escapes, cuts, folds and colours: `to_terminal(page, width=100)`;
+`to_markdown(page)`, whole; `to_markdown(page, COMMENT)`, with lists cut until it fits into a comment.
 
 Texts in a page are plain and may come from anywhere: no caller puts them on one line, escapes them or makes them safe.
 Figures are texts too, see harness.report.units; harness.report.data makes columns, JSON and CSV from one declaration.

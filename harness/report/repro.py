@@ -8,7 +8,6 @@ each module goes beside them. A variant with plugins has a folder of its own, wi
 import re
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from harness.records.case import Case
 from harness.records.run import Build, Check, Reference
@@ -24,26 +23,6 @@ _FILE_ARGUMENT = re.compile(
 
 # What the harness asks for on its own behalf: a file of statistics, and output made for machines.
 _LEFT_OUT = ("--iree-scheduling-dump-statistics", "--benchmark_format", "--benchmark_out")
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Names:
-    """How files are called after `harness export`."""
-
-    folder: str
-    module: str
-    files: tuple[str, ...]  # Those that plugins gave to the tools
-
-    def translate(self, argument: str) -> str:
-        """An argument of a recorded command, with the file in it named as it lies after `harness export`."""
-        for path in self.files:
-            argument = argument.replace(f"=./{path}", f"={path}").replace(f"={path}", f"={self.folder}/{path}")
-        match = _FILE_ARGUMENT.fullmatch(argument)
-        if match is None:
-            return argument
-        before = match["before"] or match["scope"] or ""
-        file = match["file"] or match["weights"]
-        return f"{before}{self.folder}/{self.module if file == _MODULE else file}"
 
 
 def repro_lines(
@@ -68,25 +47,44 @@ def repro_lines(
         return ()
     parts = (case.variant, case.device, *([case.toolchain] if several_toolchains else []))
     exported = ".".join((case.model, case.variant, case.device)) if case.plugins else case.model
-    names = _Names(folder=_file_name(exported), module=f"{_file_name('.'.join(parts))}.vmfb", files=build.files)
+    folder, module = _file_name(exported), f"{_file_name('.'.join(parts))}.vmfb"
+
+    def line(command: Sequence[str]) -> str:
+        kept = (argument for argument in command if not argument.startswith(_LEFT_OUT))
+        return shlex.join(_translated(argument, folder, module, build.files) for argument in kept)
+
     variant = ["--variant", case.variant, "--device", case.device] if case.plugins else []
-    lines = [shlex.join(["harness", "export", suite, case.model, *variant, "--out", names.folder])]
+    lines = [shlex.join(["harness", "export", suite, case.model, *variant, "--out", folder])]
     if case.plugins and build.failure is not None and build.compile_ns is None:
         return tuple(lines)  # a plugin failed, and fails again there
     if several_toolchains:
         release = one_line(case.toolchain)
         packages = shlex.join([f"iree-base-compiler=={release}", f"iree-base-runtime=={release}"])
         lines.append(f"# the tools below are those of IREE {release}: pip install {packages}")
-    lines.append(_line(build.command, names))
+    lines.append(line(build.command))
     runs = [record.command for record in (reference, check) if record is not None and record.command]
     if build.failure is None and runs:
         variables = [f"{name}={shlex.quote(value)}" for name, value in case.environment.items()]
-        lines.append(" ".join([*variables, _line(runs[0], names)]))
+        lines.append(" ".join([*variables, line(runs[0])]))
     return tuple(lines)
 
 
-def _line(command: Sequence[str], names: _Names) -> str:
-    return shlex.join(names.translate(argument) for argument in command if not argument.startswith(_LEFT_OUT))
+def _translated(argument: str, folder: str, module: str, files: Sequence[str]) -> str:
+    """An argument of a recorded command, with the file in it named as it lies after `harness export`.
+
+    Args:
+        argument: As it was given to the tool, in the folder where it ran.
+        folder: That `harness export` makes.
+        module: The name of the compiled module there.
+        files: Those that plugins gave to the tools.
+    """
+    for path in files:
+        argument = argument.replace(f"=./{path}", f"={path}").replace(f"={path}", f"={folder}/{path}")
+    match = _FILE_ARGUMENT.fullmatch(argument)
+    if match is None:
+        return argument
+    file = match["file"] or match["weights"]
+    return f"{match['before'] or match['scope'] or ''}{folder}/{module if file == _MODULE else file}"
 
 
 def _file_name(text: str) -> str:

@@ -258,7 +258,7 @@ def _known(environment: Mapping[str, Mapping[str, Any]]) -> Table:
 
 def side_by_side(group: VariantGroup, report: Report, *, full: bool) -> list[Part]:
     """The group's variants, the first being the one that the others are compared with; [] where none was measured."""
-    first, *others = group.variants
+    first = group.variants[0]
     places: dict[str, dict[str, Row]] = {}
     for section in report.sections:
         for row in section.rows:
@@ -268,17 +268,15 @@ def side_by_side(group: VariantGroup, report: Report, *, full: bool) -> list[Par
     if not places:
         return []
     unit = unit_of("ns", [row.latency_ns for rows in places.values() for row in rows.values()])
-    means = {variant: _mean_speedup(places, variant, first) for variant in others}
-    has_means = any(means.values())
-    names = [*places, *(["geometric mean"] if has_means else [])]
+    means = [_mean_speedup(places.values(), variant, first) for variant in group.variants]
+    names = [*places, *(["geometric mean"] if any(means) else [])]
     columns = [Column(f"Name (latency in {unit.name})", names, kind="name")]
-    for variant in group.variants:
+    for variant, mean in zip(group.variants, means, strict=True):
         cells = [_speedup_text(rows, variant, first, unit) for rows in places.values()]
-        cells += [means.get(variant, "")] if has_means else []
         title = f"{first} (baseline)" if variant == first else variant
-        columns.append(Column(title, cells, kind="number"))
+        columns.append(Column(title, [*cells, mean][: len(names)], kind="number"))
     explained = f"X: how many times as fast as {first}, from turns that ran side by side."
-    if has_means:
+    if any(means):
         explained += " Means are of what is decided; the ends of their intervals are the means of the rows' own."
     table = Table(columns=columns, after=(explained,))
     return [Heading(f"{group.title} Comparison Table"), Fold("Click to show", (table,), open=full)]
@@ -289,39 +287,32 @@ def _speedup_text(rows: Mapping[str, Row], variant: str, first: str, unit: Unit)
     if variant not in rows:
         return "N/A"
     text = unit.text(rows[variant].latency_ns)
-    return f"{text} ({_speedup(rows[first], rows[variant]):.2f}X)" if first in rows else text
+    return f"{text} ({_speedup(rows[first], rows[variant])[0]:.2f}X)" if first in rows else text
 
 
-def _mean_speedup(places: Mapping[str, Mapping[str, Row]], variant: str, first: str) -> str:
+def _mean_speedup(places: Iterable[Mapping[str, Row]], variant: str, first: str) -> str:
     """Over all models and devices where both are decided: `1.12X [1.08, 1.15] of 2`; "" where that is one or none."""
-    both = [(rows[first], rows[variant]) for rows in places.values() if first in rows and variant in rows]
-    decided = [(above, below) for above, below in both if "unclear" not in (above.kind, below.kind)]
-    if len(decided) < 2 or not says_something(len(decided), len(both) - len(decided)):
+    both = [(rows[first], rows[variant]) for rows in places if first in rows and variant in rows]
+    decided = [_speedup(above, below) for above, below in both if "unclear" not in (above.kind, below.kind)]
+    if variant == first or len(decided) < 2 or not says_something(len(decided), len(both) - len(decided)):
         return ""
-    text = f"{statistics.geometric_mean(_speedup(above, below) for above, below in decided):.2f}X"
-    ends = [(_ends(above), _ends(below)) for above, below in decided]
-    known = [(above, below) for above, below in ends if above is not None and below is not None]
-    if len(known) == len(decided):
-        low = statistics.geometric_mean(above[0] / below[1] for above, below in known)
-        high = statistics.geometric_mean(above[1] / below[0] for above, below in known)
-        text += f" [{low:.2f}, {high:.2f}]"
-    return f"{text} of {len(decided)}"
+    mean, low, high = (
+        None if None in ends else statistics.geometric_mean(filter(None, ends)) for ends in zip(*decided, strict=True)
+    )
+    return f"{mean:.2f}X{f' [{low:.2f}, {high:.2f}]' if low and high else ''} of {len(decided)}"
 
 
-def _speedup(first: Row, row: Row) -> float:
-    """How many times faster a row is: by the ratios of both to the run's baseline, which were taken round by round."""
-    both = [each for each in (first, row) if each.estimate is not None or _is_baseline(each)]
-    if len(both) < 2:
-        return (first.latency_ns or 1.0) / (row.latency_ns or 1.0)
-    above, below = (each.estimate.ratio if each.estimate is not None else 1.0 for each in both)
-    return above / below
+def _speedup(first: Row, row: Row) -> tuple[float, float | None, float | None]:
+    """How many times faster a row is, and the ends of that: by both ratios to the run's baseline, round by round."""
+    above, below = _to_baseline(first), _to_baseline(row)
+    if above is None or below is None:
+        return (first.latency_ns or 1.0) / (row.latency_ns or 1.0), None, None
+    low = above[1] / below[2] if above[1] and below[2] else None
+    high = above[2] / below[1] if above[2] and below[1] else None
+    return above[0] / below[0], low, high
 
 
-def _ends(row: Row) -> tuple[float, float] | None:
-    if row.estimate is not None and row.estimate.low is not None and row.estimate.high is not None:
-        return row.estimate.low, row.estimate.high
-    return (1.0, 1.0) if row.estimate is None and _is_baseline(row) else None
-
-
-def _is_baseline(row: Row) -> bool:
-    return row.baseline or row.kind == "same"
+def _to_baseline(row: Row) -> tuple[float, float | None, float | None] | None:
+    if row.estimate is not None:
+        return row.estimate.ratio, row.estimate.low, row.estimate.high
+    return (1.0, 1.0, 1.0) if row.baseline or row.kind == "same" else None

@@ -11,6 +11,7 @@ from harness.compare.sides import describe_toolchains
 from harness.errors import ExitCode
 from harness.machine.identity import machine_name, processor
 from harness.metrics import LATENCY
+from harness.records.case import Case
 from harness.records.comparison import Comparison
 from harness.records.comparison import Row as ComparedRow
 from harness.records.run import Header, Run
@@ -157,14 +158,6 @@ def count_rows(run: Run, rows: Sequence[Row]) -> Summary:
     statuses = Counter(row.status for row in rows)
     kinds = Counter(row.kind for row in rows if row.status == "measured" and not row.baseline and row.peer is None)
     not_checked = sum(row.status == "not timed" and not was_compared(row.check) for row in rows)
-    # Of outputs that nothing was held against, nobody can tell whether they are still wrong.
-    works_again = [
-        row
-        for row in rows
-        if cases[row.case].known_to_fail
-        and (not cases[row.case].expected_mismatch or was_compared(row.check))
-        and row.status in ("measured", "same")
-    ]
     return Summary(
         planned=len(rows),
         measured=statuses["measured"],
@@ -178,12 +171,18 @@ def count_rows(run: Run, rows: Sequence[Row]) -> Summary:
         slower=kinds["slower"],
         unchanged=kinds["same"],
         unclear=kinds["unclear"],
-        works_again=len(works_again),
+        works_again=sum(_works_again(row, cases[row.case]) for row in rows),
         not_timed=statuses["not timed"] - not_checked,
         not_checked=not_checked,
         peers=sum(row.peer is not None and row.status == "measured" for row in rows),
         of_shard=bool(run.header.settings.get("shard")),
     )
+
+
+def _works_again(row: Row, case: Case) -> bool:
+    """Of outputs that nothing was held against, nobody can tell whether they are still wrong."""
+    is_told = not case.expected_mismatch or was_compared(row.check)
+    return case.known_to_fail and is_told and row.status in ("measured", "same")
 
 
 def notes_of(report: Report) -> list[str]:

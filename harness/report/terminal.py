@@ -90,30 +90,31 @@ class _Writer:
         if self._last is not None and not _belongs(part, self._last):
             self._console.print()
         self._last = part
-        if isinstance(part, Table):
-            self._table(part)
-        elif isinstance(part, Heading):
-            title = Text(one_line(part.text), style="bold")
-            title.append(f"  {one_line(plain(part.aside))}" if part.aside else "", style="not bold dim")
-            self._console.print(title)
-        elif isinstance(part, Paragraph):
-            self._print(plain(part.text), _STYLES[part.tone])
-        elif isinstance(part, Warnings):
-            for sentence in part.sentences:
-                self._print(f"Note: {sentence}", "yellow")
-        elif isinstance(part, Bullets):
-            for bullet in part.sentences:
-                self._print(f"- {plain(bullet)}")
-        elif isinstance(part, Code):
-            self._code(part)
-        elif isinstance(part, Steps):
-            for step in part.steps:
-                command = f": {one_line(step.command)}" if step.command else ""
-                self._console.print(Text(f"- {one_line(step.text)}{command}"), soft_wrap=True)
-        elif isinstance(part, Fold):
-            self._print(part.title, "bold")
-            for inner in part.parts:
-                self._part(inner)
+        match part:
+            case Table():
+                self._table(part)
+            case Heading():
+                title = Text(one_line(part.text), style="bold")
+                title.append(f"  {one_line(plain(part.aside))}" if part.aside else "", style="not bold dim")
+                self._console.print(title)
+            case Paragraph():
+                self._print(plain(part.text), _STYLES[part.tone])
+            case Warnings():
+                for sentence in part.sentences:
+                    self._print(f"Note: {sentence}", "yellow")
+            case Bullets():
+                for bullet in part.sentences:
+                    self._print(f"- {plain(bullet)}")
+            case Code():
+                self._code(part)
+            case Steps():
+                for step in part.steps:
+                    command = f": {one_line(step.command)}" if step.command else ""
+                    self._console.print(Text(f"- {one_line(step.text)}{command}"), soft_wrap=True)
+            case Fold():
+                self._print(part.title, "bold")
+                for inner in part.parts:
+                    self._part(inner)
 
     def _print(self, text: str, style: str = "") -> None:
         self._console.print(Text(one_line(text), style=style))

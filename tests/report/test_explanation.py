@@ -79,5 +79,4 @@ def test_the_three_largest_parts_stand_folded_in_a_comment() -> None:
     assert "harness report results/20261122-140000-esrgan-explain" in terminal
     assert COMPARISON.parse(render(comparison, "json")) == comparison
     why = Explained(case="rdb/stock@cpu", explanation="", sentence="It cannot be explained: it is gone.")
-    for text in (render_comment(replace(comparison, explained=(why,))), render(comparison, "terminal")):
-        assert why.sentence in text or "conv_a" in text
+    assert why.sentence in render_comment(replace(comparison, explained=(why,)))
