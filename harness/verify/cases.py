@@ -88,8 +88,8 @@ class _Checker:
         if model.check == "none":
             why = f'the suite says check = "none"{f": {model.why}" if model.why else ""}'
             return replace(check, against=UNCHECKED, no_second_opinion=why)
-        runnable = item if isinstance(item, Runnable) else None
-        judges = self._references.judges(case, item.artifact, runnable, asked=asked)
+        is_module = isinstance(item, Runnable)
+        judges = self._references.judges(item, asked=asked)
         rights = judges.rights or self._baseline(item, asked=asked)
         tolerance = self._references.tolerance(model, item.artifact)
         check = replace(
@@ -98,10 +98,10 @@ class _Checker:
             absolute_tolerance=tolerance.absolute or 0.0,
             no_second_opinion="" if judges.rights else judges.why_none,
         )
-        if runnable is None:
+        if not is_module:
             rights = tuple(replace(right, coarse=COARSE) for right in rights)
         for position, right in enumerate(rights):
-            strict = judges.evaluated and position == 0 and runnable is not None
+            strict = judges.evaluated and position == 0 and is_module
             within = model.tolerance if strict else tolerance
             check = _compared(check, item, outputs, right, within, first=position == 0)
             if check.failure is not None:

@@ -167,45 +167,33 @@ def _scan(run: Evaluator, op: Any, scope: Scope) -> Results:
     return [np.moveaxis(np.stack(with_equal_samples(found)), 0, axis), last]
 
 
-def _spread_out(run: Evaluator, op: Any, scope: Scope) -> list[Array]:
-    """Values, scale and zero point with one axis a dimension of the values."""
+def _as_float(run: Evaluator, op: Any, integers: Array, kind: str, unsigned: str) -> Array:
+    name = "arith.uitofp" if unsigned in op.attributes else "arith.sitofp"
+    return scalar_op(name, [integers], kind, "", 0, run.shaker)
+
+
+@known("iree_linalg_ext.quantize_affine", "iree_linalg_ext.dequantize_affine")
+def _affine(run: Evaluator, op: Any, scope: Scope) -> Results:
     values, *others = (scope.get(value) for value in list(op.operands)[:-1])
+    # Scale and zero point, with one axis a dimension of the values.
     bounds = tuple((0, size) for size in values.shape[1:])
     maps = [indices_of(run.ir, attribute.value) for attribute in op.attributes["indexing_maps"]]
-    return [values, *(view(other, map_, bounds) for other, map_ in zip(others, maps[1:], strict=False))]
-
-
-@known("iree_linalg_ext.quantize_affine")
-def _quantize(run: Evaluator, op: Any, scope: Scope) -> Results:
-    values, scale, *zero = _spread_out(run, op, scope)
-    kind, into = kind_of(op.operands[0].type), kind_of(op.results[0].type)
+    scale, *zero = (view(other, map_, bounds) for other, map_ in zip(others, maps[1:], strict=False))
+    is_quantizing = op.name == "iree_linalg_ext.quantize_affine"
+    kind, into = kind_of((op.operands[0] if is_quantizing else op.results[0]).type), kind_of(op.results[0].type)
+    points = [_as_float(run, op, point, kind, "zp_unsigned") for point in zero]
 
     def do(name: str, *operands: Array) -> Array:
         return scalar_op(name, list(operands), kind, kind, 0, run.shaker)
 
+    if not is_quantizing:
+        steps = _as_float(run, op, values, kind, "input_unsigned")
+        return [do("arith.mulf", do("arith.subf", steps, *points) if points else steps, scale)]
     steps = do("math.roundeven", do("arith.divf", values, scale))
-    if zero:
-        as_float = "arith.uitofp" if "zp_unsigned" in op.attributes else "arith.sitofp"
-        point = scalar_op(as_float, zero, kind, kind_of(op.operands[2].type), 0, run.shaker)
-        steps = do("arith.addf", steps, point)
+    steps = do("arith.addf", steps, *points) if points else steps
     least, most = (
         np.full((1,) * steps.ndim, op.attributes[name].value, dtype=float) for name in ("quant_min", "quant_max")
     )
     steps = do("arith.minnumf", do("arith.maxnumf", steps, least), most)
     as_integer = "arith.fptoui" if "storage_unsigned" in op.attributes else "arith.fptosi"
     return [scalar_op(as_integer, [steps], into, kind, 0, run.shaker)]
-
-
-@known("iree_linalg_ext.dequantize_affine")
-def _dequantize(run: Evaluator, op: Any, scope: Scope) -> Results:
-    values, scale, *zero = _spread_out(run, op, scope)
-    kind = kind_of(op.results[0].type)
-
-    def as_float(integers: Array, unsigned: str) -> Array:
-        name = "arith.uitofp" if unsigned in op.attributes else "arith.sitofp"
-        return scalar_op(name, [integers], kind, "", 0, run.shaker)
-
-    steps = as_float(values, "input_unsigned")
-    if zero:
-        steps = scalar_op("arith.subf", [steps, as_float(zero[0], "zp_unsigned")], kind, kind, 0, run.shaker)
-    return [scalar_op("arith.mulf", [steps, scale], kind, kind, 0, run.shaker)]

@@ -36,7 +36,7 @@ from harness.text import one_line
 from harness.toolchain import Toolchain, find_toolchain
 from harness.toolchain.tools import error_lines, run_tool
 from harness.verify.difference import COARSE, Right, left_open
-from harness.verify.outputs import Array, Runnable, load_array
+from harness.verify.outputs import AnyRunnable, Array, Runnable, load_array
 from harness.verify.sampled import PLACES as SAMPLED
 
 _FOLDER = "references"
@@ -75,11 +75,11 @@ class References:
     call_limits: Limits
     _found: dict[str, Right | str | None] = field(default_factory=dict)
 
-    def judges(self, case: Case, artifact: ModelArtifact, runnable: Runnable | None, *, asked: bool = True) -> Judges:
+    def judges(self, item: AnyRunnable, *, asked: bool = True) -> Judges:
         """What the outputs of a case are held against."""
-        model = self.models[case.model]
-        found = self._from_evaluator(case, artifact, model)
-        outside = self._from_outside(model, artifact) if asked else None
+        model, artifact = self.models[item.case.model], item.artifact
+        found = self._from_evaluator(item.case, artifact, model)
+        outside = self._once(f"outside of {model.name}", partial(_outside, model, artifact)) if asked else None
         off = found.allowed if isinstance(found, Right) else None
         if isinstance(outside, Right) and off is not None and _has_shapes(outside, off):
             # Both sides round, each as much as the evaluator allows.
@@ -91,8 +91,8 @@ class References:
             outside = replace(outside, allowed=twice)
         rights = [right for right in (found, outside) if isinstance(right, Right)]
         why = found if isinstance(found, str) else ""
-        if not rights and runnable is not None:
-            other = self._from_interpreter(runnable, why)
+        if not rights and isinstance(item, Runnable):
+            other = self._from_interpreter(item, why)
             if isinstance(other, Right):
                 rights.append(other)
             else:
@@ -114,9 +114,6 @@ class References:
         flags = _input_flags(case)
         make = partial(evaluated, artifact, flags, model.check_seconds, self.compile_limits)
         return self._once(_key(artifact, flags), make)
-
-    def _from_outside(self, model: Model, artifact: ModelArtifact) -> Right | str | None:
-        return self._once(f"outside of {model.name}", partial(_outside, model, artifact))
 
     def _from_interpreter(self, runnable: Runnable, why: str) -> Right | str | None:
         make = partial(_interpreted, runnable, self.scratch, self.compile_limits, self.call_limits)
@@ -205,12 +202,10 @@ def evaluated(artifact: ModelArtifact, flags: Sequence[str], seconds: float, lim
     key = _key(artifact, flags)
     folder = cache_root() / _FOLDER / key
     source = f"the float64 reference (linalg by IREE {converter.version})"
-    match read_memo(folder / "answer.json"):
-        case {"why": str(why), "seconds": int() | float() as had} if had >= seconds:
-            return why
-        case {"kinds": list()}:
-            if (right := kept_reference(key, source)) is not None:
-                return right
+    if why := _kept_reason(folder / "answer.json", seconds):
+        return why
+    if (right := kept_reference(key, source)) is not None:
+        return right
     (cache_root() / _FOLDER).mkdir(parents=True, exist_ok=True)
     with scratch_folder(cache_root() / _FOLDER, ".evaluating-") as scratch:
         answer = _evaluate(artifact, flags, seconds, limits, converter, scratch)
@@ -349,17 +344,24 @@ def _compiled(request: CompileRequest) -> Build | str:
     store, key = BuildCache(cache_root()), cache_key(request)
     memo = cache_root() / "opinions" / f"{key}.json"
     limit_s = request.limits.seconds or math.inf
-    match read_memo(memo):
-        case {"failed": str(reason), "limit_s": int() | float() as had_s} if had_s >= limit_s:
-            found = store.find(key, request.case.name)
-            return reason if found is None else found
+    if reason := _kept_reason(memo, limit_s):
+        found = store.find(key, request.case.name)
+        return reason if found is None else found
     build, _ = store.compile(request)
     if build.failure is None:
         return build
     reason = one_line(build.failure.message)[:_LONGEST]
     if _KILLED not in reason:
-        write_memo(memo, {"failed": reason, "limit_s": limit_s})
+        write_memo(memo, {"why": reason, "seconds": limit_s})
     return reason
+
+
+def _kept_reason(memo: Path, seconds: float) -> str:
+    """Why there was nothing before, with so much time or more; "" where it was not asked."""
+    match read_memo(memo):
+        case {"why": str(why), "seconds": int() | float() as had} if had >= seconds:
+            return why
+    return ""
 
 
 def _at_most(limits: Limits) -> Limits:

@@ -93,7 +93,7 @@ class Asking:
         models = {"net": make_model()}
         references = References(models=models, scratch=self._folder, compile_limits=limits, call_limits=limits)
         before = len(calls(toolchain))
-        found = references.judges(STOCK, self._artifact, runnable)
+        found = references.judges(runnable)
         self.compiled = sum(call.tool == "iree-compile" for call in calls(toolchain)[before:])
         assert found.rights == ()
         return found
