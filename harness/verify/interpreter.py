@@ -284,11 +284,9 @@ def _decoded(data: bytes, kind: str, shape: Sequence[int]) -> Array:
     else:
         stored = {"f16": "<f2", "f32": "<f4", "f64": "<f8"}.get(kind, dtype_of(kind))
         values = np.frombuffer(data, dtype=stored).astype(dtype_of(kind))
-    return np.resize(values, count).reshape(1, *shape) if values.size in (1, count) else _wrong_size(kind)
-
-
-def _wrong_size(kind: str) -> Array:
-    raise UnsupportedError(f"a constant of {kind} whose data has another size")
+    if values.size not in (1, count):
+        raise UnsupportedError(f"a constant of {kind} whose data has another size")
+    return np.resize(values, count).reshape(1, *shape)
 
 
 @known("arith.constant", "util.unfoldable_constant", "flow.tensor.constant")

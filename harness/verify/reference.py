@@ -81,7 +81,8 @@ class References:
         found = self._from_evaluator(item.case, artifact, model)
         outside = self._once(f"outside of {model.name}", partial(_outside, model, artifact)) if asked else None
         off = found.allowed if isinstance(found, Right) else None
-        if isinstance(outside, Right) and off is not None and _has_shapes(outside, off):
+        shapes = [output.shape for output in outside.outputs] if isinstance(outside, Right) else []
+        if isinstance(outside, Right) and off is not None and shapes == [allowed.shape for allowed in off]:
             # Both sides round, each as much as the evaluator allows.
             twice = [2.0 * allowed for allowed in off]
             if outside.source == _EXPECTED and isinstance(found, Right):
@@ -124,10 +125,6 @@ class References:
 def _input_flags(case: Case) -> tuple[str, ...]:
     """Those that change the types of the program itself, so that each setting of them is another program."""
     return tuple(flag for flag in case.compile_flags if flag.startswith("--iree-input-"))
-
-
-def _has_shapes(right: Right, arrays: Sequence[Array]) -> bool:
-    return [output.shape for output in right.outputs] == [array.shape for array in arrays]
 
 
 def has_text(mlir: Path, *words: bytes) -> bool:
