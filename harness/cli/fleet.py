@@ -223,7 +223,7 @@ def status(
 
     access = access_to(fleet, "--fleet", member.certificates, trust_network=member.trust_network)
     facts = ask(access, FACTS)
-    require_same_versions(facts, str(access.address), "this machine")
-    now = fleet_now(facts, str(access.address))
+    require_same_versions(facts, str(access), "this machine")
+    now = fleet_now(facts, str(access))
     emit(format, lambda: status_page(now), lambda: status_json(now))
     return ExitCode.OK

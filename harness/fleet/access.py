@@ -13,7 +13,7 @@ import re
 import socket
 import ssl
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,12 +34,13 @@ ROLES = ("client", "scheduler", "worker")  # Dask's
 
 
 @dataclass(frozen=True, kw_only=True)
-class Address:
-    """Where a scheduler listens."""
+class Access:
+    """Where a scheduler listens, and the certificate to show there."""
 
     scheme: str  # `tcp` or `tls`
     host: str
     port: int
+    member: Member | None = None  # None for tcp://
 
     def __str__(self) -> str:
         return f"{self.scheme}://{bracketed(self.host)}:{self.port}"
@@ -48,14 +49,6 @@ class Address:
     def is_loopback(self) -> bool:
         """Whether only this machine reaches it."""
         return is_loopback(self.host)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Access:
-    """An address that may be used, and the certificate to show there."""
-
-    address: Address
-    member: Member | None  # None for tcp://
 
     def security(self) -> Security:
         """What Dask wants to know of it; all parts of a fleet use one certificate for all that they do."""
@@ -87,7 +80,7 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def parse_address(text: str, option: str) -> Address:
+def parse_address(text: str, option: str) -> Access:
     """Read an address such as `tls://bench:8786`."""
     try:
         parts = urlsplit(text)
@@ -100,23 +93,23 @@ def parse_address(text: str, option: str) -> Address:
         raise UsageError(
             f"{option} {text}: write tls://HOST:{DEFAULT_PORT}, or tcp://127.0.0.1:{DEFAULT_PORT} on one machine"
         )
-    return Address(scheme=scheme, host=host, port=DEFAULT_PORT if port is None else port)
+    return Access(scheme=scheme, host=host, port=DEFAULT_PORT if port is None else port)
 
 
 def access_to(text: str, option: str, certificates: Path | None, *, trust_network: bool) -> Access:
     """Check that an address may be used, and find the certificate for it."""
-    address = parse_address(text, option)
-    if address.scheme == "tls":
-        return Access(address=address, member=read_member(certificates or default_folder()))
-    if not address.is_loopback and not trust_network:
+    access = parse_address(text, option)
+    if access.scheme == "tls":
+        return replace(access, member=read_member(certificates or default_folder()))
+    if not access.is_loopback and not trust_network:
         raise UsageError(
-            f"{option} {address}: whoever reaches a tcp:// address runs programs on the whole fleet; use"
-            f" tls://{address.host}:{address.port}, or give {TRUST_OPTION} where nobody else is on the network"
+            f"{option} {access}: whoever reaches a tcp:// address runs programs on the whole fleet; use"
+            f" tls://{access.host}:{access.port}, or give {TRUST_OPTION} where nobody else is on the network"
         )
-    return Access(address=address, member=None)
+    return access
 
 
-def dashboard_address(text: str, *, trust_network: bool) -> Address:
+def dashboard_address(text: str, *, trust_network: bool) -> Access:
     """Read where Dask's dashboard is to be shown: `:8787` on this machine alone, or `HOST:8787`."""
     if find_spec("bokeh") is None:
         raise UsageError(
@@ -137,10 +130,10 @@ def ask(access: Access, operation: str) -> Any:
         try:
             answer = apart.submit(asyncio.run, _ask(access, operation)).result()
         except (OSError, asyncio.TimeoutError, MemoryError) as error:  # the last of what only looks like a length
-            raise UsageError(f"{access.address}: {_why_silent(access, error)}") from error
+            raise UsageError(f"{access}: {_why_silent(access, error)}") from error
     if answer is None:
         raise UsageError(
-            f"{access.address}: Dask answers there, but no scheduler of the harness; start `harness fleet scheduler`,"
+            f"{access}: Dask answers there, but no scheduler of the harness; start `harness fleet scheduler`,"
             " and give the address that it prints"
         )
     return answer
@@ -150,7 +143,7 @@ async def _ask(access: Access, operation: str) -> Any:
     from distributed.core import rpc
 
     arguments = access.security().get_connection_args("client")
-    scheduler = rpc(str(access.address), connection_args=arguments, timeout=_CONNECT_S)
+    scheduler = rpc(str(access), connection_args=arguments, timeout=_CONNECT_S)
     try:
         return await asyncio.wait_for(getattr(scheduler, operation)(), _ANSWER_S)
     finally:

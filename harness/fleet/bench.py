@@ -46,7 +46,7 @@ class FleetBench(Executor):
         if not offers.usable:
             said = "; ".join(offers.refused.values())
             raise UsageError(
-                f"{fleet.access.address}: no host has joined{f' that can be used ({said})' if said else ''}; start"
+                f"{fleet.access}: no host has joined{f' that can be used ({said})' if said else ''}; start"
                 " `harness fleet worker` on one"
             )
         self._offers: tuple[Offer, ...] = tuple(offers.usable.values())
@@ -55,7 +55,7 @@ class FleetBench(Executor):
     @property
     def address(self) -> str:
         """Of the scheduler."""
-        return str(self._fleet.access.address)
+        return str(self._fleet.access)
 
     def following(self, runs: Sequence[Path]) -> FleetBench:
         """The same fleet, planned as for these runs: groups go to the hosts that have theirs."""

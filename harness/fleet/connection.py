@@ -99,7 +99,7 @@ class Fleet:
                 raise ConnectionError
             return await getattr(scheduler, operation)(**message)
         except OSError as error:
-            raise PlaceGone(f"{self.access.address}: the scheduler has gone") from error
+            raise PlaceGone(f"{self.access}: the scheduler has gone") from error
 
 
 async def _own_loop() -> asyncio.AbstractEventLoop:
@@ -109,21 +109,21 @@ async def _own_loop() -> asyncio.AbstractEventLoop:
 @contextlib.contextmanager
 def connect(access: Access, here: str = "this machine") -> Iterator[Fleet]:
     """Join a fleet, to ask it for work."""
-    require_same_versions(ask(access, FACTS), str(access.address), here)
+    require_same_versions(ask(access, FACTS), str(access), here)
     for logger in ("distributed", "distributed.client"):  # Dask gives the second a level of its own
         logging.getLogger(logger).setLevel(logging.CRITICAL)  # what goes wrong is said by the harness
     settings = {**FORGET_MESSAGES, "distributed.comm.timeouts.connect": f"{_CONNECT_S} s"}
     with dask.config.set(settings):
         try:
             client = Client(
-                str(access.address),
+                str(access),
                 security=access.security(),
                 timeout=_CONNECT_S,
                 set_as_default=False,
                 direct_to_workers=False,  # hosts may be reached by the scheduler alone
             )
         except OSError as error:
-            raise UsageError(f"{access.address}: the scheduler does not answer ({error}); see what it says") from error
+            raise UsageError(f"{access}: the scheduler does not answer ({error}); see what it says") from error
         try:
             yield Fleet(access, client)
         finally:

@@ -285,9 +285,9 @@ class Dispatcher(ABC, Generic[_Job]):
     def require_fleet(self) -> None:
         """See that the scheduler is there, and a host that may do something."""
         if not self._fleet.is_connected:
-            raise PlaceGone(f"{self._fleet.access.address}: the scheduler has gone")
+            raise PlaceGone(f"{self._fleet.access}: the scheduler has gone")
         if all(state.is_lost for state in self.all.values()):
-            raise PlaceGone(f"{self._fleet.access.address}: all hosts have gone; start one")
+            raise PlaceGone(f"{self._fleet.access}: all hosts have gone; start one")
 
     # --- the loop ---
 

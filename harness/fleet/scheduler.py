@@ -19,7 +19,7 @@ from distributed.scheduler import Scheduler, heartbeat_interval
 from tornado.ioloop import PeriodicCallback
 
 from harness.errors import UsageError
-from harness.fleet.access import Access, Address, bracketed
+from harness.fleet.access import Access, bracketed
 from harness.fleet.offer import HOSTS_TOPIC, OFFER_KEY, own_versions
 from harness.text import one_line
 
@@ -148,7 +148,7 @@ class _Said(logging.Handler):
 
 
 def serve_scheduler(
-    access: Access, *, dashboard: Address | None, lost_after_s: float, say: Callable[[str], None]
+    access: Access, *, dashboard: Access | None, lost_after_s: float, say: Callable[[str], None]
 ) -> None:
     """Run a scheduler until a signal ends it."""
     own_versions()  # of the code that runs here, whatever the checkout is later
@@ -159,14 +159,13 @@ def serve_scheduler(
         asyncio.run(_serve(access, dashboard, lost_after_s, say))
 
 
-async def _serve(access: Access, dashboard: Address | None, lost_after_s: float, say: Callable[[str], None]) -> None:
-    address = access.address
+async def _serve(access: Access, dashboard: Access | None, lost_after_s: float, say: Callable[[str], None]) -> None:
     async with stopped_by_signal() as stop:
         try:
             scheduler = Scheduler(
-                host=bracketed(address.host),
-                port=address.port,
-                protocol=f"{address.scheme}://",
+                host=bracketed(access.host),
+                port=access.port,
+                protocol=f"{access.scheme}://",
                 security=access.security(),
                 # Dask opens a port for pages in any case; it is for this machine, and answers only whether it lives.
                 dashboard_address=f"{dashboard.host}:{dashboard.port}" if dashboard is not None else "127.0.0.1:0",
@@ -179,7 +178,7 @@ async def _serve(access: Access, dashboard: Address | None, lost_after_s: float,
             if not isinstance(error.__cause__, OSError):
                 raise
             raise UsageError(
-                f"--listen {address}: cannot listen there ({error.__cause__.strerror}); choose another port, or end the"
+                f"--listen {access}: cannot listen there ({error.__cause__.strerror}); choose another port, or end the"
                 " scheduler that has it"
             ) from error
         if dashboard is not None:  # Dask takes another port where that one is taken

@@ -114,12 +114,12 @@ def _why_no_place(access: Access, name: str) -> UsageError | None:
         facts = ask(access, FACTS)
     except UsageError as error:
         return error
-    require_same_versions(facts, str(access.address), name)
+    require_same_versions(facts, str(access), name)
     taken = next((host for host in facts["hosts"] if host["name"] == name), None)
     if taken is None:
         return None
     return UsageError(
-        f"{access.address}: the host {name} is there already ({taken['address']}); choose another name with --name, or"
+        f"{access}: the host {name} is there already ({taken['address']}); choose another name with --name, or"
         " where it is this host that has just gone, wait: it is given up within a minute (the scheduler's --lost-after)"
     )
 
@@ -138,7 +138,7 @@ def serve_worker(
 
 
 async def _serve(access: Access, offer: Offer, limits: Limits, say: Callable[[str], None], patience_s: float) -> None:
-    name, address = offer.name, access.address
+    name, address = offer.name, str(access)
     has_joined = False
     async with stopped_by_signal() as stop:
         while not stop.is_set():
@@ -189,13 +189,13 @@ def worker_options(offer: Offer, limits: Limits) -> dict[str, Any]:
 
 
 def _nanny(access: Access, offer: Offer, limits: Limits) -> Nanny:
-    scheduler = access.address.host
+    scheduler = access.host
     return Nanny(
-        str(access.address),
+        str(access),
         **nanny_options(offer),
         **worker_options(offer, limits),
         security=access.security(),
-        protocol=f"{access.address.scheme}://",
+        protocol=f"{access.scheme}://",
         # The one address by which the scheduler is reached, where Dask would listen at all of them.
         host=bracketed(get_ipv6(scheduler) if ":" in scheduler else get_ip(scheduler)),
         # Dask would count the worker process alone; the memory is taken by its children, under limits of the harness.

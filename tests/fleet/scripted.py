@@ -12,7 +12,7 @@ from harness.cache import cache_root
 from harness.compile import BuildCache
 from harness.files import file_sha256
 from harness.fleet import tasks
-from harness.fleet.access import Access, parse_address
+from harness.fleet.access import parse_address
 from harness.fleet.connection import Fleet, Offers
 from harness.fleet.offer import Offer, OfferedToolchain
 from harness.fleet.packing import Packed
@@ -45,7 +45,7 @@ class ScriptedFleet(Fleet):
             subscribe_topic=lambda *_: None,
             sync=lambda work: asyncio.run_coroutine_threadsafe(work(), self._events).result(),
         )
-        super().__init__(Access(address=parse_address("tls://bench:8786", "--fleet"), member=None), client)
+        super().__init__(parse_address("tls://bench:8786", "--fleet"), client)
         self._offered = {toolchain.version: OfferedToolchain(compiler_sha256=toolchain.compiler_sha256, cpu=None)}
         self.here: dict[str, Offer] = {}
         self.refused: dict[str, str] = {}

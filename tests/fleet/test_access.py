@@ -7,6 +7,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
@@ -42,24 +43,24 @@ def test_an_address_reads_as_it_is_written(host: IPv4Address | IPv6Address, port
     assert (str(address), address.is_loopback) == (text, host.is_loopback)
 
 
-def test_a_port_that_is_left_out_is_8786() -> None:
-    assert str(parse_address("tls://bench", "--fleet")) == "tls://bench:8786"
-    assert parse_address("tcp://localhost", "--fleet").is_loopback
+def test_a_port_may_be_left_out_and_a_network_be_trusted() -> None:
+    assert str(access_to("tcp://localhost", "--fleet", None, trust_network=False)) == "tcp://localhost:8786"
+    assert str(access_to("tcp://10.0.0.1", "--fleet", None, trust_network=True)) == "tcp://10.0.0.1:8786"
 
 
 @pytest.mark.parametrize(
-    "text", ["bench:8786", "http://bench", "tls://", "tls://bench:http", "tls://a@bench", "tls://a..b", "tls://a#b"]
+    ("text", "words"),
+    [
+        *(
+            (text, "write tls://HOST:8786")
+            for text in ("bench", "http://bench", "tls://", "tls://a:http", "tls://a@bench", "tls://a..b", "tls://a#b")
+        ),
+        ("tcp://10.0.0.1", r"use tls://10\.0\.0\.1:8786, or give --trust-network"),
+    ],
 )
-def test_other_addresses_are_one_sentence(text: str) -> None:
-    with pytest.raises(UsageError, match="write tls://HOST:8786"):
-        parse_address(text, "--fleet")
-
-
-def test_tcp_is_for_this_machine_unless_the_network_is_trusted() -> None:
-    with pytest.raises(UsageError, match=r"use tls://10\.0\.0\.1:8786, or give --trust-network"):
-        access_to("tcp://10.0.0.1", "--fleet", None, trust_network=False)
-    assert access_to("tcp://10.0.0.1", "--fleet", None, trust_network=True).member is None
-    assert access_to("tcp://127.0.0.1", "--fleet", None, trust_network=False).member is None
+def test_addresses_that_may_not_be_used(text: str, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        access_to(text, "--fleet", None, trust_network=False)
 
 
 def test_the_dashboard_is_for_this_machine_too(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,7 +95,7 @@ def _scheduler_of(folder: Path) -> Iterator[int]:
 def _access(folder: Path, port: int) -> Access:
     """With a certificate that nobody has looked at, as when it ended while a scheduler ran."""
     member = Member(folder=folder, name="", ends=datetime.now(timezone.utc))
-    return Access(address=parse_address(f"tls://127.0.0.1:{port}", "--fleet"), member=member)
+    return replace(parse_address(f"tls://127.0.0.1:{port}", "--fleet"), member=member)
 
 
 @pytest.mark.parametrize("greeting", [b"", b"SSH-2.0-OpenSSH_9.2\r\n"])

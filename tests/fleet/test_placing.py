@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from harness.errors import UsageError
 from harness.fleet.connection import offers_in
 from harness.fleet.dispatch import HostState
-from harness.fleet.offer import own_versions, require_same_versions, to_text, usable_offer
+from harness.fleet.offer import own_versions, require_same_versions
 from harness.fleet.placing import (
     Host,
     Need,
@@ -75,14 +76,20 @@ def test_a_group_goes_where_its_device_is() -> None:
     )
 
 
-def test_what_makes_a_host_unfit() -> None:
-    begun = a_group("net", cpu="EPYC avx2", machine_class="EPYC")
-    assert not unfit(begun, a_host("a"))
-    assert "another CPU" in unfit(begun, a_host("a", host_cpu="EPYC avx512"))
-    assert "another class" in unfit(begun, a_host("a", classes={"cpu": "Xeon", "gpu": "EPYC"}))
-    assert "another build" in unfit(begun, a_host("a", compilers={"3.13.0": "aa"}))
-    assert not unfit(begun, a_host("a", compilers={}))  # it installs that release
-    assert "torch" in unfit(replace(begun, peers=frozenset(["torch"])), a_host("a"))
+@pytest.mark.parametrize(
+    ("host", "group", "why"),
+    [
+        ({}, {}, ""),
+        ({"compilers": {}}, {}, ""),  # it installs that release
+        ({"host_cpu": "EPYC avx512"}, {}, "it has another CPU than the one that the modules are made for"),
+        ({"classes": {"cpu": "Xeon"}}, {}, "it is of another class than the host that has begun (EPYC)"),
+        ({"compilers": {"3.13.0": "aa"}}, {}, "its IREE 3.13.0 is another build than the client's"),
+        ({}, {"peers": frozenset(["torch"])}, "it does not know torch"),
+    ],
+)
+def test_what_makes_a_host_unfit(host: dict[str, Any], group: dict[str, Any], why: str) -> None:
+    begun = a_group("net", cpu="EPYC avx2", machine_class="EPYC", **group)
+    assert unfit(begun, a_host("a", **host)) == why
 
 
 def test_an_idle_host_takes_the_last_of_the_longest_queue_that_fits() -> None:
@@ -121,11 +128,6 @@ def test_a_fleet_has_what_any_of_its_hosts_has() -> None:
 
 
 # --- What an asker makes of a host's offer ---
-
-
-def test_an_offer_travels_as_text() -> None:
-    offer = make_offer()
-    assert usable_offer("host-a", to_text(offer)) == offer
 
 
 def test_a_class_in_the_users_words_stands_for_processor_cores_and_system() -> None:
