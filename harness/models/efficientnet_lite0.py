@@ -8,7 +8,7 @@ normalisation is folded into the convolutions, as PyTorch's exporter does.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,26 +33,8 @@ _EPSILON = 1e-3
 _COLOURS = 3
 
 
-class Stage(NamedTuple):
-    """Some bottlenecks in a row; only the first of them strides and changes the channels."""
-
-    repeats: int
-    kernel: int
-    stride: int
-    expansion: int
-    inputs: int
-    outputs: int
-
-
-STAGES = (
-    Stage(repeats=1, kernel=3, stride=1, expansion=1, inputs=32, outputs=16),
-    Stage(repeats=2, kernel=3, stride=2, expansion=6, inputs=16, outputs=24),
-    Stage(repeats=2, kernel=5, stride=2, expansion=6, inputs=24, outputs=40),
-    Stage(repeats=3, kernel=3, stride=2, expansion=6, inputs=40, outputs=80),
-    Stage(repeats=3, kernel=5, stride=1, expansion=6, inputs=80, outputs=112),
-    Stage(repeats=4, kernel=5, stride=2, expansion=6, inputs=112, outputs=192),
-    Stage(repeats=1, kernel=3, stride=1, expansion=6, inputs=192, outputs=320),
-)
+# Of each stage: how many bottlenecks, the stride of the first of them, and by how much they widen the channels inside.
+STAGES = ((1, 1, 1), (2, 2, 6), (2, 2, 6), (3, 2, 6), (3, 1, 6), (4, 2, 6), (1, 1, 6))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,23 +70,20 @@ class _Network:
         )
         return self.graph.node("Clip", y, self.graph.weight(0.0), self.graph.weight(6.0)) if active else y
 
-    def bottleneck(self, x: str, name: str, stage: Stage, *, first: bool) -> str:
-        """Expand, convolve each channel by itself, project; add the input where it has the same shape."""
-        inner = x
-        if stage.expansion != 1:
-            inner = self.convolution(inner, f"{name}._expand_conv", f"{name}._bn0")
-        inner = self.convolution(inner, f"{name}._depthwise_conv", f"{name}._bn1", stride=stage.stride if first else 1)
-        inner = self.convolution(inner, f"{name}._project_conv", f"{name}._bn2", active=False)
-        return inner if first else self.graph.node("Add", inner, x)
-
     def logits(self) -> str:
-        """All of it."""
+        """All of it: of a bottleneck, expand, convolve each channel by itself, project, and add the input."""
         x = self.convolution("input0", "_conv_stem", "_bn0", stride=2)
-        number = 0
-        for stage in STAGES:
-            for place in range(stage.repeats):
-                x = self.bottleneck(x, f"_blocks.{number}", stage, first=place == 0)
-                number += 1
+        bottlenecks = [
+            (stride if first else 1, expansion, first)
+            for repeats, stride, expansion in STAGES
+            for first in (True, *[False] * (repeats - 1))
+        ]
+        for number, (stride, expansion, first) in enumerate(bottlenecks):
+            name = f"_blocks.{number}"
+            inner = self.convolution(x, f"{name}._expand_conv", f"{name}._bn0") if expansion > 1 else x
+            inner = self.convolution(inner, f"{name}._depthwise_conv", f"{name}._bn1", stride=stride)
+            inner = self.convolution(inner, f"{name}._project_conv", f"{name}._bn2", active=False)
+            x = inner if first else self.graph.node("Add", inner, x)  # the first changes the shape
         x = self.convolution(x, "_conv_head", "_bn1")
         x = self.graph.node("Flatten", self.graph.node("GlobalAveragePool", x))
         matrix, bias = (self.graph.weight(self.weights[f"_fc.{part}"]) for part in ("weight", "bias"))

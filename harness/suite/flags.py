@@ -36,45 +36,43 @@ def normalised(flags: Iterable[str]) -> tuple[str, ...]:
 class Trap:
     """Flags that cancel or silence each other."""
 
-    flags: tuple[frozenset[str], ...]  # Sets of names; flags are in the trap when one of each set is on
+    on: tuple[str, ...] = ()  # Flags are in the trap when all of these are on,
+    given: tuple[str, ...] = ()  # all of these are given and off,
+    without: tuple[str, ...] = ()  # and none of these is on
     effect: str  # What the flags then do, as the end of a sentence
     instead: str  # What to write
 
 
-_GLOBAL_OPT = frozenset({"iree-global-opt-data-tiling"})
+_GLOBAL_OPT = "iree-global-opt-data-tiling"
 
 # Found by running iree-compile 3.13.0 on a matmul: the flow-level IR of each combination, see docs/suite-format.md.
 TRAPS = (
     Trap(
-        flags=(frozenset({"iree-opt-data-tiling"}), _GLOBAL_OPT),
+        on=("iree-opt-data-tiling", _GLOBAL_OPT),
         effect="cancel each other, so that nothing is data-tiled and no message says so",
         instead="keep one of the two",
     ),
     Trap(
-        flags=(frozenset({"iree-dispatch-creation-data-tiling"}), _GLOBAL_OPT),
+        on=("iree-dispatch-creation-data-tiling", _GLOBAL_OPT),
         effect="are two paths of which the second wins without a message",
         instead="keep one of the two",
+    ),
+    Trap(
+        given=("iree-global-opt-enable-early-materialization",),
+        without=(_GLOBAL_OPT,),
+        effect="has no effect: only the global-opt path reads it",
+        instead="add --iree-global-opt-data-tiling or remove it",
     ),
 )
 
 
 def find_trap(flags: Sequence[str]) -> tuple[Trap, tuple[str, ...]] | None:
     """The first trap that these flags walk into, and the flags that do; None when they walk into none."""
-    switched_on = {flag_name(flag): flag for flag in flags if is_on(flag)}
+    on = {flag_name(flag): flag for flag in flags if is_on(flag)}
+    off = {flag_name(flag): flag for flag in flags if not is_on(flag)}
     for trap in TRAPS:
-        culprits = tuple(
-            next((switched_on[name] for name in sorted(names) if name in switched_on), "") for names in trap.flags
-        )
-        if all(culprits):
-            return trap, culprits
-    early = next((flag for flag in flags if flag_name(flag) == "iree-global-opt-enable-early-materialization"), None)
-    if early is not None and not is_on(early) and not _GLOBAL_OPT & switched_on.keys():
-        silent = Trap(
-            flags=(),
-            effect="has no effect: only the global-opt path reads it",
-            instead="add --iree-global-opt-data-tiling or remove it",
-        )
-        return silent, (early,)
+        if on.keys() >= {*trap.on} and off.keys() >= {*trap.given} and on.keys().isdisjoint(trap.without):
+            return trap, (*(on[name] for name in trap.on), *(off[name] for name in trap.given))
     return None
 
 
