@@ -79,29 +79,6 @@ def test_bf16_ties_go_to_even(tmp_path: Path) -> None:
     assert [hex(bits) for bits in rounded] == ["0x3f80", "0x3f80", "0x3f82", "0x3f81", "0xbf80", "0x0"]
 
 
-def test_every_type_reaches_a_module_unchanged(make: Make, run_main: RunMain, tmp_path: Path) -> None:
-    """Each argument is doubled (or, for i1, kept)."""
-    arguments, results, body = [], [], []
-    for n, dtype in enumerate(DTYPES):
-        type_ = f"tensor<2x3x{dtype}>"
-        operation = "ori" if dtype == "i1" else "addi" if dtype.startswith("i") else "addf"
-        arguments.append(f"%a{n}: {type_}")
-        body.append(f"%s{n} = arith.{operation} %a{n}, %a{n} : {type_}")
-        results.append((f"%s{n}", type_))
-    names, types = ", ".join(name for name, _ in results), ", ".join(type_ for _, type_ in results)
-    path = tmp_path / "types.mlir"
-    head = f"func.func @main({', '.join(arguments)}) -> ({types}) {{"
-    path.write_text("\n".join([head, *body, f"return {names} : {types}", "}"]))
-    inputs = tuple(Input(shape=(2, 3), dtype=dtype, seed=7) for dtype in DTYPES)
-    artifact = make(Model(name="types", mlir=path, function="main", inputs=inputs, params={}, parameters={}))
-    outputs = run_main(artifact, len(DTYPES))
-    for value, argument, output in zip(inputs, artifact.arguments, outputs, strict=True):
-        array = load_argument(argument)
-        np.testing.assert_array_equal(array, make_array(value))
-        doubled = array if value.dtype == "i1" else array + array
-        np.testing.assert_array_equal(output.astype(doubled.dtype), doubled, err_msg=value.dtype)
-
-
 def test_numbers_reach_a_module_by_value_and_come_back(make: Make, run_main: RunMain, tmp_path: Path) -> None:
     values = {"f32": 0.1, "f64": 0.25, "i64": -(2.0**40), "i16": 300.0, "i8": -2.0, "i1": 1.0, "index": 3.0}
     names = [f"%a{n}" for n in range(len(values))]

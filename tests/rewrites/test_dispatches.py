@@ -15,10 +15,10 @@ from harness.rewrites.dispatches import fuse_padding, replicate_stores
 from tests.programs import program
 from tests.rewrites.tools import (
     VULKAN,
+    Program,
     argument_shapes,
     assert_left_alone,
     at_flow,
-    compiled,
     dense_block,
     left_alone,
     lowered,
@@ -210,7 +210,6 @@ def test_insertions_into_what_is_no_fill_are_left_alone() -> None:
 )
 def test_iree_s_flag_for_producers_gives_the_right_numbers() -> None:
     flag = "--iree-dispatch-creation-enable-fuse-padding-into-linalg-producer-ops"
-    stock, fused = (compiled(lowered(ALONE, "flow", *flags)) for flags in ((), (flag,)))
     arguments = random(argument_shapes(ALONE))
-    right, padded = (np.frombuffer(module(*arguments)[0], np.float32) for module in (stock, fused))
+    right, padded = (Program(lowered(ALONE, "flow", *flags))(*arguments)[0] for flags in ((), (flag,)))
     np.testing.assert_allclose(padded, right, rtol=1e-3, atol=1e-3)

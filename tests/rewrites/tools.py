@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -15,7 +14,6 @@ from numpy.typing import NDArray
 from harness import process
 from harness.compile.iree_compile import parse_statistics
 from harness.models import residual_dense_block
-from harness.records.run import Statistics
 from harness.rewrites.operations import Matched
 from harness.toolchain import find_toolchain
 from harness.verify.outputs import ModuleCall, run_once
@@ -106,16 +104,33 @@ def configurations_taken(text: str) -> list[str]:
 
 
 class Program:
-    """A program on the CPU, whose functions are called with arrays; uint16 arrays are bf16."""
+    """A program whose functions are called with arrays; uint16 arrays are bf16."""
 
-    def __init__(self, text: str, *flags: str, seconds: float = COMPILE_S) -> None:
+    def __init__(self, text: str, *flags: str, target: Sequence[str] = CPU, seconds: float = COMPILE_S) -> None:
+        self._results = text.count("hal.tensor.export")
+        with TemporaryDirectory() as folder:
+            file = Path(folder) / "statistics.txt"
+            dump = ("--iree-scheduling-dump-statistics-format=pretty", f"--iree-scheduling-dump-statistics-file={file}")
+            self._bytes = iree_compile(text, *dump, *flags, target=target, seconds=seconds)
+            statistics = parse_statistics(file.read_text())
+        assert statistics is not None
+        self.statistics = statistics
+        if target == VULKAN:
+            return
         self._device = rt.get_device("local-sync")
         instance = rt.VmInstance()
-        self._module = rt.VmModule.copy_buffer(instance, iree_compile(text, *flags, seconds=seconds))
+        self._module = rt.VmModule.copy_buffer(instance, self._bytes)
         self._context = rt.VmContext(instance, [rt.create_hal_module(instance, self._device), self._module])
+
+    @property
+    def counts(self) -> tuple[int, int, int]:
+        """Dispatches, copies and fills."""
+        return self.statistics.dispatches, self.statistics.copies, self.statistics.fills
 
     def __call__(self, *arguments: Array, function: str = "main") -> list[Array]:
         """The function's results."""
+        if not hasattr(self, "_module"):
+            return self._by_the_tool(arguments)
         values, results = rt.VmVariantList(len(arguments)), rt.VmVariantList(1)
         for argument in arguments:
             values.push_ref(self._put(argument))
@@ -132,54 +147,23 @@ class Program:
             element_type=next(kind for kind, dtype in _DTYPES.items() if argument.dtype == dtype),
         )
 
+    def _by_the_tool(self, arguments: Sequence[Array]) -> list[Array]:
+        """The results of `main` on Vulkan, read back by the tool, as not all drivers let Python do it."""
+        with TemporaryDirectory() as name:
+            folder = Path(name)
+            (folder / "module.vmfb").write_bytes(self._bytes)
+            for number, argument in enumerate(arguments):
+                np.save(folder / f"input{number}.npy", argument)
+            inputs = tuple(f"@input{number}.npy" for number in range(len(arguments)))
+            call = ModuleCall(
+                toolchain=find_toolchain(), folder=folder, function="main", inputs=inputs, uris=("vulkan",)
+            )
+            return run_once(call, self._results, process.Limits(seconds=60))
+
 
 def run(text: str, *arguments: Array, flags: Sequence[str] = ()) -> Array:
     """The first result of `main` on the CPU."""
     return Program(text, *flags)(*arguments)[0]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Compiled:
-    """A module for a device, with what the compiler says of it."""
-
-    module: bytes
-    statistics: Statistics
-    uri: str
-    results: int  # How many `main` has
-
-    @property
-    def counts(self) -> tuple[int, int, int]:
-        """Dispatches, copies and fills."""
-        return self.statistics.dispatches, self.statistics.copies, self.statistics.fills
-
-    def __call__(self, *arguments: Array) -> list[bytes]:
-        """The bytes of the results of `main`; read back by the tool, as not all drivers let Python do it."""
-        with TemporaryDirectory() as name:
-            folder = Path(name)
-            (folder / "module.vmfb").write_bytes(self.module)
-            for number, argument in enumerate(arguments):
-                np.save(folder / f"input{number}.npy", argument)
-            call = ModuleCall(
-                toolchain=find_toolchain(),
-                folder=folder,
-                function="main",
-                inputs=tuple(f"@input{number}.npy" for number in range(len(arguments))),
-                uris=(self.uri,),
-            )
-            return [array.tobytes() for array in run_once(call, self.results, process.Limits(seconds=60))]
-
-
-def compiled(text: str, target: Sequence[str] = CPU, *flags: str) -> Compiled:
-    """Compile a program, with IREE's scheduling statistics."""
-    with TemporaryDirectory() as folder:
-        file = Path(folder) / "statistics.txt"
-        dump = ("--iree-scheduling-dump-statistics-format=pretty", f"--iree-scheduling-dump-statistics-file={file}")
-        module = iree_compile(text, *dump, *flags, target=target)
-        statistics = parse_statistics(file.read_text())
-    assert statistics is not None
-    results = text.count("hal.tensor.export") or len(re.findall(r"\S+", text.rpartition("return ")[2].split(":")[0]))
-    uri = "vulkan" if target == VULKAN else "local-sync"
-    return Compiled(module=module, statistics=statistics, uri=uri, results=results)
 
 
 # -------------------------------------------------------------------------------------------------------------- arrays
@@ -229,9 +213,10 @@ def at_flow(
     """
     flow = lowered(program, "flow", target=target)
     after, matched = rewritten(flow, *rewrites)
-    stock, changed = compiled(flow, target), compiled(after, target)
+    stock, changed = (Program(text, target=target) for text in (flow, after))
     arguments = random(argument_shapes(program))
-    assert changed(*arguments) == stock(*arguments)
+    results = [[array.tobytes() for array in one(*arguments)] for one in (stock, changed)]
+    assert results[0] == results[1]
     return matched, stock.counts, changed.counts
 
 

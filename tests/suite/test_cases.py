@@ -13,7 +13,7 @@ from harness.suite.cases import across_toolchains, suits, unknown_flags
 from harness.suite.completion import case_meant
 from harness.suite.load import Device, FlagSet, Suite, Variant
 from harness.suite.schema import PluginTable
-from tests.builders import a_device, a_model, a_peer, a_suite, a_variant, applied, flag_plugin
+from tests.builders import a_device, a_model, a_peer, a_suite, a_variant, applied, flag_plugin, make_case
 from tests.suite.conftest import WriteSuite, names, plan
 
 
@@ -60,20 +60,11 @@ def test_a_case_has_all_that_a_run_must_know() -> None:
     variant = a_variant("tiled", tags=("tiling", "all"))
     suite = a_suite(variant, models=(a_model(tags=("vision", "all")),), devices=(device,))
     (case,) = plan(suite, environment={"VK_DRIVER_FILES": "lvp_icd.json"})
-    assert case == Case(
+    assert case == replace(
+        make_case("tiled", device="pool", baseline=True, uri="local-task"),
         id=case.id,
-        name="net/tiled@pool",
-        model="net",
-        variant="tiled",
-        device="pool",
         toolchain="3.13.0",
-        baseline=True,
-        uri="local-task",
-        backend="llvm-cpu",
         pin=True,
-        compile_flags=(),
-        run_flags=(),
-        plugins=(),
         tags=("vision", "all", "tiling", "cpu"),
         more_uris=("vulkan",),
         threads=1,

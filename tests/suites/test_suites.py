@@ -2,7 +2,6 @@
 
 import runpy
 from pathlib import Path
-from typing import get_args
 
 import numpy as np
 import onnx
@@ -11,9 +10,8 @@ import pytest
 from harness.models import check_params, find_builder
 from harness.peers import PeerModel
 from harness.peers.peer import find_peer
-from harness.plugins.halide_schedule import Step
 from harness.plugins.options import as_json, check_options
-from harness.suite.load import Suite, load_suite
+from harness.suite.load import load_suite
 
 ROOT = Path(__file__).parents[2]
 KNOWN = ROOT / "suites/known-issues"
@@ -42,20 +40,11 @@ def test_the_smoke_suite_s_network_is_the_one_its_script_writes() -> None:
     assert onnx.load(script["FILE"]) == onnx.load_model_from_string(script["network"]())
 
 
-# --- The suites of the MLP and of the convolution ---
-
-SUITES = Path(__file__).parents[2] / "suites"
-
-
-def suite_of(name: str) -> Suite:
-    return load_suite(SUITES / name).suite
-
-
 @pytest.mark.parametrize(
     ("suite", "peer"), [("mlp.toml", "libxsmm"), ("conv-schedule.toml", "halide")], ids=["mlp", "conv-schedule"]
 )
 def test_the_seed_s_own_engine_runs_every_model(suite: str, peer: str) -> None:
-    loaded = suite_of(suite)
+    loaded = load_suite(ROOT / "suites" / suite).suite
     (*uses,) = (use for use in loaded.peers if use.name == peer)
     assert uses
     engine = find_peer(peer)
@@ -66,20 +55,3 @@ def test_the_seed_s_own_engine_runs_every_model(suite: str, peer: str) -> None:
         for use in uses:
             options = check_options(engine.options, use.options, where="peers", owner=peer, noun="option")
             assert engine.refuses(program, options) is None
-
-
-def test_every_stage_of_the_schedule_is_a_variant() -> None:
-    variants = suite_of("conv-schedule.toml").variants
-    steps = {
-        variant.name: plugin.options["step"]
-        for variant in variants
-        for plugin in variant.plugins
-        if plugin.name == "halide-schedule"
-    }
-    assert steps == {step: step for step in get_args(Step)}
-
-
-def test_the_mlp_has_both_forms_and_both_types() -> None:
-    models = suite_of("mlp.toml").models
-    found = {(model.params["form"], model.params["dtype"]) for model in models}
-    assert found == {(form, dtype) for form in ("pytorch", "mlir-gen") for dtype in ("f32", "bf16")}
