@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -28,7 +28,7 @@ from harness.suite.schema import (
     VariantTable,
 )
 from harness.suite.toml_file import (
-    Mistakes,
+    all_of,
     errors_name,
     file_beside,
     read_content,
@@ -204,25 +204,21 @@ def load_flag_sets(files: Iterable[Path]) -> dict[str, FlagSet]:
 
 
 def _suite(path: Path, table: SuiteFile, flag_sets: Mapping[str, FlagSet]) -> Suite:
-    mistakes = Mistakes()
-    variants = mistakes.of_each(partial(_variant, flag_sets=flag_sets), table.variants.items())
-    with mistakes.collected():
-        require_known("baseline", "variant", [table.baseline], table.variants)
-    with mistakes.collected():
-        _require_labels(table.peers, table.variants)
-    for number, group in enumerate(table.groups, start=1):
-        with mistakes.collected():
-            require_known(f"[[groups]] #{number} variants", "variant", group.variants, table.variants)
-            require_once(f"[[groups]] #{number} variants", group.variants)
-    models = mistakes.of_each(partial(_model, path), table.models.items())
-    devices = mistakes.of_each(_device, table.devices.items())
-    expectations = mistakes.of_each(_expectation, enumerate(table.expect, start=1))
-    with mistakes.collected():
-        _require_floors(table.floors)
-    gates = mistakes.of_each(partial(_gate, ops_by_phase=table.ir), table.gates.items())
-    with mistakes.collected():
-        _require_ops(table.ir)
-    mistakes.refuse()
+    def of_each(make: Callable[..., Any], tables: Iterable[tuple[Any, Any]]) -> Callable[[], tuple[Any, ...]]:
+        return lambda: tuple(all_of(partial(make, name, table) for name, table in tables))
+
+    variants, _, models, devices, expectations, _, gates, _ = all_of(
+        [
+            of_each(partial(_variant, flag_sets=flag_sets), table.variants.items()),
+            partial(_require_names, table),
+            of_each(partial(_model, path), table.models.items()),
+            of_each(_device, table.devices.items()),
+            of_each(_expectation, enumerate(table.expect, start=1)),
+            partial(_require_floors, table.floors),
+            of_each(partial(_gate, ops_by_phase=table.ir), table.gates.items()),
+            partial(_require_ops, table.ir),
+        ]
+    )
     return value_of(
         Suite,
         table,
@@ -266,14 +262,19 @@ def _device(name: str, table: DeviceTable) -> Device:
     return Device.model_construct(**dict(table), name=name)
 
 
-def _require_labels(peers: Sequence[PeerTable], variants: Collection[str]) -> None:
-    labels = [peer.case_label for peer in peers]
+def _require_names(table: SuiteFile) -> None:
+    """Refuse a baseline or a group of variants that are none, and peers that are called like one or like another."""
+    require_known("baseline", "variant", [table.baseline], table.variants)
+    labels = [peer.case_label for peer in table.peers]
     for label in labels:
         refuse(
             f"peers: {label!r}",
-            (label in variants, "is the name of a variant; give the peer another label"),
+            (label in table.variants, "is the name of a variant; give the peer another label"),
             (labels.count(label) > 1, "is there twice; give one of them a label of its own"),
         )
+    for number, group in enumerate(table.groups, start=1):
+        require_known(f"[[groups]] #{number} variants", "variant", group.variants, table.variants)
+        require_once(f"[[groups]] #{number} variants", group.variants)
 
 
 def _expectation(number: int, table: ExpectTable) -> Expectation:

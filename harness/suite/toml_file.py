@@ -170,7 +170,6 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 _Value = TypeVar("_Value", bound="DataclassInstance")
-_Made = TypeVar("_Made")
 
 
 @contextmanager
@@ -182,32 +181,17 @@ def errors_name(path: Path) -> Iterator[None]:
         raise error.of_file(path) from None
 
 
-class Mistakes:
-    """Collects what is wrong with tables that can be checked without each other."""
-
-    def __init__(self) -> None:
-        self._sentences: list[str] = []
-
-    @contextmanager
-    def collected(self) -> Iterator[None]:
-        """Keep the mistake of what is checked in the context."""
+def all_of(checks: Iterable[Callable[[], Any]]) -> list[Any]:
+    """What each gives; what is wrong with any of them is one error."""
+    made, sentences = [], list[str]()
+    for check in checks:
         try:
-            yield
+            made.append(check())
         except SuiteError as error:
-            self._sentences += error.every
-
-    def of_each(self, make: Callable[..., _Made], tables: Iterable[tuple[Any, Any]]) -> tuple[_Made, ...]:
-        """What is made of each table and its name or number, without those that are wrong."""
-        made: list[_Made] = []
-        for name, table in tables:
-            with self.collected():
-                made.append(make(name, table))
-        return tuple(made)
-
-    def refuse(self) -> None:
-        """Raise what was collected."""
-        if self._sentences:
-            raise SuiteError.of_all(self._sentences)
+            sentences += error.every
+    if sentences:
+        raise SuiteError.of_all(sentences)
+    return made
 
 
 def value_of(kind: type[_Value], table: BaseModel, **others: Any) -> _Value:
