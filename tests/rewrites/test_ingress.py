@@ -101,40 +101,8 @@ def products(operation: str, also_returned: str) -> str:
     return program(f"main a:4x4 b:4x4\n{lines}\nreturn r {also_returned}")
 
 
-LEFT, RIGHT, TURNED, OUT = (f"affine_map<(m, n, k) -> ({axes})>" for axes in ("m, k", "k, n", "n, k", "m, n"))
-MAPS, READ_TURNED = (f"indexing_maps = [{LEFT}, {right}, {OUT}]" for right in (RIGHT, TURNED))
-
-
-def product(operation: str, *, types: tuple[str, str] = ("f32", "f32"), right: str = "8x16") -> str:
-    """A matrix product of tensors of `types[0]` into one of `types[1]`; {} in it stands for the operands."""
-    x, w, y = f"tensor<4x8x{types[0]}>", f"tensor<{right}x{types[0]}>", f"tensor<4x16x{types[1]}>"
-    named = operation.replace("{}", f"ins(%x, %w : {x}, {w}) outs(%init : {y})")
-    return f"func.func @main(%x: {x}, %w: {w}, %init: {y}) -> {y} {{\n%y = {named} -> {y}\nreturn %y : {y}\n}}"
-
-
-def as_generic(
-    body: str,
-    *,
-    types: tuple[str, str] = ("f32", "f32"),
-    right: str = "8x16",
-    maps: str = MAPS,
-    attributes: str = "",
-) -> str:
-    generic = f"""linalg.generic {{{maps}, iterator_types = ["parallel", "parallel", "reduction"]}} {{}} {attributes} {{
-      ^bb0(%in: {types[0]}, %in_0: {types[0]}, %out: {types[1]}):
-        {body}
-      }}"""
-    return product(generic, types=types, right=right)
-
-
-FLOATS = "%m = arith.mulf %in, %in_0 : f32\n%s = arith.addf %out, %m : f32\nlinalg.yield %s : f32"
-WIDENED = """%a = arith.{0} %in : {1} to {2}
-%b = arith.{0} %in_0 : {1} to {2}
-%m = arith.{3} %a, %b : {2}
-%s = arith.{4} %out, %m : {2}
-linalg.yield %s : {2}"""
-UNSIGNED = " {cast = #linalg.type_fn<cast_unsigned>}"
-CONFIG = "{lowering_config = #iree_codegen.lowering_config<tile_sizes = [[4, 16]]>}"
+LEFT, TURNED, OUT = (f"affine_map<(m, n, k) -> ({axes})>" for axes in ("m, k", "n, k", "m, n"))
+READ_TURNED = f"indexing_maps = [{LEFT}, {TURNED}, {OUT}]"
 # A transposition; the last two as older exporters write it: the loops may be those of the operand or of the result.
 FORMS = [
     "t = transpose {} 1,0",
@@ -194,28 +162,6 @@ PAIRS: dict[str, tuple[str, str, list[str], int]] = {
     "the one of two that nothing else reads": (
         *(products("ab ba out=e", "ab"), products("ab out out=ba", "ab"), [OUTS], 1),
     ),
-    **{
-        f"a product of {types[0]}{cast}": (
-            product(f"linalg.matmul{cast} {{}}", types=types),
-            as_generic(WIDENED.format(extension, *types, *operations), types=types),
-            *([GENERIC], 1),
-        )
-        for types, cast, extension, operations in (
-            (("bf16", "f32"), "", "extf", ("mulf", "addf")),
-            (("i8", "i32"), "", "extsi", ("muli", "addi")),
-            (("i8", "i32"), UNSIGNED, "extui", ("muli", "addi")),
-        )
-    },
-    "a product of other maps": (
-        product(f"linalg.matmul {READ_TURNED} {{}}", right="16x8"),
-        as_generic(FLOATS, right="16x8", maps=READ_TURNED),
-        *([GENERIC], 1),
-    ),
-    "a product that others have marked": (
-        product(f"linalg.matmul {CONFIG} {{}}"),
-        as_generic(FLOATS, attributes=f"attrs = {CONFIG}"),
-        *([GENERIC], 1),
-    ),
     "a constant": stored(FORMS[0], "bf16", "1.4", "1.4"),
     "a constant of small integers": stored(FORMS[1], "i4", "[[1, 2, 3], [4, 5, -6]]", "[[1, 4], [2, 5], [3, -6]]"),
     "a constant with an infinity": stored(
@@ -243,6 +189,43 @@ PAIRS: dict[str, tuple[str, str, list[str], int]] = {
 def test_what_becomes_of_a_place(what: str) -> None:
     before, after, options, places = PAIRS[what]
     assert_rewritten(before, after, only(*options), places=places)
+
+
+UNSIGNED = " {cast = #linalg.type_fn<cast_unsigned>}"
+CONFIG = " {lowering_config = #iree_codegen.lowering_config<tile_sizes = [[4, 16]]>}"
+
+
+@pytest.mark.parametrize(
+    ("attributes", "types", "right", "body", "kept"),
+    [
+        ("", ("bf16", "f32"), "8x16", ["extf", "extf", "mulf", "addf"], "(d2, d1)>"),
+        ("", ("i8", "i32"), "8x16", ["extsi", "extsi", "muli", "addi"], "(d2, d1)>"),
+        (UNSIGNED, ("i8", "i32"), "8x16", ["extui", "extui", "muli", "addi"], "(d2, d1)>"),
+        (f" {READ_TURNED}", ("f32", "f32"), "16x8", ["mulf", "addf"], "(d1, d2)>"),
+        (
+            CONFIG,
+            ("f32", "f32"),
+            "8x16",
+            ["mulf", "addf"],
+            "{lowering_config = #config}",
+        ),  # which others have put on it
+    ],
+)
+def test_a_product_in_the_generic_form(
+    attributes: str, types: tuple[str, str], right: str, body: list[str], kept: str
+) -> None:
+    x, w, y = f"tensor<4x8x{types[0]}>", f"tensor<{right}x{types[0]}>", f"tensor<4x16x{types[1]}>"
+    matched, after = rewrite(
+        f"""func.func @main(%x: {x}, %w: {w}, %init: {y}) -> {y} {{
+          %y = linalg.matmul{attributes} ins(%x, %w : {x}, {w}) outs(%init : {y}) -> {y}
+          return %y : {y}
+        }}""",
+        GENERIC,
+    )
+    assert matched == 1
+    assert re.findall(r"(?:arith|linalg)\.(\w+) ", after) == ["generic", *body, "yield"]
+    assert 'iterator_types = ["parallel", "parallel", "reduction"]' in after
+    assert kept in after
 
 
 COMPLEX = "complex<f32>"
