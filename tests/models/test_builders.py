@@ -148,40 +148,6 @@ def test_values_stay_of_order_1_whatever_the_depth_and_the_width(
     assert std[0] < math.sqrt(np.mean(result**2)) < std[1]
 
 
-RESIDUAL = {
-    "tensor.insert_slice ": 2 + 3 + 4 + 5,
-    "tensor.pad ": 5,
-    "linalg.conv_2d_nchw_fchw ": 5,
-    "linalg.generic ": 5 + 4 + 1,  # biases, leaky ReLUs, the last sum
-    "arith.cmpf ugt": 4,
-    "arith.select ": 2 * 4,
-    "arith.constant dense_resource": 2 * 5,
-    '"0x04000000': 2 * 5,
-}
-EXPORTED = {"linalg.transpose ": 1, "linalg.matmul ": 1, "linalg.generic ": 2, "arith.cmpf ugt": 1}
-GENERATED = {"linalg.transpose ": 0, "linalg.matmul ": 0, "linalg.generic ": 3, "arith.maximumf ": 1}
-
-
-@pytest.mark.parametrize(
-    ("name", "params", "times", "counts"),
-    [
-        ("a block of other channels", {}, 1, RESIDUAL),
-        ("blocks", {"blocks": 3}, 3, RESIDUAL),
-        *(
-            (f"layers of {dtype}, {form}", {"layers": 3}, 3, counts)
-            for dtype in ("f32", "bf16")
-            for form, counts in (("pytorch, 16 wide", EXPORTED), ("mlir-gen, 80 wide", GENERATED))
-        ),
-        ("convolution, generic", {}, 1, {"(n, y, x, c, rz, ry, rx) -> (rx, rz, ry, c)": 1, "linalg.conv": 0}),
-    ],
-)
-def test_operations_are_those_of_the_program_that_it_stands_for(
-    name: str, params: dict[str, Any], times: int, counts: dict[str, int]
-) -> None:
-    text = EXAMPLES[name].text(**params)
-    assert {what: text.count(what) for what in counts} == {what: times * count for what, count in counts.items()}
-
-
 def test_sizes_that_the_compiler_does_not_know_and_small_constants_of_bf16() -> None:
     """IREE 3.13 misreads the latter as resources."""
     model = EXAMPLES["product of f32 by argument"].built(dynamic="mn")
