@@ -1,7 +1,7 @@
 """Concatenations of the same tensors share one buffer, with the padding that its readers would add one by one."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from itertools import accumulate
 
@@ -268,69 +268,47 @@ def test_a_block_that_follows_goes_on_with_the_buffer_if_it_can(second: str, res
 _LARGEST = 30  # elements along an axis
 
 
-def _join(numbers: Sequence[int], separator: str = ",") -> str:
-    return separator.join(map(str, numbers))
-
-
 @st.composite
 def programs(draw: st.DrawFn) -> str:
-    """Squares, pads and concatenations along one axis, many of the parts of an earlier one with some more or fewer."""
-    rank = draw(st.integers(1, 4))
-    axis = draw(st.integers(0, rank - 1))
-    shape = draw(st.lists(st.integers(1, 3), min_size=rank, max_size=rank))
-    low, high = (draw(st.lists(st.integers(0, 1), min_size=rank, max_size=rank)) for _ in range(2))
-    if draw(st.integers(0, 3)):
-        low[axis] = high[axis] = 0
+    """Squares, pads and concatenations along one axis, many of the parts of an earlier one with one more or fewer."""
+    axis = draw(st.integers(0, 1))
+    along, across = ("1,0 0,0", "0,1 0,1") if axis == 0 else ("0,1 0,0", "1,0 1,0")
+    frame = draw(st.sampled_from([across, across, across, along]))
     sizes = draw(st.lists(st.integers(1, 3), min_size=1, max_size=3))
-    arguments = [(*shape[:axis], size, *shape[axis + 1 :]) for size in sizes]
-    writer = Writer(" ".join(f"v{number}:{_join(argument, 'x')}" for number, argument in enumerate(arguments)))
+    writer = Writer(" ".join(f"v{n}:{f'{size}x2' if axis == 0 else f'2x{size}'}" for n, size in enumerate(sizes)))
     values, joins = list(writer.shapes), list[list[str]]()
 
     def cropped(value: str) -> str:
         """A padded value's first elements along every axis, to go on with."""
-        constant = draw(st.sampled_from(["zero", "zero", "one"]))
-        padded = writer.add(f"pad {value} {constant} {_join(low)} {_join(high)}")
-        values.append(writer.add(f"extract {padded} {_join([0] * rank)} {_join(writer.shapes[value], 'x')}"))
-        return values[-1]
-
-    def parts() -> list[str]:
-        """Of an earlier concatenation with more before or after them, or some of them; or of any values."""
-        some = draw(st.lists(st.sampled_from(values), min_size=2, max_size=3))
-        if not joins or draw(st.integers(0, 2)) == 0:
-            return some
-        earlier = draw(st.sampled_from(joins))
-        first = draw(st.integers(0, len(earlier) - 2))
-        shorter = earlier[first : draw(st.integers(first + 2, len(earlier)))]
-        return draw(st.sampled_from([[*earlier, cropped(some[0])], [cropped(some[0]), *earlier], shorter]))
-
-    def chained(joined: list[str], ends: list[int]) -> str:
-        """Parts inserted in any order; maybe one of them somewhere before that, where it is overwritten."""
-        result = writer.add(f"empty {_join((*shape[:axis], ends[-1], *shape[axis + 1 :]), 'x')}")
-        places = draw(st.permutations(list(zip(joined, ends, strict=True))))
-        if draw(st.integers(0, 4)) == 0:
-            places = [places[-1], *places]
-        for part, end in places:
-            offset = end - writer.shapes[part][axis]
-            result = writer.add(f"insert {part} {result} {_join([offset if n == axis else 0 for n in range(rank)])}")
-        return result
+        padded = writer.add(f"pad {value} {draw(st.sampled_from(['zero', 'zero', 'one']))} {frame}")
+        return writer.add(f"extract {padded} 0,0 {'x'.join(map(str, writer.shapes[value]))}")
 
     for _ in range(draw(st.integers(1, 12))):
-        value = draw(st.sampled_from(values))
-        match draw(st.sampled_from(["square", "pad", "join", "join", "chain"])):
-            case "square":
-                values.append(writer.add(f"mulf {value} {value}"))
-            case "pad":
-                cropped(value)
-            case how:
-                joined = parts()
-                ends = list(accumulate(writer.shapes[part][axis] for part in joined))
-                if ends[-1] > _LARGEST:
-                    continue
-                joins.append(joined)
-                if how == "join":
-                    values.append(writer.add(f"concat {axis} {' '.join(joined)}"))
-                else:
-                    values.append(chained(joined, ends))
+        some = draw(st.lists(st.sampled_from(values), min_size=2, max_size=3))
+        how = draw(st.sampled_from(["square", "pad", "join", "join", "chain"]))
+        if how == "square":
+            values.append(writer.add(f"mulf {some[0]} {some[0]}"))
+            continue
+        if how == "pad":
+            values.append(cropped(some[0]))
+            continue
+        more: int = draw(st.integers(0, 5))
+        if joins and more:
+            earlier = draw(st.sampled_from(joins))
+            some = [[*earlier, some[0]], [some[0], *earlier], earlier[:-1], earlier[1:], [*earlier, *some]][more - 1]
+        ends = list(accumulate(writer.shapes[part][axis] for part in some))
+        if len(some) < 2 or ends[-1] > _LARGEST:
+            continue
+        joins.append(some)
+        if how == "join":
+            result = writer.add(f"concat {axis} {' '.join(some)}")
+        else:
+            result = writer.add(f"empty {f'{ends[-1]}x2' if axis == 0 else f'2x{ends[-1]}'}")
+            places = draw(st.permutations(list(zip(some, ends, strict=True))))
+            for part, end in (*places[: more % 2], *places):  # one may be overwritten
+                offset = end - writer.shapes[part][axis]
+                result = writer.add(f"insert {part} {result} {f'{offset},0' if axis == 0 else f'0,{offset}'}")
+        values.append(cropped(result) if draw(st.integers(0, 2)) else result)
     return writer.module(draw(st.lists(st.sampled_from(values), min_size=1, unique=True)))
 
 
