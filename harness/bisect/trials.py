@@ -54,18 +54,12 @@ _STANDINGS: Mapping[Verdict, Standing] = {
 def rule_of_measurements(number: int, floor: float) -> Rule:
     """The rule of each of so many measurements.
 
-    The error that all of them may make together is shared by them (Bonferroni), on the side that calls two equal ones
-    changed, before any confirmation, and on the side that calls two different ones equal. So what is called changed has
-    an interval without zero in it, as a rule. A plain change is found at the level of a comparison: its confirmation
-    makes that less than a share.
+    They share the error that all may make together (Bonferroni), on the side that calls two equal ones changed, before
+    any confirmation, and on the side that calls two different ones equal. A plain change is found at the level of a
+    comparison: its confirmation makes that less than a share.
     """
     share = ERROR / number
     return replace(Rule(), floor=floor, alpha=share, plain_alpha=Rule().alpha, confidence=1 - 2 * share)
-
-
-def error_of(measured: int, planned: int) -> float:
-    """The chance that any of so many measurements is wrong, of which so many were planned for."""
-    return min(1.0, ERROR * measured / planned)
 
 
 def place_by_an_end(asked: Trial, task: Task, whole: float) -> Trial | Task:

@@ -17,10 +17,10 @@ from typing import Any, Literal
 
 from harness.bisect.search import Measured, Unusable
 from harness.bisect.trials import (
+    ERROR,
     JUDGED_OF_SEARCH,
     Place,
     as_measured,
-    error_of,
     rule_of_measurements,
     try_pair,
 )
@@ -331,7 +331,7 @@ class BisectSession(ABC):
             ends=tuple(ends),
             positions=tuple(position for position in positions if position is not None),
             trials=tuple(self.trials.values()),
-            error=error_of(measured, self.planned),
+            error=min(1.0, ERROR * measured / self.planned),
             finished=not self._is_spent,
             attempt=self.directory.attempt,
             machine=describe_machine(environment_here()),

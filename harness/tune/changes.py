@@ -227,7 +227,8 @@ def _joined(start: CompileConfig, changes: Sequence[Change]) -> CompileConfig | 
     """The start with some changes; None where two of them give a flag different values or a plugin other options."""
     configs = [change.config for change in sorted(changes, key=lambda change: change.name)]
     for one, other in combinations(configs, 2):
-        if _differ(one.flags, other.flags) or _differ(one.run_flags, other.run_flags):
+        both = ((one.flags, other.flags), (one.run_flags, other.run_flags))
+        if any(normalised(merge_flags(a, b)) != normalised(merge_flags(b, a)) for a, b in both):
             return None
         if {use.name for use in one.plugins} & {use.name for use in other.plugins}:
             return None
@@ -236,15 +237,6 @@ def _joined(start: CompileConfig, changes: Sequence[Change]) -> CompileConfig | 
         run_flags=merge_flags(start.run_flags, *(config.run_flags for config in configs)),
         plugins=_with_plugins(start.plugins, [use for config in configs for use in config.plugins]),
     )
-
-
-def _differ(one: Sequence[str], other: Sequence[str]) -> bool:
-    """Whether two groups of flags give a flag of the same name different values."""
-    values = [
-        {name: normalised(flag for flag in flags if flag_name(flag) == name) for name in map(flag_name, flags)}
-        for flags in (one, other)
-    ]
-    return any(values[1].get(name, value) != value for name, value in values[0].items())
 
 
 def _with_plugins(start: Sequence[Use], added: Sequence[Use]) -> tuple[Use, ...]:
