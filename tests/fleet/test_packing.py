@@ -27,62 +27,100 @@ from tests.fakes.fake_toolchain import calls, make_fake_toolchain
 from tests.fleet.hosts import make_offer
 
 
+class World:
+    """A client's folder, whose cache is `here`, and a host's cache `there` beside it."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.folder, self._monkeypatch = folder, monkeypatch
+        self.theirs = make_fake_toolchain(folder / "their tools")
+        self.spec = folder / "spec.mlir"
+        self.spec.write_text("spec")
+        self.at("here")
+
+    def at(self, cache: str) -> None:
+        """Be on one of both machines."""
+        self._monkeypatch.setenv("HARNESS_CACHE", str(self.folder / cache))
+
+    def request(self, *flags: str) -> CompileRequest:
+        """A compile, whose plugin gave it a file."""
+        model = self.folder / "model" / "model.mlir"
+        model.parent.mkdir(exist_ok=True)
+        model.write_text("module {}\n")
+        return CompileRequest(
+            case=make_case(compile_flags=(*flags, f"--iree-spec={self.spec}")),
+            toolchain=make_fake_toolchain(self.folder / "tools"),
+            model=model,
+            model_sha256="ab" * 32,
+            function="main",
+            host_cpu="EPYC",
+            limits=Limits(seconds=10),
+        )
+
+    def arrive(self, packed: Packed) -> tuple[Any, ...]:
+        """What was packed, on the host, whose cache got the files that it lacks."""
+        sent = {item: path.read_bytes() for item, path in packed.files.items()}
+        self.at("there")
+        packing.write_small(sent)
+        assert lacking(packed.files) == ()
+        return unpack(packed.data)
+
+    def _module(self, side: str) -> Module:
+        request, builds = self.request(f"--fake-code={side}"), BuildCache(self.folder / "here")
+        (self.folder / "x.npy").write_bytes(b"x")
+        (self.folder / "weights.irpa").write_bytes(b"w")
+        build, _ = builds.compile(request)
+        loadable = LoadableModule(
+            name=request.case.name,
+            module=builds.module(build),
+            function="main",
+            arguments=({"file": str(self.folder / "x.npy"), "scalar": True},),
+            parameters={"model": self.folder / "weights.irpa"},
+            run_flags=(),
+            toolchain=request.toolchain,
+        )
+        return Module(case=request.case, loadable=loadable, mlir=request.model, files=(self.spec,), build=build)
+
+    def measure(self, number: int = 0, known: dict[str, Known] | None = None, **row: Any) -> Answer:
+        """A generation of a row on the host, to which its files come along."""
+        self.at("here")
+        task = RowTask(name="net/stock@cpu", base=self._module("base"), head=self._module("head"), **row)
+        packed = task.packed(number, known or {})
+        sent = {item: path.read_bytes() for item, path in packed.files.items()}
+        self.at("there")
+        return tasks.measure_row(packed.data, tuple(packed.files), sent)
+
+
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """This machine's cache is `here`, and another machine's beside it is `there`; both have the same toolchain."""
-    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "here"))
-    toolchain = make_fake_toolchain(tmp_path / "tools")
-    monkeypatch.setattr(packing, "get_toolchains", lambda *_, **__: (toolchain,))
-    return tmp_path
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+    world = World(tmp_path, monkeypatch)
+    monkeypatch.setattr(packing, "get_toolchains", lambda *_, **__: (world.theirs,))
+    monkeypatch.setattr(tasks, "_alone", contextlib.nullcontext)
+    monkeypatch.setattr(worker, "_host", SimpleNamespace(offer=make_offer("host-a"), limits=Limits(seconds=5.0)))
+    monkeypatch.setattr(session, "WORKER", Path(fake_worker.__file__))
+    script = {"log": str(tmp_path / "turns"), "per_call_ns": {"head": 2_000_000}}
+    monkeypatch.setenv("FAKE_WORKER", json.dumps(script))
+    return world
 
 
-def _request(folder: Path, *flags: str) -> CompileRequest:
-    (folder / "model").mkdir(exist_ok=True)
-    (folder / "model" / "model.mlir").write_text("module {}\n")
-    return CompileRequest(
-        case=make_case(compile_flags=flags),
-        toolchain=make_fake_toolchain(folder / "tools"),
-        model=folder / "model" / "model.mlir",
-        model_sha256="ab" * 32,
-        function="main",
-        host_cpu="EPYC",
-        limits=Limits(seconds=10),
-    )
-
-
-def _arrive(packed: Packed, folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, ...]:
-    """What was packed, on the other machine, whose cache got the files that it lacks."""
-    sent = {item: path.read_bytes() for item, path in packed.files.items()}
-    monkeypatch.setenv("HARNESS_CACHE", str(folder / "there"))
-    packing.write_small(sent)
-    assert lacking(packed.files) == ()
-    return unpack(packed.data)
-
-
-def test_what_travels_names_the_files_and_the_toolchain_of_where_it_is(
-    here: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (here / "spec.mlir").write_text("spec")
-    request = _request(here, "--fake-code=x", f"--iree-spec={here / 'spec.mlir'}", "--iree-other=/no/file")
-    build, _ = BuildCache(here / "here").compile(request)
-    artifact = make_artifact(request.model, inputs=[Input(shape=(4,))])
-    packed = pack(request, artifact, build)
-    arrived, its_artifact, its_build = _arrive(packed, here, monkeypatch)
-    assert arrived.toolchain == request.toolchain
-    assert arrived.model.is_relative_to(here / "there") and arrived.model.read_text() == "module {}\n"
+def test_what_travels_names_the_files_and_the_toolchain_of_where_it_is(world: World) -> None:
+    request, there = world.request("--fake-code=x", "--iree-other=/no/file"), world.folder / "there"
+    build, _ = BuildCache(world.folder / "here").compile(request)
+    packed = pack(request, make_artifact(request.model, inputs=[Input(shape=(4,))]), build)
+    arrived, its_artifact, its_build = world.arrive(packed)
+    assert arrived.toolchain == world.theirs
+    assert arrived.model.is_relative_to(there) and arrived.model.read_text() == "module {}\n"
     assert its_artifact.mlir == arrived.model
     assert [argument.file.name for argument in its_artifact.arguments] == ["input0.npy"]
-    same, spec, other = arrived.case.compile_flags
+    same, other, spec = arrived.case.compile_flags
     assert (same, other) == ("--fake-code=x", "--iree-other=/no/file")
     assert Path(spec.removeprefix("--iree-spec=")).read_text() == "spec"
     assert packed.with_own_names(arrived.case.compile_flags) == request.case.compile_flags
-    assert BuildCache(here / "there").find(build.cache_key, build.case) == replace(
-        its_build, cached=True, command=build.command
-    )
+    found = BuildCache(there).find(build.cache_key, build.case)
+    assert found == replace(its_build, cached=True, command=build.command)
 
 
-def test_another_toolchain_or_plugin_of_that_name_is_refused(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    request = _request(here)
+def test_another_toolchain_or_plugin_of_that_name_is_refused(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    request = world.request()
     data = pack(replace(request.toolchain, compiler_sha256="00" * 32)).data
     with pytest.raises(
         RunError, match=r"its IREE 0\.0\.0 is another build than the client's; install the same packages"
@@ -110,10 +148,10 @@ def test_a_file_that_is_needed_and_that_is_gone_is_one_sentence(tmp_path: Path) 
 
 
 def test_a_large_file_comes_in_parts_and_is_used_only_if_it_is_whole(
-    here: Path, monkeypatch: pytest.MonkeyPatch
+    world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(packing, "MESSAGE_BYTES", 3)
-    source = here / "seven.bin"
+    source = world.folder / "seven.bin"
     source.write_bytes(b"1234567")
     (item,) = pack(source).files
     parts = [(offset, read_chunk(source, offset, size)) for offset, size in item.chunks]
@@ -122,7 +160,7 @@ def test_a_large_file_comes_in_parts_and_is_used_only_if_it_is_whole(
         assert lacking([item]) == (item,)
         assert tasks.receive(item, offset, part, "one").trouble == ""
     assert tasks.send(item, 3, 3).value == b"456"
-    (here / "here" / item.place).write_bytes(b"123456X")
+    (world.folder / "here" / item.place).write_bytes(b"123456X")
     assert tasks.lacking((item,)).value == (item,)
     for offset, part in parts:
         answer = tasks.receive(item, offset, part.replace(b"7", b"8"), "two")
@@ -137,17 +175,17 @@ def test_the_smallest_files_go_along_in_their_order(tmp_path: Path, monkeypatch:
     assert [(item.size, len(data)) for item, data in small_ones(found).items()] == [(20, 20), (0, 0), (30, 30)]
 
 
-def test_a_module_that_was_damaged_is_neither_sent_nor_used(here: Path) -> None:
-    build, _ = BuildCache(here / "here").compile(_request(here))
+def test_a_module_that_was_damaged_is_neither_sent_nor_used(world: World) -> None:
+    build, _ = BuildCache(world.folder / "here").compile(world.request())
     items = build_items(build)
-    (module,) = (here / "here").glob("builds/*/*/module.vmfb")
+    (module,) = (world.folder / "here").glob("builds/*/*/module.vmfb")
     module.write_bytes(bytes(module.stat().st_size))
     assert [item.place.split("/")[-1] for item in lacking(items)] == ["module.vmfb"]
     with pytest.raises(RunError, match="has been damaged since it was compiled; remove this folder"):
         build_items(build)
 
 
-def test_what_was_sent_and_is_no_longer_used_makes_room(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_sent_and_is_no_longer_used_makes_room(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packing, "LIMIT_BYTES", 2)
     sent = {}
     for name in ("old", "needed", "young"):
@@ -155,68 +193,13 @@ def test_what_was_sent_and_is_no_longer_used_makes_room(here: Path, monkeypatch:
         sent[name] = Item(place=f"fleet/{sha256[:2]}/{sha256}/{name}", sha256=sha256, size=len(name))
         write_chunk(sent[name], 0, name.encode(), "")
         if name != "young":
-            os.utime(here / "here" / sent[name].place, (0, 0))
+            os.utime(world.folder / "here" / sent[name].place, (0, 0))
     packing.use(sent["needed"])
     packing.trim_sent(-1)
-    assert [name for name, item in sent.items() if (here / "here" / item.place).exists()] == ["needed", "young"]
+    assert [name for name, item in sent.items() if (world.folder / "here" / item.place).exists()] == ["needed", "young"]
 
 
 # --- What a host does with a row of a comparison ---
-
-
-class World:
-    """A client's folder and a host's beside it."""
-
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.folder, self._monkeypatch = folder, monkeypatch
-        self.theirs = make_fake_toolchain(folder / "their tools")
-        self._at("here")
-        (folder / "x.npy").write_bytes(b"x")
-        (folder / "weights.irpa").write_bytes(b"w")
-        (folder / "spec.mlir").write_text("spec")
-        self.sides = self._module("base"), self._module("head")
-
-    def _at(self, cache: str) -> None:
-        self._monkeypatch.setenv("HARNESS_CACHE", str(self.folder / cache))
-
-    def _module(self, side: str) -> Module:
-        """A side, which its compiler takes 0.2 s for in head's case; its plugin gave it a file."""
-        spec = self.folder / "spec.mlir"
-        request = _request(self.folder, f"--fake-code={side}", f"--iree-spec={spec}")
-        builds = BuildCache(self.folder / "here")
-        build, _ = builds.compile(request)
-        loadable = LoadableModule(
-            name=request.case.name,
-            module=builds.module(build),
-            function="main",
-            arguments=({"file": str(self.folder / "x.npy"), "scalar": True},),
-            parameters={"model": self.folder / "weights.irpa"},
-            run_flags=(),
-            toolchain=request.toolchain,
-        )
-        return Module(case=request.case, loadable=loadable, mlir=request.model, files=(spec,), build=build)
-
-    def measure(self, number: int = 0, known: dict[str, Known] | None = None, **row: Any) -> Answer:
-        """A generation of the row on the host, to which its files have come."""
-        self._at("here")
-        base, head = self.sides
-        packed = RowTask(name="net/stock@cpu", base=base, head=head, **row).packed(number, known or {})
-        sent = {item: path.read_bytes() for item, path in packed.files.items()}
-        self._at("there")
-        return tasks.measure_row(packed.data, tuple(packed.files), sent)
-
-
-@pytest.fixture
-def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
-    world = World(tmp_path, monkeypatch)
-    monkeypatch.setattr(packing, "get_toolchains", lambda *_, **__: (world.theirs,))
-    monkeypatch.setattr(tasks, "_alone", contextlib.nullcontext)
-    plugin = SimpleNamespace(offer=make_offer("host-a"), limits=Limits(seconds=5.0))
-    monkeypatch.setattr(worker, "_host", plugin)
-    monkeypatch.setattr(session, "WORKER", Path(fake_worker.__file__))
-    script = {"log": str(tmp_path / "turns"), "per_call_ns": {"head": 2_000_000}}
-    monkeypatch.setenv("FAKE_WORKER", json.dumps(script))
-    return world
 
 
 def test_a_host_measures_both_sides_with_its_own_tools_and_files(world: World, tmp_path: Path) -> None:
