@@ -129,37 +129,29 @@ def test_a_list_is_read_to_its_last_page(github: FakeGitHub, client: Client) -> 
     assert {request.headers["authorization"] for request in github.requests} == {f"Bearer {TOKEN}"}
 
 
-@pytest.mark.parametrize("address", ["http://localhost:{port}/p", "https://127.0.0.1:{port}/p"])
-def test_a_page_on_another_host_is_not_fetched(github: FakeGitHub, client: Client, address: str) -> None:
-    link = f'<{address.format(port=github.url.rpartition(":")[2])}>; rel="next"'
-    github.fail("GET", LIST, status=200, headers={"Link": link}, body='[{"id": 1}]')
-    assert "sends the request on to another host" in str(error_of(client))
-    assert len(github.requests) == 1
-
-
 # --- Where the token goes ---
-
-
-def redirect(github: FakeGitHub, method: str, to: str, status: int = 307) -> None:
-    github.fail(method, "/repos", status=status, headers={"Location": to}, body="")
 
 
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
 def test_a_renamed_repository_is_followed_with_the_token(github: FakeGitHub, client: Client, status: int) -> None:
-    redirect(github, "GET", f"/{LIST}", status)
-    redirect(github, "POST", f"/{LIST}", status)
+    for method in ("GET", "POST"):
+        github.fail(method, "/repos", status=status, headers={"Location": f"/{LIST}"}, body="")
     assert client.get("repos/old/name/issues/7/comments", PURPOSE) == []
     client.send("POST", "repos/old/name/issues/7/comments", PURPOSE, {"body": "text"})
     assert {request.headers["authorization"] for request in github.requests} == {f"Bearer {TOKEN}"}
     assert github.bodies == ["text"]
 
 
-@pytest.mark.parametrize("method", ["GET", "POST"])
-def test_nothing_is_sent_to_another_host(github: FakeGitHub, client: Client, method: str) -> None:
-    redirect(github, method, f"http://localhost/{LIST}")
-    with pytest.raises(GitHubError, match="sends the request on to another host"):
-        client.send(method, LIST, PURPOSE, None)
-    assert len(github.requests) == 1
+@pytest.mark.parametrize("address", ["http://localhost:{port}/p", "https://127.0.0.1:{port}/p"])
+def test_nothing_is_sent_to_another_host(github: FakeGitHub, client: Client, address: str) -> None:
+    elsewhere = address.format(port=github.url.rpartition(":")[2])
+    github.fail("GET", LIST, status=200, headers={"Link": f'<{elsewhere}>; rel="next"'}, body='[{"id": 1}]')
+    assert "sends the request on to another host" in str(error_of(client))
+    for method in ("GET", "POST"):
+        github.fail(method, "/repos", status=307, headers={"Location": elsewhere}, body="")
+        with pytest.raises(GitHubError, match="sends the request on to another host"):
+            client.send(method, LIST, PURPOSE, None)
+    assert len(github.requests) == 3
 
 
 def test_no_netrc_file_takes_its_place(
@@ -172,36 +164,27 @@ def test_no_netrc_file_takes_its_place(
     assert [request.headers.get("authorization") for request in github.requests] == [f"Bearer {TOKEN}", None]
 
 
-@pytest.mark.parametrize("text", ["two words", "line\nline", "caf\u00e9", "nul\x00"])
-def test_a_token_that_is_none_is_not_shown(text: str) -> None:
-    with pytest.raises(UsageError, match="GITHUB_TOKEN: holds spaces") as caught:
-        token_of({"GITHUB_TOKEN": text})
-    assert text.split()[0] not in str(caught.value)
-
-
 @pytest.mark.parametrize(
-    ("url", "sentence"),
+    ("check", "values", "sentence"),
     [
-        ("http://api.github.com", "is not https"),
-        ("http://localhost.example.com", "is not https"),
-        ("api.github.com", "is no address"),
-        ("https://[", "is no address"),
-        ("https://user:secret@api.github.com", "is no address of an API"),
-        ("https://api.github.com/\n", "is no address of an API"),
+        (lambda text: token_of({"GITHUB_TOKEN": text}), ["two words", "line\nline", "caf\u00e9", "nul\x00"],
+         "GITHUB_TOKEN: holds spaces"),
+        (api_address, ["http://api.github.com", "http://localhost.example.com"], "is not https"),
+        (api_address, ["api.github.com", "https://[", "https://user:secret@api.github.com", "https://api.github.com/\n"],
+         "is no address of an API"),
+        (repository_named, ["o", "o/r/x", "../r", "o/..", "o/.", "o/r?x", "o r/x", "", "-o/r", "o/r\n"],
+         "is no repository of GitHub; write it as owner/name"),
     ],
-)
-def test_addresses_that_no_token_may_go_to(url: str, sentence: str) -> None:
-    with pytest.raises(UsageError, match=sentence):
-        api_address(url)
+    ids=["tokens", "addresses that are read on the way", "no addresses", "no repositories"],
+)  # fmt: skip
+def test_what_is_given_is_checked(check: Callable[[str], object], values: list[str], sentence: str) -> None:
+    for value in values:
+        with pytest.raises(UsageError, match=sentence) as caught:
+            check(value)
+        assert "caf" not in str(caught.value)  # a token is not shown
+    assert repository_named("o/..r") == "o/..r"
 
 
 def test_where_people_see_what_an_api_serves() -> None:
     apis = ("https://api.github.com", "https://ghe.example/api/v3")
     assert list(map(server_of, apis)) == ["https://github.com", "https://ghe.example"]
-
-
-@pytest.mark.parametrize("name", ["o", "o/r/x", "../r", "o/..", "o/.", "o/r?x", "o r/x", "", "-o/r", "o/r\n"])
-def test_names_that_no_repository_has(name: str) -> None:
-    with pytest.raises(UsageError, match="is no repository of GitHub; write it as owner/name"):
-        repository_named(name)
-    assert repository_named("o/..r") == "o/..r"
