@@ -113,12 +113,11 @@ def pull_request_of(event: Event, client: Client, repository: str) -> PullReques
 def _candidates(event: Event, client: Client, repository: str) -> list[dict[str, Any]]:
     """The pull requests that the event names, else those of the head's branch; none of a fork that is gone."""
     path = f"repos/{repository}/pulls"
-    items: list[Any] = []
-    if event.numbers:
-        for number in event.numbers:
-            purpose = Purpose(what=f"read pull request #{number}", needs=_NEEDS)
-            items.append(client.get(f"{path}/{number}", purpose))
-    elif event.owner and event.branch:
+    items: list[Any] = [
+        client.get(f"{path}/{number}", Purpose(what=f"read pull request #{number}", needs=_NEEDS))
+        for number in event.numbers
+    ]
+    if not event.numbers and event.owner and event.branch:
         query = {"state": "open", "head": f"{event.owner}:{event.branch}"}
         items += client.pages(path, Purpose(what="list its pull requests", needs=_NEEDS), query)
     return [item for item in items if isinstance(item, dict)]

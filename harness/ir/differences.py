@@ -101,17 +101,14 @@ def match_executables(base: Sequence[Executable], head: Sequence[Executable]) ->
     match("operation", lambda executable: executable.kind)
     if len(base) == len(head):
         match("place", lambda _: "any")
-    of_head = {place: (executable, by) for executable, (place, by) in pairs.items()}
-    alone = [Match(base=None, head=executable, by="") for place, executable in enumerate(head) if place not in of_head]
-    return (
-        *(
-            Match(base=executable, head=head[pairs[place][0]], by=pairs[place][1])
-            if place in pairs
-            else Match(base=executable, head=None, by="")
-            for place, executable in enumerate(base)
-        ),
-        *alone,
-    )
+    nobody: tuple[int | None, MatchedBy] = (None, "")
+    matches = []
+    for place, executable in enumerate(base):
+        at, by = pairs.get(place, nobody)
+        matches.append(Match(base=executable, head=None if at is None else head[at], by=by))
+    taken = {place for place, _ in pairs.values()}
+    alone = (Match(base=None, head=executable, by="") for place, executable in enumerate(head) if place not in taken)
+    return (*matches, *alone)
 
 
 def first_difference(

@@ -91,13 +91,25 @@ def test_a_page_shows_its_names_as_text_in_both_themes_on_a_narrow_screen_and_on
     assert page.evaluate(_RIGHTMOST_EDGE) <= 795
 
 
-def test_an_address_of_nothing_is_told_in_a_sentence(browser: Browser, site: Path) -> None:
-    page = browser.new_page()  # where a missing file is no failure of the test, as it is on others
+def test_an_address_of_nothing_is_told_in_a_sentence_and_what_is_put_into_a_page_does_not_run(
+    browser: Browser, site: Path
+) -> None:
+    page = browser.new_page()  # where a missing file or a refused script is no failure of the test, as on others
+    refused: list[str] = []
+    page.on("console", lambda message: refused.append(message.text))
     page.goto(f"{site.as_uri()}/series.html?id=../../x")
     page.wait_for_selector("html[data-ready]", state="attached")
-    message = page.locator(".problem:visible").inner_text()
+    assert page.locator(".problem:visible").inner_text().startswith("Nothing to show: ")
+    page.evaluate("""() => {
+      const script = document.createElement("script");
+      script.textContent = "window.broken = 1";
+      document.body.append(script);
+      document.body.insertAdjacentHTML("beforeend", "<img src=x onerror='window.broken = 1'>");
+    }""")
+    page.wait_for_timeout(100)
+    assert page.evaluate("typeof window.broken") == "undefined"
     page.close()
-    assert message.startswith("Nothing to show: ")
+    assert any("Content Security Policy" in text for text in refused)
 
 
 def test_the_keyboard_reaches_the_content_and_shows_where_it_is(open_page: Open) -> None:
@@ -116,23 +128,6 @@ def test_the_chosen_theme_is_kept(open_page: Open) -> None:
     page.goto(page.url.replace("index.html", "runs.html"))
     assert page.get_attribute("html", "data-theme") == "dark"
     assert page.locator("#theme").inner_text() == "Light theme"  # what it leads to
-
-
-def test_what_is_put_into_a_page_does_not_run(browser: Browser, site: Path) -> None:
-    page = browser.new_page()
-    refused: list[str] = []
-    page.on("console", lambda message: refused.append(message.text))
-    page.goto(f"{site.as_uri()}/index.html")
-    page.evaluate("""() => {
-      const script = document.createElement("script");
-      script.textContent = "window.broken = 1";
-      document.body.append(script);
-      document.body.insertAdjacentHTML("beforeend", "<img src=x onerror='window.broken = 1'>");
-    }""")
-    page.wait_for_timeout(100)
-    assert page.evaluate("typeof window.broken") == "undefined"
-    page.close()
-    assert any("Content Security Policy" in text for text in refused)
 
 
 def test_the_commands_of_a_tuning_can_be_copied(open_page: Open) -> None:

@@ -162,6 +162,5 @@ def test_a_small_picture_shows_a_step_and_keeps_noise_small() -> None:
     step = sparkline(np.array([100.0] * 50 + [110.0] * 50))
     assert (len(step), step[0], step[-1]) == (48, "0", "Z")
     assert not {"0", "Z"} & set(sparkline(np.array([100.0, 100.5] * 10)))
-    assert sparkline(np.array([np.nan])) == ""
-    assert spark_path("0Z", 10, 20) == "M0.0,20.0L10.0,0.0"
-    assert spark_path("0", 10, 20) == "M0.0,20.0L10.0,20.0"
+    paths = [spark_path(letters, 10, 20) for letters in (sparkline(np.array([np.nan])), "0", "0Z")]
+    assert paths == ["", "M0.0,20.0L10.0,20.0", "M0.0,20.0L10.0,0.0"]

@@ -145,17 +145,18 @@ def test_an_empty_folder_and_a_former_dashboard_are_replaced_whole(tmp_path: Pat
     assert there(tmp_path) == ["site"]
 
 
-@pytest.mark.parametrize(
-    ("place", "message"),
-    [("site/thesis.tex", "holds other files than a dashboard; name a folder that is empty"),
-     ("site/.git", "holds other files"), ("site", "is no folder")],
-)  # fmt: skip
-def test_what_is_no_dashboard_is_left_alone(tmp_path: Path, place: str, message: str) -> None:
-    (tmp_path / place).parent.mkdir(exist_ok=True)
-    (tmp_path / place).write_text("mine")
-    with pytest.raises(UsageError, match=message):
-        write(tmp_path / "site")
-    assert (tmp_path / place).read_text() == "mine"
+def test_what_is_no_dashboard_is_left_alone(tmp_path: Path) -> None:
+    for number, (place, message) in enumerate({
+        "thesis.tex": "holds other files than a dashboard; name a folder that is empty",
+        ".git": "holds other files",
+        "": "is no folder",
+    }.items()):  # fmt: skip
+        site = tmp_path / str(number)
+        (site / place).parent.mkdir(exist_ok=True)
+        (site / place).write_text("mine")
+        with pytest.raises(UsageError, match=message):
+            write(site)
+        assert (site / place).read_text() == "mine"
 
 
 def test_a_crash_leaves_the_old_dashboard_and_nothing_else(tmp_path: Path) -> None:
