@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -101,17 +101,12 @@ def listed_page(runs: Sequence[_Record], comparisons: Sequence[_Record], explana
     if not runs and not comparisons and not explanations:
         return Page(parts=(Paragraph(NOTHING_YET),))
     tagged = _counts(tag for run in runs for tag in run["tags"])
-    numbers = f"{plural(len(runs), 'run')}{f' ({tagged})' if tagged else ''}"
-    numbers += f", {plural(len(comparisons), 'comparison')}" if comparisons else ""
-    numbers += f", {plural(len(explanations), 'explanation')}" if explanations else ""
-    return Page(
-        parts=(
-            *table_of(_RUNS, runs, ""),
-            *table_of(_COMPARISONS, comparisons, ""),
-            *table_of(_EXPLANATIONS, explanations, ""),
-            Paragraph(f"{numbers}."),
-        )
-    )
+    numbers = [f"{plural(len(runs), 'run')}{f' ({tagged})' if tagged else ''}"]
+    numbers += [plural(len(comparisons), "comparison")] if comparisons else []
+    numbers += [plural(len(explanations), "explanation")] if explanations else []
+    tables = ((_RUNS, runs), (_COMPARISONS, comparisons), (_EXPLANATIONS, explanations))
+    parts = [part for fields, rows in tables for part in table_of(fields, rows, "")]
+    return Page(parts=(*parts, Paragraph(f"{', '.join(numbers)}.")))
 
 
 # --- A list of suites ---
@@ -252,25 +247,17 @@ def find_registered(names: Sequence[str] = ()) -> tuple[Registered, ...]:
 
 
 def _registered(kind: str, registry: Registry[Any], name: str) -> Registered:
-    package = registry.distribution_of(name)
+    known = Registered(kind=kind, name=name, package=registry.distribution_of(name))
     try:
         found: Plugin[Any] | Builder[Any] | Peer[Any] = registry.find(name)
         taken = found.parameters if isinstance(found, Builder) else found.options
-        options = options_of(taken, f"{registry.noun} {name!r}")
+        known = replace(known, description=found.description, options=options_of(taken, f"{registry.noun} {name!r}"))
     except SuiteError as error:
-        return Registered(kind=kind, name=name, package=package, unavailable=str(error))
-    missing = AppliedPeer(peer=found, label=name, options={}).missing if isinstance(found, Peer) else None
-    return Registered(
-        kind=kind,
-        name=name,
-        package=package,
-        version="" if isinstance(found, Peer) else found.version,
-        description=found.description,
-        backends=found.backends if isinstance(found, Plugin) else (),
-        toolchains=found.toolchains if isinstance(found, Plugin) else "",
-        options=options,
-        unavailable=missing or "",
-    )
+        return replace(known, unavailable=str(error))
+    if isinstance(found, Peer):
+        return replace(known, unavailable=AppliedPeer(peer=found, label=name, options={}).missing or "")
+    known = replace(known, version=found.version)
+    return replace(known, backends=found.backends, toolchains=found.toolchains) if isinstance(found, Plugin) else known
 
 
 def registered_page(found: Sequence[Registered]) -> Page:

@@ -288,7 +288,8 @@ def forest_text(forest: Forest, width: int = WIDEST) -> str:
         return ""
     width = min(max(width, _NARROWEST), WIDEST)
     figure = max(cell_len(_figure(row)) for row in forest.rows())
-    label = min(max(map(_label_width, forest.rows())), _LONGEST_LABEL, width - figure - _LEAST_PLOT - 2)
+    widest = max(cell_len(f"  {row.label}{f' ({row.remark})' if row.remark else ''}") for row in forest.rows())
+    label = min(widest, _LONGEST_LABEL, width - figure - _LEAST_PLOT - 2)
     plot = min(width - figure - label - 2, _MOST_PLOT)
     blocks = [_block(block, label, plot, width) for block in forest.blocks]
     parts = ["\n\n".join(blocks), textwrap.fill(forest.rest, width)]
@@ -310,14 +311,10 @@ def _block(block: ForestBlock, label: int, plot: int, width: int) -> str:
     return "\n".join([*lines, f"{' ' * (label + 1)}{_ticks(axis, plot)}".rstrip()])
 
 
-def _label_width(row: ForestRow) -> int:
-    return cell_len(f"  {row.label}{f' ({row.remark})' if row.remark else ''}")
-
-
 def _named(row: ForestRow, cells: int) -> str:
     remark = f" ({row.remark})" if row.remark and cells >= 2 * _LEAST_NAME else ""
-    room = cells - cell_len(remark)
-    cut = row.label if cell_len(row.label) + 2 <= room else _fitted(row.label, room - 2).rstrip()
+    room = cells - cell_len(remark) - 2
+    cut = row.label if cell_len(row.label) <= room else _fitted(row.label, room).rstrip()
     return _fitted(f"  {cut}{remark}", cells)
 
 

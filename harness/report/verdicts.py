@@ -231,19 +231,19 @@ def busy_line(known: Sequence[Busy], *, several_hosts: bool = False) -> str:
     text = "the hosts were" if several_hosts else "the machine was"
     if own:
         word = "busy" if mean >= BUSY else "somewhat busy" if mean >= _SOMEWHAT_BUSY else "quiet"
-        what = "" if len(own) == len(known) else " on one thread"
-        text += f" {word}: other processes took {_rough_share(mean)} of the time of what was timed{what}"
+        thread = "" if len(own) == len(known) else " on one thread"
+        text += f" {word}: other processes took {_rough_share(mean)} of the time of what was timed{thread}"
     else:
         text += (
             f" {'busy' if mean >= BUSY_THREADS else 'quiet'}: threads of what was timed waited for a core "
             f"{_rough_share(mean)} of the time, for other processes or for each other"
         )
-    worst = [each for each in known if each.taken >= (BUSY if each.own else BUSY_THREADS)]
-    if worst and len(known) > 1:
-        worst.sort(key=lambda each: -each.taken)
-        named = [f"{_rough_share(each.taken)} of {each.name}" for each in worst[:_MOST_BUSY]]
-        rest = [f"{_rough_share(BUSY)} or more of {len(worst) - len(named)} others"] if worst[_MOST_BUSY:] else []
-        text += f" ({', '.join([*named, *rest])})"
+    busy = [each for each in known if each.taken >= (BUSY if each.own else BUSY_THREADS)]
+    worst = sorted(busy, key=lambda each: -each.taken)[:_MOST_BUSY] if len(known) > 1 else []
+    if worst:
+        named = ", ".join(f"{_rough_share(each.taken)} of {each.name}" for each in worst)
+        others = f", {_rough_share(BUSY)} or more of {len(busy) - len(worst)} others" if len(busy) > len(worst) else ""
+        text += f" ({named}{others})"
     if not own:
         return text
     which = "the ratios" if len(own) == len(known) else f"the ratios of {len(own)} of {len(known)} rows"

@@ -46,10 +46,8 @@ def test_export_compile_benchmark(case: Case, build: Build) -> None:
     ("argument", "translated"),
     [
         ("--input=4x8xbf16=@input1.bin", "--input=4x8xbf16=@mm/input1.bin"),
-        ("--input=4xf32=1.5", "--input=4xf32=1.5"),
         ("--parameters=model=model.irpa", "--parameters=model=mm/model.irpa"),
         ("--parameters=parameters.irpa", "--parameters=mm/parameters.irpa"),
-        ("--task_topology_cpu_ids=0,1", "--task_topology_cpu_ids=0,1"),
         ("--executable_plugin=module.vmfb.so", "--executable_plugin=module.vmfb.so"),
     ],
 )
