@@ -8,7 +8,7 @@ import math
 import shlex
 import statistics
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Any, NamedTuple
 
@@ -79,8 +79,7 @@ def toolchain_role(place: int, count: int) -> Role:
     return "reference" if place == 0 else "other"
 
 
-@dataclass(frozen=True, kw_only=True)
-class _CaseFacts:
+class _CaseFacts(NamedTuple):
     """What the rows of one case in one run share."""
 
     case: Case
@@ -110,12 +109,8 @@ def _facts_of_cases(run: Run) -> dict[str, _CaseFacts]:
             "role": "newest" if place is None else toolchain_role(place, len(header.toolchains)),
             "toolchain": case.toolchain if case.peer is None else str(peers.get(case.variant, "")),
         }
-        facts[case.name] = _CaseFacts(
-            case=case,
-            columns=columns,
-            revision=header.toolchains[place].revision if place is not None else "",
-            ambiguous=(case.id, case.toolchain) in seen,
-        )
+        revision = header.toolchains[place].revision if place is not None else ""
+        facts[case.name] = _CaseFacts(case, columns, revision, (case.id, case.toolchain) in seen)
         seen.add((case.id, case.toolchain))
     return facts
 
@@ -197,7 +192,7 @@ class _Figure(NamedTuple):
 
 def _points(run: Run, started: str, report: Report, facts: Mapping[str, _CaseFacts]) -> list[Record]:
     header = run.header
-    against = _Others(run) if len(header.toolchains) > 1 else None
+    across = _across_toolchains(run) if len(header.toolchains) > 1 else None
     points = []
     for row in report.rows():
         of_case = facts[row.case]
@@ -207,7 +202,7 @@ def _points(run: Run, started: str, report: Report, facts: Mapping[str, _CaseFac
         base = facts.get(row.compared_with or "")
         if base is not None and not base.case.baseline:  # a ratio to another case than the suite's is of no series
             row = replace(row, estimate=None, kind=None)
-        for figure in (*_timings(case, row, against), *_counted(row)):
+        for figure in (*_timings(case, row, across), *_counted(row)):
             lowest = 0.0 if figure.metric not in NOISY_METRICS else math.ulp(0.0)
             if not math.isfinite(figure.value) or figure.value < lowest:  # it cannot be plotted or compared
                 continue
@@ -236,14 +231,14 @@ def _points(run: Run, started: str, report: Report, facts: Mapping[str, _CaseFac
     return points
 
 
-def _timings(case: Case, row: Row, against: _Others | None) -> Iterator[_Figure]:
+def _timings(case: Case, row: Row, across: Callable[[Case], Iterator[_Figure]] | None) -> Iterator[_Figure]:
     if row.latency is None:
         return
     yield _Figure(LATENCY.name, row.latency.median_ns, row.latency.low_ns, row.latency.high_ns)
     if row.instructions_per_call is not None:
         yield _Figure(INSTRUCTIONS.name, row.instructions_per_call)
-    if against is not None:
-        yield from against.ratios(case)
+    if across is not None:
+        yield from across(case)
     elif row.estimate is not None:
         yield _Figure(LATENCY_VS_BASELINE, row.estimate.ratio, row.estimate.low, row.estimate.high)
     elif row.kind == "same":  # its module is the baseline's
@@ -259,35 +254,29 @@ def _counted(row: Row) -> Iterator[_Figure]:
             yield _Figure(name, float(count))
 
 
-class _Others:
-    """What the cases of a run of several toolchains are held against, from turns of the same rounds."""
+def _across_toolchains(run: Run) -> Callable[[Case], Iterator[_Figure]]:
+    """What divides a case's time by its toolchain's baseline's and by its own under the reference, round by round."""
+    header = run.header
+    own = [case for case in header.cases if case.peer is None]
+    first, newest = header.toolchains[0].version, header.toolchains[-1].version
+    recorded = Timings(side_of(run, ""))
+    baselines = {(case.group, case.toolchain): case for case in own if case.variant == header.baseline}
+    # A group may have two variants of one id.
+    references = {(case.group, case.id, case.variant): case for case in own if case.toolchain == first}
 
-    def __init__(self, run: Run) -> None:
-        header = run.header
-        own = [case for case in header.cases if case.peer is None]
-        first, self._newest = header.toolchains[0].version, header.toolchains[-1].version
-        self._recorded = Timings(side_of(run, ""))
-        self._baselines = {(case.group, case.toolchain): case for case in own if case.variant == header.baseline}
-        self._references = {_across(case): case for case in own if case.toolchain == first}
-
-    def ratios(self, case: Case) -> Iterator[_Figure]:
-        """A case's time divided by its toolchain's baseline's, and by its own under the reference."""
-        baseline = self._baselines.get((case.group, case.toolchain if case.peer is None else self._newest))
-        if baseline is not None and baseline is not case:
-            yield from self._ratio(LATENCY_VS_BASELINE, case, baseline)
-        reference = self._references.get(_across(case))
+    def ratios(case: Case) -> Iterator[_Figure]:
+        baseline = baselines.get((case.group, case.toolchain if case.peer is None else newest))
+        reference = references.get((case.group, case.id, case.variant))
+        others = [(LATENCY_VS_BASELINE, baseline, "")]
         if reference is not None and case.toolchain != reference.toolchain:
-            yield from self._ratio(LATENCY_VS_REFERENCE, case, reference, reference.toolchain)
+            others.append((LATENCY_VS_REFERENCE, reference, reference.toolchain))
+        for metric, other, release in others:
+            if other is None or other is case:
+                continue
+            timed, below = recorded.timed(case), recorded.timed(other)
+            if timed is below:
+                yield _Figure(metric, 1.0, reference=release)
+            elif estimate := estimate_ratio(recorded.groups[case.group].log_ratios(timed.name, below.name)):
+                yield _Figure(metric, estimate.ratio, estimate.low, estimate.high, release)
 
-    def _ratio(self, metric: str, case: Case, other: Case, release: str = "") -> Iterator[_Figure]:
-        timed, below = self._recorded.timed(case), self._recorded.timed(other)
-        ratios = self._recorded.groups[case.group].log_ratios(timed.name, below.name)
-        if timed is below:
-            yield _Figure(metric, 1.0, reference=release)
-        elif (estimate := estimate_ratio(ratios)) is not None:
-            yield _Figure(metric, estimate.ratio, estimate.low, estimate.high, release)
-
-
-def _across(case: Case) -> tuple[str, str, str]:
-    """What a case has in common with itself under another toolchain; a group may have two variants of one id."""
-    return case.group, case.id, case.variant
+    return ratios
