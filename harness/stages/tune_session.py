@@ -40,9 +40,9 @@ from harness.stages.session import policy_of, unmeasured
 from harness.stats import tabulate_rounds
 from harness.stats.rule import Rule
 from harness.store.evidence import find_failure
-from harness.store.files import adapter
+from harness.store.journal import parsed
 from harness.store.run_directory import HEADER_FILE, load_run
-from harness.store.work_directory import SUITES_FOLDER, TuneDirectory
+from harness.store.work_directory import RECORD_FILE, SUITES_FOLDER, TuneDirectory
 from harness.suite.load import Device, Suite
 from harness.text import plural
 from harness.toolchain import Toolchain
@@ -197,8 +197,7 @@ class TuneSession:
             kept = self.directory.remember(key, value, seconds)
         self.stages[stage] = self.stages.get(stage, 0.0) + kept.seconds
         self.progress.left(f"{duration(self.left_s)} of the budget" if self.left_s > 0 else "")
-        found: _T = adapter(kind).validate_python(kept.value)
-        return found
+        return parsed(kept.value, kind, self.directory.path / RECORD_FILE, "remove it, and what it says is done again")
 
     def timed_now(self, name: str, ratio: float, *, best: bool) -> None:
         """Put down how a whole program did, for the picture of the race."""

@@ -35,7 +35,7 @@ from harness.stages.tune_session import RULE, START, Form, TuneSession, TuneTarg
 from harness.stages.tuning_changes import ChangeSearch
 from harness.stages.tuning_lowering import WINNER, KnownWinner, LoweringSearch, Winner
 from harness.stats.rule import Rule
-from harness.store.files import adapter
+from harness.store.journal import parsed
 from harness.store.work_directory import SPEC_FILE, VARIANT_FILE, Begun, TuneDirectory, remembered_in
 from harness.suite.load import load_suite
 from harness.suite.schema import SuiteFile
@@ -195,14 +195,17 @@ def known_winners(session: TuneSession) -> dict[str, KnownWinner]:
     for folder in sorted(each for each in session.options.out.glob(f"*@{device}") if each != own):
         try:
             remembered = remembered_in(folder, begun.machine, same)
+            winners = {
+                key.removeprefix(WINNER): parsed(value, KnownWinner, folder, "tune that model again")
+                for key, value in remembered.items()
+                if key.startswith(WINNER)
+            }
         except RunError as error:
             session.progress.note(f"{error}; nothing is taken over from it")
             continue
-        for key in remembered:
-            if key.startswith(WINNER):
-                winner: KnownWinner = adapter(KnownWinner).validate_python(remembered[key])
-                if winner.compiler == session.target.toolchain.compiler_sha256:
-                    found.setdefault(key.removeprefix(WINNER), winner)
+        for key, winner in winners.items():
+            if winner.compiler == session.target.toolchain.compiler_sha256:
+                found.setdefault(key, winner)
     return found
 
 
