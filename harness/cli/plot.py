@@ -12,8 +12,7 @@ from cyclopts import Parameter
 from harness.cli.app import app
 from harness.cli.output import print_text, tell
 from harness.dashboard import make_dashboard
-from harness.dashboard.site import require_replaceable
-from harness.dashboard.tunings import load_tunings
+from harness.dashboard.site import load_tunings, require_replaceable
 from harness.errors import ExitCode, RunError, UsageError
 from harness.history.changes import history_changes
 from harness.history.series import History, choose_series, open_history, reference_of, series_rows, usable_runs

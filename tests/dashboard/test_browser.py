@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from harness.dashboard.encode import figure, level
-from harness.dashboard.tunings import tuning_facts
+from harness.dashboard.site import tuning_facts
 from tests.dashboard.made import (
     EVIL,
     HOSTILE,

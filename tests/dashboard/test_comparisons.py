@@ -7,7 +7,7 @@ import pytest
 
 from harness.cli import run_command_line
 from harness.dashboard.comparisons import compare_command, comparison_facts
-from harness.dashboard.tunings import load_tunings
+from harness.dashboard.site import load_tunings
 from harness.history.changes import Change
 from harness.records.comparison import Explained
 from harness.report.data import document_of
