@@ -166,6 +166,7 @@ def test_a_host_that_waits_for_another_harness_and_one_that_is_refused_are_told_
 
     on_fleet(asking, _EPYC, act)
     assert "a waits for another harness that measures there" in asking.notes.lines
+    assert "Not used: z: its clock is 2.0 h behind the scheduler's" in asking.notes.lines
 
 
 def test_a_compile_waits_for_the_one_host_that_may_do_it(asking: Asking) -> None:
