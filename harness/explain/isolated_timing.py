@@ -27,6 +27,7 @@ from harness.compare.engine import BASE, HEAD
 from harness.compare.samplers import GENERATION_S, MeasurementPolicy, Module, group_of, measured
 from harness.compile.request import MODEL_FILE, MODULE_FILE
 from harness.errors import CaseError
+from harness.explain.parts import match_parts
 from harness.explain.profile import Profile, call_in, time_call
 from harness.ir.differences import Executable
 from harness.measure import LoadableModule, Settings
@@ -237,11 +238,14 @@ class AloneTurns:
         policy: MeasurementPolicy,
     ) -> None:
         self._executables = dict(zip((BASE, HEAD), executables, strict=True))
-        self._untimed: dict[str, dict[str, str]] = {}
+        self._untimed: dict[str, dict[str, str]] = {BASE: {}, HEAD: {}}
         self._timed: dict[str, _Timed] = {}
-        self._case, self._policy = head.case, policy
+        self._case = head.case
+        self._policy = policy
         for side, module in ((BASE, base), (HEAD, head)):
-            self._prepare(side, module, folder / side)
+            self._prepare(side, module, folder / side, policy.limits)
+        matched = match_parts(*executables)
+        self._pairs = [(*part.base, *part.head) for part in matched if len(part.base) == len(part.head) == 1]
 
     def __call__(self, number: int) -> tuple[Profile, Profile]:
         """Of base and of head, in generation 0, 1, ..."""
@@ -259,36 +263,66 @@ class AloneTurns:
             lost = self._timed.pop(loss.case)
             self._untimed[lost.side][lost.dispatch] = f"it does not run alone: {loss.failure.message}"
         times = tabulate_rounds(rounds)
-        return self._profile(BASE, times, len(rounds)), self._profile(HEAD, times, len(rounds))
+        found = {side: self._dispatches_ns(side, times) for side in (BASE, HEAD)}
+        for base, head in self._pairs:
+            if (ratio := self._paired_ratio(base, head, times)) is not None:
+                middle = math.sqrt(found[BASE][base.name] * found[HEAD][head.name])
+                found[BASE][base.name], found[HEAD][head.name] = middle / math.sqrt(ratio), middle * math.sqrt(ratio)
+        base_profile, head_profile = (
+            Profile(
+                calls=len(rounds),
+                call_ns=math.fsum(found[side].values()),
+                dispatch_ns=found[side],
+                untimed=dict(self._untimed[side]),
+            )
+            for side in (BASE, HEAD)
+        )
+        return base_profile, head_profile
 
-    def _prepare(self, side: str, module: Module, folder: Path) -> None:
-        names, limits = [executable.name for executable in self._executables[side]], self._policy.limits
+    def _prepare(self, side: str, module: Module, folder: Path, limits: Limits) -> None:
+        names = [executable.name for executable in self._executables[side]]
+        compiled: Mapping[str, Alone] = {}
         try:
-            compiled, untimed = compile_alone(module, names, folder, limits)
+            compiled, self._untimed[side] = compile_alone(module, names, folder, limits)
         except CaseError as error:
-            compiled, untimed = {}, dict.fromkeys(names, str(error))
+            self._untimed[side] = dict.fromkeys(names, str(error))
         for name, alone in compiled.items():
             for function in alone.functions:
                 case = f"{side} {function}"
                 try:
                     loadable, batch = as_loadable(case, module, alone.module, function, limits)
                 except CaseError as error:
-                    untimed[name] = f"it does not run alone: {error}"
+                    self._untimed[side][name] = f"it does not run alone: {error}"
                 else:
                     self._timed[case] = _Timed(side=side, dispatch=name, batch=batch, loadable=loadable)
-        self._untimed[side] = untimed
 
-    def _profile(self, side: str, times: GroupTimes, rounds: int) -> Profile:
-        """What a call of the program spends in each dispatch; 0 in one that is not timed, or not all of it."""
-        each_ns: dict[str, list[float]] = {}
-        for case, timed in self._timed.items():
-            if timed.side == side and (ns := times.own_ns_per_call(case) or times.ns_per_call(case)):
-                each_ns.setdefault(timed.dispatch, []).append(float(np.median(ns[0])) / timed.batch)
-        untimed, dispatch_ns = dict(self._untimed[side]), {}
+    def _functions(self, side: str, dispatch: str) -> list[str]:
+        """What of a dispatch is timed; nothing where a function of it was lost, or it has none."""
+        known = {} if dispatch in self._untimed[side] else self._timed
+        return [case for case, timed in known.items() if (timed.side, timed.dispatch) == (side, dispatch)]
+
+    def _dispatches_ns(self, side: str, times: GroupTimes) -> dict[str, float]:
+        """Of a call of the program, by dispatch; 0 of one that is not timed."""
+        found = {}
         for executable in self._executables[side]:
-            found = [] if executable.name in untimed else each_ns.get(executable.name, [])
-            dispatch_ns[executable.name] = max(1, executable.dispatches) * float(np.mean(found)) if found else 0.0
-        return Profile(calls=rounds, call_ns=math.fsum(dispatch_ns.values()), dispatch_ns=dispatch_ns, untimed=untimed)
+            each = [
+                float(np.median(each_ns[0])) / self._timed[case].batch
+                for case in self._functions(side, executable.name)
+                if (each_ns := times.ns_per_call(case))
+            ]
+            found[executable.name] = max(1, executable.dispatches) * float(np.mean(each)) if each else 0.0
+        return found
+
+    def _paired_ratio(self, base: Executable, head: Executable, times: GroupTimes) -> float | None:
+        """Head over base of a call, by turns of the same rounds; None where one of them has no function, or several."""
+        cases = self._functions(BASE, base.name), self._functions(HEAD, head.name)
+        if len(cases[0]) != 1 or len(cases[1]) != 1:
+            return None
+        ratios = times.log_ratios(cases[1][0], cases[0][0])
+        if not ratios:
+            return None
+        batches = self._timed[cases[0][0]].batch / self._timed[cases[1][0]].batch
+        return math.exp(ratios[0].centre) * batches * max(1, head.dispatches) / max(1, base.dispatches)
 
 
 def as_loadable(

@@ -1,5 +1,6 @@
 """Each dispatch as a program of its own: what is dumped, how it is compiled, and what its turns say."""
 
+import math
 import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
@@ -181,11 +182,14 @@ def test_what_a_dispatch_takes_is_a_share_of_its_calls(tmp_path: Path, monkeypat
     assert "--input=1" in call.arguments
 
 
-def test_a_dispatch_counts_as_often_as_the_program_runs_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dispatch_counts_as_often_as_the_program_runs_it_and_sides_are_compared_by_turns_of_one_round(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     scripted(monkeypatch, base=1e6, head=1.2e6)
     often = replace(an_executable(CONV), dispatches=3)
     base, head = turns(sides(tmp_path), tmp_path / "folder", often)(0)
-    assert (base.dispatch_ns[CONV], head.dispatch_ns[CONV]) == pytest.approx((7.5e6, 9e6))
+    assert math.sqrt(base.dispatch_ns[CONV] * head.dispatch_ns[CONV]) == pytest.approx(7.5e6 * math.sqrt(1.2))
+    assert head.dispatch_ns[CONV] / base.dispatch_ns[CONV] == pytest.approx(1.2)
 
 
 def test_what_crashes_is_left_out_from_then_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
