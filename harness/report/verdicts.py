@@ -185,18 +185,23 @@ _MOST_BUSY = 3
 
 
 def medians_sentence(rows: Iterable[Row]) -> str:
-    """Which medians say the opposite of the ratio beside them, and why; "" where none do."""
-    names = []
+    """Which medians contradict the ratio beside them or its interval, and why; "" where none do."""
+    opposite, outside = [], []
     for row in rows:
-        if row.base_value and row.head_value and row.ratio:
-            medians = row.head_value / row.base_value
-            if (medians > 1) != (row.ratio > 1) and not 1 / _APART < medians / row.ratio < _APART:
-                names.append(row.case)
+        if not (row.base_value and row.head_value and row.ratio):
+            continue
+        medians = row.head_value / row.base_value
+        if (medians > 1) != (row.ratio > 1) and not 1 / _APART < medians / row.ratio < _APART:
+            opposite.append(row.case)
+        elif row.ci_low and row.ci_high and not row.ci_low / _APART <= medians <= row.ci_high * _APART:
+            outside.append(row.case)
+    names = opposite or outside
     if not names:
         return ""
     more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    what = "say the opposite of the ratio" if opposite else "lie outside of the interval of the ratio"
     return (
-        f"The medians of {names[0]}{more} say the opposite of the ratio: a median is of one side alone, while the "
+        f"The medians of {names[0]}{more} {what}: a median is of one side alone, while the "
         "machine changes its speed, and the ratio, which decides, is taken within rounds."
     )
 
