@@ -161,6 +161,10 @@ OTHER = "b = concat 0 p q p\n"
             f"{OTHER}e = empty 4x2\nx = insert q e 2,0\ny = insert t x 0,0\nz = insert p y 0,0", id="parts that overlap"
         ),
         pytest.param(
+            f"{OTHER}e = empty 6x2\nx = insert p e 0,0\ny = insert q x 1,0\nz = insert p y 4,0",
+            id="parts that overlap and leave as much out",
+        ),
+        pytest.param(
             f"{OTHER}e = empty 4x2\n| %a = tensor.insert_slice %p into %e[0, 0] [2, 2] [1, 1] {TAIL}\n"
             f"| %b2 = tensor.insert_slice %q into %a[%i, 0] [2, 2] [1, 1] {TAIL}",
             id="an offset that is not known",
