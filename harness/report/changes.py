@@ -230,7 +230,7 @@ def lists(title: str, rows: Rows, layout: Layout, *, why: bool = True, level: in
     """A table for each metric; `{}` in the title stands for the metric's own."""
     return [
         Table(
-            title=title.format(list_title(metric)),
+            title=title.replace("{}", list_title(metric)),
             level=level,
             columns=_change_columns(group, layout, why=why),
             tones=[TONES[row.verdict] for row in group],
@@ -240,11 +240,11 @@ def lists(title: str, rows: Rows, layout: Layout, *, why: bool = True, level: in
     ]
 
 
-def folded_part(summary: str, rows: Rows, layout: Layout, *, why: bool) -> list[Part]:
+def folded_part(summary: str, rows: Rows, layout: Layout, *, why: bool, aside: bool = False) -> list[Part]:
     """Rows folded away behind a summary, a table for each metric."""
     title = "{}" if len(rows.by_metric()) > 1 else ""
     tables = lists(title, rows, layout, why=why, level=4)
-    return [Fold(f"{summary} ({len(rows)})", tables)] if rows else []
+    return [Fold(f"{summary} ({len(rows)})", tables, aside=aside)] if rows else []
 
 
 # --- Figures at a glance ---
@@ -282,7 +282,10 @@ def figure_table(rows: Rows, *, first: bool) -> list[Part]:
         return []
     titles = ("Regressed 🚩", "Improved 🎉", "Unchanged", "Inconclusive", "Geometric Mean")
     names, *cells = zip(*lines, strict=True)
-    numbers = [Column(title, texts, kind="number") for title, texts in zip(titles, cells, strict=True)]
+    ranks = (0, 0, 0, 0, 1)  # the mean of all leaves a narrow terminal
+    numbers = [
+        Column(title, texts, kind="number", rank=rank) for title, texts, rank in zip(titles, cells, ranks, strict=True)
+    ]
     return [Table(columns=(Column("", names), *numbers), most=_MOST_LINES)]
 
 

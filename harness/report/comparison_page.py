@@ -95,7 +95,9 @@ def page(comparison: Comparison, view: View) -> Page:
     layout = Layout(comparison=comparison, full=view.full)
     return Page(
         marker=("comparison", comparison.head.suite),
-        title=view.title(comparison.head.suite),
+        title=(Name(comparison.head.suite), f": {head_name} against {base_name}")
+        if view.terminal
+        else view.title(comparison.head.suite),
         verdict=verdict_line(comparison),
         parts=(
             *opening(subject, steps, view),
@@ -139,7 +141,7 @@ def changed_lists(layout: Layout, view: View) -> list[Part]:
         *_latencies(comparison, rows, layout),
         *folded_explanations(comparison, view),
         *change_parts(compiles, layout),
-        *_counted(rows, compiles, layout),
+        *_counted(rows, compiles, layout, view),
         *folded_part("Inconclusive", rows.of("inconclusive").largest_first(), layout, why=True),
         *new,
         *_unchanged(rows, layout, view),
@@ -154,12 +156,14 @@ def _latencies(comparison: Comparison, rows: Rows, layout: Layout) -> list[Part]
     return _no_change("No improved or regressed benchmarks", timed.of(*MEASURED, "identical"))
 
 
-def _counted(rows: Rows, compiles: Rows, layout: Layout) -> list[Part]:
+def _counted(rows: Rows, compiles: Rows, layout: Layout, view: View) -> list[Part]:
     others = rows.counted.of(*CHANGED)
     if parts := change_parts(others, layout):
         title = f"Counted figures that changed ({plural(len(others), 'row')})"
         numbers = figure_table(rows, first=False) if layout.titles is change_title else []
-        return [Fold(title, [*numbers, *parts], open=layout.full)]
+        if view.terminal:
+            return [Fold("Counted figures", numbers), Fold(title, parts, aside=True)]
+        return [Fold(title, [*numbers, *parts], open=view.full)]
     if compiles.of(*CHANGED):
         return []
     # Equal modules have equal figures, and no rows of them.
@@ -182,7 +186,7 @@ def _unchanged(rows: Rows, layout: Layout, view: View) -> list[Part]:
         parts: list[Part] = [Paragraph(f"{len(unchanged.timed):,} unchanged; --format markdown --full lists them.")]
     else:
         parts = folded_part("Unchanged", unchanged.timed, layout, why=False)
-    parts += folded_part("Counted figures that changed by less than their floor", small, layout, why=False)
+    parts += folded_part("Counted figures that changed by less than their floor", small, layout, why=False, aside=True)
     if view.terminal:
         parts.append(Paragraph(within_floors_line(rows), "dim"))
     if view.full:
@@ -194,7 +198,7 @@ def _unchanged(rows: Rows, layout: Layout, view: View) -> list[Part]:
     if identical := rows.of("identical"):
         names = Paragraph(tuple(with_commas(row.case for row in identical)))
         parts.append(Fold(f"Identical modules ({len(identical)})", [names], aside=len(identical) > _MANY))
-    return [*parts, *folded_part("A/A controls", controls(layout.comparison), layout, why=True)]
+    return [*parts, *folded_part("A/A controls", controls(layout.comparison), layout, why=True, aside=True)]
 
 
 def _picture(comparison: Comparison, rows: Rows, view: View) -> list[Part]:
@@ -250,8 +254,9 @@ def _method(comparison: Comparison, view: View) -> list[Part]:
     made = "measured" if comparison.mode == "remeasured" else "made"
     name: tuple[str | Name, ...] = (" ", Name(comparison.id)) if comparison.id else ()
     by_host = Counter(host for row in Rows(comparison.rows).metric(LATENCY.name) for host in row.hosts)
+    trusted: Part = Bullets(trust(comparison))
     parts: list[Part] = [
-        Bullets(trust(comparison)),
+        *([] if view.terminal else [trusted]),
         sides_table(comparison.base, comparison.head),
         Paragraph(("Comparison", *name, f" of {comparison.created}, {made} on {comparison.machine.description}.")),
         *(hosts_table(comparison, "Hosts", "latencies", by_host) if len(comparison.hosts) > 1 else ()),
@@ -259,7 +264,10 @@ def _method(comparison: Comparison, view: View) -> list[Part]:
     ]
     if view.full and comparison.settings:
         parts.append(values_table("Setting", comparison.settings))
-    return [Fold("How it was measured", parts)]
+    return [
+        *([Fold("How far to trust it", [trusted])] if view.terminal else []),
+        Fold("How it was measured", parts, aside=True),
+    ]
 
 
 def _commands(comparison: Comparison, *, full: bool) -> list[Part]:

@@ -79,6 +79,8 @@ class _Writer:
             self._part(Paragraph(page.verdict, "strong"))
         for part in page.parts:
             self._part(part)
+        if aside := [part.title for part in page.parts if isinstance(part, Fold) and part.aside and part.parts]:
+            self._part(Paragraph(f"Not shown here, but by --format markdown: {'; '.join(aside)}", "dim"))
         if page.notes:
             self._console.print()
         for note in page.notes:
