@@ -7,16 +7,19 @@ from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from harness.compare.samplers import Module
+from harness.errors import CaseError
 from harness.explain.profile import Profile
+from harness.records.bisection import Trial
 from harness.records.comparison import Verdict
 from harness.records.run import PluginEffect
 from harness.records.tuning import TunedDispatch
-from harness.stages import tuning, tuning_changes, tuning_lowering
-from harness.stages.tune_session import Untimed
+from harness.stages import tune_session, tuning, tuning_changes, tuning_lowering
+from harness.stages.tune_session import TuneSession, Untimed
 from harness.stages.tuning import AnswerSearch, tune_model
 from harness.stages.tuning_changes import ChangeSearch
 from harness.stages.tuning_lowering import LoweringSearch, Winner
@@ -57,6 +60,20 @@ def test_a_race_is_played_back_where_the_same_race_and_not_where_others_do(begin
     assert [name for name, _ in raced] == ["a", "b", "b"], "a longer budget lets others into a race of the same name"
     assert raced[0][1] < raced[1][1] == raced[2][1]
     assert leader("--a", "--slow") == "a", "another program of the same name"
+
+
+def test_a_confirmation_is_that_of_two_programs_and_not_of_their_names(
+    begin: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session, ratios = begin(), iter((0.5, 0.9))
+    trial = Trial(base="", head="", floor=0.01, verdict="improved")
+    monkeypatch.setattr(tune_session, "try_pair", lambda *_: replace(trial, ratio=next(ratios)))
+
+    def ratio(flag: str) -> float | None:
+        head, start = session.form("with-spec", flag), session.form("start")
+        return TuneSession.confirm(session, head, start, Rule(), 1.0).ratio
+
+    assert [ratio("--a"), ratio("--a"), ratio("--b")] == [0.5, 0.5, 0.9]
 
 
 # --- the line ---
@@ -202,6 +219,15 @@ def test_winners_that_the_whole_refutes_are_dropped(
     assert reasons(found) == why
 
 
+def test_a_device_without_a_profile_keeps_all_winners(session: Scripted, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: int) -> object:
+        raise CaseError("measure", "there is no profile")
+
+    monkeypatch.setattr(tuning, "ProfiledTurns", lambda *_: refuse)
+    found = answer(session)
+    assert (found.spec, reasons(found), found.dispatches["a"].whole) == ("ab", ("", ""), None)
+
+
 def test_a_spec_that_changes_nothing_in_the_whole_is_no_variant(session: Scripted) -> None:
     session.code_of = lambda config: " ".join(config.flags)
     assert reasons(answer(session)) == (
@@ -325,3 +351,24 @@ def test_a_combination_that_is_wrong_is_told_and_one_of_known_bytes_is_not_raced
     standings = {each.name: each.standing for each in found.combinations}
     assert standings["a+b"] == "wrong"
     assert standings["a+d"] == "inert"
+
+
+def test_changes_that_contradict_each_other_are_never_tried_together(begin: Begin) -> None:
+    session = begin(a_change("--a", ("b",)), a_change("--b", ("a",)), a_change("--c"))
+    session.ms = {"--a": 0.5, "--b": 0.51, "--c": 0.9}
+    together = [set(each.name.split("+")) for each in search(session).combinations]
+    assert {"a", "c"} in together
+    assert not any({"a", "b"} <= names for names in together)
+
+
+@pytest.mark.parametrize(("helps", "batches"), [(False, 3), (True, 6)])
+def test_batches_in_vain_end_the_search_and_a_better_one_begins_their_count_anew(
+    helps: bool, batches: int, begin: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pairs = (frozenset({f"x{number}", f"x{number + 1}"}) for number in range(30))
+    sampler = Mock(ask=lambda: next(pairs, None))
+    monkeypatch.setattr(tuning_changes, "Sampler", lambda _: sampler)
+    session = begin(*(f"--x{number}" for number in range(31)), budget=1000.0)
+    session.ms = {"--x10 --x9": 0.9} if helps else {}  # asked for in the third batch
+    assert search(session).best.name == ("x10+x9" if helps else "start")
+    assert len([batch for batch in session.batches if "together" in batch]) == batches
