@@ -107,6 +107,23 @@ def test_what_was_placed_wrongly_is_judged_when_the_step_is_not_there() -> None:
     assert found.open == {}
 
 
+def test_neighbours_that_lie_half_way_do_not_hide_the_steps_beside_them() -> None:
+    levels = [1, 1.2, 1.2, 1.2, 1.2, 1.44]
+
+    def measure(base: int, head: int, floor: float, _: float | None) -> Measured:
+        log = math.log(levels[head] / levels[base])
+        noise = 0.002 * (-1) ** head  # of those that lie half way, every other one seems to lie on the other side
+        edge = math.log1p(floor)
+        standing: Standing = "equal" if abs(log) + 0.001 <= edge else "open"
+        if abs(log + noise) > edge:
+            standing = "higher" if log > 0 else "lower"
+        return Measured(standing=standing, centre=log + noise, low=log - 0.001, high=log + 0.001)
+
+    found = find_steps(0, 5, measure, FLOOR)
+    assert [(step.before, step.after) for step in found.steps] == [(0, 1), (4, 5)]
+    assert found.open == {}
+
+
 def test_of_a_step_that_was_repaired_the_ends_show_nothing_and_either_half_does() -> None:
     levels = [1, 1, 2, 2, 2, 1, 1]
     assert steps(levels) == []

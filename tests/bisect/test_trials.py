@@ -12,6 +12,7 @@ import pytest
 from harness.bisect import trials
 from harness.bisect.search import Measured, Unusable
 from harness.bisect.trials import (
+    ERROR,
     Place,
     as_measured,
     place_by_an_end,
@@ -122,6 +123,10 @@ def test_a_pair_gets_the_time_that_a_verdict_takes(
     tried(*sides, earlier=earlier, cap_s=70.0)
     assert clock.tasks[0].budget_s > 100
     assert clock.tasks[1].budget_s == 70.0
+
+
+def test_all_measurements_of_a_search_share_its_error() -> None:
+    assert (RULE.floor, RULE.alpha, RULE.confidence) == (0.01, ERROR / 8, 1 - 2 * ERROR / 8)
 
 
 def test_the_same_module_needs_no_clock(place: Callable[..., Place]) -> None:

@@ -416,6 +416,11 @@ def test_two_parts_that_act_together(machine: Machine) -> None:
     assert cause.size.ratio == pytest.approx(0.5)
     assert [(trial.head, trial.verdict) for trial in cause.alone] == [("2", "unchanged"), ("4", "unchanged")]
     assert found.ends == ("stock", "fast")
+    machine.times = having(({"tuned(width = 16)"}, 0.7))
+    assert over_parts().causes[0].parts == (5, 6), "a plugin and its option"
+    machine.times, machine.broken = having(({"--b"}, 0.5)), {"2": "it is refused"}
+    (cause,) = over_parts().causes
+    assert 2 in cause.parts and cause.untold, "what a suite refuses alone cannot be told"
 
 
 def test_parts_that_each_add_something_are_found_one_after_the_other(machine: Machine) -> None:
