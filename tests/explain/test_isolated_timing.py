@@ -217,6 +217,16 @@ def test_dispatches_without_a_program_are_named(tmp_path: Path, monkeypatch: pyt
     assert (nothing.dispatch_ns, nothing.untimed) == ({dynamic.name: 0}, {dynamic.name: why})
 
 
+def test_a_dispatch_whose_first_try_says_nothing_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scripted(monkeypatch, head=1e6)
+    base, head = sides(tmp_path)
+    silent = replace(base, loadable=replace(base.loadable, run_flags=("--fake_no_output",)))
+    found, _ = turns((silent, head), tmp_path / "folder")(0)
+    assert found.untimed[CONV].startswith(
+        "it does not run alone: iree-benchmark-module printed JSON of an unknown form"
+    )
+
+
 BODY = """\
   %0 = arith.constant dense_resource<conv1_bias> : tensor<2xf32>
   %1 = arith.constant dense_resource<"a b.weight"> : tensor<1xf32>

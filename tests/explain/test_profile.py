@@ -14,6 +14,7 @@ from harness.explain.profile import (
     Span,
     Unprofiled,
     lay_out,
+    mean_profile,
     per_call_ns,
     profile_module,
     read_profile,
@@ -68,6 +69,19 @@ def test_of_a_device_of_its_own_the_first_call_does_not_count() -> None:
     ]
     rows = [a_device_event(key, start, end, ns_per_tick=2) for key, start, end in times]
     assert read(rows, calls=3) == Profile(calls=3, call_ns=1000, dispatch_ns={"f": 200, "g": 20})
+
+
+def test_what_runs_several_times_and_on_several_devices_is_one_dispatch_and_several_profiles_are_one() -> None:
+    elsewhere = {"executable_id": 2}  # the same on another device
+    groups = [a_group("f"), {**a_group("f"), **elsewhere}]
+    times = (0, 10), (30, 35), (40, 47)
+    events: list[Row] = [an_event("dispatch", start, end, ordinal=0) for start, end in times]
+    assert read(groups, [*events[:2], {**events[2], **elsewhere}]).dispatch_ns == {"f": 22}
+    one = Profile(calls=3, call_ns=100, dispatch_ns={"f": 10, "g": 1}, device_ns={"copy": 4})
+    mean = mean_profile([one, Profile(calls=5, call_ns=400, dispatch_ns={"f": 40, "h": 2})])
+    assert (mean.calls, mean.device_ns) == (8, {"copy": 2})
+    assert mean.call_ns == pytest.approx(200)
+    assert mean.dispatch_ns == pytest.approx({"f": 20, "g": 0.5, "h": 1})
 
 
 LOST = "the profile does not have all that happened"

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from harness.ir.canonical import canonical_lines, same_code
 from harness.ir.differences import (
@@ -150,6 +152,19 @@ def test_where_more_are_left_on_one_side_place_says_nothing() -> None:
     twins = [an_executable("x", "a", "b"), an_executable("y", "a", "b")]  # of several, the first meets the first
     assert matched(twins, twins[::-1]) == [("x", "y", "same code"), ("y", "x", "same code")]
     assert matched([Executable(name="x", phases={})], [Executable(name="y", phases={})]) == [("x", "y", "place")]
+
+
+@given(st.lists(st.sampled_from("abcd"), max_size=6), st.lists(st.sampled_from("abcd"), max_size=6))
+def test_each_executable_is_there_once_and_equal_code_meets(base: list[str], head: list[str]) -> None:
+    sides = [
+        [an_executable(f"{place}_dispatch_{place}", code, code) for place, code in enumerate(side)]
+        for side in (base, head)
+    ]
+    matches = match_executables(*sides)
+    assert [match.base for match in matches if match.base] == sides[0]
+    assert sorted(match.head.name for match in matches if match.head) == sorted(each.name for each in sides[1])
+    same_code = sum(match.by == "same code" for match in matches)
+    assert same_code == sum(min(base.count(code), head.count(code)) for code in "abcd")
 
 
 # ----------------------------------------------------------------------------------------------- differences

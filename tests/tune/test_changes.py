@@ -234,6 +234,12 @@ def test_only_those_are_idle_that_match_nothing_and_each_sees_the_program_as_it_
         "wrong options": (call("channels_last:channels_last", colour="red"),),
     }
     assert find_idle(module, looks, LIMITS) == ["no NCHW", "no stores", "neither"]
+    # A program that plugins rewrote is looked at from there on; after that phase, the compiles of candidates tell.
+    for phase, idle in (("input", ["schedule"]), ("flow", [])):
+        flags = (*HASWELL_FLAGS, f"--compile-from={phase}")
+        module = a_module(real_toolchain, tmp_path / phase, compile_flags=flags)
+        module.mlir.write_text("util.func public @main() { util.return }")
+        assert find_idle(module, {"schedule": (COUNT,)}, LIMITS) == idle
 
 
 def test_plugins_are_told_by_their_rewrites_unless_they_would_act_on_what_the_start_hides(
