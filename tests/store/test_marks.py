@@ -171,6 +171,16 @@ def test_a_file_that_is_no_statement_costs_no_other(tmp_path: Path, harm: Callab
     assert len(mark_files(tmp_path / "into")) == 1
 
 
+def test_a_folder_of_statements_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
+    tag(tmp_path / "elsewhere", "a")
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "marks").symlink_to(tmp_path / "elsewhere" / "marks")
+    marks = read_marks(tmp_path / "results")
+    assert (marks.taggings, len(marks.notes)) == ((), 1)
+    (outcome,) = merge([str(tmp_path / "results")], str(tmp_path / "into"), rows_of, str, Silent())
+    assert outcome.fate == "refused" and "is a symbolic link, which is not followed" in outcome.why
+
+
 # --- The commands ---
 
 

@@ -124,6 +124,16 @@ def test_finishing_writes_the_report_of_the_finished_run_and_drops_the_lock(tmp_
         assert str(caught.value) == f"{directory.path}: this run is finished and is not written again; start a new one"
 
 
+def test_a_report_that_fails_leaves_the_run_open(tmp_path: Path) -> None:
+    def report(_: Run) -> str:
+        raise ZeroDivisionError
+
+    with RunDirectory.create(tmp_path, make_header()) as directory, pytest.raises(ZeroDivisionError):
+        directory.finish(report)
+    assert list(contents(directory.path)) == ["run.json"]
+    RunDirectory.resume(directory.path)
+
+
 def test_a_failure_that_is_not_the_cases_own_is_not_recorded(tmp_path: Path) -> None:
     def refuse() -> None:
         raise RunError("the cache is gone")
