@@ -194,6 +194,20 @@ def test_one_that_goes_on_repeats_nothing_and_has_as_many_hosts_as_before(tmp_pa
     assert {host for _, host, *_ in later.measured} == {"x", "y"}
 
 
+def test_one_that_goes_on_without_a_host_says_so_and_measures_its_rows_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dispatch, "RETURN_S", 0.0)
+    directory = a_directory(tmp_path)
+    with pytest.raises(StoppedEarly):
+        measure(RowFleet("x", "y"), directory, stop_at=9)
+    later = RowFleet("x", "z")
+    found = measure(later, ComparisonDirectory.resume(directory.path))
+    assert {outcome.decision for outcome in found.values()} == {"unchanged"}
+    assert {host for _, host, *_ in later.measured} <= {"x", "z"}
+    assert later.notes.lines[0] == "y is not here; its rows wait for it for 0 s"
+
+
 def test_a_row_whose_device_the_suite_no_longer_has_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FleetRows, "_loaded_suite", lambda _: a_suite(devices=(a_device("gpu"),)))
     works = works_of("a")

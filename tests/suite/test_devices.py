@@ -28,13 +28,13 @@ MANIFEST = {"VK_DRIVER_FILES": "lvp_icd.json", "VK_ICD_FILENAMES": "lvp_icd.json
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The drivers that were asked for devices; cuda has two, any driver of Vulkan one, abacus none."""
+    """The drivers that were asked for devices; cuda has two, any driver of Vulkan one, hip and abacus none."""
     asked = []
 
     def probe(toolchain: Toolchain, driver: str, *, limits: Limits) -> DeviceProbe:
         asked.append(driver)
-        if driver == "abacus":
-            return DeviceProbe(driver=driver, reason="no abacus device")
+        if driver in ("abacus", "hip"):
+            return DeviceProbe(driver=driver, reason=f"no {driver} device", advice="install it")
         devices = [DeviceInfo(uri=f"{driver}://{name}", name=f"{driver} {name}") for name in "ab"]
         return DeviceProbe(driver=driver, devices=tuple(devices[: 2 if driver == "cuda" else 1]))
 
@@ -67,6 +67,7 @@ def find(asked: list[str], real_toolchain: Toolchain) -> Find:
         (("cuda", "cuda://1", "cuda://b"), None),
         (("cuda://c",), "no device cuda://c; cuda has cuda://a, cuda://b"),
         (("cuda://0", "cuda://2"), "no device cuda://2; cuda has cuda://a, cuda://b"),
+        (("cuda", "hip"), "no hip device; install it"),
     ],
 )
 def test_devices_are_given_by_driver_index_or_name_and_all_have_to_be_there(
