@@ -53,6 +53,15 @@ def test_every_report_has_them(counted: Harness) -> None:
 # --- `harness ir` ---
 
 
+def test_a_table_of_one_case_has_operations_by_phase(counted: Harness) -> None:
+    ops = ("--ops", "linalg.*", "--ops", "arith.*", "--ops", "executables:arith.*")
+    ended = counted("ir", "counted.toml", STOCK, "--phase", "flow", "--phase", "input", *ops)
+    assert ended.returncode == 0, ended.stderr
+    lines = [line.split() for line in ended.stdout.splitlines()]
+    assert lines[:2] == [[STOCK], ["operation", "input", "flow"]]
+    assert lines[3:5] == [["arith.addf", "1", "1"], ["executables:arith.addf", "-", "1"]]
+
+
 def test_the_ir_itself_can_be_compiled_on(counted: Harness) -> None:
     asked = ("--phase", "flow", "--format", "mlir", "--out", "flow.mlir")
     ended = counted("ir", "counted.toml", STOCK, *asked)

@@ -107,6 +107,11 @@ def test_a_payload_of_something_else(client: Client, file: Path, payload: Any, s
     assert "\n" not in str(caught.value)
 
 
+def test_a_payload_that_is_not_there(file: Path) -> None:
+    with pytest.raises(UsageError, match="cannot be read"):
+        read_event(file, "o/r")
+
+
 # --- The commit that was compared with ---
 
 

@@ -42,6 +42,15 @@ def test_variants_side_by_side_where_the_first_is_missing_have_nothing_to_compar
     assert side_by_side(group, build_report(replace(full_run, rounds=())), full=False) == []
 
 
+def test_the_tables_of_many_models_are_folded_in_the_comment_only(full_run: Run) -> None:
+    stock = full_run.header.cases[0]
+    cases = tuple(replace(stock, name=f"m{number}", model=f"m{number}") for number in range(4))
+    run = replace(full_run, header=replace(full_run.header, cases=cases))
+    short, full = render(run, "markdown"), render(run, "markdown", full=True)
+    folded = "<summary>Of 4 models and devices</summary>"
+    assert (folded in short, folded in full, "#### m2 on local-sync" in full) == (True, False, True)
+
+
 def test_a_run_of_too_few_generations_for_the_judge_is_a_first_look() -> None:
     few, enough = make_small_run(generations=7), make_small_run(generations=8)
     for text in (render(few, "terminal", width=300), render(few, "markdown")):

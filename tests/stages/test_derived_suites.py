@@ -156,7 +156,8 @@ def test_the_suite_says_all_there_is_to_say(suite: Path) -> None:
 
 
 def test_what_is_chosen_is_there_once_and_the_plugin_comes_last(suite: Path) -> None:
-    suite.write_text(f'{SUITE}[ir]\nflow = ["flow.dispatch"]\n'.replace('"stock"', '"tiled"'))
+    text = f'{SUITE}[ir]\nflow = ["flow.dispatch"]\n'.replace('"stock"', '"tiled"')
+    suite.write_text(text.replace('["other"]', '["one", "other"]'))  # the baseline has the plugin, which is left out
     path = write_ablation(ablation("one", "built", "built", devices=("threads", "cpu"), budget_s=2.5))
     made, other = tomli.loads(path.read_text()), {"name": "other", "options": {}}
     assert path.stem == "small-ablate-one-built-threads-cpu"
