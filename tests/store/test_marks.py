@@ -178,7 +178,9 @@ def test_a_folder_of_statements_that_is_a_link_is_not_followed(tmp_path: Path) -
     marks = read_marks(tmp_path / "results")
     assert (marks.taggings, len(marks.notes)) == ((), 1)
     (outcome,) = merge([str(tmp_path / "results")], str(tmp_path / "into"), rows_of, str, Silent())
-    assert outcome.fate == "refused" and "is a symbolic link, which is not followed" in outcome.why
+    (finding,) = verify(open_place(str(tmp_path / "results")), Silent())
+    assert (outcome.fate, finding.state) == ("refused", "damaged")
+    assert "is a symbolic link, which is not followed" in outcome.why
 
 
 # --- The commands ---

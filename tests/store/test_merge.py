@@ -107,6 +107,16 @@ def test_a_folder_that_is_too_large_is_refused_and_the_others_are_merged(tmp_pat
     assert sorted(path.name for path in (tmp_path / "into").glob("[!.]*")) == [good]
 
 
+@pytest.mark.parametrize("name", ["a\nb", "|x|`y`<script>", "-rf", "a" * 250], ids=["newline", *"abc"])
+def test_hostile_names_of_folders_are_refused_on_one_line(tmp_path: Path, name: str) -> None:
+    a_run(tmp_path / "from").rename(tmp_path / "from" / name)
+    for outcome in merged(tmp_path / "from", into=tmp_path / "into"):
+        assert outcome.fate in ("refused", "left out")
+        assert "\n" not in outcome.name + outcome.why
+        assert len(outcome.name) < 100
+    assert contents(tmp_path / "into") == {}
+
+
 def test_a_link_in_a_folders_place_is_neither_read_nor_written_through(tmp_path: Path) -> None:
     folder = a_run(tmp_path / "elsewhere")
     (tmp_path / "from").mkdir()
