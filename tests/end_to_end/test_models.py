@@ -68,7 +68,7 @@ func.func @main() -> tensor<4xf32> {
   return %c : tensor<4xf32>
 }
 """
-_DTYPES = ("f16", "bf16", "f32", "i8", "i16", "i32", "i64")
+_DTYPES = ("f16", "bf16", "f32", "f64", "i1", "i8", "i16", "i32", "i64")
 
 
 def _doubled() -> str:

@@ -80,6 +80,11 @@ WRONG_MEANING = [
         "baseline: there is no variant 'stok'; did you mean \"stock\"?"),
     Mistake("a flag-set file that is not there", '"flags.toml"', '"flag.toml"',
         "flagset_files: there is no file flag.toml beside the suite; check the path"),
+    Mistake("a flag set without flag-set files", 'flagset_files = ["flags.toml"]\n', "",
+        "[variants.tiled] flagsets: there is no flag set 'tiling'; no flagset_files are given"),
+    Mistake("an input without shape", INPUT, "inputs = [{ shape = [4] }, { seed = 1 }]",
+        "[models.net] inputs[1] shape is missing; add it, values from an npy file, or the value of an argument that is "
+        "no tensor"),
     Mistake("a flag-set file twice", '["flags.toml"]', '["flags.toml", "flags.toml"]',
         "flagset_files: 'flags.toml' is there twice; remove one of them"),
     Mistake("releases that are no version specifier", STOCK, f'{STOCK}toolchains = "3.x"\n',
