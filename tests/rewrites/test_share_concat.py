@@ -275,17 +275,23 @@ _LARGEST = 30  # elements along an axis
 @st.composite
 def programs(draw: st.DrawFn) -> str:
     """Squares, pads and concatenations along one axis, many of the parts of an earlier one with one more or fewer."""
-    axis = draw(st.integers(0, 1))
-    along, across = ("1,0 0,0", "0,1 0,1") if axis == 0 else ("0,1 0,0", "1,0 1,0")
-    frame = draw(st.sampled_from([across, across, across, along]))
+    rank, other = draw(st.integers(2, 4)), draw(st.integers(1, 2))
+    axis = draw(st.integers(0, rank - 1))
+
+    def numbers(along: int, across: int = 0, separator: str = ",") -> str:
+        """One for each axis."""
+        return separator.join(str(along if n == axis else across) for n in range(rank))
+
+    frame = f"{numbers(0, 1)} {numbers(0, draw(st.integers(0, 1)))}"  # across the axis, as buffers have it, or along it
+    frame = draw(st.sampled_from([frame, frame, frame, f"{numbers(1)} {numbers(0)}"]))
     sizes = draw(st.lists(st.integers(1, 3), min_size=1, max_size=3))
-    writer = Writer(" ".join(f"v{n}:{f'{size}x2' if axis == 0 else f'2x{size}'}" for n, size in enumerate(sizes)))
+    writer = Writer(" ".join(f"v{n}:{numbers(size, other, 'x')}" for n, size in enumerate(sizes)))
     values, joins = list(writer.shapes), list[list[str]]()
 
     def cropped(value: str) -> str:
         """A padded value's first elements along every axis, to go on with."""
         padded = writer.add(f"pad {value} {draw(st.sampled_from(['zero', 'zero', 'one']))} {frame}")
-        return writer.add(f"extract {padded} 0,0 {'x'.join(map(str, writer.shapes[value]))}")
+        return writer.add(f"extract {padded} {numbers(0)} {'x'.join(map(str, writer.shapes[value]))}")
 
     for _ in range(draw(st.integers(1, 12))):
         some = draw(st.lists(st.sampled_from(values), min_size=2, max_size=3))
@@ -307,11 +313,11 @@ def programs(draw: st.DrawFn) -> str:
         if how == "join":
             result = writer.add(f"concat {axis} {' '.join(some)}")
         else:
-            result = writer.add(f"empty {f'{ends[-1]}x2' if axis == 0 else f'2x{ends[-1]}'}")
+            result = writer.add(f"empty {numbers(ends[-1], other, 'x')}")
             places = draw(st.permutations(list(zip(some, ends, strict=True))))
             for part, end in (*places[: more % 2], *places):  # one may be overwritten
                 offset = end - writer.shapes[part][axis]
-                result = writer.add(f"insert {part} {result} {f'{offset},0' if axis == 0 else f'0,{offset}'}")
+                result = writer.add(f"insert {part} {result} {numbers(offset)}")
         values.append(cropped(result) if draw(st.integers(0, 2)) else result)
     return writer.module(draw(st.lists(st.sampled_from(values), min_size=1, unique=True)))
 
