@@ -19,7 +19,7 @@ from harness.compare.judge import Judged, Timings, judge_recorded, rules_of
 from harness.compare.options import CompareOptions
 from harness.compare.pairs import (
     ANOTHER_MODEL,
-    Known,
+    DecidedRow,
     OutputsOfPair,
     Pair,
     Side,
@@ -54,7 +54,7 @@ from harness.store.evidence import why_refused
 from harness.suite.cases import matching
 from harness.text import plural
 
-# Known verdicts of pairs whose figures are compared: what is smaller in a module that fails is no improvement.
+# DecidedRow verdicts of pairs whose figures are compared: what is smaller in a module that fails is no improvement.
 _WITH_FIGURES: frozenset[Verdict] = frozenset({"missing", "new"})
 # Cases that a note has room for.
 _MOST_NAMES = 5
@@ -74,7 +74,7 @@ class Plan:
     pairs: tuple[Pair, ...]  # Those of them that the user's patterns choose
     outputs: Mapping[str, OutputsOfPair]  # By name, what is known of the outputs of pairs whose modules differ
     # By name of every pair: its verdict; None: its latency must be compared; a string: why it is left out
-    fates: Mapping[str, Known | str | None]
+    fates: Mapping[str, DecidedRow | str | None]
     rules: Mapping[str, Rule]  # By metric
     gates: tuple[Gate, ...]  # Of the head's suite; none within a run, since they are about a change of the compiler
     partial: bool  # Whether only some of the suite's cases were run or compared
@@ -136,7 +136,7 @@ class Plan:
     def controls(self) -> list[Pair]:
         """Identical pairs that are measured all the same."""
         fates = ((pair, self.fates[pair.name]) for pair in self.pairs)
-        identical = [pair for pair, fate in fates if isinstance(fate, Known) and fate.verdict == "identical"]
+        identical = [pair for pair, fate in fates if isinstance(fate, DecidedRow) and fate.verdict == "identical"]
         return identical[: self.options.controls]
 
 
@@ -222,13 +222,13 @@ def conclude(
     """The whole comparison: with what is known and counted, gates, notes and the commands that repeat each row."""
     base, head, options = plan.base, plan.head, plan.options
     pairs = {pair.name: pair for pair in plan.pairs}
-    rows = [known_row(pair, fate) for pair in plan.pairs if isinstance(fate := plan.fates[pair.name], Known)]
+    rows = [known_row(pair, fate) for pair in plan.pairs if isinstance(fate := plan.fates[pair.name], DecidedRow)]
     rows += compared
     floors = {metric: rule.floor for metric, rule in plan.rules.items()}
     # Equal modules have equal figures, and what differs all the same (peaks of memory, ops of early phases) is noise.
     fates = ((pair, plan.fates[pair.name]) for pair in plan.pairs)
     counted = [
-        pair for pair, fate in fates if fate is None or (isinstance(fate, Known) and fate.verdict in _WITH_FIGURES)
+        pair for pair, fate in fates if fate is None or (isinstance(fate, DecidedRow) and fate.verdict in _WITH_FIGURES)
     ]
     rows += [row for pair in counted for row in exact_rows(pair, base, head, floors)]
     rows += [row for pair in counted if plan.is_gated(pair, _TRANSIENT) and (row := unknown_row(pair, base, head))]

@@ -132,7 +132,7 @@ class Pair:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Known:
+class DecidedRow:
     """A verdict that needs no measuring."""
 
     verdict: Verdict
@@ -212,7 +212,7 @@ def _compared(side: Side) -> list[Case]:
     return [case for case in side.run.header.cases if case.peer is None]
 
 
-def what_is_known(pair: Pair, base: Side, head: Side) -> Known | str | None:
+def what_is_known(pair: Pair, base: Side, head: Side) -> DecidedRow | str | None:
     """What can be said of a pair at once: a verdict, or None: it has to be measured."""
     if pair.head is None or pair.base is None:
         return _one_sided(pair, base, head)
@@ -220,21 +220,21 @@ def what_is_known(pair: Pair, base: Side, head: Side) -> Known | str | None:
     if len(skips) == 2:
         return f"skipped: {skips[1]}"
     if pair.head.skip is not None:
-        return Known(verdict="missing", reason=f"measured in the base, and skipped in the head: {pair.head.skip}")
+        return DecidedRow(verdict="missing", reason=f"measured in the base, and skipped in the head: {pair.head.skip}")
     if pair.base.skip is not None:
-        return Known(verdict="new", reason=f"skipped in the base: {pair.base.skip}")
+        return DecidedRow(verdict="new", reason=f"skipped in the base: {pair.base.skip}")
     base_failure, head_failure = _failure(pair.base, base), _failure(pair.head, head)
     if head_failure is not None:
         if is_expected(pair.head, head_failure):
             return f"expected to fail: {head_failure.message}"
         also = " (and so does the base)" if base_failure is not None else ""
-        return Known(
+        return DecidedRow(
             verdict="failed",
             reason=f"fails at {head_failure.stage}: {head_failure.message}{also}",
             stderr=_what_was_said(pair.head, head_failure, head),
         )
     if base_failure is not None:
-        return Known(verdict="new", reason=f"works, where the base failed at {base_failure.stage}")
+        return DecidedRow(verdict="new", reason=f"works, where the base failed at {base_failure.stage}")
     return _by_module(pair.base, pair.head, base, head)
 
 
@@ -247,25 +247,25 @@ def _what_was_said(case: Case, failure: Failure, side: Side) -> str:
     return f"{failure.stderr}\n\n{WHERE_ALL_IS}{(folder / log_path(case.name)).as_posix()}"
 
 
-def _one_sided(pair: Pair, base: Side, head: Side) -> Known | str:
+def _one_sided(pair: Pair, base: Side, head: Side) -> DecidedRow | str:
     case, there, gone = pair.case, *((base, head) if pair.head is None else (head, base))
     if case.skip is not None:
         return f"skipped: {case.skip}"
     verdict: Verdict = "missing" if pair.head is None else "new"
     if base is head:  # within a run, where a variant has no baseline beside it
-        return Known(verdict=verdict, reason=f"{case.group} has no baseline in this run")
+        return DecidedRow(verdict=verdict, reason=f"{case.group} has no baseline in this run")
     failure = _failure(case, there)
     if pair.base is None and failure is not None:
         if is_expected(case, failure):
             return f"expected to fail: {failure.message}"
         reason = f"fails at {failure.stage}: {failure.message} (the base has no such case)"
-        return Known(verdict="failed", reason=reason, stderr=_what_was_said(case, failure, there))
+        return DecidedRow(verdict="failed", reason=reason, stderr=_what_was_said(case, failure, there))
     other = gone.cases.get(case.name)
     where = "head" if pair.head is None else "base"
     if other is None:
-        return Known(verdict=verdict, reason=f"the {where} has no such case")
+        return DecidedRow(verdict=verdict, reason=f"the {where} has no such case")
     sides = ((other, gone), (case, there)) if pair.base is None else ((case, there), (other, gone))
-    return Known(verdict=verdict, reason=f"the {where}'s case of this name is another one: {redefinition(*sides)}")
+    return DecidedRow(verdict=verdict, reason=f"the {where}'s case of this name is another one: {redefinition(*sides)}")
 
 
 def redefinition(base: tuple[Case, Side], head: tuple[Case, Side]) -> str:
@@ -298,17 +298,17 @@ def _failure(case: Case, side: Side) -> Failure | None:
     return own if own is not None or stand_in is None else find_failure(stand_in, side.evidence, timed=True)
 
 
-def _by_module(base_case: Case, head_case: Case, base: Side, head: Side) -> Known | None:
+def _by_module(base_case: Case, head_case: Case, base: Side, head: Side) -> DecidedRow | None:
     builds = base.evidence.builds.get(base_case.name), head.evidence.builds.get(head_case.name)
     codes = [None if build is None else build.module_sha256 for build in builds]
     if codes[0] is None:
-        return Known(verdict="new", reason="the base was never compiled")
+        return DecidedRow(verdict="new", reason="the base was never compiled")
     if codes[1] is None:
-        return Known(verdict="missing", reason="the head was never compiled")
+        return DecidedRow(verdict="missing", reason="the head was never compiled")
     runtime = base.toolchains.get(base_case.toolchain)
     same_runtime = runtime is not None and runtime == head.toolchains.get(head_case.toolchain)
     if codes[0] == codes[1] and same_runtime and base_case.run_flags == head_case.run_flags:
-        return Known(verdict="identical", reason="same module bytes, same runtime")
+        return DecidedRow(verdict="identical", reason="same module bytes, same runtime")
     return None
 
 
@@ -326,11 +326,11 @@ class OutputsOfPair:
     unknown: str | None = None  # Why they could not be compared, as a phrase; None: they were
 
     @property
-    def verdict(self) -> Known | None:
+    def verdict(self) -> DecidedRow | None:
         """The pair's verdict, where its outputs decide it."""
         if self.difference is None or not self.same_program:
             return None
-        return Known(verdict="outputs differ", reason=f"head's {self.difference}")
+        return DecidedRow(verdict="outputs differ", reason=f"head's {self.difference}")
 
     @property
     def remark(self) -> str:

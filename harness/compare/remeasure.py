@@ -15,7 +15,7 @@ from typing import Protocol
 
 from harness.compare.comparison import Plan
 from harness.compare.engine import Generation, Outcome, StoppedEarly, Task, Together, decide, in_turn
-from harness.compare.pairs import Known, Pair
+from harness.compare.pairs import DecidedRow, Pair
 from harness.compare.rows import instructions_row, known_row, measured_row, with_kind_of_change
 from harness.compare.samplers import (
     CacheMiss,
@@ -75,7 +75,7 @@ class RowPlace(Protocol):
     def hosts(self) -> tuple[HostRecord, ...]:
         """Of a fleet, the hosts that rows are on; (): this machine."""
 
-    def missing(self, works: Sequence[Work]) -> Mapping[str, Known]:
+    def missing(self, works: Sequence[Work]) -> Mapping[str, DecidedRow]:
         """Rows that cannot be measured there, by name, with why; asked once, before anything is measured."""
 
     def alone(self, *, wait: bool) -> AbstractContextManager[Together]:
@@ -97,14 +97,14 @@ class ThisMachine:
     abreast: int = 1
     hosts: tuple[HostRecord, ...] = ()
 
-    def missing(self, works: Sequence[Work]) -> Mapping[str, Known]:
+    def missing(self, works: Sequence[Work]) -> Mapping[str, DecidedRow]:
         """Rows whose device the runs had and this machine does not have now."""
         absent = {}
         for work in works:
             case = work.pair.case
             for module in (work.base, work.head):
                 if reason := why_gone(case.uris, module.loadable.toolchain, case.environment):
-                    absent[work.name] = Known(verdict="failed", reason=reason)
+                    absent[work.name] = DecidedRow(verdict="failed", reason=reason)
         return absent
 
     @contextmanager
@@ -174,7 +174,7 @@ def foresee(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bench:
+class RowBench:
     """What measuring needs."""
 
     place: RowPlace  # Where rows are measured
@@ -194,11 +194,11 @@ class StoppedWithRows(KeyboardInterrupt):
         self.rows = tuple(rows)
 
 
-def remeasure(plan: Plan, bench: Bench) -> list[Row]:
+def remeasure(plan: Plan, bench: RowBench) -> list[Row]:
     """Latency, instructions and compile-time rows of a plan's open pairs and of its controls."""
     rows: list[Row] = []
     works: list[Work] = []
-    gone: list[Known] = []
+    gone: list[DecidedRow] = []
     for pair, control in [*((pair, False) for pair in plan.open), *((pair, True) for pair in plan.controls)]:
         found = _find(pair, plan, bench, control=control)
         if isinstance(found, Work):
@@ -242,19 +242,19 @@ def remeasure(plan: Plan, bench: Bench) -> list[Row]:
     return rows
 
 
-def _find(pair: Pair, plan: Plan, bench: Bench, *, control: bool) -> Work | Known:
+def _find(pair: Pair, plan: Plan, bench: RowBench, *, control: bool) -> Work | DecidedRow:
     try:
         base, head = (
             find_module(side, case, bench.toolchains[case.toolchain], bench.cache)
             for side, case in zip((plan.base, plan.head), pair.both, strict=True)
         )
     except CacheMiss as error:
-        return Known(verdict="failed", reason=str(error))
+        return DecidedRow(verdict="failed", reason=str(error))
     name = f"{pair.name} (A/A control)" if control else pair.name
     return Work(name=name, pair=pair, base=base, head=head, control=control)
 
 
-def _latency_task(work: Work, plan: Plan, bench: Bench, rounds: list[Round]) -> Task:
+def _latency_task(work: Work, plan: Plan, bench: RowBench, rounds: list[Round]) -> Task:
     def keep(measured: Round) -> None:
         bench.directory.keep_round(measured)
         rounds.append(measured)
@@ -314,7 +314,7 @@ def _as_it_was(kept: KeptGeneration) -> Generation | CaseError:
     return Generation(**{figure.name: getattr(kept, figure.name) for figure in dataclasses.fields(Generation)})
 
 
-def _compile_tasks(works: Sequence[Work], plan: Plan, bench: Bench) -> list[Task]:
+def _compile_tasks(works: Sequence[Work], plan: Plan, bench: RowBench) -> list[Task]:
     options, chosen = plan.options, {pair.name for pair in plan.compiled}
     limits = Limits(seconds=options.compile_timeout_s, memory_bytes=bench.memory_bytes)
     tasks = []

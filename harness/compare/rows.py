@@ -11,7 +11,7 @@ import numpy as np
 
 from harness.compare.engine import BASE, HEAD, Outcome
 from harness.compare.options import CompareOptions
-from harness.compare.pairs import Known, Pair, Side, words_of_sides
+from harness.compare.pairs import DecidedRow, Pair, Side, words_of_sides
 from harness.errors import UsageError
 from harness.metrics import (
     BUILD_FACTS,
@@ -55,7 +55,7 @@ def blank_row(pair: Pair, metric: Metric, verdict: Verdict, floor: float = 0.0) 
     )
 
 
-def known_row(pair: Pair, known: Known, *, control: bool = False) -> Row:
+def known_row(pair: Pair, known: DecidedRow, *, control: bool = False) -> Row:
     """The latency row of a pair that needs no measuring."""
     return replace(blank_row(pair, LATENCY, known.verdict), reason=known.reason, stderr=known.stderr, control=control)
 

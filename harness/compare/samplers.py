@@ -16,7 +16,7 @@ from harness.compare.pairs import Side
 from harness.compile import BuildCache
 from harness.compile.request import MODEL_FILE
 from harness.errors import CaseError
-from harness.measure import Group, Known, Loadable, LoadableModule, Settings, last_core, measure_generation
+from harness.measure import Calibration, Group, Loadable, LoadableModule, Settings, last_core, measure_generation
 from harness.models.inputs import Argument
 from harness.process import Limits
 from harness.records.case import Case
@@ -106,7 +106,7 @@ class LatencySampler:
         self._group = group
         self._settings = settings
         self._on_round = on_round
-        self._known: Mapping[str, Known] = {}
+        self._known: Mapping[str, Calibration] = {}
 
     def __call__(self, number: int) -> Generation:
         """Measure generation 0, 1, ..."""
@@ -118,9 +118,9 @@ def measure_both(
     group: Group,
     number: int,
     settings: Settings,
-    known: Mapping[str, Known],
+    known: Mapping[str, Calibration],
     on_round: Callable[[Round], None],
-) -> tuple[Generation, Mapping[str, Known]]:
+) -> tuple[Generation, Mapping[str, Calibration]]:
     """Measure a generation of base and head, loaded in turns of order; and what is known of them from then on."""
     started = time.monotonic()
     cases = group.cases if number % 2 == 0 else group.cases[::-1]
@@ -135,7 +135,7 @@ def measure_both(
     if not known:  # once, so that no generation decides how the next one is measured
         calls = {turn.case: turn.calls for measured in rounds for turn in measured.turns}
         medians = {BASE: generation.base, HEAD: generation.head}
-        known = {name: Known(calls=calls[name], per_call_ns=ns) for name, ns in medians.items() if ns is not None}
+        known = {name: Calibration(calls=calls[name], per_call_ns=ns) for name, ns in medians.items() if ns is not None}
     return generation, known
 
 
@@ -157,7 +157,7 @@ def group_of(name: str, case: Case, loadables: Iterable[Loadable]) -> Group:
 
 
 def measured(
-    group: Group, number: int, settings: Settings, known: Mapping[str, Known] | None = None
+    group: Group, number: int, settings: Settings, known: Mapping[str, Calibration] | None = None
 ) -> tuple[list[Round], list[Lost]]:
     """A generation of a group in fresh workers: its rounds, and the cases that were lost in it."""
     found = list(measure_generation(group, number, settings, known=known))

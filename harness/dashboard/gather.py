@@ -108,7 +108,7 @@ _LAST = 1  # run that counts as recent, which pages do not ask for
 _SAID = {"acknowledged": "acknowledged", "fixed": "marked as fixed", "came back": "marked as fixed"}
 
 
-class Known:
+class Acknowledgements:
     """What people said of the changes of a history, which are put together as `harness history --changes` does."""
 
     def __init__(self, gathered: Gathered) -> None:

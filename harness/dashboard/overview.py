@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from harness.dashboard.encode import metric_title, seconds, spark_path, sparkline
-from harness.dashboard.gather import Gathered, Known
+from harness.dashboard.gather import Acknowledgements, Gathered
 from harness.dashboard.heat_map import heat_maps
 from harness.history.changes import Change
 from harness.history.failures import case_news, failure_groups
@@ -101,7 +101,7 @@ def machine_changes(gathered: Gathered) -> list[Facts]:
 # --- Suites ---
 
 
-def suites(gathered: Gathered, known: Known) -> list[Facts]:
+def suites(gathered: Gathered, known: Acknowledgements) -> list[Facts]:
     """Every suite, those with the newest runs first, and of each what changed lately and what fails."""
     groups, maps, failing = _groups(gathered, known), heat_maps(gathered), _failures(gathered)
     series = gathered.series["suite"].value_counts()
@@ -123,7 +123,7 @@ def suites(gathered: Gathered, known: Known) -> list[Facts]:
     return sorted(facts, key=lambda suite: str(suite["last"]["started"]), reverse=True)
 
 
-def known_changes(gathered: Gathered, known: Known) -> list[Facts]:
+def known_changes(gathered: Gathered, known: Acknowledgements) -> list[Facts]:
     """Changes of the last 30 days of the history that are acknowledged or marked as fixed, the newest first."""
     recent = set(lately(gathered))
     return [
@@ -169,7 +169,7 @@ def _newest_first(gathered: Gathered) -> list[Change]:
     return sorted(changes, key=lambda change: change.started, reverse=True)
 
 
-def _groups(gathered: Gathered, known: Known) -> dict[str, list[Facts]]:
+def _groups(gathered: Gathered, known: Acknowledgements) -> dict[str, list[Facts]]:
     """By suite, new changes that came with one run and have one cause; where none are lately, the newest of any age."""
     bundles: dict[tuple[str, str, str], list[Change]] = defaultdict(list)
     changes = lately(gathered)
@@ -182,7 +182,7 @@ def _groups(gathered: Gathered, known: Known) -> dict[str, list[Facts]]:
     return groups
 
 
-def _group(gathered: Gathered, known: Known, changes: Sequence[Change]) -> Facts:
+def _group(gathered: Gathered, known: Acknowledgements, changes: Sequence[Change]) -> Facts:
     # Times before counted figures, and the largest first: what people look for.
     ordered = sorted(changes, key=lambda change: (change.unit != "ns", -abs(np.log(max(change.ratio, 1e-9)))))
     most = _SERIES if any(change.unit in ("ns", "ratio") for change in changes) else _SERIES_COUNTED

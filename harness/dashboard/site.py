@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.dashboard.comparisons import comparison_facts, comparison_files, comparison_list
 from harness.dashboard.encode import Payload, count, cut, day, figure, key_of, level, metric_title, moved, script
-from harness.dashboard.gather import Known, gather
+from harness.dashboard.gather import Acknowledgements, gather
 from harness.dashboard.heat_map import LEGEND, OUTCOME_DAYS
 from harness.dashboard.overview import (
     LATELY_DAYS,
@@ -132,7 +132,7 @@ def make_dashboard(
         total = len(gathered.runs) + len(gathered.series) + gathered.comparisons["comparison"].nunique() + 1
         progress.stage("Writing pages", total)
         shutil.copytree(STATIC, folder / "static")
-        known, compared, commands = Known(gathered), comparison_facts(gathered), Commands()
+        known, compared, commands = Acknowledgements(gathered), comparison_facts(gathered), Commands()
         _write_many(folder, "run", run_files(gathered, commands), progress)
         _write_many(folder, "series", series_files(gathered, commands, known), progress)
         _write_many(folder, "comparison", comparison_files(gathered, compared), progress)

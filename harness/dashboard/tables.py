@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from harness.dashboard.comparisons import compare_command
 from harness.dashboard.encode import Payload, key_of, metric_title, sparkline, table
-from harness.dashboard.gather import Gathered, Known
+from harness.dashboard.gather import Acknowledgements, Gathered
 from harness.history.changes import Change
 from harness.metrics import LATENCY, LATENCY_VS_BASELINE, LATENCY_VS_REFERENCE, is_exact
 
@@ -72,7 +72,7 @@ def series_list(gathered: Gathered) -> Payload:
     }
 
 
-def change_list(gathered: Gathered, known: Known) -> Payload:
+def change_list(gathered: Gathered, known: Acknowledgements) -> Payload:
     """Every change, the newest first."""
     changes = sorted(gathered.changes, key=lambda change: change.started, reverse=True)
     return table(
@@ -173,7 +173,7 @@ def _run(gathered: Gathered, suite: str, cases: pd.DataFrame, points: pd.DataFra
 # --- A file for each series ---
 
 
-def series_files(gathered: Gathered, commands: Commands, known: Known) -> Iterator[tuple[str, Payload]]:
+def series_files(gathered: Gathered, commands: Commands, known: Acknowledgements) -> Iterator[tuple[str, Payload]]:
     """The key and the data of each series: its points, its changes, and the reference toolchain's series beside it."""
     pairs = gathered.comparisons[["base_run", "head_run", "comparison"]].drop_duplicates()  # the newest first
     compared = {(base, head): key_of(name) for base, head, name in reversed(pairs.to_numpy().tolist())}

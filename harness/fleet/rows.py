@@ -14,7 +14,7 @@ from typing import Any
 
 from harness.compare.comparison import Plan
 from harness.compare.engine import Generation, Together
-from harness.compare.pairs import Known, Side
+from harness.compare.pairs import DecidedRow, Side
 from harness.compare.remeasure import Sampling, Work
 from harness.compare.samplers import Module
 from harness.compare.sides import noise_of
@@ -25,7 +25,7 @@ from harness.fleet.dispatch import Dispatcher, HostState, Job, Order, limit_s
 from harness.fleet.placing import Host, Need, need_of, place, unfit, why_nowhere
 from harness.fleet.tasks import RowTask
 from harness.machine.identity import machine_class, processor_identity
-from harness.measure import Known as Calibration
+from harness.measure import Calibration
 from harness.process import Limits
 from harness.progress import Progress
 from harness.records.case import Case
@@ -69,7 +69,7 @@ class FleetRows(Dispatcher[Row]):
 
     # --- which hosts ---
 
-    def missing(self, works: Sequence[Work]) -> Mapping[str, Known]:
+    def missing(self, works: Sequence[Work]) -> Mapping[str, DecidedRow]:
         """Put rows on hosts; those that no host can measure."""
         with self._going_on():
             self._fleet.run(self.look())
@@ -98,7 +98,7 @@ class FleetRows(Dispatcher[Row]):
             counts = Counter(self._placed.values())
             said = "; ".join(f"{plural(number, 'row')} on {host}" for host, number in counts.items())
             self._progress.note(f"The fleet measures {said}")
-        return {name: Known(verdict="failed", reason=why) for name, why in (nowhere | more).items()}
+        return {name: DecidedRow(verdict="failed", reason=why) for name, why in (nowhere | more).items()}
 
     def _loaded_suite(self) -> Suite:
         """The head's suite, whose devices say what hosts need; with those of each host, here or away."""

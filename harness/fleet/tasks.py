@@ -17,7 +17,7 @@ from harness.fleet import packing
 from harness.fleet.packing import Item, Packed, build_items, item_of, pack, read_chunk, small_ones, unpack, write_chunk
 from harness.fleet.worker import host, limits_here, tell_that_it_waits
 from harness.ir.roofline import measure_peak, peak_threads
-from harness.measure import Known, last_core
+from harness.measure import Calibration, last_core
 from harness.measure.alone import only_one_measures
 from harness.models.materialize import ModelArtifact
 from harness.models.model import Model
@@ -263,7 +263,7 @@ class RowTask:
     call_limit_s: float = 0.0  # Seconds after which a turn is stopped
     limits: Limits | None = None
 
-    def packed(self, number: int, known: Mapping[str, Known]) -> Packed:
+    def packed(self, number: int, known: Mapping[str, Calibration]) -> Packed:
         """What a generation of it takes; programs go along only where they are compiled."""
         if self.limits is not None:
             return pack(self, number, known)
@@ -272,7 +272,7 @@ class RowTask:
 
 
 @_task
-def measure_row(row: RowTask, number: int, known: Mapping[str, Known]) -> Answer:
+def measure_row(row: RowTask, number: int, known: Mapping[str, Calibration]) -> Answer:
     """Measure one generation of a row of a comparison.
 
     Its value is a Failure, or the generation, its rounds in their order, and what the first one on a host tells the

@@ -56,7 +56,7 @@ _WARM_UP_NS = 3_000_000
 _UNWARMED_NS = 1e8
 
 
-class Known(NamedTuple):
+class Calibration(NamedTuple):
     """What is known of a case, maybe by an earlier generation: calls of one turn, and what one call takes."""
 
     calls: int
@@ -87,7 +87,7 @@ def measure_generation(
     *,
     first_round: int = 0,
     check: CheckOutputs | None = None,
-    known: Mapping[str, Known] | None = None,
+    known: Mapping[str, Calibration] | None = None,
 ) -> Iterator[Round | Lost]:
     """Run one generation of a group; rounds come as they end, lost cases as they are noticed.
 
@@ -136,11 +136,11 @@ def _rounds(
     numbers: Iterator[int],
     seconds: float,
     check: CheckOutputs | None,
-    known: Mapping[str, Known],
+    known: Mapping[str, Calibration],
 ) -> Iterator[Round | Lost]:
     with contextlib.ExitStack() as stack:
         workers: dict[Hashable, WorkerSession] = {}
-        ready: dict[str, Known] = {}
+        ready: dict[str, Calibration] = {}
         lost = []
         # All or none: a first call costs more than others, and would be found on the side that was not warmed up.
         are_known = all(name in known for name in cases)
@@ -158,7 +158,7 @@ def _rounds(
                 if not are_known:
                     target_ns = settings.target_turn_ns
                     answer = worker.ask(op="calibrate", case=case.name, target_ns=target_ns, limit_s=limit_s)
-                    made = Known(int(answer["calls"]), float(answer["per_call_ns"]))
+                    made = Calibration(int(answer["calls"]), float(answer["per_call_ns"]))
                 else:
                     made = known[case.name]
                     if not are_long:
@@ -193,7 +193,9 @@ def _rounds(
             yield _round(group.name, generation, numbers, turns, warm, settings.call_limit_s)
 
 
-def _orders(group: str, generation: int, settings: Settings, ready: Mapping[str, Known]) -> Iterable[tuple[str, ...]]:
+def _orders(
+    group: str, generation: int, settings: Settings, ready: Mapping[str, Calibration]
+) -> Iterable[tuple[str, ...]]:
     """Orders of the generation's rounds; of one with a single long round the one before backwards, or a new one."""
     round_s = sum(made.calls * made.per_call_ns for made in ready.values()) / 1e9
     if settings.long_round_s is None or round_s <= settings.long_round_s:

@@ -15,7 +15,7 @@ from harness.plots.canvas import (
     look_of,
     width_px,
 )
-from harness.records.tuning import Moment, Tuning
+from harness.records.tuning import TimedCandidate, Tuning
 from harness.report.ratio_axis import RatioAxis, ratio_axis
 from harness.report.tune_page import beside_start
 from harness.report.units import ratio_text
@@ -60,7 +60,7 @@ def _title(found: Tuning) -> str:
     return f"{found.model} on {found.device}, beside {found.start}"
 
 
-def _winner(found: Tuning) -> Moment | None:
+def _winner(found: Tuning) -> TimedCandidate | None:
     """What was confirmed, or else the last that was the best."""
     beside = beside_start(found)
     confirmed = beside.head if beside is not None and found.variant else ""
@@ -106,7 +106,11 @@ def _draw_panel(canvas: Canvas, found: Tuning, height: float) -> None:
 
 
 def _label(
-    canvas: Canvas, winner: Moment, place: tuple[float, float], dots: Sequence[tuple[float, float]], bottom: float
+    canvas: Canvas,
+    winner: TimedCandidate,
+    place: tuple[float, float],
+    dots: Sequence[tuple[float, float]],
+    bottom: float,
 ) -> None:
     """The winner's name and ratio, on the side of its dot with more room, where they cover the fewest others."""
     x, y = place

@@ -58,7 +58,7 @@ class TunedDispatch:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Moment:
+class TimedCandidate:
     """One candidate of the whole program on the clock of the search, for the picture of the race."""
 
     seconds: float  # Of the budget, spent when it was last timed
@@ -98,7 +98,7 @@ class Tuning:
     by_hand: tuple[str, ...] = ()  # Command lines that compile it with plain tools, as harness.report.repro has them
     race_error: float = 0.0  # The chance that a race dropped its best candidate, at most, in each race
     candidates_a_minute: float | None = None  # Configurations that were compiled and raced
-    moments: tuple[Moment, ...] = ()  # What was timed when
+    moments: tuple[TimedCandidate, ...] = ()  # What was timed when
     machine: str = ""  # A sentence about it
     notes: tuple[str, ...] = ()
     settings: dict[str, Any] = field(default_factory=dict)  # Options by name

@@ -10,7 +10,7 @@ from typing import Literal
 
 from harness.compare.comparison import Plan
 from harness.compare.judge import Judged, Timings
-from harness.compare.pairs import Known, Side
+from harness.compare.pairs import DecidedRow, Side
 from harness.ir.roofline import NARROW_TYPES, Attained, attained
 from harness.metrics import BUILD_FACTS, COMPILE_TIME, METRICS, REFERENCE_FACTS
 from harness.plugins.chain import PIPELINE_FLAG
@@ -312,7 +312,7 @@ def _with_times(row: Row, timed: Case, group: _Group) -> Row:
     if row.baseline:
         return row
     fate = group.plan.fates.get(row.case)
-    if isinstance(fate, Known) and fate.verdict == "identical":
+    if isinstance(fate, DecidedRow) and fate.verdict == "identical":
         return replace(row, kind="same")
     judged = group.judged.get(row.case)
     if judged is None or judged.estimate is None:

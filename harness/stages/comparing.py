@@ -11,8 +11,7 @@ from harness.compare.comparison import Plan, conclude, plan_comparison, recorded
 from harness.compare.engine import STOPPED
 from harness.compare.options import CompareOptions
 from harness.compare.pairs import Side, require_whole, side_of
-from harness.compare.remeasure import Bench as RowBench
-from harness.compare.remeasure import StoppedWithRows, remeasure
+from harness.compare.remeasure import RowBench, StoppedWithRows, remeasure
 from harness.compare.sides import Named
 from harness.errors import HarnessError, Interrupted, RunError, UsageError
 from harness.metrics import LATENCY

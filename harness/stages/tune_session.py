@@ -22,7 +22,7 @@ from harness.cache import cache_root
 from harness.compare.pairs import Side, side_of
 from harness.compare.samplers import Module, find_module, group_of, measured
 from harness.compare.sides import noise_of
-from harness.measure import Group, Known, LoadableModule, Settings
+from harness.measure import Calibration, Group, LoadableModule, Settings
 from harness.measure.alone import only_one_measures
 from harness.measure.generation import load_order
 from harness.metrics import LATENCY
@@ -30,7 +30,7 @@ from harness.process import Limits
 from harness.progress import Progress, Silent, duration
 from harness.records.bisection import Trial
 from harness.records.case import Case
-from harness.records.tuning import Moment
+from harness.records.tuning import TimedCandidate
 from harness.stages.context import is_timeout
 from harness.stages.derived_suites import derived_suite
 from harness.stages.options import TuneOptions, compile_limits
@@ -139,7 +139,7 @@ class RaceTurns:
     """What a generation of a race gave, by name."""
 
     logs: dict[str, float]  # Logarithms of ratios to the reference
-    calls: dict[str, Known]  # What the next generation has to know
+    calls: dict[str, Calibration]  # What the next generation has to know
     lost: dict[str, str]  # Why some could not be timed
 
 
@@ -150,7 +150,7 @@ class Raced:
     standings: Mapping[str, RaceStanding]  # Of each by name, beside the start (of a dispatch, the compiler's own)
     leader: str
     lost: Mapping[str, str]  # Why some could not be timed at all, by name
-    known: Mapping[str, Known]  # Of those that were timed
+    known: Mapping[str, Calibration]  # Of those that were timed
 
 
 class TuneSession:
@@ -169,7 +169,7 @@ class TuneSession:
     def __init__(self, options: TuneOptions, target: TuneTarget, directory: TuneDirectory, progress: Progress) -> None:
         self.options, self.target, self.directory, self.progress = options, target, directory, progress
         self.stages: dict[str, float] = {}
-        self.moments: list[Moment] = []
+        self.moments: list[TimedCandidate] = []
         self.noise = noise_of(environment_here())
         self.start_ns = 0.0
         self._waited_s = 0.0
@@ -201,7 +201,7 @@ class TuneSession:
 
     def timed_now(self, name: str, ratio: float, *, best: bool) -> None:
         """Put down how a whole program did, for the picture of the race."""
-        self.moments.append(Moment(seconds=round(self.spent_s, 1), name=name, ratio=ratio, best=best))
+        self.moments.append(TimedCandidate(seconds=round(self.spent_s, 1), name=name, ratio=ratio, best=best))
 
     # --- whole programs ---
 
@@ -297,7 +297,7 @@ class TuneSession:
         """
         race = Race([*contenders], replace(RULE, least=least))
         lost: dict[str, str] = {}
-        known: dict[str, Known] = {}
+        known: dict[str, Calibration] = {}
         begun_s = self.spent_s
         while not race.generations or (not race.is_over and self.spent_s - begun_s < seconds):
             left = {reference, *race.alive} - (lost.keys() - {reference})
@@ -315,7 +315,7 @@ class TuneSession:
                 break
         return Raced(standings=race.standings(log_ratio), leader=race.leader or reference, lost=lost, known=known)
 
-    def _generation(self, group: Group, reference: str, number: int, known: Mapping[str, Known]) -> RaceTurns:
+    def _generation(self, group: Group, reference: str, number: int, known: Mapping[str, Calibration]) -> RaceTurns:
         cases = {case.name: case for case in group.cases}
         order = load_order([*cases], f"{self.options.seed}/{group.name}/{number}")
         usual_ns = known[reference].per_call_ns if reference in known else self.start_ns
@@ -334,7 +334,7 @@ class TuneSession:
         turns = {turn.case: turn.calls for each in rounds for turn in each.turns}
         medians = {name: times.medians(name) for name in cases}
         calls = {
-            name: Known(calls=turns[name], per_call_ns=float(ns[0]))
+            name: Calibration(calls=turns[name], per_call_ns=float(ns[0]))
             for name, ns in medians.items()
             if ns.size and name in turns
         }

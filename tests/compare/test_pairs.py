@@ -11,7 +11,7 @@ import pytest
 from harness.compare.comparison import conclude, plan_comparison
 from harness.compare.options import CompareOptions
 from harness.compare.pairs import (
-    Known,
+    DecidedRow,
     Pair,
     Side,
     pair_peers,
@@ -47,7 +47,7 @@ def names(pairs: Sequence[Pair]) -> Names:
     return [(pair.name, pair.base.name if pair.base else None, pair.head.name if pair.head else None) for pair in pairs]
 
 
-def fate(base: Side, head: Side, name: str = STOCK.name) -> Known | str | None:
+def fate(base: Side, head: Side, name: str = STOCK.name) -> DecidedRow | str | None:
     (pair,) = [pair for pair in pair_runs(base, head) if pair.name == name]
     return what_is_known(pair, base, head)
 
@@ -58,8 +58,8 @@ def said_of(case: Case) -> str:
     return f"{LAST_WORDS}\n\nAll that iree-compile said: {log}"
 
 
-def known(verdict: Verdict, reason: str, stderr: str = "") -> Known:
-    return Known(verdict=verdict, reason=reason, stderr=stderr)
+def known(verdict: Verdict, reason: str, stderr: str = "") -> DecidedRow:
+    return DecidedRow(verdict=verdict, reason=reason, stderr=stderr)
 
 
 # --- Two runs ---
@@ -225,7 +225,7 @@ def test_one_name_with_two_definitions_is_missing_and_new() -> None:
         (replace(FAST, expected_failure="crashed"), True, "expected to fail: iree-compile crashed"),
     ],
 )
-def test_a_case_that_only_the_head_has(case: Case, broken: bool, expected: Known | str) -> None:
+def test_a_case_that_only_the_head_has(case: Case, broken: bool, expected: DecidedRow | str) -> None:
     head = a_side(STOCK, case, failures={case.name: CRASH} if broken else {})
     assert fate(a_side(STOCK), head, case.name) == expected
 
@@ -278,7 +278,9 @@ def failing(expected: str | None = None) -> Side:
         (PLAIN, a_side(replace(STOCK, run_flags=("--task_topology_max_group_count=1",))), None),
     ],
 )
-def test_what_is_known_of_a_case_that_both_sides_have(base: Side, head: Side, expected: Known | str | None) -> None:
+def test_what_is_known_of_a_case_that_both_sides_have(
+    base: Side, head: Side, expected: DecidedRow | str | None
+) -> None:
     assert fate(base, head) == expected
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from harness.dashboard.comparisons import comparison_facts
 from harness.dashboard.encode import moved, spark_path, sparkline
-from harness.dashboard.gather import Known
+from harness.dashboard.gather import Acknowledgements
 from harness.dashboard.overview import controls, lately, machine_changes, machines, suites
 from harness.history.changes import Change
 from tests.dashboard.made import (
@@ -31,7 +31,7 @@ from tests.dashboard.made import (
 
 def suites_of(made: Made) -> list[dict[str, Any]]:
     """Every suite of a history."""
-    return suites(made.gathered, Known(made.gathered))
+    return suites(made.gathered, Acknowledgements(made.gathered))
 
 
 def first_group(*changes: Change) -> dict[str, Any]:

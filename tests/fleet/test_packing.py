@@ -17,7 +17,7 @@ from harness.errors import RunError
 from harness.fleet import packing, tasks, worker
 from harness.fleet.packing import Item, Packed, build_items, lacking, pack, read_chunk, small_ones, unpack, write_chunk
 from harness.fleet.tasks import Answer, RowTask
-from harness.measure import Known, LoadableModule, session
+from harness.measure import Calibration, LoadableModule, session
 from harness.models.model import Input
 from harness.plugins import Applied
 from harness.process import Limits
@@ -80,7 +80,7 @@ class World:
         )
         return Module(case=request.case, loadable=loadable, mlir=request.model, files=(self.spec,), build=build)
 
-    def measure(self, number: int = 0, known: dict[str, Known] | None = None, **row: Any) -> Answer:
+    def measure(self, number: int = 0, known: dict[str, Calibration] | None = None, **row: Any) -> Answer:
         """A generation of a row on the host, to which its files come along."""
         self.at("here")
         task = RowTask(name="net/stock@cpu", base=self._module("base"), head=self._module("head"), **row)

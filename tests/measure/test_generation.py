@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.measure import Group, Known, LoadableModule, Settings, measure_generation
+from harness.measure import Calibration, Group, LoadableModule, Settings, measure_generation
 from harness.measure import session as room
 from harness.measure.generation import balanced_orders, load_order
 from harness.records.run import Lost, Round
@@ -177,7 +177,7 @@ def test_what_an_earlier_generation_told_is_not_found_out_again(
 ) -> None:
     def asked(a_ns: float, b_ns: float) -> list[tuple[str, str, int | None]]:
         before = len(script.requests("calibrate", "warm"))
-        known = {"a": Known(calls=3, per_call_ns=a_ns), "b": Known(calls=1, per_call_ns=b_ns)}
+        known = {"a": Calibration(calls=3, per_call_ns=a_ns), "b": Calibration(calls=1, per_call_ns=b_ns)}
         known = {name: case for name, case in known.items() if case.per_call_ns}
         rounds = _rounds(list(measure_generation(script.group("a", "b"), 1, _NO_TIME, known=known)))
         if len(known) == 2:

@@ -12,7 +12,7 @@ from harness.plots.memory import MemoryPoint, draw_memory, memory_panels, on_fro
 from harness.plots.race import draw_race, race_axis
 from harness.plots.variants import bar_panels, draw_variants
 from harness.records.run import Run
-from harness.records.tuning import Moment
+from harness.records.tuning import TimedCandidate
 from harness.report.run_report import build_report
 from tests.plots.conftest import assert_readable, make_report, make_run, texts_of
 from tests.report.tunings import MOMENTS, make_tuning
@@ -111,7 +111,7 @@ def test_every_variant_with_room_is_named_and_no_name_covers_another() -> None:
 
 
 def test_a_winner_far_below_all_others_lies_on_the_axis() -> None:
-    others = tuple(Moment(seconds=float(at), name="x", ratio=0.99, best=False) for at in range(40))
+    others = tuple(TimedCandidate(seconds=float(at), name="x", ratio=0.99, best=False) for at in range(40))
     found = make_tuning(moments=(*others, replace(MOMENTS[-1], ratio=0.01)))
     assert race_axis(found).low < 0.01
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from harness.records.bisection import Trial
-from harness.records.tuning import Moment, Tried, TunedDispatch, Tuning
+from harness.records.tuning import TimedCandidate, Tried, TunedDispatch, Tuning
 
 SPEC = "module attributes {transform.with_named_sequence} {\n}\n"
 NHWC, O3, INNER_TILING = "channels-last", "--iree-opt-level=O3", "--iree-dispatch-creation-data-tiling"
@@ -97,13 +97,13 @@ BESIDE_BEST: dict[str, Any] = {
 }
 CONFIRMATIONS = (BESIDE_START, replace(BESIDE_START, base_value=13.2e6, seconds=36.0, **BESIDE_BEST))
 MOMENTS = (
-    Moment(seconds=61.0, name=O3, ratio=0.93, best=True),
-    Moment(seconds=95.0, name=INNER_TILING, ratio=1.31, best=False),
-    Moment(seconds=140.0, name=NHWC, ratio=0.52, best=True),
-    Moment(seconds=215.0, name="channels-last+O3", ratio=0.5, best=True),
-    Moment(seconds=330.0, name="channels-last+isolate+O3", ratio=0.47, best=True),
-    Moment(seconds=350.0, name="isolate", ratio=0.495, best=False),
-    Moment(seconds=790.0, name="tuned-rdb", ratio=0.338, best=True),
+    TimedCandidate(seconds=61.0, name=O3, ratio=0.93, best=True),
+    TimedCandidate(seconds=95.0, name=INNER_TILING, ratio=1.31, best=False),
+    TimedCandidate(seconds=140.0, name=NHWC, ratio=0.52, best=True),
+    TimedCandidate(seconds=215.0, name="channels-last+O3", ratio=0.5, best=True),
+    TimedCandidate(seconds=330.0, name="channels-last+isolate+O3", ratio=0.47, best=True),
+    TimedCandidate(seconds=350.0, name="isolate", ratio=0.495, best=False),
+    TimedCandidate(seconds=790.0, name="tuned-rdb", ratio=0.338, best=True),
 )
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from harness.compare.comparison import Plan, plan_comparison
 from harness.compare.options import CompareOptions
-from harness.compare.remeasure import Bench as RowBench
+from harness.compare.remeasure import RowBench
 from harness.errors import CaseError, Interrupted, UsageError
 from harness.records.comparison import Comparison, Explained, Row
 from harness.stages import comparing
