@@ -166,7 +166,7 @@ class WorkDirectory(Journal):
 
 @dataclass(frozen=True, kw_only=True)
 class KeptGeneration:
-    """What a generation of a row gave, in the words of `harness.compare.task.Generation`, or how it failed."""
+    """What a generation of a row gave, in the words of `harness.compare.engine.Generation`, or how it failed."""
 
     row: str
     metric: str  # Of an explanation, how its dispatches were timed
