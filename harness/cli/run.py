@@ -332,13 +332,15 @@ def run_list(suites: SuiteList, options: RunOptions, output_format: Format) -> i
             path, status, note = error.run, error.exit_code, f"{suite}: interrupted"
         except HarnessError as error:
             status, note = error.exit_code, str(error) if str(suite) in str(error) else f"{suite}: {error}"
+        found, summary = None, None
         try:
-            found = load_run(path) if path is not None else None
-        except HarnessError:
-            if interrupted is None:
-                raise
-            found = None  # it is too young
-        summary = build_report(found).summary if found is not None else None
+            if path is not None:
+                found = load_run(path)
+                summary = build_report(found).summary
+        except HarnessError as error:
+            found = None
+            if interrupted is None:  # else it is too young
+                status, note = error.exit_code, f"{suite}: {error}"
         if summary is not None and interrupted is None:
             status = summary.exit_code
         path = path if found is not None else None

@@ -54,7 +54,7 @@ from harness.store.evidence import why_refused
 from harness.suite.cases import matching
 from harness.text import plural
 
-# DecidedRow verdicts of pairs whose figures are compared: what is smaller in a module that fails is no improvement.
+# Verdicts of pairs that are known whose figures are compared: what is smaller in a module that fails is no improvement.
 _WITH_FIGURES: frozenset[Verdict] = frozenset({"missing", "new"})
 # Cases that a note has room for.
 _MOST_NAMES = 5

@@ -55,13 +55,13 @@ def with_differences(part: Part, base: Program, head: Program) -> Part:
     """A part with `differs_at`, `what` and `lines`, by what is known of its dispatches on both sides."""
     of_base = [base.executables[name] for name in part.base if name in base.executables]
     of_head = [head.executables[name] for name in part.head if name in head.executables]
-    if len(of_base) < len(part.base) or len(of_head) < len(part.head) or not (of_base or of_head):
-        return part
-    if not of_base or not of_head:
+    if (of_base and not part.head) or (of_head and not part.base):
         there, label = (of_base, base.label) if of_base else (of_head, head.label)
         computed = listed(_computed(there))
         what = f"only {label} has it{f': {computed}' if computed else ''}"
         return replace(part, differs_at=_first_phase(there), what=(what,), lines=())
+    if not (of_base and of_head) or len(of_base) < len(part.base) or len(of_head) < len(part.head):
+        return part
     if len(of_base) == len(of_head) == 1:
         return _of_a_pair(part, (of_base[0], of_head[0]), base, head)
     return _of_several(part, of_base, of_head, base, head)
@@ -77,8 +77,8 @@ def _of_several(
     heavy = [[each for each in side if not are_light(decisions_of(each).operations)] for side in (of_base, of_head)]
     if not pairs and len(heavy[0]) == len(heavy[1]) == 1:  # under another name, as in another layout
         pairs = [(heavy[0][0], heavy[1][0])]
-    paired = [name for match in matches if match.base and match.head for name in (match.base.name, match.head.name)]
-    beside = [each for each in (*of_base, *of_head) if each.name not in paired]
+    paired = [each for match in matches if match.base and match.head for each in (match.base, match.head)]
+    beside = [each for each in (*of_base, *of_head) if not any(each is other for other in paired)]
     numbers = on(labels, plural(len(of_base), "dispatch", "dispatches"), f"{len(of_head):,}")
     happens = "fuses" if len(of_head) < len(of_base) else "splits" if len(of_head) > len(of_base) else "regroups"
     operations = operation_changes(_computed(of_base), _computed(of_head), labels)

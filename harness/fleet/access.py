@@ -129,7 +129,7 @@ def ask(access: Access, operation: str) -> Any:
     with ThreadPoolExecutor(1) as apart:  # whoever calls may be within an event loop of their own
         try:
             answer = apart.submit(asyncio.run, _ask(access, operation)).result()
-        except (OSError, asyncio.TimeoutError, MemoryError) as error:  # the last of what only looks like a length
+        except (OSError, asyncio.TimeoutError, MemoryError, ValueError, OverflowError) as error:  # the last of others
             raise UsageError(f"{access}: {_why_silent(access, error)}") from error
     if answer is None:
         raise UsageError(

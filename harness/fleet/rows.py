@@ -169,8 +169,13 @@ class FleetRows(Dispatcher[Row]):
         pool = concurrent.futures.ThreadPoolExecutor(_MOST_ROWS, thread_name_prefix="rows of hosts")
 
         def together(todo: Mapping[str, Callable[[], None]]) -> None:
-            for done in concurrent.futures.as_completed([pool.submit(act) for act in todo.values()]):
-                done.result()
+            try:
+                for done in concurrent.futures.as_completed([pool.submit(act) for act in todo.values()]):
+                    done.result()
+            except BaseException:  # whoever hears of it finds rows that no thread changes any more
+                self._fleet.run(end())
+                pool.shutdown(cancel_futures=True)
+                raise
 
         try:
             yield together

@@ -13,6 +13,7 @@ from typing import Any
 from harness.cache import cache_root
 from harness.compile import BuildCache, CompileRequest
 from harness.compile.request import cache_key
+from harness.errors import PlaceGone
 from harness.fleet import tasks
 from harness.fleet.connection import Fleet
 from harness.fleet.dispatch import Dispatcher, HostState, Job, Order, limit_s
@@ -95,6 +96,8 @@ class FleetRun(Dispatcher[Compile | Group]):
         self._directory.before_failure = partial(require_cache, self._directory.path, self._artifacts, self.builds)
         await self.look()
         self.require_fleet()
+        if not self.here:
+            raise PlaceGone(f"{self._fleet.access}: all hosts have gone; start one")
         self._begin()
         await self.loop()
 

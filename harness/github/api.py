@@ -25,6 +25,7 @@ from harness.text import one_line
 # Seconds without a connection, and without a byte.
 _CONNECT_S, _READ_S = 10.0, 30.0
 _MOST_REDIRECTS = 5
+_REDIRECTS = (301, 302, 307, 308)
 _FAILURES = (408, 500, 502, 503, 504)  # after which the same request may succeed
 _SECONDARY_LIMIT_S = 60.0
 _LONGEST_PAUSE_S = 60.0
@@ -261,9 +262,10 @@ class Client:
             answer = self._session.request(
                 method, url, params=params, json=document, timeout=timeout, allow_redirects=False
             )
-            if not answer.is_redirect:
+            target = answer.headers.get("location", "")
+            if answer.status_code not in _REDIRECTS or not target:
                 return answer
-            url, params = urljoin(url, answer.headers["location"]), None
+            url, params = urljoin(url, target), None
         raise self._error("sends requests around in a circle; check --api-url and --repo")
 
     def _sign(self, request: requests.PreparedRequest) -> requests.PreparedRequest:

@@ -7,8 +7,9 @@ its commands by harness.github.commands.
 
 import base64
 import hashlib
+import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -40,7 +41,6 @@ _RUN_BYTES = 1024 * 2**20
 # A suite's names have at most 100 each, of which a case's has four.
 _NAME_CHARACTERS = 4_000
 _TEXT_CHARACTERS = 100_000  # A flag may be a pass pipeline
-_JSON_TEXT = re.compile(rb'"((?:[^"\\]|\\.)*)"', re.DOTALL)
 
 
 def read_figures(path: Path) -> Figures:
@@ -55,10 +55,18 @@ def read_figures(path: Path) -> Figures:
         raise RunError(f"{folder}: holds neither {COMPARISON.file} nor run.json; give what `harness compare` made")
     document = read_document(file, _COMPARISON_BYTES)
     comparison = COMPARISON.load(folder)
-    # Each is looked through and written many times in a comment.
-    if (longest := max((len(text) for text in _JSON_TEXT.findall(document)), default=0)) > _TEXT_CHARACTERS:
+    if (longest := max(map(len, _texts(json.loads(document))), default=0)) > _TEXT_CHARACTERS:
         raise RunError(f"{file}: has a text of {longest:,} characters, which no harness writes; compare again")
     return comparison_with_own_commands(comparison)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Each is looked through and written many times in a comment."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for member in value.values() if isinstance(value, dict) else value:
+            yield from _texts(member)
 
 
 def _report(folder: Path) -> Report:

@@ -28,7 +28,6 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from harness.cache import cache_root, held, write_atomically
@@ -138,7 +137,10 @@ _LENGTH_BYTES = 8
 
 def _rebuild_tensor(storage: Array, offset: int, shape: Sequence[int], strides: Sequence[int], *_: object) -> Array:
     """A view of a storage; offset and strides are in elements."""
-    return as_strided(storage[offset:], shape, [stride * storage.itemsize for stride in strides])
+    size = storage.itemsize
+    places = [stride * size for stride in strides]
+    view: Array = np.ndarray(shape, storage.dtype, storage, offset * size, places)  # within the storage, or refused
+    return view
 
 
 class _TensorsOnly(pickle.Unpickler):

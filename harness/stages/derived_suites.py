@@ -128,14 +128,16 @@ def write_ablation(options: AblateOptions) -> Path:
             "compare a variant with it and one without"
         )
     base = config_of(next(variant for variant in suite.variants if variant.name == suite.baseline))
+    own = next((use.options for use in base.plugins if use.name == plugin), {})  # of which the others stay
     base = replace(base, plugins=tuple(use for use in base.plugins if use.name != plugin))
+
+    def step(switched: Mapping[str, bool]) -> CompileConfig:
+        return replace(base, plugins=(*base.plugins, Use(name=plugin, options={**own, **switched})))
+
     text = derived_suite(
         path,
         options.results,
-        {
-            name: base if on is None else replace(base, plugins=(*base.plugins, Use(name=plugin, options=on)))
-            for name, on in ablation_steps(switches).items()
-        },
+        {name: base if switched is None else step(switched) for name, switched in ablation_steps(switches).items()},
         models=models,
         devices=devices,
         named=["ablate", plugin],

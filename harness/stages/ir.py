@@ -149,6 +149,8 @@ def named_cases(options: IrOptions) -> tuple[NamedCase, ...]:
         if not (place or release):
             case = last
             sides.pop()
+            if all(own for *_, own in sides):
+                raise UsageError(f"{last}: is no suite, run or release; {_FORM}")
     elif not sides and options.suite is not None:
         sides = [(str(options.suite), options.suite, "", "")]
     if len(sides) not in (1, 2):

@@ -261,7 +261,7 @@ class SidesSession(Generic[_Options, _Folder]):
             raise PlaceGone(error.what, self.command_to_go_on) from None
 
     def _runs(self) -> dict[str, Path]:
-        return {} if self._folder is None else self._folder.runs()
+        return {} if self._folder is None else self._folder.runs(self._here)
 
     def finished_run(self, side: str) -> Path | None:
         """The run of a side that an earlier stretch has finished."""

@@ -134,10 +134,10 @@ class WorkDirectory(Journal):
         """Keep which run is made for a side or a position, as soon as it begins."""
         self.remember(f"run/{name}", str(run))
 
-    def runs(self) -> dict[str, Path]:
-        """The runs that were made or begun for sides or positions, by name; those that are still there."""
+    def runs(self, here: Path = Path()) -> dict[str, Path]:
+        """The runs that were made or begun for sides or positions, by name: those that are there, from here."""
         found = {name: Path(run) for name, run in self.all_of("run", str)}
-        return {name: run for name, run in found.items() if (run / HEADER_FILE).is_file()}
+        return {name: run for name, run in found.items() if (here / run / HEADER_FILE).is_file()}
 
     @property
     def can_go_on(self) -> bool:
@@ -249,10 +249,10 @@ class ComparisonDirectory(SidesDirectory):
 
     def keep_placed(self, placed: Mapping[str, str], hosts: Sequence[HostRecord]) -> None:
         """Keep which host of a fleet measures each row, by the row's name, and what these hosts are like."""
+        for host in hosts:  # first: a row's host is known
+            self.remember(f"host/{host.name}", host.environment)
         for row, name in placed.items():
             self.remember(f"placed/{row}", name)
-        for host in hosts:
-            self.remember(f"host/{host.name}", host.environment)
 
     def placed(self) -> dict[str, str]:
         """The host of each row, by the row's name."""

@@ -133,7 +133,9 @@ class _Generic:
             return outs
         for values, indices in zip(outs, self.maps[self.inputs :], strict=True):
             moving = [
-                i for i, size in zip(indices, values.shape[1:], strict=True) if i.dimension is not None or size > 1
+                index
+                for index, size in zip(indices, values.shape[1:], strict=True)
+                if index.factors or index.function is not None or size > 1
             ]
             dimensions = {index.dimension for index in moving}
             if None in dimensions or len(dimensions) < len(moving):

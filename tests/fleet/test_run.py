@@ -206,6 +206,13 @@ def test_another_machine_under_a_hosts_name_measures_nothing_of_its_groups(askin
     assert any(line.startswith("a is another machine than before, Xeon") for line in asking.notes.lines)
 
 
+def test_one_that_goes_on_where_no_host_is_one_of_before_fails_nothing(asking: Asking) -> None:
+    stopped_after(asking, _EPYC, "measure", len(CASES))
+    with pytest.raises(PlaceGone, match="all hosts have gone; start one"):
+        on_fleet(asking, {"a": "Xeon", "b": "Xeon"})
+    assert not load_run(asking.directory.path).lost
+
+
 @pytest.mark.parametrize("gone", ["scheduler", "hosts"])
 def test_a_fleet_that_has_gone_ends_the_run_with_how_to_go_on(asking: Asking, gone: str) -> None:
     def act(fleet: ScriptedFleet, host: str, words: str) -> Answer | None:

@@ -39,6 +39,7 @@ PLUGINS = {
     "bare": switched("bare"),
     "other": flag_plugin("other", "--iree-opt-strip-assertions"),
     "my org/one": switched("my org/one", ("strided", bool, False)),
+    "sized": switched("sized", ("strided", bool, False), ("most", int, 3)),
 }
 FILES = ("net.mlir", "net.onnx", "x.npy", "y.npy", "z.npy", "weights.irpa", "flags.toml")
 SUITE = f"""\
@@ -153,6 +154,14 @@ def test_the_suite_says_all_there_is_to_say(suite: Path) -> None:
         "ir": DEFAULT_IR,
         "measure": {"budget_s": 60, "generations": 4},
     }
+
+
+def test_what_the_baseline_gives_the_plugin_besides_stays(suite: Path) -> None:
+    given = '"as it comes"\nplugins = [{ name = "sized", options = { strided = true, most = 8 } }]'
+    suite.write_text(SUITE.replace('"as it comes"', given, 1))
+    variants = tomli.loads(write_ablation(ablation("sized")).read_text())["variants"]
+    assert variants["without"] == {}
+    assert variants["none"]["plugins"] == [{"name": "sized", "options": {"strided": False, "most": 8}}]
 
 
 def test_what_is_chosen_is_there_once_and_the_plugin_comes_last(suite: Path) -> None:

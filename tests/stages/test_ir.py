@@ -203,6 +203,7 @@ def test_the_case_may_be_left_out_where_there_is_one(here: Path, monkeypatch: py
         ("", {}, "0 cases are given; give one case or two, each as "),
         ("a b c d", {"suite": SUITE}, "4 cases are given; give one case or two, each as "),
         ("nowhere:a", {}, "nowhere:a: is no suite, run or release; give one case or two"),
+        ("latest:a b", {}, "b: is no suite, run or release; give one case or two"),
         ("iree==3.1 iree==3.2", {"case": "a"}, "iree==3.1: is of no suite; give one case or two"),
         ("latest", {}, "latest: which case is not said; give it with --case, or as latest:CASE"),
     ],
